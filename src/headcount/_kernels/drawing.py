@@ -1,0 +1,93 @@
+"""Draw items of a pool, stratum by stratum, from one small random stream a sample.
+
+The stream is SplitMix64: word ``k`` of the stream with seed ``s`` is
+``mix(s + (k + 1) * GOLDEN)``, all in arithmetic modulo 2**64. Without compilation numpy
+warns of the overflow that this relies on: call under ``np.errstate(over="ignore")``.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+__all__ = ["GOLDEN", "draw_items", "mix"]
+
+GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+_FIRST_FACTOR = np.uint64(0xBF58476D1CE4E5B9)
+_SECOND_FACTOR = np.uint64(0x94D049BB133111EB)
+_S27, _S30, _S31, _S32 = np.uint64(27), np.uint64(30), np.uint64(31), np.uint64(32)
+_LOW_HALF = np.uint64(0xFFFFFFFF)
+_TWO_TO_32 = np.uint64(1 << 32)
+
+
+def mix(word: Any) -> Any:
+    """Scramble 64-bit words, one to one; numpy arrays and compiled scalars alike."""
+    word = (word ^ (word >> _S30)) * _FIRST_FACTOR
+    word = (word ^ (word >> _S27)) * _SECOND_FACTOR
+    return word ^ (word >> _S31)
+
+
+_mix = njit(cache=True, nogil=True)(mix)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _below(bound: np.uint64, state: np.uint64) -> tuple[np.uint64, np.uint64]:
+    """Give an unbiased integer below ``bound`` (at most 2**32), and the next state.
+
+    Lemire's method: the high half of a 32 x 32 bit product, redrawn in the rare case
+    that its low half falls among the values that one result would get too many of.
+    """
+    while True:
+        state = state + GOLDEN
+        product = (_mix(state) >> _S32) * bound
+        low = product & _LOW_HALF
+        if low >= bound or low >= (_TWO_TO_32 - bound) % bound:
+            return product >> _S32, state
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def draw_items(
+    start: int,
+    stop: int,
+    seeds: NDArray[np.uint64],
+    counts: NDArray[np.int64],
+    items: NDArray[Any],
+    strata: NDArray[np.int64],
+    offsets: NDArray[np.int64],
+    drawn: NDArray[Any],
+) -> None:
+    """Fill ``drawn[offsets[i]:offsets[i + 1]]`` for the samples i from start to stop.
+
+    Sample i takes ``counts[i, j]`` of ``items[strata[j]:strata[j + 1]]`` for each stratum
+    j: without replacement if there are that many, with replacement otherwise.
+    """
+    # places[p] == p between samples, so that no sample can see what another one did.
+    places = np.empty_like(items)
+    for p in range(len(places)):
+        places[p] = p
+    for sample in range(start, stop):
+        state = seeds[sample]
+        position = offsets[sample]
+        for stratum in range(counts.shape[1]):
+            first = strata[stratum]
+            n_items = strata[stratum + 1] - first
+            count = counts[sample, stratum]
+            if count > n_items:
+                for k in range(position, position + count):
+                    pick, state = _below(np.uint64(n_items), state)
+                    drawn[k] = items[first + np.int64(pick)]
+            else:
+                for k in range(count):
+                    pick, state = _below(np.uint64(n_items - k), state)
+                    chosen = first + k + np.int64(pick)
+                    drawn[position + k] = places[chosen]
+                    places[chosen] = places[first + k]
+                # A place loses what it held at first only when that is drawn.
+                for k in range(count):
+                    place = drawn[position + k]
+                    places[place] = place
+                    drawn[position + k] = items[place]
+            position += count

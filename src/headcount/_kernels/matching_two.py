@@ -1,0 +1,115 @@
+"""Match a mixture of two class profiles to what was seen: a search on one share."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from headcount._kernels.divergence import LIKELIHOOD, curvatures, slopes, total
+
+__all__ = ["match_two"]
+
+_FAST = {"reassoc", "contract", "nsz"}
+
+
+@njit(cache=True, nogil=True, error_model="numpy", fastmath=_FAST)
+def _derivatives(kind, base, diff, q, share, m, first, second):
+    """Slope and curvature of the objective at `share` of the second class."""
+    for b in range(q.size):
+        m[b] = base[b] + share * diff[b]
+    slopes(kind, q, m, first)
+    curvatures(kind, q, m, second)
+    slope = 0.0
+    curvature = 0.0
+    for b in range(q.size):
+        slope += first[b] * diff[b]
+        curvature += second[b] * diff[b] * diff[b]
+    return slope, curvature
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _search(kind, base, diff, q, tilt, bend, tol, max_iter, m, first, second):
+    """Bracketed Newton search; returns the share, the certificate and the steps taken."""
+    low, curvature = _derivatives(kind, base, diff, q, 0.0, m, first, second)
+    high, curvature = _derivatives(kind, base, diff, q, 1.0, m, first, second)
+    low += tilt
+    high += tilt + bend
+    if low >= 0.0 and high > 0.0:
+        return 0.0, 0.0, 0
+    if high <= 0.0 and low < 0.0:
+        return 1.0, 0.0, 0
+    left, right, share, gap = 0.0, 1.0, 0.5, np.inf
+    for step in range(1, max_iter + 1):
+        slope, curvature = _derivatives(kind, base, diff, q, share, m, first, second)
+        slope += tilt + share * bend
+        curvature += bend
+        # With the gradient (0, slope), the certificate max_j g.(p - e_j) is this:
+        gap = max(slope * share, -slope * (1.0 - share))
+        if gap <= tol:
+            return share, gap, step
+        if slope > 0.0:
+            right = share
+        else:
+            left = share
+        share -= slope / curvature
+        if not left < share < right:
+            share = 0.5 * (left + right)
+    return share, gap, max_iter
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def match_two(
+    kind,
+    profiles,
+    seen,
+    indices,
+    offsets,
+    Q,
+    tol,
+    max_iter,
+    start,
+    stop,
+    out,
+    steps,
+    gaps,
+    values,
+):
+    """Best share of the second class for samples `start:stop`.
+
+    Histograms: `profiles` is 2 x bins and `seen` has a row a sample. LIKELIHOOD:
+    `profiles` is pool x 2 and a sample is its items, each with weight 1/n.
+    """
+    bend = Q[0, 0] - Q[0, 1] - Q[1, 0] + Q[1, 1]
+    tilt = 0.5 * (Q[0, 1] + Q[1, 0]) - Q[0, 0]
+    bins = profiles.shape[1]
+    if kind == LIKELIHOOD:
+        bins = 0
+        for s in range(start, stop):
+            bins = max(bins, offsets[s + 1] - offsets[s])
+    work = np.empty((6, bins))
+    for s in range(start, stop):
+        n = bins
+        if kind == LIKELIHOOD:
+            n = offsets[s + 1] - offsets[s]
+            for i in range(n):
+                item = indices[offsets[s] + i]
+                work[0, i] = profiles[item, 0]
+                work[1, i] = profiles[item, 1] - profiles[item, 0]
+                work[2, i] = 1.0 / n
+        else:
+            for b in range(bins):
+                work[0, b] = profiles[0, b]
+                work[1, b] = profiles[1, b] - profiles[0, b]
+                work[2, b] = seen[s, b]
+        base, diff, q = work[0, :n], work[1, :n], work[2, :n]
+        m, first, second = work[3, :n], work[4, :n], work[5, :n]
+        share, gap, step = _search(
+            kind, base, diff, q, tilt, bend, tol, max_iter, m, first, second
+        )
+        out[s, 0] = 1.0 - share
+        out[s, 1] = share
+        steps[s] = step
+        gaps[s] = gap
+        for b in range(n):
+            m[b] = base[b] + share * diff[b]
+        values[s] = total(kind, q, m)

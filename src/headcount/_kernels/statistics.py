@@ -1,0 +1,51 @@
+"""Sums over the items of each sample."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+__all__ = ["count_codes", "sum_rows"]
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def sum_rows(values, weights, indices, offsets, start, stop, out):
+    """Mean row of `values` picked by each sample (weighted unless `weights` is empty)."""
+    width = values.shape[1]
+    for s in range(start, stop):
+        row = out[s]
+        row[:] = 0.0
+        total = 0.0
+        if weights.size == 0:
+            for i in range(offsets[s], offsets[s + 1]):
+                item = values[indices[i]]
+                for j in range(width):
+                    row[j] += item[j]
+            total = np.float64(offsets[s + 1] - offsets[s])
+        else:
+            for i in range(offsets[s], offsets[s + 1]):
+                item = values[indices[i]]
+                weight = weights[indices[i]]
+                total += weight
+                for j in range(width):
+                    row[j] += weight * item[j]
+        for j in range(width):
+            row[j] /= total
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def count_codes(codes, weights, indices, offsets, start, stop, out):
+    """Share of each code among the items of each sample; an item has one code a channel."""
+    channels = codes.shape[1]
+    for s in range(start, stop):
+        row = out[s]
+        row[:] = 0.0
+        total = 0.0
+        for i in range(offsets[s], offsets[s + 1]):
+            item = codes[indices[i]]
+            weight = 1.0 if weights.size == 0 else weights[indices[i]]
+            total += weight
+            for c in range(channels):
+                row[item[c]] += weight
+        for b in range(row.size):
+            row[b] /= total

@@ -1,0 +1,251 @@
+"""Features of any kind: how many rows, some of the rows, and are they fit for use."""
+
+from __future__ import annotations
+
+from numbers import Real
+from types import NoneType
+from typing import Any
+
+import narwhals.stable.v2 as nw
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
+
+from headcount.data.columns import as_narwhals
+from headcount.errors import HeadcountError
+
+__all__ = ["check_features", "count_rows", "take_rows"]
+
+_NUMBERS = "biuf"
+
+
+def count_rows(X: Any) -> int:
+    """Count the rows of ``X``.
+
+    Parameters
+    ----------
+    X : array, sparse matrix, frame, series or sequence
+        Anything :func:`check_features` accepts.
+
+    Returns
+    -------
+    int
+        The number of rows.
+
+    Examples
+    --------
+    >>> from headcount.data import count_rows
+    >>> count_rows([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
+    3
+    """
+    return int(X.shape[0]) if hasattr(X, "shape") else len(X)
+
+
+def take_rows(X: Any, indices: ArrayLike) -> Any:
+    """Take some rows of ``X``, in the order asked for; a row may be taken repeatedly.
+
+    Parameters
+    ----------
+    X : array, sparse matrix, frame, series or sequence
+        Anything :func:`check_features` accepts.
+    indices : array-like of int
+        Row numbers, from 0 to the number of rows less 1.
+
+    Returns
+    -------
+    object of the same kind as ``X``
+        The rows; a sparse matrix of another format comes back as CSR.
+
+    Examples
+    --------
+    >>> from headcount.data import take_rows
+    >>> take_rows(["zero", "one", "two"], [2, 0, 2])
+    ['two', 'zero', 'two']
+    """
+    rows = _check_indices(indices, count_rows(X))
+    if isinstance(X, np.ndarray):
+        return X[rows]
+    if sparse.issparse(X):
+        return _as_csr(X)[rows]
+    known = as_narwhals(X, "X")
+    if known is not None:
+        return known[rows].to_native()
+    return [X[row] for row in rows]
+
+
+def check_features(X: Any, *, name: str = "X", allow_nan: bool = False) -> Any:
+    """Check that ``X`` can be used as features, and return it in a form to index by rows.
+
+    Parameters
+    ----------
+    X : array-like of shape (n, d), sparse matrix, frame, or sequence of n texts
+        The features.
+    name : str, default="X"
+        What error messages call the features.
+    allow_nan : bool, default=False
+        Whether numbers may be missing. Infinite ones are always refused.
+
+    Returns
+    -------
+    ndarray, CSR matrix or array, or the frame itself
+        Arrays and lists of lists as a two-dimensional array, sparse matrices and arrays as
+        CSR, pandas and polars frames untouched, texts as a one-dimensional array of
+        objects. Nothing is copied that has the right form already.
+
+    Raises
+    ------
+    HeadcountError
+        If there are no rows or no columns, if numbers are missing or infinite, or if
+        numbers come in other than two dimensions.
+
+    Examples
+    --------
+    >>> from headcount.data import check_features
+    >>> check_features([[1, 2], [3, 4]]).shape
+    (2, 2)
+    >>> check_features(["a text", "another"])
+    array(['a text', 'another'], dtype=object)
+    """
+    if sparse.issparse(X):
+        return _check_sparse(X, name, allow_nan)
+    known = as_narwhals(X, name)
+    if isinstance(known, nw.DataFrame):
+        _check_shape(known.shape, name)
+        _check_frame(known, name, allow_nan)
+        return X
+    table = _as_array(X if known is None else known.to_numpy(), name)
+    if table.ndim == 1:
+        return _check_texts(table, name)
+    if table.ndim != 2:
+        raise HeadcountError(
+            f"{name} has {table.ndim} dimensions, but must have 2: pass one row an item, "
+            "each flattened to its features."
+        )
+    _check_shape(table.shape, name)
+    _check_array(table, name, allow_nan)
+    return table
+
+
+def _as_csr(X: Any) -> Any:
+    return X.tocsr()  # itself if it is CSR already
+
+
+def _check_indices(indices: ArrayLike, n_rows: int) -> NDArray[np.integer[Any]]:
+    rows = np.asarray(indices)
+    if not rows.size:
+        return np.empty(0, dtype=np.intp)
+    if rows.ndim != 1 or rows.dtype.kind not in "iu":
+        raise HeadcountError(
+            f"indices is an array of {rows.dtype} with {rows.ndim} dimensions, but must be "
+            "a 1-D array of row numbers: of a mask, pass numpy.flatnonzero(mask)."
+        )
+    if rows.min() < 0 or rows.max() >= n_rows:
+        wrong = rows[(rows < 0) | (rows >= n_rows)][0]
+        raise HeadcountError(
+            f"indices has the row number {wrong}, but there are {n_rows:,} rows: "
+            f"pass numbers from 0 to {n_rows - 1}."
+        )
+    return rows
+
+
+def _check_shape(shape: tuple[int, ...], name: str) -> None:
+    for size, what in zip(shape, ("rows", "columns"), strict=False):
+        if size == 0:
+            raise HeadcountError(f"{name} has no {what}: pass at least one.")
+
+
+def _as_array(X: Any, name: str) -> NDArray[Any]:
+    try:
+        table = np.asarray(X)
+    except ValueError:
+        raise HeadcountError(
+            f"{name} has rows of different lengths: pass as many features for every item."
+        ) from None
+    if table.dtype.kind in "UT" and not isinstance(X, np.ndarray):
+        # numpy turned everything to text, numbers too: texts and mixed rows stay objects.
+        table = np.asarray(X, dtype=object)
+    if table.dtype == object and table.ndim == 2 and _all_numbers(table):
+        return table.astype(np.float64)
+    return table
+
+
+def _all_numbers(table: NDArray[Any]) -> bool:
+    types = set(map(type, table.ravel().tolist()))
+    return all(issubclass(each, Real | NoneType) for each in types)
+
+
+def _check_texts(column: NDArray[Any], name: str) -> NDArray[Any]:
+    _check_shape(column.shape, name)
+    if column.dtype.kind in _NUMBERS:
+        raise HeadcountError(
+            f"{name} is 1-D, but numbers must come as a table, one row an item: for a single "
+            "feature pass X.reshape(-1, 1), for a single item X.reshape(1, -1)."
+        )
+    texts = column.astype(object)
+    for position, text in enumerate(texts):
+        if not isinstance(text, str):
+            raise HeadcountError(
+                f"{name} is 1-D, so it must hold texts, but at position {position} there is "
+                f"{text!r}: pass strings only, or a table with one row an item."
+            )
+    return texts
+
+
+def _check_array(table: NDArray[Any], name: str, allow_nan: bool) -> None:
+    if table.dtype.kind in "cmMV":
+        raise HeadcountError(
+            f"{name} holds values of type {table.dtype}: pass numbers (turn dates to numbers)."
+        )
+    if _surely_finite(table):
+        return
+    wrong = _wrong(table, allow_nan)
+    if wrong.any():
+        row, column = np.unravel_index(int(wrong.argmax()), table.shape)
+        _refuse(int(wrong.sum()), int(row), int(column), name)
+
+
+def _check_sparse(X: Any, name: str, allow_nan: bool) -> Any:
+    if X.ndim != 2:
+        raise HeadcountError(f"{name} is 1-D sparse: pass one row an item, in 2 dimensions.")
+    _check_shape(X.shape, name)
+    table = _as_csr(X)
+    if _surely_finite(table.data):
+        return table
+    wrong = _wrong(table.data, allow_nan)
+    if wrong.any():
+        first = int(wrong.argmax())
+        row = int(np.searchsorted(table.indptr, first, side="right")) - 1
+        _refuse(int(wrong.sum()), row, int(table.indices[first]), name)
+    return table
+
+
+def _check_frame(frame: nw.DataFrame[Any], name: str, allow_nan: bool) -> None:
+    for column in frame.iter_columns():
+        if not (column.dtype.is_float() or column.dtype.is_integer()):
+            continue
+        values = column.to_numpy()  # in which missing numbers are NaN
+        if _surely_finite(values):
+            continue
+        wrong = _wrong(values, allow_nan)
+        if wrong.any():
+            _refuse(int(wrong.sum()), int(wrong.argmax()), column.name, name)
+
+
+def _surely_finite(values: NDArray[Any]) -> bool:
+    if values.dtype.kind != "f":
+        return True
+    # One pass without temporaries; a sum that overflowed is looked at closely afterwards.
+    with np.errstate(over="ignore", invalid="ignore"):
+        return bool(np.isfinite(values.sum()))
+
+
+def _wrong(values: NDArray[Any], allow_nan: bool) -> NDArray[np.bool_]:
+    wrong: NDArray[np.bool_] = np.isinf(values) if allow_nan else ~np.isfinite(values)
+    return wrong
+
+
+def _refuse(count: int, row: int, column: int | str, name: str) -> None:
+    raise HeadcountError(
+        f"{name} has {count:,} missing or infinite numbers, the first at row {row}, column "
+        f"{column!r}: fill them in, drop these rows, or let a pipeline's imputer do it."
+    )

@@ -1,0 +1,131 @@
+"""Labels of any kind as integer codes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from headcount.data.columns import plain_column
+from headcount.errors import HeadcountError
+
+__all__ = ["encode_labels"]
+
+_NUMBERS = "biuf"
+
+
+def encode_labels(
+    y: ArrayLike, *, name: str = "y", classes: ArrayLike | None = None
+) -> tuple[NDArray[Any], NDArray[np.int64]]:
+    """Encode labels as the positions of their classes.
+
+    Parameters
+    ----------
+    y : array-like of shape (n,)
+        Strings, booleans or numbers: a list, a numpy array, a pandas or polars series
+        (categorical ones too) or anything with a single column.
+    name : str, default="y"
+        What error messages call the labels.
+    classes : array-like of shape (K,), optional
+        The classes, in the order to encode them. By default those found in ``y``, sorted.
+
+    Returns
+    -------
+    classes : ndarray of shape (K,)
+        The classes, as a plain numpy array.
+    codes : ndarray of shape (n,)
+        ``classes[codes]`` are the labels.
+
+    Raises
+    ------
+    HeadcountError
+        If ``y`` is empty, is not one-dimensional, misses values, mixes kinds that have no
+        common order, or has labels that are not among the ``classes``.
+
+    Examples
+    --------
+    >>> from headcount.data import encode_labels
+    >>> classes, codes = encode_labels(["ham", "spam", "ham"])
+    >>> print(classes, codes)
+    ['ham' 'spam'] [0 1 0]
+    >>> encode_labels([2, 1], classes=[3, 2, 1])[1]
+    array([1, 2])
+    """
+    labels = _labels(y, name)
+    if classes is None:
+        found = _sorted_unique(labels, name)
+        return found, _look_up(labels, found)
+    known = _labels(classes, "classes")
+    ordered = _sorted_unique(known, "classes")
+    if len(ordered) != len(known):
+        raise HeadcountError("classes names a class twice: name each once.")
+    _check_known(labels, ordered, name)
+    return known, np.argsort(known).astype(np.int64)[_look_up(labels, ordered)]
+
+
+def _labels(y: ArrayLike, name: str) -> NDArray[Any]:
+    labels = plain_column(y, name)
+    if not len(labels):
+        raise HeadcountError(f"{name} is empty: pass at least one label.")
+    missing = _missing(labels)
+    if missing.any():
+        raise HeadcountError(
+            f"{name} misses {int(missing.sum()):,} of {len(labels):,} labels, the first at "
+            f"position {int(missing.argmax())}: drop these items or label them."
+        )
+    return labels
+
+
+def _missing(labels: NDArray[Any]) -> NDArray[np.bool_]:
+    if labels.dtype != object:
+        # NaN and NaT alone differ from themselves.
+        return np.asarray(labels != labels)
+    return np.fromiter(map(_is_missing, labels), np.bool_, len(labels))
+
+
+def _is_missing(value: Any) -> bool:
+    same = value == value
+    # pandas' NA answers a comparison neither with true nor with false.
+    return value is None or not isinstance(same, bool | np.bool_) or not same
+
+
+def _sorted_unique(labels: NDArray[Any], name: str) -> NDArray[Any]:
+    try:
+        return np.unique(labels)
+    except TypeError:
+        kinds = sorted({type(label).__name__ for label in labels})
+        raise HeadcountError(
+            f"{name} mixes labels of types {', '.join(kinds)}, which have no common order: "
+            "make them all of one type, for instance all strings."
+        ) from None
+
+
+def _look_up(labels: NDArray[Any], ordered: NDArray[Any]) -> NDArray[np.int64]:
+    return np.searchsorted(ordered, labels).astype(np.int64, copy=False)
+
+
+def _check_known(labels: NDArray[Any], ordered: NDArray[Any], name: str) -> None:
+    present = _sorted_unique(labels, name)
+    # Compared across kinds, numpy would take the number 1 for the string "1".
+    if _kind(present) == _kind(ordered):
+        unknown = present[~np.isin(present, ordered)]
+    else:
+        unknown = present
+    if len(unknown):
+        raise HeadcountError(
+            f"{name} has labels that are not among the classes: {_some(unknown)}; "
+            f"the classes are {_some(ordered)}: drop these items or name their classes too."
+        )
+
+
+def _kind(labels: NDArray[Any]) -> str:
+    kind = labels.dtype.kind
+    return "number" if kind in _NUMBERS else kind
+
+
+def _some(labels: Iterable[Any]) -> str:
+    shown = [repr(label) for label in np.asarray(labels).tolist()]
+    more = f" and {len(shown) - 3:,} more" if len(shown) > 3 else ""
+    return ", ".join(shown[:3]) + more

@@ -1,0 +1,355 @@
+"""The base of all quantifiers: how items get in and shares come out."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import replace
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
+
+from headcount.data import check_features, count_rows, encode_labels
+from headcount.errors import HeadcountError, HeadcountWarning
+from headcount.quantify.aggregation import Aggregation
+from headcount.quantify.info import Input, MethodInfo
+from headcount.representation import Training
+from headcount.sampling import Samples, as_samples
+from headcount.scores import Scorer, check_scores
+from headcount.scores.checks import check_weights
+from headcount.solve import Solution
+
+__all__ = ["Quantifier"]
+
+
+def _takes_scores(quantifier: Quantifier) -> bool:
+    if quantifier._input() == "features":
+        raise AttributeError(
+            f"{type(quantifier).__name__} works on the features, not on a classifier's scores: "
+            "use fit and predict."
+        )
+    return True
+
+
+class Quantifier(BaseEstimator):
+    """Estimates the shares of classes in samples of unlabelled items.
+
+    A method is a subclass with an ``info`` and an ``_aggregation``; whatever its
+    ``info.input`` asks for (posteriors, predicted labels, features) is made here.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (K,)
+        The classes, in the order of the columns of every result.
+    prior_ : ndarray of shape (K,)
+        Their shares in the training set.
+    model_ : Aggregation
+        What was learnt.
+    scorer_ : Scorer or None
+        What scores items; None if the quantifier was fitted on scores or features.
+    """
+
+    info: ClassVar[MethodInfo]
+
+    def _aggregation(self) -> Aggregation:
+        """What the method does with scored items; checks the parameters."""
+        raise TypeError(f"{type(self).__name__} must define _aggregation.")
+
+    def _learns_from_scores(self) -> bool:
+        """Whether scores of the training items are needed, which takes cross-fitting."""
+        return True
+
+    def _input(self) -> Input:
+        return self.info.input
+
+    def _scorer(self) -> Any:
+        return Scorer(self.classifier, cv=self.cv, random_state=self.random_state)
+
+    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Learn from labelled items.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or frame of shape (n, d), or a list of texts
+            Items, as the classifier takes them. With a classifier in a
+            ``FrozenEstimator``, items it was not trained on.
+        y : array-like of shape (n,)
+            Their labels, of any kind.
+        sample_weight : array-like of shape (n,), default=None
+            Weights of the items.
+
+        Returns
+        -------
+        Quantifier
+            This one, fitted.
+        """
+        if self._input() == "features":
+            X = check_features(X)
+            training, classes = _labelled(y, sample_weight, None)
+            _check_lengths("X", count_rows(X), training)
+            return self._learn(replace(training, items=X), classes, None)
+        scorer = self._scorer()
+        scorer.fit(X, y, sample_weight, out_of_fold=self._learns_from_scores())
+        return self.fit_scorer(scorer)
+
+    @available_if(_takes_scores)
+    def fit_scorer(self, scorer: Scorer) -> Self:
+        """Learn from a fitted `Scorer`, so that many quantifiers share one scoring.
+
+        Parameters
+        ----------
+        scorer : Scorer
+            Fitted on labelled items; it also scores the items of later samples.
+
+        Returns
+        -------
+        Quantifier
+            This one, fitted.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import make_classification
+        >>> import headcount as hc
+        >>> X, y = make_classification(400, random_state=0)
+        >>> scorer = hc.Scorer(random_state=0).fit(X[:200], y[:200])
+        >>> quantifiers = [q.fit_scorer(scorer) for q in (hc.PACC(), hc.DyS(), hc.SLD())]
+        >>> [q.predict(X[200:]).round(1).tolist() for q in quantifiers]
+        [[0.5, 0.5], [0.5, 0.5], [0.5, 0.5]]
+        """
+        check_is_fitted(scorer)
+        items = None
+        if self._learns_from_scores():
+            items = scorer.labels_ if self._input() == "labels" else scorer.posteriors_
+        K = len(scorer.classes_)
+        training = Training(self._arranged(items, K), scorer.codes_, K, scorer.weights_)
+        return self._learn(training, scorer.classes_, scorer)
+
+    @available_if(_takes_scores)
+    def fit_scores(
+        self,
+        scores: Any,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        *,
+        classes: ArrayLike | None = None,
+    ) -> Self:
+        """Learn from labelled items that were scored elsewhere.
+
+        Parameters
+        ----------
+        scores : array-like or frame of shape (n, K)
+            Posteriors made by a classifier that was not trained on these items. With two
+            classes, a vector of the second one's posteriors will do.
+        y : array-like of shape (n,)
+            Labels of the items.
+        sample_weight : array-like of shape (n,), default=None
+            Weights of the items.
+        classes : array-like of shape (K,), default=None
+            Classes in the order of the columns; sorted by default.
+
+        Returns
+        -------
+        Quantifier
+            This one, fitted. Samples are then given by their scores, too.
+        """
+        training, names = _labelled(y, sample_weight, classes)
+        posteriors = check_scores(scores, training.n_classes)
+        _check_lengths("scores", len(posteriors), training)
+        items = self._arranged(self._scored(posteriors), training.n_classes)
+        return self._learn(replace(training, items=items), names, None)
+
+    def predict(self, X: Any) -> NDArray[np.float64]:
+        """Shares of the classes among the items.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or frame of shape (n, d), or a list of texts
+            One sample: the items whose shares are wanted.
+
+        Returns
+        -------
+        ndarray of shape (K,)
+            Shares in the order of ``classes_``, on the simplex.
+        """
+        check_is_fitted(self, "model_")
+        items = self._items(X)
+        return self._solve(items, Samples.whole(len(items))).prevalence[0]
+
+    def predict_many(self, X: Any, samples: Any) -> NDArray[np.float64]:
+        """Shares of the classes in many samples of a pool, scored once.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or frame of shape (n, d), or a list of texts
+            The pool.
+        samples : Samples or iterable of index arrays
+            The samples, as rows of the pool.
+
+        Returns
+        -------
+        ndarray of shape (S, K)
+            Shares, one row a sample, in the order of ``classes_``.
+        """
+        return self.solve_many(X, samples).prevalence
+
+    def solve_many(self, X: Any, samples: Any) -> Solution:
+        """Like `predict_many`, with the diagnostics of the solver.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or frame of shape (n, d), or a list of texts
+            The pool.
+        samples : Samples or iterable of index arrays
+            The samples, as rows of the pool.
+
+        Returns
+        -------
+        Solution
+            ``prevalence``, ``converged``, ``iterations`` and ``objective`` by sample.
+        """
+        check_is_fitted(self, "model_")
+        items = self._items(X)
+        return self._solve(items, as_samples(samples, len(items)))
+
+    @available_if(_takes_scores)
+    def predict_scores(self, scores: Any) -> NDArray[np.float64]:
+        """Shares of the classes among items that were scored elsewhere.
+
+        Parameters
+        ----------
+        scores : array-like or frame of shape (n, K)
+            Posteriors of the items, columns in the order of ``classes_``.
+
+        Returns
+        -------
+        ndarray of shape (K,)
+            Shares in the order of ``classes_``, on the simplex.
+        """
+        check_is_fitted(self, "model_")
+        items = self._scored_items(scores)
+        return self._solve(items, Samples.whole(len(items))).prevalence[0]
+
+    @available_if(_takes_scores)
+    def predict_many_scores(self, scores: Any, samples: Any) -> NDArray[np.float64]:
+        """Shares of the classes in many samples of a pool that was scored elsewhere.
+
+        Parameters
+        ----------
+        scores : array-like or frame of shape (n, K)
+            Posteriors of the pool, columns in the order of ``classes_``.
+        samples : Samples or iterable of index arrays
+            The samples, as rows of the pool.
+
+        Returns
+        -------
+        ndarray of shape (S, K)
+            Shares, one row a sample, in the order of ``classes_``.
+        """
+        return self.solve_many_scores(scores, samples).prevalence
+
+    @available_if(_takes_scores)
+    def solve_many_scores(self, scores: Any, samples: Any) -> Solution:
+        """Like `predict_many_scores`, with the diagnostics of the solver.
+
+        Parameters
+        ----------
+        scores : array-like or frame of shape (n, K)
+            Posteriors of the pool, columns in the order of ``classes_``.
+        samples : Samples or iterable of index arrays
+            The samples, as rows of the pool.
+
+        Returns
+        -------
+        Solution
+            ``prevalence``, ``converged``, ``iterations`` and ``objective`` by sample.
+        """
+        check_is_fitted(self, "model_")
+        items = self._scored_items(scores)
+        return self._solve(items, as_samples(samples, len(items)))
+
+    def _learn(self, training: Training, classes: NDArray[Any], scorer: Any) -> Self:
+        if self.info.multiclass == "one-vs-rest" and len(classes) > 2:
+            name = type(self).__name__
+            raise HeadcountError(
+                f"{name} works with two classes, but y has {len(classes)}: wrap it as "
+                f"OneVsRest({name}())."
+            )
+        self.model_ = self._aggregation().fit(training)
+        self.classes_ = classes
+        self.prior_ = training.prior
+        self.scorer_ = scorer
+        return self
+
+    def _items(self, X: Any) -> NDArray[Any]:
+        """The items of a pool in the form the aggregation takes."""
+        if self._input() == "features":
+            return check_features(X)
+        if self.scorer_ is None:
+            raise HeadcountError(
+                f"{type(self).__name__} was fitted on scores and has no classifier for X: "
+                "score the items and use predict_scores or predict_many_scores."
+            )
+        scorer = self.scorer_
+        scored = scorer.labels(X) if self._input() == "labels" else scorer.posteriors(X)
+        return self._arranged(scored, len(self.classes_))
+
+    def _scored_items(self, scores: Any) -> NDArray[Any]:
+        K = len(self.classes_)
+        return self._arranged(self._scored(check_scores(scores, K)), K)
+
+    def _scored(self, posteriors: NDArray[np.float64]) -> NDArray[Any]:
+        if self._input() == "labels":
+            return posteriors.argmax(axis=1)
+        return posteriors
+
+    def _arranged(self, items: Any, K: int) -> Any:
+        """The scored items as the aggregation wants them; a hook for wrappers."""
+        return items
+
+    def _solve(self, items: NDArray[Any], samples: Samples) -> Solution:
+        solution = self.model_.solve(items, samples)
+        failed = int(np.count_nonzero(~solution.converged))
+        if failed:
+            warnings.warn(
+                f"{type(self).__name__} did not converge on {failed:,} of {len(samples):,} "
+                "samples: their shares are the last ones reached; raise max_iter or look at "
+                "solve_many(...).converged.",
+                HeadcountWarning,
+                stacklevel=3,
+            )
+        return solution
+
+
+def _labelled(
+    y: ArrayLike, sample_weight: ArrayLike | None, classes: ArrayLike | None
+) -> tuple[Training, NDArray[Any]]:
+    """Labels and weights of training items, checked; the items themselves are to come."""
+    given = None if classes is None else np.asarray(classes)
+    names, codes = encode_labels(y, classes=given)
+    if len(names) == 1:
+        raise HeadcountError(
+            f"y has the single class {names.tolist()[0]!r}, but at least two are needed: add "
+            "labelled items of the others."
+        )
+    weights = None
+    if sample_weight is not None:
+        weights = check_weights(sample_weight, len(codes), name="sample_weight")
+    mass = np.bincount(codes, weights, len(names))
+    if not mass.all():
+        absent = names.tolist()[int(mass.argmin())]
+        raise HeadcountError(
+            f"y has no items of class {absent!r}, or none with a positive weight: add some, as "
+            "the share of a class cannot be learnt without examples."
+        )
+    return Training(None, codes, len(names), weights), names
+
+
+def _check_lengths(name: str, n_rows: int, training: Training) -> None:
+    if n_rows != len(training.codes):
+        raise HeadcountError(
+            f"{name} has {n_rows:,} rows, but y has {len(training.codes):,} labels: pass one "
+            "label a row."
+        )

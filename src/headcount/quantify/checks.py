@@ -1,0 +1,57 @@
+"""Checks of parameters that several methods have."""
+
+from __future__ import annotations
+
+import numbers
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from headcount.errors import HeadcountError
+
+__all__ = ["check_choice", "check_count", "check_counts", "check_positive", "seed_of"]
+
+
+def check_positive(name: str, value: Any) -> float:
+    """A finite number above zero."""
+    if not isinstance(value, numbers.Real) or not 0 < float(value) < float("inf"):
+        raise HeadcountError(f"{name} is {value!r}; it must be a finite number above 0.")
+    return float(value)
+
+
+def check_count(name: str, value: Any, least: int = 1) -> int:
+    """A whole number of at least `least`."""
+    if not isinstance(value, numbers.Integral) or isinstance(value, bool) or int(value) < least:
+        raise HeadcountError(
+            f"{name} is {value!r}; it must be a whole number of at least {least}."
+        )
+    return int(value)
+
+
+def check_counts(name: str, values: Any, least: int = 1) -> tuple[int, ...]:
+    """A sequence of whole numbers of at least `least`, not empty."""
+    if isinstance(values, str) or not isinstance(values, Sequence | np.ndarray | range):
+        raise HeadcountError(
+            f"{name} is {values!r}; it must be a sequence of whole numbers, such as (10,)."
+        )
+    counts = tuple(check_count(f"an entry of {name}", value, least) for value in values)
+    if not counts:
+        raise HeadcountError(f"{name} is empty; it must hold at least one whole number.")
+    return counts
+
+
+def check_choice(name: str, value: Any, allowed: Sequence[str]) -> str:
+    """One of a few words."""
+    if not isinstance(value, str) or value not in allowed:
+        raise HeadcountError(
+            f"{name} is {value!r}; it must be one of {', '.join(map(repr, allowed))}."
+        )
+    return value
+
+
+def seed_of(random_state: Any) -> int:
+    """One number from anything that scikit-learn or numpy takes as a source of chance."""
+    if isinstance(random_state, np.random.RandomState):
+        return int(random_state.randint(2**31 - 1))
+    return int(np.random.default_rng(random_state).integers(2**63 - 1))

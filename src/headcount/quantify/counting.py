@@ -1,0 +1,154 @@
+"""Methods that count and do not correct."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headcount.quantify.aggregation import Aggregation, Counting
+from headcount.quantify.base import Quantifier
+from headcount.quantify.info import MethodInfo
+from headcount.representation import Posterior, PredictedClass, Training
+from headcount.sampling import Samples
+from headcount.solve import Solution
+
+__all__ = ["CC", "MLPE", "PCC"]
+
+
+class MLPE(Quantifier):
+    """The shares of the training set, whatever the sample: right if nothing shifted.
+
+    The baseline that a method must beat to be worth its while.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from headcount import MLPE
+    >>> MLPE().fit(np.zeros((4, 1)), ["a", "b", "b", "b"]).predict(np.zeros((9, 1)))
+    array([0.25, 0.75])
+    """
+
+    info: ClassVar = MethodInfo(
+        title="training shares",
+        family="baseline",
+        input="features",
+        multiclass="native",
+        shift="none",
+        reference="folklore; Barranquero et al., Pattern Recognition 46 (2013)",
+    )
+
+    def __init__(self) -> None:
+        pass
+
+    def _aggregation(self) -> Aggregation:
+        return _TrainingShares()
+
+
+@dataclass(frozen=True, eq=False)
+class _TrainingShares:
+    """The training shares for every sample."""
+
+    prior: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
+
+    def fit(self, training: Training) -> _TrainingShares:
+        return _TrainingShares(training.prior)
+
+    def solve(self, items: NDArray[Any], samples: Samples) -> Solution:
+        return Solution.closed_form(np.tile(self.prior, (len(samples), 1)))
+
+
+class CC(Quantifier):
+    """Classify and count: the share of items that the classifier puts in each class.
+
+    Biased as soon as the mix differs from training; here to compare with, and for
+    classifiers trained to count well.
+
+    Parameters
+    ----------
+    classifier : scikit-learn classifier, default=None
+        Logistic regression by default.
+    cv : int or splitter, default=5
+        Folds for scoring the training items; not needed by this method.
+    random_state : int, RandomState, Generator or None, default=None
+        Shuffles the folds.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_classification
+    >>> from headcount import CC
+    >>> X, y = make_classification(400, random_state=0)
+    >>> CC().fit(X[:200], y[:200]).predict(X[200:]).round(1)
+    array([0.5, 0.5])
+    """
+
+    info: ClassVar = MethodInfo(
+        title="classify and count",
+        family="counting",
+        input="labels",
+        multiclass="native",
+        shift="none",
+        reference="Forman, Data Mining and Knowledge Discovery 17 (2008)",
+    )
+
+    def __init__(
+        self, classifier: Any = None, *, cv: Any = 5, random_state: Any = None
+    ) -> None:
+        self.classifier = classifier
+        self.cv = cv
+        self.random_state = random_state
+
+    def _learns_from_scores(self) -> bool:
+        return False
+
+    def _aggregation(self) -> Aggregation:
+        return Counting(PredictedClass())
+
+
+class PCC(Quantifier):
+    """Probabilistic classify and count: the mean posterior of each class.
+
+    Right under pure covariate shift with a calibrated classifier, biased towards the
+    training shares under prior shift.
+
+    Parameters
+    ----------
+    classifier : scikit-learn classifier, default=None
+        Logistic regression by default.
+    cv : int or splitter, default=5
+        Folds for scoring the training items; not needed by this method.
+    random_state : int, RandomState, Generator or None, default=None
+        Shuffles the folds.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_classification
+    >>> from headcount import PCC
+    >>> X, y = make_classification(400, random_state=0)
+    >>> PCC().fit(X[:200], y[:200]).predict(X[200:]).round(1)
+    array([0.5, 0.5])
+    """
+
+    info: ClassVar = MethodInfo(
+        title="probabilistic classify and count",
+        family="counting",
+        input="posteriors",
+        multiclass="native",
+        shift="covariate",
+        reference="Bella et al., ICDM 2010",
+    )
+
+    def __init__(
+        self, classifier: Any = None, *, cv: Any = 5, random_state: Any = None
+    ) -> None:
+        self.classifier = classifier
+        self.cv = cv
+        self.random_state = random_state
+
+    def _learns_from_scores(self) -> bool:
+        return False
+
+    def _aggregation(self) -> Aggregation:
+        return Counting(Posterior())

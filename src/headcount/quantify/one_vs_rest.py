@@ -1,0 +1,169 @@
+"""Any number of classes by way of two."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import clone
+
+from headcount.data import encode_labels
+from headcount.errors import HeadcountError
+from headcount.quantify.aggregation import Aggregation
+from headcount.quantify.base import Quantifier
+from headcount.quantify.checks import check_choice
+from headcount.quantify.info import Input, MethodInfo
+from headcount.quantify.matching import DyS
+from headcount.representation import Training
+from headcount.sampling import Samples
+from headcount.scores import Scorer
+from headcount.solve import Solution
+
+__all__ = ["OneVsRest"]
+
+
+class OneVsRest(Quantifier):
+    """One two-class problem for each class against the others; the shares brought to sum 1.
+
+    If every class comes out as zero, all get the same share.
+
+    Parameters
+    ----------
+    quantifier : Quantifier, default=None
+        What solves the two-class problems; `DyS` by default.
+    scoring : {"shared", "separate"}, default="shared"
+        "shared" trains its classifier once, on all classes, and takes each class's
+        posterior; "separate" trains one classifier for each class against the others.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from headcount import MS2, OneVsRest
+    >>> X, y = load_iris(return_X_y=True)
+    >>> OneVsRest(MS2(random_state=0)).fit(X[::2], y[::2]).predict(X[75:125]).round(1)
+    array([0. , 0.5, 0.5])
+    """
+
+    info: ClassVar = MethodInfo(
+        title="one class against the rest",
+        family="meta",
+        input="any",
+        multiclass="native",
+        shift="prior",
+        reference="Forman, Data Mining and Knowledge Discovery 17 (2008)",
+    )
+
+    def __init__(
+        self, quantifier: Quantifier | None = None, *, scoring: str = "shared"
+    ) -> None:
+        self.quantifier = quantifier
+        self.scoring = scoring
+
+    def _base(self) -> Quantifier:
+        if self.quantifier is None:
+            return DyS()
+        if not isinstance(self.quantifier, Quantifier):
+            raise HeadcountError(
+                f"quantifier is {self.quantifier!r}; it must be a quantifier: pass for "
+                "instance DyS()."
+            )
+        return self.quantifier
+
+    def _input(self) -> Input:
+        return self._base()._input()
+
+    def _learns_from_scores(self) -> bool:
+        return self._base()._learns_from_scores()
+
+    def _scorer(self) -> Any:
+        scorer = self._base()._scorer()
+        if check_choice("scoring", self.scoring, ("shared", "separate")) == "separate":
+            return _SeparateScorer(scorer)
+        return scorer
+
+    def _aggregation(self) -> Aggregation:
+        return _EachClass(self._base()._aggregation(), self._input())
+
+    def _arranged(self, items: Any, K: int) -> Any:
+        """One column a class: its posterior, or whether an item is called that class."""
+        if items is None or items.ndim == 2 or self._input() == "features":
+            return items
+        return items[:, None] == np.arange(K)
+
+
+@dataclass(frozen=True, eq=False)
+class _EachClass:
+    """A two-class aggregation for each class."""
+
+    base: Aggregation
+    input: Input
+    fitted: tuple[Aggregation, ...] = field(default=())
+
+    def fit(self, training: Training) -> _EachClass:
+        fitted = []
+        for j in range(training.n_classes):
+            items = None if training.items is None else self._view(training.items, j)
+            codes = (training.codes == j).astype(np.int64)
+            fitted.append(self.base.fit(Training(items, codes, 2, training.weights)))
+        return _EachClass(self.base, self.input, tuple(fitted))
+
+    def solve(self, items: NDArray[Any], samples: Samples) -> Solution:
+        each = [
+            model.solve(self._view(items, j), samples) for j, model in enumerate(self.fitted)
+        ]
+        positive = np.column_stack([part.prevalence[:, 1] for part in each])
+        total = positive.sum(axis=1, keepdims=True)
+        even = np.full_like(positive, 1 / len(each))
+        return Solution(
+            np.divide(positive, total, out=even, where=total > 0),
+            np.all([part.converged for part in each], axis=0),
+            np.max([part.iterations for part in each], axis=0),
+            np.sum([part.objective for part in each], axis=0),
+        )
+
+    def _view(self, items: NDArray[Any], j: int) -> NDArray[Any]:
+        """The items as class j against the rest has them."""
+        if self.input == "features":
+            return items
+        if self.input == "labels":
+            return items[:, j].astype(np.int64)
+        return np.column_stack([1 - items[:, j], items[:, j]])
+
+
+class _SeparateScorer:
+    """A scorer for each class against the rest, with a scorer's face."""
+
+    def __init__(self, scorer: Scorer) -> None:
+        self.scorer = scorer
+
+    def fit(
+        self,
+        X: Any,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        *,
+        out_of_fold: bool = True,
+    ) -> Self:
+        self.classes_, self.codes_ = encode_labels(y)
+        self.each_ = [
+            clone(self.scorer).fit(X, self.codes_ == j, sample_weight, out_of_fold=out_of_fold)
+            for j in range(len(self.classes_))
+        ]
+        self.weights_ = self.each_[0].weights_
+        return self
+
+    @property
+    def posteriors_(self) -> NDArray[np.float64]:
+        return np.column_stack([scorer.posteriors_[:, 1] for scorer in self.each_])
+
+    @property
+    def labels_(self) -> NDArray[np.int64]:
+        return np.column_stack([scorer.labels_ for scorer in self.each_])
+
+    def posteriors(self, X: Any) -> NDArray[np.float64]:
+        return np.column_stack([scorer.posteriors(X)[:, 1] for scorer in self.each_])
+
+    def labels(self, X: Any) -> NDArray[np.int64]:
+        return np.column_stack([scorer.labels(X) for scorer in self.each_])

@@ -1,0 +1,294 @@
+"""Adjusted counts at a chosen threshold, or over all of them; two classes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headcount._kernels.thresholds import median_sweep
+from headcount._threads import each_range
+from headcount.quantify.aggregation import Aggregation, Moments
+from headcount.quantify.base import Quantifier
+from headcount.quantify.checks import check_count
+from headcount.quantify.info import MethodInfo
+from headcount.representation import AtThreshold, Rates, Training, rates_by_threshold
+from headcount.sampling import Samples
+from headcount.solve import AdjustedCount, Solution
+
+__all__ = ["MS", "MS2", "T50", "TMAX", "TX"]
+
+_FORMAN = "Forman, Data Mining and Knowledge Discovery 17 (2008)"
+
+
+def _info(title: str) -> MethodInfo:
+    return MethodInfo(
+        title=title,
+        family="threshold",
+        input="posteriors",
+        multiclass="one-vs-rest",
+        shift="prior",
+        reference=_FORMAN,
+    )
+
+
+def _check_decimals(decimals: Any) -> int | None:
+    return None if decimals is None else check_count("decimals", decimals, 0)
+
+
+class T50(Quantifier):
+    """Adjusted count at the threshold with a true positive rate nearest one half.
+
+    Parameters
+    ----------
+    classifier : scikit-learn classifier, default=None
+        Logistic regression by default.
+    decimals : int or None, default=None
+        Thresholds are the distinct training scores, rounded to so many decimals if given.
+    cv : int or splitter, default=5
+        Folds for scoring the training items.
+    random_state : int, RandomState, Generator or None, default=None
+        Shuffles the folds.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_classification
+    >>> from headcount import T50
+    >>> X, y = make_classification(400, random_state=0)
+    >>> T50(random_state=0).fit(X[:200], y[:200]).predict(X[200:]).round(1)
+    array([0.5, 0.5])
+    """
+
+    info: ClassVar = _info("adjusted count, true positive rate one half")
+
+    def __init__(
+        self,
+        classifier: Any = None,
+        *,
+        decimals: int | None = None,
+        cv: Any = 5,
+        random_state: Any = None,
+    ) -> None:
+        self.classifier = classifier
+        self.decimals = decimals
+        self.cv = cv
+        self.random_state = random_state
+
+    def _aggregation(self) -> Aggregation:
+        return Moments(AtThreshold("t50", _check_decimals(self.decimals)), AdjustedCount())
+
+
+class TMAX(Quantifier):
+    """Adjusted count at the threshold with the largest tpr - fpr.
+
+    Parameters
+    ----------
+    classifier : scikit-learn classifier, default=None
+        Logistic regression by default.
+    decimals : int or None, default=None
+        Thresholds are the distinct training scores, rounded to so many decimals if given.
+    cv : int or splitter, default=5
+        Folds for scoring the training items.
+    random_state : int, RandomState, Generator or None, default=None
+        Shuffles the folds.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_classification
+    >>> from headcount import TMAX
+    >>> X, y = make_classification(400, random_state=0)
+    >>> TMAX(random_state=0).fit(X[:200], y[:200]).predict(X[200:]).round(1)
+    array([0.5, 0.5])
+    """
+
+    info: ClassVar = _info("adjusted count, largest difference of rates")
+
+    def __init__(
+        self,
+        classifier: Any = None,
+        *,
+        decimals: int | None = None,
+        cv: Any = 5,
+        random_state: Any = None,
+    ) -> None:
+        self.classifier = classifier
+        self.decimals = decimals
+        self.cv = cv
+        self.random_state = random_state
+
+    def _aggregation(self) -> Aggregation:
+        return Moments(AtThreshold("max", _check_decimals(self.decimals)), AdjustedCount())
+
+
+class TX(Quantifier):
+    """Adjusted count at the threshold where the two error rates cross.
+
+    Parameters
+    ----------
+    classifier : scikit-learn classifier, default=None
+        Logistic regression by default.
+    decimals : int or None, default=None
+        Thresholds are the distinct training scores, rounded to so many decimals if given.
+    cv : int or splitter, default=5
+        Folds for scoring the training items.
+    random_state : int, RandomState, Generator or None, default=None
+        Shuffles the folds.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_classification
+    >>> from headcount import TX
+    >>> X, y = make_classification(400, random_state=0)
+    >>> TX(random_state=0).fit(X[:200], y[:200]).predict(X[200:]).round(1)
+    array([0.5, 0.5])
+    """
+
+    info: ClassVar = _info("adjusted count, equal error rates")
+
+    def __init__(
+        self,
+        classifier: Any = None,
+        *,
+        decimals: int | None = None,
+        cv: Any = 5,
+        random_state: Any = None,
+    ) -> None:
+        self.classifier = classifier
+        self.decimals = decimals
+        self.cv = cv
+        self.random_state = random_state
+
+    def _aggregation(self) -> Aggregation:
+        return Moments(AtThreshold("x", _check_decimals(self.decimals)), AdjustedCount())
+
+
+class MS(Quantifier):
+    """Median sweep: the median of the adjusted counts over all thresholds.
+
+    Thresholds at which both classes look alike are left out. Ratios are not clipped
+    before the median is taken; their median is.
+
+    Parameters
+    ----------
+    classifier : scikit-learn classifier, default=None
+        Logistic regression by default.
+    decimals : int or None, default=None
+        Thresholds are the distinct training scores, rounded to so many decimals if given.
+    cv : int or splitter, default=5
+        Folds for scoring the training items.
+    random_state : int, RandomState, Generator or None, default=None
+        Shuffles the folds.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_classification
+    >>> from headcount import MS
+    >>> X, y = make_classification(400, random_state=0)
+    >>> MS(random_state=0).fit(X[:200], y[:200]).predict(X[200:]).round(1)
+    array([0.5, 0.5])
+    """
+
+    info: ClassVar = _info("median sweep")
+
+    def __init__(
+        self,
+        classifier: Any = None,
+        *,
+        decimals: int | None = None,
+        cv: Any = 5,
+        random_state: Any = None,
+    ) -> None:
+        self.classifier = classifier
+        self.decimals = decimals
+        self.cv = cv
+        self.random_state = random_state
+
+    def _aggregation(self) -> Aggregation:
+        return _MedianSweep(0.0, _check_decimals(self.decimals))
+
+
+class MS2(Quantifier):
+    """Median sweep over the thresholds with tpr - fpr above one quarter.
+
+    If there are none, the threshold with the largest difference is used alone.
+
+    Parameters
+    ----------
+    classifier : scikit-learn classifier, default=None
+        Logistic regression by default.
+    decimals : int or None, default=None
+        Thresholds are the distinct training scores, rounded to so many decimals if given.
+    cv : int or splitter, default=5
+        Folds for scoring the training items.
+    random_state : int, RandomState, Generator or None, default=None
+        Shuffles the folds.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_classification
+    >>> from headcount import MS2
+    >>> X, y = make_classification(400, random_state=0)
+    >>> MS2(random_state=0).fit(X[:200], y[:200]).predict(X[200:]).round(1)
+    array([0.5, 0.5])
+    """
+
+    info: ClassVar = _info("median sweep over thresholds that separate")
+
+    def __init__(
+        self,
+        classifier: Any = None,
+        *,
+        decimals: int | None = None,
+        cv: Any = 5,
+        random_state: Any = None,
+    ) -> None:
+        self.classifier = classifier
+        self.decimals = decimals
+        self.cv = cv
+        self.random_state = random_state
+
+    def _aggregation(self) -> Aggregation:
+        return _MedianSweep(0.25, _check_decimals(self.decimals))
+
+
+@dataclass(frozen=True, eq=False)
+class _MedianSweep:
+    """Median of the adjusted counts over thresholds with enough difference of rates."""
+
+    least_spread: float
+    decimals: int | None
+    rates: Rates | None = None
+    used: NDArray[np.int64] | None = None
+
+    def fit(self, training: Training) -> _MedianSweep:
+        rates = rates_by_threshold(training, self.decimals)
+        spread = rates.true_rates - rates.false_rates
+        # Rates are sums of weights: a difference of rounding size is none.
+        used = np.flatnonzero(np.abs(spread) > max(self.least_spread, 1e-9))
+        if self.least_spread > 0:
+            used = np.flatnonzero(spread > self.least_spread)
+        if not len(used):
+            used = np.array([np.abs(spread).argmax()])
+        return replace(self, rates=rates, used=used)
+
+    def solve(self, items: NDArray[Any], samples: Samples) -> Solution:
+        assert self.rates is not None
+        assert self.used is not None
+        codes = np.searchsorted(self.rates.thresholds, items[:, 1], side="right")
+        false_rates = self.rates.false_rates[self.used]
+        spreads = self.rates.true_rates[self.used] - false_rates
+        positive = np.empty(len(samples))
+        if len(self.used) == 1 and spreads[0] == 0:
+            false_rates, spreads = np.zeros(1), np.ones(1)  # nothing separates: plain count
+
+        def work(start: int, stop: int) -> None:
+            median_sweep(
+                codes, samples.indices, samples.offsets, self.used, false_rates, spreads,
+                len(self.rates.thresholds) + 1, start, stop, positive,
+            )  # fmt: skip
+
+        each_range(work, len(samples), grain=50)
+        positive = np.clip(positive, 0, 1)
+        return Solution.closed_form(np.column_stack([1 - positive, positive]))

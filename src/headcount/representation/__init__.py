@@ -1,0 +1,35 @@
+"""Items as vectors whose mean describes a sample.
+
+A representation has ``fit(training)``, which returns a fitted one, and
+``embed(items)``, which returns an `Embedding`: something with the means of samples.
+"""
+
+from headcount.representation.distances import MeanDistance
+from headcount.representation.embedding import Binned, Dense, Embedding
+from headcount.representation.kernels import ClassDensities, KernelMeans, MixturePoints
+from headcount.representation.scores import (
+    AbovePrior,
+    Histograms,
+    Posterior,
+    PredictedClass,
+)
+from headcount.representation.thresholds import AtThreshold, Rates, rates_by_threshold
+from headcount.representation.training import Training
+
+__all__ = [
+    "AbovePrior",
+    "AtThreshold",
+    "Binned",
+    "ClassDensities",
+    "Dense",
+    "Embedding",
+    "Histograms",
+    "KernelMeans",
+    "MeanDistance",
+    "MixturePoints",
+    "Posterior",
+    "PredictedClass",
+    "Rates",
+    "Training",
+    "rates_by_threshold",
+]

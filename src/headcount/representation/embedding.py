@@ -1,0 +1,116 @@
+"""Items of a pool as vectors, and the mean of the vectors of each sample."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headcount._kernels.statistics import count_codes, sum_rows
+from headcount._threads import each_range
+from headcount.sampling import Samples
+
+__all__ = ["Binned", "Dense", "Embedding"]
+
+_NO_WEIGHTS = np.empty(0)
+# Items a thread should have to sum before a second thread is worth starting.
+_GRAIN_ITEMS = 20_000
+
+
+class Embedding(Protocol):
+    """Anything that has sample means."""
+
+    @property
+    def width(self) -> int:
+        """Length of a mean vector."""
+
+    def means(
+        self, samples: Samples, weights: NDArray[np.float64] | None = None
+    ) -> NDArray[np.float64]:
+        """Mean vector of each sample; `weights`, if given, has one entry an item."""
+
+
+@dataclass(frozen=True, eq=False)
+class Dense:
+    """Items as rows of a matrix.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from headcount.sampling import Samples
+    >>> Dense(np.array([[0.0, 1.0], [1.0, 0.0]])).means(Samples.whole(2))
+    array([[0.5, 0.5]])
+    """
+
+    values: NDArray[np.float64]
+
+    @property
+    def width(self) -> int:
+        """Length of a mean vector."""
+        return self.values.shape[1]
+
+    def means(
+        self, samples: Samples, weights: NDArray[np.float64] | None = None
+    ) -> NDArray[np.float64]:
+        """Mean vector of each sample."""
+        values = np.ascontiguousarray(self.values, dtype=np.float64)
+        weights = _NO_WEIGHTS if weights is None else weights
+        out = np.empty((len(samples), self.width))
+
+        def work(start: int, stop: int) -> None:
+            sum_rows(values, weights, samples.indices, samples.offsets, start, stop, out)
+
+        each_range(work, len(samples), grain=_grain(samples, self.width))
+        return out
+
+
+@dataclass(frozen=True, eq=False)
+class Binned:
+    """Items as indicators: each item is in one bin of every channel.
+
+    Parameters
+    ----------
+    codes : ndarray of int32, shape (n, channels)
+        The bins of each item, numbered through all channels.
+    n_bins : int
+        Bins of all channels together.
+    cumulative : bool, default=False
+        Return running sums of the means: the share of items in a bin or before it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from headcount.sampling import Samples
+    >>> Binned(np.array([[0], [2], [2], [1]], dtype=np.int32), 3).means(Samples.whole(4))
+    array([[0.25, 0.25, 0.5 ]])
+    """
+
+    codes: NDArray[np.int32]
+    n_bins: int
+    cumulative: bool = False
+
+    @property
+    def width(self) -> int:
+        """Length of a mean vector."""
+        return self.n_bins
+
+    def means(
+        self, samples: Samples, weights: NDArray[np.float64] | None = None
+    ) -> NDArray[np.float64]:
+        """Share of the items of each sample in each bin."""
+        codes = np.ascontiguousarray(self.codes, dtype=np.int32)
+        weights = _NO_WEIGHTS if weights is None else weights
+        out = np.empty((len(samples), self.n_bins))
+
+        def work(start: int, stop: int) -> None:
+            count_codes(codes, weights, samples.indices, samples.offsets, start, stop, out)
+
+        each_range(work, len(samples), grain=_grain(samples, codes.shape[1]))
+        return np.cumsum(out, axis=1) if self.cumulative else out
+
+
+def _grain(samples: Samples, width: int) -> int:
+    """Samples that make a thread worth its start."""
+    return max(1, int(_GRAIN_ITEMS * 4 // max(1.0, samples.sizes.mean() * width)))

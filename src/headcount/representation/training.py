@@ -1,0 +1,61 @@
+"""The labelled items a representation learns from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headcount.representation.embedding import Embedding
+from headcount.sampling import Samples
+
+__all__ = ["Training"]
+
+
+@dataclass(frozen=True, eq=False)
+class Training:
+    """Labelled items, in the form that a method works on.
+
+    Attributes
+    ----------
+    items : ndarray or None
+        One entry an item: posteriors (n, K), predicted classes (n,) or features;
+        out-of-fold where a classifier made them. None for methods that only count.
+    codes : ndarray of int64, shape (n,)
+        True classes, as positions in the list of classes.
+    n_classes : int
+        Number of classes.
+    weights : ndarray of float64, shape (n,), or None
+        Weights of the items; None if all are equal.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> Training(None, np.array([0, 1, 1, 1]), 2).prior
+    array([0.25, 0.75])
+    """
+
+    items: NDArray[np.generic] | None
+    codes: NDArray[np.int64]
+    n_classes: int
+    weights: NDArray[np.float64] | None = None
+
+    @cached_property
+    def prior(self) -> NDArray[np.float64]:
+        """Shares of the classes, weighted."""
+        mass = np.bincount(self.codes, self.weights, self.n_classes)
+        return np.asarray(mass / mass.sum(), dtype=np.float64)
+
+    @cached_property
+    def class_weights(self) -> NDArray[np.float64]:
+        """Weight of each item within its class; those of a class sum to 1."""
+        weights = np.ones(len(self.codes)) if self.weights is None else self.weights
+        mass = np.bincount(self.codes, weights, self.n_classes)
+        return np.asarray(weights / mass[self.codes], dtype=np.float64)
+
+    def class_means(self, embedding: Embedding) -> NDArray[np.float64]:
+        """Mean of the embedded training items of each class, one row a class."""
+        by_class = Samples.by_code(self.codes, self.n_classes)
+        return embedding.means(by_class, self.weights)

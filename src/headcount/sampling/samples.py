@@ -1,0 +1,400 @@
+"""Samples of a pool, held as index arrays and never as copies of the pool."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, overload
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from headcount.data import encode_labels
+from headcount.errors import HeadcountError
+from headcount.sampling._checks import (
+    check_within,
+    checked_codes,
+    checked_offsets,
+    checked_prevalence,
+    whole_array,
+    whole_number,
+)
+
+__all__ = ["Samples", "as_samples", "index_dtype", "sort_by_code"]
+
+_CHUNK_ITEMS = 1 << 22
+_INDEX_ADVICE = "give the positions of items in the pool, and np.flatnonzero(mask) of a mask"
+
+
+@dataclass(frozen=True, init=False, eq=False, repr=False)
+class Samples:
+    """Many samples of one pool, as positions of its items.
+
+    Sample ``i`` is ``indices[offsets[i]:offsets[i + 1]]``. An item may be in many samples,
+    and many times in one. The arrays are checked once, when the object is made, and are
+    read-only; parts of it share its memory.
+
+    Parameters
+    ----------
+    indices : array-like of int
+        The samples' positions in the pool, one sample after the other.
+    offsets : array-like of int of shape (S + 1,)
+        Where each sample starts in ``indices``, and where the last one ends.
+    n_pool : int
+        Number of items in the pool.
+    prevalence : array-like of shape (S, K), optional
+        True shares of the classes in each sample.
+    classes : array-like of shape (K,), optional
+        The classes that the columns of ``prevalence`` stand for.
+
+    Attributes
+    ----------
+    indices : ndarray of int32, or of int64 if the pool has 2**31 items or more
+    offsets : ndarray of int64
+    n_pool : int
+    prevalence : ndarray of float64 of shape (S, K), or None
+    classes : ndarray of shape (K,), or None
+
+    Raises
+    ------
+    HeadcountError
+        If an index lies outside the pool, a sample is empty, or the shapes disagree.
+
+    Examples
+    --------
+    >>> from headcount.sampling import Samples
+    >>> samples = Samples([4, 0, 1, 1, 3], [0, 2, 5], n_pool=6)
+    >>> samples
+    Samples(2 samples of 2 to 3 items, from a pool of 6)
+    >>> samples[1]
+    array([1, 1, 3], dtype=int32)
+    >>> samples[[1, 0]].sizes
+    array([3, 2])
+    """
+
+    indices: NDArray[np.integer[Any]]
+    offsets: NDArray[np.int64]
+    n_pool: int
+    prevalence: NDArray[np.float64] | None
+    classes: NDArray[Any] | None
+
+    def __init__(
+        self,
+        indices: ArrayLike,
+        offsets: ArrayLike,
+        *,
+        n_pool: int,
+        prevalence: ArrayLike | None = None,
+        classes: ArrayLike | None = None,
+    ) -> None:
+        n_pool = whole_number(n_pool, "n_pool")
+        given = whole_array(indices, "indices", advice=_INDEX_ADVICE)
+        bounds = checked_offsets(offsets, len(given))
+        check_within(given, bounds, n_pool)
+        shares, names = checked_prevalence(prevalence, classes, len(bounds) - 1)
+        # Copies, so that nobody can change what has been checked.
+        self._store(np.array(given, index_dtype(n_pool)), bounds, n_pool, shares, names)
+
+    def _store(
+        self,
+        indices: NDArray[np.integer[Any]],
+        offsets: NDArray[np.int64],
+        n_pool: int,
+        prevalence: NDArray[np.float64] | None,
+        classes: NDArray[Any] | None,
+    ) -> None:
+        for array in (indices, offsets, prevalence, classes):
+            if array is not None:
+                array.setflags(write=False)
+        vars(self).update(
+            indices=indices,
+            offsets=offsets,
+            n_pool=n_pool,
+            prevalence=prevalence,
+            classes=classes,
+        )
+
+    @classmethod
+    def _trusted(
+        cls,
+        indices: NDArray[np.integer[Any]],
+        offsets: NDArray[np.int64],
+        n_pool: int,
+        prevalence: NDArray[np.float64] | None = None,
+        classes: NDArray[Any] | None = None,
+    ) -> Samples:
+        """Make samples of arrays known to be right, without a check or a copy."""
+        samples = cls.__new__(cls)
+        samples._store(indices, offsets, n_pool, prevalence, classes)
+        return samples
+
+    @classmethod
+    def from_arrays(
+        cls, arrays: Iterable[ArrayLike], *, n_pool: int, y: ArrayLike | None = None
+    ) -> Samples:
+        """Make samples of one index array each.
+
+        Parameters
+        ----------
+        arrays : iterable of array-like of int
+            One array of positions a sample.
+        n_pool : int
+            Number of items in the pool.
+        y : array-like of shape (n_pool,), optional
+            Labels of the pool, from which the samples' true shares are counted.
+
+        Returns
+        -------
+        Samples
+
+        Examples
+        --------
+        >>> from headcount.sampling import Samples
+        >>> samples = Samples.from_arrays([[0, 1], [1, 2, 3, 3]], n_pool=4, y=list("abbb"))
+        >>> samples.prevalence
+        array([[0.5, 0.5],
+               [0. , 1. ]])
+        """
+        parts = [
+            whole_array(part, f"sample {number}", advice=_INDEX_ADVICE)
+            for number, part in enumerate(arrays)
+        ]
+        offsets = np.cumsum([0, *map(len, parts)], dtype=np.int64)
+        indices = np.concatenate(parts) if parts else np.empty(0, np.int64)
+        samples = cls(indices, offsets, n_pool=n_pool)
+        if y is None:
+            return samples
+        classes, codes = encode_labels(y, name="y")
+        prevalence = samples.prevalence_of(codes, len(classes))
+        return cls._trusted(
+            samples.indices, samples.offsets, samples.n_pool, prevalence, classes
+        )
+
+    @classmethod
+    def whole(cls, n: int) -> Samples:
+        """Make one sample of all ``n`` items of a pool, in their order.
+
+        Examples
+        --------
+        >>> from headcount.sampling import Samples
+        >>> Samples.whole(3)[0]
+        array([0, 1, 2], dtype=int32)
+        """
+        n = whole_number(n, "n")
+        return cls._trusted(np.arange(n, dtype=index_dtype(n)), np.array([0, n]), n)
+
+    @classmethod
+    def by_code(cls, codes: ArrayLike, n_codes: int) -> Samples:
+        """Make one sample a code: sample ``j`` has the items whose code is ``j``, in order.
+
+        Parameters
+        ----------
+        codes : array-like of int of shape (n_pool,)
+            A class, group or fold of each item, from 0 to ``n_codes - 1``; none may be
+            without items.
+        n_codes : int
+            Number of codes, and of samples.
+
+        Returns
+        -------
+        Samples
+
+        Examples
+        --------
+        >>> from headcount.sampling import Samples
+        >>> list(Samples.by_code([1, 0, 1], 2))
+        [array([1], dtype=int32), array([0, 2], dtype=int32)]
+        """
+        items, offsets = sort_by_code(checked_codes(codes, n_codes), n_codes)
+        return cls._trusted(items, checked_offsets(offsets, len(items)), len(items))
+
+    @property
+    def sizes(self) -> NDArray[np.int64]:
+        """Number of items in each sample."""
+        return np.diff(self.offsets)
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    def __iter__(self) -> Iterator[NDArray[np.integer[Any]]]:
+        return (self[number] for number in range(len(self)))
+
+    @overload
+    def __getitem__(self, key: int) -> NDArray[np.integer[Any]]: ...
+
+    @overload
+    def __getitem__(self, key: slice | Sequence[int] | NDArray[Any]) -> Samples: ...
+
+    def __getitem__(self, key: Any) -> NDArray[np.integer[Any]] | Samples:
+        if isinstance(key, int | np.integer):
+            if not -len(self) <= key < len(self):
+                raise IndexError(f"there is no sample {key}: there are {len(self):,}.")
+            number = int(key) % len(self)
+            return self.indices[self.offsets[number] : self.offsets[number + 1]]
+        if isinstance(key, slice):
+            start, stop, step = key.indices(len(self))
+            if step == 1:
+                return self._between(start, max(start, stop))
+        return self._pick(np.arange(len(self))[key])
+
+    def _between(self, start: int, stop: int) -> Samples:
+        offsets = self.offsets[start : stop + 1]
+        return self._trusted(
+            self.indices[offsets[0] : offsets[-1]],
+            offsets - offsets[0],
+            self.n_pool,
+            None if self.prevalence is None else self.prevalence[start:stop],
+            self.classes,
+        )
+
+    def _pick(self, numbers: NDArray[np.int64]) -> Samples:
+        sizes = self.sizes[numbers]
+        offsets = np.concatenate(([0], np.cumsum(sizes)))
+        shifts = self.offsets[numbers] - offsets[:-1]
+        return self._trusted(
+            self.indices[np.arange(offsets[-1]) + np.repeat(shifts, sizes)],
+            offsets,
+            self.n_pool,
+            None if self.prevalence is None else self.prevalence[numbers],
+            self.classes,
+        )
+
+    def chunks(self, max_items: int) -> Iterator[Samples]:
+        """Cut into runs of samples with at most so many items together.
+
+        Parameters
+        ----------
+        max_items : int
+            The most items in a chunk. A sample that is larger gets a chunk of its own.
+
+        Returns
+        -------
+        iterator of Samples
+
+        Examples
+        --------
+        >>> from headcount.sampling import Samples
+        >>> samples = Samples.from_arrays([[0, 1], [2], [0, 1, 2]], n_pool=3)
+        >>> [len(chunk) for chunk in samples.chunks(3)]
+        [2, 1]
+        """
+        return self._chunks(whole_number(max_items, "max_items"))
+
+    def _chunks(self, max_items: int) -> Iterator[Samples]:
+        start = 0
+        while start < len(self):
+            limit = self.offsets[start] + max_items
+            stop = int(np.searchsorted(self.offsets, limit, side="right")) - 1
+            stop = max(stop, start + 1)
+            yield self._between(start, stop)
+            start = stop
+
+    def prevalence_of(self, codes: ArrayLike, n_codes: int) -> NDArray[np.float64]:
+        """Count the share of each code in each sample.
+
+        Parameters
+        ----------
+        codes : array-like of int of shape (n_pool,)
+            The code of each item of the pool, from 0 to ``n_codes - 1``.
+        n_codes : int
+            Number of codes.
+
+        Returns
+        -------
+        ndarray of shape (S, n_codes)
+
+        Examples
+        --------
+        >>> from headcount.sampling import Samples
+        >>> Samples.from_arrays([[0, 1, 2, 3], [2]], n_pool=4).prevalence_of([0, 1, 1, 1], 2)
+        array([[0.25, 0.75],
+               [0.  , 1.  ]])
+        """
+        known = checked_codes(codes, n_codes)
+        if len(known) != self.n_pool:
+            raise HeadcountError(
+                f"{len(known):,} labels were given, but the samples are of a pool of "
+                f"{self.n_pool:,} items: pass one label an item of that pool."
+            )
+        shares = np.empty((len(self), n_codes))
+        done = 0
+        for chunk in self.chunks(_CHUNK_ITEMS):
+            cells = np.repeat(np.arange(len(chunk)) * n_codes, chunk.sizes)
+            cells += known[chunk.indices]
+            counts = np.bincount(cells, minlength=len(chunk) * n_codes)
+            shares[done : done + len(chunk)] = counts.reshape(len(chunk), n_codes)
+            done += len(chunk)
+        shares /= self.sizes[:, None]
+        return shares
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Through the constructor of ours, because pickled arrays come back writeable.
+        return Samples._trusted, tuple(vars(self).values())
+
+    def __repr__(self) -> str:
+        text = f"{len(self):,} sample{'' if len(self) == 1 else 's'}"
+        if len(self):
+            least, most = int(self.sizes.min()), int(self.sizes.max())
+            text += f" of {least:,}" + (f" to {most:,}" if most > least else "")
+            text += " items" if most > 1 else " item"
+        text += f", from a pool of {self.n_pool:,}"
+        if self.prevalence is not None:
+            text += f", {self.prevalence.shape[1]} classes"
+        return f"Samples({text})"
+
+
+def as_samples(samples: Samples | Iterable[ArrayLike], n_pool: int) -> Samples:
+    """Take samples as they are, or make them of index arrays, for a pool of ``n_pool`` items.
+
+    Parameters
+    ----------
+    samples : Samples or iterable of array-like of int
+        Samples of the pool.
+    n_pool : int
+        Number of items in the pool.
+
+    Returns
+    -------
+    Samples
+
+    Raises
+    ------
+    HeadcountError
+        If the samples are of a pool of another size, or are no valid samples at all.
+
+    Examples
+    --------
+    >>> from headcount.sampling import as_samples
+    >>> as_samples([[0, 1, 2], [2, 2]], n_pool=3)
+    Samples(2 samples of 2 to 3 items, from a pool of 3)
+    """
+    if not isinstance(samples, Samples):
+        if isinstance(samples, str | bytes) or not isinstance(samples, Iterable):
+            raise HeadcountError(
+                f"samples is of type {type(samples).__name__}; pass Samples, or a list of "
+                "index arrays, one a sample."
+            )
+        return Samples.from_arrays(samples, n_pool=n_pool)
+    if samples.n_pool != n_pool:
+        raise HeadcountError(
+            f"samples are of a pool of {samples.n_pool:,} items, but this pool has "
+            f"{n_pool:,}: draw them from the labels of this pool."
+        )
+    return samples
+
+
+def index_dtype(n_pool: int) -> np.dtype[Any]:
+    """Give the narrowest type of index that reaches all of a pool."""
+    return np.dtype(np.int32) if n_pool < 2**31 else np.dtype(np.int64)
+
+
+def sort_by_code(
+    codes: NDArray[np.integer[Any]], n_codes: int
+) -> tuple[NDArray[np.integer[Any]], NDArray[np.int64]]:
+    """List the items code by code, in order, and where each code starts in that list."""
+    # Sixteen bits are sorted in linear time.
+    narrow = codes.astype(np.int16) if n_codes < 2**15 else codes
+    items = np.argsort(narrow, kind="stable").astype(index_dtype(len(codes)))
+    offsets = np.zeros(n_codes + 1, np.int64)
+    np.cumsum(np.bincount(codes, minlength=n_codes), out=offsets[1:])
+    return items, offsets

@@ -1,0 +1,9 @@
+"""The only caller of classifiers: cross-fitted scores, checks of scores, calibration."""
+
+from __future__ import annotations
+
+from headcount.scores.calibration import CALIBRATIONS, fit_calibrator
+from headcount.scores.checks import check_scores
+from headcount.scores.scorer import Scorer
+
+__all__ = ["CALIBRATIONS", "Scorer", "check_scores", "fit_calibrator"]

@@ -1,0 +1,266 @@
+"""Calibration of posteriors, learnt from out-of-fold posteriors and labels."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.isotonic import IsotonicRegression
+
+from headcount.errors import HeadcountError
+from headcount.scores.checks import as_numbers, check_scores, check_weights
+from headcount.scores.scaling import Scaling, fit_scaling
+
+__all__ = ["CALIBRATIONS", "Calibrator", "fit_calibrator", "smoothed_targets"]
+
+_LOWEST_FLOOR, _HIGHEST_FLOOR = 1e-12, 1e-3
+
+
+_Rule = Callable[[NDArray[np.float64]], NDArray[np.float64]]
+
+
+@dataclass(frozen=True)
+class Calibrator:
+    """A fitted calibration; see :func:`fit_calibrator`.
+
+    Attributes
+    ----------
+    method : str
+        One of ``CALIBRATIONS``.
+    n_classes : int
+        How many columns the scores have.
+    rule : callable
+        What it does to a checked table of scores.
+    """
+
+    method: str
+    n_classes: int
+    rule: _Rule
+
+    def transform(self, scores: ArrayLike) -> NDArray[np.float64]:
+        """Calibrate posteriors.
+
+        Parameters
+        ----------
+        scores : array-like of shape (n, n_classes)
+            Posteriors of the same classifier.
+
+        Returns
+        -------
+        ndarray of shape (n, n_classes)
+            Calibrated posteriors, rows summing to 1.
+        """
+        return self.rule(check_scores(scores, self.n_classes))
+
+
+def fit_calibrator(
+    method: str, scores: ArrayLike, codes: ArrayLike, weights: ArrayLike | None = None
+) -> Calibrator:
+    """Learn to calibrate posteriors.
+
+    Parameters
+    ----------
+    method : str
+        One of ``CALIBRATIONS``. With P a row of posteriors:
+
+        - "ts", temperature scaling: softmax(log P / T);
+        - "bcts", bias-corrected temperature scaling: softmax(log P / T + b);
+        - "vs", vector scaling: softmax(w * log P + b), a slope and a bias for each class;
+        - "nbvs", no-bias vector scaling: softmax(w * log P);
+        - "platt": for each class against the rest a sigmoid of the log-odds, fitted to
+          Platt's smoothed targets, then divided by the row sum; one sigmoid for two classes;
+        - "isotonic": for each class a monotone function of its posterior, then divided by
+          the row sum; one function for two classes; rows of zeros become uniform.
+
+        All but the last minimise the log-loss. Before a logarithm is taken, posteriors are
+        raised to a floor: the smallest positive one the fit has seen, but at least 1e-12
+        and at most 1e-3.
+    scores : array-like of shape (n, K)
+        Posteriors of items the classifier was not trained on.
+    codes : array-like of shape (n,)
+        The classes of these items as column numbers of ``scores``.
+    weights : array-like of shape (n,), optional
+        Weights of the items; a weight of 2 counts as the item given twice.
+
+    Returns
+    -------
+    Calibrator
+        Its ``transform(scores)`` returns calibrated posteriors.
+
+    Warns
+    -----
+    HeadcountWarning
+        If the scores separate classes perfectly, where the log-loss has no finite optimum.
+        The result is finite nevertheless.
+
+    Raises
+    ------
+    HeadcountError
+        If the method is unknown, or scores, codes and weights do not fit together.
+
+    Examples
+    --------
+    >>> from headcount.scores import fit_calibrator
+    >>> overconfident = [[0.99, 0.01]] * 40 + [[0.01, 0.99]] * 40
+    >>> calibrator = fit_calibrator("bcts", overconfident, [0] * 30 + [1] * 40 + [0] * 10)
+    >>> calibrator.transform([[0.99, 0.01]]).round(2)
+    array([[0.75, 0.25]])
+    """
+    if method not in CALIBRATIONS:
+        allowed = ", ".join(map(repr, CALIBRATIONS))
+        raise HeadcountError(f"calibration {method!r} is unknown: choose one of {allowed}.")
+    numbers = as_numbers(scores, "scores")
+    n_classes = numbers.shape[1] if numbers.ndim > 1 else 2
+    table = check_scores(numbers, n_classes)
+    columns = _check_codes(codes, *table.shape)
+    masses = check_weights(weights, len(table))
+    counted = masses > 0
+    rule = _FITTERS[method](table[counted], columns[counted], masses[counted])
+    return Calibrator(method, n_classes, rule)
+
+
+def smoothed_targets(
+    codes: NDArray[np.int64], weights: NDArray[np.float64], n_classes: int
+) -> NDArray[np.float64]:
+    """One-hot labels softened as Platt did: as if a class had one more item of each class.
+
+    For two classes (n_k + 1) / (n_k + 2) for the own class and 1 / (n_k + 2) for the other.
+    """
+    counts = np.bincount(codes, weights=weights, minlength=n_classes)
+    by_class = (np.diag(counts) + 1.0) / (counts + n_classes)[:, None]
+    targets: NDArray[np.float64] = by_class[codes]
+    return targets
+
+
+@dataclass(frozen=True)
+class _ScaledLogs:
+    scaling: Scaling
+    floor: float
+
+    def __call__(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
+        return self.scaling.posteriors(np.log(np.maximum(scores, self.floor)))
+
+
+@dataclass(frozen=True)
+class _Monotone:
+    """A monotone piecewise linear function of the second of two posteriors."""
+
+    knots: NDArray[np.float64]
+    heights: NDArray[np.float64]
+
+    def __call__(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
+        second = np.interp(scores[:, 1], self.knots, self.heights)
+        return np.column_stack([1.0 - second, second])
+
+
+@dataclass(frozen=True)
+class _OneVsRest:
+    """For each class a rule for (rest, class); what they say is divided by the row sum."""
+
+    rules: tuple[_Rule, ...]
+
+    def __call__(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
+        columns = [rule(_against_rest(scores, k))[:, 1] for k, rule in enumerate(self.rules)]
+        return _divide_by_sums(np.column_stack(columns))
+
+
+_Fitter = Callable[
+    [NDArray[np.float64], NDArray[np.int64], NDArray[np.float64]],
+    _Rule,
+]
+
+
+def _scaling_fitter(*, one_slope: bool, with_bias: bool, smoothed: bool = False) -> _Fitter:
+    def fit(
+        scores: NDArray[np.float64], codes: NDArray[np.int64], weights: NDArray[np.float64]
+    ) -> _Rule:
+        n_classes = scores.shape[1]
+        floor = _floor(scores)
+        targets = (
+            smoothed_targets(codes, weights, n_classes)
+            if smoothed
+            else np.eye(n_classes)[codes]
+        )
+        logs = np.log(np.maximum(scores, floor))
+        scaling = fit_scaling(logs, targets, weights, one_slope=one_slope, with_bias=with_bias)
+        return _ScaledLogs(scaling, floor)
+
+    return fit
+
+
+def _one_vs_rest(fit_binary: _Fitter) -> _Fitter:
+    def fit(
+        scores: NDArray[np.float64], codes: NDArray[np.int64], weights: NDArray[np.float64]
+    ) -> _Rule:
+        if scores.shape[1] == 2:
+            return fit_binary(scores, codes, weights)
+        rules = (
+            fit_binary(_against_rest(scores, k), (codes == k).astype(np.int64), weights)
+            for k in range(scores.shape[1])
+        )
+        return _OneVsRest(tuple(rules))
+
+    return fit
+
+
+def _fit_isotonic(
+    scores: NDArray[np.float64], codes: NDArray[np.int64], weights: NDArray[np.float64]
+) -> _Rule:
+    monotone = IsotonicRegression(y_min=0.0, y_max=1.0, out_of_bounds="clip")
+    monotone.fit(scores[:, 1], codes.astype(np.float64), sample_weight=weights)
+    return _Monotone(monotone.X_thresholds_, monotone.y_thresholds_)
+
+
+# Of two classes, a sigmoid of the log-odds is a temperature and a bias of the two logs.
+_fit_sigmoid = _scaling_fitter(one_slope=True, with_bias=True, smoothed=True)
+
+_FITTERS: dict[str, _Fitter] = {
+    "platt": _one_vs_rest(_fit_sigmoid),
+    "isotonic": _one_vs_rest(_fit_isotonic),
+    "ts": _scaling_fitter(one_slope=True, with_bias=False),
+    "bcts": _scaling_fitter(one_slope=True, with_bias=True),
+    "vs": _scaling_fitter(one_slope=False, with_bias=True),
+    "nbvs": _scaling_fitter(one_slope=False, with_bias=False),
+}
+
+CALIBRATIONS: tuple[str, ...] = tuple(_FITTERS)
+
+
+def _floor(scores: NDArray[np.float64]) -> float:
+    """Return what to take for a posterior of zero.
+
+    A neighbour or tree vote of zero means little less than the smallest vote there is, while
+    naive Bayes means a really small number: a constant would suit only one of them.
+    """
+    smallest = scores.min(initial=1.0, where=scores > 0)
+    return float(np.clip(smallest, _LOWEST_FLOOR, _HIGHEST_FLOOR))
+
+
+def _against_rest(scores: NDArray[np.float64], k: int) -> NDArray[np.float64]:
+    # The others summed, as 1 - p has no digits left where p is nearly 1.
+    rest = np.delete(scores, k, axis=1).sum(axis=1)
+    return np.column_stack([rest, scores[:, k]])
+
+
+def _divide_by_sums(columns: NDArray[np.float64]) -> NDArray[np.float64]:
+    shares = np.full_like(columns, 1.0 / columns.shape[1])
+    sums = columns.sum(axis=1, keepdims=True)
+    np.divide(columns, sums, out=shares, where=sums > 0)
+    return shares
+
+
+def _check_codes(codes: ArrayLike, n_rows: int, n_classes: int) -> NDArray[np.int64]:
+    found = np.asarray(codes)
+    if found.dtype.kind not in "iu" or found.shape != (n_rows,):
+        raise HeadcountError(
+            f"codes is an array of {found.dtype} of shape {found.shape}, but must hold "
+            f"{n_rows:,} integers: pass the column number of each item's class."
+        )
+    if found.min() < 0 or found.max() >= n_classes:
+        raise HeadcountError(
+            f"codes lie between {found.min()} and {found.max()}, but scores has {n_classes} "
+            "columns: pass column numbers from 0."
+        )
+    return found.astype(np.int64, copy=False)

@@ -1,0 +1,166 @@
+"""Scores made anywhere, checked once: after this they are posteriors on the simplex."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headcount.data.columns import as_narwhals
+from headcount.errors import HeadcountError
+
+__all__ = ["as_numbers", "check_scores", "check_weights"]
+
+_RANGE_TOLERANCE = 1e-6
+_SUM_TOLERANCE = 1e-3
+
+
+def check_scores(scores: Any, n_classes: int, *, name: str = "scores") -> NDArray[np.float64]:
+    """Check posteriors and return them as a clean table.
+
+    Parameters
+    ----------
+    scores : array-like or frame of shape (n, n_classes), or (n,) for two classes
+        The posteriors, one column a class in the order of the classes. With two classes a
+        vector is taken as the posterior of the second one.
+    n_classes : int
+        How many classes there are.
+    name : str, default="scores"
+        What error messages call the scores.
+
+    Returns
+    -------
+    ndarray of shape (n, n_classes)
+        C-contiguous, between 0 and 1, rows summing to 1. Values outside by at most 1e-6
+        are clipped, and rows off by at most 1e-3 are divided by their sum. Rows that sum
+        to 1 up to rounding keep their bits, so checking twice changes nothing.
+
+    Raises
+    ------
+    HeadcountError
+        If the scores are not numbers, have the wrong shape, miss values, or are no
+        posteriors.
+
+    Examples
+    --------
+    >>> from headcount.scores import check_scores
+    >>> check_scores([0.25, 1.0], 2)
+    array([[0.75, 0.25],
+           [0.  , 1.  ]])
+    """
+    table = _as_table(as_numbers(scores, name), n_classes, name)
+    _check_finite(table, name)
+    low, high = table.min(), table.max()
+    if low < -_RANGE_TOLERANCE or high > 1 + _RANGE_TOLERANCE:
+        raise HeadcountError(
+            f"{name} has values from {low:.6g} to {high:.6g}, but posteriors lie between 0 "
+            "and 1: decision values are not probabilities, calibrate them first."
+        )
+    if low < 0 or high > 1:
+        table = table.clip(0.0, 1.0)
+    return _normalise(table, name)
+
+
+def check_weights(weights: Any, n_rows: int, *, name: str = "weights") -> NDArray[np.float64]:
+    """Check weights of items, one each; all 1 if there are none.
+
+    Parameters
+    ----------
+    weights : array-like of shape (n_rows,) or None
+        Finite and not negative, with a positive sum.
+    n_rows : int
+        How many items there are.
+    name : str, default="weights"
+        What error messages call the weights.
+
+    Returns
+    -------
+    ndarray of shape (n_rows,)
+        The weights.
+    """
+    if weights is None:
+        return np.ones(n_rows)
+    found = as_numbers(weights, name)
+    if found.shape != (n_rows,):
+        raise HeadcountError(
+            f"{name} has the shape {found.shape}, but there are {n_rows:,} items: pass one "
+            "weight an item."
+        )
+    wrong = ~(np.isfinite(found) & (found >= 0))
+    if wrong.any():
+        row = int(wrong.argmax())
+        raise HeadcountError(
+            f"{name} has the value {found[row]} at position {row}, but weights are finite and "
+            "not negative: drop such items or mend their weights."
+        )
+    if not found.sum() > 0:
+        raise HeadcountError(f"{name} are all zero: give some items a positive weight.")
+    return found
+
+
+def as_numbers(scores: Any, name: str) -> NDArray[np.float64]:
+    """Return a table or series of any kind as a C-contiguous array of float64."""
+    frame = as_narwhals(scores, name)
+    try:
+        values = np.asarray(scores if frame is None else frame.to_numpy())
+    except ValueError:
+        raise HeadcountError(
+            f"{name} has rows of different lengths: pass equally many numbers for every item."
+        ) from None
+    if values.dtype.kind not in "biuf":
+        raise HeadcountError(
+            f"{name} is not numeric ({type(scores).__name__} of {values.dtype}): pass plain "
+            "dense numbers."
+        )
+    return np.asarray(values, dtype=np.float64, order="C")
+
+
+def _as_table(values: NDArray[np.float64], n_classes: int, name: str) -> NDArray[np.float64]:
+    if values.ndim == 1 and n_classes == 2:
+        values = np.column_stack([1.0 - values, values])
+    if values.ndim != 2:
+        hint = ", or the posteriors of the second class as a vector" if n_classes == 2 else ""
+        raise HeadcountError(
+            f"{name} has {values.ndim} dimensions, but must have 2: pass one row an item and "
+            f"one column a class ({n_classes}){hint}."
+        )
+    n_rows, n_columns = values.shape
+    if n_columns != n_classes:
+        raise HeadcountError(
+            f"{name} has {n_columns} columns, but there are {n_classes} classes: pass one "
+            "column a class, in the order of the classes."
+        )
+    if n_rows == 0:
+        raise HeadcountError(f"{name} has no rows: pass the scores of at least one item.")
+    return values
+
+
+def _check_finite(table: NDArray[np.float64], name: str) -> None:
+    finite = np.isfinite(table)
+    if not finite.all():
+        wrong = ~finite.all(axis=1)
+        raise HeadcountError(
+            f"{name} has NaN or infinite values in {int(wrong.sum()):,} of {len(table):,} "
+            f"rows, the first in row {int(wrong.argmax())}: drop these items or score them "
+            "again."
+        )
+
+
+def _normalise(table: NDArray[np.float64], name: str) -> NDArray[np.float64]:
+    sums = table.sum(axis=1)
+    gaps = np.abs(sums - 1.0)
+    wrong = gaps > _SUM_TOLERANCE
+    if wrong.any():
+        row = int(wrong.argmax())
+        raise HeadcountError(
+            f"{name} has {int(wrong.sum()):,} of {len(table):,} rows that do not sum to 1, "
+            f"the first row {row} with a sum of {sums[row]:.6g}: pass posteriors of all "
+            "classes, each row summing to 1."
+        )
+    # A sum computed from K numbers is off by up to this much: such rows are left alone.
+    rounding = table.shape[1] * np.finfo(np.float64).eps
+    off = gaps > rounding
+    if off.any():
+        table = table / np.where(off, sums, 1.0)[:, None]
+    return table

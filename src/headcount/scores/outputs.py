@@ -1,0 +1,121 @@
+"""What a fitted classifier says of items, with columns in the order of given classes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headcount.data import encode_labels
+from headcount.errors import HeadcountError
+from headcount.scores.calibration import smoothed_targets
+from headcount.scores.checks import check_scores
+from headcount.scores.scaling import Scaling, fit_scaling
+
+__all__ = ["DecisionScaling", "Output", "fit_decisions", "output_of", "predict_codes", "score"]
+
+Output = Literal["posteriors", "decisions", "labels"]
+
+
+def output_of(model: Any) -> Output:
+    """Tell the best a classifier has to say."""
+    if hasattr(model, "predict_proba"):
+        return "posteriors"
+    return "decisions" if hasattr(model, "decision_function") else "labels"
+
+
+def predict_codes(model: Any, X: Any, classes: NDArray[Any]) -> NDArray[np.int64]:
+    """Return what the classifier's own ``predict`` says, as codes."""
+    predicted = model.predict(X)
+    return encode_labels(predicted, name=f"predict of {_name(model)}", classes=classes)[1]
+
+
+def score(model: Any, X: Any, classes: NDArray[Any]) -> NDArray[np.float64]:
+    """Return posteriors or, for want of them, decision values, one column a class.
+
+    A class the model was not trained on has a posterior of zero. Of two classes, decision
+    values d come as the columns (-d/2, d/2).
+    """
+    if output_of(model) == "posteriors":
+        name = f"predict_proba of {_name(model)}"
+        columns = _columns(model, classes)
+        given = check_scores(model.predict_proba(X), len(columns), name=name)
+        if np.array_equal(columns, np.arange(len(classes))):
+            return given
+        aligned = np.zeros((len(given), len(classes)))
+        aligned[:, columns] = given
+        return aligned
+    return _decision_values(model, X, classes)
+
+
+@dataclass(frozen=True)
+class DecisionScaling:
+    """Posteriors from decision values: scaled to a spread of 1, then to log-odds."""
+
+    spread: float
+    scaling: Scaling
+
+    def posteriors(self, decisions: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Turn decision values, one column a class, into posteriors."""
+        return self.scaling.posteriors(decisions / self.spread)
+
+
+def fit_decisions(
+    decisions: NDArray[np.float64], codes: NDArray[np.int64], weights: NDArray[np.float64]
+) -> DecisionScaling:
+    """Learn posteriors from decision values, which are best out-of-fold.
+
+    Two classes: Platt's sigmoid. More: one multinomial logistic model, in which every
+    class has a slope for its own decision value and a bias. Both are fitted to Platt's
+    smoothed targets, so that perfectly separated classes do no harm.
+    """
+    counted = weights > 0
+    decisions, codes, weights = decisions[counted], codes[counted], weights[counted]
+    n_classes = decisions.shape[1]
+    spread = float(decisions.std()) or 1.0
+    scaling = fit_scaling(
+        decisions / spread,
+        smoothed_targets(codes, weights, n_classes),
+        weights,
+        one_slope=n_classes == 2,
+        with_bias=True,
+    )
+    return DecisionScaling(spread, scaling)
+
+
+def _decision_values(model: Any, X: Any, classes: NDArray[Any]) -> NDArray[np.float64]:
+    name = f"decision_function of {_name(model)}"
+    values = np.asarray(model.decision_function(X), dtype=np.float64)
+    if values.ndim == 1:
+        values = np.column_stack([-values / 2, values / 2])
+    columns = _columns(model, classes)
+    # Three classes have three pairs, so counting columns does not tell pairs from classes.
+    of_pairs = len(classes) > 2 and _decides_by_pairs(model)
+    if of_pairs or not len(columns) == values.shape[1] == len(classes):
+        raise HeadcountError(
+            f"{name} has {values.shape[1]} columns{' of pairs' * of_pairs} for {len(classes)} "
+            "classes: use a classifier with one decision value a class (in scikit-learn "
+            "decision_function_shape='ovr'), or one with predict_proba."
+        )
+    if not np.isfinite(values).all():
+        raise HeadcountError(f"{name} has NaN or infinite values: check the classifier.")
+    return values[:, np.argsort(columns)]
+
+
+def _decides_by_pairs(model: Any) -> bool:
+    parameters = model.get_params(deep=True).items()
+    return any(
+        key.endswith("decision_function_shape") and value == "ovo" for key, value in parameters
+    )
+
+
+def _columns(model: Any, classes: NDArray[Any]) -> NDArray[np.int64]:
+    """Say which of our columns each of the model's columns is."""
+    known = getattr(model, "classes_", classes)
+    return encode_labels(known, name=f"classes_ of {_name(model)}", classes=classes)[1]
+
+
+def _name(model: Any) -> str:
+    return type(model).__name__

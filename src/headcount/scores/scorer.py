@@ -1,0 +1,329 @@
+"""The scorer: fits a classifier and scores items, the training items out-of-fold."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Self, TypeVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, clone
+from sklearn.exceptions import NotFittedError
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LogisticRegression
+from sklearn.utils.validation import check_is_fitted
+
+from headcount.data import check_features, count_rows, encode_labels, take_rows
+from headcount.errors import HeadcountError
+from headcount.scores.checks import check_weights
+from headcount.scores.folds import check_cv, make_folds
+from headcount.scores.outputs import (
+    DecisionScaling,
+    fit_decisions,
+    output_of,
+    predict_codes,
+    score,
+)
+from headcount.scores.traits import allows_nan, weight_parameter
+
+__all__ = ["Scorer"]
+
+_Array = TypeVar("_Array", bound=NDArray[Any])
+
+
+class _NotThereError(HeadcountError, AttributeError):
+    """An attribute this fit did not make; an AttributeError too, so that hasattr works."""
+
+
+class Scorer(BaseEstimator):
+    """Fits a classifier and scores items with it, the training items out-of-fold.
+
+    Rates and score distributions of the classes are only right if they come from items the
+    classifier was not trained on. So training items are scored by cross-fitting: each fold
+    by a classifier trained on the others. New items are scored by the classifier trained on
+    everything.
+
+    Parameters
+    ----------
+    classifier : scikit-learn classifier, default=None
+        Logistic regression (``max_iter=1000``) by default. It is cloned, never changed. One
+        wrapped in scikit-learn's ``FrozenEstimator`` is used as it is, and ``fit`` then
+        takes a held-out set, whose scores need no folds.
+
+        If it has no ``predict_proba``, posteriors are learnt from its out-of-fold
+        ``decision_function``: by Platt's sigmoid for two classes, and for more by one
+        multinomial logistic model with a slope for the decision value and a bias for each
+        class. If it has neither, there are labels but no posteriors.
+    cv : int or splitter, default=5
+        Folds of the cross-fitting. A number means stratified, shuffled folds; a class with
+        fewer items reduces it, with a warning, and a class with one item leaves nothing but
+        in-sample scores, with a warning. A splitter must test every row exactly once and
+        have all classes in every training fold.
+    random_state : int, RandomState, Generator or None, default=None
+        Shuffles the folds.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (K,)
+        The classes, sorted; the order of all columns.
+    codes_ : ndarray of shape (n,)
+        The training labels as positions in ``classes_``.
+    weights_ : ndarray of shape (n,) or None
+        The sample weights.
+    prior_ : ndarray of shape (K,)
+        The (weighted) shares of the classes in the training set.
+    classifier_ : classifier
+        The one that scores new items, trained on everything unless frozen.
+    posteriors_ : ndarray of shape (n, K)
+        Out-of-fold posteriors of the training items.
+    labels_ : ndarray of shape (n,)
+        Out-of-fold predictions of the training items, by the classifiers' own ``predict``,
+        as positions in ``classes_``.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_classification
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from headcount.scores import Scorer
+    >>> X, y = make_classification(random_state=0)
+    >>> scorer = Scorer(LogisticRegression(), random_state=0).fit(X, y)
+    >>> scorer.posteriors_.shape, scorer.prior_
+    ((100, 2), array([0.5, 0.5]))
+    >>> scorer.labels(X[:3])
+    array([0, 0, 1])
+    """
+
+    def __init__(
+        self, classifier: Any = None, *, cv: Any = 5, random_state: Any = None
+    ) -> None:
+        self.classifier = classifier
+        self.cv = cv
+        self.random_state = random_state
+
+    def fit(
+        self,
+        X: Any,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        *,
+        out_of_fold: bool = True,
+    ) -> Self:
+        """Fit the classifier and score the training items.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix, frame, or sequence of texts
+            The items. Missing numbers are allowed if the classifier takes them.
+        y : array-like of shape (n,)
+            Their labels, of any kind.
+        sample_weight : array-like of shape (n,), optional
+            Weights, handed to the classifier and used in ``prior_``.
+        out_of_fold : bool, default=True
+            Whether to score the training items. False saves the cross-fitting where
+            ``posteriors_`` and ``labels_`` are not needed. Posteriors learnt from decision
+            values take cross-fitting all the same.
+
+        Returns
+        -------
+        Scorer
+            This one.
+        """
+        classifier = self._checked_classifier()
+        check_cv(self.cv)
+        X = check_features(X, allow_nan=allows_nan(classifier))
+        self.classes_, self.codes_ = _check_labels(y, count_rows(X))
+        weights = check_weights(sample_weight, len(self.codes_), name="sample_weight")
+        self.weights_ = None if sample_weight is None else weights
+        self.prior_ = _shares(self.codes_, weights, self.classes_)
+        if isinstance(classifier, FrozenEstimator):
+            _check_frozen(classifier, self.classes_)
+            self.classifier_ = classifier
+        else:
+            self.classifier_ = self._fit_clone(classifier, X)
+        self._scaling: DecisionScaling | None = None
+        self._posteriors: NDArray[np.float64] | None = None
+        self._labels: NDArray[np.int64] | None = None
+        if out_of_fold or output_of(self.classifier_) == "decisions":
+            self._score_training_items(classifier, X, weights)
+        return self
+
+    def posteriors(self, X: Any) -> NDArray[np.float64]:
+        """Score items.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix, frame, or sequence of texts
+            The items.
+
+        Returns
+        -------
+        ndarray of shape (n, K)
+            Posteriors, columns in the order of ``classes_``, rows summing to 1.
+        """
+        check_is_fitted(self, "classifier_")
+        self._require_scores()
+        X = check_features(X, allow_nan=allows_nan(self.classifier_))
+        scores = score(self.classifier_, X, self.classes_)
+        return scores if self._scaling is None else self._scaling.posteriors(scores)
+
+    def labels(self, X: Any) -> NDArray[np.int64]:
+        """Predict the classes of items by the classifier's own ``predict``.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix, frame, or sequence of texts
+            The items.
+
+        Returns
+        -------
+        ndarray of shape (n,)
+            Positions in ``classes_``.
+        """
+        check_is_fitted(self, "classifier_")
+        X = check_features(X, allow_nan=allows_nan(self.classifier_))
+        return predict_codes(self.classifier_, X, self.classes_)
+
+    @property
+    def posteriors_(self) -> NDArray[np.float64]:
+        """Out-of-fold posteriors of the training items."""
+        check_is_fitted(self, "classifier_")
+        self._require_scores()
+        return _there(self._posteriors, "posteriors_")
+
+    @property
+    def labels_(self) -> NDArray[np.int64]:
+        """Out-of-fold predictions of the training items, as positions in ``classes_``."""
+        check_is_fitted(self, "classifier_")
+        return _there(self._labels, "labels_")
+
+    def _checked_classifier(self) -> Any:
+        if self.classifier is None:
+            return LogisticRegression(max_iter=1000)
+        needed = ("fit", "predict", "get_params")
+        if isinstance(self.classifier, type) or not all(
+            hasattr(self.classifier, method) for method in needed
+        ):
+            raise HeadcountError(
+                f"classifier is {self.classifier!r}, but must be a scikit-learn classifier "
+                "(an object with fit, predict and get_params): pass for instance "
+                "LogisticRegression()."
+            )
+        return self.classifier
+
+    def _fit_clone(
+        self, classifier: Any, X: Any, rows: NDArray[np.intp] | slice = slice(None)
+    ) -> Any:
+        fitted = clone(classifier)
+        weights = {}
+        if self.weights_ is not None:
+            parameter = weight_parameter(fitted)
+            if parameter is None:
+                raise HeadcountError(
+                    f"sample_weight was given, but {type(fitted).__name__} takes none when "
+                    "fitted: leave it out or choose another classifier."
+                )
+            weights = {parameter: self.weights_[rows]}
+        fitted.fit(X, self.classes_[self.codes_[rows]], **weights)
+        return fitted
+
+    def _score_training_items(
+        self, classifier: Any, X: Any, weights: NDArray[np.float64]
+    ) -> None:
+        output = output_of(self.classifier_)
+        labels = np.empty(len(self.codes_), dtype=np.int64)
+        scores = np.empty((len(labels), len(self.classes_)))
+        for model, items, rows in self._scoring_models(classifier, X):
+            labels[rows] = predict_codes(model, items, self.classes_)
+            if output != "labels":
+                scores[rows] = score(model, items, self.classes_)
+        if output == "decisions":
+            self._scaling = fit_decisions(scores, self.codes_, weights)
+            scores = self._scaling.posteriors(scores)
+        self._posteriors, self._labels = scores, labels
+
+    def _scoring_models(
+        self, classifier: Any, X: Any
+    ) -> Iterator[tuple[Any, Any, NDArray[np.intp] | slice]]:
+        """Yield each model that scores training items, with these items and their rows."""
+        folds = None
+        if not isinstance(classifier, FrozenEstimator):
+            folds = make_folds(self.cv, X, self.codes_, self.classes_, self.random_state)
+        if folds is None:
+            yield self.classifier_, X, slice(None)
+            return
+        for train, test in folds:
+            model = self._fit_clone(classifier, take_rows(X, train), train)
+            yield model, take_rows(X, test), test
+
+    def _require_scores(self) -> None:
+        if output_of(self.classifier_) == "labels":
+            raise _NotThereError(
+                f"{type(self.classifier_).__name__} has neither predict_proba nor "
+                "decision_function, so there are no posteriors: choose another classifier, "
+                "or a method that needs labels only."
+            )
+
+
+def _check_labels(y: ArrayLike, n_rows: int) -> tuple[NDArray[Any], NDArray[np.int64]]:
+    classes, codes = encode_labels(y)
+    if len(codes) != n_rows:
+        raise HeadcountError(
+            f"X has {n_rows:,} rows, but y has {len(codes):,} labels: pass one label a row."
+        )
+    if len(classes) == 1:
+        raise HeadcountError(
+            f"y has the single class {classes.tolist()[0]!r}, but at least two are needed: "
+            "add labelled items of the others."
+        )
+    return classes, codes
+
+
+def _shares(
+    codes: NDArray[np.int64], weights: NDArray[np.float64], classes: NDArray[Any]
+) -> NDArray[np.float64]:
+    totals = np.bincount(codes, weights=weights, minlength=len(classes)).astype(np.float64)
+    if not totals.all():
+        empty = classes.tolist()[totals.argmin()]
+        raise HeadcountError(
+            f"sample_weight is zero for all items of class {empty!r}: give some a positive "
+            "weight, or drop the class."
+        )
+    shares: NDArray[np.float64] = totals / totals.sum()
+    return shares
+
+
+def _check_frozen(classifier: Any, classes: NDArray[Any]) -> None:
+    try:
+        check_is_fitted(classifier)
+    except NotFittedError:
+        raise HeadcountError(
+            "classifier is frozen, but was never fitted: fit it before it is wrapped in "
+            "FrozenEstimator."
+        ) from None
+    if not hasattr(classifier, "classes_"):
+        raise HeadcountError(
+            "classifier is frozen and has no classes_, so its columns cannot be told apart: "
+            "wrap one that follows scikit-learn's conventions."
+        )
+    known, given = np.asarray(classifier.classes_).tolist(), classes.tolist()
+    strange = [label for label in given if label not in known]
+    if strange:
+        raise HeadcountError(
+            f"y has the label {strange[0]!r}, which the frozen classifier does not know (its "
+            f"classes are {known}): drop these items or train it on them."
+        )
+    missing = [label for label in known if label not in given]
+    if missing:
+        raise HeadcountError(
+            f"y has no items of class {missing[0]!r}, which the frozen classifier knows: add "
+            "some, as the share of a class cannot be learnt without examples."
+        )
+
+
+def _there(made: _Array | None, name: str) -> _Array:
+    if made is None:
+        raise _NotThereError(
+            f"{name} was not made, as fit was called with out_of_fold=False: fit again with "
+            "out_of_fold=True."
+        )
+    return made

@@ -1,0 +1,41 @@
+"""The adjusted count of two classes, in closed form."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headcount.solve.quadratic import LeastSquares
+from headcount.solve.solution import Solution
+
+__all__ = ["AdjustedCount"]
+
+
+@dataclass(frozen=True)
+class AdjustedCount:
+    """(count - false rate) / (true rate - false rate), clipped; least squares for K > 2.
+
+    Two classes are told apart by the last column alone: the share of items called
+    positive, or their mean score. Where both classes look alike the count is returned
+    as it is.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rates = np.array([[0.9, 0.1], [0.3, 0.7]])  # false rate .1, true rate .7
+    >>> AdjustedCount().solve(rates, np.array([[0.6, 0.4], [0.95, 0.05]])).prevalence
+    array([[0.5, 0.5], [1. , 0. ]])
+    """
+
+    def solve(self, profiles: NDArray[np.float64], seen: NDArray[np.float64]) -> Solution:
+        """Shares for each row of `seen`; `profiles` has a row a class."""
+        if len(profiles) > 2:
+            return LeastSquares().solve(profiles, seen)
+        false_rate, true_rate = profiles[:, -1]
+        count = seen[:, -1]
+        spread = true_rate - false_rate
+        positive = np.clip((count - false_rate) / spread, 0, 1) if spread else count
+        prevalence = np.column_stack([1 - positive, positive])
+        return Solution.closed_form(prevalence, np.abs(count - prevalence @ profiles[:, -1]))

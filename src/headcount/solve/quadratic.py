@@ -1,0 +1,147 @@
+"""Solvers whose problem is a small convex quadratic program, solved exactly."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headcount._kernels.quadratic import minimise_quadratics
+from headcount._threads import each_range
+from headcount.solve.solution import Solution
+
+__all__ = ["CauchySchwarz", "EnergyDistance", "KernelDistance", "LeastSquares"]
+
+# Curvature given to directions that have none, relative to the largest: it picks the
+# evenest of equally good answers and is far too small to move a well-posed one.
+_RIDGE = 1e-13
+
+
+@dataclass(frozen=True)
+class LeastSquares:
+    """Minimise |q - M'p|^2 over the simplex.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> profiles = np.array([[0.9, 0.1], [0.2, 0.8]])  # one row a class
+    >>> LeastSquares().solve(profiles, np.array([[0.34, 0.66]])).prevalence.round(6)
+    array([[0.2, 0.8]])
+    """
+
+    def solve(self, profiles: NDArray[np.float64], seen: NDArray[np.float64]) -> Solution:
+        """Shares for each row of `seen`; `profiles` has a row a class."""
+        solution = _minimise(profiles @ profiles.T, np.zeros(len(profiles)), profiles, seen)
+        residual = 2 * solution.objective + np.einsum("sb,sb->s", seen, seen)
+        return _with_objective(solution, np.maximum(residual, 0))
+
+
+@dataclass(frozen=True)
+class KernelDistance:
+    """Minimise the distance between kernel means: p'Bp - 2 a'p over the simplex.
+
+    `profiles` holds B, the mean kernel between classes; `seen` a row a, the mean kernel
+    between the sample and each class.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> B = np.array([[1.0, 0.2], [0.2, 1.0]])
+    >>> KernelDistance().solve(B, np.array([[0.76, 0.44]])).prevalence.round(6)
+    array([[0.7, 0.3]])
+    """
+
+    def solve(self, profiles: NDArray[np.float64], seen: NDArray[np.float64]) -> Solution:
+        """Shares for each row of `seen`."""
+        K = len(profiles)
+        return _minimise(_symmetric(profiles), np.zeros(K), np.eye(K), seen)
+
+
+@dataclass(frozen=True)
+class EnergyDistance:
+    """Minimise the energy distance 2 s'p - p'Ap over the simplex.
+
+    `profiles` holds A, the mean distance between classes; `seen` a row s, the mean
+    distance between the sample and each class.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> A = np.array([[0.2, 1.0], [1.0, 0.4]])
+    >>> EnergyDistance().solve(A, np.array([[0.6, 0.7]])).prevalence.round(6)
+    array([[0.5, 0.5]])
+    """
+
+    def solve(self, profiles: NDArray[np.float64], seen: NDArray[np.float64]) -> Solution:
+        """Shares for each row of `seen`."""
+        K = len(profiles)
+        between = _symmetric(profiles)
+        # On the simplex, what A and its centred form differ by is linear or constant;
+        # centred, -A has no negative curvature left, and the constant gives it full rank.
+        rows = between.mean(axis=0)
+        H = -(between - rows - rows[:, None] + rows.mean())
+        H += max(np.trace(H), 1e-300) / K**2
+        return _minimise(H, rows, -np.eye(K), seen)
+
+
+@dataclass(frozen=True)
+class CauchySchwarz:
+    """Minimise the Cauchy-Schwarz divergence: the angle between p'f and the sample's density.
+
+    Its cosine, a'p / sqrt(p'Bp), does not change with the length of p: the best
+    direction solves min x'Bx/2 - a'x over x >= 0, and is then brought to sum 1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> B = np.array([[1.0, 0.2], [0.2, 1.0]])
+    >>> CauchySchwarz().solve(B, np.array([[0.76, 0.44]])).prevalence.round(6)
+    array([[0.7, 0.3]])
+    """
+
+    def solve(self, profiles: NDArray[np.float64], seen: NDArray[np.float64]) -> Solution:
+        """Shares for each row of `seen`."""
+        K = len(profiles)
+        # Kernel means of far-off samples can be tiny: their scale does not matter either.
+        scaled = seen / np.maximum(seen.max(axis=1, keepdims=True), 1e-300)
+        solution = _minimise(
+            _symmetric(profiles), np.zeros(K), np.eye(K), scaled, on_simplex=False
+        )
+        total = solution.prevalence.sum(axis=1, keepdims=True)
+        shares = np.divide(
+            solution.prevalence, total, out=np.full_like(scaled, 1 / K), where=total > 0
+        )
+        return Solution(shares, solution.converged, solution.iterations, solution.objective)
+
+
+def _minimise(
+    H: NDArray[np.float64],
+    base: NDArray[np.float64],
+    loadings: NDArray[np.float64],
+    seen: NDArray[np.float64],
+    *,
+    on_simplex: bool = True,
+) -> Solution:
+    """x'Hx/2 - (base + loadings . seen[s])'x at its minimum, for each sample s."""
+    S, K = len(seen), len(H)
+    H = H + _RIDGE * max(np.trace(H) / K, 1e-300) * np.eye(K)
+    shares, rounds, values = np.empty((S, K)), np.empty(S, np.int32), np.empty(S)
+    loadings = np.ascontiguousarray(loadings)
+
+    def work(start: int, stop: int) -> None:
+        minimise_quadratics(
+            H, base, loadings, seen, on_simplex, start, stop, shares, rounds, values
+        )
+
+    each_range(work, S, grain=max(1, 20_000 // K**2))
+    return Solution(shares, rounds > 0, np.abs(rounds), values)
+
+
+def _symmetric(matrix: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Free of the rounding that makes two equal means differ."""
+    return (matrix + matrix.T) / 2
+
+
+def _with_objective(solution: Solution, objective: NDArray[np.float64]) -> Solution:
+    return Solution(solution.prevalence, solution.converged, solution.iterations, objective)

@@ -1,0 +1,69 @@
+"""What every solver returns."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["Solution"]
+
+
+@dataclass(frozen=True, eq=False)
+class Solution:
+    """Shares of the classes in each sample, and how the solver fared.
+
+    Attributes
+    ----------
+    prevalence : ndarray of shape (S, K)
+        Shares, one row a sample, on the simplex.
+    converged : ndarray of bool, shape (S,)
+        Whether the sample's optimum was reached to the solver's tolerance.
+    iterations : ndarray of int, shape (S,)
+        Steps taken; 0 for closed forms.
+    objective : ndarray of shape (S,)
+        The minimum found; NaN where nothing is minimised.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from headcount.solve import LeastSquares
+    >>> profiles = np.array([[0.9, 0.1], [0.2, 0.8]])  # one row a class
+    >>> LeastSquares().solve(profiles, np.array([[0.55, 0.45]])).prevalence.round(6)
+    array([[0.5, 0.5]])
+    """
+
+    prevalence: NDArray[np.float64]
+    converged: NDArray[np.bool_]
+    iterations: NDArray[np.int32]
+    objective: NDArray[np.float64]
+
+    def __len__(self) -> int:
+        return len(self.prevalence)
+
+    @classmethod
+    def closed_form(
+        cls, prevalence: NDArray[np.float64], objective: NDArray[np.float64] | None = None
+    ) -> Solution:
+        """A solution that took no steps."""
+        n = len(prevalence)
+        return cls(
+            prevalence,
+            np.ones(n, bool),
+            np.zeros(n, np.int32),
+            np.full(n, np.nan) if objective is None else objective,
+        )
+
+    @classmethod
+    def concatenate(cls, parts: Sequence[Solution]) -> Solution:
+        """The solutions of consecutive batches as one."""
+        if len(parts) == 1:
+            return parts[0]
+        return cls(
+            np.concatenate([part.prevalence for part in parts]),
+            np.concatenate([part.converged for part in parts]),
+            np.concatenate([part.iterations for part in parts]),
+            np.concatenate([part.objective for part in parts]),
+        )

@@ -1,0 +1,135 @@
+"""Calibration as the formulas read: loops, and a minimiser that is given no gradient."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from scipy.optimize import minimize
+
+
+def softmax_row(logits):
+    largest = max(logits)
+    powers = [math.exp(z - largest) for z in logits]
+    return [power / sum(powers) for power in powers]
+
+
+def log_loss(posteriors, codes, weights):
+    total = 0.0
+    for row, code, weight in zip(posteriors, codes, weights, strict=True):
+        total -= weight * math.log(row[code])
+    return total / sum(weights)
+
+
+def soft_log_loss(posteriors, targets, weights):
+    total = 0.0
+    for row, target, weight in zip(posteriors, targets, weights, strict=True):
+        for p, t in zip(row, target, strict=True):
+            total -= weight * t * math.log(p)
+    return total / sum(weights)
+
+
+def unpack(method, theta, n_classes):
+    """Slopes and biases of all classes."""
+    if method == "ts":
+        return [theta[0]] * n_classes, [0.0] * n_classes
+    if method == "bcts":
+        return [theta[0]] * n_classes, list(theta[1:])
+    if method == "nbvs":
+        return list(theta), [0.0] * n_classes
+    return list(theta[:n_classes]), list(theta[n_classes:])
+
+
+def scaled(method, theta, scores):
+    slopes, biases = unpack(method, theta, len(scores[0]))
+    rows = []
+    for row in scores:
+        logits = [w * math.log(p) + b for w, p, b in zip(slopes, row, biases, strict=True)]
+        rows.append(softmax_row(logits))
+    return rows
+
+
+def _search(objective, start):
+    found = minimize(objective, start, method="BFGS", options={"gtol": 1e-9})
+    polished = minimize(
+        objective, found.x, method="Nelder-Mead", options={"xatol": 1e-9, "fatol": 1e-14}
+    )
+    return min((found, polished), key=lambda result: result.fun).x
+
+
+def fit_scaled(method, scores, codes, weights):
+    n_classes = len(scores[0])
+    sizes = {"ts": 1, "bcts": 1 + n_classes, "nbvs": n_classes, "vs": 2 * n_classes}
+    start = np.zeros(sizes[method])
+    return _search(lambda theta: log_loss(scaled(method, theta, scores), codes, weights), start)
+
+
+def platt_targets(codes, weights):
+    """Targets of (other, own) class, softened as in Platt (1999)."""
+    positive = sum(w for c, w in zip(codes, weights, strict=True) if c == 1)
+    negative = sum(w for c, w in zip(codes, weights, strict=True) if c == 0)
+    high, low = (positive + 1) / (positive + 2), 1 / (negative + 2)
+    return [(1 - high, high) if c == 1 else (1 - low, low) for c in codes]
+
+
+def sigmoid_rows(theta, second):
+    rows = []
+    for p in second:
+        z = theta[0] * math.log(p / (1 - p)) + theta[1]
+        rows.append((1 / (1 + math.exp(z)), 1 / (1 + math.exp(-z))))
+    return rows
+
+
+def fit_sigmoid(second, codes, weights):
+    targets = platt_targets(codes, weights)
+    return _search(
+        lambda theta: soft_log_loss(sigmoid_rows(theta, second), targets, weights),
+        np.zeros(2),
+    )
+
+
+def pool_adjacent_violators(values, outcomes, weights):
+    """Sorted distinct values and the best monotone heights at them."""
+    distinct = sorted(set(values))
+    blocks = []
+    for value in distinct:
+        pairs = [
+            (o, w) for v, o, w in zip(values, outcomes, weights, strict=True) if v == value
+        ]
+        mass = sum(w for _, w in pairs)
+        blocks.append([sum(o * w for o, w in pairs) / mass, mass, 1])
+        while len(blocks) > 1 and blocks[-2][0] >= blocks[-1][0]:
+            mean, mass, count = blocks.pop()
+            below = blocks[-1]
+            below[0] = (below[0] * below[1] + mean * mass) / (below[1] + mass)
+            below[1] += mass
+            below[2] += count
+    heights = [mean for mean, _, count in blocks for _ in range(count)]
+    return distinct, heights
+
+
+def interpolate(value, knots, heights):
+    if value <= knots[0]:
+        return heights[0]
+    for i in range(1, len(knots)):
+        if value <= knots[i]:
+            share = (value - knots[i - 1]) / (knots[i] - knots[i - 1])
+            return heights[i - 1] + share * (heights[i] - heights[i - 1])
+    return heights[-1]
+
+
+def isotonic(scores, codes, weights, new):
+    """Calibrated posteriors of ``new``, for three classes or more."""
+    n_classes = len(scores[0])
+    fits = [
+        pool_adjacent_violators(
+            [row[k] for row in scores], [float(code == k) for code in codes], weights
+        )
+        for k in range(n_classes)
+    ]
+    rows = []
+    for row in new:
+        heights = [interpolate(p, *fit) for p, fit in zip(row, fits, strict=True)]
+        total = sum(heights)
+        rows.append([h / total for h in heights] if total > 0 else [1 / n_classes] * n_classes)
+    return rows
