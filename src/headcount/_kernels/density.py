@@ -45,17 +45,37 @@ def _exponentials(values, n):
 
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath=_FAST)
-def _exponents(point, centres, first, n, scale, out):
-    """-|point - c|^2 * scale for n centres (held as columns) from `first` on."""
+def _exponents(group, centres, norms, first, n, out):
+    """2 x.c - |c|^2, all times the scale, for four points and n centres from `first` on.
+
+    Four points at a time: each centre is then fetched once for four products.
+    """
     for i in range(n):
-        out[i] = 0.0
-    for k in range(point.size):
-        here = point[k]
-        for i in range(n):
-            apart = here - centres[k, first + i]
-            out[i] -= apart * apart
-    for i in range(n):
-        out[i] *= scale
+        a, b, c, d = 0.0, 0.0, 0.0, 0.0
+        for k in range(centres.shape[1]):
+            there = centres[first + i, k]
+            a += group[0, k] * there
+            b += group[1, k] * there
+            c += group[2, k] * there
+            d += group[3, k] * there
+        norm = norms[first + i]
+        out[0, i] = a - norm
+        out[1, i] = b - norm
+        out[2, i] = c - norm
+        out[3, i] = d - norm
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _load(points, scale, first, n, group, own):
+    """Points `first:first + n`, times twice the scale, into the rows of `group`.
+
+    Their own part of the exponent, -|x|^2 times the scale, goes into `own`.
+    """
+    for r in range(n):
+        own[r] = 0.0
+        for k in range(points.shape[1]):
+            group[r, k] = 2.0 * scale * points[first + r, k]
+            own[r] -= scale * points[first + r, k] * points[first + r, k]
 
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath=_FAST)
@@ -75,40 +95,66 @@ def _weighted_sum(values, weights, first, n):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def kernel_sums(points, centres, weights, edges, scale, start, stop, out, shifts):
-    """out[i, j] exp(shifts[i]) = sum over class j of w exp(-|x_i - c|^2 scale).
+def _add_tile(values, weights, first, n, j, sums, shift):
+    """Add n kernel values, given by their exponents, to the sum of class j.
 
-    Centres are columns, sorted by class; class j holds edges[j]:edges[j + 1]. The shift
-    of a row is its largest exponent, so that at least one class is far from underflow.
+    If an exponent exceeds the shift, the sums so far are scaled down to a new one.
     """
-    K = edges.size - 1
-    buffer = np.empty(_TILE)
-    for i in range(start, stop):
-        point = points[i]
-        shift = -np.inf
-        for j in range(K):
-            out[i, j] = 0.0
-        for j in range(K):
-            for first in range(edges[j], edges[j + 1], _TILE):
-                n = min(_TILE, edges[j + 1] - first)
-                _exponents(point, centres, first, n, scale, buffer)
-                top = _largest(buffer, n)
-                if top > shift:
-                    shrink = np.exp(shift - top)
-                    for k in range(j + 1):
-                        out[i, k] *= shrink
-                    shift = top
-                for t in range(n):
-                    buffer[t] -= shift
-                _exponentials(buffer, n)
-                out[i, j] += _weighted_sum(buffer, weights, first, n)
-        shifts[i] = shift
+    top = _largest(values, n)
+    if top > shift:
+        shrink = np.exp(shift - top)
+        for k in range(j + 1):
+            sums[k] *= shrink
+        shift = top
+    for t in range(n):
+        values[t] -= shift
+    _exponentials(values, n)
+    sums[j] += _weighted_sum(values, weights, first, n)
+    return shift
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def kernel_values(points, centres, scale, start, stop, out):
-    """out[i, t] = exp(-|x_i - c_t|^2 scale), centres held as columns."""
-    T = centres.shape[1]
-    for i in range(start, stop):
-        _exponents(points[i], centres, 0, T, scale, out[i])
-        _exponentials(out[i], T)
+def kernel_sums(points, centres, norms, weights, edges, scale, start, stop, out, shifts):
+    """out[i, j] exp(shifts[i]) = sum over class j of w exp(-|x_i - c|^2 scale).
+
+    Centres are rows sorted by class, padded with zeros to a multiple of four columns;
+    class j holds edges[j]:edges[j + 1]. `norms` are |c|^2 times the scale. The shift of a
+    row is its largest exponent, so that at least one class is far from underflow.
+    """
+    K = edges.size - 1
+    buffer = np.empty((4, _TILE))
+    group = np.zeros((4, centres.shape[1]))
+    own, shift = np.empty(4), np.empty(4)
+    for i in range(start, stop, 4):
+        m = min(4, stop - i)
+        _load(points, scale, i, m, group, own)
+        for r in range(m):
+            shift[r] = -np.inf
+            for j in range(K):
+                out[i + r, j] = 0.0
+        for j in range(K):
+            for first in range(edges[j], edges[j + 1], _TILE):
+                n = min(_TILE, edges[j + 1] - first)
+                _exponents(group, centres, norms, first, n, buffer)
+                for r in range(m):
+                    shift[r] = _add_tile(buffer[r], weights, first, n, j, out[i + r], shift[r])
+        for r in range(m):
+            shifts[i + r] = shift[r] + own[r]
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def kernel_values(points, centres, norms, scale, start, stop, out):
+    """out[i, t] = exp(-|x_i - c_t|^2 scale), with centres and norms as in `kernel_sums`."""
+    T = centres.shape[0]
+    buffer = np.empty((4, T))
+    group = np.zeros((4, centres.shape[1]))
+    own = np.empty(4)
+    for i in range(start, stop, 4):
+        m = min(4, stop - i)
+        _load(points, scale, i, m, group, own)
+        _exponents(group, centres, norms, 0, T, buffer)
+        for r in range(m):
+            values = out[i + r]
+            for t in range(T):
+                values[t] = min(buffer[r, t] + own[r], 0.0)
+            _exponentials(values, T)

@@ -41,8 +41,8 @@ def project(A, weights, out):
 
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath=_FAST)
-def _curvature_matrix(A, second, Q, weighted, H):
-    """H = A diag(second) A' + Q, with a trace of curvature in every direction."""
+def _local_model(A, second, Q, p, gradient, weighted, H, pull):
+    """The quadratic x'Hx/2 - pull'x that the objective looks like around p."""
     K = A.shape[0]
     n = second.size
     largest = 0.0
@@ -57,7 +57,11 @@ def _curvature_matrix(A, second, Q, weighted, H):
             H[k, j] = H[j, k]
         largest = max(largest, H[j, j])
     for j in range(K):
-        H[j, j] += 1e-13 * largest
+        H[j, j] += 1e-13 * largest  # a trace of curvature in every direction
+        pull[j] = -gradient[j]
+    for j in range(K):
+        for k in range(K):
+            pull[j] += H[j, k] * p[k]
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -96,69 +100,42 @@ def _step_length(kind, q, m, move, lean, bend, first, trial):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _newton_step(kind, A, q, Q, p, gradient, work, H, L, small, chosen):
-    """Move p by a Newton step: the minimiser of the local quadratic on the simplex."""
-    K = p.size
-    n = q.size
-    m, first, second, move = work[0, :n], work[1, :n], work[2, :n], work[3, :n]
-    pull, target, change = small[1], small[2], small[3]
-    curvatures(kind, q, m, second)
-    _curvature_matrix(A, second, Q, move, H)
-    for j in range(K):
-        target[j] = p[j]
-        pull[j] = -gradient[j]
-        for k in range(K):
-            pull[j] += H[j, k] * p[k]
-    minimise_quadratic(H, pull, True, target, chosen, L, small[4:6])
-    bend, lean = 0.0, 0.0
-    for j in range(K):
-        change[j] = target[j] - p[j]
-    for j in range(K):
-        for k in range(K):
-            bend += change[j] * Q[j, k] * change[k]
+def _slope_beside_bins(Q, p, gradient, change):
+    """What the slope along `change` has beyond the bins' part, and how it grows."""
+    lean, bend = 0.0, 0.0
+    for j in range(p.size):
+        for k in range(p.size):
             lean += p[j] * Q[j, k] * change[k]
+            bend += change[j] * Q[j, k] * change[k]
             # The changes sum to zero but for rounding, which times the level of the
             # gradient would outweigh the slope itself close to the optimum.
             lean -= change[j] * p[k] * gradient[k]
-    mix(A, change, move)
-    step = _step_length(kind, q, m, move, lean, bend, first, second)
-    for j in range(K):
-        p[j] = target[j] if step == 1.0 else max(0.0, p[j] + step * change[j])
+    return lean, bend
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _minimise(kind, A, q, Q, em_steps, tol, max_iter, p, work, H, L, small, chosen):
-    """EM steps, then Newton steps, until the certificate is within `tol`.
+def _certificate(Q, p, gradient):
+    """Complete the gradient of the bins by that of p'Qp/2; bound the excess of p."""
+    here, least = 0.0, np.inf
+    for j in range(p.size):
+        for k in range(p.size):
+            gradient[j] += Q[j, k] * p[k]
+        here += p[j] * gradient[j]
+        least = min(least, gradient[j])
+    return here - least
 
-    Returns the steps taken and the certificate; work[0] is left at A'p.
-    """
-    K = p.size
-    m, first, gradient = work[0, : q.size], work[1, : q.size], small[0]
-    gap = np.inf
-    for turn in range(max_iter + 1):
-        mix(A, p, m)
-        slopes(kind, q, m, first)
-        project(A, first, gradient)
-        here, least = 0.0, np.inf
-        for j in range(K):
-            for k in range(K):
-                gradient[j] += Q[j, k] * p[k]
-            here += p[j] * gradient[j]
-            least = min(least, gradient[j])
-        gap = here - least
-        if gap <= tol or turn == max_iter:
-            return turn, gap
-        if turn < em_steps:
-            for j in range(K):
-                p[j] *= -gradient[j]  # for a likelihood, this is expectation maximisation
-        else:
-            _newton_step(kind, A, q, Q, p, gradient, work, H, L, small, chosen)
-        mass = 0.0
-        for j in range(K):
-            mass += p[j]
-        for j in range(K):
-            p[j] /= mass
-    return max_iter, gap
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _load(kind, profiles, seen, indices, offsets, s, A, q):
+    """What was seen in sample s, and for LIKELIHOOD the likelihoods of its items."""
+    if kind == LIKELIHOOD:
+        for i in range(q.size):
+            q[i] = 1.0 / q.size
+            for j in range(A.shape[0]):
+                A[j, i] = profiles[indices[offsets[s] + i], j]
+    else:
+        for b in range(q.size):
+            q[b] = seen[s, b]
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -172,6 +149,8 @@ def match_mixtures(
     `profiles` is pool x K and a sample is its items, each with weight 1/n; a few EM
     steps bring p near enough for Newton's to be few.
     """
+    # The calls are kept this shallow because the compiler works through a function again
+    # at every level it is called from.
     K = Q.shape[0]
     bins = profiles.shape[1]
     if kind == LIKELIHOOD:
@@ -179,23 +158,46 @@ def match_mixtures(
         for s in range(start, stop):
             bins = max(bins, offsets[s + 1] - offsets[s])
     H, L = np.empty((K, K)), np.empty((K, K))
-    small = np.empty((6, K))
-    chosen = np.empty(K, np.int64)
+    gradient, pull, change, target = np.empty(K), np.empty(K), np.empty(K), np.empty(K)
+    pair, chosen = np.empty((2, K)), np.empty(K, np.int64)
     work = np.empty((5, bins))
-    own = np.empty((K, bins)) if kind == LIKELIHOOD else profiles
+    A = np.empty((K, bins)) if kind == LIKELIHOOD else profiles
     for s in range(start, stop):
-        n = bins
-        if kind == LIKELIHOOD:
-            n = offsets[s + 1] - offsets[s]
-            for i in range(n):
-                for j in range(K):
-                    own[j, i] = profiles[indices[offsets[s] + i], j]
-        for b in range(n):
-            work[4, b] = 1.0 / n if kind == LIKELIHOOD else seen[s, b]
-        p, q = out[s], work[4, :n]
+        n = offsets[s + 1] - offsets[s] if kind == LIKELIHOOD else bins
+        q, m, first, second, move = (
+            work[0, :n], work[1, :n], work[2, :n], work[3, :n], work[4, :n],
+        )  # fmt: skip
+        _load(kind, profiles, seen, indices, offsets, s, A, q)
+        p = out[s]
         for j in range(K):
             p[j] = 1.0 / K
-        steps[s], gaps[s] = _minimise(
-            kind, own, q, Q, em_steps, tol, max_iter, p, work, H, L, small, chosen
-        )
-        values[s] = total(kind, q, work[0, :n])
+        for turn in range(max_iter + 1):
+            mix(A, p, m)
+            slopes(kind, q, m, first)
+            project(A, first, gradient)
+            gaps[s] = _certificate(Q, p, gradient)
+            steps[s] = turn
+            if gaps[s] <= tol or turn == max_iter:
+                break
+            if turn < em_steps:
+                for j in range(K):
+                    target[j] = -gradient[j] * p[j]  # expectation maximisation
+                step = 1.0
+            else:
+                curvatures(kind, q, m, second)
+                _local_model(A, second, Q, p, gradient, move, H, pull)
+                for j in range(K):
+                    target[j] = p[j]
+                minimise_quadratic(H, pull, True, target, chosen, L, pair)
+                for j in range(K):
+                    change[j] = target[j] - p[j]
+                mix(A, change, move)
+                lean, bend = _slope_beside_bins(Q, p, gradient, change)
+                step = _step_length(kind, q, m, move, lean, bend, first, second)
+            mass = 0.0
+            for j in range(K):
+                p[j] = target[j] if step == 1.0 else max(0.0, p[j] + step * change[j])
+                mass += p[j]
+            for j in range(K):
+                p[j] /= mass
+        values[s] = total(kind, q, m)

@@ -13,8 +13,11 @@ __all__ = ["minimise_quadratic", "minimise_quadratics"]
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _factor(H, chosen, m, L):
-    """Cholesky factor of the chosen rows and columns of H, into the corner of L."""
+def _stationary(H, c, on_simplex, chosen, m, L, work):
+    """Minimiser over the chosen variables alone, into work[0]; returns the multiplier.
+
+    By the Cholesky factor L of the chosen rows and columns of H.
+    """
     scale = 0.0
     for i in range(m):
         scale = max(scale, H[chosen[i], chosen[i]])
@@ -30,12 +33,6 @@ def _factor(H, chosen, m, L):
                 L[i, i] = np.sqrt(max(total, least))
             else:
                 L[i, j] = total / L[j, j]
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
-def _stationary(H, c, on_simplex, chosen, m, L, work):
-    """Minimiser over the chosen variables alone, into work[0]; returns the multiplier."""
-    _factor(H, chosen, m, L)
     for i in range(m):
         work[0, i] = c[chosen[i]]
         work[1, i] = 1.0

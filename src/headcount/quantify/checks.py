@@ -22,7 +22,8 @@ def check_positive(name: str, value: Any) -> float:
 
 def check_count(name: str, value: Any, least: int = 1) -> int:
     """A whole number of at least `least`."""
-    if not isinstance(value, numbers.Integral) or isinstance(value, bool) or int(value) < least:
+    whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
+    if not whole or value < least:
         raise HeadcountError(
             f"{name} is {value!r}; it must be a whole number of at least {least}."
         )

@@ -144,6 +144,7 @@ class PosteriorRatios:
         """Learn the training shares and the calibration."""
         if self.calibration is None:
             return replace(self, prior=training.prior)
+        assert training.items is not None
         calibrator = fit_calibrator(
             self.calibration, training.items, training.codes, training.weights
         )

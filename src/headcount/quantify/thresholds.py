@@ -274,19 +274,20 @@ class _MedianSweep:
         return replace(self, rates=rates, used=used)
 
     def solve(self, items: NDArray[Any], samples: Samples) -> Solution:
-        assert self.rates is not None
-        assert self.used is not None
-        codes = np.searchsorted(self.rates.thresholds, items[:, 1], side="right")
-        false_rates = self.rates.false_rates[self.used]
-        spreads = self.rates.true_rates[self.used] - false_rates
+        rates, used = self.rates, self.used
+        assert rates is not None
+        assert used is not None
+        codes = np.searchsorted(rates.thresholds, items[:, 1], side="right")
+        false_rates = rates.false_rates[used]
+        spreads = rates.true_rates[used] - false_rates
         positive = np.empty(len(samples))
-        if len(self.used) == 1 and spreads[0] == 0:
+        if len(used) == 1 and spreads[0] == 0:
             false_rates, spreads = np.zeros(1), np.ones(1)  # nothing separates: plain count
 
         def work(start: int, stop: int) -> None:
             median_sweep(
-                codes, samples.indices, samples.offsets, self.used, false_rates, spreads,
-                len(self.rates.thresholds) + 1, start, stop, positive,
+                codes, samples.indices, samples.offsets, used, false_rates, spreads,
+                len(rates.thresholds) + 1, start, stop, positive,
             )  # fmt: skip
 
         each_range(work, len(samples), grain=50)

@@ -25,12 +25,12 @@ class ClassDensities:
 
     Parameters
     ----------
-    centres : ndarray of shape (K, n)
-        Training scores as columns, sorted by class.
+    centres : ndarray of shape (n, K)
+        Training scores, sorted by class.
     weights : ndarray of shape (n,)
-        Weights of the columns; those of a class sum to 1.
+        Their weights; those of a class sum to 1.
     edges : ndarray of int64, shape (K + 1,)
-        Class j holds the columns edges[j]:edges[j + 1].
+        Class j holds the rows edges[j]:edges[j + 1].
     bandwidth : float
         Standard deviation of the kernel.
 
@@ -55,7 +55,7 @@ class ClassDensities:
         order = np.argsort(training.codes, kind="stable")
         counts = np.bincount(training.codes, minlength=training.n_classes)
         return cls(
-            np.ascontiguousarray(np.asarray(training.items, dtype=np.float64)[order].T),
+            np.asarray(training.items, dtype=np.float64)[order],
             training.class_weights[order],
             np.concatenate([[0], np.cumsum(counts)]),
             bandwidth,
@@ -76,10 +76,11 @@ class ClassDensities:
         points = np.ascontiguousarray(points)
         sums, shifts = np.empty((len(points), len(self.edges) - 1)), np.empty(len(points))
         scale = 0.5 / self.bandwidth**2
+        centres, norms = _padded(self.centres, scale)
 
         def work(start: int, stop: int) -> None:
             kernel_sums(
-                points, self.centres, self.weights, self.edges, scale,
+                points, centres, norms, self.weights, self.edges, scale,
                 start, stop, sums, shifts,
             )  # fmt: skip
 
@@ -215,22 +216,32 @@ class _KernelAt:
     def means(
         self, samples: Samples, weights: NDArray[np.float64] | None = None
     ) -> NDArray[np.float64]:
-        items = np.ascontiguousarray(self.items)
-        scale = 0.5 / self.bandwidth**2
         out = np.empty((len(samples), self.width))
         for first in range(0, self.width, _BLOCK):
             block = slice(first, first + _BLOCK)
-            centres = np.ascontiguousarray(self.points[block].T)
-            values = np.empty((len(items), centres.shape[1]))
-
-            def work(
-                start: int,
-                stop: int,
-                centres: NDArray[np.float64] = centres,
-                values: NDArray[np.float64] = values,
-            ) -> None:
-                kernel_values(items, centres, scale, start, stop, values)
-
-            each_range(work, len(items), grain=max(1, 1_000_000 // centres.size))
-            out[:, block] = Dense(values).means(samples, weights) * self.weights[block]
+            means = Dense(self._values(self.points[block])).means(samples, weights)
+            out[:, block] = means * self.weights[block]
         return out
+
+    def _values(self, points: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Kernel between every item and every point."""
+        items = np.ascontiguousarray(self.items)
+        scale = 0.5 / self.bandwidth**2
+        centres, norms = _padded(points, scale)
+        values = np.empty((len(items), len(points)))
+
+        def work(start: int, stop: int) -> None:
+            kernel_values(items, centres, norms, scale, start, stop, values)
+
+        each_range(work, len(items), grain=max(1, 1_000_000 // centres.size))
+        return values
+
+
+def _padded(
+    centres: NDArray[np.float64], scale: float
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Centres with columns of zeros up to a multiple of four, and their scaled norms."""
+    n, width = centres.shape
+    padded = np.zeros((n, -(-width // 4) * 4))
+    padded[:, :width] = centres
+    return padded, scale * np.einsum("ik,ik->i", centres, centres)
