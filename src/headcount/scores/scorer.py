@@ -131,6 +131,7 @@ class Scorer(BaseEstimator):
         classifier = self._checked_classifier()
         check_cv(self.cv)
         X = check_features(X, allow_nan=allows_nan(classifier))
+        self._n_columns = _width(X)
         self.classes_, self.codes_ = _check_labels(y, count_rows(X))
         weights = check_weights(sample_weight, len(self.codes_), name="sample_weight")
         self.weights_ = None if sample_weight is None else weights
@@ -162,7 +163,7 @@ class Scorer(BaseEstimator):
         """
         check_is_fitted(self, "classifier_")
         self._require_scores()
-        X = check_features(X, allow_nan=allows_nan(self.classifier_))
+        X = self._checked_items(X)
         scores = score(self.classifier_, X, self.classes_)
         return scores if self._scaling is None else self._scaling.posteriors(scores)
 
@@ -180,7 +181,7 @@ class Scorer(BaseEstimator):
             Positions in ``classes_``.
         """
         check_is_fitted(self, "classifier_")
-        X = check_features(X, allow_nan=allows_nan(self.classifier_))
+        X = self._checked_items(X)
         return predict_codes(self.classifier_, X, self.classes_)
 
     @property
@@ -195,6 +196,15 @@ class Scorer(BaseEstimator):
         """Out-of-fold predictions of the training items, as positions in ``classes_``."""
         check_is_fitted(self, "classifier_")
         return _there(self._labels, "labels_")
+
+    def _checked_items(self, X: Any) -> Any:
+        X = check_features(X, allow_nan=allows_nan(self.classifier_))
+        if (width := _width(X)) != self._n_columns:
+            raise HeadcountError(
+                f"X has {width or 'no'} columns, but had {self._n_columns or 'none'} when the "
+                "classifier was fitted: pass the same columns in the same order."
+            )
+        return X
 
     def _checked_classifier(self) -> Any:
         if self.classifier is None:
@@ -262,6 +272,11 @@ class Scorer(BaseEstimator):
                 "decision_function, so there are no posteriors: choose another classifier, "
                 "or a method that needs labels only."
             )
+
+
+def _width(X: Any) -> int | None:
+    """How many columns items have; none if they are texts."""
+    return int(X.shape[1]) if len(X.shape) == 2 else None
 
 
 def _check_labels(y: ArrayLike, n_rows: int) -> tuple[NDArray[Any], NDArray[np.int64]]:

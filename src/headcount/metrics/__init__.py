@@ -1,0 +1,83 @@
+"""Errors of estimated shares: how far an estimate is from the truth.
+
+Every function takes the true shares ``p`` and the estimated ones ``p_hat`` with classes
+along the last axis, broadcasts over the axes before it, and returns one number a pair (a
+plain number for one-dimensional input). The order of the classes matters only to ``nmd``,
+``macro_nmd``, ``rnod`` and ``jaggedness``.
+
+``rae``, ``nrae``, ``kld`` and ``nkld`` are undefined where shares are zero. They smooth
+both vectors to ``(p + eps) / (1 + K * eps)`` if told to, by ``size=n``, the number of
+items in the sample, which means ``eps = 1 / (2 * n)``, or by ``eps=`` itself.
+
+Examples
+--------
+>>> from headcount import metrics
+>>> truth = [[0.5, 0.5], [0.9, 0.1]]
+>>> metrics.ae(truth, [0.5, 0.5])
+array([0. , 0.4])
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+
+from headcount.errors import HeadcountError
+from headcount.metrics.checks import Errors
+from headcount.metrics.nominal import ae, bias, kld, nae, nkld, nrae, rae, se, shift, tae
+from headcount.metrics.ordinal import jaggedness, macro_nmd, nmd, rnod
+
+__all__ = [
+    "METRICS",
+    "SMOOTHED",
+    "ae",
+    "bias",
+    "by_name",
+    "jaggedness",
+    "kld",
+    "macro_nmd",
+    "nae",
+    "nkld",
+    "nmd",
+    "nrae",
+    "rae",
+    "rnod",
+    "se",
+    "shift",
+    "tae",
+]
+
+_BY_NAME = (ae, tae, nae, rae, nrae, se, kld, nkld, bias, nmd, macro_nmd, rnod)
+METRICS: Mapping[str, Callable[..., Errors]] = MappingProxyType(
+    {metric.__name__: metric for metric in _BY_NAME}
+)
+"""The metrics by name. All take ``(p, p_hat)``; those in ``SMOOTHED`` also ``size=``."""
+
+SMOOTHED = frozenset({"rae", "nrae", "kld", "nkld"})
+"""Names of the metrics that can smooth the shares."""
+
+
+def by_name(name: str) -> Callable[..., Errors]:
+    """Find a metric by its name.
+
+    Parameters
+    ----------
+    name : str
+        One of the names in ``METRICS``.
+
+    Returns
+    -------
+    callable
+        The function of that name.
+
+    Examples
+    --------
+    >>> from headcount import metrics
+    >>> metrics.by_name("ae") is metrics.ae
+    True
+    """
+    if name not in METRICS:
+        raise HeadcountError(
+            f"There is no metric named {name!r}: choose one of {', '.join(METRICS)}."
+        )
+    return METRICS[name]

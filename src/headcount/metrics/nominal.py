@@ -1,0 +1,286 @@
+"""Errors that do not depend on the order of the classes."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import rel_entr
+
+from headcount.errors import HeadcountError
+from headcount.metrics.checks import (
+    Errors,
+    Floats,
+    Numbers,
+    check_no_zero,
+    check_pair,
+    check_smooth_pair,
+    errors,
+)
+
+__all__ = ["ae", "bias", "kld", "nae", "nkld", "nrae", "rae", "se", "shift", "tae"]
+
+
+def ae(p: ArrayLike, p_hat: ArrayLike) -> Errors:
+    """Absolute error, the mean over classes of ``|p_hat - p|``.
+
+    Parameters
+    ----------
+    p, p_hat : array-like of shape (..., K)
+        True and estimated shares.
+
+    Returns
+    -------
+    float or ndarray of shape (...)
+        The errors, from 0 to ``2 / K``.
+
+    Examples
+    --------
+    >>> from headcount import metrics
+    >>> print(metrics.ae([0.75, 0.25], [0.5, 0.5]))
+    0.25
+    """
+    p, p_hat = check_pair(p, p_hat)
+    return errors(np.abs(p_hat - p).mean(axis=-1))
+
+
+def tae(p: ArrayLike, p_hat: ArrayLike) -> Errors:
+    """Total absolute error, the sum over classes of ``|p_hat - p|``.
+
+    Some studies call this the absolute error; here that is the mean, :func:`ae`.
+
+    Parameters
+    ----------
+    p, p_hat : array-like of shape (..., K)
+        True and estimated shares.
+
+    Returns
+    -------
+    float or ndarray of shape (...)
+        The errors, from 0 to 2.
+
+    Examples
+    --------
+    >>> from headcount import metrics
+    >>> print(metrics.tae([0.75, 0.25], [0.5, 0.5]))
+    0.5
+    """
+    p, p_hat = check_pair(p, p_hat)
+    return errors(np.abs(p_hat - p).sum(axis=-1))
+
+
+def nae(p: ArrayLike, p_hat: ArrayLike) -> Errors:
+    """Normalised absolute error, relative to the worst estimate there is of ``p``.
+
+    Parameters
+    ----------
+    p, p_hat : array-like of shape (..., K)
+        True and estimated shares.
+
+    Returns
+    -------
+    float or ndarray of shape (...)
+        The errors, from 0 to 1.
+
+    Examples
+    --------
+    >>> from headcount import metrics
+    >>> print(metrics.nae([0.75, 0.25], [0.0, 1.0]))
+    1.0
+    """
+    p, p_hat = check_pair(p, p_hat)
+    return errors(np.abs(p_hat - p).sum(axis=-1) / (2 * (1 - p.min(axis=-1))))
+
+
+def rae(p: ArrayLike, p_hat: ArrayLike, *, size: Numbers = None, eps: Numbers = None) -> Errors:
+    """Relative absolute error, the mean over classes of ``|p_hat - p| / p``.
+
+    Parameters
+    ----------
+    p, p_hat : array-like of shape (..., K)
+        True and estimated shares.
+    size, eps : number or array-like, optional
+        Items in each sample, or the smoothing itself; not both. By default no smoothing.
+
+    Returns
+    -------
+    float or ndarray of shape (...)
+        The errors, from 0 without an upper bound.
+
+    Examples
+    --------
+    >>> from headcount import metrics
+    >>> print(metrics.rae([0.75, 0.25], [0.5, 0.5]).round(3))
+    0.667
+    >>> print(metrics.rae([1.0, 0.0], [0.9, 0.1], size=100).round(3))
+    10.05
+    """
+    p, p_hat = check_smooth_pair(p, p_hat, size, eps)
+    check_no_zero(p, "rae")
+    return errors((np.abs(p_hat - p) / p).mean(axis=-1))
+
+
+def nrae(
+    p: ArrayLike, p_hat: ArrayLike, *, size: Numbers = None, eps: Numbers = None
+) -> Errors:
+    """Normalised relative absolute error, relative to the worst estimate of ``p``.
+
+    Parameters
+    ----------
+    p, p_hat : array-like of shape (..., K)
+        True and estimated shares.
+    size, eps : number or array-like, optional
+        Items in each sample, or the smoothing itself; not both. By default no smoothing.
+
+    Returns
+    -------
+    float or ndarray of shape (...)
+        The errors, from 0 to 1.
+
+    Examples
+    --------
+    >>> from headcount import metrics
+    >>> print(metrics.nrae([0.75, 0.25], [0.0, 1.0]))
+    1.0
+    """
+    p, p_hat = check_smooth_pair(p, p_hat, size, eps)
+    check_no_zero(p, "nrae")
+    rarest = p.min(axis=-1, keepdims=True)
+    # Both the error and its maximum are multiplied by the rarest share: nothing overflows.
+    error = (np.abs(p_hat - p) * (rarest / p)).sum(axis=-1)
+    return errors(error / (1 + (p.shape[-1] - 2) * rarest[..., 0]))
+
+
+def se(p: ArrayLike, p_hat: ArrayLike) -> Errors:
+    """Squared error, the mean over classes of ``(p_hat - p) ** 2``.
+
+    Parameters
+    ----------
+    p, p_hat : array-like of shape (..., K)
+        True and estimated shares.
+
+    Returns
+    -------
+    float or ndarray of shape (...)
+        The errors, from 0 to ``2 / K``.
+
+    Examples
+    --------
+    >>> from headcount import metrics
+    >>> print(metrics.se([0.75, 0.25], [0.5, 0.5]))
+    0.0625
+    """
+    p, p_hat = check_pair(p, p_hat)
+    return errors(((p_hat - p) ** 2).mean(axis=-1))
+
+
+def kld(p: ArrayLike, p_hat: ArrayLike, *, size: Numbers = None, eps: Numbers = None) -> Errors:
+    """Kullback-Leibler divergence, the sum over classes of ``p * log(p / p_hat)``.
+
+    Parameters
+    ----------
+    p, p_hat : array-like of shape (..., K)
+        True and estimated shares.
+    size, eps : number or array-like, optional
+        Items in each sample, or the smoothing itself; not both. By default no smoothing.
+
+    Returns
+    -------
+    float or ndarray of shape (...)
+        The divergences, in nats, from 0 without an upper bound.
+
+    Examples
+    --------
+    >>> from headcount import metrics
+    >>> print(metrics.kld([0.75, 0.25], [0.5, 0.5]).round(3))
+    0.131
+    >>> print(metrics.kld([0.5, 0.5], [1.0, 0.0], eps=1e-8).round(3))
+    8.517
+    """
+    return _divergence(p, p_hat, size, eps, "kld")
+
+
+def nkld(
+    p: ArrayLike, p_hat: ArrayLike, *, size: Numbers = None, eps: Numbers = None
+) -> Errors:
+    """Kullback-Leibler divergence brought to [0, 1]: ``2 * exp(kld) / (1 + exp(kld)) - 1``.
+
+    Parameters
+    ----------
+    p, p_hat : array-like of shape (..., K)
+        True and estimated shares.
+    size, eps : number or array-like, optional
+        Items in each sample, or the smoothing itself; not both. By default no smoothing.
+
+    Returns
+    -------
+    float or ndarray of shape (...)
+        The divergences, from 0 to 1.
+
+    Examples
+    --------
+    >>> from headcount import metrics
+    >>> print(metrics.nkld([0.75, 0.25], [0.5, 0.5]).round(3))
+    0.065
+    """
+    return errors(np.tanh(_divergence(p, p_hat, size, eps, "nkld") / 2))
+
+
+def bias(p: ArrayLike, p_hat: ArrayLike) -> Floats:
+    """Signed error of each class, ``p_hat - p``.
+
+    Parameters
+    ----------
+    p, p_hat : array-like of shape (..., K)
+        True and estimated shares.
+
+    Returns
+    -------
+    ndarray of shape (..., K)
+        Positive for the classes that are estimated too large.
+
+    Examples
+    --------
+    >>> from headcount import metrics
+    >>> metrics.bias([0.75, 0.25], [0.5, 0.5])
+    array([-0.25,  0.25])
+    """
+    p, p_hat = check_pair(p, p_hat)
+    return p_hat - p
+
+
+def shift(p: ArrayLike, p_train: ArrayLike) -> Errors:
+    """How far the shares of a sample are from those in training, as absolute error.
+
+    :func:`bias` tells the direction, class by class.
+
+    Parameters
+    ----------
+    p, p_train : array-like of shape (..., K)
+        Shares in the sample and in training.
+
+    Returns
+    -------
+    float or ndarray of shape (...)
+        The shifts, from 0 to ``2 / K``.
+
+    Examples
+    --------
+    >>> from headcount import metrics
+    >>> metrics.shift([[0.5, 0.5], [0.1, 0.9]], [0.5, 0.5])
+    array([0. , 0.4])
+    """
+    p, p_train = check_pair(p, p_train, "p_train")
+    return errors(np.abs(p_train - p).mean(axis=-1))
+
+
+def _divergence(
+    p: ArrayLike, p_hat: ArrayLike, size: Numbers, eps: Numbers, name: str
+) -> Errors:
+    p, p_hat = check_smooth_pair(p, p_hat, size, eps)
+    if np.any((p > 0) & (p_hat == 0)):
+        raise HeadcountError(
+            f"p_hat has a share of 0 where p has not, for which {name} is undefined: pass "
+            "size= (items in a sample) or eps= to smooth."
+        )
+    # Rounding can leave equal shares a divergence just below zero.
+    return errors(np.maximum(rel_entr(p, p_hat).sum(axis=-1), 0.0))

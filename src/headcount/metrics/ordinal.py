@@ -1,0 +1,138 @@
+"""Errors that take the order of the classes into account."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from headcount.metrics.checks import Errors, check_pair, check_shares, errors
+
+__all__ = ["jaggedness", "macro_nmd", "nmd", "rnod"]
+
+_EDGE_TOLERANCE = 1e-9
+
+
+def nmd(p: ArrayLike, p_hat: ArrayLike) -> Errors:
+    """Normalised match distance: how far shares must be moved along ordered classes.
+
+    Parameters
+    ----------
+    p, p_hat : array-like of shape (..., K)
+        True and estimated shares of ordered classes.
+
+    Returns
+    -------
+    float or ndarray of shape (...)
+        The distances, from 0 to 1, which is from one end to the other.
+
+    Examples
+    --------
+    >>> from headcount import metrics
+    >>> print(metrics.nmd([1.0, 0.0, 0.0], [0.0, 1.0, 0.0]))
+    0.5
+    """
+    p, p_hat = check_pair(p, p_hat)
+    ahead = np.cumsum(p_hat - p, axis=-1)[..., :-1]
+    return errors(np.abs(ahead).mean(axis=-1))
+
+
+def macro_nmd(p: ArrayLike, p_hat: ArrayLike, *, last_bin_closed: bool = False) -> Errors:
+    """Mean of :func:`nmd` over equally weighted ranges of the samples' true mean label.
+
+    With labels 1 to K, samples are put into the bins [1, 2), [2, 3), ... [K - 1, K) of
+    their mean label; the error is the mean over the bins of the mean of each. A bin without
+    samples counts 0.
+
+    Parameters
+    ----------
+    p, p_hat : array-like of shape (..., S, K)
+        True and estimated shares of ordered classes in a set of S samples.
+    last_bin_closed : bool, default=False
+        Whether a sample whose mean label is exactly K belongs to the last bin. By default
+        it is left out, as in the official scores of LeQua 2024.
+
+    Returns
+    -------
+    float or ndarray of shape (...)
+        One error a set of samples, from 0 to 1.
+
+    Examples
+    --------
+    >>> from headcount import metrics
+    >>> truth = [[0.9, 0.1, 0.0], [0.8, 0.2, 0.0], [0.0, 0.2, 0.8]]
+    >>> print(metrics.macro_nmd(truth, [0.8, 0.2, 0.0]).round(4))
+    0.4125
+    """
+    p, p_hat = check_pair(p, p_hat)
+    p = np.atleast_2d(p)
+    distances = np.abs(np.cumsum(p_hat - p, axis=-1)[..., :-1]).mean(axis=-1)
+    last = p.shape[-1] - 2
+    # Divided by their sum, since shares written to few digits need not sum to 1.
+    mean_label = (p @ np.arange(last + 2.0)) / p.sum(axis=-1)
+    # A mean of exactly 2 may come out a rounding error below it.
+    bins = np.floor(mean_label + _EDGE_TOLERANCE)
+    if last_bin_closed:
+        bins = np.minimum(bins, last)
+    means = []
+    for each in range(last + 1):
+        inside = np.broadcast_to(bins == each, distances.shape)
+        total = np.where(inside, distances, 0.0).sum(axis=-1)
+        means.append(total / np.maximum(inside.sum(axis=-1), 1))
+    return errors(np.mean(means, axis=0))
+
+
+def rnod(p: ArrayLike, p_hat: ArrayLike) -> Errors:
+    """Root normalised order-aware divergence: squared errors weighted by their distance.
+
+    For each class that truly occurs, the squared errors of all classes are summed, weighted
+    by how many steps away they are; the divergence is the root of the mean of these sums
+    over the classes that occur, divided by the number of steps from end to end.
+
+    Parameters
+    ----------
+    p, p_hat : array-like of shape (..., K)
+        True and estimated shares of ordered classes.
+
+    Returns
+    -------
+    float or ndarray of shape (...)
+        The divergences, 0 for a perfect estimate.
+
+    Examples
+    --------
+    >>> from headcount import metrics
+    >>> print(metrics.rnod([1.0, 0.0, 0.0], [0.0, 0.0, 1.0]))
+    1.0
+    """
+    p, p_hat = check_pair(p, p_hat)
+    position = np.arange(p.shape[-1])
+    steps = np.abs(position[:, None] - position).astype(np.float64)
+    weighted = ((p_hat - p) ** 2) @ steps
+    occurs = p > 0
+    order_aware = (weighted * occurs).sum(axis=-1) / occurs.sum(axis=-1)
+    return errors(np.sqrt(order_aware / (p.shape[-1] - 1)))
+
+
+def jaggedness(p: ArrayLike) -> Errors:
+    """How far the shares of ordered classes are from changing evenly.
+
+    Half the sum of the squared second differences: 0 if the shares lie on a line.
+
+    Parameters
+    ----------
+    p : array-like of shape (..., K)
+        Shares of ordered classes.
+
+    Returns
+    -------
+    float or ndarray of shape (...)
+        The jaggedness, from 0.
+
+    Examples
+    --------
+    >>> from headcount import metrics
+    >>> print(metrics.jaggedness([0.0, 1.0, 0.0]))
+    2.0
+    """
+    second_difference = np.diff(check_shares(p, "p"), n=2, axis=-1)
+    return errors((second_difference**2).sum(axis=-1) / 2)
