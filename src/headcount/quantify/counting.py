@@ -37,7 +37,7 @@ class MLPE(Quantifier):
         input="features",
         multiclass="native",
         shift="none",
-        reference="folklore; Barranquero et al., Pattern Recognition 46 (2013)",
+        reference="folklore",
     )
 
     def __init__(self) -> None:

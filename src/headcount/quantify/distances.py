@@ -43,7 +43,7 @@ class EDy(Quantifier):
         input="posteriors",
         multiclass="native",
         shift="prior",
-        reference="Castaño et al., Machine Learning 113 (2024); Kawakubo et al. (2016)",
+        reference="Kawakubo et al., IEICE Trans. E99.D (2016); Castaño et al., SoftwareX 26 (2024)",
     )
 
     def __init__(
@@ -87,7 +87,7 @@ class CvMy(Quantifier):
         input="posteriors",
         multiclass="native",
         shift="prior",
-        reference="Castaño et al., Knowledge-Based Systems 164 (2019)",
+        reference="Castaño et al., SoftwareX 26 (2024)",
     )
 
     def __init__(

@@ -17,7 +17,7 @@ from headcount.solve import CauchySchwarz, Divergence, KernelDistance, MaximumLi
 
 __all__ = ["KMM", "KDEyCS", "KDEyHD", "KDEyML"]
 
-_KDEY = "Moreo et al., Data Mining and Knowledge Discovery 39 (2025)"
+_KDEY = "Moreo, González & del Coz, Machine Learning 114 (2025)"
 
 
 def _info(title: str, family: str = "kernel density", reference: str = _KDEY) -> MethodInfo:

@@ -155,7 +155,7 @@ class DM(Quantifier):
         input="posteriors",
         multiclass="native",
         shift="prior",
-        reference="Bunse, LQ workshop at ECML-PKDD 2022",
+        reference="Firat, arXiv:1606.00868 (2016); Bunse & Morik, LQ workshop (2022)",
     )
 
     def __init__(
