@@ -10,7 +10,7 @@ import numpy as np
 
 from headcount.errors import HeadcountError
 
-__all__ = ["check_choice", "check_count", "check_counts", "check_positive", "seed_of"]
+__all__ = ["check_choice", "check_count", "check_counts", "check_positive"]
 
 
 def check_positive(name: str, value: Any) -> float:
@@ -49,10 +49,3 @@ def check_choice(name: str, value: Any, allowed: Sequence[str]) -> str:
             f"{name} is {value!r}; it must be one of {', '.join(map(repr, allowed))}."
         )
     return value
-
-
-def seed_of(random_state: Any) -> int:
-    """One number from anything that scikit-learn or numpy takes as a source of chance."""
-    if isinstance(random_state, np.random.RandomState):
-        return int(random_state.randint(2**31 - 1))
-    return int(np.random.default_rng(random_state).integers(2**63 - 1))

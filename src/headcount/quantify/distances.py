@@ -43,7 +43,7 @@ class EDy(Quantifier):
         input="posteriors",
         multiclass="native",
         shift="prior",
-        reference="Kawakubo et al., IEICE Trans. E99.D (2016); Castaño et al., SoftwareX 26 (2024)",
+        reference="Kawakubo et al., IEICE Transactions E99.D (2016)",
     )
 
     def __init__(

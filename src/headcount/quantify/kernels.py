@@ -10,9 +10,10 @@ from numpy.typing import NDArray
 
 from headcount.quantify.aggregation import Aggregation, Mixture, Moments
 from headcount.quantify.base import Quantifier
-from headcount.quantify.checks import check_count, check_positive, seed_of
+from headcount.quantify.checks import check_count, check_positive
 from headcount.quantify.info import MethodInfo
 from headcount.representation import ClassDensities, KernelMeans, MixturePoints, Training
+from headcount.sampling._streams import base_seeds
 from headcount.solve import CauchySchwarz, Divergence, KernelDistance, MaximumLikelihood
 
 __all__ = ["KMM", "KDEyCS", "KDEyHD", "KDEyML"]
@@ -139,7 +140,7 @@ class KDEyHD(Quantifier):
         points = MixturePoints(
             check_positive("bandwidth", self.bandwidth),
             check_count("n_points", self.n_points),
-            seed_of(self.random_state),
+            base_seeds(self.random_state, 1)[0],
         )
         return Moments(points, Divergence("hellinger"))
 

@@ -38,4 +38,5 @@ class AdjustedCount:
         spread = true_rate - false_rate
         positive = np.clip((count - false_rate) / spread, 0, 1) if spread else count
         prevalence = np.column_stack([1 - positive, positive])
-        return Solution.closed_form(prevalence, np.abs(count - prevalence @ profiles[:, -1]))
+        mixed = prevalence[:, 0] * false_rate + positive * true_rate
+        return Solution.closed_form(prevalence, np.abs(count - mixed))
