@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import warnings
-from dataclasses import replace
+from copy import copy
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -12,14 +11,14 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from headcount.data import check_features, count_rows, encode_labels
-from headcount.errors import HeadcountError, HeadcountWarning
+from headcount.data import check_features, count_rows
+from headcount.errors import HeadcountError, warn
 from headcount.quantify.aggregation import Aggregation
 from headcount.quantify.info import Input, MethodInfo
 from headcount.representation import Training
 from headcount.sampling import Samples, as_samples
 from headcount.scores import Scorer, check_scores
-from headcount.scores.checks import check_weights
+from headcount.scores.checks import as_numbers, check_labels, check_weights, class_shares
 from headcount.solve import Solution
 
 __all__ = ["Quantifier"]
@@ -88,9 +87,9 @@ class Quantifier(BaseEstimator):
         """
         if self._input() == "features":
             X = check_features(X)
-            training, classes = _labelled(y, sample_weight, None)
-            _check_lengths("X", count_rows(X), training)
-            return self._learn(replace(training, items=X), classes, None)
+            classes, codes = check_labels(y, count_rows(X))
+            training = _training(X, codes, classes, sample_weight)
+            return self._learn(training, classes, None)
         scorer = self._scorer()
         scorer.fit(X, y, sample_weight, out_of_fold=self._learns_from_scores())
         return self.fit_scorer(scorer)
@@ -119,13 +118,19 @@ class Quantifier(BaseEstimator):
         >>> [q.predict(X[200:]).round(1).tolist() for q in quantifiers]
         [[0.5, 0.5], [0.5, 0.5], [0.5, 0.5]]
         """
+        if not hasattr(scorer, "posteriors") or isinstance(scorer, type):
+            raise HeadcountError(
+                f"scorer is {scorer!r}, but must be a fitted Scorer: pass for instance "
+                "Scorer(LogisticRegression()).fit(X, y)."
+            )
         check_is_fitted(scorer)
         items = None
         if self._learns_from_scores():
             items = scorer.labels_ if self._input() == "labels" else scorer.posteriors_
         K = len(scorer.classes_)
         training = Training(self._arranged(items, K), scorer.codes_, K, scorer.weights_)
-        return self._learn(training, scorer.classes_, scorer)
+        # A copy, so that fitting the scorer again does not change this quantifier.
+        return self._learn(training, scorer.classes_, copy(scorer))
 
     @available_if(_takes_scores)
     def fit_scores(
@@ -155,11 +160,11 @@ class Quantifier(BaseEstimator):
         Quantifier
             This one, fitted. Samples are then given by their scores, too.
         """
-        training, names = _labelled(y, sample_weight, classes)
-        posteriors = check_scores(scores, training.n_classes)
-        _check_lengths("scores", len(posteriors), training)
-        items = self._arranged(self._scored(posteriors), training.n_classes)
-        return self._learn(replace(training, items=items), names, None)
+        rows = as_numbers(scores, "scores")
+        names, codes = check_labels(y, len(rows), items="scores", classes=classes)
+        posteriors = check_scores(rows, len(names))
+        items = self._arranged(self._scored(posteriors), len(names))
+        return self._learn(_training(items, codes, names, sample_weight), names, None)
 
     def predict(self, X: Any) -> NDArray[np.float64]:
         """Shares of the classes among the items.
@@ -176,7 +181,7 @@ class Quantifier(BaseEstimator):
         """
         check_is_fitted(self, "model_")
         items = self._items(X)
-        return self._solve(items, Samples.whole(len(items))).prevalence[0]
+        return self._solve(items, Samples.whole(count_rows(items))).prevalence[0]
 
     def predict_many(self, X: Any, samples: Any) -> NDArray[np.float64]:
         """Shares of the classes in many samples of a pool, scored once.
@@ -212,7 +217,7 @@ class Quantifier(BaseEstimator):
         """
         check_is_fitted(self, "model_")
         items = self._items(X)
-        return self._solve(items, as_samples(samples, len(items)))
+        return self._solve(items, as_samples(samples, count_rows(items)))
 
     @available_if(_takes_scores)
     def predict_scores(self, scores: Any) -> NDArray[np.float64]:
@@ -313,43 +318,18 @@ class Quantifier(BaseEstimator):
         solution = self.model_.solve(items, samples)
         failed = int(np.count_nonzero(~solution.converged))
         if failed:
-            warnings.warn(
+            advice = "raise max_iter, or " if hasattr(self, "max_iter") else ""
+            warn(
                 f"{type(self).__name__} did not converge on {failed:,} of {len(samples):,} "
-                "samples: their shares are the last ones reached; raise max_iter or look at "
-                "solve_many(...).converged.",
-                HeadcountWarning,
-                stacklevel=3,
+                f"samples: their shares are the last ones reached; {advice}see which by "
+                "solve_many(...).converged."
             )
         return solution
 
 
-def _labelled(
-    y: ArrayLike, sample_weight: ArrayLike | None, classes: ArrayLike | None
-) -> tuple[Training, NDArray[Any]]:
-    """Labels and weights of training items, checked; the items themselves are to come."""
-    given = None if classes is None else np.asarray(classes)
-    names, codes = encode_labels(y, classes=given)
-    if len(names) == 1:
-        raise HeadcountError(
-            f"y has the single class {names.tolist()[0]!r}, but at least two are needed: add "
-            "labelled items of the others."
-        )
-    weights = None
-    if sample_weight is not None:
-        weights = check_weights(sample_weight, len(codes), name="sample_weight")
-    mass = np.bincount(codes, weights, len(names))
-    if not mass.all():
-        absent = names.tolist()[int(mass.argmin())]
-        raise HeadcountError(
-            f"y has no items of class {absent!r}, or none with a positive weight: add some, as "
-            "the share of a class cannot be learnt without examples."
-        )
-    return Training(None, codes, len(names), weights), names
-
-
-def _check_lengths(name: str, n_rows: int, training: Training) -> None:
-    if n_rows != len(training.codes):
-        raise HeadcountError(
-            f"{name} has {n_rows:,} rows, but y has {len(training.codes):,} labels: pass one "
-            "label a row."
-        )
+def _training(
+    items: Any, codes: NDArray[np.int64], classes: NDArray[Any], sample_weight: Any
+) -> Training:
+    weights = check_weights(sample_weight, len(codes), name="sample_weight")
+    class_shares(codes, weights, classes)
+    return Training(items, codes, len(classes), None if sample_weight is None else weights)

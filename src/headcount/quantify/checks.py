@@ -10,14 +10,28 @@ import numpy as np
 
 from headcount.errors import HeadcountError
 
-__all__ = ["check_choice", "check_count", "check_counts", "check_positive"]
+__all__ = ["check_bandwidth", "check_choice", "check_count", "check_counts", "check_positive"]
 
 
 def check_positive(name: str, value: Any) -> float:
     """A finite number above zero."""
-    if not isinstance(value, numbers.Real) or not 0 < float(value) < float("inf"):
+    if not _is_number(value) or not 0 < value < float("inf"):
         raise HeadcountError(f"{name} is {value!r}; it must be a finite number above 0.")
     return float(value)
+
+
+def check_bandwidth(value: Any) -> float:
+    """A standard deviation in the space of posteriors."""
+    if not _is_number(value) or not 1e-4 <= value < float("inf"):
+        raise HeadcountError(
+            f"bandwidth is {value!r}; it must be a finite number of at least 0.0001, as "
+            "posteriors lie between 0 and 1."
+        )
+    return float(value)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, numbers.Real) and not isinstance(value, bool)
 
 
 def check_count(name: str, value: Any, least: int = 1) -> int:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from headcount.quantify.aggregation import Aggregation, Mixture, Moments
 from headcount.quantify.base import Quantifier
-from headcount.quantify.checks import check_count, check_positive
+from headcount.quantify.checks import check_bandwidth, check_count
 from headcount.quantify.info import MethodInfo
 from headcount.representation import ClassDensities, KernelMeans, MixturePoints, Training
 from headcount.sampling._streams import base_seeds
@@ -71,8 +71,12 @@ class KDEyML(Quantifier):
         self.random_state = random_state
 
     def _aggregation(self) -> Aggregation:
-        densities = _Densities(check_positive("bandwidth", self.bandwidth))
-        return Mixture(densities, lambda _: MaximumLikelihood())
+        densities = _Densities(check_bandwidth(self.bandwidth))
+        return Mixture(densities, _maximum)
+
+
+def _maximum(prior: NDArray[np.float64]) -> MaximumLikelihood:
+    return MaximumLikelihood()
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,7 +142,7 @@ class KDEyHD(Quantifier):
 
     def _aggregation(self) -> Aggregation:
         points = MixturePoints(
-            check_positive("bandwidth", self.bandwidth),
+            check_bandwidth(self.bandwidth),
             check_count("n_points", self.n_points),
             base_seeds(self.random_state, 1)[0],
         )
@@ -187,7 +191,7 @@ class KDEyCS(Quantifier):
 
     def _aggregation(self) -> Aggregation:
         # The integral of the product of two kernels is a kernel of twice the variance.
-        wider = np.sqrt(2) * check_positive("bandwidth", self.bandwidth)
+        wider = np.sqrt(2) * check_bandwidth(self.bandwidth)
         return Moments(KernelMeans(float(wider)), CauchySchwarz())
 
 
@@ -232,5 +236,5 @@ class KMM(Quantifier):
         self.random_state = random_state
 
     def _aggregation(self) -> Aggregation:
-        bandwidth = check_positive("bandwidth", self.bandwidth)
+        bandwidth = check_bandwidth(self.bandwidth)
         return Moments(KernelMeans(bandwidth), KernelDistance())

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from headcount.errors import HeadcountWarning
+from headcount.errors import warn
 from headcount.quantify.aggregation import Aggregation, Mixture
 from headcount.quantify.base import Quantifier
 from headcount.quantify.checks import check_choice, check_count, check_positive
@@ -94,12 +93,10 @@ class SLD(Quantifier):
         if self.calibration is not None:
             check_choice("calibration", self.calibration, CALIBRATIONS)
         elif _reweights_classes(self.classifier):
-            warnings.warn(
+            warn(
                 "classifier has a class_weight, so its posteriors do not refer to the shares "
                 "of the training set: set calibration, for instance to 'bcts', or drop the "
-                "weights.",
-                HeadcountWarning,
-                stacklevel=4,
+                "weights."
             )
         rule = check_choice("stop", self.stop, _RULES)
         default = {"converged": 1e-10, "classic": 1e-4, "norm": 1e-6}[rule]

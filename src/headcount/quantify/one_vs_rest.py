@@ -7,9 +7,9 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
 
-from headcount.data import encode_labels
+from headcount.data import count_rows
 from headcount.errors import HeadcountError
 from headcount.quantify.aggregation import Aggregation
 from headcount.quantify.base import Quantifier
@@ -19,6 +19,7 @@ from headcount.quantify.matching import DyS
 from headcount.representation import Training
 from headcount.sampling import Samples
 from headcount.scores import Scorer
+from headcount.scores.checks import check_labels
 from headcount.solve import Solution
 
 __all__ = ["OneVsRest"]
@@ -62,17 +63,18 @@ class OneVsRest(Quantifier):
         self.scoring = scoring
 
     def _base(self) -> Quantifier:
-        if self.quantifier is None:
-            return DyS()
-        if not isinstance(self.quantifier, Quantifier):
+        base: Any = DyS() if self.quantifier is None else self.quantifier
+        if not isinstance(base, Quantifier) or isinstance(base, OneVsRest):
             raise HeadcountError(
-                f"quantifier is {self.quantifier!r}; it must be a quantifier: pass for "
-                "instance DyS()."
+                f"quantifier is {self.quantifier!r}; it must be a quantifier of two classes: "
+                "pass for instance DyS()."
             )
-        return self.quantifier
+        return base
 
     def _input(self) -> Input:
-        return self._base()._input()
+        # Whether the quantifier is one at all is checked when it is used.
+        base: Any = self.quantifier
+        return base._input() if isinstance(base, Quantifier) else "posteriors"
 
     def _learns_from_scores(self) -> bool:
         return self._base()._learns_from_scores()
@@ -132,7 +134,7 @@ class _EachClass:
         return np.column_stack([1 - items[:, j], items[:, j]])
 
 
-class _SeparateScorer:
+class _SeparateScorer(BaseEstimator):
     """A scorer for each class against the rest, with a scorer's face."""
 
     def __init__(self, scorer: Scorer) -> None:
@@ -146,7 +148,7 @@ class _SeparateScorer:
         *,
         out_of_fold: bool = True,
     ) -> Self:
-        self.classes_, self.codes_ = encode_labels(y)
+        self.classes_, self.codes_ = check_labels(y, count_rows(X))
         self.each_ = [
             clone(self.scorer).fit(X, self.codes_ == j, sample_weight, out_of_fold=out_of_fold)
             for j in range(len(self.classes_))

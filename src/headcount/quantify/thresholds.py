@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from headcount._kernels.thresholds import median_sweep
 from headcount._threads import each_range
+from headcount.errors import HeadcountError
 from headcount.quantify.aggregation import Aggregation, Moments
 from headcount.quantify.base import Quantifier
 from headcount.quantify.checks import check_count
@@ -35,7 +36,11 @@ def _info(title: str) -> MethodInfo:
 
 
 def _check_decimals(decimals: Any) -> int | None:
-    return None if decimals is None else check_count("decimals", decimals, 0)
+    if decimals is not None and check_count("decimals", decimals, 0) > 15:
+        raise HeadcountError(
+            f"decimals is {decimals!r}; it must be at most 15, which is all that scores have."
+        )
+    return decimals
 
 
 class T50(Quantifier):

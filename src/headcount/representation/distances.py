@@ -42,14 +42,17 @@ class MeanDistance:
     centres: NDArray[np.float64] = field(default_factory=lambda: _EMPTY)
     codes: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
     weights: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
+    mass: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
     n_classes: int = 0
 
     def fit(self, training: Training) -> MeanDistance:
         """Keep the training scores, each column sorted."""
         assert training.items is not None
         scores = np.asarray(training.items, dtype=np.float64)
+        within = training.class_weights
+        mass = within * training.prior[training.codes]
         return MeanDistance(
-            self.by_rank, scores, training.codes, training.class_weights, training.n_classes
+            self.by_rank, scores, training.codes, within, mass, training.n_classes
         )
 
     def embed(self, items: NDArray[np.float64]) -> Dense:
@@ -58,8 +61,8 @@ class MeanDistance:
         for column in range(self.centres.shape[1]):
             points, centres = items[:, column], self.centres[:, column]
             if self.by_rank:
-                reference = np.sort(centres)
-                points, centres = _ranks(points, reference), _ranks(centres, reference)
+                rank = _Ranks.among(centres, self.mass)
+                points, centres = rank(points), rank(centres)
             order = np.argsort(centres, kind="stable")
             add_mean_distances(
                 np.ascontiguousarray(points),
@@ -72,8 +75,19 @@ class MeanDistance:
         return Dense(out)
 
 
-def _ranks(values: NDArray[np.float64], reference: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Share of the reference below each value, ties counting half."""
-    below = np.searchsorted(reference, values, side="left")
-    upto = np.searchsorted(reference, values, side="right")
-    return (below + upto) / (2 * len(reference))
+@dataclass(frozen=True, eq=False)
+class _Ranks:
+    """Share of the reference's mass below a value, ties counting half."""
+
+    values: NDArray[np.float64]
+    upto: NDArray[np.float64]
+
+    @classmethod
+    def among(cls, values: NDArray[np.float64], mass: NDArray[np.float64]) -> _Ranks:
+        order = np.argsort(values, kind="stable")
+        return cls(values[order], np.concatenate([[0.0], np.cumsum(mass[order])]))
+
+    def __call__(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        left = self.upto[np.searchsorted(self.values, values, side="left")]
+        right = self.upto[np.searchsorted(self.values, values, side="right")]
+        return (left + right) / 2

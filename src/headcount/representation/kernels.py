@@ -185,18 +185,20 @@ class MixturePoints:
         return np.linspace(-margin, 1 + margin, n_steps + 1)
 
     def _draw(self, training: Training) -> NDArray[np.float64]:
-        assert training.items is not None
+        scores = np.asarray(training.items, dtype=np.float64)
         K = training.n_classes
         per_class = -(-self.n_points // K)
         parts = []
         for j in range(K):
-            # Each class starts the generator anew: the draw does not depend on the order
-            # of the classes.
+            # Each class starts the generator anew and hands out its noise to the columns
+            # by their mean: the draw does not depend on the order of the classes.
             rng = np.random.default_rng(self.seed)
             members = np.flatnonzero(training.codes == j)
             chosen = rng.choice(members, per_class, p=training.class_weights[members])
-            noise = rng.normal(scale=self.bandwidth, size=(per_class, K))
-            parts.append(np.asarray(training.items, dtype=np.float64)[chosen] + noise)
+            noise = np.empty((per_class, K))
+            by_size = np.argsort(scores[members].mean(axis=0))
+            noise[:, by_size] = rng.normal(scale=self.bandwidth, size=(per_class, K))
+            parts.append(scores[chosen] + noise)
         return np.concatenate(parts)
 
 

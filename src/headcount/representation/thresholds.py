@@ -34,7 +34,8 @@ def rates_by_threshold(training: Training, decimals: int | None) -> Rates:
     """
     assert training.items is not None
     scores = np.asarray(training.items, dtype=np.float64)[:, 1]
-    thresholds = np.unique(scores if decimals is None else scores.round(decimals))
+    present = scores[training.class_weights > 0]
+    thresholds = np.unique(present if decimals is None else present.round(decimals))
     # An item counts at the thresholds up to its score: a histogram, summed from above.
     codes = np.searchsorted(thresholds, scores, side="right")
     rates = []
@@ -78,6 +79,9 @@ class AtThreshold:
             "x": np.abs(rates.true_rates - (1 - rates.false_rates)),
             "t50": np.abs(rates.true_rates - 0.5),
         }[self.policy]
+        # A threshold at which both classes look alike serves only if there is no other.
+        useless = np.abs(rates.true_rates - rates.false_rates) < 1e-12
+        cost = np.where(useless & ~useless.all(), np.inf, cost)
         # Rates that differ by rounding alone are tied.
         best = int(np.flatnonzero(cost <= cost.min() + 1e-12)[0])
         return AtThreshold(self.policy, self.decimals, float(rates.thresholds[best]))

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from headcount._kernels.drawing import GOLDEN, mix
 from headcount.errors import HeadcountError
 
-__all__ = ["RandomState", "base_seeds", "stream_seeds", "uniforms"]
+__all__ = ["RandomState", "base_seeds", "check_random_state", "stream_seeds", "uniforms"]
 
 RandomState: TypeAlias = int | np.random.Generator | np.random.RandomState | None
 
@@ -24,19 +24,28 @@ def base_seeds(random_state: RandomState, n: int) -> list[int]:
     return [int(seed) for seed in _seed_sequence(random_state).generate_state(n, np.uint64)]
 
 
+def check_random_state(random_state: Any) -> None:
+    """Refuse what is no source of chance."""
+    if random_state is None or isinstance(
+        random_state, np.random.Generator | np.random.RandomState
+    ):
+        return
+    if not isinstance(random_state, int | np.integer) or random_state < 0:
+        raise HeadcountError(
+            f"random_state is {random_state!r}; it must be None, a whole number of at least 0, "
+            "or a numpy Generator or RandomState."
+        )
+
+
 def _seed_sequence(random_state: Any) -> np.random.SeedSequence:
+    check_random_state(random_state)
     if random_state is None:
         return np.random.SeedSequence()
     if isinstance(random_state, np.random.Generator):
         return np.random.SeedSequence(int(random_state.integers(2**63)))
     if isinstance(random_state, np.random.RandomState):
         return np.random.SeedSequence(int(random_state.randint(2**63 - 1, dtype=np.int64)))
-    if isinstance(random_state, int | np.integer) and random_state >= 0:
-        return np.random.SeedSequence(int(random_state))
-    raise HeadcountError(
-        f"random_state is {random_state!r}; it must be None, a whole number of at least 0, "
-        "or a numpy Generator or RandomState."
-    )
+    return np.random.SeedSequence(int(random_state))
 
 
 def stream_seeds(base: int, numbers: NDArray[np.int64]) -> NDArray[np.uint64]:

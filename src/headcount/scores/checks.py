@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
+from headcount.data import encode_labels
 from headcount.data.columns import as_narwhals
 from headcount.errors import HeadcountError
 
-__all__ = ["as_numbers", "check_scores", "check_weights"]
+__all__ = ["as_numbers", "check_labels", "check_scores", "check_weights", "class_shares"]
 
 _RANGE_TOLERANCE = 1e-6
 _SUM_TOLERANCE = 1e-3
@@ -99,6 +100,73 @@ def check_weights(weights: Any, n_rows: int, *, name: str = "weights") -> NDArra
     return found
 
 
+def check_labels(
+    y: ArrayLike, n_rows: int, *, items: str = "X", classes: ArrayLike | None = None
+) -> tuple[NDArray[Any], NDArray[np.int64]]:
+    """Encode labels to learn from: one a row, of at least two classes.
+
+    Parameters
+    ----------
+    y : array-like of shape (n_rows,)
+        The labels.
+    n_rows : int
+        How many items there are.
+    items : str, default="X"
+        What error messages call the items.
+    classes : array-like of shape (K,), optional
+        The classes, in the order to encode them; sorted by default.
+
+    Returns
+    -------
+    classes : ndarray of shape (K,)
+        The classes.
+    codes : ndarray of shape (n_rows,)
+        The position of each label's class.
+    """
+    names, codes = encode_labels(y, classes=classes)
+    if len(codes) != n_rows:
+        raise HeadcountError(
+            f"{items} has {n_rows:,} rows, but y has {len(codes):,} labels: pass one label a "
+            "row."
+        )
+    if len(names) == 1:
+        raise HeadcountError(
+            f"y has the single class {names.tolist()[0]!r}, but at least two are needed: add "
+            "labelled items of the others."
+        )
+    return names, codes
+
+
+def class_shares(
+    codes: NDArray[np.int64], weights: NDArray[np.float64], classes: NDArray[Any]
+) -> NDArray[np.float64]:
+    """Give the weighted share of each class, and refuse a class without any weight.
+
+    Parameters
+    ----------
+    codes : ndarray of shape (n,)
+        The position of each label's class.
+    weights : ndarray of shape (n,)
+        Weights of the items.
+    classes : ndarray of shape (K,)
+        The classes.
+
+    Returns
+    -------
+    ndarray of shape (K,)
+        The shares.
+    """
+    totals = np.bincount(codes, weights, len(classes))
+    if not totals.all():
+        empty = int(totals.argmin())
+        fault = "sample_weight is zero for all" if np.any(codes == empty) else "y has no"
+        raise HeadcountError(
+            f"{fault} items of class {classes.tolist()[empty]!r}: add some, as the share of a "
+            "class cannot be learnt without examples, or drop the class."
+        )
+    return np.asarray(totals / totals.sum(), dtype=np.float64)
+
+
 def as_numbers(scores: Any, name: str) -> NDArray[np.float64]:
     """Return a table or series of any kind as a C-contiguous array of float64."""
     frame = as_narwhals(scores, name)
@@ -113,7 +181,8 @@ def as_numbers(scores: Any, name: str) -> NDArray[np.float64]:
             f"{name} is not numeric ({type(scores).__name__} of {values.dtype}): pass plain "
             "dense numbers."
         )
-    return np.asarray(values, dtype=np.float64, order="C")
+    # Writable, too: kernels would be compiled anew for an array that is not.
+    return np.require(values, np.float64, ["C", "W"])
 
 
 def _as_table(values: NDArray[np.float64], n_classes: int, name: str) -> NDArray[np.float64]:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.model_selection import StratifiedKFold
 
-from headcount.errors import HeadcountError, HeadcountWarning
+from headcount.errors import HeadcountError, warn
 
 __all__ = ["Fold", "check_cv", "make_folds"]
 
@@ -66,22 +65,20 @@ def _stratified(
     smallest = int(counts.min())
     label = classes.tolist()[counts.argmin()]
     if smallest == 1:
-        warnings.warn(
+        warn(
             f"class {label!r} has a single item, which cannot be cross-fitted: in-sample "
-            "scores are used, and they look better than scores of new items; label more.",
-            HeadcountWarning,
-            stacklevel=4,
+            "scores are used, and they look better than scores of new items; label more."
         )
         return None
     if smallest < n_folds:
-        warnings.warn(
+        warn(
             f"class {label!r} has {smallest} items, too few for cv={n_folds}: {smallest} "
-            "folds are used.",
-            HeadcountWarning,
-            stacklevel=4,
+            "folds are used."
         )
     if isinstance(random_state, np.random.Generator):
         random_state = int(random_state.integers(2**32))
+    elif isinstance(random_state, int | np.integer):
+        random_state = int(random_state) % 2**32  # as much as scikit-learn takes
     splitter = StratifiedKFold(min(smallest, n_folds), shuffle=True, random_state=random_state)
     return list(splitter.split(codes, codes))
 

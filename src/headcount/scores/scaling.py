@@ -9,7 +9,6 @@ stays finite where perfectly separated classes would send it to infinity.
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,7 +16,7 @@ from numpy.typing import NDArray
 from scipy.linalg import block_diag, cho_factor, cho_solve
 from scipy.special import log_softmax, softmax
 
-from headcount.errors import HeadcountWarning
+from headcount.errors import warn
 
 __all__ = ["Scaling", "fit_scaling"]
 
@@ -155,11 +154,7 @@ def _minimise(problem: _LogLoss) -> NDArray[np.float64]:
             if size < 1e-10:  # rounding hides any further decrease
                 return free
         free, loss = free + size * step, lower
-    warnings.warn(
-        f"the calibration did not converge in {_MAX_STEPS} steps: its result is approximate.",
-        HeadcountWarning,
-        stacklevel=5,
-    )
+    warn(f"the calibration did not converge in {_MAX_STEPS} steps: its result is approximate.")
     return free
 
 
@@ -168,10 +163,8 @@ def _warn_if_open(problem: _LogLoss, free: NDArray[np.float64]) -> None:
     curvatures, directions = np.linalg.eigh(problem.derivatives(free)[1])
     moved = np.abs(directions.T @ (free - problem.identity))
     if np.any((curvatures < 100 * _RIDGE) & (moved > 1.0)):
-        warnings.warn(
+        warn(
             "the scores separate some classes perfectly, or a class has no items, so the "
             "calibration has no finite optimum and its posteriors are near 0 and 1: give more "
-            "items, or use 'platt'.",
-            HeadcountWarning,
-            stacklevel=5,
+            "items, or use 'platt'."
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from copy import copy
 from typing import Any, Self, TypeVar
 
 import numpy as np
@@ -13,9 +14,10 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils.validation import check_is_fitted
 
-from headcount.data import check_features, count_rows, encode_labels, take_rows
+from headcount.data import check_features, count_rows, take_rows
 from headcount.errors import HeadcountError
-from headcount.scores.checks import check_weights
+from headcount.sampling._streams import check_random_state
+from headcount.scores.checks import check_labels, check_weights, class_shares
 from headcount.scores.folds import check_cv, make_folds
 from headcount.scores.outputs import (
     DecisionScaling,
@@ -128,14 +130,24 @@ class Scorer(BaseEstimator):
         Scorer
             This one.
         """
+        # On a copy first: a fit that fails leaves this scorer, and those who use it, alone.
+        fitted = copy(self)
+        fitted._fit(X, y, sample_weight, out_of_fold)
+        self.__dict__.update(fitted.__dict__)
+        return self
+
+    def _fit(
+        self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None, out_of_fold: bool
+    ) -> None:
         classifier = self._checked_classifier()
         check_cv(self.cv)
+        check_random_state(self.random_state)
         X = check_features(X, allow_nan=allows_nan(classifier))
         self._n_columns = _width(X)
-        self.classes_, self.codes_ = _check_labels(y, count_rows(X))
+        self.classes_, self.codes_ = check_labels(y, count_rows(X))
         weights = check_weights(sample_weight, len(self.codes_), name="sample_weight")
         self.weights_ = None if sample_weight is None else weights
-        self.prior_ = _shares(self.codes_, weights, self.classes_)
+        self.prior_ = class_shares(self.codes_, weights, self.classes_)
         if isinstance(classifier, FrozenEstimator):
             _check_frozen(classifier, self.classes_)
             self.classifier_ = classifier
@@ -146,7 +158,6 @@ class Scorer(BaseEstimator):
         self._labels: NDArray[np.int64] | None = None
         if out_of_fold or output_of(self.classifier_) == "decisions":
             self._score_training_items(classifier, X, weights)
-        return self
 
     def posteriors(self, X: Any) -> NDArray[np.float64]:
         """Score items.
@@ -277,34 +288,6 @@ class Scorer(BaseEstimator):
 def _width(X: Any) -> int | None:
     """How many columns items have; none if they are texts."""
     return int(X.shape[1]) if len(X.shape) == 2 else None
-
-
-def _check_labels(y: ArrayLike, n_rows: int) -> tuple[NDArray[Any], NDArray[np.int64]]:
-    classes, codes = encode_labels(y)
-    if len(codes) != n_rows:
-        raise HeadcountError(
-            f"X has {n_rows:,} rows, but y has {len(codes):,} labels: pass one label a row."
-        )
-    if len(classes) == 1:
-        raise HeadcountError(
-            f"y has the single class {classes.tolist()[0]!r}, but at least two are needed: "
-            "add labelled items of the others."
-        )
-    return classes, codes
-
-
-def _shares(
-    codes: NDArray[np.int64], weights: NDArray[np.float64], classes: NDArray[Any]
-) -> NDArray[np.float64]:
-    totals = np.bincount(codes, weights=weights, minlength=len(classes)).astype(np.float64)
-    if not totals.all():
-        empty = classes.tolist()[totals.argmin()]
-        raise HeadcountError(
-            f"sample_weight is zero for all items of class {empty!r}: give some a positive "
-            "weight, or drop the class."
-        )
-    shares: NDArray[np.float64] = totals / totals.sum()
-    return shares
 
 
 def _check_frozen(classifier: Any, classes: NDArray[Any]) -> None:

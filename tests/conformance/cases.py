@@ -1,0 +1,150 @@
+"""Every quantifier of the library, found by looking, with data to try it on.
+
+A method that takes two classes is tried on two, and on three inside `OneVsRest`.
+"""
+
+from __future__ import annotations
+
+import inspect
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.naive_bayes import GaussianNB
+
+from headcount.quantify import DyS, OneVsRest, Quantifier, quantifiers
+from headcount.sampling import Samples
+
+METHODS = quantifiers()
+
+
+def make(method: type[Quantifier], classifier: Any = None, seed: Any = 0) -> Quantifier:
+    """An instance with defaults, but for a fast classifier and a fixed source of chance."""
+    classifier = GaussianNB() if classifier is None else classifier
+    given = {"classifier": classifier, "random_state": seed}
+    if "quantifier" in inspect.signature(method).parameters:
+        given["quantifier"] = DyS(classifier, random_state=seed)
+    allowed = inspect.signature(method).parameters
+    return method(**{name: value for name, value in given.items() if name in allowed})
+
+
+@dataclass(frozen=True)
+class Case:
+    """A method on a number of classes."""
+
+    method: type[Quantifier]
+    n_classes: int
+
+    @property
+    def name(self) -> str:
+        return self.method.__name__
+
+    @property
+    def wrapped(self) -> bool:
+        return self.n_classes > 2 and self.method.info.multiclass == "one-vs-rest"
+
+    @property
+    def on_features(self) -> bool:
+        return self.method.info.input == "features"
+
+    def make(self, classifier: Any = None, seed: Any = 0) -> Quantifier:
+        base = make(self.method, classifier, seed)
+        return OneVsRest(base) if self.wrapped else base
+
+    def fit_quick(self) -> Quantifier:
+        """Fitted on scores if it takes them."""
+        if self.on_features:
+            return self.make().fit(*labelled(self.n_classes))
+        return self.make().fit_scores(*scored(self.n_classes))
+
+    def solve_quick(self, quantifier: Quantifier, samples: Any) -> np.ndarray:
+        """Shares in samples of the pool that belongs to `fit_quick`."""
+        if self.on_features:
+            return quantifier.predict_many(pool(self.n_classes), samples)
+        return quantifier.predict_many_scores(scored_pool(self.n_classes), samples)
+
+    def __str__(self) -> str:
+        name = f"OneVsRest({self.name})" if self.wrapped else self.name
+        return f"{name}-{self.n_classes}"
+
+
+CASES = [Case(method, K) for method in METHODS.values() for K in (2, 3)]
+SCORED = [case for case in CASES if not case.on_features]
+
+each_method = pytest.mark.parametrize("method", METHODS.values(), ids=METHODS.keys())
+each_case = pytest.mark.parametrize("case", CASES, ids=str)
+each_scored_case = pytest.mark.parametrize("case", SCORED, ids=str)
+
+
+def _read_only(*arrays: np.ndarray) -> tuple[np.ndarray, ...]:
+    for array in arrays:
+        array.setflags(write=False)
+    return arrays
+
+
+def _items(codes: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    centres = np.array([[0.0, 0.0, 0.0], [1.5, 0.5, 0.0], [0.0, 1.0, 1.5]])
+    return centres[codes] + rng.normal(size=(len(codes), 3))
+
+
+def _scores(codes: np.ndarray, n_classes: int, rng: np.random.Generator) -> np.ndarray:
+    evidence = 1.5 * np.eye(n_classes)[codes] + rng.normal(size=(len(codes), n_classes))
+    scores = np.exp(evidence)
+    return scores / scores.sum(axis=1, keepdims=True)
+
+
+def _codes(n_classes: int, n: int, rng: np.random.Generator) -> np.ndarray:
+    shares = np.arange(1, n_classes + 1) / sum(range(1, n_classes + 1))
+    return rng.choice(n_classes, n, p=shares)
+
+
+@cache
+def labelled(n_classes: int) -> tuple[np.ndarray, ...]:
+    """X and y to fit on; read-only, like everything here."""
+    rng = np.random.default_rng(n_classes)
+    codes = _codes(n_classes, 180, rng)
+    return _read_only(_items(codes, rng), codes)
+
+
+@cache
+def pool(n_classes: int) -> np.ndarray:
+    rng = np.random.default_rng(10 + n_classes)
+    return _read_only(_items(rng.integers(n_classes, size=120), rng))[0]
+
+
+@cache
+def scored(n_classes: int) -> tuple[np.ndarray, ...]:
+    """Scores and y to fit on."""
+    rng = np.random.default_rng(20 + n_classes)
+    codes = _codes(n_classes, 180, rng)
+    return _read_only(_scores(codes, n_classes, rng), codes)
+
+
+@cache
+def scored_pool(n_classes: int) -> np.ndarray:
+    rng = np.random.default_rng(30 + n_classes)
+    codes = rng.integers(n_classes, size=120)
+    return _read_only(_scores(codes, n_classes, rng))[0]
+
+
+@cache
+def samples() -> Samples:
+    """Samples of either pool: of different sizes, some items several times."""
+    rng = np.random.default_rng(40)
+    return Samples.from_arrays(
+        [rng.integers(120, size=size) for size in (40, 1, 75, 2, 120, 33)], n_pool=120
+    )
+
+
+@cache
+def fitted(case: Case) -> Quantifier:
+    """Fitted on X; to be looked at, not changed."""
+    return case.make().fit(*labelled(case.n_classes))
+
+
+@cache
+def fitted_on_scores(case: Case) -> Quantifier:
+    """Fitted on scores; to be looked at, not changed."""
+    return case.make().fit_scores(*scored(case.n_classes))

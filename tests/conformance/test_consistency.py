@@ -1,0 +1,83 @@
+"""A sample that is an exact mixture of the training classes has the shares it was mixed with.
+
+Scores take a few values, on each of which the training set has whole numbers of items of
+each class; the score is the vector of their shares, so posteriors are exactly calibrated.
+Each item of class j is taken m_j times into the sample: nothing is left to chance.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+from headcount.quantify import OneVsRest
+from tests.conformance.cases import CASES
+
+# Items of each class (columns) on each score (rows).
+COUNTS = {
+    2: [[19, 1], [12, 3], [8, 7], [4, 9], [1, 14], [0, 5]],
+    3: [[15, 2, 1], [7, 3, 2], [2, 14, 3], [3, 9, 1], [1, 2, 16], [2, 4, 9], [5, 5, 4]],
+}
+TIMES = {
+    2: [(1, 1), (1, 6), (7, 1), (3, 2), (1, 0), (0, 1)],
+    3: [(1, 1, 1), (5, 1, 2), (1, 9, 1), (2, 3, 7), (0, 1, 1), (3, 0, 1), (1, 4, 0), (0, 0, 1)],
+}
+INCONSISTENT = {
+    "MLPE": "does not look at the sample",
+    "CC": "counts the errors of the classifier as if they were none",
+    "PCC": "its posteriors still believe in the training shares",
+    "CDE": "stops where threshold and count agree, which is not where the shares are",
+    "KDEyML": "smooths the classes but not the sample, which is no mixture of smooth classes",
+}
+
+
+@dataclass(frozen=True)
+class Exact:
+    scores: np.ndarray
+    codes: np.ndarray
+    samples: list[np.ndarray]
+    shares: np.ndarray
+
+
+def exact(K):
+    counts = np.array(COUNTS[K])
+    posteriors = counts / counts.sum(axis=1, keepdims=True)
+    value, codes = (
+        np.repeat(axis.ravel(), counts.ravel()) for axis in np.indices(counts.shape)
+    )
+    items = np.arange(len(codes))
+    samples = [np.repeat(items, np.array(times)[codes]) for times in TIMES[K]]
+    mass = np.array(TIMES[K]) * counts.sum(axis=0)
+    return Exact(posteriors[value], codes, samples, mass / mass.sum(axis=1, keepdims=True))
+
+
+def estimate(case, data):
+    if case.on_features:
+        quantifier = case.make().fit(data.scores, data.codes)
+        return quantifier.predict_many(data.scores, data.samples)
+    quantifier = case.make().fit_scores(data.scores, data.codes)
+    return quantifier.predict_many_scores(data.scores, data.samples)
+
+
+def why_not(case):
+    """Why the method cannot be expected to be exact; None if it can."""
+    if case.n_classes > 2 and (case.wrapped or case.method is OneVsRest):
+        return "the rest is a mixture too, which shifts with the others"
+    return INCONSISTENT.get(case.name)
+
+
+@pytest.mark.parametrize("case", [c for c in CASES if why_not(c) is None], ids=str)
+def test_exact_mixtures_are_seen_through(case):
+    data = exact(case.n_classes)
+    np.testing.assert_allclose(estimate(case, data), data.shares, rtol=0, atol=1e-6)
+
+
+@pytest.mark.parametrize("case", [c for c in CASES if why_not(c) is not None], ids=str)
+def test_methods_that_are_not_consistent_miss_them(case):
+    # Keeps the list honest: a method that is exact belongs above.
+    data = exact(case.n_classes)
+    shifted = np.abs(data.shares - data.shares[0]).max(axis=1) > 0.1
+    error = np.abs(estimate(case, data) - data.shares)[shifted].max(axis=1)
+    assert error.max() > 1e-3

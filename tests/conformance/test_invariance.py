@@ -1,0 +1,158 @@
+"""Answers do not depend on names, on order, or on how often an item is written down."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from headcount.sampling import Samples
+from tests.conformance.cases import (
+    CASES,
+    SCORED,
+    each_case,
+    each_scored_case,
+    fitted,
+    fitted_on_scores,
+    labelled,
+    pool,
+    samples,
+    scored,
+    scored_pool,
+)
+
+# New names of classes 0, 1 (and 2), most of which sort in another order.
+NAMES = {
+    2: [["yes", "no"], ["a", "b"], [1, -1], [2, 1], [True, False], [0.0, -7.0]],
+    3: [["c", "a", "b"], ["b", "c", "a"], [1, 3, 2], [0, -1, -2]],
+}
+
+
+def is_one_sided(case):
+    # Of two classes the second is the positive one, and a score equal to the threshold, one
+    # of the training scores, is positive. So an item between two training scores changes
+    # sides with the positive class. (OneVsRest makes each class positive in turn.)
+    return case.method.info.family == "threshold" and not case.wrapped
+
+
+RENAMINGS = [
+    pytest.param(case, np.array(names), id=f"{case}-{names}")
+    for case in SCORED
+    for names in NAMES[case.n_classes]
+    if names == sorted(names) or not is_one_sided(case)
+]
+
+
+@pytest.mark.parametrize(("case", "names"), RENAMINGS)
+def test_names_of_classes_make_no_difference(case, names):
+    scores, y = scored(case.n_classes)
+    order = np.argsort(names)
+    quantifier = case.make().fit_scores(scores[:, order], names[y])
+    np.testing.assert_array_equal(quantifier.classes_, names[order])
+    assert quantifier.classes_.dtype == names.dtype
+    new = scored_pool(case.n_classes)
+    given = quantifier.predict_many_scores(new[:, order], samples())
+    expected = fitted_on_scores(case).predict_many_scores(new, samples())
+    np.testing.assert_allclose(given, expected[:, order], rtol=0, atol=1e-8)
+
+
+@each_scored_case
+def test_classes_may_come_in_any_order(case):
+    scores, y = scored(case.n_classes)
+    names = np.array(NAMES[case.n_classes][0])
+    quantifier = case.make().fit_scores(scores, names[y], classes=names)
+    np.testing.assert_array_equal(quantifier.classes_, names)
+    np.testing.assert_array_equal(
+        quantifier.predict_many_scores(scored_pool(case.n_classes), samples()),
+        fitted_on_scores(case).predict_many_scores(scored_pool(case.n_classes), samples()),
+    )
+
+
+@pytest.mark.parametrize("case", [c for c in CASES if not is_one_sided(c)], ids=str)
+def test_names_of_classes_make_no_difference_to_items(case):
+    X, y = labelled(case.n_classes)
+    names = np.array(NAMES[case.n_classes][0])
+    order = np.argsort(names)
+    quantifier = case.make().fit(X, names[y])
+    np.testing.assert_array_equal(quantifier.classes_, names[order])
+    given = quantifier.predict_many(pool(case.n_classes), samples())
+    expected = fitted(case).predict_many(pool(case.n_classes), samples())
+    np.testing.assert_allclose(given, expected[:, order], rtol=0, atol=1e-8)
+
+
+@each_case
+def test_the_order_of_items_in_a_sample_makes_no_difference(case):
+    rng = np.random.default_rng(0)
+    quantifier = case.fit_quick()
+    shuffled = [rng.permutation(index) for index in samples()]
+    np.testing.assert_allclose(
+        case.solve_quick(quantifier, shuffled),
+        case.solve_quick(quantifier, samples()),
+        rtol=0,
+        atol=1e-9,
+    )
+
+
+@each_case
+def test_a_sample_given_twice_over_makes_no_difference(case):
+    quantifier = case.fit_quick()
+    doubled = Samples.from_arrays([np.tile(index, 2) for index in samples()], n_pool=120)
+    np.testing.assert_allclose(
+        case.solve_quick(quantifier, doubled),
+        case.solve_quick(quantifier, samples()),
+        rtol=0,
+        atol=1e-9,
+    )
+
+
+@each_scored_case
+def test_a_weight_of_two_is_an_item_given_twice(case):
+    scores, y = scored(case.n_classes)
+    times = np.random.default_rng(0).integers(1, 4, len(y))
+    weighted = case.make().fit_scores(scores, y, sample_weight=times.astype(float))
+    rows = np.repeat(np.arange(len(y)), times)
+    repeated = case.make().fit_scores(scores[rows], y[rows])
+    np.testing.assert_allclose(weighted.prior_, repeated.prior_, atol=1e-12)
+    np.testing.assert_allclose(
+        weighted.predict_many_scores(scored_pool(case.n_classes), samples()),
+        repeated.predict_many_scores(scored_pool(case.n_classes), samples()),
+        rtol=0,
+        atol=1e-8,
+    )
+
+
+@each_scored_case
+def test_equal_weights_are_no_weights(case):
+    scores, y = scored(case.n_classes)
+    weighted = case.make().fit_scores(scores, y, sample_weight=np.full(len(y), 3.0))
+    np.testing.assert_allclose(
+        weighted.predict_many_scores(scored_pool(case.n_classes), samples()),
+        fitted_on_scores(case).predict_many_scores(scored_pool(case.n_classes), samples()),
+        rtol=0,
+        atol=1e-9,
+    )
+
+
+@each_scored_case
+def test_an_item_without_weight_is_not_there(case):
+    scores, y = scored(case.n_classes)
+    kept = np.arange(len(y)) % 4 > 0
+    weighted = case.make().fit_scores(scores, y, sample_weight=kept)
+    without = case.make().fit_scores(scores[kept], y[kept])
+    np.testing.assert_allclose(
+        weighted.predict_many_scores(scored_pool(case.n_classes), samples()),
+        without.predict_many_scores(scored_pool(case.n_classes), samples()),
+        rtol=0,
+        atol=1e-8,
+    )
+
+
+@each_case
+def test_weights_reach_the_method_from_items(case):
+    X, y = labelled(case.n_classes)
+    ones, uneven = np.ones(len(y)), np.where(y == 0, 4.0, 1.0)
+    plain = fitted(case).predict_many(pool(case.n_classes), samples())
+    same = case.make().fit(X, y, ones).predict_many(pool(case.n_classes), samples())
+    np.testing.assert_allclose(same, plain, rtol=0, atol=1e-9)
+    quantifier = case.make().fit(X, y, uneven)
+    mass = np.bincount(y, uneven)
+    np.testing.assert_allclose(quantifier.prior_, mass / mass.sum(), atol=1e-12)

@@ -1,0 +1,130 @@
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from tests.conformance.cases import labelled, pool, samples, scored, scored_pool
+
+import headcount as hc
+from headcount.errors import HeadcountWarning
+from headcount.scores import CALIBRATIONS
+
+
+def calibrated(n, K, shares, rng):
+    """Items of a mixture of normal classes, scored by its own posteriors under equal shares."""
+    centres = 1.5 * np.eye(K)
+    codes = rng.choice(K, n, p=shares)
+    points = centres[codes] + rng.normal(size=(n, K))
+    logs = points @ centres.T
+    scores = np.exp(logs - logs.max(axis=1, keepdims=True))
+    return scores / scores.sum(axis=1, keepdims=True), codes
+
+
+def overconfident(scores, power=3):
+    sharp = scores**power
+    return sharp / sharp.sum(axis=1, keepdims=True)
+
+
+@pytest.mark.parametrize("K", [2, 3])
+@pytest.mark.parametrize("calibration", CALIBRATIONS)
+def test_calibration_mends_a_distorted_classifier(calibration, K):
+    rng = np.random.default_rng(0)
+    scores, y = calibrated(2000, K, np.full(K, 1 / K), rng)
+    shares = np.array([0.2, 0.8]) if K == 2 else np.array([0.7, 0.1, 0.2])
+    new, codes = calibrated(5000, K, shares, rng)
+    true = np.bincount(codes) / len(codes)
+
+    def error(quantifier):
+        fitted = quantifier.fit_scores(overconfident(scores), y)
+        return np.abs(fitted.predict_scores(overconfident(new)) - true).mean()
+
+    assert error(hc.SLD(calibration=calibration)) < 0.6 * error(hc.SLD())
+
+
+@pytest.mark.parametrize("calibration", CALIBRATIONS)
+def test_calibration_is_learnt_on_out_of_fold_scores(calibration):
+    X, y = labelled(2)
+    scorer = hc.Scorer(random_state=0).fit(X, y)
+    by_items = hc.SLD(calibration=calibration, random_state=0).fit(X, y)
+    by_scores = hc.SLD(calibration=calibration).fit_scores(scorer.posteriors_, y)
+    new = scorer.posteriors(pool(2))
+    np.testing.assert_array_equal(
+        by_items.predict_many(pool(2), samples()), by_scores.predict_many_scores(new, samples())
+    )
+    plain = hc.SLD().fit_scores(scorer.posteriors_, y).predict_scores(new)
+    assert np.abs(by_scores.predict_scores(new) - plain).max() > 1e-6
+
+
+@pytest.mark.parametrize(
+    "classifier",
+    [
+        LogisticRegression(class_weight="balanced"),
+        make_pipeline(StandardScaler(), LogisticRegression(class_weight={0: 2.0})),
+    ],
+)
+def test_class_weights_are_warned_of(classifier):
+    with pytest.warns(HeadcountWarning, match=r"^classifier has a class_weight.*calibration"):
+        hc.SLD(classifier).fit(*labelled(2))
+
+
+@pytest.mark.parametrize(
+    "quantifier",
+    [
+        hc.SLD(LogisticRegression()),
+        hc.SLD(LogisticRegression(class_weight="balanced"), calibration="bcts"),
+    ],
+)
+def test_no_warning_where_there_is_no_harm(quantifier):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        quantifier.fit(*labelled(2))
+
+
+def test_a_tolerance_and_a_limit_of_steps_are_kept():
+    quantifier = hc.SLD(stop="classic", tol=0.02).fit_scores(*scored(3))
+    loose = quantifier.solve_many_scores(scored_pool(3), samples())
+    assert (loose.iterations == 12).all()
+    quantifier.set_params(tol=1e-7).fit_scores(*scored(3))
+    tight = quantifier.solve_many_scores(scored_pool(3), [np.arange(120)])
+    assert tight.iterations[0] > 15
+    quantifier.set_params(max_iter=15).fit_scores(*scored(3))
+    with pytest.warns(HeadcountWarning, match=r"^SLD did not converge on 1 of 1 samples"):
+        stopped = quantifier.solve_many_scores(scored_pool(3), [np.arange(120)])
+    assert stopped.iterations[0] == 15
+    assert not stopped.converged[0]
+
+
+def test_warnings_point_at_the_line_that_called():
+    weighted = hc.SLD(LogisticRegression(class_weight="balanced"))
+    scorer = hc.Scorer(weighted.classifier).fit(*labelled(2))
+    hurried = hc.SLD(max_iter=1).fit_scores(*scored(3))
+    new = scored_pool(3)
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        weighted.fit(*labelled(2))
+        weighted.fit_scorer(scorer)
+        weighted.fit_scores(*scored(2))
+        hurried.predict_scores(new)
+        hurried.predict_many_scores(new, [np.arange(120)])
+        hurried.solve_many_scores(new, [np.arange(120)])
+    assert [warning.filename for warning in found] == [__file__] * 6
+
+
+def test_steps_of_the_exact_solver_are_limited_too():
+    quantifier = hc.SLD(max_iter=1).fit_scores(*scored(3))
+    with pytest.warns(HeadcountWarning, match="^SLD did not converge on 1 of 1 samples"):
+        quantifier.predict_scores(scored_pool(3))
+
+
+def test_the_maximum_is_likelier_than_its_surroundings():
+    scores, y = scored(3)
+    p = hc.SLD().fit_scores(scores, y).predict_scores(scored_pool(3))
+    ratios = scored_pool(3) / (np.bincount(y) / len(y))
+    rng = np.random.default_rng(0)
+    for other in rng.dirichlet(np.ones(3), 200):
+        nearby = 0.999 * p + 0.001 * other
+        assert np.log(ratios @ nearby).mean() <= np.log(ratios @ p).mean() + 1e-12

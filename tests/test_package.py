@@ -1,0 +1,99 @@
+from __future__ import annotations
+
+import importlib
+import inspect
+import re
+import subprocess
+import sys
+from importlib.metadata import version
+
+import pytest
+
+import headcount as hc
+from headcount.errors import HeadcountError, HeadcountWarning
+
+HEAVY = ("numba", "sklearn", "polars", "pandas", "scipy", "numpy", "narwhals")
+
+
+def imported_by(statement):
+    script = f"{statement}; import sys; print(*sorted(sys.modules))"
+    run = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
+    return set(run.stdout.split())
+
+
+def test_importing_the_package_imports_nothing_heavy():
+    modules = imported_by("import headcount; dir(headcount); headcount.__version__")
+    assert "headcount" in modules
+    assert not modules.intersection(HEAVY)
+
+
+def test_errors_are_light_too():
+    modules = imported_by("from headcount import HeadcountError")
+    assert "headcount.errors" in modules
+    assert not modules.intersection(HEAVY)
+
+
+def test_quantifying_does_not_import_what_only_tables_need():
+    modules = imported_by("import headcount; headcount.SLD; headcount.APP")
+    assert "sklearn" in modules
+    assert not modules.intersection({"polars", "matplotlib", "dask", "torch"})
+
+
+@pytest.mark.parametrize("name", hc.__all__)
+def test_every_name_resolves_to_its_own_thing(name):
+    thing = getattr(hc, name)
+    assert thing is getattr(hc, name)
+    if name == "metrics":
+        assert thing is importlib.import_module("headcount.metrics")
+    else:
+        assert thing.__name__ == name
+        assert thing.__module__.startswith("headcount.")
+
+
+def test_the_directory_is_what_is_exported():
+    assert dir(hc) == sorted([*hc.__all__, "__version__"])
+    assert len(set(hc.__all__)) == len(hc.__all__)
+
+
+def test_type_checkers_see_the_same_names():
+    source = inspect.getsource(hc)
+    block = source.split("if TYPE_CHECKING:")[1].split("__version__")[0]
+    block = re.sub(r"from [\w.]+ import|[(),]", " ", block)
+    assert set(block.split()) == set(hc.__all__)
+
+
+def test_a_star_import_gives_all_names():
+    names: dict[str, object] = {}
+    exec("from headcount import *", names)
+    assert set(hc.__all__) <= names.keys()
+
+
+def test_the_version_is_the_installed_one():
+    assert hc.__version__ == version("headcount")
+    assert re.match(r"\d+\.\d+\.\d+", hc.__version__)
+
+
+def test_unknown_names_are_refused():
+    with pytest.raises(AttributeError, match="module 'headcount' has no attribute 'SLDD'"):
+        _ = hc.SLDD
+    assert not hasattr(hc, "quantifiers")
+
+
+def test_errors_are_of_the_usual_kinds():
+    assert issubclass(HeadcountError, ValueError)
+    assert issubclass(HeadcountWarning, UserWarning)
+
+
+def test_the_table_of_methods():
+    table = hc.methods()
+    assert len(table) == len(list(table)) == len(set(table))
+    assert "SLD" in table
+    assert "nothing" not in table
+    lines = repr(table).splitlines()
+    assert len(lines) == len(table) + 2
+    assert lines[0].split()[:2] == ["method", "title"]
+    frame = table.to_frame()
+    assert frame["method"].to_list() == list(table)
+    assert frame.null_count().sum_horizontal().item() == 0
