@@ -18,18 +18,15 @@ def _stationary(H, c, on_simplex, chosen, m, L, work):
 
     By the Cholesky factor L of the chosen rows and columns of H.
     """
-    scale = 0.0
     for i in range(m):
-        scale = max(scale, H[chosen[i], chosen[i]])
-    least = 1e-14 * scale + 1e-300
-    for i in range(m):
+        # A pivot lost to rounding means a direction without curvature: any step along it
+        # is as good as another, so a tiny curvature decides.
+        least = 1e-14 * H[chosen[i], chosen[i]] + 1e-300
         for j in range(i + 1):
             total = H[chosen[i], chosen[j]]
             for k in range(j):
                 total -= L[i, k] * L[j, k]
             if i == j:
-                # A pivot lost to rounding means a direction without curvature: any step
-                # along it is as good as another, so a tiny curvature decides.
                 L[i, i] = np.sqrt(max(total, least))
             else:
                 L[i, j] = total / L[j, j]

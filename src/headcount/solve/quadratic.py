@@ -81,8 +81,8 @@ class EnergyDistance:
         # centred, -A has no negative curvature left, and the constant gives it full rank.
         rows = between.mean(axis=0)
         H = -(between - rows - rows[:, None] + rows.mean())
-        H += max(np.trace(H), 1e-300) / K**2
-        return _minimise(H, rows, -np.eye(K), seen)
+        scale = float(np.abs(between).max()) or 1.0
+        return _minimise(H + scale / K**2, rows, -np.eye(K), seen, scale=scale)
 
 
 @dataclass(frozen=True)
@@ -122,10 +122,15 @@ def _minimise(
     seen: NDArray[np.float64],
     *,
     on_simplex: bool = True,
+    scale: float | None = None,
 ) -> Solution:
-    """x'Hx/2 - (base + loadings . seen[s])'x at its minimum, for each sample s."""
+    """x'Hx/2 - (base + loadings . seen[s])'x at its minimum, for each sample s.
+
+    `scale` is the size of the numbers H was made of, if that is not the size of H.
+    """
     S, K = len(seen), len(H)
-    H = H + _RIDGE * max(np.trace(H) / K, 1e-300) * np.eye(K)
+    scale = (np.trace(H) / K or 1.0) if scale is None else scale
+    H = H + _RIDGE * scale * np.eye(K)
     shares, rounds, values = np.empty((S, K)), np.empty(S, np.int32), np.empty(S)
     loadings = np.ascontiguousarray(loadings)
 

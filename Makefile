@@ -1,0 +1,72 @@
+# Everything runs in a virtual environment of the project's own, .venv, made on first use.
+# Needed: Python 3.11 or newer (name it with PYTHON=python3.12), gcc and make.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+CODE := src tests benchmarks examples docs
+# Two test processes with a thread pool each for tiny matrices would wait for one another.
+ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test lint format pytest docs-table docs-images bench clean distclean
+
+help:  ## Show this list
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort \
+		| awk 'BEGIN {FS = ":.*## "} {printf "  make %-12s %s\n", $$1, $$2}'
+
+demo: $(VENV)/.demo-stamp  ## A minute's tour: a table, a picture and a page (report.html)
+	$(BIN)/python examples/quickstart.py
+
+test: lint pytest  ## All checks: style, types, layers, tests (warnings are errors)
+
+lint: $(VENV)/.test-stamp  ## Style, types and the direction of imports
+	$(BIN)/ruff check $(CODE)
+	$(BIN)/ruff format --check $(CODE)
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: $(VENV)/.test-stamp  ## Put the code in its standard form
+	$(BIN)/ruff check --fix $(CODE)
+	$(BIN)/ruff format $(CODE)
+
+pytest: $(VENV)/.test-stamp  ## The tests alone
+	$(ONE_THREAD) $(BIN)/python -m pytest -n 2 $(ARGS)
+
+docs-table: $(VENV)/.test-stamp  ## Renew the table of methods in docs/methods.md
+	$(BIN)/python docs/make_methods.py
+
+docs-images: $(VENV)/.demo-stamp  ## Renew the picture in docs/images
+	$(BIN)/python examples/quickstart.py --picture-only --output docs/images
+
+bench:  ## Speed and error beside the peers (about an hour; makes .venv-bench)
+	$(PYTHON) benchmarks/versus_peers.py $(ARGS)
+
+# A stamp says what is installed; a newer pyproject.toml renews it.
+$(VENV)/.test-stamp: pyproject.toml | $(BIN)/python
+	@echo "Installing headcount and what its checks need into $(VENV) ..."
+	@$(PIP) --editable '.[test]'
+	@touch $@
+
+$(VENV)/.demo-stamp: pyproject.toml | $(BIN)/python
+	@echo "Installing headcount and what the demo needs into $(VENV) ..."
+	@$(PIP) --editable '.[docs]'
+	@touch $@
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+		echo "headcount needs Python 3.11 or newer, and '$(PYTHON)' is older or not there:" \
+			"name another one, for instance 'make PYTHON=python3.12 $(MAKECMDGOALS)'." >&2; \
+		exit 1; }
+	@$(PYTHON) -m venv $(VENV) || { rm -rf $(VENV); exit 1; }
+
+# Also forgets compiled kernels: numba does not notice a change in a kernel that another
+# module calls.
+clean:  ## Remove caches, compiled kernels and what the demo wrote
+	rm -rf build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -f report.html quickstart.png
+	find $(CODE) -name __pycache__ -type d -prune -exec rm -rf {} +
+
+distclean: clean  ## Remove the virtual environments as well
+	rm -rf $(VENV) .venv-bench

@@ -1,0 +1,158 @@
+"""Kernels as functions that return what they write."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headcount._kernels.absolute import match_two_absolute
+from headcount._kernels.density import kernel_sums, kernel_values
+from headcount._kernels.distances import add_mean_distances
+from headcount._kernels.divergence import HELLINGER, LIKELIHOOD, PROBSYMM, TOPSOE
+from headcount._kernels.expectation import maximise_by_em
+from headcount._kernels.iterate import iterate_threshold
+from headcount._kernels.matching_two import match_two
+from headcount._kernels.quadratic import minimise_quadratics
+from headcount._kernels.statistics import count_codes, sum_rows
+from headcount._kernels.thresholds import median_sweep
+
+KINDS = {"hellinger": HELLINGER, "topsoe": TOPSOE, "probsymm": PROBSYMM}
+
+Array = NDArray[np.float64]
+
+
+class Match(NamedTuple):
+    shares: Array
+    steps: NDArray[np.int32]
+    gaps: Array
+    values: Array
+
+
+def plain(kernel: Callable) -> Callable:
+    """The kernel as it was written, whether it has been compiled or not."""
+    return getattr(kernel, "py_func", kernel)
+
+
+def layout(arrays: Sequence[Sequence[int]]) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+    """Samples as the library passes them to kernels: index arrays that are read-only."""
+    offsets = np.concatenate([[0], np.cumsum([len(array) for array in arrays])])
+    indices = np.concatenate(arrays).astype(np.int32)
+    for array in (indices, offsets):
+        array.setflags(write=False)
+    return indices, offsets
+
+
+def means(values, arrays, weights=None, kernel=sum_rows):
+    indices, offsets = layout(arrays)
+    out = np.full((len(arrays), values.shape[1]), np.nan)
+    weights = np.empty(0) if weights is None else weights
+    kernel(values, weights, indices, offsets, 0, len(arrays), out)
+    return out
+
+
+def shares_of_codes(codes, n_codes, arrays, weights=None, kernel=count_codes):
+    indices, offsets = layout(arrays)
+    out = np.full((len(arrays), n_codes), np.nan)
+    weights = np.empty(0) if weights is None else weights
+    kernel(codes.astype(np.int32), weights, indices, offsets, 0, len(arrays), out)
+    return out
+
+
+def quadratics(H, linear, *, on_simplex, kernel=minimise_quadratics):
+    """Minimisers for each row of `linear`, the rounds taken and the values."""
+    S, K = linear.shape
+    out, rounds, values = np.full((S, K), np.nan), np.empty(S, np.int32), np.empty(S)
+    base = np.zeros(K)
+    kernel(H, base, np.eye(K), linear, on_simplex, 0, S, out, rounds, values)
+    return out, rounds, values
+
+
+def match(kernel, kind, profiles, seen, *, Q=None, em_steps=0, tol=1e-10, max_iter=100):
+    """Histogram matching by `match_two` or `match_mixtures`."""
+    none = np.empty(0, np.int32), np.empty(0, np.int64)
+    return _match(
+        kernel, kind, profiles, seen, *none, len(profiles), Q, em_steps, tol, max_iter
+    )
+
+
+def most_likely(kernel, ratios, arrays, *, Q=None, em_steps=5, tol=1e-10, max_iter=100):
+    """Likelihoods by `match_two` or `match_mixtures`."""
+    seen, K = np.empty((0, 0)), ratios.shape[1]
+    rule = (em_steps, tol, max_iter)
+    return _match(kernel, LIKELIHOOD, ratios, seen, *layout(arrays), K, Q, *rule)
+
+
+def _match(kernel, kind, profiles, seen, indices, offsets, K, Q, em_steps, tol, max_iter):
+    S = len(seen) or len(offsets) - 1
+    out = Match(np.full((S, K), np.nan), np.empty(S, np.int32), np.empty(S), np.empty(S))
+    Q = np.zeros((K, K)) if Q is None else Q
+    early = () if kernel in (match_two, plain(match_two)) else (em_steps,)
+    kernel(kind, profiles, seen, indices, offsets, Q, *early, tol, max_iter, 0, S, *out)
+    return out
+
+
+def absolute(profiles, seen, kernel=match_two_absolute):
+    out, values = np.full((len(seen), 2), np.nan), np.empty(len(seen))
+    kernel(profiles, seen, 0, len(seen), out, values)
+    return out, values
+
+
+def expectation(
+    ratios, arrays, origin, *, by_norm, tol, min_iter=1, max_iter=1000, kernel=maximise_by_em
+):
+    S, K = len(arrays), ratios.shape[1]
+    indices, offsets = layout(arrays)
+    out = Match(np.full((S, K), np.nan), np.empty(S, np.int32), np.empty(S), np.empty(S))
+    rule = (by_norm, tol, min_iter, max_iter)
+    kernel(ratios, indices, offsets, origin, *rule, 0, S, *out)
+    return out
+
+
+def padded(centres, scale):
+    """Centres with columns of zeros up to a multiple of four, and their scaled norms."""
+    wide = np.pad(centres, ((0, 0), (0, -centres.shape[1] % 4)))
+    return np.ascontiguousarray(wide), scale * (centres**2).sum(axis=1)
+
+
+def sums(points, centres, codes, weights, n_classes, scale, kernel=kernel_sums):
+    """Kernel sums and shifts, centres given in any order."""
+    order = np.argsort(codes, kind="stable")
+    edges = np.concatenate([[0], np.cumsum(np.bincount(codes, minlength=n_classes))])
+    out, shifts = np.full((len(points), n_classes), np.nan), np.empty(len(points))
+    given = (*padded(centres[order], scale), weights[order], edges, scale)
+    kernel(points, *given, 0, len(points), out, shifts)
+    return out, shifts
+
+
+def values_at(points, centres, scale, kernel=kernel_values):
+    out = np.full((len(points), len(centres)), np.nan)
+    kernel(points, *padded(centres, scale), scale, 0, len(points), out)
+    return out
+
+
+def mean_distances(points, centres, codes, weights, n_classes, kernel=add_mean_distances):
+    """Mean distances along one line; the weights of a class sum to 1."""
+    out = np.zeros((len(points), n_classes))
+    order = np.argsort(centres, kind="stable")
+    sweep = np.argsort(points, kind="stable")
+    kernel(points, sweep, centres[order], codes[order], weights[order], out)
+    return out
+
+
+def sweep(codes, arrays, used, false_rates, spreads, n_codes, kernel=median_sweep):
+    indices, offsets = layout(arrays)
+    out = np.full(len(arrays), np.nan)
+    rates = (used, false_rates, spreads)
+    kernel(codes, indices, offsets, *rates, n_codes, 0, len(arrays), out)
+    return out
+
+
+def iterated(scores, arrays, prior, *, tol, max_iter, kernel=iterate_threshold):
+    indices, offsets = layout(arrays)
+    S = len(arrays)
+    out, steps, changes = np.full(S, np.nan), np.empty(S, np.int32), np.empty(S)
+    kernel(scores, indices, offsets, prior, tol, max_iter, 0, S, out, steps, changes)
+    return out, steps, changes

@@ -1,0 +1,111 @@
+"""The documents are true: their code runs and prints what they say it prints.
+
+In a document, ``python`` blocks run in order in one namespace. A ``text`` block that
+directly follows one is what it must print. A block marked ``python no-run`` is left out.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import doctest
+import importlib.util
+import io
+import re
+import sys
+from dataclasses import dataclass
+from itertools import zip_longest
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+DOCUMENTS = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *ROOT.glob("docs/*.md")])
+FENCE = re.compile(r"^```(?P<kind>[^\n]*)\n(?P<body>.*?)^```$", re.MULTILINE | re.DOTALL)
+LINK = re.compile(r"\]\((?P<target>[^)\s]+)\)|src=\"(?P<image>[^\"]+)\"")
+HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
+LOOSELY = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+
+
+@dataclass(frozen=True)
+class Block:
+    code: str
+    line: int
+    prints: str | None
+
+
+def blocks(text):
+    """Python blocks of a document, each with what it should print."""
+    fences = list(FENCE.finditer(text))
+    for fence, following in zip_longest(fences, fences[1:]):
+        if fence["kind"] != "python":
+            continue
+        prints = None
+        if following is not None and following["kind"] == "text":
+            between = text[fence.end() : following.start()]
+            prints = None if between.strip() else following["body"]
+        yield Block(fence["body"], text.count("\n", 0, fence.start()) + 1, prints)
+
+
+def run(block, path, namespace):
+    # Empty lines in front, so that a traceback names the line of the document.
+    code = compile("\n" * block.line + block.code, str(path), "exec")
+    with contextlib.redirect_stdout(io.StringIO()) as printed:
+        exec(code, namespace)
+    return printed.getvalue()
+
+
+def by_name(paths):
+    return pytest.mark.parametrize("path", paths, ids=[path.name for path in paths])
+
+
+@by_name([path for path in DOCUMENTS if any(blocks(path.read_text(encoding="utf-8")))])
+def test_code_in_documents_runs(path, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    # Classes find the module they are defined in by its name.
+    module = ModuleType("document")
+    monkeypatch.setitem(sys.modules, "document", module)
+    for block in blocks(path.read_text(encoding="utf-8")):
+        printed = run(block, path, vars(module))
+        if block.prints is not None and not doctest.OutputChecker().check_output(
+            block.prints, printed, LOOSELY
+        ):
+            pytest.fail(
+                f"{path.name}, line {block.line}: expected\n{block.prints}\ngot\n{printed}"
+            )
+
+
+def anchors(text):
+    """Fragments that the headings of a document answer to."""
+    prose = FENCE.sub("", text)
+    return {
+        re.sub(r"[^\w\- ]", "", heading).strip().lower().replace(" ", "-")
+        for heading in HEADING.findall(prose)
+    }
+
+
+@by_name(DOCUMENTS)
+def test_links_between_documents_lead_somewhere(path):
+    text = FENCE.sub("", path.read_text(encoding="utf-8"))
+    for match in LINK.finditer(text):
+        target = match["target"] or match["image"]
+        if target.startswith(("http://", "https://")):
+            continue
+        file, _, fragment = target.partition("#")
+        found = path if not file else path.parent / file
+        assert found.exists(), f"{path.name} links to {target}, which is not there"
+        if fragment:
+            assert fragment in anchors(found.read_text(encoding="utf-8")), target
+
+
+def test_table_of_methods_is_up_to_date():
+    spec = importlib.util.spec_from_file_location("make_methods", ROOT / "docs/make_methods.py")
+    make_methods = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(make_methods)
+    page = make_methods.PAGE.read_text(encoding="utf-8")
+    assert page == make_methods.renewed(page), "run `make docs-table`"
+
+
+def test_blocks_are_found_with_what_they_print():
+    text = "a\n```python\nprint(1)\n```\n\n```text\n1\n```\n```python no-run\nboom\n```\n"
+    assert list(blocks(text)) == [Block("print(1)\n", 2, "1\n")]
