@@ -56,7 +56,7 @@ def _local_model(A, second, Q, p, gradient, weighted, H, pull):
             H[k, j] = H[j, k]
     for j in range(K):
         # It slows no step that matters, and decides where classes are alike.
-        H[j, j] += 1e-10 * H[j, j] + 1e-300
+        H[j, j] += 1e-10 * H[j, j] + 1e-12
         pull[j] = -gradient[j]
     for j in range(K):
         for k in range(K):

@@ -45,13 +45,16 @@ def _search(kind, base, diff, q, tilt, bend, tol, max_iter, m, first, second):
         curvature += bend
         # With the gradient (0, slope), the certificate max_j g.(p - e_j) is this:
         gap = max(slope * share, -slope * (1.0 - share))
-        if gap <= tol:
+        # Near an end of the range the gap is tiny well before the share is right.
+        move = slope / curvature if curvature > 0.0 else 0.0
+        room = share if slope > 0.0 else 1.0 - share
+        if gap <= tol and min(abs(move), room) <= 1e-9:
             return share, gap, step
         if slope > 0.0:
             right = share
         else:
             left = share
-        share -= slope / curvature
+        share -= move
         if not left < share < right:
             share = 0.5 * (left + right)
     return share, gap, max_iter

@@ -18,7 +18,7 @@ from headcount.quantify.info import Input, MethodInfo
 from headcount.representation import Training
 from headcount.sampling import Samples, as_samples
 from headcount.scores import Scorer, check_scores
-from headcount.scores.checks import as_numbers, check_labels, check_weights, class_shares
+from headcount.scores.checks import check_labels, check_lengths, check_weights, class_shares
 from headcount.solve import Solution
 
 __all__ = ["Quantifier"]
@@ -87,7 +87,8 @@ class Quantifier(BaseEstimator):
         """
         if self._input() == "features":
             X = check_features(X)
-            classes, codes = check_labels(y, count_rows(X))
+            classes, codes = check_labels(y)
+            check_lengths("X", count_rows(X), codes)
             training = _training(X, codes, classes, sample_weight)
             return self._learn(training, classes, None)
         scorer = self._scorer()
@@ -160,9 +161,9 @@ class Quantifier(BaseEstimator):
         Quantifier
             This one, fitted. Samples are then given by their scores, too.
         """
-        rows = as_numbers(scores, "scores")
-        names, codes = check_labels(y, len(rows), items="scores", classes=classes)
-        posteriors = check_scores(rows, len(names))
+        names, codes = check_labels(y, classes=classes)
+        posteriors = check_scores(scores, len(names))
+        check_lengths("scores", len(posteriors), codes)
         items = self._arranged(self._scored(posteriors), len(names))
         return self._learn(_training(items, codes, names, sample_weight), names, None)
 

@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headcount._kernels.iterate import iterate_threshold
+from headcount._parameters import check_count, check_positive
 from headcount._threads import each_range
 from headcount.quantify.aggregation import Aggregation
 from headcount.quantify.base import Quantifier
-from headcount.quantify.checks import check_count, check_positive
 from headcount.quantify.info import MethodInfo
 from headcount.representation import Training
 from headcount.sampling import Samples

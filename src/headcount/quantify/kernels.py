@@ -8,9 +8,9 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from headcount._parameters import check_bandwidth, check_count
 from headcount.quantify.aggregation import Aggregation, Mixture, Moments
 from headcount.quantify.base import Quantifier
-from headcount.quantify.checks import check_bandwidth, check_count
 from headcount.quantify.info import MethodInfo
 from headcount.representation import ClassDensities, KernelMeans, MixturePoints, Training
 from headcount.sampling._streams import base_seeds
@@ -107,7 +107,7 @@ class KDEyHD(Quantifier):
         Logistic regression by default.
     bandwidth : float, default=0.1
         Standard deviation of the Gaussian kernel.
-    n_points : int, default=2000
+    n_points : int, default=5000
         Points drawn, if there are more than two classes.
     cv : int or splitter, default=5
         Folds for scoring the training items.
@@ -130,7 +130,7 @@ class KDEyHD(Quantifier):
         classifier: Any = None,
         *,
         bandwidth: float = 0.1,
-        n_points: int = 2000,
+        n_points: int = 5000,
         cv: Any = 5,
         random_state: Any = None,
     ) -> None:

@@ -8,10 +8,10 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from headcount._parameters import check_choice, check_count, check_positive
 from headcount.errors import warn
 from headcount.quantify.aggregation import Aggregation, Mixture
 from headcount.quantify.base import Quantifier
-from headcount.quantify.checks import check_choice, check_count, check_positive
 from headcount.quantify.info import MethodInfo
 from headcount.representation import Training
 from headcount.scores import CALIBRATIONS, fit_calibrator

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
+from headcount._parameters import check_choice, check_count, check_counts
 from headcount.quantify.aggregation import Aggregation, MedianOfHistograms, Moments
 from headcount.quantify.base import Quantifier
-from headcount.quantify.checks import check_choice, check_count, check_counts
 from headcount.quantify.info import MethodInfo
 from headcount.representation import Histograms
 from headcount.solve import DIVERGENCES, Divergence

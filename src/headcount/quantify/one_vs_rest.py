@@ -9,11 +9,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, clone
 
-from headcount.data import count_rows
+from headcount._parameters import check_choice
 from headcount.errors import HeadcountError
 from headcount.quantify.aggregation import Aggregation
 from headcount.quantify.base import Quantifier
-from headcount.quantify.checks import check_choice
 from headcount.quantify.info import Input, MethodInfo
 from headcount.quantify.matching import DyS
 from headcount.representation import Training
@@ -148,7 +147,7 @@ class _SeparateScorer(BaseEstimator):
         *,
         out_of_fold: bool = True,
     ) -> Self:
-        self.classes_, self.codes_ = check_labels(y, count_rows(X))
+        self.classes_, self.codes_ = check_labels(y)
         self.each_ = [
             clone(self.scorer).fit(X, self.codes_ == j, sample_weight, out_of_fold=out_of_fold)
             for j in range(len(self.classes_))

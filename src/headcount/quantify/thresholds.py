@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headcount._kernels.thresholds import median_sweep
+from headcount._parameters import check_count
 from headcount._threads import each_range
 from headcount.errors import HeadcountError
 from headcount.quantify.aggregation import Aggregation, Moments
 from headcount.quantify.base import Quantifier
-from headcount.quantify.checks import check_count
 from headcount.quantify.info import MethodInfo
 from headcount.representation import AtThreshold, Rates, Training, rates_by_threshold
 from headcount.sampling import Samples

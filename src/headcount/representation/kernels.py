@@ -181,7 +181,7 @@ class MixturePoints:
         # Along the second coordinate the kernel's deviation is h / sqrt 2.
         deviation = self.bandwidth / np.sqrt(2)
         margin = 8 * deviation
-        n_steps = int(np.ceil((1 + 2 * margin) / (deviation / 2)))
+        n_steps = int(np.ceil((1 + 2 * margin) / (deviation / 4)))
         return np.linspace(-margin, 1 + margin, n_steps + 1)
 
     def _draw(self, training: Training) -> NDArray[np.float64]:
@@ -198,6 +198,8 @@ class MixturePoints:
             noise = np.empty((per_class, K))
             by_size = np.argsort(scores[members].mean(axis=0))
             noise[:, by_size] = rng.normal(scale=self.bandwidth, size=(per_class, K))
+            # Off the plane that posteriors lie in, all densities fall alike.
+            noise -= noise.mean(axis=1, keepdims=True)
             parts.append(scores[chosen] + noise)
         return np.concatenate(parts)
 

@@ -120,7 +120,10 @@ class Histograms:
         offset = channel = 0
         for count in self.bins:
             for column in used.T:
-                codes[:, channel] = np.minimum(column * count, count - 1) + offset
+                bin_ = np.minimum(column * count, count - 1).astype(np.int32)
+                # The product can round to just below a whole number.
+                bin_ += column >= (bin_ + 1) / count
+                codes[:, channel] = np.minimum(bin_, count - 1) + offset
                 offset += count
                 channel += 1
         return Binned(codes, offset, self.cumulative)

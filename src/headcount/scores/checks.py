@@ -11,7 +11,14 @@ from headcount.data import encode_labels
 from headcount.data.columns import as_narwhals
 from headcount.errors import HeadcountError
 
-__all__ = ["as_numbers", "check_labels", "check_scores", "check_weights", "class_shares"]
+__all__ = [
+    "as_numbers",
+    "check_labels",
+    "check_lengths",
+    "check_scores",
+    "check_weights",
+    "class_shares",
+]
 
 _RANGE_TOLERANCE = 1e-6
 _SUM_TOLERANCE = 1e-3
@@ -101,18 +108,14 @@ def check_weights(weights: Any, n_rows: int, *, name: str = "weights") -> NDArra
 
 
 def check_labels(
-    y: ArrayLike, n_rows: int, *, items: str = "X", classes: ArrayLike | None = None
+    y: ArrayLike, *, classes: ArrayLike | None = None
 ) -> tuple[NDArray[Any], NDArray[np.int64]]:
-    """Encode labels to learn from: one a row, of at least two classes.
+    """Encode labels to learn from, of at least two classes.
 
     Parameters
     ----------
-    y : array-like of shape (n_rows,)
+    y : array-like of shape (n,)
         The labels.
-    n_rows : int
-        How many items there are.
-    items : str, default="X"
-        What error messages call the items.
     classes : array-like of shape (K,), optional
         The classes, in the order to encode them; sorted by default.
 
@@ -120,21 +123,25 @@ def check_labels(
     -------
     classes : ndarray of shape (K,)
         The classes.
-    codes : ndarray of shape (n_rows,)
+    codes : ndarray of shape (n,)
         The position of each label's class.
     """
     names, codes = encode_labels(y, classes=classes)
-    if len(codes) != n_rows:
-        raise HeadcountError(
-            f"{items} has {n_rows:,} rows, but y has {len(codes):,} labels: pass one label a "
-            "row."
-        )
     if len(names) == 1:
         raise HeadcountError(
             f"y has the single class {names.tolist()[0]!r}, but at least two are needed: add "
             "labelled items of the others."
         )
     return names, codes
+
+
+def check_lengths(name: str, n_rows: int, codes: NDArray[np.int64]) -> None:
+    """Refuse more or fewer labels than items, which messages call by their name."""
+    if len(codes) != n_rows:
+        raise HeadcountError(
+            f"{name} has {n_rows:,} rows, but y has {len(codes):,} labels: pass one label a "
+            "row."
+        )
 
 
 def class_shares(

@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 from headcount.data import check_features, count_rows, take_rows
 from headcount.errors import HeadcountError
 from headcount.sampling._streams import check_random_state
-from headcount.scores.checks import check_labels, check_weights, class_shares
+from headcount.scores.checks import check_labels, check_lengths, check_weights, class_shares
 from headcount.scores.folds import check_cv, make_folds
 from headcount.scores.outputs import (
     DecisionScaling,
@@ -144,7 +144,8 @@ class Scorer(BaseEstimator):
         check_random_state(self.random_state)
         X = check_features(X, allow_nan=allows_nan(classifier))
         self._n_columns = _width(X)
-        self.classes_, self.codes_ = check_labels(y, count_rows(X))
+        self.classes_, self.codes_ = check_labels(y)
+        check_lengths("X", count_rows(X), self.codes_)
         weights = check_weights(sample_weight, len(self.codes_), name="sample_weight")
         self.weights_ = None if sample_weight is None else weights
         self.prior_ = class_shares(self.codes_, weights, self.classes_)

@@ -1,4 +1,4 @@
-"""Checks of parameters that several methods have."""
+"""Checks of parameters that several estimators have."""
 
 from __future__ import annotations
 

@@ -1,0 +1,164 @@
+"""Nearest neighbours that weigh each class against its frequency."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.neighbors import NearestNeighbors
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from headcount._parameters import check_count, check_positive
+from headcount.learn._checks import check_items
+
+__all__ = ["ProportionWeightedKNN"]
+
+_ROUNDING = 1e-9
+
+
+class ProportionWeightedKNN(ClassifierMixin, BaseEstimator):
+    """Nearest neighbours whose votes weigh less the more frequent their class is.
+
+    A neighbour of class c votes with weight ``(n_c / n_min) ** (-1 / alpha)``, where n_c is
+    the number of training items of its class and n_min that of the rarest: majorities in
+    the training set win no vote by their number alone. Known as PWK.
+
+    Parameters
+    ----------
+    n_neighbors : int, default=10
+        Neighbours that vote; all training items if there are fewer.
+    alpha : float, default=1.0
+        The larger, the more alike the weights; 1 makes them inversely proportional to the
+        size of the class.
+    metric : str or callable, default="euclidean"
+        A metric of scikit-learn's ``NearestNeighbors``.
+    algorithm : {"auto", "ball_tree", "kd_tree", "brute"}, default="auto"
+        How neighbours are searched.
+    n_jobs : int or None, default=None
+        Jobs of the search, as in ``NearestNeighbors``.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (K,)
+        The classes, sorted.
+    weights_ : ndarray of shape (K,)
+        Weight of a vote for each class; 1 for the rarest.
+    neighbors_ : NearestNeighbors
+        The index of the training items.
+    n_features_in_ : int
+        Number of columns of ``X``.
+    feature_names_in_ : ndarray of shape (d,)
+        Names of the columns, if ``X`` had any.
+
+    References
+    ----------
+    Barranquero, González, Díez and del Coz (2013), On the study of nearest neighbor
+    algorithms for prevalence estimation in binary problems. Pattern Recognition 46(2).
+
+    Examples
+    --------
+    >>> from headcount.learn import ProportionWeightedKNN
+    >>> X, y = [[0], [1], [2], [3], [4]], ["many", "many", "many", "many", "few"]
+    >>> knn = ProportionWeightedKNN(n_neighbors=3).fit(X, y)
+    >>> knn.predict([[0], [4]])
+    array(['many', 'few'], dtype='<U4')
+    >>> knn.predict_proba([[4]]).round(2)
+    array([[0.67, 0.33]])
+    """
+
+    def __init__(
+        self,
+        n_neighbors: int = 10,
+        *,
+        alpha: float = 1.0,
+        metric: Any = "euclidean",
+        algorithm: str = "auto",
+        n_jobs: int | None = None,
+    ) -> None:
+        self.n_neighbors = n_neighbors
+        self.alpha = alpha
+        self.metric = metric
+        self.algorithm = algorithm
+        self.n_jobs = n_jobs
+
+    def fit(self, X: Any, y: ArrayLike) -> Self:
+        """Keep the labelled items.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n, d)
+            The items.
+        y : array-like of shape (n,)
+            Their labels, of any kind.
+
+        Returns
+        -------
+        ProportionWeightedKNN
+            This one.
+        """
+        asked = check_count("n_neighbors", self.n_neighbors)
+        alpha = check_positive("alpha", self.alpha)
+        X, self.classes_, self._codes = check_items(self, X, y)
+        sizes = np.bincount(self._codes)
+        self.weights_ = (sizes / sizes.min()) ** (-1.0 / alpha)
+        self.neighbors_ = NearestNeighbors(
+            n_neighbors=min(asked, len(self._codes)),
+            metric=self.metric,
+            algorithm=self.algorithm,
+            n_jobs=self.n_jobs,
+        ).fit(X)
+        return self
+
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """Give each class's share of the weighted votes.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n, d)
+            The items.
+
+        Returns
+        -------
+        ndarray of shape (n, K)
+            Shares, columns in the order of ``classes_``, rows summing to 1.
+        """
+        votes = self._votes(X)
+        shares: NDArray[np.float64] = votes / votes.sum(axis=1, keepdims=True)
+        return shares
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Label items by the largest weighted vote, the first class on a tie.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n, d)
+            The items.
+
+        Returns
+        -------
+        ndarray of shape (n,)
+            Labels.
+        """
+        votes = self._votes(X)
+        # Weights are rounded: three votes of a third tie with one of 1.
+        leading = votes >= (1.0 - _ROUNDING) * votes.max(axis=1, keepdims=True)
+        labels: NDArray[Any] = self.classes_[leading.argmax(axis=1)]
+        return labels
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+    def _votes(self, X: Any) -> NDArray[np.float64]:
+        """Weighted votes of every item's neighbours, one column a class."""
+        check_is_fitted(self)
+        X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
+        near = self._codes[self.neighbors_.kneighbors(X, return_distance=False)]
+        K = len(self.classes_)
+        rows = np.arange(len(near))[:, None] * K
+        counts = np.bincount((rows + near).ravel(), minlength=len(near) * K)
+        votes: NDArray[np.float64] = counts.reshape(len(near), K) * self.weights_
+        return votes
