@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from headcount.quantify.aggregation import Aggregation, Moments
 from headcount.quantify.base import Quantifier
@@ -47,13 +47,6 @@ class ACC(Quantifier):
         reference="Forman, Data Mining and Knowledge Discovery 17 (2008)",
     )
 
-    def __init__(
-        self, classifier: Any = None, *, cv: Any = 5, random_state: Any = None
-    ) -> None:
-        self.classifier = classifier
-        self.cv = cv
-        self.random_state = random_state
-
     def _aggregation(self) -> Aggregation:
         return Moments(PredictedClass(), AdjustedCount())
 
@@ -87,13 +80,6 @@ class PACC(Quantifier):
         shift="prior",
         reference="Bella et al., ICDM 2010",
     )
-
-    def __init__(
-        self, classifier: Any = None, *, cv: Any = 5, random_state: Any = None
-    ) -> None:
-        self.classifier = classifier
-        self.cv = cv
-        self.random_state = random_state
 
     def _aggregation(self) -> Aggregation:
         return Moments(Posterior(), AdjustedCount())
@@ -129,13 +115,6 @@ class GAC(Quantifier):
         reference="Firat, arXiv:1606.00868 (2016)",
     )
 
-    def __init__(
-        self, classifier: Any = None, *, cv: Any = 5, random_state: Any = None
-    ) -> None:
-        self.classifier = classifier
-        self.cv = cv
-        self.random_state = random_state
-
     def _aggregation(self) -> Aggregation:
         return Moments(PredictedClass(), LeastSquares())
 
@@ -170,13 +149,6 @@ class GPAC(Quantifier):
         reference="Firat, arXiv:1606.00868 (2016)",
     )
 
-    def __init__(
-        self, classifier: Any = None, *, cv: Any = 5, random_state: Any = None
-    ) -> None:
-        self.classifier = classifier
-        self.cv = cv
-        self.random_state = random_state
-
     def _aggregation(self) -> Aggregation:
         return Moments(Posterior(), LeastSquares())
 
@@ -210,13 +182,6 @@ class FM(Quantifier):
         shift="prior",
         reference="Friedman, Class counts in future unlabeled samples (2014)",
     )
-
-    def __init__(
-        self, classifier: Any = None, *, cv: Any = 5, random_state: Any = None
-    ) -> None:
-        self.classifier = classifier
-        self.cv = cv
-        self.random_state = random_state
 
     def _aggregation(self) -> Aggregation:
         return Moments(AbovePrior(), LeastSquares())
@@ -253,13 +218,6 @@ class SMM(Quantifier):
         shift="prior",
         reference="Hassan et al., DSAA 2020",
     )
-
-    def __init__(
-        self, classifier: Any = None, *, cv: Any = 5, random_state: Any = None
-    ) -> None:
-        self.classifier = classifier
-        self.cv = cv
-        self.random_state = random_state
 
     def _aggregation(self) -> Aggregation:
         return Moments(Posterior(), AdjustedCount())

@@ -28,8 +28,8 @@ __all__ = [
     "Representation",
 ]
 
-# Numbers held for a batch of sample statistics: 16 MB.
-_BATCH_NUMBERS = 2_000_000
+# Numbers held for a batch of sample statistics: 64 MB.
+_BATCH_NUMBERS = 8_000_000
 
 
 class Aggregation(Protocol):

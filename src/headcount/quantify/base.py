@@ -37,7 +37,17 @@ class Quantifier(BaseEstimator):
     """Estimates the shares of classes in samples of unlabelled items.
 
     A method is a subclass with an ``info`` and an ``_aggregation``; whatever its
-    ``info.input`` asks for (posteriors, predicted labels, features) is made here.
+    ``info.input`` asks for (posteriors, predicted labels, features) is made here. One that
+    has parameters of its own writes its own ``__init__``.
+
+    Parameters
+    ----------
+    classifier : scikit-learn classifier, default=None
+        Logistic regression by default.
+    cv : int or splitter, default=5
+        Folds for scoring the training items.
+    random_state : int, RandomState, Generator or None, default=None
+        Shuffles the folds.
 
     Attributes
     ----------
@@ -52,6 +62,13 @@ class Quantifier(BaseEstimator):
     """
 
     info: ClassVar[MethodInfo]
+
+    def __init__(
+        self, classifier: Any = None, *, cv: Any = 5, random_state: Any = None
+    ) -> None:
+        self.classifier = classifier
+        self.cv = cv
+        self.random_state = random_state
 
     def _aggregation(self) -> Aggregation:
         """What the method does with scored items; checks the parameters."""

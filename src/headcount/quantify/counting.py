@@ -93,13 +93,6 @@ class CC(Quantifier):
         reference="Forman, Data Mining and Knowledge Discovery 17 (2008)",
     )
 
-    def __init__(
-        self, classifier: Any = None, *, cv: Any = 5, random_state: Any = None
-    ) -> None:
-        self.classifier = classifier
-        self.cv = cv
-        self.random_state = random_state
-
     def _learns_from_scores(self) -> bool:
         return False
 
@@ -139,13 +132,6 @@ class PCC(Quantifier):
         shift="covariate",
         reference="Bella et al., ICDM 2010",
     )
-
-    def __init__(
-        self, classifier: Any = None, *, cv: Any = 5, random_state: Any = None
-    ) -> None:
-        self.classifier = classifier
-        self.cv = cv
-        self.random_state = random_state
 
     def _learns_from_scores(self) -> bool:
         return False

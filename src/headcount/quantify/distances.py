@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from headcount.quantify.aggregation import Aggregation, Moments
 from headcount.quantify.base import Quantifier
@@ -46,13 +46,6 @@ class EDy(Quantifier):
         reference="Kawakubo et al., IEICE Transactions E99.D (2016)",
     )
 
-    def __init__(
-        self, classifier: Any = None, *, cv: Any = 5, random_state: Any = None
-    ) -> None:
-        self.classifier = classifier
-        self.cv = cv
-        self.random_state = random_state
-
     def _aggregation(self) -> Aggregation:
         return Moments(MeanDistance(), EnergyDistance())
 
@@ -89,13 +82,6 @@ class CvMy(Quantifier):
         shift="prior",
         reference="Castaño et al., SoftwareX 26 (2024)",
     )
-
-    def __init__(
-        self, classifier: Any = None, *, cv: Any = 5, random_state: Any = None
-    ) -> None:
-        self.classifier = classifier
-        self.cv = cv
-        self.random_state = random_state
 
     def _aggregation(self) -> Aggregation:
         return Moments(MeanDistance(by_rank=True), EnergyDistance())
