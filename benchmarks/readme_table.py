@@ -10,13 +10,17 @@ RESULTS = ROOT / "benchmarks" / "results" / "versus_peers.json"
 BEGIN, END = "<!-- benchmark table -->", "<!-- /benchmark table -->"
 
 
+def _seconds(value: float) -> str:
+    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
+
+
 def _cell(row: dict | None) -> str:
     if row is None:
         return "| | | | |"
     part = row["peer_samples_timed"] < row["n_samples"]
     return (
-        f"| {row['peer_seconds']:,.3g}{' †' if part else ''} "
-        f"| {row['our_seconds_one_thread']:.3g} "
+        f"| {_seconds(row['peer_seconds'])}{' †' if part else ''} "
+        f"| {_seconds(row['our_seconds_one_thread'])} "
         f"| {row['ratio_one_thread']:,.0f}x / {row['ratio_all_threads']:,.0f}x "
         f"| {row['our_mae']:.4f} / {row['peer_mae']:.4f} |"
     )
@@ -37,7 +41,8 @@ def table(report: dict) -> str:
         "of the samples and scaled up. All columns, a second peer, cold starts and settings: "
         "[benchmarks/results](benchmarks/results/versus_peers.md).",
         "",
-        "| | 2 classes, 2,100 samples of 500 | | | | 28 classes, 1,000 samples of 1,000 | | | |",
+        "| | 2 classes, 2,100 samples of 500 | | | "
+        "| 28 classes, 1,000 samples of 1,000 | | | |",
         "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |",
         "| **method** | **peer s** | **ours s** | **times faster** | **error** "
         "| **peer s** | **ours s** | **times faster** | **error** |",
