@@ -159,6 +159,7 @@ def match_mixtures(
     H, L = np.empty((K, K)), np.empty((K, K))
     gradient, pull, change, target = np.empty(K), np.empty(K), np.empty(K), np.empty(K)
     pair, chosen = np.empty((2, K)), np.empty(K, np.int64)
+    simplex = K > 0  # not a literal, for which the solver would be compiled once more
     work = np.empty((5, bins))
     A = np.empty((K, bins)) if kind == LIKELIHOOD else profiles
     for s in range(start, stop):
@@ -187,7 +188,7 @@ def match_mixtures(
                 _local_model(A, second, Q, p, gradient, move, H, pull)
                 for j in range(K):
                     target[j] = p[j]
-                minimise_quadratic(H, pull, True, target, chosen, L, pair)
+                minimise_quadratic(H, pull, simplex, target, chosen, L, pair)
                 for j in range(K):
                     change[j] = target[j] - p[j]
                 mix(A, change, move)

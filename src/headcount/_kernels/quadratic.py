@@ -106,7 +106,7 @@ def minimise_quadratic(H, c, on_simplex, x, chosen, L, work):
     K = c.size
     entered = -1
     for turn in range(1, 20 * K + 20):
-        m = 0
+        m = 0 * K  # not a literal, for which what it is handed to would be compiled too
         for j in range(K):
             if x[j] > 0.0 or j == entered:
                 chosen[m] = j

@@ -27,6 +27,11 @@ _SMOOTH = {
 }
 DIVERGENCES = (*_SMOOTH, "l1", "l2")
 
+# Histograms need no samples. Read-only, as the arrays of samples are: the kernels then
+# serve likelihoods and histograms alike and are compiled once for both.
+_NO_INDICES, _NO_OFFSETS = np.empty(0, np.int32), np.empty(0, np.int64)
+_NO_INDICES.flags.writeable = _NO_OFFSETS.flags.writeable = False
+
 
 @dataclass(frozen=True)
 class Divergence:
@@ -73,8 +78,7 @@ class Divergence:
         S, K = len(seen), len(profiles)
         shares, steps = np.empty((S, K)), np.empty(S, np.int32)
         gaps, values = np.empty(S), np.empty(S)
-        no_indices, no_offsets = np.empty(0, np.int32), np.empty(0, np.int64)
-        problem = (_SMOOTH[self.name], profiles, seen, no_indices, no_offsets)
+        problem = (_SMOOTH[self.name], profiles, seen, _NO_INDICES, _NO_OFFSETS)
         penalty = np.zeros((K, K))
         results = (shares, steps, gaps, values)
 
