@@ -107,7 +107,7 @@ class KDEyHD(Quantifier):
         Logistic regression by default.
     bandwidth : float, default=0.1
         Standard deviation of the Gaussian kernel.
-    n_points : int, default=5000
+    n_points : int, default=10000
         Points drawn, if there are more than two classes.
     cv : int or splitter, default=5
         Folds for scoring the training items.
@@ -130,7 +130,7 @@ class KDEyHD(Quantifier):
         classifier: Any = None,
         *,
         bandwidth: float = 0.1,
-        n_points: int = 5000,
+        n_points: int = 10_000,
         cv: Any = 5,
         random_state: Any = None,
     ) -> None:

@@ -190,10 +190,11 @@ class MixturePoints:
         per_class = -(-self.n_points // K)
         parts = []
         for j in range(K):
-            # Each class starts the generator anew and hands out its noise to the columns
-            # by their mean: the draw does not depend on the order of the classes.
-            rng = np.random.default_rng(self.seed)
-            members = np.flatnonzero(training.codes == j)
+            # The generator knows a class by the score of its first item, and its noise is
+            # handed out to the columns by their mean: the order of the classes, or an item
+            # given twice instead of a weight of two, makes no difference.
+            members = np.flatnonzero((training.codes == j) & (training.class_weights > 0))
+            rng = np.random.default_rng([self.seed, scores[members[0], j].view(np.uint64)])
             chosen = rng.choice(members, per_class, p=training.class_weights[members])
             noise = np.empty((per_class, K))
             by_size = np.argsort(scores[members].mean(axis=0))
