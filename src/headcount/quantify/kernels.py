@@ -98,7 +98,7 @@ class KDEyHD(Quantifier):
     """Least Hellinger distance between the kernel densities of sample and mixture.
 
     The distance is an integral over the space of posteriors. With two classes it is
-    computed to rounding error on a grid; with more, by importance sampling at points
+    computed to 1e-8 on a grid; with more, by importance sampling at points
     drawn once from the classes' densities.
 
     Parameters

@@ -270,10 +270,11 @@ class _MedianSweep:
     def fit(self, training: Training) -> _MedianSweep:
         rates = rates_by_threshold(training, self.decimals)
         spread = rates.true_rates - rates.false_rates
-        # Rates are sums of weights: a difference of rounding size is none.
-        used = np.flatnonzero(np.abs(spread) > max(self.least_spread, 1e-9))
         if self.least_spread > 0:
             used = np.flatnonzero(spread > self.least_spread)
+        else:
+            # Rates are sums of weights: a difference of rounding size is none.
+            used = np.flatnonzero(np.abs(spread) > 1e-9)
         if not len(used):
             used = np.array([np.abs(spread).argmax()])
         return replace(self, rates=rates, used=used)

@@ -125,7 +125,7 @@ class MixturePoints:
 
     Weighted by the inverse density of the points, sums over them stand for integrals
     over score space. With two classes the scores lie on a line and the points are an
-    even grid along it, so fine that the integrals are exact to rounding; with more they
+    even grid along it, so fine that the integrals are right to 1e-8; with more they
     are drawn from the classes' densities in equal parts.
 
     Parameters
