@@ -153,6 +153,7 @@ class _SeparateScorer(BaseEstimator):
             for j in range(len(self.classes_))
         ]
         self.weights_ = self.each_[0].weights_
+        self.judge_ = tuple(scorer.judge_ for scorer in self.each_)
         return self
 
     @property

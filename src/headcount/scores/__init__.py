@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from headcount.scores.calibration import CALIBRATIONS, fit_calibrator
 from headcount.scores.checks import check_scores
+from headcount.scores.pool import ScoredPool
 from headcount.scores.scorer import Scorer
 
-__all__ = ["CALIBRATIONS", "Scorer", "check_scores", "fit_calibrator"]
+__all__ = ["CALIBRATIONS", "ScoredPool", "Scorer", "check_scores", "fit_calibrator"]

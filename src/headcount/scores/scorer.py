@@ -81,6 +81,8 @@ class Scorer(BaseEstimator):
     labels_ : ndarray of shape (n,)
         Out-of-fold predictions of the training items, by the classifiers' own ``predict``,
         as positions in ``classes_``.
+    judge_ : tuple
+        All that the scores of new items depend on.
 
     Examples
     --------
@@ -159,6 +161,7 @@ class Scorer(BaseEstimator):
         self._labels: NDArray[np.int64] | None = None
         if out_of_fold or output_of(self.classifier_) == "decisions":
             self._score_training_items(classifier, X, weights)
+        self.judge_ = (self.classifier_, self._scaling, self.classes_)
 
     def posteriors(self, X: Any) -> NDArray[np.float64]:
         """Score items.
