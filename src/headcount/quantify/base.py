@@ -17,7 +17,7 @@ from headcount.quantify.aggregation import Aggregation
 from headcount.quantify.info import Input, MethodInfo
 from headcount.representation import Training
 from headcount.sampling import Samples, as_samples
-from headcount.scores import Scorer, check_scores
+from headcount.scores import ScoredPool, Scorer, check_scores
 from headcount.scores.checks import check_labels, check_lengths, check_weights, class_shares
 from headcount.solve import Solution
 
@@ -308,15 +308,19 @@ class Quantifier(BaseEstimator):
 
     def _items(self, X: Any) -> NDArray[Any]:
         """The items of a pool in the form the aggregation takes."""
+        pool = X if isinstance(X, ScoredPool) else None
         if self._input() == "features":
-            return check_features(X)
+            return check_features(X if pool is None else pool.X)
         if self.scorer_ is None:
             raise HeadcountError(
                 f"{type(self).__name__} was fitted on scores and has no classifier for X: "
                 "score the items and use predict_scores or predict_many_scores."
             )
         scorer = self.scorer_
-        scored = scorer.labels(X) if self._input() == "labels" else scorer.posteriors(X)
+        if self._input() == "labels":
+            scored = scorer.labels(X) if pool is None else pool.labels(scorer)
+        else:
+            scored = scorer.posteriors(X) if pool is None else pool.posteriors(scorer)
         return self._arranged(scored, len(self.classes_))
 
     def _scored_items(self, scores: Any) -> NDArray[Any]:
