@@ -1,0 +1,20 @@
+"""Protocols that make dataset shift: training sets and test samples that differ as told."""
+
+from __future__ import annotations
+
+from headcount.shift.concept import ConceptShift
+from headcount.shift.covariate import GlobalCovariateShift, LocalCovariateShift
+from headcount.shift.experiments import ShiftedSamples, ShiftExperiment
+from headcount.shift.multiclass import KnockOut, TweakOne
+from headcount.shift.prior import PriorShift
+
+__all__ = [
+    "ConceptShift",
+    "GlobalCovariateShift",
+    "KnockOut",
+    "LocalCovariateShift",
+    "PriorShift",
+    "ShiftExperiment",
+    "ShiftedSamples",
+    "TweakOne",
+]

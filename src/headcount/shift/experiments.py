@@ -1,0 +1,290 @@
+"""Experiments under shift: a training set, its test samples, and the degrees of shift."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headcount.sampling import Samples
+from headcount.sampling._streams import stream_seeds
+from headcount.sampling.samples import index_dtype
+from headcount.shift._cells import Cells, Part
+from headcount.shift._design import Design, Side
+
+if TYPE_CHECKING:
+    import polars as pl
+
+__all__ = ["ShiftExperiment", "ShiftedSamples"]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ShiftExperiment:
+    """One training set, and the test samples for what is trained on it.
+
+    Unpacks into the three things that are always wanted:
+    ``train, test, degree = experiment``.
+
+    Attributes
+    ----------
+    number : int
+        Which training set this is, from 0.
+    train : Samples
+        The training set, a single sample in random order, with its true shares.
+    test : Samples
+        The test samples, with their true shares. No item is in a training set too.
+    degree : ndarray of float of shape (S,)
+        The degree of shift of each test sample.
+    train_labels : ndarray of shape (n_train,)
+        The label of each training item, in the order of ``train[0]``.
+    test_labels : ndarray of shape (len(test.indices),)
+        The label of each test item, in the order of ``test.indices``. Under concept shift an
+        item may be in a different class in training, or in another test sample.
+    settings : dict
+        What the protocol asked of the training set, such as its prevalence, and of the test
+        samples, an array each.
+
+    Examples
+    --------
+    >>> import headcount.shift as hs
+    >>> protocol = hs.PriorShift([0.2, 0.5], [0.1, 0.9], train_size=20, test_size=10,
+    ...     repeats=1, test_repeats=1, random_state=0)
+    >>> experiment = protocol.draw([0, 1] * 100)[1]
+    >>> experiment
+    ShiftExperiment(training set 1 of 20 items, 2 test samples of 10 items, degrees -0.4 to 0.4)
+    >>> experiment.train.prevalence, experiment.test.prevalence
+    (array([[0.5, 0.5]]), array([[0.9, 0.1],
+           [0.1, 0.9]]))
+    """
+
+    number: int
+    train: Samples
+    test: Samples
+    degree: NDArray[np.float64]
+    train_labels: NDArray[Any]
+    test_labels: NDArray[Any]
+    settings: dict[str, Any]
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter((self.train, self.test, self.degree))
+
+    def to_frame(self) -> pl.DataFrame:
+        """One row a test sample: what was asked for, its degree, size and true shares.
+
+        Returns
+        -------
+        polars.DataFrame
+        """
+        import polars as pl
+
+        assert self.test.prevalence is not None
+        assert self.test.classes is not None
+        n = len(self.test)
+        columns = {"training_set": np.full(n, self.number), "sample": np.arange(n)}
+        columns |= {name: np.broadcast_to(part, n) for name, part in self.settings.items()}
+        columns |= {"degree": self.degree, "size": self.test.sizes}
+        columns |= _shares(self.test.classes, self.test.prevalence)
+        return pl.DataFrame(columns)
+
+    def __repr__(self) -> str:
+        return (
+            f"ShiftExperiment(training set {self.number} of {self.train.sizes[0]:,} items, "
+            f"{len(self.test):,} test samples of {_range(self.test.sizes)} items, degrees "
+            f"{self.degree.min():g} to {self.degree.max():g})"
+        )
+
+
+class ShiftedSamples:
+    """The experiments of a protocol on one pool: one a training set.
+
+    A sequence of :class:`ShiftExperiment`, of which each is drawn when it is asked for and
+    none is kept: half a million test samples take the memory of those of one training set.
+    Experiment ``i`` is always the same, in whatever order and process it is drawn.
+
+    Attributes
+    ----------
+    protocol : str
+        Name of the protocol.
+    classes : ndarray of shape (K,)
+        The classes.
+    n_pool : int
+        Number of items in the pool.
+    n_samples : int
+        Number of test samples, those of all experiments together.
+    train_items, test_items : ndarray of int
+        The items that training sets, and those that test samples, are drawn from.
+    degrees : ndarray of float
+        The degrees of shift that occur, sorted.
+
+    Examples
+    --------
+    >>> import headcount.shift as hs
+    >>> shifted = hs.PriorShift(train_size=100, test_size=50, random_state=0).draw([0, 1] * 500)
+    >>> shifted
+    ShiftedSamples(PriorShift: 110 training sets of 100 items, 60,500 test samples of 50 items,
+        degrees -1 to 1, from a pool of 1,000)
+    >>> for train, test, degree in shifted:
+    ...     pass  # fit on train[0], predict all of test
+    >>> shifted.to_frame().height
+    60500
+    """
+
+    def __init__(
+        self,
+        protocol: str,
+        cells: Cells,
+        design: Design,
+        parts: tuple[Part, Part],
+        repeats: tuple[int, int],
+        seeds: tuple[int, int],
+    ) -> None:
+        self.protocol = protocol
+        self.classes = cells.classes
+        self.n_pool = len(cells.codes)
+        self._codes = cells.codes
+        self._design = design
+        self._train_part, self._test_part = parts
+        self._repeats, self._test_repeats = repeats
+        self._train_seed, self._test_seed = seeds
+
+    @property
+    def n_samples(self) -> int:
+        """Number of test samples, those of all experiments together."""
+        return int(self._design.asked.sum()) * self._repeats * self._test_repeats
+
+    @property
+    def train_items(self) -> NDArray[np.integer[Any]]:
+        """The items that training sets are drawn from, sorted."""
+        return np.sort(self._train_part.items)
+
+    @property
+    def test_items(self) -> NDArray[np.integer[Any]]:
+        """The items that test samples are drawn from, sorted."""
+        return np.sort(self._test_part.items)
+
+    @property
+    def degrees(self) -> NDArray[np.float64]:
+        """The degrees of shift that occur, sorted."""
+        return np.unique(self._design.degree[self._design.asked])
+
+    def __len__(self) -> int:
+        return len(self._design.asked) * self._repeats
+
+    def __iter__(self) -> Iterator[ShiftExperiment]:
+        return (self[number] for number in range(len(self)))
+
+    def __getitem__(self, number: int) -> ShiftExperiment:
+        if not -len(self) <= number < len(self):
+            raise IndexError(f"there is no experiment {number}: there are {len(self):,}.")
+        number = int(number) % len(self)
+        repeat, kind = divmod(number, len(self._design.asked))
+        repeats, kinds = self._tests(kind)
+        train, train_labels = self._draw_training(number, kind)
+        test, test_labels = self._draw_tests(number, repeats, kinds)
+        return ShiftExperiment(
+            number,
+            train,
+            test,
+            self._design.degree[kind, kinds],
+            train_labels,
+            test_labels,
+            {"repeat": repeat, **self._settings(kind), "test_repeat": repeats}
+            | {name: column[kinds] for name, column in self._design.test.columns.items()},
+        )
+
+    def to_frame(self) -> pl.DataFrame:
+        """One row a test sample of any experiment, without drawing one.
+
+        Returns
+        -------
+        polars.DataFrame
+            Training set, sample, what was asked for, degree, size and true shares.
+        """
+        import polars as pl
+
+        design = self._design
+        sets = [self._tests(kind) for kind in range(len(design.asked))] * self._repeats
+        lengths = [len(kinds) for _, kinds in sets]
+        numbers = np.repeat(np.arange(len(sets)), lengths)
+        repeats, kinds = (np.concatenate(column) for column in zip(*sets, strict=True))
+        train_repeats, train_kinds = np.divmod(numbers, len(design.asked))
+        return pl.DataFrame(
+            {
+                "training_set": numbers,
+                "sample": np.concatenate([np.arange(length) for length in lengths]),
+                "repeat": train_repeats,
+                **{name: column[train_kinds] for name, column in design.train.columns.items()},
+                "test_repeat": repeats,
+                **{name: column[kinds] for name, column in design.test.columns.items()},
+                "degree": design.degree[train_kinds, kinds],
+                "size": design.test.counts.sum(axis=1)[kinds],
+                **_shares(self.classes, design.test.prevalence(len(self.classes))[kinds]),
+            }
+        )
+
+    def __repr__(self) -> str:
+        design, degrees = self._design, self.degrees
+        return (
+            f"ShiftedSamples({self.protocol}: {len(self):,} training sets of "
+            f"{_range(design.train.counts.sum(axis=1))} items, {self.n_samples:,} test samples "
+            f"of {_range(design.test.counts.sum(axis=1))} items, degrees {degrees[0]:g} to "
+            f"{degrees[-1]:g}, from a pool of {self.n_pool:,})"
+        )
+
+    def _settings(self, kind: int) -> dict[str, Any]:
+        return {
+            name: column[kind].item() for name, column in self._design.train.columns.items()
+        }
+
+    def _tests(self, kind: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Which repetition and which kind each test of such a training set is."""
+        asked = np.flatnonzero(self._design.asked[kind])
+        repeats = np.repeat(np.arange(self._test_repeats), len(asked))
+        return repeats, np.tile(asked, self._test_repeats)
+
+    def _draw_training(self, number: int, kind: int) -> tuple[Samples, NDArray[Any]]:
+        seeds = stream_seeds(self._train_seed, np.array([number]))
+        counts = self._design.train.counts[[kind]]
+        items, offsets = self._train_part.draw(counts, seeds)
+        # Out of the order of the cells, for those who split a training set as it stands.
+        deck = Part(np.arange(len(items), dtype=index_dtype(len(items))), offsets)
+        order, _ = deck.draw(
+            counts.sum(axis=1, keepdims=True),
+            stream_seeds(int(seeds[0]), np.zeros(1, np.int64)),
+        )
+        return self._labelled(items[order], offsets, self._design.train, np.array([kind]))
+
+    def _draw_tests(
+        self, number: int, repeats: NDArray[np.int64], kinds: NDArray[np.int64]
+    ) -> tuple[Samples, NDArray[Any]]:
+        design = self._design
+        base = int(stream_seeds(self._test_seed, np.array([number]))[0])
+        streams = repeats if design.nested else repeats * design.asked.shape[1] + kinds
+        items, offsets = self._test_part.draw(
+            design.test.counts[kinds], stream_seeds(base, streams)
+        )
+        return self._labelled(items, offsets, design.test, kinds)
+
+    def _labelled(
+        self,
+        items: NDArray[np.integer[Any]],
+        offsets: NDArray[np.int64],
+        side: Side,
+        kinds: NDArray[np.int64],
+    ) -> tuple[Samples, NDArray[Any]]:
+        prevalence = side.prevalence(len(self.classes))[kinds]
+        samples = Samples._trusted(items, offsets, self.n_pool, prevalence, self.classes)
+        labels = side.labels[np.repeat(kinds, samples.sizes), self._codes[items]]
+        return samples, self.classes[labels]
+
+
+def _shares(classes: NDArray[Any], prevalence: NDArray[np.float64]) -> dict[str, NDArray[Any]]:
+    return {f"true_{name}": prevalence[:, k] for k, name in enumerate(classes.tolist())}
+
+
+def _range(sizes: NDArray[np.int64]) -> str:
+    least, most = int(sizes.min()), int(sizes.max())
+    return f"{least:,}" + (f" to {most:,}" if most > least else "")
