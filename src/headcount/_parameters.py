@@ -10,13 +10,35 @@ import numpy as np
 
 from headcount.errors import HeadcountError
 
-__all__ = ["check_bandwidth", "check_choice", "check_count", "check_counts", "check_positive"]
+__all__ = [
+    "check_bandwidth",
+    "check_choice",
+    "check_count",
+    "check_counts",
+    "check_fraction",
+    "check_not_negative",
+    "check_positive",
+]
 
 
 def check_positive(name: str, value: Any) -> float:
     """A finite number above zero."""
     if not _is_number(value) or not 0 < value < float("inf"):
         raise HeadcountError(f"{name} is {value!r}; it must be a finite number above 0.")
+    return float(value)
+
+
+def check_not_negative(name: str, value: Any) -> float:
+    """A finite number of at least zero."""
+    if not _is_number(value) or not 0 <= value < float("inf"):
+        raise HeadcountError(f"{name} is {value!r}; it must be a finite number of at least 0.")
+    return float(value)
+
+
+def check_fraction(name: str, value: Any) -> float:
+    """A number between zero and one, neither of them."""
+    if not _is_number(value) or not 0 < value < 1:
+        raise HeadcountError(f"{name} is {value!r}; it must be a number between 0 and 1.")
     return float(value)
 
 

@@ -7,13 +7,17 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from headcount._kernels.absolute import match_two_absolute
 from headcount._kernels.density import kernel_sums, kernel_values
 from headcount._kernels.distances import add_mean_distances
 from headcount._kernels.divergence import HELLINGER, LIKELIHOOD, PROBSYMM, TOPSOE
+from headcount._kernels.euclidean import add_distances, add_sparse_distances, squared_norms
 from headcount._kernels.expectation import maximise_by_em
+from headcount._kernels.feature_bins import bin_entries, count_entries
 from headcount._kernels.iterate import iterate_threshold
+from headcount._kernels.labelling import label_in_turn
 from headcount._kernels.matching_two import match_two
 from headcount._kernels.quadratic import minimise_quadratics
 from headcount._kernels.statistics import count_codes, sum_rows
@@ -78,15 +82,18 @@ def match(kernel, kind, profiles, seen, *, Q=None, em_steps=0, tol=1e-10, max_it
     )
 
 
-def most_likely(kernel, ratios, arrays, *, Q=None, em_steps=5, tol=1e-10, max_iter=100):
-    """Likelihoods by `match_two` or `match_mixtures`."""
-    seen, K = np.empty((0, 0)), ratios.shape[1]
+def most_likely(
+    kernel, ratios, arrays, *, before=None, Q=None, em_steps=5, tol=1e-10, max_iter=100
+):
+    """Likelihoods by `match_two` or `match_mixtures`; `before` counts items of each class."""
+    K = ratios.shape[1]
+    seen = np.empty((0, 0)) if before is None else np.array([before], dtype=float)
     rule = (em_steps, tol, max_iter)
     return _match(kernel, LIKELIHOOD, ratios, seen, *layout(arrays), K, Q, *rule)
 
 
 def _match(kernel, kind, profiles, seen, indices, offsets, K, Q, em_steps, tol, max_iter):
-    S = len(seen) or len(offsets) - 1
+    S = len(seen) if kind != LIKELIHOOD else len(offsets) - 1
     out = Match(np.full((S, K), np.nan), np.empty(S, np.int32), np.empty(S), np.empty(S))
     Q = np.zeros((K, K)) if Q is None else Q
     early = () if kernel in (match_two, plain(match_two)) else (em_steps,)
@@ -156,3 +163,65 @@ def iterated(scores, arrays, prior, *, tol, max_iter, kernel=iterate_threshold):
     out, steps, changes = np.full(S, np.nan), np.empty(S, np.int32), np.empty(S)
     kernel(scores, indices, offsets, prior, tol, max_iter, 0, S, out, steps, changes)
     return out, steps, changes
+
+
+def labelled_in_turn(
+    posteriors,
+    arrays,
+    prior,
+    *,
+    threshold=np.inf,
+    share=0.0,
+    soft=False,
+    kernel=label_in_turn,
+):
+    indices, offsets = layout(arrays)
+    confidence = posteriors.max(axis=1)
+    order = np.argsort(-confidence, kind="stable")
+    ranks = np.unique(-confidence[order], return_inverse=True)[1]
+    n_sure = int(np.sum(confidence >= threshold))
+    out = np.full((len(arrays), len(prior)), np.nan)
+    given = (posteriors[order], ranks, np.argsort(order), indices, offsets, prior)
+    kernel(*given, n_sure, share, soft, 0, len(arrays), out)
+    return out
+
+
+def euclidean(points, centres, edges, weights, kernel=add_distances):
+    """Mean distances to the centres of each class, given class by class."""
+    n, width = centres.shape
+    out = np.zeros((len(points), len(edges) - 1))
+    filled = np.pad(centres, ((0, n % 2), (0, -width % 4)))
+    kernel(points, filled, np.pad(weights, (0, n % 2)), edges, 0, len(points), out)
+    return out
+
+
+def sparse_euclidean(points, centres, edges, weights, kernel=add_sparse_distances):
+    points, centres = sparse.csr_array(points), sparse.csr_array(centres)
+    norms = [
+        squared_norms(table.indptr.astype(np.int64), table.data) for table in (points, centres)
+    ]
+    entries = [
+        part
+        for table in (points, centres, sparse.csc_array(centres))
+        for part in (table.indptr.astype(np.int64), table.indices.astype(np.int32), table.data)
+    ]
+    out = np.zeros((points.shape[0], len(edges) - 1))
+    kernel(*entries, *norms, weights, edges, 0, len(out), out)
+    return out
+
+
+def entry_bins(values, columns, cuts, edges, kernel=bin_entries):
+    out = np.empty(len(values), np.int32)
+    kernel(values, columns.astype(np.int32), cuts, edges, out)
+    return out
+
+
+def entry_shares(
+    rows, codes, homes, zeros, n_codes, arrays, weights=None, kernel=count_entries
+):
+    indices, offsets = layout(arrays)
+    out = np.full((len(arrays), n_codes), np.nan)
+    weights = np.empty(0) if weights is None else weights
+    codes, homes, zeros = (part.astype(np.int32) for part in (codes, homes, zeros))
+    kernel(rows, codes, homes, zeros, weights, indices, offsets, 0, len(arrays), out)
+    return out

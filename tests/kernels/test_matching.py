@@ -89,29 +89,55 @@ def test_two_likelihoods_by_either_way(seed, n):
     assert_allclose(one.shares, other.shares, atol=1e-4)
 
 
+def kernels_for(K):
+    return (match_two, match_mixtures) if K == 2 else (match_mixtures,)
+
+
+@each_kind
 @pytest.mark.parametrize("K", [2, 4])
 @few
 @given(seed=seeds)
-def test_penalty_is_part_of_what_is_minimised(K, seed):
+def test_penalty_is_part_of_what_is_minimised(name, K, seed):
     rng = np.random.default_rng(seed)
     profiles, seen = histograms(rng, K, 8)
-    ratios = likelihood_rows(rng, K, 15)
     factor = rng.normal(size=(K, 2))
     Q = factor @ factor.T
-    kernel = match_two if K == 2 else match_mixtures
-    for found, plain_objective in (
-        (
-            match(kernel, KINDS["topsoe"], profiles, seen[None], Q=Q),
-            oracle.objective("topsoe", profiles, seen),
-        ),
-        (
-            # Its first steps are not made for a penalty: without them.
-            most_likely(kernel, ratios, [range(15)], Q=Q, em_steps=0),
-            lambda p: -np.log(ratios @ p).mean() if (ratios @ p).min() > 0 else 1e300,
-        ),
-    ):
-        f = lambda p, g=plain_objective: g(p) + p @ Q @ p / 2  # noqa: E731
-        assert_proven(found, f, oracle.minimise_on_simplex(f, K))
+    divergence = oracle.objective(name, profiles, seen)
+    f = lambda p: divergence(p) + p @ Q @ p / 2  # noqa: E731
+    best = oracle.minimise_on_simplex(f, K)
+    for kernel in kernels_for(K):
+        found = match(kernel, KINDS[name], profiles, seen[None], Q=Q)
+        assert_proven(found, f, best)
+        assert_allclose(found.values[0], f(found.shares[0]), rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("K", [2, 4])
+@few
+@given(seed=seeds, n=st.integers(1, 30), penalty=st.booleans())
+def test_items_seen_before_are_part_of_the_likelihood(K, seed, n, penalty):
+    rng = np.random.default_rng(seed)
+    ratios = likelihood_rows(rng, K, n)
+    before = rng.choice([0.0, 0.01, 1.0, 50.0], K)
+    factor = rng.normal(size=(K, 2))
+    Q = factor @ factor.T if penalty else np.zeros((K, K))
+    f = lambda p: likelihoods.with_prior(ratios, 1 + before, p) + p @ Q @ p / 2  # noqa: E731
+    best = oracle.minimise_on_simplex(f, K)
+    for kernel in kernels_for(K):
+        early = 0 if penalty else 5
+        found = most_likely(kernel, ratios, [range(n)], before=before, Q=Q, em_steps=early)
+        assert_proven(found, f, best)
+        assert_allclose(found.values[0], f(found.shares[0]), rtol=1e-12, atol=1e-12)
+
+
+def test_first_steps_count_the_items_seen_before():
+    ratios = likelihood_rows(np.random.default_rng(3), 3, 12)
+    before = np.array([0.0, 2.0, 7.0])
+    expected = np.full(3, 1 / 3)
+    for _ in range(3):
+        expected = (12 * likelihoods.em_step(ratios, expected) + before) / (12 + before.sum())
+    given = {"before": before, "em_steps": 3, "max_iter": 3}
+    found = most_likely(match_mixtures, ratios, [range(12)], **given)
+    assert_allclose(found.shares[0], expected, rtol=1e-12)
 
 
 @pytest.mark.parametrize("kernel", [match_two, match_mixtures])
@@ -170,10 +196,11 @@ def test_uncompiled(kernel):
         other = match(kernel, KINDS[name], profiles, seen[None])
         for mine, theirs in zip(one, other, strict=True):
             assert_allclose(mine, theirs, rtol=1e-12, atol=1e-12)
-    one = most_likely(plain(kernel), ratios, [range(7)])
-    other = most_likely(kernel, ratios, [range(7)])
-    for mine, theirs in zip(one, other, strict=True):
-        assert_allclose(mine, theirs, rtol=1e-12, atol=1e-12)
+    for before in (None, np.arange(K)):
+        one = most_likely(plain(kernel), ratios, [range(7)], before=before)
+        other = most_likely(kernel, ratios, [range(7)], before=before)
+        for mine, theirs in zip(one, other, strict=True):
+            assert_allclose(mine, theirs, rtol=1e-12, atol=1e-12)
 
 
 def test_mix_and_project(version):

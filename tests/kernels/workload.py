@@ -35,7 +35,10 @@ def run() -> dict[str, NDArray[np.generic]]:
         kernel = match_two if K == 2 else match_mixtures
         for name, kind in calls.KINDS.items():
             found[f"{name} {K}"] = calls.match(kernel, kind, profiles, seen, Q=Q)
-        found[f"likelihood {K}"] = calls.most_likely(kernel, ratios, arrays, Q=Q)
+        found[f"likelihood {K}"] = calls.most_likely(kernel, ratios, arrays)
+        found[f"likelihood and belief {K}"] = calls.most_likely(
+            kernel, ratios, arrays, before=np.arange(K) / 2, Q=Q, em_steps=0
+        )
         found[f"expectation {K}"] = calls.expectation(
             ratios, arrays, np.full(K, 1 / K), by_norm=K == 2, tol=1e-3
         )
@@ -53,11 +56,32 @@ def run() -> dict[str, NDArray[np.generic]]:
     found["distances"] = (
         calls.mean_distances(points[:, 0], centres[:, 0], of_class, of_centre, 2),
     )
+    places = np.vstack([centres[1:4], rng.random((2, 2))])  # some of them centres
+    to_classes = centres, np.array([0, 3, 7]), np.repeat([1 / 3, 1 / 4], [3, 4])
+    found["euclidean"] = (
+        calls.euclidean(places, *to_classes),
+        calls.sparse_euclidean(places, *to_classes),
+    )
+    values, columns = np.array([0.5, -1.0, 2.0, 0.5]), np.array([0, 1, 1, 2])
+    cuts, edges = np.array([0.0, 0.5, 1.0]), np.array([0, 2, 3, 3])
+    of_entries = calls.entry_bins(values, columns, cuts, edges) + np.array([0, 3, 5])[columns]
+    zeros = np.array([0, 3, 5])
+    given = (np.array([0, 1, 3, 3, 4, 4, 4]), of_entries, zeros[columns], zeros, 6, arrays)
+    found["entries"] = (
+        of_entries,
+        calls.entry_shares(*given),
+        calls.entry_shares(*given, weights),
+    )
     used, spreads = np.array([0, 1, 3]), np.array([0.5, 0.25, -0.5])
     found["median_sweep"] = (
         calls.sweep(codes[:, 0], arrays, used, np.array([0.1, 0.2, 0.3]), spreads, 5),
     )
     found["iterate"] = calls.iterated(rows[:, 1], arrays, 0.3, tol=1e-6, max_iter=50)
+    prior = np.array([0.5, 0.2, 0.3])
+    found["labelling"] = (
+        calls.labelled_in_turn(rows, arrays, prior, threshold=0.6),
+        calls.labelled_in_turn(rows, arrays, prior, share=0.5, soft=True),
+    )
     q, m = np.array([0.2, 0.8, 0.0]), np.array([0.4, 0.5, 0.1])
     first, second = np.empty(3), np.empty(3)
     slopes(HELLINGER, q, m, first)

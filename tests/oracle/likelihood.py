@@ -19,6 +19,20 @@ def objective(ratios: NDArray[np.float64], p: NDArray[np.float64]) -> float:
     return total / len(ratios)
 
 
+def with_prior(
+    ratios: NDArray[np.float64], concentration: NDArray[np.float64], p: NDArray[np.float64]
+) -> float:
+    """Negative logarithm of likelihood times Dirichlet density (up to a constant), over n."""
+    if any(share <= 0 < a - 1 for a, share in zip(concentration, p, strict=True)):
+        return 1e300
+    if (ratios @ p).min() <= 0:
+        return 1e300
+    total = -sum(math.log(likelihood) for likelihood in ratios @ p)
+    for a, share in zip(concentration, p, strict=True):
+        total -= (a - 1) * math.log(share) if a > 1 else 0.0
+    return total / len(ratios)
+
+
 def em_step(ratios: NDArray[np.float64], p: NDArray[np.float64]) -> NDArray[np.float64]:
     """Mean posterior of the items under the shares p."""
     posteriors = []

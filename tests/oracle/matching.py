@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,6 +51,19 @@ DIVERGENCES = {
 def objective(name: str, profiles: NDArray[np.float64], q: NDArray[np.float64]) -> Objective:
     divergence = DIVERGENCES[name]
     return lambda p: divergence(q, p @ profiles)
+
+
+def jumps(p: NDArray[np.float64]) -> float:
+    return sum((after - before) ** 2 for before, after in pairwise(p))
+
+
+def bends(p: NDArray[np.float64]) -> float:
+    return sum((p[j - 1] - 2 * p[j] + p[j + 1]) ** 2 for j in range(1, len(p) - 1))
+
+
+def penalised(f: Objective, smoothness: float, flatness: float = 0.0) -> Objective:
+    """The objective plus what shares of ordered classes pay for bends and jumps."""
+    return lambda p: float(f(p) + smoothness / 2 * bends(p) + flatness / 2 * jumps(p))
 
 
 def minimise_on_segment(f: Objective) -> NDArray[np.float64]:

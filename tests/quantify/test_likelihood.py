@@ -8,9 +8,10 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from tests.conformance.cases import labelled, pool, samples, scored, scored_pool
+from tests.oracle import likelihood, matching
 
 import headcount as hc
-from headcount.errors import HeadcountWarning
+from headcount.errors import HeadcountError, HeadcountWarning
 from headcount.scores import CALIBRATIONS
 
 
@@ -128,3 +129,88 @@ def test_the_maximum_is_likelier_than_its_surroundings():
     for other in rng.dirichlet(np.ones(3), 200):
         nearby = 0.999 * p + 0.001 * other
         assert np.log(ratios @ nearby).mean() <= np.log(ratios @ p).mean() + 1e-12
+
+
+# Likelihood with a belief
+
+
+def test_without_a_belief_it_is_maximum_likelihood():
+    for K in (2, 3):
+        plain = hc.SLD().fit_scores(*scored(K))
+        quantifier = hc.RegularizedLikelihood(tau1=0).fit_scores(*scored(K))
+        np.testing.assert_array_equal(
+            quantifier.predict_many_scores(scored_pool(K), samples()),
+            plain.predict_many_scores(scored_pool(K), samples()),
+        )
+
+
+@pytest.mark.parametrize("K", [2, 3])
+@pytest.mark.parametrize(
+    "belief",
+    [
+        {"tau0": 0.3, "tau1": 0.0},
+        {"tau1": 0.2},
+        {"tau1": 0.0, "concentration": 3.0},
+        {"tau0": 0.1, "tau1": 0.1, "concentration": [1.5, 4.0, 1.0]},
+    ],
+    ids=str,
+)
+def test_a_belief_is_weighed_against_the_sample(belief, K):
+    if isinstance(belief.get("concentration"), list):
+        belief = belief | {"concentration": belief["concentration"][:K]}
+    scores, y = scored(K)
+    quantifier = hc.RegularizedLikelihood(**belief).fit_scores(scores, y)
+    solution = quantifier.solve_many_scores(scored_pool(K), samples())
+    prior = np.bincount(y) / len(y)
+    a = np.full(K, 1.0) * belief.get("concentration", 1.0)
+    for s, index in enumerate(samples()):
+        ratios = scored_pool(K)[index] / prior
+        f = matching.penalised(
+            lambda p, ratios=ratios: likelihood.with_prior(ratios, a, p),
+            belief["tau1"],
+            belief.get("tau0", 0.0),
+        )
+        found, best = solution.prevalence[s], matching.minimise_on_simplex(f, K)
+        assert f(found) <= f(best) + 1e-9
+        np.testing.assert_allclose(found, best, rtol=0, atol=1e-4)
+        np.testing.assert_allclose(solution.objective[s], f(found), rtol=1e-10, atol=1e-10)
+
+
+def test_a_belief_matters_less_the_more_has_been_seen():
+    quantifier = hc.RegularizedLikelihood(tau1=0, concentration=[1.0, 1.0, 21.0])
+    quantifier.fit_scores(*scored(3))
+    plain = hc.SLD().fit_scores(*scored(3)).predict_scores(scored_pool(3))
+    sizes = [np.tile(np.arange(120), times) for times in (1, 4, 16, 256)]
+    shifts = quantifier.predict_many_scores(scored_pool(3), sizes)[:, 2] - plain[2]
+    assert shifts[0] > 0.02
+    assert (np.diff(shifts) < 0).all()
+    assert 0 < shifts[-1] < 0.1 * shifts[0]
+
+
+def test_a_belief_for_another_number_of_classes_is_refused():
+    quantifier = hc.RegularizedLikelihood(concentration=[1, 2])
+    message = "^concentration has 2 values, but there are 3 classes: pass one number, or one a"
+    with pytest.raises(HeadcountError, match=message):
+        quantifier.fit_scores(*scored(3))
+    with pytest.raises(HeadcountError, match=message):
+        quantifier.fit(*labelled(3))
+    quantifier.fit_scores(*scored(2)).predict_scores(scored_pool(2))
+
+
+def test_a_belief_in_zeros_is_refused():
+    with pytest.raises(HeadcountError, match=r"^concentration is 0\.5; .* at least 1"):
+        hc.RegularizedLikelihood(concentration=0.5).fit_scores(*scored(3))
+
+
+def test_the_steps_of_a_belief_are_limited_too():
+    quantifier = hc.RegularizedLikelihood(max_iter=1).fit_scores(*scored(3))
+    with pytest.warns(HeadcountWarning, match="^RegularizedLikelihood did not converge on 1"):
+        quantifier.predict_scores(scored_pool(3))
+
+
+@pytest.mark.parametrize("method", [hc.RegularizedLikelihood, hc.OrdinalSLD])
+def test_class_weights_are_warned_of_by_all_likelihoods(method):
+    weighted = LogisticRegression(class_weight="balanced")
+    with pytest.warns(HeadcountWarning, match=r"^classifier has a class_weight.*calibration"):
+        method(weighted).fit(*labelled(2))
+    method(weighted, calibration="bcts", random_state=0).fit(*labelled(2))

@@ -34,6 +34,20 @@ ON_PAIRS = {
 ON_ITEMS = ("maximum likelihood", "expectation maximisation")
 ALL = ("adjusted count", *ON_HISTOGRAMS, *ON_PAIRS, *ON_ITEMS)
 EXACT = tuple(name for name in ALL if name != "expectation maximisation")
+# Those that take ordered classes, when they do.
+SMOOTH = tuple(
+    f"smooth {name}"
+    for name in (
+        "least squares",
+        "hellinger",
+        "topsoe",
+        "probsymm",
+        "l2",
+        "kernel distance",
+        "energy distance",
+        "maximum likelihood",
+    )
+)
 
 
 @dataclass(frozen=True)
@@ -72,6 +86,12 @@ class Problem:
         return replace(self, classes=self.classes[order])
 
 
+def smoothed(problem: Problem, smoothness: float) -> Problem:
+    """The same with a penalty on bends, so that the true shares are not the answer."""
+    solver = replace(problem.solver, smoothness=smoothness)
+    return replace(problem, solver=solver, truth=None)
+
+
 def profiles_of(
     rng: np.random.Generator, K: int, bins: int, clarity: float = 0.6
 ) -> NDArray[np.float64]:
@@ -84,6 +104,8 @@ def make(
     name: str, rng: np.random.Generator, *, K: int, S: int = 4, noisy: bool = False
 ) -> Problem:
     """A problem with one answer; without noise the answer is `truth`."""
+    if name in SMOOTH:
+        return smoothed(make(name.removeprefix("smooth "), rng, K=K, S=S, noisy=noisy), 0.03)
     if name in ON_ITEMS:
         return _likelihoods(name, rng, K, S, noisy)
     truth = rng.dirichlet(np.ones(K), S)

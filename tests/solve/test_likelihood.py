@@ -77,7 +77,7 @@ def test_classes_that_look_alike_share_evenly(K):
 
 
 @both
-@pytest.mark.parametrize("power", [-80, -12, 12, 80, 150])
+@pytest.mark.parametrize("power", [-300, -150, -80, -12, 12, 80, 150, 300])
 def test_scale_of_a_row_does_not_matter(K, power):
     rng = np.random.default_rng(0)
     ratios = ratios_of(rng, K, 40)
@@ -86,6 +86,34 @@ def test_scale_of_a_row_does_not_matter(K, power):
     found = MaximumLikelihood().solve(ratios * scale, Samples.whole(40))
     assert found.converged.all()
     assert_allclose(found.prevalence, expected.prevalence, atol=1e-9)
+    mean_log = np.log(10.0) * power * (scale != 1).mean()
+    assert_allclose(found.objective, expected.objective - mean_log, rtol=1e-12)
+
+
+@both
+def test_scale_of_a_row_does_not_matter_to_early_steps(K):
+    rng = np.random.default_rng(0)
+    ratios, start = ratios_of(rng, K, 40), rng.dirichlet(np.ones(K))
+    em = ExpectationMaximisation(start, 1e-4, by_norm=False)
+    expected = em.solve(ratios, Samples.whole(40))
+    scale = rng.choice([1.0, 2.0**-1000, 2.0**900], (40, 1))
+    found = em.solve(ratios * scale, Samples.whole(40))
+    assert_array_equal(found.prevalence, expected.prevalence)
+    assert_array_equal(found.iterations, expected.iterations)
+    assert_allclose(found.objective, expected.objective - np.log(scale).mean(), rtol=1e-12)
+
+
+@both
+def test_scale_of_a_row_shows_in_no_other_sample(K):
+    rng = np.random.default_rng(0)
+    ratios = ratios_of(rng, K, 40) * rng.choice([1.0, 1e-15, 1e-25, 1e25], (40, 1))
+    arrays = [range(40), np.flatnonzero(ratios.max(axis=1) > 1e-18), [3, 3, 7]]
+    samples = Samples.from_arrays(arrays, n_pool=40)
+    together = MaximumLikelihood().solve(ratios, samples)
+    for s, array in enumerate(arrays):
+        alone = MaximumLikelihood().solve(ratios[array], Samples.whole(len(array)))
+        assert_array_equal(alone.prevalence[0], together.prevalence[s])
+        assert_array_equal(alone.objective[0], together.objective[s])
 
 
 @both
@@ -109,9 +137,30 @@ def test_items_that_no_class_can_have_made_do_not_matter(K):
     expected = MaximumLikelihood().solve(ratios, Samples.whole(30)).prevalence
     with_nothing = np.vstack([ratios, np.zeros((10, K))])
     found = MaximumLikelihood(tol=1e-12).solve(with_nothing, Samples.whole(40))
-    assert found.prevalence.min() >= 0
+    assert found.converged.all()
     assert_allclose(found.prevalence.sum(), 1, atol=1e-12)
     assert_allclose(found.prevalence, expected, atol=1e-4)
+    # They count as items that all classes make alike.
+    alike = np.vstack([ratios, np.ones((10, K))])
+    for solver in (
+        MaximumLikelihood(),
+        MaximumLikelihood(smoothness=0.1, concentration=2.0),
+        ExpectationMaximisation(np.full(K, 1 / K), 1e-4, by_norm=False),
+    ):
+        one = solver.solve(with_nothing, Samples.whole(40))
+        other = solver.solve(alike, Samples.whole(40))
+        assert_array_equal(one.prevalence, other.prevalence)
+        assert_array_equal(one.objective, other.objective)
+
+
+@both
+def test_nothing_but_impossible_items(K):
+    nothing, start = np.zeros((5, K)), np.full(K, 1 / K)
+    for solver in (MaximumLikelihood(), ExpectationMaximisation(start, 1e-4, by_norm=False)):
+        found = solver.solve(nothing, Samples.whole(5))
+        assert found.converged.all()
+        assert_allclose(found.prevalence, 1 / K, rtol=1e-12)
+        assert_allclose(found.objective, 0, atol=1e-12)
 
 
 @both

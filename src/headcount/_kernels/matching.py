@@ -128,10 +128,15 @@ def _certificate(Q, p, gradient):
 def _load(kind, profiles, seen, indices, offsets, s, A, q):
     """What was seen in sample s, and for LIKELIHOOD the likelihoods of its items."""
     if kind == LIKELIHOOD:
-        for i in range(q.size):
-            q[i] = 1.0 / q.size
+        n = offsets[s + 1] - offsets[s]
+        for i in range(n):
+            q[i] = 1.0 / n
             for j in range(A.shape[0]):
                 A[j, i] = profiles[indices[offsets[s] + i], j]
+        for k in range(q.size - n):
+            q[n + k] = seen[0, k] / n
+            for j in range(A.shape[0]):
+                A[j, n + k] = 1.0 if j == k else 0.0
     else:
         for b in range(q.size):
             q[b] = seen[s, b]
@@ -145,8 +150,9 @@ def match_mixtures(
     """Best shares for samples `start:stop`.
 
     Histograms: `profiles` is K x bins and `seen` has a row a sample. LIKELIHOOD:
-    `profiles` is pool x K and a sample is its items, each with weight 1/n; a few EM
-    steps bring p near enough for Newton's to be few.
+    `profiles` is pool x K and a sample is its items, each with weight 1/n; if `seen` has a
+    row, then as if so many items sure to be of each class had been seen before. A few EM
+    steps, which know nothing of Q, bring p near enough for Newton's to be few.
     """
     # The calls are kept this shallow because the compiler works through a function again
     # at every level it is called from.
@@ -155,7 +161,7 @@ def match_mixtures(
     if kind == LIKELIHOOD:
         bins = 0
         for s in range(start, stop):
-            bins = max(bins, offsets[s + 1] - offsets[s])
+            bins = max(bins, offsets[s + 1] - offsets[s] + seen.shape[1])
     H, L = np.empty((K, K)), np.empty((K, K))
     gradient, pull, change, target = np.empty(K), np.empty(K), np.empty(K), np.empty(K)
     pair, chosen = np.empty((2, K)), np.empty(K, np.int64)
@@ -163,7 +169,9 @@ def match_mixtures(
     work = np.empty((5, bins))
     A = np.empty((K, bins)) if kind == LIKELIHOOD else profiles
     for s in range(start, stop):
-        n = offsets[s + 1] - offsets[s] if kind == LIKELIHOOD else bins
+        n = bins
+        if kind == LIKELIHOOD:
+            n = offsets[s + 1] - offsets[s] + seen.shape[1]
         q, m, first, second, move = (
             work[0, :n], work[1, :n], work[2, :n], work[3, :n], work[4, :n],
         )  # fmt: skip
@@ -201,3 +209,6 @@ def match_mixtures(
             for j in range(K):
                 p[j] /= mass
         values[s] = total(kind, q, m)
+        for j in range(K):
+            for k in range(K):
+                values[s] += 0.5 * p[j] * Q[j, k] * p[k]

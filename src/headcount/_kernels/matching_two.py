@@ -80,7 +80,8 @@ def match_two(
     """Best share of the second class for samples `start:stop`.
 
     Histograms: `profiles` is 2 x bins and `seen` has a row a sample. LIKELIHOOD:
-    `profiles` is pool x 2 and a sample is its items, each with weight 1/n.
+    `profiles` is pool x 2 and a sample is its items, each with weight 1/n; if `seen` has a
+    row, then as if so many items sure to be of each class had been seen before.
     """
     bend = Q[0, 0] - Q[0, 1] - Q[1, 0] + Q[1, 1]
     tilt = 0.5 * (Q[0, 1] + Q[1, 0]) - Q[0, 0]
@@ -88,7 +89,7 @@ def match_two(
     if kind == LIKELIHOOD:
         bins = 0
         for s in range(start, stop):
-            bins = max(bins, offsets[s + 1] - offsets[s])
+            bins = max(bins, offsets[s + 1] - offsets[s] + seen.shape[1])
     work = np.empty((6, bins))
     for s in range(start, stop):
         n = bins
@@ -99,6 +100,11 @@ def match_two(
                 work[0, i] = profiles[item, 0]
                 work[1, i] = profiles[item, 1] - profiles[item, 0]
                 work[2, i] = 1.0 / n
+            for k in range(seen.shape[1]):
+                work[0, n + k] = 1.0 - k
+                work[1, n + k] = 2.0 * k - 1.0
+                work[2, n + k] = seen[0, k] / n
+            n += seen.shape[1]
         else:
             for b in range(bins):
                 work[0, b] = profiles[0, b]
@@ -115,4 +121,4 @@ def match_two(
         gaps[s] = gap
         for b in range(n):
             m[b] = base[b] + share * diff[b]
-        values[s] = total(kind, q, m)
+        values[s] = total(kind, q, m) + 0.5 * Q[0, 0] + share * (tilt + 0.5 * share * bend)

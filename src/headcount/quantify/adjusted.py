@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
+from headcount._parameters import check_not_negative
 from headcount.quantify.aggregation import Aggregation, Moments
 from headcount.quantify.base import Quantifier
 from headcount.quantify.info import MethodInfo
@@ -45,6 +46,7 @@ class ACC(Quantifier):
         multiclass="native",
         shift="prior",
         reference="Forman, Data Mining and Knowledge Discovery 17 (2008)",
+        aliases=("AC",),
     )
 
     def _aggregation(self) -> Aggregation:
@@ -79,6 +81,7 @@ class PACC(Quantifier):
         multiclass="native",
         shift="prior",
         reference="Bella et al., ICDM 2010",
+        aliases=("PAC", "SPA"),
     )
 
     def _aggregation(self) -> Aggregation:
@@ -92,6 +95,9 @@ class GAC(Quantifier):
     ----------
     classifier : scikit-learn classifier, default=None
         Logistic regression by default.
+    smoothness : float, default=0.0
+        For ordered classes: smoothness/2 sum (p_{j-1} - 2 p_j + p_{j+1})^2 is added to
+        the sum of squares; classes have the order of ``classes_``.
     cv : int or splitter, default=5
         Folds for scoring the training items.
     random_state : int, RandomState, Generator or None, default=None
@@ -115,8 +121,22 @@ class GAC(Quantifier):
         reference="Firat, arXiv:1606.00868 (2016)",
     )
 
+    def __init__(
+        self,
+        classifier: Any = None,
+        *,
+        smoothness: float = 0.0,
+        cv: Any = 5,
+        random_state: Any = None,
+    ) -> None:
+        self.classifier = classifier
+        self.smoothness = smoothness
+        self.cv = cv
+        self.random_state = random_state
+
     def _aggregation(self) -> Aggregation:
-        return Moments(PredictedClass(), LeastSquares())
+        smoothness = check_not_negative("smoothness", self.smoothness)
+        return Moments(PredictedClass(), LeastSquares(smoothness))
 
 
 class GPAC(Quantifier):
@@ -126,6 +146,9 @@ class GPAC(Quantifier):
     ----------
     classifier : scikit-learn classifier, default=None
         Logistic regression by default.
+    smoothness : float, default=0.0
+        For ordered classes: smoothness/2 sum (p_{j-1} - 2 p_j + p_{j+1})^2 is added to
+        the sum of squares; classes have the order of ``classes_``.
     cv : int or splitter, default=5
         Folds for scoring the training items.
     random_state : int, RandomState, Generator or None, default=None
@@ -149,8 +172,22 @@ class GPAC(Quantifier):
         reference="Firat, arXiv:1606.00868 (2016)",
     )
 
+    def __init__(
+        self,
+        classifier: Any = None,
+        *,
+        smoothness: float = 0.0,
+        cv: Any = 5,
+        random_state: Any = None,
+    ) -> None:
+        self.classifier = classifier
+        self.smoothness = smoothness
+        self.cv = cv
+        self.random_state = random_state
+
     def _aggregation(self) -> Aggregation:
-        return Moments(Posterior(), LeastSquares())
+        smoothness = check_not_negative("smoothness", self.smoothness)
+        return Moments(Posterior(), LeastSquares(smoothness))
 
 
 class FM(Quantifier):
@@ -160,6 +197,9 @@ class FM(Quantifier):
     ----------
     classifier : scikit-learn classifier, default=None
         Logistic regression by default.
+    smoothness : float, default=0.0
+        For ordered classes: smoothness/2 sum (p_{j-1} - 2 p_j + p_{j+1})^2 is added to
+        the sum of squares; classes have the order of ``classes_``.
     cv : int or splitter, default=5
         Folds for scoring the training items.
     random_state : int, RandomState, Generator or None, default=None
@@ -183,8 +223,22 @@ class FM(Quantifier):
         reference="Friedman, Class counts in future unlabeled samples (2014)",
     )
 
+    def __init__(
+        self,
+        classifier: Any = None,
+        *,
+        smoothness: float = 0.0,
+        cv: Any = 5,
+        random_state: Any = None,
+    ) -> None:
+        self.classifier = classifier
+        self.smoothness = smoothness
+        self.cv = cv
+        self.random_state = random_state
+
     def _aggregation(self) -> Aggregation:
-        return Moments(AbovePrior(), LeastSquares())
+        smoothness = check_not_negative("smoothness", self.smoothness)
+        return Moments(AbovePrior(), LeastSquares(smoothness))
 
 
 class SMM(Quantifier):

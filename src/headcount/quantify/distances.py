@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
+from headcount._parameters import check_not_negative
 from headcount.quantify.aggregation import Aggregation, Moments
 from headcount.quantify.base import Quantifier
 from headcount.quantify.info import MethodInfo
@@ -23,6 +24,9 @@ class EDy(Quantifier):
     ----------
     classifier : scikit-learn classifier, default=None
         Logistic regression by default.
+    smoothness : float, default=0.0
+        For ordered classes: smoothness/2 sum (p_{j-1} - 2 p_j + p_{j+1})^2 is added to
+        the energy distance; classes have the order of ``classes_``.
     cv : int or splitter, default=5
         Folds for scoring the training items.
     random_state : int, RandomState, Generator or None, default=None
@@ -46,8 +50,22 @@ class EDy(Quantifier):
         reference="Kawakubo et al., IEICE Transactions E99.D (2016)",
     )
 
+    def __init__(
+        self,
+        classifier: Any = None,
+        *,
+        smoothness: float = 0.0,
+        cv: Any = 5,
+        random_state: Any = None,
+    ) -> None:
+        self.classifier = classifier
+        self.smoothness = smoothness
+        self.cv = cv
+        self.random_state = random_state
+
     def _aggregation(self) -> Aggregation:
-        return Moments(MeanDistance(), EnergyDistance())
+        smoothness = check_not_negative("smoothness", self.smoothness)
+        return Moments(MeanDistance(), EnergyDistance(smoothness))
 
 
 class CvMy(Quantifier):
@@ -60,6 +78,9 @@ class CvMy(Quantifier):
     ----------
     classifier : scikit-learn classifier, default=None
         Logistic regression by default.
+    smoothness : float, default=0.0
+        For ordered classes: smoothness/2 sum (p_{j-1} - 2 p_j + p_{j+1})^2 is added to
+        the distance; classes have the order of ``classes_``.
     cv : int or splitter, default=5
         Folds for scoring the training items.
     random_state : int, RandomState, Generator or None, default=None
@@ -83,5 +104,19 @@ class CvMy(Quantifier):
         reference="Castaño et al., SoftwareX 26 (2024)",
     )
 
+    def __init__(
+        self,
+        classifier: Any = None,
+        *,
+        smoothness: float = 0.0,
+        cv: Any = 5,
+        random_state: Any = None,
+    ) -> None:
+        self.classifier = classifier
+        self.smoothness = smoothness
+        self.cv = cv
+        self.random_state = random_state
+
     def _aggregation(self) -> Aggregation:
-        return Moments(MeanDistance(by_rank=True), EnergyDistance())
+        smoothness = check_not_negative("smoothness", self.smoothness)
+        return Moments(MeanDistance(by_rank=True), EnergyDistance(smoothness))

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from headcount._parameters import check_bandwidth, check_count
+from headcount._parameters import check_bandwidth, check_count, check_not_negative
 from headcount.quantify.aggregation import Aggregation, Mixture, Moments
 from headcount.quantify.base import Quantifier
 from headcount.quantify.info import MethodInfo
@@ -204,6 +204,9 @@ class KMM(Quantifier):
         Logistic regression by default.
     bandwidth : float, default=0.2
         Standard deviation of the Gaussian kernel.
+    smoothness : float, default=0.0
+        For ordered classes: smoothness/2 sum (p_{j-1} - 2 p_j + p_{j+1})^2 is added to
+        the squared discrepancy; classes have the order of ``classes_``.
     cv : int or splitter, default=5
         Folds for scoring the training items.
     random_state : int, RandomState, Generator or None, default=None
@@ -227,14 +230,17 @@ class KMM(Quantifier):
         classifier: Any = None,
         *,
         bandwidth: float = 0.2,
+        smoothness: float = 0.0,
         cv: Any = 5,
         random_state: Any = None,
     ) -> None:
         self.classifier = classifier
         self.bandwidth = bandwidth
+        self.smoothness = smoothness
         self.cv = cv
         self.random_state = random_state
 
     def _aggregation(self) -> Aggregation:
         bandwidth = check_bandwidth(self.bandwidth)
-        return Moments(KernelMeans(bandwidth), KernelDistance())
+        smoothness = check_not_negative("smoothness", self.smoothness)
+        return Moments(KernelMeans(bandwidth), KernelDistance(smoothness))

@@ -8,8 +8,13 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from headcount._parameters import check_choice, check_count, check_positive
-from headcount.errors import warn
+from headcount._parameters import (
+    check_choice,
+    check_count,
+    check_not_negative,
+    check_positive,
+)
+from headcount.errors import HeadcountError, warn
 from headcount.quantify.aggregation import Aggregation, Mixture
 from headcount.quantify.base import Quantifier
 from headcount.quantify.info import MethodInfo
@@ -17,7 +22,7 @@ from headcount.representation import Training
 from headcount.scores import CALIBRATIONS, fit_calibrator
 from headcount.solve import ExpectationMaximisation, MaximumLikelihood
 
-__all__ = ["SLD"]
+__all__ = ["SLD", "RegularizedLikelihood"]
 
 _RULES = ("converged", "classic", "norm")
 
@@ -65,6 +70,7 @@ class SLD(Quantifier):
         multiclass="native",
         shift="prior",
         reference="Saerens, Latinne & Decaestecker, Neural Computation 14 (2002)",
+        aliases=("EMQ", "EM"),
     )
 
     def __init__(
@@ -90,19 +96,12 @@ class SLD(Quantifier):
         return self.calibration is not None
 
     def _aggregation(self) -> Aggregation:
-        if self.calibration is not None:
-            check_choice("calibration", self.calibration, CALIBRATIONS)
-        elif _reweights_classes(self.classifier):
-            warn(
-                "classifier has a class_weight, so its posteriors do not refer to the shares "
-                "of the training set: set calibration, for instance to 'bcts', or drop the "
-                "weights."
-            )
+        ratios = PosteriorRatios.checked(self.calibration, self.classifier)
         rule = check_choice("stop", self.stop, _RULES)
         default = {"converged": 1e-10, "classic": 1e-4, "norm": 1e-6}[rule]
         tol = default if self.tol is None else check_positive("tol", self.tol)
         max_iter = check_count("max_iter", self.max_iter)
-        return Mixture(PosteriorRatios(self.calibration), _Rule(rule, tol, max_iter))
+        return Mixture(ratios, _Rule(rule, tol, max_iter))
 
 
 @dataclass(frozen=True)
@@ -123,6 +122,133 @@ class _Rule:
         return ExpectationMaximisation(prior, self.tol, by_norm, least, self.max_iter)
 
 
+class RegularizedLikelihood(Quantifier):
+    """Maximum likelihood with a belief about the shares: smooth, flat, or a Dirichlet prior.
+
+    Minimises over the simplex, exactly::
+
+        - mean_i log(R_i . p)  +  tau0/2 sum_j (p_{j+1} - p_j)^2
+        + tau1/2 sum_j (p_{j-1} - 2 p_j + p_{j+1})^2  -  1/n sum_j (a_j - 1) log p_j
+
+    where R_i are the posteriors of item i over the training shares, n the number of items in
+    the sample and a the `concentration`. Without a belief it is `SLD`.
+
+    The sums over tau0 and tau1 are for ordered classes. The order is that of ``classes_``,
+    the sorted labels: name classes whose order is another by numbers, or pass ``classes`` to
+    `fit_scores`. For classes without an order set both to 0 and choose a `concentration`.
+
+    Parameters
+    ----------
+    classifier : scikit-learn classifier, default=None
+        Logistic regression by default. Its posteriors ought to be calibrated.
+    calibration : {None, "platt", "isotonic", "ts", "bcts", "vs", "nbvs"}, default=None
+        Recalibrate the posteriors, learnt on out-of-fold ones.
+    tau0 : float, default=0.0
+        How firmly to expect neighbouring classes to have equal shares.
+    tau1 : float, default=0.001
+        How firmly to expect the shares to follow a straight line along the classes. The
+        default is what the method was entered with for the ordinal task of LeQua 2024; two
+        classes always are on a line.
+    concentration : float or array-like of shape (K,), default=1.0
+        Parameters of the Dirichlet prior, at least 1: as if a_j - 1 more items, certainly of
+        class j, had been in the sample. 1 is no prior.
+    tol : float, default=1e-10
+        The largest distance of what is minimised from its minimum.
+    max_iter : int, default=1000
+        The most steps taken.
+    cv : int or splitter, default=5
+        Folds for scoring the training items, if there is a calibration to learn.
+    random_state : int, RandomState, Generator or None, default=None
+        Shuffles the folds.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from headcount import RegularizedLikelihood
+    >>> X, y = load_iris(return_X_y=True)
+    >>> quantifier = RegularizedLikelihood(tau1=0, concentration=2).fit(X[::2], y[::2])
+    >>> quantifier.predict(X[75:125]).round(2)
+    array([0.02, 0.5 , 0.48])
+    """
+
+    info: ClassVar = MethodInfo(
+        title="maximum likelihood with a prior belief",
+        family="maximum likelihood",
+        input="posteriors",
+        multiclass="native",
+        shift="prior",
+        reference="Lotz & Bunse, LQ workshop (2024)",
+    )
+
+    def __init__(
+        self,
+        classifier: Any = None,
+        *,
+        calibration: str | None = None,
+        tau0: float = 0.0,
+        tau1: float = 1e-3,
+        concentration: Any = 1.0,
+        tol: float = 1e-10,
+        max_iter: int = 1000,
+        cv: Any = 5,
+        random_state: Any = None,
+    ) -> None:
+        self.classifier = classifier
+        self.calibration = calibration
+        self.tau0 = tau0
+        self.tau1 = tau1
+        self.concentration = concentration
+        self.tol = tol
+        self.max_iter = max_iter
+        self.cv = cv
+        self.random_state = random_state
+
+    def _learns_from_scores(self) -> bool:
+        return self.calibration is not None
+
+    def _aggregation(self) -> Aggregation:
+        solver = MaximumLikelihood(
+            check_positive("tol", self.tol),
+            check_count("max_iter", self.max_iter),
+            smoothness=check_not_negative("tau1", self.tau1),
+            flatness=check_not_negative("tau0", self.tau0),
+            concentration=_check_concentration(self.concentration),
+        )
+        ratios = PosteriorRatios.checked(self.calibration, self.classifier)
+        return Mixture(ratios, Believing(solver))
+
+
+@dataclass(frozen=True, eq=False)
+class Believing:
+    """Gives out a solver, if its belief is about as many classes as there are."""
+
+    solver: MaximumLikelihood
+
+    def __call__(self, prior: NDArray[np.float64]) -> MaximumLikelihood:
+        """The solver for these training shares."""
+        given = np.size(self.solver.concentration)
+        if given not in (1, len(prior)):
+            raise HeadcountError(
+                f"concentration has {given} values, but there are {len(prior)} classes: pass "
+                "one number, or one a class."
+            )
+        return self.solver
+
+
+def _check_concentration(value: Any) -> float | NDArray[np.float64]:
+    try:
+        numbers = np.asarray(value)
+    except ValueError:  # rows of different lengths
+        numbers = np.array(None)
+    numeric = numbers.dtype.kind in "iuf" and numbers.ndim <= 1 and numbers.size > 0
+    if not numeric or not np.all((numbers >= 1) & (numbers < np.inf)):
+        raise HeadcountError(
+            f"concentration is {value!r}; it must be a finite number of at least 1, or one "
+            "such number a class, as below 1 there is no single best answer."
+        )
+    return numbers.astype(np.float64) if numbers.ndim else float(numbers)
+
+
 @dataclass(frozen=True, eq=False)
 class PosteriorRatios:
     """Posteriors over training shares: likelihoods of the classes.
@@ -136,6 +262,19 @@ class PosteriorRatios:
     calibration: str | None = None
     calibrator: Any = None
     prior: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
+
+    @classmethod
+    def checked(cls, calibration: Any, classifier: Any) -> PosteriorRatios:
+        """For posteriors of a classifier, which are warned of if they need a calibration."""
+        if calibration is not None:
+            check_choice("calibration", calibration, CALIBRATIONS)
+        elif _reweights_classes(classifier):
+            warn(
+                "classifier has a class_weight, so its posteriors do not refer to the shares "
+                "of the training set: set calibration, for instance to 'bcts', or drop the "
+                "weights."
+            )
+        return cls(calibration)
 
     def fit(self, training: Training) -> PosteriorRatios:
         """Learn the training shares and the calibration."""

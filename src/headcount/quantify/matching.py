@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
-from headcount._parameters import check_choice, check_count, check_counts
+from headcount._parameters import check_choice, check_count, check_counts, check_not_negative
 from headcount.quantify.aggregation import Aggregation, MedianOfHistograms, Moments
 from headcount.quantify.base import Quantifier
 from headcount.quantify.info import MethodInfo
@@ -135,6 +135,9 @@ class DM(Quantifier):
         Bins of each histogram, of equal width on [0, 1], not smoothed.
     divergence : {"hellinger", "topsoe", "probsymm", "l1", "l2"}, default="hellinger"
         What is minimised, summed over the histograms.
+    smoothness : float, default=0.0
+        For ordered classes: smoothness/2 sum (p_{j-1} - 2 p_j + p_{j+1})^2 is added to
+        the divergence (not "l1"); classes have the order of ``classes_``.
     cv : int or splitter, default=5
         Folds for scoring the training items.
     random_state : int, RandomState, Generator or None, default=None
@@ -156,6 +159,7 @@ class DM(Quantifier):
         multiclass="native",
         shift="prior",
         reference="Firat, arXiv:1606.00868 (2016); Bunse & Morik, LQ workshop (2022)",
+        aliases=("DMy",),
     )
 
     def __init__(
@@ -164,19 +168,22 @@ class DM(Quantifier):
         *,
         bins: int = 10,
         divergence: str = "hellinger",
+        smoothness: float = 0.0,
         cv: Any = 5,
         random_state: Any = None,
     ) -> None:
         self.classifier = classifier
         self.bins = bins
         self.divergence = divergence
+        self.smoothness = smoothness
         self.cv = cv
         self.random_state = random_state
 
     def _aggregation(self) -> Aggregation:
         bins = (check_count("bins", self.bins, 2),)
         divergence = check_choice("divergence", self.divergence, DIVERGENCES)
-        return Moments(Histograms(bins), Divergence(divergence))
+        smoothness = check_not_negative("smoothness", self.smoothness)
+        return Moments(Histograms(bins), Divergence(divergence, smoothness=smoothness))
 
 
 class FMM(Quantifier):
@@ -209,6 +216,7 @@ class FMM(Quantifier):
         multiclass="one-vs-rest",
         shift="prior",
         reference="Forman, ECML 2005",
+        aliases=("MM",),
     )
 
     def __init__(

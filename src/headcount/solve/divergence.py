@@ -16,6 +16,7 @@ from headcount._kernels.matching_two import match_two
 from headcount._threads import each_range
 from headcount.errors import HeadcountError
 from headcount.solve.quadratic import LeastSquares
+from headcount.solve.roughness import attainable, roughness
 from headcount.solve.solution import Solution
 
 __all__ = ["DIVERGENCES", "Divergence"]
@@ -37,6 +38,8 @@ _NO_INDICES.flags.writeable = _NO_OFFSETS.flags.writeable = False
 class Divergence:
     """Minimise a divergence between a histogram q and the mixture M'p, over the simplex.
 
+    With a smoothness, smoothness/2 sum (p_{j-1} - 2 p_j + p_{j+1})^2 is added to it.
+
     All are convex in p, and solved to a proven distance from the optimum: Hellinger,
     Topsoe and ProbSymm by Newton's method with a certificate, L2 as a quadratic
     program, L1 as a weighted median (two classes) or a linear program.
@@ -50,6 +53,8 @@ class Divergence:
         Largest proven distance of the objective from its minimum.
     max_iter : int, default=100
         Newton steps before giving up.
+    smoothness : float, default=0.0
+        Weight of the bends in the shares of ordered classes; not for "l1".
 
     Examples
     --------
@@ -62,36 +67,41 @@ class Divergence:
     name: str = "hellinger"
     tol: float = 1e-10
     max_iter: int = 100
+    smoothness: float = 0.0
 
     def __post_init__(self) -> None:
         if self.name not in DIVERGENCES:
             raise HeadcountError(
                 f"divergence is {self.name!r}; it must be one of {', '.join(DIVERGENCES)}."
             )
+        if self.name == "l1" and self.smoothness:
+            raise HeadcountError(
+                f"smoothness is {self.smoothness!r}, but with the divergence 'l1' it must be "
+                "0: choose another divergence, for instance 'l2'."
+            )
 
     def solve(self, profiles: NDArray[np.float64], seen: NDArray[np.float64]) -> Solution:
         """Shares for each row of `seen`; `profiles` has a row a class."""
         if self.name == "l2":
-            return LeastSquares().solve(profiles, seen)
+            return LeastSquares(self.smoothness).solve(profiles, seen)
         if self.name == "l1":
             return _least_absolute(profiles, seen)
         S, K = len(seen), len(profiles)
         shares, steps = np.empty((S, K)), np.empty(S, np.int32)
         gaps, values = np.empty(S), np.empty(S)
         problem = (_SMOOTH[self.name], profiles, seen, _NO_INDICES, _NO_OFFSETS)
-        penalty = np.zeros((K, K))
+        penalty = roughness(K, self.smoothness)
         results = (shares, steps, gaps, values)
+        tol = attainable(self.tol, self.smoothness)
 
         def work(start: int, stop: int) -> None:
             if K == 2:
-                match_two(*problem, penalty, self.tol, self.max_iter, start, stop, *results)
+                match_two(*problem, penalty, tol, self.max_iter, start, stop, *results)
             else:
-                match_mixtures(
-                    *problem, penalty, 0, self.tol, self.max_iter, start, stop, *results
-                )
+                match_mixtures(*problem, penalty, 0, tol, self.max_iter, start, stop, *results)
 
         each_range(work, S, grain=max(1, 100_000 // (profiles.size * K)))
-        return Solution(shares, gaps <= self.tol, steps, values)
+        return Solution(shares, gaps <= tol, steps, values)
 
 
 def _least_absolute(profiles: NDArray[np.float64], seen: NDArray[np.float64]) -> Solution:

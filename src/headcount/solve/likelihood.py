@@ -13,6 +13,7 @@ from headcount._kernels.matching import match_mixtures
 from headcount._kernels.matching_two import match_two
 from headcount._threads import each_range
 from headcount.sampling import Samples
+from headcount.solve.roughness import attainable, roughness
 from headcount.solve.solution import Solution
 
 __all__ = ["ExpectationMaximisation", "MaximumLikelihood"]
@@ -25,12 +26,24 @@ _EM_STEPS = 5
 class MaximumLikelihood:
     """Minimise -mean_i log(R_i . p) over the simplex, to a proven distance from the optimum.
 
+    What else is known of the shares can be added to it. Of ordered classes,
+    flatness/2 sum (p_{j+1} - p_j)^2 + smoothness/2 sum (p_{j-1} - 2 p_j + p_{j+1})^2; of any,
+    -1/n sum (a_j - 1) log p_j, by which the answer is the likeliest one given a Dirichlet
+    prior with parameters a and the n items of the sample.
+
+    An item that is impossible under every class is taken to be as likely under each: it
+    tells nothing about the shares.
+
     Parameters
     ----------
     tol : float, default=1e-10
-        Largest proven distance of the mean log-likelihood from its maximum.
+        Largest proven distance of the objective from its minimum.
     max_iter : int, default=100
         Steps before giving up.
+    smoothness, flatness : float, default=0.0
+        Weights of the bends and of the jumps in the shares of ordered classes.
+    concentration : float or ndarray of shape (K,), default=1.0
+        Parameters a of the Dirichlet prior, at least 1; at 1 there is no prior.
 
     Examples
     --------
@@ -43,26 +56,39 @@ class MaximumLikelihood:
 
     tol: float = 1e-10
     max_iter: int = 100
+    smoothness: float = 0.0
+    flatness: float = 0.0
+    concentration: float | NDArray[np.float64] = 1.0
 
     def solve(self, ratios: NDArray[np.float64], samples: Samples) -> Solution:
         """Shares for each sample; `ratios` has a row an item of the pool."""
         S, K = len(samples), ratios.shape[1]
         shares, steps = np.empty((S, K)), np.empty(S, np.int32)
         gaps, values = np.empty(S), np.empty(S)
-        nothing_seen, penalty = np.empty((0, 0)), np.zeros((K, K))
-        problem = (LIKELIHOOD, ratios, nothing_seen, samples.indices, samples.offsets, penalty)
+        scaled, exponents = _within_range(ratios)
+        penalty = roughness(K, self.smoothness, self.flatness)
+        before = self._items_before(K)
+        problem = (LIKELIHOOD, scaled, before, samples.indices, samples.offsets, penalty)
         results = (shares, steps, gaps, values)
+        rough = self.smoothness + self.flatness
+        em_steps = 0 if rough else _EM_STEPS
+        tol = attainable(self.tol, rough + before.sum())
 
         def work(start: int, stop: int) -> None:
             if K == 2:
-                match_two(*problem, self.tol, self.max_iter, start, stop, *results)
+                match_two(*problem, tol, self.max_iter, start, stop, *results)
             else:
-                match_mixtures(
-                    *problem, _EM_STEPS, self.tol, self.max_iter, start, stop, *results
-                )
+                match_mixtures(*problem, em_steps, tol, self.max_iter, start, stop, *results)
 
         each_range(work, S, grain=_worthwhile(samples, K))
-        return Solution(shares, gaps <= self.tol, steps, values)
+        return Solution(shares, gaps <= tol, steps, _unscaled(values, exponents, samples))
+
+    def _items_before(self, K: int) -> NDArray[np.float64]:
+        """A row with as many items of each class as the prior is worth; none if nothing."""
+        if isinstance(self.concentration, float) and self.concentration == 1.0:
+            return np.empty((0, 0))
+        before = np.full((1, K), self.concentration, dtype=np.float64) - 1
+        return before if before.any() else np.empty((0, 0))
 
 
 @dataclass(frozen=True)
@@ -70,7 +96,8 @@ class ExpectationMaximisation:
     """The same maximum, approached by plain EM and left when its steps become small.
 
     Stopped early, the answer depends on the start and the rule: this is for agreeing
-    with results that were obtained so.
+    with results that were obtained so. An item that is impossible under every class is
+    taken to be as likely under each.
 
     Parameters
     ----------
@@ -104,18 +131,48 @@ class ExpectationMaximisation:
         S, K = len(samples), ratios.shape[1]
         shares, steps = np.empty((S, K)), np.empty(S, np.int32)
         changes, values = np.empty(S), np.empty(S)
+        scaled, exponents = _within_range(ratios)
         rule = (self.by_norm, self.tol, self.min_iter, self.max_iter)
 
         def work(start: int, stop: int) -> None:
             maximise_by_em(
-                ratios, samples.indices, samples.offsets, self.start, *rule,
+                scaled, samples.indices, samples.offsets, self.start, *rule,
                 start, stop, shares, steps, changes, values,
             )  # fmt: skip
 
         each_range(work, S, grain=_worthwhile(samples, K))
+        values = _unscaled(values, exponents, samples)
         return Solution(shares, changes < self.tol, steps, values)
 
 
 def _worthwhile(samples: Samples, K: int) -> int:
     """Samples that make a thread worth its start."""
     return max(1, int(50_000 // max(1.0, samples.sizes.mean() * K)))
+
+
+def _within_range(
+    ratios: NDArray[np.float64],
+) -> tuple[NDArray[np.float64], NDArray[np.int32] | None]:
+    """Rows that kernels can take, and the powers of two by which they were divided, if any.
+
+    A row's scale does not matter to the shares, and a power of two leaves all its digits.
+    """
+    total = ratios @ np.ones(ratios.shape[1])
+    if total.min() > 1e-10 and total.max() < 1e10:
+        return ratios, None
+    largest = ratios.max(axis=1)
+    exponents = np.frexp(largest)[1]
+    exponents[(largest > 1e-20) & (largest < 1e20)] = 0
+    scaled = np.ldexp(ratios, -exponents[:, None])
+    scaled[largest == 0] = 1.0
+    return scaled, exponents
+
+
+def _unscaled(
+    values: NDArray[np.float64], exponents: NDArray[np.int32] | None, samples: Samples
+) -> NDArray[np.float64]:
+    """The mean negative log-likelihoods of the rows as they were."""
+    if exponents is None:
+        return values
+    sums = np.add.reduceat(exponents[samples.indices], samples.offsets[:-1], dtype=np.int64)
+    return np.asarray(values - np.log(2) * sums / samples.sizes)

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from headcount._kernels.quadratic import minimise_quadratics
 from headcount._threads import each_range
+from headcount.solve.roughness import roughness
 from headcount.solve.solution import Solution
 
 __all__ = ["CauchySchwarz", "EnergyDistance", "KernelDistance", "LeastSquares"]
@@ -20,7 +21,12 @@ _RIDGE = 1e-13
 
 @dataclass(frozen=True)
 class LeastSquares:
-    """Minimise |q - M'p|^2 over the simplex.
+    """Minimise |q - M'p|^2 + smoothness/2 sum (p_{j-1} - 2 p_j + p_{j+1})^2 on the simplex.
+
+    Parameters
+    ----------
+    smoothness : float, default=0.0
+        Weight of the bends in the shares of ordered classes.
 
     Examples
     --------
@@ -30,9 +36,13 @@ class LeastSquares:
     array([[0.2, 0.8]])
     """
 
+    smoothness: float = 0.0
+
     def solve(self, profiles: NDArray[np.float64], seen: NDArray[np.float64]) -> Solution:
         """Shares for each row of `seen`; `profiles` has a row a class."""
-        solution = _minimise(profiles @ profiles.T, np.zeros(len(profiles)), profiles, seen)
+        K = len(profiles)
+        H = profiles @ profiles.T + roughness(K, self.smoothness) / 2
+        solution = _minimise(H, np.zeros(K), profiles, seen)
         residual = 2 * solution.objective + np.einsum("sb,sb->s", seen, seen)
         return _with_objective(solution, np.maximum(residual, 0))
 
@@ -44,6 +54,12 @@ class KernelDistance:
     `profiles` holds B, the mean kernel between classes; `seen` a row a, the mean kernel
     between the sample and each class.
 
+    Parameters
+    ----------
+    smoothness : float, default=0.0
+        Weight of the bends in the shares of ordered classes: what is minimised has
+        smoothness/2 sum (p_{j-1} - 2 p_j + p_{j+1})^2 added to it.
+
     Examples
     --------
     >>> import numpy as np
@@ -52,10 +68,14 @@ class KernelDistance:
     array([[0.7, 0.3]])
     """
 
+    smoothness: float = 0.0
+
     def solve(self, profiles: NDArray[np.float64], seen: NDArray[np.float64]) -> Solution:
         """Shares for each row of `seen`."""
         K = len(profiles)
-        return _minimise(_symmetric(profiles), np.zeros(K), np.eye(K), seen)
+        H = _symmetric(profiles) + roughness(K, self.smoothness) / 2
+        solution = _minimise(H, np.zeros(K), np.eye(K), seen)
+        return _with_objective(solution, 2 * solution.objective)
 
 
 @dataclass(frozen=True)
@@ -65,6 +85,12 @@ class EnergyDistance:
     `profiles` holds A, the mean distance between classes; `seen` a row s, the mean
     distance between the sample and each class.
 
+    Parameters
+    ----------
+    smoothness : float, default=0.0
+        Weight of the bends in the shares of ordered classes: what is minimised has
+        smoothness/2 sum (p_{j-1} - 2 p_j + p_{j+1})^2 added to it.
+
     Examples
     --------
     >>> import numpy as np
@@ -72,6 +98,8 @@ class EnergyDistance:
     >>> EnergyDistance().solve(A, np.array([[0.6, 0.7]])).prevalence.round(6)
     array([[0.5, 0.5]])
     """
+
+    smoothness: float = 0.0
 
     def solve(self, profiles: NDArray[np.float64], seen: NDArray[np.float64]) -> Solution:
         """Shares for each row of `seen`."""
@@ -82,7 +110,10 @@ class EnergyDistance:
         rows = between.mean(axis=0)
         H = -(between - rows - rows[:, None] + rows.mean())
         scale = float(np.abs(between).max()) or 1.0
-        return _minimise(H + scale / K**2, rows, -np.eye(K), seen, scale=scale)
+        H += scale / K**2 + roughness(K, self.smoothness) / 2
+        solution = _minimise(H, rows, -np.eye(K), seen, scale=scale)
+        constant = rows.mean() - scale / K**2
+        return _with_objective(solution, 2 * solution.objective + constant)
 
 
 @dataclass(frozen=True)

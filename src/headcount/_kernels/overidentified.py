@@ -1,0 +1,98 @@
+"""How far the mean of a sample is from every mixture of class means, in its standard errors."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from headcount._kernels.quadratic import minimise_quadratic
+
+__all__ = ["nearest_mixtures"]
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _covariance(means, covariances, sizes, n, p, V):
+    """Covariance of what is seen less the mixture p of class means, both being noisy."""
+    K, d = means.shape
+    for i in range(d):
+        middle = 0.0
+        for j in range(K):
+            middle += p[j] * means[j, i]
+        for k in range(i + 1):
+            other = 0.0
+            second = 0.0
+            noise = 0.0
+            for j in range(K):
+                other += p[j] * means[j, k]
+                second += p[j] * (covariances[j, i, k] + means[j, i] * means[j, k])
+                noise += p[j] * p[j] * covariances[j, i, k] / sizes[j]
+            V[i, k] = (second - middle * other) / n + noise
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _factor(V, L):
+    """Cholesky factor of V, whose lower half is given."""
+    for i in range(V.shape[0]):
+        for k in range(i + 1):
+            total = V[i, k]
+            for m in range(k):
+                total -= L[i, m] * L[k, m]
+            # A direction in which nothing varies must not divide by zero.
+            if i == k:
+                L[i, i] = np.sqrt(max(total, 1e-12 * V[i, i] + 1e-300))
+            else:
+                L[i, k] = total / L[k, k]
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _whiten(L, given, out):
+    """The vector in units of its standard errors."""
+    for i in range(given.size):
+        total = given[i]
+        for m in range(i):
+            total -= L[i, m] * out[m]
+        out[i] = total / L[i, i]
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def nearest_mixtures(
+    means, covariances, sizes, seen, counts, steps, start, stop, shares, statistics
+):
+    """Shares p on the simplex with least (q - M'p)' V^-1 (q - M'p), and that least value.
+
+    V depends on p: it is taken at the last p, a few times over. `means` has a row a class,
+    `sizes` the items it is the mean of, `counts` the items of each sample.
+    """
+    K, d = means.shape
+    V, L = np.empty((d, d)), np.zeros((d, d))
+    white, mean = np.empty((K, d)), np.empty(d)
+    H, c = np.empty((K, K)), np.empty(K)
+    chosen, factor, work = np.empty(K, np.int64), np.empty((K, K)), np.empty((2, K))
+    for s in range(start, stop):
+        p = shares[s]
+        for j in range(K):
+            p[j] = 1.0 / K
+        for _ in range(steps):
+            _covariance(means, covariances, sizes, counts[s], p, V)
+            _factor(V, L)
+            for j in range(K):
+                _whiten(L, means[j], white[j])
+            _whiten(L, seen[s], mean)
+            for j in range(K):
+                for k in range(j + 1):
+                    total = 0.0
+                    for i in range(d):
+                        total += white[j, i] * white[k, i]
+                    H[j, k] = total
+                    H[k, j] = total
+                H[j, j] *= 1.0 + 1e-13
+                c[j] = 0.0
+                for i in range(d):
+                    c[j] += white[j, i] * mean[i]
+            minimise_quadratic(H, c, True, p, chosen, factor, work)
+        statistics[s] = 0.0
+        for i in range(d):
+            left = mean[i]
+            for j in range(K):
+                left -= p[j] * white[j, i]
+            statistics[s] += left * left
