@@ -4,9 +4,12 @@ A representation has ``fit(training)``, which returns a fitted one, and
 ``embed(items)``, which returns an `Embedding`: something with the means of samples.
 """
 
+from headcount.representation.binning import FeatureHistograms
 from headcount.representation.distances import MeanDistance
 from headcount.representation.embedding import Binned, Dense, Embedding
+from headcount.representation.euclidean import EuclideanDistance
 from headcount.representation.kernels import ClassDensities, KernelMeans, MixturePoints
+from headcount.representation.patterns import FeaturePatterns, PatternTable
 from headcount.representation.scores import (
     AbovePrior,
     Histograms,
@@ -23,10 +26,14 @@ __all__ = [
     "ClassDensities",
     "Dense",
     "Embedding",
+    "EuclideanDistance",
+    "FeatureHistograms",
+    "FeaturePatterns",
     "Histograms",
     "KernelMeans",
     "MeanDistance",
     "MixturePoints",
+    "PatternTable",
     "Posterior",
     "PredictedClass",
     "Rates",

@@ -1,0 +1,303 @@
+"""Methods that look at the features themselves and need no classifier."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headcount._parameters import check_choice, check_count
+from headcount.quantify.aggregation import Aggregation, Moments
+from headcount.quantify.base import Quantifier
+from headcount.quantify.info import MethodInfo
+from headcount.representation import (
+    Dense,
+    EuclideanDistance,
+    FeatureHistograms,
+    FeaturePatterns,
+    PatternTable,
+    Training,
+)
+from headcount.sampling import Samples
+from headcount.sampling._streams import base_seeds
+from headcount.solve import Divergence, EnergyDistance, KernelDistance, Solution
+
+__all__ = ["ED", "HDx", "ReadMe"]
+
+# Numbers held for a block of pattern shares or of their sample means: 64 MB.
+_BLOCK_NUMBERS = 8_000_000
+
+
+def _info(title: str, reference: str, *aliases: str) -> MethodInfo:
+    return MethodInfo(
+        title=title,
+        family="distribution matching",
+        input="features",
+        multiclass="native",
+        shift="prior",
+        reference=reference,
+        aliases=aliases,
+    )
+
+
+class HDx(Quantifier):
+    """Match the histograms of all features by Hellinger distance; no classifier.
+
+    Features of numbers are cut into bins of about equal mass on the training set; one
+    with no more distinct values than bins has a bin for each (a value not seen then goes
+    with the next larger one). Categories (strings, categorical columns of frames) have a
+    bin each, and those not seen in training share one, which no mix can explain.
+    Histograms are not smoothed.
+
+    Parameters
+    ----------
+    bins : int, default=8
+        Bins of a feature of numbers.
+    combine : {"stacked", "mean"}, default="stacked"
+        "stacked" minimises the sum over the features of squared distances, that is the
+        distance between all histograms set end to end: a convex problem, solved to a
+        proven optimum. "mean" minimises the mean of the distances, as its authors did,
+        which can have several minima: from the stacked answer it goes down by convex
+        problems that bound it from above, to a point that is never worse than the
+        stacked answer and that no small change improves, but which is not proven the best.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from headcount import HDx
+    >>> X, y = load_iris(return_X_y=True)
+    >>> HDx().fit(X[::2], y[::2]).predict(X[75:125]).round(1)
+    array([0. , 0.5, 0.5])
+    """
+
+    info: ClassVar = _info(
+        "Hellinger distance between feature histograms",
+        "González-Castro, Alaiz-Rodríguez & Alegre, Information Sciences 218 (2013)",
+    )
+
+    def __init__(self, *, bins: int = 8, combine: str = "stacked") -> None:
+        self.bins = bins
+        self.combine = combine
+
+    def _aggregation(self) -> Aggregation:
+        histograms = FeatureHistograms(check_count("bins", self.bins, 2))
+        combine = check_choice("combine", self.combine, ("stacked", "mean"))
+        matched = Moments(histograms, Divergence("hellinger"))
+        return matched if combine == "stacked" else _MeanOverFeatures(matched)
+
+
+@dataclass(frozen=True, eq=False)
+class _MeanOverFeatures:
+    """Histograms of features, matched by the mean of their distances."""
+
+    matched: Moments
+
+    def fit(self, training: Training) -> _MeanOverFeatures:
+        matched = self.matched.fit(training)
+        histograms: Any = matched.representation
+        solver = _MeanHellinger(histograms.fitted.edges)
+        return _MeanOverFeatures(replace(matched, solver=solver))
+
+    def solve(self, items: Any, samples: Samples) -> Solution:
+        return self.matched.solve(items, samples)
+
+
+@dataclass(frozen=True, eq=False)
+class _MeanHellinger:
+    """Minimise the mean over channels of the Hellinger distance.
+
+    The root is concave, so a weighted sum of squared distances, weights 1 / (2 distance),
+    bounds the sum of distances from above and touches it at the current shares: its
+    minimum is lower on both, and gives new weights.
+    """
+
+    edges: NDArray[np.int64]
+    tol: float = 1e-9
+    max_iter: int = 1000
+
+    def solve(self, profiles: NDArray[np.float64], seen: NDArray[np.float64]) -> Solution:
+        squared = Divergence("hellinger")
+        start = squared.solve(profiles, seen)
+        shares, rounds = start.prevalence.copy(), start.iterations.copy()
+        converged = start.converged.copy()
+        moving = np.arange(len(seen))
+        for _ in range(self.max_iter):
+            if not len(moving):
+                break
+            weights = 1 / np.sqrt(self._squares(profiles, seen[moving], shares[moving]) + 1e-14)
+            weights /= weights.mean(axis=1, keepdims=True)
+            # A weight w on a channel, whose histogram and mixture both sum to 1, is the same
+            # as w^2 times the histogram, but for a constant.
+            weighted = seen[moving] * np.repeat(weights**2, np.diff(self.edges), axis=1)
+            found = squared.solve(profiles, weighted)
+            step = np.abs(found.prevalence - shares[moving]).max(axis=1)
+            shares[moving] = found.prevalence
+            rounds[moving] += found.iterations
+            converged[moving] = found.converged
+            moving = moving[step > self.tol]
+        converged[moving] = False
+        distances = np.sqrt(self._squares(profiles, seen, shares))
+        return Solution(shares, converged, rounds, distances.mean(axis=1))
+
+    def _squares(
+        self,
+        profiles: NDArray[np.float64],
+        seen: NDArray[np.float64],
+        shares: NDArray[np.float64],
+    ) -> NDArray[np.float64]:
+        """Squared distance in each channel. Sums run in the same order for any batch."""
+        mixed = sum(share[:, None] * row for share, row in zip(shares.T, profiles, strict=True))
+        parts = (np.sqrt(seen) - np.sqrt(mixed)) ** 2
+        return np.add.reduceat(parts, self.edges[:-1], axis=1) / 2
+
+
+class ReadMe(Quantifier):
+    """Match the joint patterns of small random sets of features; no classifier.
+
+    For each set, the shares of the patterns in the sample are matched by those in the
+    classes, by least squares on the simplex; the answer is the mean over the sets.
+    Patterns of the sample that were not seen in training are left out of its shares. A
+    set that knows none of a sample's patterns has no say in it; if none of them does,
+    the training shares are returned.
+
+    Features are binned as in `HDx`. Of a sparse matrix, of any width, only the features
+    drawn are looked at; where most values are zero a bin is zero and the other is not.
+
+    Parameters
+    ----------
+    n_subsets : int, default=50
+        How many sets are drawn; if there are no more than that, each is used once.
+    subset_size : int, default=None
+        Features in a set; floor(log2 D + 1) of D features by default.
+    bins : int, default=2
+        Bins of a feature of numbers.
+    random_state : int, RandomState, Generator or None, default=None
+        Draws the sets.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from headcount import ReadMe
+    >>> X, y = load_iris(return_X_y=True)
+    >>> ReadMe(bins=3, random_state=0).fit(X[::2], y[::2]).predict(X[75:125]).round(1)
+    array([0. , 0.5, 0.5])
+    """
+
+    info: ClassVar = _info(
+        "joint patterns of sets of features",
+        "Hopkins & King, American Journal of Political Science 54 (2010)",
+    )
+
+    def __init__(
+        self,
+        *,
+        n_subsets: int = 50,
+        subset_size: int | None = None,
+        bins: int = 2,
+        random_state: Any = None,
+    ) -> None:
+        self.n_subsets = n_subsets
+        self.subset_size = subset_size
+        self.bins = bins
+        self.random_state = random_state
+
+    def _aggregation(self) -> Aggregation:
+        size = self.subset_size
+        return _MeanOverSubsets(
+            FeaturePatterns(
+                check_count("bins", self.bins, 2),
+                check_count("n_subsets", self.n_subsets),
+                None if size is None else check_count("subset_size", size),
+                base_seeds(self.random_state, 1)[0],
+            )
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class _MeanOverSubsets:
+    """Patterns of several sets of features, each matched alone; the mean of the shares.
+
+    The squared distance |q - M'p|^2 needs of q, the sample's pattern shares, only M q: the
+    mean over its items of their pattern's share in each class.
+    """
+
+    patterns: FeaturePatterns
+    prior: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
+
+    def fit(self, training: Training) -> _MeanOverSubsets:
+        return _MeanOverSubsets(self.patterns.fit(training), training.prior)
+
+    def solve(self, items: Any, samples: Samples) -> Solution:
+        S, K = len(samples), len(self.prior)
+        tables, hashes = self.patterns.tables, self.patterns.hashes(items)
+        votes = _Votes(np.zeros((S, K)), np.zeros(S), np.zeros(S, np.int32), np.zeros(S))
+        together = max(1, _BLOCK_NUMBERS // (samples.n_pool * (K + 1)))
+        for first in range(0, len(tables), together):
+            block = tables[first : first + together]
+            met = [table.look_up(hashes.over(table.members)) for table in block]
+            embedding = Dense(np.hstack(met))
+            step = max(1, _BLOCK_NUMBERS // embedding.width)
+            for left in range(0, S, step):
+                batch = slice(left, left + step)
+                means = embedding.means(samples[batch]).reshape(-1, len(block), K + 1)
+                for number, table in enumerate(block):
+                    votes.cast(table, means[:, number], batch)
+        return votes.mean(self.prior)
+
+
+@dataclass(frozen=True, eq=False)
+class _Votes:
+    """What the sets of features say of each sample, added up."""
+
+    shares: NDArray[np.float64]
+    voters: NDArray[np.float64]
+    rounds: NDArray[np.int32]
+    values: NDArray[np.float64]
+
+    def cast(self, table: PatternTable, means: NDArray[np.float64], batch: slice) -> None:
+        known = means[:, -1]
+        seen = means[:, :-1] / np.where(known > 0, known, 1)[:, None]
+        found = KernelDistance().solve(table.overlap, seen)
+        self.shares[batch] += np.where(known[:, None] > 0, found.prevalence, 0)
+        self.voters[batch] += known > 0
+        self.rounds[batch] = np.maximum(self.rounds[batch], found.iterations)
+        self.values[batch] += np.where(known > 0, found.objective, 0)
+
+    def mean(self, otherwise: NDArray[np.float64]) -> Solution:
+        voters = np.maximum(self.voters, 1)
+        shares = self.shares / voters[:, None]
+        shares[self.voters == 0] = otherwise
+        converged = np.ones(len(shares), bool)
+        return Solution(shares, converged, self.rounds, self.values / voters)
+
+
+class ED(Quantifier):
+    """Least energy distance between the items of the sample and of the mixture.
+
+    Distances are Euclidean, between rows of numbers as they are: features are not scaled,
+    so one with large numbers counts for more; scale them first if they should count
+    alike. All pairs of training items, and of them with the pool, are gone through once,
+    a block at a time; along a single feature they are sorted instead.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from headcount import ED
+    >>> X, y = load_iris(return_X_y=True)
+    >>> ED().fit(X[::2], y[::2]).predict(X[75:125]).round(1)
+    array([0. , 0.5, 0.5])
+    """
+
+    info: ClassVar = _info(
+        "energy distance of features",
+        "Kawakubo, du Plessis & Sugiyama, IEICE Transactions E99.D (2016)",
+        "EDx",
+    )
+
+    def __init__(self) -> None:
+        pass
+
+    def _aggregation(self) -> Aggregation:
+        return Moments(EuclideanDistance(), EnergyDistance())
