@@ -1,0 +1,283 @@
+"""Adjusted counts averaged over a stretch of thresholds, rates by a model; two classes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.interpolate import PPoly
+from scipy.special import expit, logit, ndtr
+
+from headcount.errors import HeadcountError
+from headcount.quantify.aggregation import Aggregation
+from headcount.quantify.base import Quantifier
+from headcount.quantify.info import MethodInfo
+from headcount.representation import Dense, Training
+from headcount.sampling import Samples
+from headcount.solve import Solution
+
+__all__ = ["ContinuousSweep"]
+
+Array = NDArray[np.float64]
+
+# The largest log-odds: more than one in a billion is rounding.
+_LARGEST = np.log(1e9)
+# Differences of rates smaller than this are rounding.
+_NO_SPREAD = 1e-9
+# The least standard deviation of a class, relative to the extent of all scores.
+_LEAST_SD = 1e-9
+# Differences of rates tried as barriers, and the largest of them relative to the peak.
+_N_LEVELS, _HIGHEST = 64, 0.999
+# Nodes on [0, 1], and what turns values there into coefficients, highest power first.
+_NODES = (np.polynomial.legendre.leggauss(9)[0] + 1) / 2
+_INTERPOLATE = np.linalg.inv(np.vander(_NODES)).T
+
+
+class ContinuousSweep(Quantifier):
+    """The mean of the adjusted counts over all thresholds in a stretch where rates differ.
+
+    Two classes. The score of an item is the log-odds of its posteriors; where these are 0
+    and 1, it is one more than the largest finite log-odds in training. Scores of a class are
+    taken to be normal, with the mean and the standard deviation they have in training, which
+    makes both rates smooth functions of the threshold. The stretch is where true and false
+    positive rate differ by at least `p_delta`; clipped to [0, 1] is the mean over it, not
+    what it is the mean of. If the scores tell the classes apart the wrong way round, they are
+    turned; if not at all, items with a posterior above one half are counted.
+
+    Parameters
+    ----------
+    classifier : scikit-learn classifier, default=None
+        Logistic regression by default.
+    p_delta : float or None, default=None
+        Least difference of the rates. None takes the one that gives the estimate the least
+        variance under the model, averaged over all shares of the positive class. Where it is
+        larger than the rates ever differ, thresholds close to the best one are used.
+    cv : int or splitter, default=5
+        Folds for scoring the training items.
+    random_state : int, RandomState, Generator or None, default=None
+        Shuffles the folds.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_classification
+    >>> from headcount import ContinuousSweep
+    >>> X, y = make_classification(400, random_state=0)
+    >>> ContinuousSweep(random_state=0).fit(X[:200], y[:200]).predict(X[200:]).round(1)
+    array([0.5, 0.5])
+    """
+
+    info: ClassVar = MethodInfo(
+        title="continuous sweep",
+        family="threshold",
+        input="posteriors",
+        multiclass="one-vs-rest",
+        shift="prior",
+        reference="Kloos et al., arXiv:2308.08387 (2023)",
+        aliases=("CS",),
+    )
+
+    def __init__(
+        self,
+        classifier: Any = None,
+        *,
+        p_delta: float | None = None,
+        cv: Any = 5,
+        random_state: Any = None,
+    ) -> None:
+        self.classifier = classifier
+        self.p_delta = p_delta
+        self.cv = cv
+        self.random_state = random_state
+
+    def _aggregation(self) -> Aggregation:
+        return _MeanOverThresholds(_check_p_delta(self.p_delta))
+
+
+def _check_p_delta(p_delta: Any) -> float | None:
+    if p_delta is None:
+        return None
+    number = isinstance(p_delta, float | int | np.floating) and not isinstance(p_delta, bool)
+    if not number or not 1e-4 <= p_delta < 1:
+        raise HeadcountError(
+            f"p_delta is {p_delta!r}; it must be a number of at least 0.0001 and below 1, or "
+            "None to have it chosen."
+        )
+    return float(p_delta)
+
+
+@dataclass(frozen=True, eq=False)
+class _MeanOverThresholds:
+    """The mean over thresholds t in [left, right] of (count(t) - F0(t)) / (F1(t) - F0(t)).
+
+    The count is the share of items with a score of at least t. So an item contributes the
+    integral of 1 / (F1 - F0) up to its score, and a sample the mean of its items.
+    """
+
+    p_delta: float | None
+    lowest: float = -_LARGEST
+    highest: float = _LARGEST
+    sweep: _Sweep | None = None
+
+    def fit(self, training: Training) -> _MeanOverThresholds:
+        items, weights = np.asarray(training.items, np.float64), training.class_weights
+        odds = _log_odds(items[weights > 0])
+        finite = odds[np.abs(odds) < _LARGEST]
+        fitted = self
+        if len(finite):
+            fitted = replace(self, lowest=finite.min() - 1, highest=finite.max() + 1)
+        scores = fitted._scores(items)
+        own = [training.codes == j for j in (0, 1)]
+        means = np.array([weights[k] @ scores[k] for k in own])
+        squares = [
+            weights[k] @ (scores[k] - mean) ** 2 for k, mean in zip(own, means, strict=True)
+        ]
+        return replace(fitted, sweep=_plan(means, np.sqrt(squares), self.p_delta))
+
+    def solve(self, items: NDArray[Any], samples: Samples) -> Solution:
+        if self.sweep is None:
+            each = (items[:, 1] > items[:, 0]).astype(np.float64)
+        else:
+            each = self.sweep.contributions(self._scores(items))
+        positive = np.clip(Dense(each[:, None]).means(samples)[:, 0], 0, 1)
+        return Solution.closed_form(np.column_stack([1 - positive, positive]))
+
+    def _scores(self, items: Array) -> Array:
+        return np.clip(_log_odds(items), self.lowest, self.highest)
+
+
+def _log_odds(items: Array) -> Array:
+    with np.errstate(divide="ignore"):
+        logs = np.log(items)
+    return np.asarray(logs[:, 1] - logs[:, 0])
+
+
+@dataclass(frozen=True, eq=False)
+class _Sweep:
+    """What an item contributes to the estimate, by its score."""
+
+    sign: float
+    left: float
+    right: float
+    integral: PPoly
+    start: float
+
+    def contributions(self, scores: Array) -> Array:
+        """Their mean is the estimate."""
+        reached = self.integral(np.clip(self.sign * scores, self.left, self.right))
+        return np.asarray((reached - self.start) / (self.right - self.left))
+
+
+def _plan(means: Array, sds: Array, p_delta: float | None) -> _Sweep | None:
+    """The stretch of thresholds and the integral over it; None if the classes look alike."""
+    sign = 1.0 if means[1] >= means[0] else -1.0
+    extent = abs(means[1] - means[0]) + sds.max()
+    if extent < _NO_SPREAD:
+        return None
+    rates = _Rates(sign * means, np.maximum(sds, _LEAST_SD * extent))
+    peak = rates.peak()
+    top = float(rates.spread(peak))
+    if top < _NO_SPREAD:
+        return None
+    lowest = 0.01 if p_delta is None else min(p_delta / top, 0.99)
+    levels = top * expit(np.linspace(logit(lowest), logit(_HIGHEST), _N_LEVELS))
+    left, right = rates.barriers(peak, levels)
+    edges = rates.edges(left, right)
+    integral = _antiderivative(edges, lambda t: 1 / rates.spread(t))
+    false = _antiderivative(edges, lambda t: rates.relative(0, t))
+    best = 0
+    if p_delta is None:
+        best = int(np.argmin(_variances(rates, edges, integral, left, right)))
+    start = integral(left[best]) + false(right[best]) - false(left[best])
+    return _Sweep(sign, float(left[best]), float(right[best]), integral, float(start))
+
+
+@dataclass(frozen=True, eq=False)
+class _Rates:
+    """Rates at any threshold, for normal scores; the second class lies higher."""
+
+    means: Array
+    sds: Array
+
+    def above(self, j: int, t: Array | float) -> Array:
+        """Share of class j with a score above t."""
+        return np.asarray(ndtr((self.means[j] - t) / self.sds[j]))
+
+    def spread(self, t: Array | float) -> Array:
+        """True less false positive rate."""
+        return self.above(1, t) - self.above(0, t)
+
+    def relative(self, j: int, t: Array | float) -> Array:
+        """Share of class j above t, over the spread."""
+        return self.above(j, t) / self.spread(t)
+
+    def peak(self) -> float:
+        """The threshold with the largest spread: where the higher density takes over.
+
+        The logarithm of the ratio of the densities is a parabola; this is its rising root.
+        """
+        gap, (s0, s1) = self.means[1] - self.means[0], self.sds
+        slope, level = gap / s1**2, np.log(s0 / s1) - (gap / s1) ** 2 / 2
+        root = np.sqrt((gap / (s0 * s1)) ** 2 - 2 * (s0**-2 - s1**-2) * np.log(s0 / s1))
+        return float(self.means[0] - 2 * level / (slope + root)) if root > 0 else 0.0
+
+    def barriers(self, peak: float, levels: Array) -> tuple[Array, Array]:
+        """Where the spread falls below each level, left and right of its peak."""
+        ends = []
+        for beyond in ((self.means - 40 * self.sds).min(), (self.means + 40 * self.sds).max()):
+            inside, outside = np.full(len(levels), peak), np.full(len(levels), beyond)
+            for _ in range(100):
+                middle = (inside + outside) / 2
+                enough = self.spread(middle) >= levels
+                inside = np.where(enough, middle, inside)
+                outside = np.where(enough, outside, middle)
+            ends.append(inside)
+        return ends[0], ends[1]
+
+    def edges(self, left: Array, right: Array) -> Array:
+        """Pieces on which a polynomial does for anything made of the rates.
+
+        That is, short against the standard deviations, and against the distance to where
+        the spread is zero.
+        """
+        grid = self.means[:, None] + self.sds[:, None] * np.linspace(-8, 8, 129)
+        first, last = left[0], right[0]
+        least = 1e-13 * (last - first)
+        inner = np.sort(np.concatenate([grid.ravel(), left, right]))
+        inner = inner[(inner > first) & (inner < last - least)]
+        inner = inner[np.diff(inner, prepend=first) > least]
+        return np.concatenate([[first], inner, [last]])
+
+
+def _antiderivative(edges: Array, function: Callable[[Array], Array]) -> PPoly:
+    """The integral of a smooth function from the first edge on."""
+    widths = np.diff(edges)[:, None]
+    values = function(edges[:-1, None] + widths * _NODES)
+    powers = np.arange(len(_NODES))[::-1]
+    coefficients = values @ _INTERPOLATE / widths**powers
+    return PPoly(np.ascontiguousarray(coefficients.T), edges).antiderivative()
+
+
+def _variances(
+    rates: _Rates, edges: Array, integral: PPoly, left: Array, right: Array
+) -> Array:
+    """Variance of what an item contributes, for each stretch, the classes equally frequent.
+
+    Given the shares, the variance of the estimate is this over the number of items. It is
+    linear in the shares: at one half it is what it is on average over all of them.
+    """
+    each = [_class_variances(rates, j, edges, integral, left, right) for j in (0, 1)]
+    return (each[0] + each[1]) / (2 * (right - left) ** 2)
+
+
+def _class_variances(
+    rates: _Rates, j: int, edges: Array, integral: PPoly, left: Array, right: Array
+) -> Array:
+    """With H the integral from `left` on: E H = int F / D, and E H^2 = int 2 H F / D."""
+    first = _antiderivative(edges, lambda t: rates.relative(j, t))
+    second = _antiderivative(edges, lambda t: integral(t) * rates.relative(j, t))
+    mean = first(right) - first(left)
+    square = 2 * (second(right) - second(left) - integral(left) * mean)
+    return np.asarray(square - mean**2)
