@@ -121,6 +121,13 @@ def test_more_classes_one_against_the_rest(monkeypatch):
     assert_array_equal(MultivariateSVC("kld").fit(X, y).coef_, svm.coef_)
 
 
+@pytest.mark.parametrize(("n", "C"), [(10_000, 1.0), (10_001, 0.1)])
+def test_without_a_weight_many_items_weigh_less(n, C):
+    X, y = data(n)
+    usual, named = (MultivariateSVC("ae", C=each).fit(X, y) for each in (None, C))
+    assert_array_equal(usual.coef_, named.coef_)
+
+
 def test_without_an_intercept_the_origin_decides():
     X, y = data()
     svm = MultivariateSVC("error", fit_intercept=False).fit(X, y)

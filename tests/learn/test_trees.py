@@ -22,7 +22,7 @@ def data(n=300, n_classes=2, seed=0):
 
 def test_a_tree_counts_its_training_items_right():
     X, y = data(n_classes=3)
-    tree = QuantificationTreeClassifier(random_state=0).fit(X, y)
+    tree = QuantificationTreeClassifier(scope="tree", random_state=0).fit(X, y)
     said = np.bincount(tree.predict(X), minlength=3)
     assert np.abs(said - np.bincount(y)).max() <= 3
     assert tree.score(X, y) < 1
@@ -30,8 +30,8 @@ def test_a_tree_counts_its_training_items_right():
 
 def test_a_node_alone_grows_deeper():
     X, y = data()
-    whole = QuantificationTreeClassifier(random_state=0).fit(X, y)
-    alone = QuantificationTreeClassifier(scope="node", random_state=0).fit(X, y)
+    whole = QuantificationTreeClassifier(scope="tree", random_state=0).fit(X, y)
+    alone = QuantificationTreeClassifier(random_state=0).fit(X, y)
     assert whole.n_leaves_ < 10 < alone.n_leaves_
     assert alone.score(X, y) > whole.score(X, y)
 
@@ -123,7 +123,7 @@ def test_votes_out_of_bag():
     assert_array_equal(single.oob_prediction_[unseen], single.predict(X)[unseen])
     frequent = "z" if (names == "z").sum() > 300 else "a"
     assert set(single.oob_prediction_[~unseen]) == {frequent}
-    many = QuantificationForestClassifier(60, scope="node", random_state=0).fit(X, names)
+    many = QuantificationForestClassifier(60, random_state=0).fit(X, names)
     assert_allclose(many.oob_decision_function_.sum(axis=1), 1)
     inside, outside = many.score(X, names), (many.oob_prediction_ == names).mean()
     assert 0.75 < outside < inside
@@ -131,9 +131,7 @@ def test_votes_out_of_bag():
 
 def test_out_of_bag_rates_are_those_of_new_items():
     X, y = make_classification(4000, 6, n_informative=4, class_sep=1.0, random_state=1)
-    forest = QuantificationForestClassifier(50, scope="node", random_state=0).fit(
-        X[:2000], y[:2000]
-    )
+    forest = QuantificationForestClassifier(50, random_state=0).fit(X[:2000], y[:2000])
     out_of_bag = (forest.oob_prediction_ == y[:2000]).mean()
     assert_allclose(out_of_bag, forest.score(X[2000:], y[2000:]), atol=0.03)
 
@@ -141,11 +139,11 @@ def test_out_of_bag_rates_are_those_of_new_items():
 @pytest.mark.parametrize("kind", BOTH)
 def test_bounds_on_leaves(kind):
     X, y = data(n_classes=3)
-    few = kind(scope="node", max_depth=1, random_state=0).fit(X, y)
+    few = kind(max_depth=1, random_state=0).fit(X, y)
     trees = [few._tree] if kind is BOTH[0] else [few._forest]
     splits = sum(int((tree.features >= 0).sum()) for tree in trees)
     assert 1 <= splits <= (1 if kind is BOTH[0] else 100)
-    tree = QuantificationTreeClassifier(scope="node", min_samples_leaf=20).fit(X, y)
+    tree = QuantificationTreeClassifier(min_samples_leaf=20).fit(X, y)
     counts = tree._tree.counts[tree._tree.features < 0]
     assert counts.sum() == len(y)
     assert counts.sum(axis=1).min() >= 20
@@ -157,8 +155,9 @@ def test_frames_and_sparse_items():
     plain = QuantificationForestClassifier(5, random_state=0).fit(X, y)
     framed = QuantificationForestClassifier(5, random_state=0).fit(frame, y)
     assert_array_equal(framed.predict_proba(frame), plain.predict_proba(X))
-    with pytest.raises(TypeError, match="dense data is required"):
-        plain.fit(csr_array(X), y)
+    for bad in (lambda: plain.fit(csr_array(X), y), lambda: plain.predict(csr_array(X))):
+        with pytest.raises(HeadcountError, match=r"X is sparse, but .* takes dense items"):
+            bad()
 
 
 @pytest.mark.parametrize("kind", BOTH)
@@ -169,7 +168,7 @@ def test_frames_and_sparse_items():
             {"criterion": "gini"},
             "criterion is 'gini'; it must be one of 'balance', 'balance_err",
         ),
-        ({"scope": "leaf"}, "scope is 'leaf'; it must be one of 'tree', 'node'"),
+        ({"scope": "leaf"}, "scope is 'leaf'; it must be one of 'node', 'tree'"),
         ({"max_features": "sqrt"}, "max_features is 'sqrt'; it must be one of 'log2'"),
         ({"max_features": 0}, "max_features is 0; it must be a whole number of at least 1"),
         ({"max_depth": 0}, "max_depth is 0"),

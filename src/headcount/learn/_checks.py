@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import issparse
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
@@ -13,13 +14,15 @@ from headcount.data import encode_labels
 from headcount.errors import HeadcountError
 from headcount.sampling._streams import base_seeds
 
-__all__ = ["check_items", "seeds_of"]
+__all__ = ["check_items", "refuse_sparse", "seeds_of"]
 
 
 def check_items(
     estimator: Any, X: Any, y: ArrayLike, *, accept_sparse: str | bool = "csr"
 ) -> tuple[Any, NDArray[Any], NDArray[np.int64]]:
     """Items as numbers, their classes, and their labels as positions among these."""
+    if not accept_sparse:
+        refuse_sparse(estimator, X)
     # In one order in memory, whatever the container: sums are then the same to the last bit.
     X, y = validate_data(
         estimator, X, y, accept_sparse=accept_sparse, dtype=np.float64, order="C"
@@ -32,6 +35,14 @@ def check_items(
             "add labelled items of the others."
         )
     return X, classes, codes
+
+
+def refuse_sparse(estimator: Any, X: Any) -> None:
+    """Refuse a sparse matrix."""
+    if issparse(X):
+        raise HeadcountError(
+            f"X is sparse, but {type(estimator).__name__} takes dense items: pass X.toarray()."
+        )
 
 
 def seeds_of(random_state: Any, n: int) -> NDArray[np.int64]:

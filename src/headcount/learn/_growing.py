@@ -24,7 +24,7 @@ __all__ = [
 ]
 
 CRITERIA = ("balance", "balance_errors")
-SCOPES = ("tree", "node")
+SCOPES = ("node", "tree")
 _MOST_BINS = 255
 
 

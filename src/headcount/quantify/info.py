@@ -31,6 +31,9 @@ class MethodInfo:
         The change since training under which it is right.
     reference : str
         Where it was first described.
+    aliases : tuple of str
+        What else papers call it. Capitals, spaces, hyphens and brackets make no difference
+        to `method`, so a name that differs in these only needs no entry.
 
     Examples
     --------
@@ -45,3 +48,4 @@ class MethodInfo:
     multiclass: Multiclass
     shift: Shift
     reference: str
+    aliases: tuple[str, ...] = ()

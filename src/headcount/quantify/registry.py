@@ -5,19 +5,31 @@ from __future__ import annotations
 import importlib
 import inspect
 import pkgutil
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
+from headcount.errors import HeadcountError
 from headcount.quantify.base import Quantifier
 
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["MethodTable", "methods", "quantifiers"]
+__all__ = ["MethodTable", "method", "methods", "quantifiers"]
 
 _PACKAGE = "headcount.quantify"
-_COLUMNS = ("method", "title", "family", "input", "multiclass", "shift", "reference")
+_COLUMNS = (
+    "method",
+    "title",
+    "family",
+    "input",
+    "multiclass",
+    "shift",
+    "reference",
+    "aliases",
+)
 
 
 def quantifiers() -> dict[str, type[Quantifier]]:
@@ -49,6 +61,47 @@ def quantifiers() -> dict[str, type[Quantifier]]:
             ):
                 found[name] = value
     return dict(sorted(found.items(), key=lambda entry: entry[0].lower()))
+
+
+def method(name: str) -> type[Quantifier]:
+    """The quantifier of a name, as this library or a paper writes it.
+
+    Capitals, spaces, hyphens, underscores and brackets make no difference.
+
+    Parameters
+    ----------
+    name : str
+        A name, or one of ``info.aliases``.
+
+    Returns
+    -------
+    type
+        The class, to be called with parameters.
+
+    Examples
+    --------
+    >>> import headcount as hc
+    >>> hc.method("SVM-Q").__name__, hc.method("emq").__name__, hc.method("kdey_ml").__name__
+    ('SVMQ', 'SLD', 'KDEyML')
+    """
+    if not isinstance(name, str):
+        raise HeadcountError(f"name is {name!r}; it must be a string, such as 'SLD'.")
+    named = quantifiers()
+    aliased = {each: found for found in named.values() for each in found.info.aliases}
+    known = {_plain(written): written for written in (*aliased, *named)}
+    written = known.get(_plain(name))
+    if written is None:
+        close = [known[each] for each in get_close_matches(_plain(name), known, cutoff=0.65)]
+        advice = f"did you mean {' or '.join(close)}? " if close else ""
+        raise HeadcountError(
+            f"name is {name!r}, which is no method: {advice}hc.methods() lists them all."
+        )
+    return (aliased | named)[written]
+
+
+def _plain(name: str) -> str:
+    """A name without what papers write in several ways."""
+    return re.sub(r"[\W_]", "", name).lower()
 
 
 @dataclass(frozen=True)
@@ -92,7 +145,7 @@ class MethodTable:
 
 
 def methods() -> MethodTable:
-    """All methods, with family, input, classes, assumed shift and reference.
+    """All methods: family, input, classes, assumed shift, reference and other names.
 
     Returns
     -------
@@ -103,10 +156,11 @@ def methods() -> MethodTable:
     --------
     >>> import headcount as hc
     >>> hc.methods().to_frame().columns
-    ['method', 'title', 'family', 'input', 'multiclass', 'shift', 'reference']
+    ['method', 'title', 'family', 'input', 'multiclass', 'shift', 'reference', 'aliases']
     """
     rows = []
     for name, quantifier in quantifiers().items():
-        facts = [str(getattr(quantifier.info, column)) for column in _COLUMNS[1:]]
-        rows.append((name, *facts))
+        info = quantifier.info
+        facts = [str(getattr(info, column)) for column in _COLUMNS[1:-1]]
+        rows.append((name, *facts, ", ".join(info.aliases)))
     return MethodTable(tuple(rows))
