@@ -1,0 +1,231 @@
+"""Ensembles beside quapy's: the same data, classifier, samples, members and policies.
+
+    python benchmarks/ensemble.py [--policies all ptr ds] [--fits 3] [--budget 60]
+        [--quick] [--output FILE] [--no-venv]
+
+Both sides train every classifier themselves, in one process and on one thread: 50 members of
+PACC on samples of 1,000. headcount is also timed with `scoring="left-out"`, which trains a
+sixth as many classifiers. A run is a fit, and the prediction of every sample.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import tempfile
+import warnings
+from pathlib import Path
+
+from environment import PROJECT, describe_machine, enter_venv, pin_blas_threads
+
+GOAL = 20.0
+THEIR_POLICIES = {"all": "ave", "ptr": "ptr", "ds": "ds"}
+
+
+def arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument(
+        "--policies", nargs="+", choices=THEIR_POLICIES, default=list(THEIR_POLICIES)
+    )
+    parser.add_argument("--fits", type=int, default=3, help="ensembles a side")
+    parser.add_argument("--budget", type=float, default=60.0, help="seconds for the peer")
+    parser.add_argument("--quick", action="store_true", help="small data: checks the harness")
+    parser.add_argument("--output", type=Path, help="where the results go")
+    parser.add_argument("--no-venv", action="store_true", help="use this interpreter as it is")
+    return parser.parse_args()
+
+
+class Peer:
+    """quapy's ensemble; members are drawn with numpy's global generator."""
+
+    def __init__(self, policy: str, size: int, sample_size: int, work):
+        self.policy, self.size, self.sample_size, self.work = policy, size, sample_size, work
+
+    def fit(self, seed: int):
+        import numpy as np
+        from quapy.method.aggregative import PACC
+        from quapy.method.meta import Ensemble
+        from sklearn.linear_model import LogisticRegression
+
+        np.random.seed(seed)  # noqa: NPY002  (the only one it listens to)
+        self.model = Ensemble(
+            PACC(LogisticRegression(max_iter=1000)),
+            size=self.size,
+            red_size=self.size // 2,
+            policy=THEIR_POLICIES[self.policy],
+            max_sample_size=self.sample_size,
+            n_jobs=1,
+        )
+        return self.model.fit(self.work.X, self.work.y)
+
+    def estimates(self, samples):
+        import numpy as np
+
+        return np.array([self.model.predict(self.work.X_pool[rows]) for rows in samples])
+
+
+class Ours:
+    """headcount's ensemble."""
+
+    def __init__(self, policy: str, scoring: str, size: int, sample_size: int, work):
+        self.settings = {"policy": policy, "scoring": scoring, "size": size}
+        self.settings["sample_size"] = sample_size
+        self.work = work
+
+    def fit(self, seed: int):
+        from sklearn.linear_model import LogisticRegression
+
+        import headcount as hc
+
+        base = hc.PACC(LogisticRegression(max_iter=1000))
+        self.model = hc.Ensemble(base, **self.settings, n_jobs=1, random_state=seed)
+        return self.model.fit(self.work.X, self.work.y)
+
+    def estimates(self, samples):
+        return self.model.predict_many(self.work.X_pool, samples)
+
+
+def time_ours(side: Ours, draw) -> dict[str, float]:
+    """Best seconds to fit, and to draw and predict every sample; nothing left to compile."""
+    from ours import threads
+    from timing import best_of_three
+
+    with threads(1):
+        side.fit(0)
+        side.estimates(draw())
+        fit_seconds, _ = best_of_three(lambda: side.fit(0))
+        seconds, _ = best_of_three(lambda: side.estimates(draw()))
+    return {"fit_seconds": fit_seconds, "predict_seconds": seconds}
+
+
+def time_peer(side: Peer, samples, budget: float) -> dict[str, float]:
+    """Best seconds to fit; to predict every sample, in proportion if they take too long."""
+    from comparison import spread
+    from timing import best_of_three, timed
+
+    fit_seconds, _ = best_of_three(lambda: side.fit(0))
+    one, _ = timed(lambda: side.estimates([samples[0], samples[1]]))
+    n_timed = max(2, min(len(samples), int(budget / (one / 2))))
+    chosen = spread(len(samples), n_timed)
+    seconds, _ = timed(lambda: side.estimates([samples[int(i)] for i in chosen]))
+    seconds *= len(samples) / len(chosen)
+    return {
+        "fit_seconds": fit_seconds,
+        "predict_seconds": seconds,
+        "samples_timed": len(chosen),
+    }
+
+
+def errors(side, samples, chosen, n_fits: int):
+    """Estimates of the same samples by ensembles of several seeds, one after the other."""
+    import numpy as np
+
+    found = []
+    for seed in range(n_fits):
+        side.fit(seed)
+        part = samples[chosen] if isinstance(side, Ours) else [samples[int(i)] for i in chosen]
+        found.append(side.estimates(part))
+    return np.concatenate(found)
+
+
+def compare(policy: str, work, size: int, sample_size: int, options) -> list[dict]:
+    """Both sides of a policy: one record for each way of scoring."""
+    import numpy as np
+
+    from comparison import compare_estimates, judge_speed, spread
+    from ours import protocol
+
+    def draw():
+        return protocol(work).draw(work.y_pool)
+
+    samples = draw()
+    peer = Peer(policy, size, sample_size, work)
+    theirs = time_peer(peer, samples, options.budget)
+    affordable = int(options.budget * len(samples) / theirs["predict_seconds"] / options.fits)
+    chosen = spread(len(samples), max(20, affordable))
+    their_estimates = errors(peer, samples, chosen, options.fits)
+    true = np.tile(samples.prevalence[chosen], (options.fits, 1))
+    records = []
+    for scoring in ("folds", "left-out"):
+        side = Ours(policy, scoring, size, sample_size, work)
+        ours = time_ours(side, draw)
+        totals = [each["fit_seconds"] + each["predict_seconds"] for each in (theirs, ours)]
+        ratio = totals[0] / totals[1]
+        estimates = errors(side, samples, chosen, options.fits)
+        maes = [
+            np.abs(each - true).mean(axis=1).reshape(options.fits, -1).mean(axis=1).tolist()
+            for each in (their_estimates, estimates)
+        ]
+        records.append(
+            {
+                "policy": policy,
+                "scoring": scoring,
+                "n_samples": len(samples),
+                "peer": theirs | {"total_seconds": totals[0], "mae_by_fit": maes[0]},
+                "ours": ours | {"total_seconds": totals[1], "mae_by_fit": maes[1]},
+                "times_faster": {
+                    "fit": theirs["fit_seconds"] / ours["fit_seconds"],
+                    "predict": theirs["predict_seconds"] / ours["predict_seconds"],
+                    "total": ratio,
+                },
+                "goal": GOAL,
+                "speed": judge_speed(GOAL, ratio, ratio),
+                **compare_estimates(true, estimates, their_estimates),
+            }
+        )
+        print(line(records[-1]), flush=True)
+    return records
+
+
+def line(record: dict) -> str:
+    """One row for people who watch."""
+    peer, ours, faster = record["peer"], record["ours"], record["times_faster"]
+    return (
+        f"{record['policy']:<4} {record['scoring']:<9} fit {peer['fit_seconds']:.2f} s against "
+        f"{ours['fit_seconds']:.2f} s, predict {peer['predict_seconds']:.0f} s (timed on "
+        f"{peer['samples_timed']}) against {ours['predict_seconds']:.3f} s: "
+        f"{faster['fit']:.1f}x, {faster['predict']:,.0f}x, in total {faster['total']:,.0f}x "
+        f"[{record['speed']}]  MAE {record['our_mae']:.5f} against {record['peer_mae']:.5f} "
+        f"[{record['accuracy']}]"
+    )
+
+
+def main() -> None:
+    options = arguments()
+    if not options.no_venv:
+        enter_venv()
+    pin_blas_threads()
+    # Peers warn a lot about things of their own; ours are still seen by the test suite.
+    warnings.simplefilter("ignore")
+
+    from workloads import make
+
+    work = make("binary", quick=options.quick)
+    size, sample_size = (6, 300) if options.quick else (50, 1000)
+    if options.quick:
+        options.budget = min(options.budget, 2.0)
+    if options.output is None:
+        folder = Path(tempfile.gettempdir()) / "headcount-benchmarks"
+        folder = folder if options.quick else PROJECT / "benchmarks" / "results"
+        options.output = folder / "ensemble.json"
+    head = describe_machine() | {
+        "threads": "BLAS, OpenMP and headcount pinned to 1; one process on both sides"
+    }
+    settings = f"{size} members of PACC on samples of {sample_size:,}, logistic regression"
+    print(f"{work.describe()}; {settings}", flush=True)
+    records = []
+    for policy in options.policies:
+        records += compare(policy, work, size, sample_size, options)
+    document = {
+        "head": head,
+        "workload": work.describe(),
+        "settings": f"{settings}; errors over {options.fits} fits a side, same samples",
+        "results": records,
+    }
+    options.output.parent.mkdir(parents=True, exist_ok=True)
+    options.output.write_text(json.dumps(document, indent=1) + "\n")
+    print(f"written: {options.output}")
+
+
+if __name__ == "__main__":
+    main()

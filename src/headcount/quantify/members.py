@@ -1,0 +1,238 @@
+"""How the members of an ensemble are drawn and trained."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.model_selection import PredefinedSplit
+
+from headcount._parameters import check_count
+from headcount.data import take_rows
+from headcount.errors import HeadcountError
+from headcount.quantify.base import Quantifier
+from headcount.quantify.committee import mean_error, seeded
+from headcount.representation import Embedding, Histograms, Training
+from headcount.sampling import Samples
+from headcount.sampling._shares import nearest_counts, uniform_shares
+from headcount.scores.folds import check_cv, make_folds
+
+__all__ = ["BY_ERROR", "WITHOUT_SCORES", "Drawing", "Learnt", "Lesson", "histograms", "trainer"]
+
+# Policies that choose members by their errors, and those that look at no scores to choose.
+BY_ERROR = ("ae", "rae")
+WITHOUT_SCORES = ("all", "ptr")
+# Items of each class that a sample has at least, so that there are folds.
+_HANDFUL = 5
+_LARGEST_SAMPLE = 1000
+_BINS = 10
+
+
+@dataclass(frozen=True, eq=False)
+class Drawing:
+    """Items to draw from, by class, and how many of each class may be drawn."""
+
+    by_class: Sequence[NDArray[np.int64]]
+    allowed: Sequence[int]
+    codes: NDArray[np.int64]
+    sample_size: int
+
+    @classmethod
+    def of(
+        cls, training: Training, classes: NDArray[Any], sample_size: Any, halve: bool
+    ) -> Drawing:
+        """Check the sample size; `halve` leaves a half of each class out of every sample."""
+        K, codes = training.n_classes, training.codes
+        there = codes if training.weights is None else np.where(training.weights > 0, codes, -1)
+        by_class = [np.flatnonzero(there == j) for j in range(K)]
+        counts = [len(rows) for rows in by_class]
+        if halve and min(counts) < 2:
+            label = classes.tolist()[int(np.argmin(counts))]
+            raise HeadcountError(
+                f"scoring is 'left-out', but class {label!r} has a single item, which cannot "
+                "be both trained on and left out: label more, or set scoring to 'folds'."
+            )
+        if sample_size is None:
+            sample_size = max(min(sum(counts), _LARGEST_SAMPLE), _HANDFUL * K)
+        sample_size = check_count("sample_size", sample_size, K)
+        allowed = [(count + 1) // 2 if halve else count for count in counts]
+        return cls(by_class, allowed, codes, sample_size)
+
+    def draw(self, n_samples: int, share_seed: int, item_seed: int) -> Samples:
+        """Samples with shares uniform on the simplex, above a handful of each class."""
+        K, numbers = len(self.by_class), np.arange(n_samples)
+        least = min(_HANDFUL, self.sample_size // K)
+        shares = uniform_shares(share_seed, numbers, K)
+        free = np.full(n_samples, self.sample_size - K * least)
+        counts = least + nearest_counts(shares, free, numbers)
+        rng = np.random.default_rng(item_seed)
+        samples = [
+            # Goes through the class again and again where more is wanted than allowed.
+            np.concatenate(
+                [
+                    np.resize(rng.permutation(rows)[:most], count)
+                    for rows, most, count in zip(self.by_class, self.allowed, row, strict=True)
+                ]
+            )
+            for row in counts
+        ]
+        return Samples.from_arrays(samples, n_pool=len(self.codes), y=self.codes)
+
+
+@dataclass(frozen=True, eq=False)
+class Learnt:
+    """A trained member.
+
+    Attributes
+    ----------
+    member : Quantifier
+        Fitted.
+    target : ndarray
+        What a sample is to be like for the member to be chosen; may be empty.
+    error : float
+        Mean error on the samples of the others, if it is wanted.
+    """
+
+    member: Quantifier
+    target: NDArray[np.float64]
+    error: float
+
+
+@dataclass(frozen=True, eq=False)
+class Lesson:
+    """All that it takes to train any of the members.
+
+    Attributes
+    ----------
+    base : Quantifier
+        What members are copies of.
+    training : Training
+        All labelled items: as they came, or as the quantifier takes them.
+    classes : ndarray of shape (K,)
+        The classes.
+    draws : Samples
+        The training items of each member.
+    scoring : {"folds", "left-out", None}
+        How members score the items; None if they are not to train classifiers.
+    policy : str
+        How members will be chosen.
+    """
+
+    base: Quantifier
+    training: Training
+    classes: NDArray[Any]
+    draws: Samples
+    scoring: str | None
+    policy: str
+
+    def learn(self, number: int, seed: int) -> Learnt:
+        """Train one member."""
+        member, rows = seeded(self.base, seed), self.draws[number]
+        if self.scoring is None:
+            scorer, items = None, self.training.items
+            known = np.arange(len(self.training.codes))
+            training = self._drawn(rows)
+        else:
+            scorer, items, known = self._scored(member, rows, seed)
+            training = self._standing_for(rows, items, known)
+        member._learn(training, self.classes, scorer)
+        # Only intervals of a member's own would need it; all of them together hold a lot.
+        member._training = None
+        target = training.prior
+        if self.policy == "ds":
+            scored: Any = training.items
+            scores = histograms(scored, training.n_classes)
+            target = scores.means(Samples.whole(len(training.codes)), training.weights)[0]
+        error = 0.0
+        if self.policy in BY_ERROR:
+            error = self._error(number, member, items, known)
+        return Learnt(member, target, error)
+
+    def _scored(
+        self, member: Quantifier, rows: NDArray[Any], seed: int
+    ) -> tuple[Any, NDArray[Any] | None, NDArray[Any]]:
+        """A scorer of the member's own, scores of items it was not trained on, their rows."""
+        training, labels = self.training, member._input() == "labels"
+        wanted = self.base._learns_from_scores() or self.policy not in WITHOUT_SCORES
+        scorer = member._scorer()
+        folds = wanted and self.scoring == "folds"
+        if folds:
+            self._fold_by_item(trainer(scorer), rows, seed)
+        scorer.fit(
+            take_rows(training.items, rows),
+            self.classes[training.codes[rows]],
+            None if training.weights is None else training.weights[rows],
+            out_of_fold=folds,
+            posteriors=not labels,
+        )
+        if not wanted:
+            return scorer, None, rows
+        everything = training.items
+        known = np.arange(len(training.codes))
+        if not folds:
+            known = np.setdiff1d(known, rows)
+            everything = take_rows(everything, known)
+        said = np.array(scorer.labels(everything) if labels else scorer.posteriors(everything))
+        if folds:
+            said[rows] = member._said_of_training(scorer)
+        return scorer, member._arranged(said, training.n_classes), known
+
+    def _fold_by_item(self, scorer: Any, rows: NDArray[Any], seed: int) -> None:
+        """Let a scorer cross-fit so that it never sees a copy of an item that it scores."""
+        check_cv(scorer.cv)
+        items, place = np.unique(rows, return_inverse=True)
+        features = take_rows(self.training.items, items)
+        folds = make_folds(scorer.cv, features, self.training.codes[items], self.classes, seed)
+        if folds is None:
+            return
+        number = np.empty(len(items), np.int64)
+        for fold, (_, test) in enumerate(folds):
+            number[test] = fold
+        scorer.set_params(cv=PredefinedSplit(number[place]))
+
+    def _drawn(self, rows: NDArray[Any]) -> Training:
+        """The items of a sample."""
+        items, weights = self.training.items, self.training.weights
+        return Training(
+            None if items is None else take_rows(items, rows),
+            self.training.codes[rows],
+            self.training.n_classes,
+            None if weights is None else weights[rows],
+        )
+
+    def _standing_for(self, rows: NDArray[Any], items: Any, known: NDArray[Any]) -> Training:
+        """Known items, weighted so that the classes have the shares of a sample."""
+        codes, K = self.training.codes, self.training.n_classes
+        weights = self.training.weights
+        weights = np.ones(len(codes)) if weights is None else weights
+        wanted = np.bincount(codes[rows], weights[rows], K)
+        there = np.bincount(codes[known], weights[known], K)
+        return Training(items, codes[known], K, weights[known] * (wanted / there)[codes[known]])
+
+    def _error(self, number: int, member: Quantifier, items: Any, known: NDArray[Any]) -> float:
+        """Mean error on what is known of the samples of the other members."""
+        position = np.full(len(self.training.codes), -1)
+        position[known] = np.arange(len(known))
+        others = [position[rows] for i, rows in enumerate(self.draws) if i != number]
+        others = [rows[rows >= 0] for rows in others]
+        others = [rows for rows in others if len(rows)]
+        if not others:
+            return 0.0
+        codes = self.training.codes[known]
+        samples = Samples.from_arrays(others, n_pool=len(known), y=codes)
+        return mean_error(member, items, samples, self.policy)
+
+
+def trainer(scorer: Any) -> Any:
+    """The scorer that holds the parameters: scorers of one class at a time have one inside."""
+    return getattr(scorer, "scorer", scorer)
+
+
+def histograms(items: NDArray[Any], n_classes: int) -> Embedding:
+    """Histograms of the scores of each class; predicted classes are scores of 0 and 1."""
+    if items.ndim == 1:
+        items = items[:, None] == np.arange(n_classes)
+    return Histograms((_BINS,)).embed(items.astype(np.float64))
