@@ -1,0 +1,38 @@
+"""Progress of long work, for someone who watches a terminal."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Iterator
+from typing import TypeVar
+
+__all__ = ["track"]
+
+_Item = TypeVar("_Item")
+
+
+def track(
+    items: Iterable[_Item], total: int, what: str, *, show: bool | None = None
+) -> Iterator[_Item]:
+    """Hand on the items, with a bar and the time left on standard error.
+
+    Parameters
+    ----------
+    items : iterable
+        What is done, item by item.
+    total : int
+        How many there are.
+    what : str
+        What is being done, in a few words.
+    show : bool or None, default=None
+        None shows the bar if standard error is a terminal.
+    """
+    if show is None:
+        show = sys.stderr.isatty()
+    if not show:
+        yield from items
+        return
+    from rich.console import Console
+    from rich.progress import track as bar
+
+    yield from bar(items, what, total=total, console=Console(stderr=True), transient=True)

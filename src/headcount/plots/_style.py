@@ -1,0 +1,213 @@
+"""How the plots look: colours, sizes, legends."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from matplotlib.artist import Artist
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+__all__ = [
+    "FAINT",
+    "INK",
+    "PALE",
+    "Canvas",
+    "MethodStyle",
+    "font_size",
+    "lighter",
+    "method_styles",
+    "open_canvas",
+    "open_panels",
+    "text_width",
+]
+
+INK, FAINT, PALE = "#1f2328", "#6e7781", "#d8dce1"
+
+# The colours of Okabe and Ito, told apart with every kind of colour vision; grey in place
+# of their yellow, which is lost on white paper.
+_COLOURS = (
+    "#0072B2", "#D55E00", "#009E73", "#E69F00", "#CC79A7", "#56B4E9", "#1f2328", "#8c939b",
+)  # fmt: skip
+# With eight colours these make 24 different pairs before one comes again.
+_MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", "p", ">", "*", "h")
+_LINES = ("-", (0, (4, 1.5)), (0, (1, 1)), (0, (5, 1.5, 1, 1.5)))
+_HATCHES = ("", "////////", "........", "xxxxxxxx")
+
+_TEXT, _SMALL = 8.0, 7.0  # points
+_INCH = 72.0
+_HANDLE = 2.2  # room of a legend's symbol, in sizes of its letters
+_BETWEEN = 1.2  # between columns of a legend
+_LEGEND = 0.94  # of the width of a figure may be taken by its legend
+
+
+@dataclass(frozen=True)
+class MethodStyle:
+    """How a method is drawn: no two of 24 look alike."""
+
+    colour: str
+    marker: str
+    line: Any
+    hatch: str
+
+
+def method_styles(methods: Sequence[str]) -> dict[str, MethodStyle]:
+    """A style for each method, by its place."""
+    return {
+        method: MethodStyle(
+            _COLOURS[i % len(_COLOURS)],
+            _MARKERS[i % len(_MARKERS)],
+            _LINES[i // len(_COLOURS) % len(_LINES)],
+            _HATCHES[i // len(_COLOURS) % len(_HATCHES)],
+        )
+        for i, method in enumerate(methods)
+    }
+
+
+def lighter(colour: str, amount: float) -> tuple[float, float, float]:
+    """A colour mixed with white; 0 leaves it, 1 is white."""
+    from matplotlib.colors import to_rgb
+
+    red, green, blue = (part + (1 - part) * amount for part in to_rgb(colour))
+    return red, green, blue
+
+
+@dataclass(frozen=True)
+class Canvas:
+    """Axes to draw on, with the sizes of letters that suit them.
+
+    ``own`` is the figure if it was made here. On axes that a user brought it is None, and
+    so are the sizes: theirs apply.
+    """
+
+    ax: Axes
+    own: Figure | None
+    text: float | None
+    small: float | None
+
+    def tidy(self, x: str = "", y: str = "") -> None:
+        """Label the axes, and leave two sides of the frame open."""
+        ax = self.ax
+        self.label(x, y)
+        ax.tick_params(length=3, width=0.6, color=FAINT, labelcolor=INK)
+        if self.small is not None:
+            ax.tick_params(labelsize=self.small)
+        for side, spine in ax.spines.items():
+            spine.set_visible(side in ("left", "bottom"))
+            spine.set_color(FAINT)
+            spine.set_linewidth(0.6)
+
+    def label(self, x: str, y: str) -> None:
+        """Say what the axes show."""
+        self.ax.set_xlabel(x, fontsize=self.text, color=INK, parse_math=False)
+        self.ax.set_ylabel(y, fontsize=self.text, color=INK, parse_math=False)
+
+    def names_down(self, names: Sequence[str]) -> None:
+        """Names along the vertical axis, the first on top, one unit each."""
+        ax = self.ax
+        ax.set_yticks(range(len(names)), names, parse_math=False)
+        ax.set_ylim(len(names) - 0.5, -0.5)
+        ax.tick_params(axis="y", length=0)
+        ax.spines["left"].set_visible(False)
+
+    def legend(self, symbols: Mapping[str, Artist]) -> None:
+        """A legend above the axes, in as many columns as fit."""
+        if not symbols:
+            return
+        ax, names = self.ax, list(symbols)
+        options: dict[str, Any] = {
+            "fontsize": self.small,
+            "frameon": False,
+            "borderpad": 0.2,
+            "labelspacing": 0.25,
+            "columnspacing": _BETWEEN,
+            "handlelength": _HANDLE - 0.5,
+            "handletextpad": 0.5,
+        }
+        # Names come after: as labels, those that begin with "_" would be left out.
+        entries = list(symbols.values()), [str(i) for i in range(len(names))]
+        if self.own is not None:
+            columns = legend_columns(names, _LEGEND * self.own.get_figwidth(), self.small)
+            legend = self.own.legend(
+                *entries, loc="outside upper left", ncols=columns, **options
+            )
+        else:
+            columns = legend_columns(names, ax.bbox.width / ax.figure.dpi, self.small)
+            legend = ax.legend(
+                *entries, loc="lower left", bbox_to_anchor=(0, 1.02), ncols=columns,
+                borderaxespad=0, **options,
+            )  # fmt: skip
+        for text, name in zip(legend.get_texts(), names, strict=True):
+            text.set_parse_math(False)
+            text.set_text(name)
+            text.set_color(INK)
+
+
+def legend_columns(names: Sequence[str], width: float, size: float | None) -> int:
+    """The most columns of a legend that fit into so many inches, entries going down."""
+    size = font_size(size)
+    symbol, gap = _HANDLE * size / _INCH, _BETWEEN * size / _INCH
+    widths = [symbol + text_width(name, size) for name in names]
+    for rows in range(1, len(names)):
+        columns = [widths[i : i + rows] for i in range(0, len(names), rows)]
+        if sum(max(column) + gap for column in columns) - gap <= width:
+            return len(columns)
+    return 1
+
+
+def text_width(text: str, size: float | None) -> float:
+    """Width of a line of text in inches."""
+    from matplotlib.font_manager import FontProperties
+    from matplotlib.textpath import text_to_path
+
+    font = FontProperties(size=size)
+    width, _, _ = text_to_path.get_text_width_height_descent(text, font, ismath=False)
+    return float(width) / _INCH
+
+
+def font_size(size: float | None) -> float:
+    """Points of a size of letters, the user's own if it is None."""
+    from matplotlib.font_manager import FontProperties
+
+    return float(FontProperties(size=size).get_size_in_points())
+
+
+def open_canvas(
+    ax: Axes | None, width: float, height: float, legend: Sequence[str] = ()
+) -> Canvas:
+    """The user's axes, or new ones in a figure of their own.
+
+    Parameters
+    ----------
+    ax : matplotlib Axes or None
+        The user's, if any.
+    width, height : float
+        Inches of the new figure, its legend left out.
+    legend : sequence of str
+        Names to make room for above the axes.
+    """
+    if ax is not None:
+        return Canvas(ax, None, None, None)
+    from matplotlib.figure import Figure
+
+    if legend:
+        columns = legend_columns(legend, _LEGEND * width, _SMALL)
+        height += math.ceil(len(legend) / columns) * 1.35 * _SMALL / _INCH
+    # Not made by pyplot, which would keep it for ever and may want a screen.
+    figure = Figure(figsize=(width, height), layout="constrained")
+    return Canvas(figure.add_subplot(), figure, _TEXT, _SMALL)
+
+
+def open_panels(n: int, across: int, width: float) -> tuple[Figure, list[Canvas]]:
+    """A figure with so many square axes, filled row by row."""
+    from matplotlib.figure import Figure
+
+    down = math.ceil(n / across)
+    side = (width - 0.6) / across
+    figure = Figure(figsize=(width, 0.45 + down * (side + 0.12)), layout="constrained")
+    axes = [figure.add_subplot(down, across, i + 1) for i in range(n)]
+    return figure, [Canvas(ax, figure, _TEXT, _SMALL) for ax in axes]

@@ -1,0 +1,424 @@
+"""The numbers behind the plots: every plot draws what its namesake here returns.
+
+Groups: where a function has ``bins``, values are grouped as they are if there are at most
+that many different ones, and otherwise in bins of equal, round width, about that many.
+Columns ``left`` and ``right`` say from where to where a group goes.
+
+Examples
+--------
+>>> from headcount import plots
+>>> errors = {"method": ["SLD"] * 4, "shift": [0.1, 0.1, 0.3, 0.3],
+...           "error": [0.01, 0.03, 0.02, 0.04]}
+>>> plots.data.error_by_shift(errors)["mean"].to_list()
+[0.02, 0.03]
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from headcount._parameters import check_count, check_fraction
+from headcount.errors import HeadcountError
+from headcount.metrics.checks import check_shares
+from headcount.plots._frames import names_in_order, of_class, read
+
+if TYPE_CHECKING:
+    import polars as pl
+
+__all__ = [
+    "bars",
+    "bias_boxes",
+    "critical_difference",
+    "diagonal",
+    "error_boxes",
+    "error_by_shift",
+    "learning_curves",
+    "letter_values",
+    "means",
+    "rank_groups",
+    "simplex",
+]
+
+Floats: TypeAlias = NDArray[np.float64]
+
+WHISKERS = (0.05, 0.95)
+"""Quantiles at which the whiskers of boxes end."""
+
+_SAME = 9  # decimals beyond which values on an axis are taken as equal
+_TAIL = 4  # a letter value needs so many errors beyond it to be worth showing
+
+
+def diagonal(
+    frame: Any, *, positive: Any = None, spread: float = 0.9, bins: int = 25
+) -> pl.DataFrame:
+    """True against estimated shares: method, left, right, true, low, estimated, high, n.
+
+    Parameters
+    ----------
+    frame : frame with columns method, class, true, estimated
+        A row a method, sample and class.
+    positive : class label, default=None
+        The class to show. By default the last of two classes, or all of more.
+    spread : float, default=0.9
+        Share of the samples between ``low`` and ``high``.
+    bins : int, default=25
+        Groups of true shares.
+
+    Returns
+    -------
+    polars.DataFrame
+        Medians (``estimated``) and quantiles of each method and group.
+    """
+    import polars as pl
+
+    check_fraction("spread", spread)
+    table = of_class(read(frame, ("method", "class"), ("true", "estimated")), positive)
+    estimated, tail = pl.col("estimated"), (1 - spread) / 2
+    return _by_group(table, "true", bins).agg(
+        pl.col("true").mean(),
+        estimated.quantile(tail, "linear").alias("low"),
+        estimated.median(),
+        estimated.quantile(1 - tail, "linear").alias("high"),
+        pl.len().alias("n"),
+    )
+
+
+def error_by_shift(frame: Any, *, bins: int = 10) -> pl.DataFrame:
+    """Errors by the shift of the sample: method, left, right, shift, mean, sd, n.
+
+    Parameters
+    ----------
+    frame : frame with columns method, shift, error
+        A row a method and sample.
+    bins : int, default=10
+        Groups of shifts.
+
+    Returns
+    -------
+    polars.DataFrame
+        A row a method and group; the deviation of a single error is 0.
+    """
+    import polars as pl
+
+    table = read(frame, ("method",), ("shift", "error"))
+    return _by_group(table, "shift", bins).agg(
+        pl.col("shift").mean(),
+        pl.col("error").mean().alias("mean"),
+        pl.col("error").std().fill_null(0.0).alias("sd"),
+        pl.len().alias("n"),
+    )
+
+
+def bias_boxes(frame: Any, *, positive: Any = None, bins: int = 1) -> pl.DataFrame:
+    """Signed errors: method, left, right, low, q1, median, q3, high, mean, n.
+
+    Parameters
+    ----------
+    frame : frame with columns method, class, true, estimated
+        A row a method, sample and class.
+    positive : class label, default=None
+        The class to show. By default the last of two classes, or all of more.
+    bins : int, default=1
+        Groups of true shares; 1 for all together.
+
+    Returns
+    -------
+    polars.DataFrame
+        Quantiles of ``estimated - true``, a row a method and group.
+    """
+    import polars as pl
+
+    table = of_class(read(frame, ("method", "class"), ("true", "estimated")), positive)
+    error = pl.col("estimated") - pl.col("true")
+    return _box(_by_group(table.with_columns(error=error), "true", bins))
+
+
+def error_boxes(frame: Any, *, bins: int = 5) -> pl.DataFrame:
+    """Errors by degree of shift: method, left, right, low, q1, median, q3, high, mean, n.
+
+    Parameters
+    ----------
+    frame : frame with columns method, shift, error
+        A row a method and sample.
+    bins : int, default=5
+        Groups of shifts.
+
+    Returns
+    -------
+    polars.DataFrame
+        Quantiles of the errors, a row a method and group.
+    """
+    return _box(_by_group(read(frame, ("method",), ("shift", "error")), "shift", bins))
+
+
+def letter_values(frame: Any) -> pl.DataFrame:
+    """Letter values of the errors: method, inside, low, high.
+
+    Parameters
+    ----------
+    frame : frame with columns method, error
+        A row a method and sample.
+
+    Returns
+    -------
+    polars.DataFrame
+        A row a method and depth: the share of errors ``inside`` (0 at the median, then a
+        half, three quarters, seven eighths, ...) and from where to where they lie. The last
+        has some four to eight errors beyond it on each side.
+    """
+    import polars as pl
+
+    table = read(frame, ("method",), ("error",))
+    rows = []
+    for (method,), part in table.group_by("method", maintain_order=True):
+        errors = part["error"].to_numpy()
+        deepest = max(1, math.floor(math.log2(len(errors) / _TAIL)))
+        tails = 0.5 ** np.arange(1, deepest + 1)
+        low, high = np.quantile(errors, tails), np.quantile(errors, 1 - tails)
+        for tail, *ends in zip(tails.tolist(), low.tolist(), high.tolist(), strict=True):
+            rows.append((method, 1 - 2 * tail, *ends))
+    return pl.DataFrame(rows, schema=["method", "inside", "low", "high"], orient="row")
+
+
+def learning_curves(frame: Any) -> pl.DataFrame:
+    """Errors by training size: method, size, mean, se, n.
+
+    Parameters
+    ----------
+    frame : frame with columns method, size, error
+        A row a method, training size and sample (or training set).
+
+    Returns
+    -------
+    polars.DataFrame
+        Sorted by size; the standard error of a single error is 0.
+    """
+    import polars as pl
+
+    table = _in_order(read(frame, ("method",), ("size", "error")), "size")
+    return table.group_by("method", "size", maintain_order=True).agg(
+        pl.col("error").mean().alias("mean"),
+        (pl.col("error").std().fill_null(0.0) / pl.len().sqrt()).alias("se"),
+        pl.len().alias("n"),
+    )
+
+
+def means(frame: Any) -> pl.DataFrame:
+    """Means with intervals: method, mean, low, high, mark.
+
+    Parameters
+    ----------
+    frame : frame with columns method, mean, low, high, and perhaps mark
+        A row a method.
+
+    Returns
+    -------
+    polars.DataFrame
+        The same, marks empty if there were none.
+    """
+    import polars as pl
+
+    table = read(frame, ("method",), ("mean", "low", "high"), ("mark",))
+    _check_intervals(table)
+    return table if "mark" in table.columns else table.with_columns(mark=pl.lit(""))
+
+
+def bars(frame: Any) -> pl.DataFrame:
+    """Shares with intervals: class, share, low, high, and reference if there is one.
+
+    Parameters
+    ----------
+    frame : frame with columns class, share, low, high, and perhaps reference
+        A row a class.
+
+    Returns
+    -------
+    polars.DataFrame
+        The same, checked.
+    """
+    table = read(frame, ("class",), ("share", "low", "high"), ("reference",))
+    _check_intervals(table)
+    return table
+
+
+def critical_difference(ranks: Mapping[str, float], difference: float) -> pl.DataFrame:
+    """Average ranks, the best first: method, rank, groups.
+
+    Parameters
+    ----------
+    ranks : mapping of str to float
+        Average rank of each method.
+    difference : float
+        Difference of average ranks that is significant.
+
+    Returns
+    -------
+    polars.DataFrame
+        ``groups`` lists the numbers of the groups without significant differences that a
+        method is in, from 0.
+    """
+    import polars as pl
+
+    if len(ranks) < 2 or not np.isfinite([*ranks.values(), difference]).all():
+        raise HeadcountError(
+            "ranks must be those of at least 2 methods, and all numbers finite, as must "
+            "difference."
+        )
+    ordered = sorted(ranks.items(), key=lambda entry: entry[1])
+    groups = rank_groups([rank for _, rank in ordered], difference)
+    return pl.DataFrame(
+        {
+            "method": [method for method, _ in ordered],
+            "rank": [float(rank) for _, rank in ordered],
+            "groups": [
+                [g for g, group in enumerate(groups) if i in group] for i in range(len(ordered))
+            ],
+        },
+        schema={"method": pl.String, "rank": pl.Float64, "groups": pl.List(pl.Int64)},
+    )
+
+
+def rank_groups(ranks: Sequence[float] | Floats, difference: float) -> list[tuple[int, ...]]:
+    """Largest runs of two or more sorted ranks that lie within less than a difference.
+
+    Parameters
+    ----------
+    ranks : sequence of float
+        From the lowest to the highest.
+    difference : float
+        From which on ranks differ.
+
+    Returns
+    -------
+    list of tuple of int
+        Positions in `ranks`.
+
+    Examples
+    --------
+    >>> from headcount.plots.data import rank_groups
+    >>> rank_groups([1.0, 1.5, 2.2, 4.0], difference=1.0)
+    [(0, 1), (1, 2)]
+    """
+    found: list[tuple[int, ...]] = []
+    end = 0
+    for start in range(len(ranks)):
+        stop = start + 1
+        while stop < len(ranks) and ranks[stop] - ranks[start] < difference:
+            stop += 1
+        # A run that ends where an earlier one does is part of it.
+        if stop > max(end, start + 1):
+            found.append(tuple(range(start, stop)))
+            end = stop
+    return found
+
+
+def simplex(
+    shares: ArrayLike | Mapping[str, ArrayLike], *, level: float = 0.95
+) -> pl.DataFrame:
+    """Shares of three classes as points of a triangle: method, x, y, inside.
+
+    Parameters
+    ----------
+    shares : array of shape (n, 3), or mapping of names to such arrays
+        Estimated shares, such as those of resampled data.
+    level : float, default=0.95
+        Share of the points of each name that count as ``inside``: the nearest to their
+        mean, distances measured by their covariance.
+
+    Returns
+    -------
+    polars.DataFrame
+        The first class is the corner (0, 0), the second (1, 0), the third the one above.
+    """
+    import polars as pl
+
+    check_fraction("level", level)
+    named = shares if isinstance(shares, Mapping) else {"": shares}
+    parts = []
+    for name, values in named.items():
+        x, y = on_triangle(values, "shares").T
+        points = {"x": x, "y": y, "inside": _nearest(np.column_stack([x, y]), level)}
+        parts.append(pl.DataFrame({"method": [str(name)] * len(x)} | points))
+    if not parts:
+        raise HeadcountError("shares is empty: there is nothing to draw.")
+    return pl.concat(parts)
+
+
+def on_triangle(shares: Any, name: str) -> Floats:
+    """Points in the plane of shares of three classes."""
+    checked = np.atleast_2d(check_shares(shares, name))
+    if checked.ndim != 2 or checked.shape[1] != 3:
+        raise HeadcountError(
+            f"{name} has shape {checked.shape}, but a triangle shows shares of three classes: "
+            "pass an array of shape (n, 3)."
+        )
+    checked = checked / checked.sum(axis=1, keepdims=True)
+    return checked @ np.array([[0.0, 0.0], [1.0, 0.0], [0.5, math.sqrt(0.75)]])
+
+
+def _nearest(points: Floats, level: float) -> NDArray[np.bool_]:
+    """The share of points nearest to their mean."""
+    away = points - points.mean(axis=0)
+    spread = away.T @ away / len(points)
+    # Points on a line have no inverse covariance; along the line they have.
+    distance = np.einsum("ij,jk,ik->i", away, np.linalg.pinv(spread, hermitian=True), away)
+    within = distance <= np.sort(distance)[math.ceil(level * len(points)) - 1]
+    return np.asarray(within, dtype=bool)
+
+
+def _by_group(table: pl.DataFrame, column: str, bins: int) -> Any:
+    """Rows grouped by method and by value, methods as they come, values upwards."""
+    import polars as pl
+
+    check_count("bins", bins)
+    values = table[column].round(_SAME).to_numpy() + 0.0  # no -0
+    left = right = values
+    if len(np.unique(values)) > bins:
+        edges = round_edges(values.min(), values.max(), bins)
+        place = np.searchsorted(edges, values, side="right") - 1
+        place = np.clip(place, 0, len(edges) - 2)
+        left, right = edges[place], edges[place + 1]
+    table = table.with_columns(pl.Series("left", left), pl.Series("right", right))
+    return _in_order(table, "left").group_by("method", "left", "right", maintain_order=True)
+
+
+def _in_order(table: pl.DataFrame, column: str) -> pl.DataFrame:
+    """Rows sorted by method, in the order in which they first come, then by a column."""
+    import polars as pl
+
+    place = {method: i for i, method in enumerate(names_in_order(table))}
+    return table.sort(pl.col("method").replace_strict(place), column, maintain_order=True)
+
+
+def round_edges(low: float, high: float, bins: int) -> Floats:
+    """Edges of about so many bins whose width is a round number; of one, the ends."""
+    if bins == 1:
+        return np.array([low, high])
+    raw = (high - low) / bins
+    power = 10.0 ** math.floor(math.log10(raw))
+    step = next(m * power for m in (1, 2, 2.5, 5, 10) if m * power >= raw * (1 - 1e-9))
+    first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
+    return np.round(np.arange(first, last + 1) * step, 12)
+
+
+def _box(groups: Any) -> pl.DataFrame:
+    import polars as pl
+
+    error = pl.col("error")
+    ends = {"low": WHISKERS[0], "q1": 0.25, "median": 0.5, "q3": 0.75, "high": WHISKERS[1]}
+    boxes: pl.DataFrame = groups.agg(
+        *(error.quantile(q, "linear").alias(name) for name, q in ends.items()),
+        error.mean().alias("mean"),
+        pl.len().alias("n"),
+    )
+    return boxes
+
+
+def _check_intervals(table: pl.DataFrame) -> None:
+    if (table["low"] > table["high"]).any():
+        raise HeadcountError("frame has an interval whose low is above its high: swap them.")
