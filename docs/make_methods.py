@@ -24,7 +24,10 @@ FAMILIES = (
     "distribution matching",
     "kernel density",
     "maximum likelihood",
+    "ordinal",
     "iterative",
+    "learner",
+    "ensemble",
     "meta",
 )
 HEAD = (
@@ -36,6 +39,7 @@ HEAD = (
     "right under",
     "settings",
     "reference",
+    "also called",
 )
 SHARED = {"classifier", "cv", "random_state"}
 CLASSES = {"native": "any", "one-vs-rest": "two"}
@@ -71,6 +75,7 @@ def rows() -> Iterable[tuple[str, ...]]:
             SHIFTS[info.shift],
             settings(method),
             info.reference,
+            ", ".join(info.aliases),
         )
 
 
