@@ -37,8 +37,9 @@ pytest: $(VENV)/.test-stamp  ## The tests alone
 docs-table: $(VENV)/.test-stamp  ## Renew the table of methods in docs/methods.md
 	$(BIN)/python docs/make_methods.py
 
-docs-images: $(VENV)/.demo-stamp  ## Renew the picture in docs/images
+docs-images: $(VENV)/.demo-stamp  ## Renew the pictures in docs/images
 	$(BIN)/python examples/quickstart.py --picture-only --output docs/images
+	$(BIN)/python docs/make_gallery.py
 
 bench:  ## Speed and error beside the peers (about an hour; makes .venv-bench)
 	$(PYTHON) benchmarks/versus_peers.py $(ARGS)
