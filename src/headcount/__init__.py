@@ -14,100 +14,175 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from headcount import metrics
+    from headcount import metrics, plots, shift
     from headcount.data import Pool
     from headcount.errors import HeadcountError, HeadcountWarning
+    from headcount.evaluate.auto import AutoQuantifier
+    from headcount.evaluate.collection import Evaluations
+    from headcount.evaluate.evaluation import Evaluation
+    from headcount.evaluate.run import evaluate, evaluate_scores
+    from headcount.evaluate.search import GridSearch
+    from headcount.evaluate.significance import Comparison, compare
     from headcount.quantify import (
         ACC,
+        BBSE,
         CC,
         CDE,
         DM,
+        ED,
         FM,
         FMM,
         GAC,
         GPAC,
         KMM,
+        LEIP,
         MLPE,
         MS,
         MS2,
         PACC,
         PCC,
+        PWK,
+        QF,
+        QFAC,
+        RLLS,
         SLD,
         SMM,
+        SVMAE,
+        SVMK,
+        SVMN,
+        SVMQ,
+        SVMRAE,
         T50,
         TMAX,
         TX,
+        AdaptedClassifier,
+        ContinuousSweep,
         CvMy,
         DyS,
         EDy,
+        Ensemble,
+        HDx,
         HDy,
         KDEyCS,
         KDEyHD,
         KDEyML,
+        Mean,
+        Median,
         OneVsRest,
+        OrdinalACC,
+        OrdinalPACC,
+        OrdinalSLD,
+        ReadMe,
+        RegularizedLikelihood,
+        method,
         methods,
     )
     from headcount.sampling import APP, NPP, UPP, Dirichlet, Prevalences, Samples
     from headcount.scores import Scorer
+    from headcount.uncertainty import Estimate
 
 __version__ = version("headcount")
 
 __all__ = [
     "ACC",
     "APP",
+    "BBSE",
     "CC",
     "CDE",
     "DM",
+    "ED",
     "FM",
     "FMM",
     "GAC",
     "GPAC",
     "KMM",
+    "LEIP",
     "MLPE",
     "MS",
     "MS2",
     "NPP",
     "PACC",
     "PCC",
+    "PWK",
+    "QF",
+    "QFAC",
+    "RLLS",
     "SLD",
     "SMM",
+    "SVMAE",
+    "SVMK",
+    "SVMN",
+    "SVMQ",
+    "SVMRAE",
     "T50",
     "TMAX",
     "TX",
     "UPP",
+    "AdaptedClassifier",
+    "AutoQuantifier",
+    "Comparison",
+    "ContinuousSweep",
     "CvMy",
     "Dirichlet",
     "DyS",
     "EDy",
+    "Ensemble",
+    "Estimate",
+    "Evaluation",
+    "Evaluations",
+    "GridSearch",
+    "HDx",
     "HDy",
     "HeadcountError",
     "HeadcountWarning",
     "KDEyCS",
     "KDEyHD",
     "KDEyML",
+    "Mean",
+    "Median",
     "OneVsRest",
+    "OrdinalACC",
+    "OrdinalPACC",
+    "OrdinalSLD",
     "Pool",
     "Prevalences",
+    "ReadMe",
+    "RegularizedLikelihood",
     "Samples",
     "Scorer",
+    "compare",
+    "evaluate",
+    "evaluate_scores",
+    "method",
     "methods",
     "metrics",
+    "plots",
+    "shift",
 ]
 
 _HOMES = {
     "headcount.data": {"Pool"},
     "headcount.errors": {"HeadcountError", "HeadcountWarning"},
+    "headcount.evaluate.auto": {"AutoQuantifier"},
+    "headcount.evaluate.collection": {"Evaluations"},
+    "headcount.evaluate.evaluation": {"Evaluation"},
+    "headcount.evaluate.run": {"evaluate_scores"},
+    "headcount.evaluate.search": {"GridSearch"},
+    "headcount.evaluate.significance": {"Comparison", "compare"},
     "headcount.sampling": {"APP", "NPP", "UPP", "Dirichlet", "Prevalences", "Samples"},
     "headcount.scores": {"Scorer"},
+    "headcount.uncertainty": {"Estimate"},
 }
+# Names that stand for a whole folder; `evaluate` can be called nevertheless.
+_FOLDERS = {"evaluate", "metrics", "plots", "shift"}
 
 
 def __getattr__(name: str) -> Any:
     # Imports what is asked for when it is asked for: `import headcount` itself is instant.
     if name not in __all__:
         raise AttributeError(f"module 'headcount' has no attribute {name!r}")
-    if name == "metrics":
-        return importlib.import_module("headcount.metrics")
+    if name in _FOLDERS:
+        return importlib.import_module(f"headcount.{name}")
     home = next((home for home, names in _HOMES.items() if name in names), "headcount.quantify")
     value = getattr(importlib.import_module(home), name)
     globals()[name] = value

@@ -14,18 +14,22 @@ import numpy as np
 import pytest
 from sklearn.naive_bayes import GaussianNB
 
-from headcount.quantify import DyS, OneVsRest, Quantifier, quantifiers
+from headcount.quantify import PACC, DyS, OneVsRest, Quantifier, quantifiers
 from headcount.sampling import Samples
 
 METHODS = quantifiers()
 
 
 def make(method: type[Quantifier], classifier: Any = None, seed: Any = 0) -> Quantifier:
-    """An instance with defaults, but for a fast classifier and a fixed source of chance."""
-    classifier = GaussianNB() if classifier is None else classifier
-    given = {"classifier": classifier, "random_state": seed}
+    """An instance with defaults, but for what makes it fast and a fixed source of chance."""
+    several = [GaussianNB(), GaussianNB(var_smoothing=0.1), GaussianNB(var_smoothing=0.5)]
+    several = several if classifier is None else [classifier]
+    classifier = several[0]
+    given = {"classifier": classifier, "random_state": seed, "n_estimators": 8}
+    given |= {"classifiers": several, "size": 4}
     if "quantifier" in inspect.signature(method).parameters:
-        given["quantifier"] = DyS(classifier, random_state=seed)
+        base = DyS if method is OneVsRest else PACC
+        given["quantifier"] = base(classifier, random_state=seed)
     allowed = inspect.signature(method).parameters
     return method(**{name: value for name, value in given.items() if name in allowed})
 
@@ -46,8 +50,31 @@ class Case:
         return self.n_classes > 2 and self.method.info.multiclass == "one-vs-rest"
 
     @property
-    def on_features(self) -> bool:
-        return self.method.info.input == "features"
+    def takes_scores(self) -> bool:
+        """Whether it can be fitted on scores made elsewhere."""
+        return hasattr(make(self.method), "fit_scores")
+
+    @property
+    def trains_several(self) -> bool:
+        """Whether it trains more than one classifier, so that no scorer can be shared."""
+        return self.method.info.input == "any" and make(self.method)._scorer() is None
+
+    @property
+    def resamples(self) -> bool:
+        """Whether it draws samples of the training items, class by class."""
+        return self.name == "Ensemble"
+
+    @property
+    def brings_learner(self) -> bool:
+        """Whether it is made of a learner of its own, none of which takes weights."""
+        return self.method.info.family == "learner"
+
+    @property
+    def ordered(self) -> bool:
+        """Whether it expects smooth shares along the classes, as those of two always are."""
+        weights = make(self.method).get_params(deep=False)
+        asked = any(weights.get(name) for name in ("smoothness", "tau0", "tau1"))
+        return asked and self.n_classes > 2
 
     def make(self, classifier: Any = None, seed: Any = 0) -> Quantifier:
         base = make(self.method, classifier, seed)
@@ -55,15 +82,15 @@ class Case:
 
     def fit_quick(self) -> Quantifier:
         """Fitted on scores if it takes them."""
-        if self.on_features:
-            return self.make().fit(*labelled(self.n_classes))
-        return self.make().fit_scores(*scored(self.n_classes))
+        if self.takes_scores:
+            return self.make().fit_scores(*scored(self.n_classes))
+        return self.make().fit(*labelled(self.n_classes))
 
     def solve_quick(self, quantifier: Quantifier, samples: Any) -> np.ndarray:
         """Shares in samples of the pool that belongs to `fit_quick`."""
-        if self.on_features:
-            return quantifier.predict_many(pool(self.n_classes), samples)
-        return quantifier.predict_many_scores(scored_pool(self.n_classes), samples)
+        if self.takes_scores:
+            return quantifier.predict_many_scores(scored_pool(self.n_classes), samples)
+        return quantifier.predict_many(pool(self.n_classes), samples)
 
     def __str__(self) -> str:
         name = f"OneVsRest({self.name})" if self.wrapped else self.name
@@ -71,7 +98,7 @@ class Case:
 
 
 CASES = [Case(method, K) for method in METHODS.values() for K in (2, 3)]
-SCORED = [case for case in CASES if not case.on_features]
+SCORED = [case for case in CASES if case.takes_scores]
 
 each_method = pytest.mark.parametrize("method", METHODS.values(), ids=METHODS.keys())
 each_case = pytest.mark.parametrize("case", CASES, ids=str)

@@ -84,7 +84,15 @@ def test_items_may_be_sparse(case):
     X, y = labelled(case.n_classes)
     X, new = np.maximum(X, 0), np.maximum(pool(case.n_classes), 0)
     dense = case.make(MultinomialNB()).fit(X, y)
+    if case.name in ("QF", "QFAC"):
+        with pytest.raises(hc.HeadcountError, match=r"^X is sparse, but .* dense"):
+            case.make().fit(sparse.csr_array(X), y)
+        return
     thin = case.make(MultinomialNB()).fit(sparse.csr_array(X), y)
+    if case.brings_learner:
+        # Machines are trained to a tolerance: sums in another order end elsewhere within it.
+        close(thin.predict(sparse.coo_array(new)), dense.predict(new), 0.1)
+        return
     close(
         thin.predict_many(sparse.csc_matrix(new), samples()),
         dense.predict_many(new, samples()),
@@ -100,6 +108,8 @@ def test_quantifiers_share_a_scorer(case):
     quantifier = case.make()
     assert quantifier.fit_scorer(scorer) is quantifier
     assert quantifier.scorer_.classifier_ is scorer.classifier_
+    if case.trains_several:
+        return
     np.testing.assert_array_equal(
         quantifier.predict_many(pool(case.n_classes), samples()),
         fitted(case).predict_many(pool(case.n_classes), samples()),
@@ -134,6 +144,10 @@ def test_a_frozen_classifier_is_as_good_as_its_scores(case):
 @each_scored_case
 def test_a_quantifier_fitted_on_items_takes_scores_too(case):
     quantifier, new = fitted(case), pool(case.n_classes)
+    if case.trains_several:
+        with pytest.raises(hc.HeadcountError, match="the scores of one are not enough"):
+            quantifier.predict_scores(scored_pool(case.n_classes))
+        return
     scores = quantifier.scorer_.posteriors(new)
     np.testing.assert_array_equal(
         quantifier.predict_many_scores(scores, samples()),

@@ -86,12 +86,14 @@ def test_shares_follow_the_sample(case):
     if case.name == "MLPE":
         pytest.skip("always answers with the training shares")
     quantifier = case.fit_quick()
-    items, y = labelled(case.n_classes) if case.on_features else scored(case.n_classes)
+    items, y = scored(case.n_classes) if case.takes_scores else labelled(case.n_classes)
     first, others = np.flatnonzero(y == 0), np.flatnonzero(y > 0)
     mixes = [np.concatenate([*[first] * 4, others]), np.concatenate([first[:5], others])]
-    solve = quantifier.predict_many if case.on_features else quantifier.predict_many_scores
+    solve = quantifier.predict_many_scores if case.takes_scores else quantifier.predict_many
     many, few = solve(items, mixes)
-    assert many[0] > few[0] + 0.15
+    # A class in the middle cannot be cut off by one plane.
+    least = 0.05 if case.brings_learner and case.wrapped else 0.15
+    assert many[0] > few[0] + least
 
 
 @each_case
@@ -120,9 +122,9 @@ def test_before_fitting_there_is_nothing_to_predict_from_scores(case):
 
 @each_method
 def test_methods_on_features_have_no_scores_door(method):
-    on_features = method.info.input == "features"
+    closed = method.info.input == "features" or method.__name__ == "Median"
     doors = ("fit_scores", "fit_scorer", "predict_scores", "predict_many_scores")
-    assert [hasattr(method(), door) for door in doors] == [not on_features] * 4
+    assert [hasattr(method(), door) for door in doors] == [not closed] * 4
 
 
 # Parameters
@@ -165,13 +167,13 @@ def test_a_clone_is_unfitted_and_fits_the_same(case):
 
 
 def fitted_or_quick(case):
-    return fitted(case) if case.on_features else fitted_on_scores(case)
+    return fitted_on_scores(case) if case.takes_scores else fitted(case)
 
 
 def refit(case, quantifier):
-    if case.on_features:
-        return quantifier.fit(*labelled(case.n_classes))
-    return quantifier.fit_scores(*scored(case.n_classes))
+    if case.takes_scores:
+        return quantifier.fit_scores(*scored(case.n_classes))
+    return quantifier.fit(*labelled(case.n_classes))
 
 
 @each_case
@@ -201,8 +203,9 @@ def test_fitting_changes_no_input(case):
     X, y, scores, codes = mine
     items, item_scores = pool(case.n_classes).copy(), scored_pool(case.n_classes).copy()
     weights = np.linspace(1, 2, len(y))
-    case.make().fit(X, y, weights).predict_many(items, samples())
-    if not case.on_features:
+    given = None if case.brings_learner else weights
+    case.make().fit(X, y, given).predict_many(items, samples())
+    if case.takes_scores:
         quantifier = case.make().fit_scores(scores, codes, weights)
         quantifier.predict_many_scores(item_scores, samples())
     for before, after in zip(inputs, mine, strict=True):

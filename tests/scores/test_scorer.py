@@ -434,6 +434,15 @@ def test_decision_values_take_cross_fitting_in_any_case():
     np.testing.assert_allclose(scorer.posteriors(X), full.posteriors(X))
 
 
+def test_decision_values_take_no_cross_fitting_if_labels_are_all_that_is_wanted():
+    X, y = easy()
+    y[np.flatnonzero(y == 2)[1:]] = 0  # would warn if it were cross-fitted
+    scorer = Scorer(LinearSVC()).fit(X, y, out_of_fold=False, posteriors=False)
+    assert scorer.labels(X).shape == (240,)
+    with pytest.raises(HeadcountError, match=r"posteriors were not learnt .* posteriors=True"):
+        scorer.posteriors(X)
+
+
 @pytest.mark.parametrize("n_classes", [3, 4])
 def test_decision_values_of_pairs_of_classes_are_refused(n_classes):
     X, y = easy(n_classes=n_classes)

@@ -56,28 +56,34 @@ def _whiten(L, given, out):
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def nearest_mixtures(
-    means, covariances, sizes, seen, counts, steps, start, stop, shares, statistics
+    means, covariances, sizes, directions, seen, counts, steps, start, stop, shares, statistics
 ):
     """Shares p on the simplex with least (q - M'p)' V^-1 (q - M'p), and that least value.
 
     V depends on p: it is taken at the last p, a few times over. `means` has a row a class,
-    `sizes` the items it is the mean of, `counts` the items of each sample.
+    `sizes` the items it is the mean of, `counts` the items of each sample. A sample's mean
+    `seen` is first taken along the `directions`: here, as a matrix product over a batch would
+    round differently in another batch.
     """
     K, d = means.shape
     V, L = np.empty((d, d)), np.zeros((d, d))
-    white, mean = np.empty((K, d)), np.empty(d)
+    white, mean, along = np.empty((K, d)), np.empty(d), np.empty(d)
     H, c = np.empty((K, K)), np.empty(K)
     chosen, factor, work = np.empty(K, np.int64), np.empty((K, K)), np.empty((2, K))
     for s in range(start, stop):
         p = shares[s]
         for j in range(K):
             p[j] = 1.0 / K
+        for i in range(d):
+            along[i] = 0.0
+            for m in range(directions.shape[0]):
+                along[i] += seen[s, m] * directions[m, i]
         for _ in range(steps):
             _covariance(means, covariances, sizes, counts[s], p, V)
             _factor(V, L)
             for j in range(K):
                 _whiten(L, means[j], white[j])
-            _whiten(L, seen[s], mean)
+            _whiten(L, along, mean)
             for j in range(K):
                 for k in range(j + 1):
                     total = 0.0

@@ -180,12 +180,22 @@ class Mixture:
 
     def fit(self, training: Training) -> Mixture:
         """Learn the likelihoods."""
+        self.solver(training.prior)  # refuses here what does not suit these classes
         return Mixture(self.likelihood.fit(training), self.solver, training.prior)
 
     def solve(self, items: NDArray[Any], samples: Samples) -> Solution:
         """Shares of the classes in each sample of the items."""
         ratios = np.ascontiguousarray(self.likelihood.ratios(items))
         return self.solver(self.prior).solve(ratios, samples)
+
+    def memberships(
+        self, items: NDArray[Any], shares: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        """How probable each class is for each item of a sample with these shares."""
+        joint = self.likelihood.ratios(items) * shares
+        total = joint.sum(axis=1, keepdims=True)
+        # An item that is impossible under every class tells nothing.
+        return np.divide(joint, total, out=np.tile(shares, (len(joint), 1)), where=total > 0)
 
 
 def _in_batches(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from copy import copy
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,6 +14,11 @@ from sklearn.utils.validation import check_is_fitted
 from headcount.data import check_features, count_rows
 from headcount.errors import HeadcountError, warn
 from headcount.quantify.aggregation import Aggregation
+from headcount.quantify.estimating import (
+    estimate_samples,
+    evidence_of_items,
+    evidence_of_scores,
+)
 from headcount.quantify.info import Input, MethodInfo
 from headcount.representation import Training
 from headcount.sampling import Samples, as_samples
@@ -21,16 +26,24 @@ from headcount.scores import ScoredPool, Scorer, check_scores
 from headcount.scores.checks import check_labels, check_lengths, check_weights, class_shares
 from headcount.solve import Solution
 
-__all__ = ["Quantifier"]
+if TYPE_CHECKING:
+    from headcount.uncertainty import Estimate
+
+__all__ = ["Model", "Quantifier", "is_simple"]
 
 
 def _takes_scores(quantifier: Quantifier) -> bool:
-    if quantifier._input() == "features":
-        raise AttributeError(
-            f"{type(quantifier).__name__} works on the features, not on a classifier's scores: "
-            "use fit and predict."
-        )
+    reason = quantifier._why_no_scores()
+    if reason:
+        raise AttributeError(f"{type(quantifier).__name__} {reason}: use fit and predict.")
     return True
+
+
+class Model(Protocol):
+    """What a fitted quantifier answers with."""
+
+    def solve(self, items: Any, samples: Samples) -> Solution:
+        """Shares of the classes in each sample of the items."""
 
 
 class Quantifier(BaseEstimator):
@@ -55,7 +68,7 @@ class Quantifier(BaseEstimator):
         The classes, in the order of the columns of every result.
     prior_ : ndarray of shape (K,)
         Their shares in the training set.
-    model_ : Aggregation
+    model_ : Model
         What was learnt.
     scorer_ : Scorer or None
         What scores items; None if the quantifier was fitted on scores or features.
@@ -72,7 +85,10 @@ class Quantifier(BaseEstimator):
 
     def _aggregation(self) -> Aggregation:
         """What the method does with scored items; checks the parameters."""
-        raise TypeError(f"{type(self).__name__} must define _aggregation.")
+        raise HeadcountError(
+            f"{type(self).__name__} is not made of one classifier and what is done with its "
+            "scores: it cannot be a part of another quantifier."
+        )
 
     def _learns_from_scores(self) -> bool:
         """Whether scores of the training items are needed, which takes cross-fitting."""
@@ -81,7 +97,14 @@ class Quantifier(BaseEstimator):
     def _input(self) -> Input:
         return self.info.input
 
+    def _why_no_scores(self) -> str:
+        """What is said of the quantifier where it has no use for scores; empty if it has."""
+        if self._input() == "features":
+            return "works on the features, not on a classifier's scores"
+        return ""
+
     def _scorer(self) -> Any:
+        """What is to score the items; None if no single classifier does."""
         return Scorer(self.classifier, cv=self.cv, random_state=self.random_state)
 
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
@@ -103,13 +126,16 @@ class Quantifier(BaseEstimator):
             This one, fitted.
         """
         if self._input() == "features":
-            X = check_features(X)
-            classes, codes = check_labels(y)
-            check_lengths("X", count_rows(X), codes)
-            training = _training(X, codes, classes, sample_weight)
+            training, classes = self._labelled(X, y, sample_weight)
             return self._learn(training, classes, None)
         scorer = self._scorer()
-        scorer.fit(X, y, sample_weight, out_of_fold=self._learns_from_scores())
+        scorer.fit(
+            X,
+            y,
+            sample_weight,
+            out_of_fold=self._learns_from_scores(),
+            posteriors=self._input() != "labels",
+        )
         return self.fit_scorer(scorer)
 
     @available_if(_takes_scores)
@@ -142,9 +168,7 @@ class Quantifier(BaseEstimator):
                 "Scorer(LogisticRegression()).fit(X, y)."
             )
         check_is_fitted(scorer)
-        items = None
-        if self._learns_from_scores():
-            items = scorer.labels_ if self._input() == "labels" else scorer.posteriors_
+        items = self._said_of_training(scorer) if self._learns_from_scores() else None
         K = len(scorer.classes_)
         training = Training(self._arranged(items, K), scorer.codes_, K, scorer.weights_)
         # A copy, so that fitting the scorer again does not change this quantifier.
@@ -293,6 +317,94 @@ class Quantifier(BaseEstimator):
         items = self._scored_items(scores)
         return self._solve(items, as_samples(samples, len(items)))
 
+    def estimate(self, X: Any, *, random_state: Any = None, **options: Any) -> Estimate:
+        """Shares of the classes among the items, with intervals.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or frame of shape (n, d), or a list of texts
+            One sample: the items whose shares are wanted.
+        random_state : int, RandomState, Generator or None, default=None
+            Draws the replicates; None takes the quantifier's own, if that is a number.
+        **options : keyword arguments
+            ``target``, "realised" (default) for the shares among these very items or
+            "expected" for those of the population they are a random sample of; how often
+            the sample and the training set are drawn anew, ``replicates`` (1000) and
+            ``training_replicates`` (200; 0 leaves the noise of training out).
+
+        Returns
+        -------
+        Estimate
+            With ``prevalence`` by class, ``interval(level)``, ``region(level)`` and
+            ``counts(level)``; prints as a table.
+        """
+        return self.estimate_many(X, None, random_state=random_state, **options)[0]
+
+    def estimate_many(
+        self, X: Any, samples: Any, *, random_state: Any = None, **options: Any
+    ) -> list[Estimate]:
+        """Like `estimate`, for many samples of a pool: months, say, or groups.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or frame of shape (n, d), or a list of texts
+            The pool.
+        samples : Samples, iterable of index arrays, or None
+            The samples, as rows of the pool; None for one sample of all rows.
+        random_state, **options
+            As for `estimate`.
+
+        Returns
+        -------
+        list of Estimate
+            One a sample. They share the replicates of the training set.
+        """
+        check_is_fitted(self, "model_")
+        items, evidence = self._items(X), evidence_of_items(self, X)
+        return estimate_samples(self, items, samples, evidence, random_state, options)
+
+    @available_if(_takes_scores)
+    def estimate_scores(
+        self, scores: Any, *, random_state: Any = None, **options: Any
+    ) -> Estimate:
+        """Like `estimate`, for items that were scored elsewhere.
+
+        Parameters
+        ----------
+        scores : array-like or frame of shape (n, K)
+            Posteriors of the items, columns in the order of ``classes_``.
+        random_state, **options
+            As for `estimate`.
+
+        Returns
+        -------
+        Estimate
+            As of `estimate`.
+        """
+        return self.estimate_many_scores(scores, None, random_state=random_state, **options)[0]
+
+    @available_if(_takes_scores)
+    def estimate_many_scores(
+        self, scores: Any, samples: Any, *, random_state: Any = None, **options: Any
+    ) -> list[Estimate]:
+        """Like `estimate_many`, for a pool that was scored elsewhere.
+
+        Parameters
+        ----------
+        scores : array-like or frame of shape (n, K)
+            Posteriors of the pool, columns in the order of ``classes_``.
+        samples, random_state, **options
+            As for `estimate_many`.
+
+        Returns
+        -------
+        list of Estimate
+            One a sample.
+        """
+        check_is_fitted(self, "model_")
+        items, evidence = self._scored_items(scores), evidence_of_scores(self, scores)
+        return estimate_samples(self, items, samples, evidence, random_state, options)
+
     def _learn(self, training: Training, classes: NDArray[Any], scorer: Any) -> Self:
         if self.info.multiclass == "one-vs-rest" and len(classes) > 2:
             name = type(self).__name__
@@ -300,11 +412,42 @@ class Quantifier(BaseEstimator):
                 f"{name} works with two classes, but y has {len(classes)}: wrap it as "
                 f"OneVsRest({name}())."
             )
-        self.model_ = self._aggregation().fit(training)
+        model = self._aggregation().fit(training)
+        return self._keep(model, classes, training.prior, scorer, training)
+
+    def _keep(
+        self,
+        model: Model,
+        classes: NDArray[Any],
+        prior: NDArray[np.float64],
+        scorer: Any,
+        training: Training | None = None,
+    ) -> Self:
+        """Remember what was learnt: the last step of every fit, so that none is half done."""
+        self.model_ = model
         self.classes_ = classes
-        self.prior_ = training.prior
+        self.prior_ = prior
         self.scorer_ = scorer
+        # What intervals draw from; None if the model cannot be fitted on it again.
+        self._training = training
         return self
+
+    def _answering(self) -> Quantifier:
+        """The quantifier whose model answers: itself, unless it chose another one."""
+        return self
+
+    def _labelled(
+        self, X: Any, y: ArrayLike, sample_weight: Any, *, allow_nan: bool = False
+    ) -> tuple[Training, NDArray[Any]]:
+        """Labelled items as they came, checked, and the classes."""
+        X = check_features(X, allow_nan=allow_nan)
+        classes, codes = check_labels(y)
+        check_lengths("X", count_rows(X), codes)
+        return _training(X, codes, classes, sample_weight), classes
+
+    def _said_of_training(self, scorer: Any) -> NDArray[Any]:
+        """Predictions or posteriors of the items that a scorer was fitted on."""
+        return scorer.labels_ if self._input() == "labels" else scorer.posteriors_
 
     def _items(self, X: Any) -> NDArray[Any]:
         """The items of a pool in the form the aggregation takes."""
@@ -347,6 +490,13 @@ class Quantifier(BaseEstimator):
                 "solve_many(...).converged."
             )
         return solution
+
+
+def is_simple(quantifier: Any) -> bool:
+    """Whether it is made of one classifier and an aggregation: others can be built on it."""
+    if not isinstance(quantifier, Quantifier):
+        return False
+    return type(quantifier)._aggregation is not Quantifier._aggregation
 
 
 def _training(

@@ -131,6 +131,7 @@ class PCC(Quantifier):
         multiclass="native",
         shift="covariate",
         reference="Bella et al., ICDM 2010",
+        aliases=("PA",),
     )
 
     def _learns_from_scores(self) -> bool:

@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator, clone
 from headcount._parameters import check_choice
 from headcount.errors import HeadcountError
 from headcount.quantify.aggregation import Aggregation
-from headcount.quantify.base import Quantifier
+from headcount.quantify.base import Quantifier, is_simple
 from headcount.quantify.info import Input, MethodInfo
 from headcount.quantify.matching import DyS
 from headcount.representation import Training
@@ -36,6 +36,8 @@ class OneVsRest(Quantifier):
     scoring : {"shared", "separate"}, default="shared"
         "shared" trains its classifier once, on all classes, and takes each class's
         posterior; "separate" trains one classifier for each class against the others.
+        Methods that bring a learner of their own, such as `SVMQ`, are always trained for
+        each class against the others, as their learners are made for two classes.
 
     Examples
     --------
@@ -53,6 +55,7 @@ class OneVsRest(Quantifier):
         multiclass="native",
         shift="prior",
         reference="Forman, Data Mining and Knowledge Discovery 17 (2008)",
+        aliases=("OVR", "OVA"),
     )
 
     def __init__(
@@ -63,7 +66,7 @@ class OneVsRest(Quantifier):
 
     def _base(self) -> Quantifier:
         base: Any = DyS() if self.quantifier is None else self.quantifier
-        if not isinstance(base, Quantifier) or isinstance(base, OneVsRest):
+        if not is_simple(base) or isinstance(base, OneVsRest):
             raise HeadcountError(
                 f"quantifier is {self.quantifier!r}; it must be a quantifier of two classes: "
                 "pass for instance DyS()."
@@ -146,10 +149,12 @@ class _SeparateScorer(BaseEstimator):
         sample_weight: ArrayLike | None = None,
         *,
         out_of_fold: bool = True,
+        posteriors: bool = True,
     ) -> Self:
         self.classes_, self.codes_ = check_labels(y)
+        wanted = {"out_of_fold": out_of_fold, "posteriors": posteriors}
         self.each_ = [
-            clone(self.scorer).fit(X, self.codes_ == j, sample_weight, out_of_fold=out_of_fold)
+            clone(self.scorer).fit(X, self.codes_ == j, sample_weight, **wanted)
             for j in range(len(self.classes_))
         ]
         self.weights_ = self.each_[0].weights_

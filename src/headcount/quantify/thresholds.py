@@ -24,7 +24,7 @@ __all__ = ["MS", "MS2", "T50", "TMAX", "TX"]
 _FORMAN = "Forman, Data Mining and Knowledge Discovery 17 (2008)"
 
 
-def _info(title: str) -> MethodInfo:
+def _info(title: str, *aliases: str) -> MethodInfo:
     return MethodInfo(
         title=title,
         family="threshold",
@@ -32,6 +32,7 @@ def _info(title: str) -> MethodInfo:
         multiclass="one-vs-rest",
         shift="prior",
         reference=_FORMAN,
+        aliases=aliases,
     )
 
 
@@ -66,7 +67,7 @@ class T50(Quantifier):
     array([0.5, 0.5])
     """
 
-    info: ClassVar = _info("adjusted count, true positive rate one half")
+    info: ClassVar = _info("adjusted count, true positive rate one half", "TS50")
 
     def __init__(
         self,
@@ -108,7 +109,7 @@ class TMAX(Quantifier):
     array([0.5, 0.5])
     """
 
-    info: ClassVar = _info("adjusted count, largest difference of rates")
+    info: ClassVar = _info("adjusted count, largest difference of rates", "TSMax", "MAX")
 
     def __init__(
         self,
@@ -150,7 +151,7 @@ class TX(Quantifier):
     array([0.5, 0.5])
     """
 
-    info: ClassVar = _info("adjusted count, equal error rates")
+    info: ClassVar = _info("adjusted count, equal error rates", "TSX", "X")
 
     def __init__(
         self,
@@ -195,7 +196,7 @@ class MS(Quantifier):
     array([0.5, 0.5])
     """
 
-    info: ClassVar = _info("median sweep")
+    info: ClassVar = _info("median sweep", "Median Sweep")
 
     def __init__(
         self,

@@ -30,7 +30,7 @@ from headcount.scores.traits import allows_nan, weight_parameter
 
 __all__ = ["Scorer"]
 
-_Array = TypeVar("_Array", bound=NDArray[Any])
+_Made = TypeVar("_Made")
 
 
 class _NotThereError(HeadcountError, AttributeError):
@@ -111,6 +111,7 @@ class Scorer(BaseEstimator):
         sample_weight: ArrayLike | None = None,
         *,
         out_of_fold: bool = True,
+        posteriors: bool = True,
     ) -> Self:
         """Fit the classifier and score the training items.
 
@@ -126,6 +127,9 @@ class Scorer(BaseEstimator):
             Whether to score the training items. False saves the cross-fitting where
             ``posteriors_`` and ``labels_`` are not needed. Posteriors learnt from decision
             values take cross-fitting all the same.
+        posteriors : bool, default=True
+            Whether posteriors will be asked for. With ``out_of_fold=False`` as well, False
+            saves the cross-fitting that learning them from decision values takes.
 
         Returns
         -------
@@ -134,12 +138,17 @@ class Scorer(BaseEstimator):
         """
         # On a copy first: a fit that fails leaves this scorer, and those who use it, alone.
         fitted = copy(self)
-        fitted._fit(X, y, sample_weight, out_of_fold)
+        fitted._fit(X, y, sample_weight, out_of_fold, posteriors)
         self.__dict__.update(fitted.__dict__)
         return self
 
     def _fit(
-        self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None, out_of_fold: bool
+        self,
+        X: Any,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None,
+        out_of_fold: bool,
+        posteriors: bool,
     ) -> None:
         classifier = self._checked_classifier()
         check_cv(self.cv)
@@ -159,7 +168,8 @@ class Scorer(BaseEstimator):
         self._scaling: DecisionScaling | None = None
         self._posteriors: NDArray[np.float64] | None = None
         self._labels: NDArray[np.int64] | None = None
-        if out_of_fold or output_of(self.classifier_) == "decisions":
+        self._fold_models: list[Any] | None = None
+        if out_of_fold or (posteriors and output_of(self.classifier_) == "decisions"):
             self._score_training_items(classifier, X, weights)
         self.judge_ = (self.classifier_, self._scaling, self.classes_)
 
@@ -180,6 +190,35 @@ class Scorer(BaseEstimator):
         self._require_scores()
         X = self._checked_items(X)
         scores = score(self.classifier_, X, self.classes_)
+        return scores if self._scaling is None else self._scaling.posteriors(scores)
+
+    def posteriors_by_folds(self, X: Any) -> NDArray[np.float64]:
+        """Score items as the training items were: each by the classifier of one fold.
+
+        A classifier that was trained on everything is a little surer than those of the
+        folds. Where scores of new items are compared with ``posteriors_`` closely, as by a
+        test of the assumption, that would look like a change in the items.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix, frame, or sequence of texts
+            The items. Which fold an item falls to depends on its row alone.
+
+        Returns
+        -------
+        ndarray of shape (n, K)
+            Posteriors, as of `posteriors`.
+        """
+        check_is_fitted(self, "classifier_")
+        self._require_scores()
+        models = _there(self._fold_models, "posteriors_by_folds")
+        X = self._checked_items(X)
+        fold = np.random.default_rng(0).integers(len(models), size=count_rows(X))
+        scores = np.empty((len(fold), len(self.classes_)))
+        for number, model in enumerate(models):
+            rows = np.flatnonzero(fold == number)
+            if len(rows):
+                scores[rows] = score(model, take_rows(X, rows), self.classes_)
         return scores if self._scaling is None else self._scaling.posteriors(scores)
 
     def labels(self, X: Any) -> NDArray[np.int64]:
@@ -257,14 +296,16 @@ class Scorer(BaseEstimator):
         output = output_of(self.classifier_)
         labels = np.empty(len(self.codes_), dtype=np.int64)
         scores = np.empty((len(labels), len(self.classes_)))
+        models = []
         for model, items, rows in self._scoring_models(classifier, X):
+            models.append(model)
             labels[rows] = predict_codes(model, items, self.classes_)
             if output != "labels":
                 scores[rows] = score(model, items, self.classes_)
         if output == "decisions":
             self._scaling = fit_decisions(scores, self.codes_, weights)
             scores = self._scaling.posteriors(scores)
-        self._posteriors, self._labels = scores, labels
+        self._posteriors, self._labels, self._fold_models = scores, labels, models
 
     def _scoring_models(
         self, classifier: Any, X: Any
@@ -281,7 +322,13 @@ class Scorer(BaseEstimator):
             yield model, take_rows(X, test), test
 
     def _require_scores(self) -> None:
-        if output_of(self.classifier_) == "labels":
+        output = output_of(self.classifier_)
+        if output == "decisions" and self._scaling is None:
+            raise _NotThereError(
+                "posteriors were not learnt from the decision values, as fit was called with "
+                "posteriors=False: fit again with posteriors=True."
+            )
+        if output == "labels":
             raise _NotThereError(
                 f"{type(self.classifier_).__name__} has neither predict_proba nor "
                 "decision_function, so there are no posteriors: choose another classifier, "
@@ -322,7 +369,7 @@ def _check_frozen(classifier: Any, classes: NDArray[Any]) -> None:
         )
 
 
-def _there(made: _Array | None, name: str) -> _Array:
+def _there(made: _Made | None, name: str) -> _Made:
     if made is None:
         raise _NotThereError(
             f"{name} was not made, as fit was called with out_of_fold=False: fit again with "

@@ -1,0 +1,22 @@
+"""Whether the assumption behind an estimate holds, and what else should be said of it."""
+
+from __future__ import annotations
+
+from headcount.diagnose.diagnostics import (
+    Diagnosis,
+    Diagnostics,
+    Separation,
+    assumption_warnings,
+)
+from headcount.diagnose.fit_test import FitTest, FitTests, MixtureTest, fit_test
+
+__all__ = [
+    "Diagnosis",
+    "Diagnostics",
+    "FitTest",
+    "FitTests",
+    "MixtureTest",
+    "Separation",
+    "assumption_warnings",
+    "fit_test",
+]

@@ -1,0 +1,126 @@
+"""What is known of a method and of the program that ran it, in words."""
+
+from __future__ import annotations
+
+import platform
+from dataclasses import dataclass
+from importlib.metadata import version
+from typing import Any
+
+from headcount.quantify import Quantifier
+
+__all__ = ["MethodFacts", "method_facts", "plain", "versions", "words"]
+
+_LONGEST = 300
+
+
+@dataclass(frozen=True)
+class MethodFacts:
+    """A method, and why it was the one.
+
+    Attributes
+    ----------
+    name : str
+        The quantifier that answered.
+    title : str
+        What it is, in a few words.
+    shift : {"prior", "covariate", "none"}
+        The change since training under which it is right.
+    reference : str
+        Where it was first described.
+    settings : dict of str to str
+        Its parameters.
+    why : str
+        Why it was chosen; empty if the caller chose it.
+    """
+
+    name: str
+    title: str
+    shift: str
+    reference: str
+    settings: dict[str, str]
+    why: str
+
+
+def method_facts(quantifier: Quantifier) -> MethodFacts:
+    """The facts of a fitted quantifier, or of the one that it chose.
+
+    Parameters
+    ----------
+    quantifier : Quantifier
+        A fitted one.
+
+    Returns
+    -------
+    MethodFacts
+    """
+    answering = quantifier._answering()
+    settings = {name: _said(value) for name, value in answering.get_params(deep=False).items()}
+    used = getattr(quantifier.scorer_, "classifier_", None)
+    if "classifier" in settings:
+        # The one that was used: a search has its own, and None stands for the default.
+        settings["classifier"] = "none: the scores were made elsewhere"
+        if used is not None:
+            settings["classifier"] = _said(used)
+        else:
+            settings.pop("cv", None)
+    info = answering.info
+    return MethodFacts(
+        type(answering).__name__, info.title, info.shift, info.reference, settings,
+        _why(quantifier),
+    )  # fmt: skip
+
+
+def _why(quantifier: Any) -> str:
+    if hasattr(quantifier, "why_"):
+        return str(quantifier.why_)
+    if hasattr(quantifier, "best_params_"):
+        chosen = ", ".join(
+            f"{name}={value!r}" for name, value in quantifier.best_params_.items()
+        )
+        return (
+            f"{chosen} had the least mean {quantifier.results_.metric} "
+            f"({quantifier.best_score_:.4f}) of the settings that were tried."
+        )
+    return ""
+
+
+def _said(value: Any) -> str:
+    text = " ".join(repr(value).split())
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
+
+
+def versions() -> dict[str, str]:
+    """Versions of what the numbers depend on.
+
+    Returns
+    -------
+    dict of str to str
+    """
+    packages = ("headcount", "numpy", "scipy", "scikit-learn")
+    return {name: version(name) for name in packages} | {"python": platform.python_version()}
+
+
+def plain(label: Any) -> str | int | float | bool | None:
+    """A class or group as a value that JSON and tables can hold.
+
+    Examples
+    --------
+    >>> from datetime import datetime
+    >>> plain(3), plain(datetime(2024, 5, 1))
+    (3, '2024-05-01')
+    """
+    if label is None or isinstance(label, str | int | float):
+        return label
+    return str(label).removesuffix(" 00:00:00")
+
+
+def words(label: Any) -> str:
+    """A class or group as text.
+
+    Examples
+    --------
+    >>> words(None), words(True)
+    ('all items', 'True')
+    """
+    return "all items" if label is None else str(plain(label))

@@ -1,0 +1,189 @@
+"""The page: an analysis as one HTML file that needs nothing else."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import hashlib
+from collections.abc import Sequence
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+import numpy as np
+from markupsafe import Markup
+
+from headcount.diagnose.diagnostics import BROKEN_LEVEL
+from headcount.report.analysis import COLUMNS, Analysis, Part
+from headcount.report.charts import class_rows, group_rows, rows_chart
+from headcount.report.densities import histogram_chart
+from headcount.report.facts import words
+from headcount.report.trends import trend_chart
+from headcount.report.verdict import broken_parts, chance, percent
+from headcount.report.writing import csv_text, script_json
+
+__all__ = ["page"]
+
+# Beyond these a page would be too large to read or to send; downloads have all of it.
+_MOST_PANELS = 12
+_MOST_ROWS = 2000
+# Groups above which each no longer has a row of its own in a chart, and panels are wide.
+_MOST_GROUP_ROWS = 24
+_MOST_NARROW = 20
+
+
+def page(analysis: Analysis) -> str:
+    """An analysis as one self-contained HTML page.
+
+    Parameters
+    ----------
+    analysis : Analysis
+        Made by `analyse`.
+
+    Returns
+    -------
+    str
+        HTML without anything to be loaded; readable without scripts.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import headcount as hc
+    >>> from headcount.report import analyse_scores, page
+    >>> scores, y = np.linspace(0.01, 0.99, 200), np.repeat(["ham", "spam"], 100)
+    >>> html = page(analyse_scores(hc.PACC().fit_scores(scores, y), scores))
+    >>> html.startswith("<!doctype html>"), len(html) < 100_000
+    (True, True)
+    """
+    style, script = _asset("page.css"), _asset("page.js")
+    return _template().render(
+        analysis=analysis,
+        verdict=analysis.verdict,
+        style=Markup(style),
+        script=Markup(script),
+        policy=(
+            f"default-src 'none'; style-src '{_digest(style)}'; "
+            f"script-src '{_digest(script)}'; base-uri 'none'; form-action 'none'"
+        ),
+        data=Markup(script_json(_embedded(analysis))),
+        level=f"{100 * analysis.level:.6g}%",
+        shares_chart=rows_chart(class_rows(analysis), "Share of each class, with its interval"),
+        panels=_panels(analysis),
+        wide=_wide(analysis),
+        histograms=_histograms(analysis),
+        rows=_table(analysis),
+        hidden_rows=max(0, len(analysis.groups) * len(analysis.classes) - _MOST_ROWS),
+        hidden_panels=max(0, len(analysis.classes) - _MOST_PANELS),
+        broken=broken_parts(analysis),
+        tested=sum(part.p_value is not None for part in analysis.groups),
+        broken_level=BROKEN_LEVEL,
+        warnings=_warnings(analysis),
+    )
+
+
+@cache
+def _template() -> Any:
+    # Imported here, as only pages need it.
+    from jinja2 import Environment, StrictUndefined
+
+    environment = Environment(
+        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    environment.filters |= {"percent": percent, "words": words, "chance": chance}
+    return environment.from_string(_asset("page.html"))
+
+
+@cache
+def _asset(name: str) -> str:
+    folder = files("headcount.report") / "templates"
+    return (folder / name).read_text(encoding="utf-8")
+
+
+def _digest(text: str) -> str:
+    """What lets a browser run this very text and no other."""
+    return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
+
+
+def _embedded(analysis: Analysis) -> dict[str, Any]:
+    rows = ([_rounded(value) for value in row] for row in analysis.rows())
+    # The mark at the start tells spreadsheets that the text is UTF-8. Warnings, which are on
+    # every row of a group, would make it most of the page: packed they are next to nothing.
+    table = ("\ufeff" + csv_text(COLUMNS, rows)).encode("utf-8", "replace")
+    packed = base64.b64encode(gzip.compress(table, mtime=0)).decode()
+    return {"csv_gzip": packed, "analysis": _rounded(analysis.to_dict())}
+
+
+def _rounded(value: Any) -> Any:
+    """The same with numbers of six digits, which take less place."""
+    if isinstance(value, float):
+        return float(f"{value:.6g}")
+    if isinstance(value, dict):
+        return {key: _rounded(each) for key, each in value.items()}
+    if isinstance(value, list):
+        return [_rounded(each) for each in value]
+    return value
+
+
+def _shown(analysis: Analysis) -> Sequence[int]:
+    """The classes that have panels: of two one, as it tells of the other, or the largest."""
+    if len(analysis.classes) == 2:
+        return [1]
+    largest = np.argsort(-analysis.overall.estimate.shares, kind="stable")[:_MOST_PANELS]
+    return np.sort(largest).tolist()
+
+
+def _as_rows(analysis: Analysis) -> bool:
+    return not analysis.ordered and len(analysis.groups) <= _MOST_GROUP_ROWS
+
+
+def _wide(analysis: Analysis) -> bool:
+    return len(_shown(analysis)) == 1 or len(analysis.groups) > _MOST_NARROW
+
+
+def _panels(analysis: Analysis) -> list[tuple[str, Markup]]:
+    if not analysis.groups:
+        return []
+    panels, shown = [], _shown(analysis)
+    height = 260 if len(shown) == 1 else 190
+    for j in shown:
+        name, rows = words(analysis.classes[j]), group_rows(analysis, j)
+        label = f"Share of {name} by group, with intervals"
+        if _as_rows(analysis):
+            panels.append((name, rows_chart(rows, label)))
+        else:
+            drawn = trend_chart(
+                rows, label, line=analysis.ordered, wide=_wide(analysis), height=height
+            )
+            panels.append((name, drawn))
+    return panels
+
+
+def _histograms(analysis: Analysis) -> list[tuple[str, Markup]]:
+    if not analysis.histograms:
+        return []
+    n = analysis.overall.estimate.n_items
+    return [
+        (words(analysis.classes[j]), histogram_chart(analysis.histograms[j], n))
+        for j in _shown(analysis)
+    ]
+
+
+def _table(analysis: Analysis) -> list[tuple[Part, int]]:
+    rows = [(part, j) for part in analysis.groups for j in range(len(analysis.classes))]
+    return rows[:_MOST_ROWS]
+
+
+def _warnings(analysis: Analysis) -> list[tuple[str, str]]:
+    """Who each warning is about, and what it says; of the same ones, all who have it."""
+    about: dict[str, list[str]] = {text: [] for text in analysis.warnings}
+    for part in (analysis.overall, *analysis.groups):
+        for text in part.estimate.warnings:
+            about.setdefault(text, []).append(words(part.name))
+    return [(_listed(names, len(analysis.groups) + 1), text) for text, names in about.items()]
+
+
+def _listed(names: list[str], everyone: int) -> str:
+    if not names or len(names) == everyone:
+        return "everything"
+    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+    return ", ".join(names[:3]) + more

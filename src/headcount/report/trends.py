@@ -1,0 +1,131 @@
+"""The share of a class over groups that follow one another, or are many."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from markupsafe import Markup
+
+from headcount.report.charts import Row, cross
+from headcount.report.svg import WIDTH, drawing, nice_top, number, path, stretched, tag, text_at
+
+__all__ = ["trend_chart"]
+
+_ABOVE, _BELOW = 16, 24
+# Groups above which their intervals are one band.
+_MANY = 40
+
+
+def trend_chart(
+    rows: Sequence[Row], label: str, *, line: bool, wide: bool, height: float
+) -> Markup:
+    """Shares with intervals, left to right.
+
+    Parameters
+    ----------
+    rows : sequence of Row
+        One a group.
+    label : str
+        What it shows, in words.
+    line : bool
+        Whether to join the groups, as they follow one another.
+    wide : bool
+        Whether there is place for more names below.
+    height : float
+        In pixels.
+    """
+    scale = _Scale(rows, wide, height)
+    many = len(rows) > _MANY
+    curves = [_band(rows, scale)] if many and line else []
+    if line:
+        counted = [(i, row.counted) for i, row in enumerate(rows) if row.counted is not None]
+        curves += [_curve(counted, scale, "cc")] if counted else []
+        curves += [_curve([(i, row.share) for i, row in enumerate(rows)], scale, "line")]
+        truth = [(i, row.truth) for i, row in enumerate(rows) if row.truth is not None]
+        curves += [_curve(truth, scale, "truth")] if truth and many else []
+    points = [_point(row, i, scale, many=many, line=line) for i, row in enumerate(rows)]
+    return drawing(
+        label,
+        scale.height,
+        [
+            *_grid(scale, rows[0].training),
+            stretched(scale.height, *curves),
+            *points,
+            *_names(rows, scale, 7 if wide else 4),
+        ],
+        "trend",
+    )
+
+
+class _Scale:
+    """Where groups and shares are."""
+
+    def __init__(self, rows: Sequence[Row], wide: bool, height: float) -> None:
+        self.top = nice_top(max(row.largest for row in rows))
+        self.height = height
+        self.margin = 6.0 if wide else 13.0
+        self.gaps = max(1, len(rows) - 1)
+        self.step = (96 - self.margin) / self.gaps
+        self.alone = len(rows) == 1
+
+    def x(self, i: int) -> float:
+        """In percent."""
+        return 50.0 if self.alone else self.margin + self.step * i
+
+    def y(self, share: float) -> float:
+        """In pixels."""
+        return self.height - _BELOW - (self.height - _BELOW - _ABOVE) * share / self.top
+
+    def point(self, i: int, share: float) -> tuple[float, float]:
+        """In the units of what is stretched."""
+        return WIDTH / 100 * self.x(i), self.y(share)
+
+
+def _grid(scale: _Scale, training: float) -> list[Markup]:
+    lines = []
+    for tick in np.linspace(0, scale.top, 5):
+        y = scale.y(tick)
+        lines.append(tag("line", class_="grid", x1="0", x2="100%", y1=y, y2=y))
+        lines.append(tag("text", f"{number(100 * tick)}%", x="0", y=y - 3, class_="tick"))
+    y = scale.y(training)
+    reference = tag("line", class_="reference", x1="0", x2="100%", y1=y, y2=y)
+    return [*lines, reference]
+
+
+def _band(rows: Sequence[Row], scale: _Scale) -> Markup:
+    upper = [scale.point(i, row.high) for i, row in enumerate(rows)]
+    lower = [scale.point(i, row.low) for i, row in enumerate(rows)]
+    return path([*upper, *reversed(lower)], "band", closed=True)
+
+
+def _curve(points: Sequence[tuple[int, float]], scale: _Scale, class_: str) -> Markup:
+    return path([scale.point(i, share) for i, share in points], class_)
+
+
+def _point(row: Row, i: int, scale: _Scale, *, many: bool, line: bool) -> Markup:
+    x = f"{scale.x(i):.2f}%"
+    column = {"x": f"{scale.x(i) - scale.step / 2:.2f}%", "width": f"{scale.step:.2f}%"}
+    marks = [tag("rect", class_="hit", y="0", height=scale.height - _BELOW, **column)]
+    if many and line:
+        return tag("g", tag("title", row.said), *marks, class_="mark")
+    ends = {"y1": scale.y(row.high), "y2": scale.y(row.low)}
+    marks.append(tag("line", class_="whisker", x1=x, x2=x, **ends))
+    if row.counted is not None and not line:
+        marks.append(tag("circle", class_="cc", cx=x, cy=scale.y(row.counted), r=3.0))
+    radius = 2.0 if many else 4.0
+    marks.append(tag("circle", class_="estimate", cx=x, cy=scale.y(row.share), r=radius))
+    if row.truth is not None and not many:
+        marks.append(cross(scale.x(i), scale.y(row.truth)))
+    return tag("g", tag("title", row.said), *marks, class_="mark")
+
+
+def _names(rows: Sequence[Row], scale: _Scale, most: int) -> list[Markup]:
+    """The names of every so many groups, as many as there is place for."""
+    names = []
+    for i in range(0, len(rows), -(-len(rows) // most)):
+        label = rows[i].label
+        short = label if len(label) <= 10 else f"{label[:9]}…"
+        anchor = "end" if scale.x(i) > 95 else "middle"
+        names.append(text_at(scale.x(i), scale.height - 6, short, anchor, "tick"))
+    return names

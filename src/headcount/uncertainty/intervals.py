@@ -1,0 +1,147 @@
+"""Intervals for each class, and a region for all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from headcount.errors import HeadcountError
+
+__all__ = ["Intervals", "Region"]
+
+
+@dataclass(frozen=True, eq=False)
+class Intervals(Mapping[Any, tuple[float, float]]):
+    """An interval for each class: a mapping of classes to ends, that prints as a table.
+
+    Attributes
+    ----------
+    classes : ndarray of shape (K,)
+        The classes.
+    low, high : ndarray of shape (K,)
+        The ends.
+    level : float
+        How often such intervals hold what they are for.
+    method : str
+        The rule they were made by.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> ends = np.array([0.2, 0.6]), np.array([0.4, 0.8])
+    >>> intervals = Intervals(np.array(["a", "b"]), *ends, level=0.95, method="bca")
+    >>> intervals["a"]
+    (0.2, 0.4)
+    >>> intervals
+    95% intervals (bca)
+    class   from     to
+    a      20.0%  40.0%
+    b      60.0%  80.0%
+    """
+
+    classes: NDArray[Any]
+    low: NDArray[np.float64]
+    high: NDArray[np.float64]
+    level: float
+    method: str
+
+    def __getitem__(self, label: Any) -> tuple[float, float]:
+        labels = self.classes.tolist()
+        if label not in labels:
+            raise KeyError(label)
+        place = labels.index(label)
+        return float(self.low[place]), float(self.high[place])
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.classes.tolist())
+
+    def __len__(self) -> int:
+        return len(self.classes)
+
+    def __repr__(self) -> str:
+        rows = [
+            [str(label), f"{low:.1%}", f"{high:.1%}"] for label, (low, high) in self.items()
+        ]
+        head = f"{100 * self.level:.6g}% intervals ({self.method})"
+        return "\n".join([head, *table(["class", "from", "to"], rows)])
+
+
+@dataclass(frozen=True, eq=False)
+class Region:
+    """Shares of all classes together that are within reach of an estimate: an ellipsoid.
+
+    Attributes
+    ----------
+    centre : ndarray of shape (K,)
+        The estimate.
+    precision : ndarray of shape (K, K)
+        Inverse covariance, along the simplex.
+    radius : float
+        The largest distance from the centre, measured by the precision.
+    level : float
+        How often such regions hold the shares they are for.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> draws = np.random.default_rng(0).dirichlet([20, 30, 50], size=500)
+    >>> region = Region.of(draws, np.array([0.2, 0.3, 0.5]), 100, 0.95)
+    >>> region.contains([0.22, 0.3, 0.48]), region.contains([0.5, 0.3, 0.2])
+    (True, False)
+    """
+
+    centre: NDArray[np.float64]
+    precision: NDArray[np.float64]
+    radius: float
+    level: float
+
+    @classmethod
+    def of(
+        cls, draws: NDArray[np.float64], centre: NDArray[np.float64], n_items: int, level: float
+    ) -> Region:
+        """The region that holds `level` of the draws, moved to the centre."""
+        K = len(centre)
+        away = draws - draws.mean(axis=0)
+        # Shares among n items are known to half an item at best.
+        grain = (np.eye(K) - 1 / K) * 0.25 / n_items**2
+        precision = np.linalg.pinv(away.T @ away / len(away) + grain, hermitian=True)
+        distances = np.einsum("ij,jk,ik->i", away, precision, away)
+        return cls(centre, precision, float(np.sqrt(np.quantile(distances, level))), level)
+
+    def contains(self, shares: ArrayLike) -> bool:
+        """Whether shares lie in the region.
+
+        Parameters
+        ----------
+        shares : array-like of shape (K,)
+            Shares that sum to 1.
+
+        Returns
+        -------
+        bool
+        """
+        given = np.asarray(shares, dtype=np.float64)
+        fine = given.shape == self.centre.shape and np.isfinite(given).all()
+        if not fine or given.min() < 0 or abs(given.sum() - 1) > 1e-6:
+            raise HeadcountError(
+                f"shares is {shares!r}; it must hold {len(self.centre)} shares, one a class, "
+                "that sum to 1."
+            )
+        away = given - self.centre
+        return bool(away @ self.precision @ away <= self.radius**2)
+
+
+def table(header: list[str], rows: list[list[str]]) -> list[str]:
+    """Lines of a table, the first column to the left and the others to the right."""
+    widths = [max(map(len, column)) for column in zip(header, *rows, strict=True)]
+    return [
+        "  ".join(
+            [row[0].ljust(widths[0])]
+            + [cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True)]
+        ).rstrip()
+        for row in [header, *rows]
+    ]

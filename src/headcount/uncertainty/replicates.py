@@ -1,0 +1,197 @@
+"""The engine: estimates of samples and training sets drawn anew, in batches."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headcount.representation import Training
+from headcount.sampling import Samples
+from headcount.solve import Solution
+from headcount.uncertainty.drawing import ClassDraws, drawn_again, training_weights
+from headcount.uncertainty.refitting import affordable, refits
+
+__all__ = ["Problem", "Target", "replicate"]
+
+Target = Literal["realised", "expected"]
+
+# Items drawn and solved at a time, where nothing else divides the work.
+_BATCH_ITEMS = 1 << 22
+# Of the spread of plain resampling, at least so much is left when that of the labels is
+# taken out: their difference is uncertain where it is small.
+_LEAST_LEFT = 0.25
+
+
+class Model(Protocol):
+    """A fitted method, as far as its estimates need it."""
+
+    def fit(self, training: Training) -> Self:
+        """The same method, fitted on another training set."""
+
+    def solve(self, items: Any, samples: Samples) -> Solution:
+        """Shares of the classes in each sample of the items."""
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """A fitted method and the samples whose shares it estimated.
+
+    Attributes
+    ----------
+    model : Model
+        What was fitted.
+    training : Training or None
+        What it was fitted on; without items if it needs none; None if it cannot be fitted
+        again.
+    shift : {"prior", "covariate", "none"}
+        What the method takes to have changed since training.
+    items : Any
+        The pool, as the model takes it.
+    samples : Samples
+        Its samples.
+    shares : ndarray of shape (S, K)
+        What was estimated.
+    """
+
+    model: Any
+    training: Training | None
+    shift: str
+    items: Any
+    samples: Samples
+    shares: NDArray[np.float64]
+
+    @property
+    def relearns(self) -> bool:
+        """Whether the training side can be drawn anew."""
+        return self.training is not None and self.training.items is not None
+
+
+def replicate(
+    problem: Problem, target: Target, n: int, n_training: int, rng: np.random.Generator
+) -> NDArray[np.float64]:
+    """Estimates of `n` replicates of each sample, as an array of shape (S, n, K).
+
+    Each of `n_training` training sets, drawn anew, serves for a part of the replicates of
+    all samples.
+
+    For the expected share, a sample's items are drawn from it anew. The realised share
+    has no noise of labels in it: the items are drawn from those of the training set, in a
+    composition fixed at the estimate. Where there are no training items, they are drawn
+    from the sample by the classes they seem to be of; and where the model does not tell
+    these, drawn as for the expected share, with the spread due to labels taken out.
+    """
+    if target == "realised" and problem.shift == "covariate" and _are_posteriors(problem):
+        return _labels_drawn(problem, n, rng)
+    fixed = target == "realised" and problem.shift == "prior"
+    if fixed and problem.relearns:
+        return _from_training(problem, n, n_training, rng)
+    if fixed and hasattr(problem.model, "memberships"):
+        return _by_membership(problem, n, rng)
+    plain = _drawn_again(problem, n, n_training, rng)
+    return _without_labels(plain, problem) if fixed else plain
+
+
+def _from_training(
+    problem: Problem, n: int, n_training: int, rng: np.random.Generator
+) -> NDArray[np.float64]:
+    assert problem.training is not None
+    draws = ClassDraws.of(problem.training)
+    parts = []
+    for model, items, count in _models(problem, None, n, n_training, rng):
+        shares = np.repeat(problem.shares, count, axis=0)
+        drawn = draws.samples(shares, np.repeat(problem.samples.sizes, count), rng)
+        parts.append(_solved(model, items, drawn, len(problem.shares)))
+    return np.concatenate(parts, axis=1)
+
+
+def _by_membership(problem: Problem, n: int, rng: np.random.Generator) -> NDArray[np.float64]:
+    found = []
+    for rows, shares in zip(problem.samples, problem.shares, strict=True):
+        items = problem.items[rows]
+        draws = ClassDraws.by_membership(problem.model.memberships(items, shares))
+        parts = []
+        for count in _portions(n, len(rows)):
+            drawn = draws.samples(np.tile(shares, (count, 1)), np.full(count, len(rows)), rng)
+            parts.append(problem.model.solve(items, drawn).prevalence)
+        found.append(np.concatenate(parts))
+    return np.stack(found)
+
+
+def _drawn_again(
+    problem: Problem, n: int, n_training: int, rng: np.random.Generator
+) -> NDArray[np.float64]:
+    parts = []
+    for model, items, count in _models(problem, problem.items, n, n_training, rng):
+        drawn = drawn_again(problem.samples, count, rng)
+        parts.append(_solved(model, items, drawn, len(problem.shares)))
+    return np.concatenate(parts, axis=1)
+
+
+def _models(
+    problem: Problem, pool: Any, n: int, n_training: int, rng: np.random.Generator
+) -> Iterator[tuple[Model, Any, int]]:
+    """Models, items as these take them, and how many replicates each is to solve.
+
+    The pool is that of the samples, or None for the training items.
+    """
+    training, per_round = problem.training, int(problem.samples.sizes.sum())
+    if training is None or training.items is None or not (n_training or pool is None):
+        for count in _portions(n, per_round):
+            yield problem.model, pool, count
+        return
+    if n_training:
+        by_class = problem.shift == "prior"
+        n_items = len(training.codes) if pool is None else problem.samples.n_pool
+        n_training = affordable(problem.model, training, n_items, min(n, n_training))
+        weights = training_weights(training, n_training, rng, by_class=by_class)
+    else:
+        given = np.ones(len(training.codes)) if training.weights is None else training.weights
+        weights = given[None]
+    share, extra = divmod(n, len(weights))
+    for number, (model, items) in enumerate(refits(problem.model, training, weights, pool)):
+        for count in _portions(share + (number < extra), per_round):
+            yield model, items, count
+
+
+def _portions(n: int, items: int) -> Iterator[int]:
+    """Parts of `n` replicates with this many items each that fit into memory."""
+    most = max(1, _BATCH_ITEMS // items)
+    for done in range(0, n, most):
+        yield min(most, n - done)
+
+
+def _solved(model: Model, items: Any, drawn: Samples, S: int) -> NDArray[np.float64]:
+    shares = model.solve(items, drawn).prevalence
+    return shares.reshape(S, -1, shares.shape[1])
+
+
+def _are_posteriors(problem: Problem) -> bool:
+    return np.shape(problem.items) == (problem.samples.n_pool, problem.shares.shape[1])
+
+
+def _labels_drawn(problem: Problem, n: int, rng: np.random.Generator) -> NDArray[np.float64]:
+    """Shares of labels drawn for the very items of each sample from their posteriors."""
+    K = problem.shares.shape[1]
+    found = np.empty((len(problem.samples), n, K))
+    for number, rows in enumerate(problem.samples):
+        edges = np.cumsum(problem.items[rows], axis=1)[:, :-1]
+        for i in range(n):
+            above = (rng.random(len(rows))[:, None] >= edges).sum(axis=1)
+            found[number, i] = np.bincount(above, minlength=K) / len(rows)
+    return found
+
+
+def _without_labels(plain: NDArray[np.float64], problem: Problem) -> NDArray[np.float64]:
+    """Draw replicates together by the spread that the labels of a sample have by chance."""
+    shares = problem.shares[:, None]
+    by_chance = shares * (1 - shares) / problem.samples.sizes[:, None, None]
+    spread = np.maximum(plain.var(axis=1, keepdims=True), 1e-300)
+    # One factor for all classes keeps the sum of the shares at 1.
+    weight = spread / spread.sum(axis=2, keepdims=True)
+    left = (weight * (1 - by_chance / spread)).sum(axis=2, keepdims=True)
+    factor = np.sqrt(np.clip(left, _LEAST_LEFT**2, 1))
+    return np.asarray(shares + factor * (plain - shares))

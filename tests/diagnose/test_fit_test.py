@@ -1,0 +1,240 @@
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.stats import chi2
+from tests.diagnose.made import drawn, scores
+from tests.oracle import fit_test as oracle
+
+from headcount._kernels.overidentified import nearest_mixtures
+from headcount.diagnose import FitTest, MixtureTest, fit_test
+from headcount.diagnose.ranks import RankMoments
+from headcount.errors import HeadcountError
+from headcount.representation import Training
+from headcount.sampling import UPP, Samples
+
+
+@pytest.fixture(params=[2, 3, 5], name="K")
+def number_of_classes(request):
+    return request.param
+
+
+def test_moments_of_ranks_against_the_oracle(K):
+    rng = np.random.default_rng(K)
+    codes = np.repeat(np.arange(K), 6 + np.arange(K))
+    training = np.round(scores(codes, K, rng), 1)  # with ties
+    training /= training.sum(axis=1, keepdims=True)
+    items = scores(drawn(K, 9, rng), K, rng)
+    found = RankMoments().fit(Training(training, codes, K)).embed(items).values
+    assert_allclose(found, oracle.rank_moments(training, codes, items), atol=1e-12)
+
+
+def test_statistic_and_shares_against_the_oracle(K):
+    rng = np.random.default_rng(K)
+    codes = np.repeat(np.arange(K), 40 + 10 * np.arange(K))
+    training = scores(codes, K, rng)
+    pool_codes = drawn(K, 400, rng)
+    pool = scores(pool_codes, K, rng)
+    samples = UPP(n_samples=6, size=60, random_state=0).draw(pool_codes)
+    tests = fit_test(training, codes, K, pool, samples)
+
+    ranks = RankMoments().fit(Training(training, codes, K))
+    moments = oracle.class_moments(ranks.embed(training).values, codes)
+    vectors = ranks.embed(pool).values
+    for test, sample in zip(tests, samples, strict=True):
+        shares, statistic = oracle.nearest_mixture(
+            *moments, vectors[sample].mean(axis=0), len(sample)
+        )
+        assert_allclose(test.prevalence, shares, atol=2e-4)
+        assert_allclose(test.statistic, statistic, rtol=1e-4)
+        free = int((test.prevalence > 0).sum()) - 1
+        assert test.df == vectors.shape[1] - free
+        assert_allclose(test.p_value, chi2.sf(test.statistic, test.df))
+
+
+def test_p_values_are_uniform_under_prior_shift(K):
+    rng = np.random.default_rng(K)
+    found = []
+    for _ in range(150):
+        codes = np.repeat(np.arange(K), 100)
+        training = scores(codes, K, rng)
+        parts = [drawn(K, 60, rng, rng.dirichlet(np.ones(K))) for _ in range(4)]
+        pool = scores(np.concatenate(parts), K, rng)
+        found.append(fit_test(training, codes, K, pool, np.arange(240).reshape(4, 60)).p_value)
+    # Of 600 p-values, two in a thousand such tests would miss these.
+    rejected = (np.concatenate(found) < 0.05).mean()
+    assert 0.025 < rejected < 0.08
+    assert 0.43 < np.concatenate(found).mean() < 0.57
+
+
+def test_what_is_no_mixture_is_rejected(K):
+    rng = np.random.default_rng(K)
+    codes = np.repeat(np.arange(K), 300)
+    pool = scores(drawn(K, 600, rng), K, rng, moved=1.5)
+    test = fit_test(scores(codes, K, rng), codes, K, pool)[0]
+    assert test.rejects(0.001)
+    assert "does not look like a mixture" in str(test)
+    assert "p < 0.0001" in str(test)
+
+
+def test_pure_training_classes_fit_perfectly(K):
+    rng = np.random.default_rng(K)
+    codes = np.repeat(np.arange(K), 50)
+    training = scores(codes, K, rng)
+    tests = fit_test(training, codes, K, training, Samples.by_code(codes, K))
+    assert_allclose(tests.statistic, 0, atol=1e-9)
+    assert_allclose(tests.prevalence, np.eye(K), atol=1e-6)
+    assert not tests.rejects().any()
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.integers(0, 10**6), st.integers(2, 4))
+def test_monotone_scores_and_the_batch_make_no_difference(seed, K):
+    rng = np.random.default_rng(seed)
+    codes = np.repeat(np.arange(K), 30)
+    training, pool = scores(codes, K, rng), scores(drawn(K, 80, rng), K, rng)
+    samples = Samples.from_arrays([rng.integers(80, size=20) for _ in range(5)], n_pool=80)
+    test = MixtureTest.of_posteriors(Training(training, codes, K))
+    together = test.test(pool, samples)
+    assert ((together.p_value >= 0) & (together.p_value <= 1)).all()
+    assert (together.statistic >= 0).all()
+    for i in range(5):
+        alone = test.test(pool, samples[i : i + 1])
+        assert_array_equal(alone.statistic, together.statistic[i : i + 1])
+        assert_array_equal(alone.prevalence[0], together.prevalence[i])
+    if K == 2:  # only the order of scores counts, but not between training items
+        inside = np.column_stack([1 - training[:, 1] ** 3, training[:, 1] ** 3])
+        again = fit_test(inside, codes, 2, inside, Samples.whole(60))
+        assert_allclose(
+            again.statistic, fit_test(training, codes, 2, training).statistic, atol=1e-9
+        )
+
+
+def test_equal_weights_are_no_weights_and_a_weight_of_zero_drops_an_item():
+    rng = np.random.default_rng(0)
+    codes = np.repeat([0, 1], 60)
+    training, pool = scores(codes, 2, rng), scores(drawn(2, 50, rng), 2, rng)
+    plain = fit_test(training, codes, 2, pool)
+    equal = fit_test(training, codes, 2, pool, weights=np.full(120, 3.0))
+    assert_allclose(equal.statistic, plain.statistic)
+    weights = np.repeat([1.0, 0.0, 1.0], [50, 20, 50])
+    dropped = fit_test(training, codes, 2, pool, weights=weights)
+    kept = weights > 0
+    assert_allclose(
+        dropped.statistic, fit_test(training[kept], codes[kept], 2, pool).statistic, rtol=1e-6
+    )
+
+
+def test_vectors_of_a_moment_method():
+    rng = np.random.default_rng(0)
+    codes = np.repeat([0, 1], 200)
+    vectors = rng.normal(size=(400, 4)) + codes[:, None]
+    test = MixtureTest.of_vectors(Training(vectors, codes, 2))
+    sample = rng.normal(size=(300, 4)) + (np.arange(300) < 100)[:, None]
+    fine = test.test(sample, Samples.whole(300))[0]
+    assert fine.df == 3
+    assert not fine.rejects(0.001)
+    assert_allclose(fine.prevalence, [2 / 3, 1 / 3], atol=0.1)
+    sample[:, 0] += 0.5
+    assert test.test(sample, Samples.whole(300))[0].rejects(0.001)
+
+
+def test_known_groups_show_what_scores_do_not():
+    rng = np.random.default_rng(0)
+    codes = np.repeat([0, 1], 300)
+    group = rng.random(600) < np.where(codes, 0.6, 0.3)
+    pool_codes = drawn(2, 400, rng)
+    training, pool = scores(codes, 2, rng), scores(pool_codes, 2, rng)
+    alike = rng.random(400) < np.where(pool_codes, 0.6, 0.3)
+    moved = rng.random(400) < np.where(pool_codes, 0.9, 0.3)
+    assert not fit_test(training, codes, 2, pool)[0].rejects(0.001)
+    for now, rejected in ((alike, False), (moved, True)):
+        test = fit_test(
+            training, codes, 2, pool,
+            training_covariates=group[:, None], covariates=now[:, None],
+        )[0]  # fmt: skip
+        assert test.rejects(0.001) == rejected
+        assert test.df == 3
+
+
+def test_scores_with_two_values_leave_nothing_to_test():
+    codes = np.repeat([0, 1], 20)
+    hard = np.eye(2)[np.where(np.arange(40) % 5 == 0, 1 - codes, codes)]
+    test = fit_test(hard, codes, 2, hard)[0]
+    assert np.isnan(test.p_value)
+    assert not test.rejects()
+    assert test.to_dict()["p_value"] is None
+    assert "cannot be tested" in str(test)
+
+
+def test_results_as_plain_data():
+    rng = np.random.default_rng(0)
+    codes = np.repeat([0, 1], 30)
+    tests = fit_test(
+        scores(codes, 2, rng), codes, 2, scores(codes, 2, rng), [[0, 40], [1, 2, 3]]
+    )
+    assert len(tests) == len(list(tests)) == 2
+    assert [test.n for test in tests] == [2, 3]
+    assert repr(tests).startswith("FitTests(2 samples, ")
+    assert json.loads(json.dumps(tests[0].to_dict()))["df"] == tests[0].df
+
+
+@pytest.mark.parametrize(
+    ("changed", "words"),
+    [
+        ({"codes": [0, 1, 1]}, "codes must be 4 whole numbers"),
+        ({"codes": [0, 0, 0, 0]}, "codes must hold every whole number from 0 to 1"),
+        ({"codes": [0, 1, 2, 1]}, "codes must hold every whole number from 0 to 1"),
+        ({"codes": [0, 1, -1, 1]}, "codes must hold every whole number from 0 to 1"),
+        ({"codes": ["a", "b", "a", "b"]}, "codes must be 4 whole numbers"),
+        ({"weights": np.ones(3)}, "weights has shape"),
+        ({"posteriors": [[0.5, 0.2, 0.3]]}, "posteriors has 3 columns"),
+        ({"samples": [[0, 9]]}, "9"),
+        ({"covariates": [[1.0], [2.0]]}, "go together"),
+        (
+            {"training_covariates": [[1.0]] * 4, "covariates": [[1.0]]},
+            "covariates has 1 rows, but there are 2 items",
+        ),
+        (
+            {"training_covariates": [[1.0]] * 4, "covariates": [[1.0, 2.0]] * 2},
+            "covariates has 2 columns, but training_covariates has 1",
+        ),
+    ],
+)
+def test_bad_input_is_refused_in_a_sentence(changed, words):
+    rng = np.random.default_rng(0)
+    given = {
+        "training_posteriors": scores(np.array([0, 1, 0, 1]), 2, rng),
+        "codes": [0, 1, 0, 1],
+        "n_classes": 2,
+        "posteriors": scores(np.array([0, 1]), 2, rng),
+    }
+    fit_test(**given)
+    with pytest.raises(HeadcountError, match=words):
+        fit_test(**given | changed)
+
+
+def test_the_kernel_does_the_same_uncompiled(K):
+    rng = np.random.default_rng(K)
+    codes = np.repeat(np.arange(K), 30)
+    test = MixtureTest.of_posteriors(Training(scores(codes, K, rng), codes, K))
+    seen = rng.uniform(-0.3, 0.3, (4, len(test.directions)))
+    both = []
+    for kernel in (nearest_mixtures, getattr(nearest_mixtures, "py_func", nearest_mixtures)):
+        shares, statistics = np.empty((4, K)), np.empty(4)
+        kernel(
+            test.means, test.covariances, test.sizes, test.directions, seen, np.full(4, 50.0),
+            4, 0, 4, shares, statistics,
+        )  # fmt: skip
+        both.append(np.column_stack([shares, statistics]))
+    assert_allclose(*both, rtol=1e-10, atol=1e-10)
+
+
+def test_levels_are_checked():
+    with pytest.raises(HeadcountError, match="level is 5"):
+        FitTest(1.0, 2, 0.6, np.array([0.5, 0.5]), 10).rejects(5)
