@@ -106,9 +106,7 @@ class Table:
         cells = self._cells(digits, " ± ", lambda text: f"**{text}**", str)
         names = [in_markdown(name) for name in (self.corner, *self.columns)]
         lines = [names, ["---", *["---:"] * len(self.columns)]]
-        lines += [
-            [in_markdown(name), *row] for name, row in zip(self.rows, cells, strict=True)
-        ]
+        lines += [[in_markdown(name), *row] for name, row in zip(self.rows, cells, strict=True)]
         table = "\n".join(f"| {' | '.join(line)} |" for line in lines)
         return f"**{in_markdown(self.title)}**\n\n{table}" if self.title else table
 

@@ -1,0 +1,50 @@
+"""Quantifiers for items that their own classifier has scored already, batch by batch."""
+
+from __future__ import annotations
+
+from copy import copy
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["taking_scores"]
+
+
+def taking_scores(quantifier: Any) -> Any:
+    """The same quantifier, but one that is given posteriors where it was given items.
+
+    Unlike with `predict_scores`, all that its classifier said of the training items is
+    still known, so that the assumption can be tested.
+
+    Parameters
+    ----------
+    quantifier : Quantifier
+        Fitted on items, with one classifier.
+
+    Returns
+    -------
+    Quantifier
+        A copy.
+    """
+    taking = copy(quantifier)
+    taking.scorer_ = _Scored(quantifier.scorer_)
+    if hasattr(quantifier, "best_quantifier_"):
+        taking.best_quantifier_ = taking_scores(quantifier.best_quantifier_)
+    return taking
+
+
+class _Scored:
+    """A scorer to which posteriors are handed instead of items."""
+
+    def __init__(self, scorer: Any) -> None:
+        self._scorer = scorer
+
+    def posteriors(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
+        return scores
+
+    def labels(self, scores: NDArray[np.float64]) -> NDArray[np.int64]:
+        return scores.argmax(axis=1)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._scorer, name)

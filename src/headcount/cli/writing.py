@@ -1,0 +1,133 @@
+"""Files written wholly or not at all, and texts that are safe in a terminal."""
+
+from __future__ import annotations
+
+import io
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from secrets import token_hex
+from typing import TYPE_CHECKING
+
+from headcount.errors import HeadcountError
+
+if TYPE_CHECKING:
+    import polars as pl
+
+__all__ = [
+    "TABLE_ENDINGS",
+    "check_writable",
+    "frame_bytes",
+    "lay_out",
+    "printable",
+    "write_bytes",
+]
+
+TABLE_ENDINGS = (".csv", ".tsv", ".parquet", ".feather", ".arrow", ".jsonl", ".ndjson")
+
+
+def check_writable(path: Path, option: str, endings: Sequence[str] = ()) -> None:
+    """Refuse, before any work is done, a file that cannot be written."""
+    folder = path.parent
+    if endings and path.suffix.lower() not in endings and not _is_device(path):
+        raise HeadcountError(
+            f"{option} is {str(path)!r}; it must end in {' or '.join(endings)}."
+        )
+    if path.is_dir():
+        raise HeadcountError(f"{option} is {str(path)!r}, a folder: add the name of a file.")
+    if not folder.is_dir():
+        raise HeadcountError(
+            f"{option} is {str(path)!r}, but there is no folder {str(folder)!r}: make it first."
+        )
+    if not os.access(path if _is_device(path) else folder, os.W_OK):
+        raise HeadcountError(
+            f"{option} is {str(path)!r}, where you may not write: choose another place."
+        )
+
+
+def write_bytes(path: Path, content: bytes) -> None:
+    """Write a file wholly or not at all.
+
+    Parameters
+    ----------
+    path : Path
+        Replaced if it is there already.
+    content : bytes
+        What to write.
+    """
+    try:
+        if _is_device(path):
+            path.write_bytes(content)
+            return
+        target = path.resolve()
+        # In the same folder, as only there renaming is one step.
+        part = target.with_name(f".{token_hex(8)}.part")
+        try:
+            with open(part, "xb") as file:
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())
+            part.replace(target)
+        finally:
+            part.unlink(missing_ok=True)
+    except OSError as error:
+        raise HeadcountError(
+            f"{str(path)!r} cannot be written ({error.strerror or error}): choose a place "
+            "where you may write and that has room."
+        ) from None
+
+
+def _is_device(path: Path) -> bool:
+    """Whether it is a pipe, a terminal or the like, which cannot be replaced."""
+    return path.exists() and not path.is_file() and not path.is_dir()
+
+
+def frame_bytes(frame: pl.DataFrame, path: Path) -> bytes:
+    """A table in the form that the ending of the file asks for.
+
+    In CSV, texts that a spreadsheet would take for a formula begin with an apostrophe.
+    """
+    from headcount.report.writing import csv_text
+
+    ending = path.suffix.lower()
+    buffer = io.BytesIO()
+    if ending == ".parquet":
+        frame.write_parquet(buffer)
+    elif ending in (".feather", ".arrow"):
+        frame.write_ipc(buffer)
+    elif ending in (".jsonl", ".ndjson"):
+        frame.write_ndjson(buffer)
+    else:
+        text = csv_text(frame.columns, frame.iter_rows())
+        if ending == ".tsv":
+            return _with_tabs(text)
+        return text.encode("utf-8", "replace")
+    return buffer.getvalue()
+
+
+def _with_tabs(text: str) -> bytes:
+    import csv
+
+    buffer = io.StringIO()
+    rows = csv.reader(io.StringIO(text))
+    csv.writer(buffer, delimiter="\t", lineterminator="\n").writerows(rows)
+    return buffer.getvalue().encode("utf-8", "replace")
+
+
+def printable(value: object) -> str:
+    """A text without what could command a terminal."""
+    return "".join(sign if sign.isprintable() else "\ufffd" for sign in str(value))
+
+
+def lay_out(head: Sequence[str], rows: Sequence[Sequence[str]], n_texts: int) -> str:
+    """A table for people: the first columns are texts, the others numbers."""
+    table = [list(map(printable, row)) for row in (head, *rows)]
+    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+    lines = []
+    for row in table:
+        cells = [
+            cell.ljust(width) if i < n_texts else cell.rjust(width)
+            for i, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ]
+        lines.append("  ".join(cells).rstrip())
+    return "\n".join(lines)

@@ -1,0 +1,115 @@
+"""Transformers for columns that scikit-learn has none for: dates, yes or no, texts."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import narwhals.stable.v2 as nw
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, TransformerMixin
+
+__all__ = ["Categories", "DateParts", "Flags", "Texts"]
+
+_TIME = nw.Datetime("us")
+_DAY = 86_400_000_000  # in microseconds
+
+
+class _Stateless(TransformerMixin, BaseEstimator):
+    """Takes frames; learns nothing."""
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Do nothing."""
+        self.n_features_in_ = X.shape[1]
+        return self
+
+
+class Flags(_Stateless):
+    """Columns of yes and no as 1 and 0, missing ones as NaN."""
+
+    def transform(self, X: Any) -> NDArray[np.float64]:
+        """Turn a frame into a table of numbers."""
+        columns = nw.from_native(X, eager_only=True).iter_columns()
+        return np.column_stack(
+            [np.asarray(column.cast(nw.Float64).to_numpy(), np.float64) for column in columns]
+        )
+
+
+class Categories(_Stateless):
+    """Columns of categories as texts, missing ones as empty."""
+
+    def transform(self, X: Any) -> NDArray[np.object_]:
+        """Turn a frame into a table of texts."""
+        columns = nw.from_native(X, eager_only=True).iter_columns()
+        return np.column_stack([np.array(_texts(column), dtype=object) for column in columns])
+
+
+class Texts(_Stateless):
+    """The texts of one column, missing ones as empty."""
+
+    def transform(self, X: Any) -> list[str]:
+        """Turn a frame with one column into a list of texts."""
+        column = next(iter(nw.from_native(X, eager_only=True).iter_columns()))
+        return _texts(column)
+
+
+class DateParts(TransformerMixin, BaseEstimator):
+    """Days since 1970, year, month, day of the week and hour of dates.
+
+    Days and years before those of training count as its first, those after it as its last:
+    a trend must not be carried on into times nobody has seen labels of.
+
+    Attributes
+    ----------
+    earliest_, latest_ : ndarray
+        Days and years of training, column by column.
+
+    Examples
+    --------
+    >>> from datetime import date
+    >>> import polars as pl
+    >>> dates = pl.DataFrame({"day": [date(1970, 1, 2), date(1970, 2, 1)]})
+    >>> DateParts().fit_transform(dates).astype(int).tolist()
+    [[1, 1970, 1, 5, 0], [31, 1970, 2, 7, 0]]
+    """
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Remember the range of the dates."""
+        self.n_features_in_ = X.shape[1]
+        parts = _parts(X)[..., :2]
+        known = ~np.isnan(parts)
+        self.earliest_ = np.where(known, parts, np.inf).min(axis=0)
+        self.latest_ = np.where(known, parts, -np.inf).max(axis=0)
+        return self
+
+    def transform(self, X: Any) -> NDArray[np.float64]:
+        """Turn a frame of dates into a table of numbers, five a column."""
+        parts = _parts(X)
+        parts[..., :2] = np.clip(parts[..., :2], self.earliest_, self.latest_)
+        return parts.reshape(len(parts), -1)
+
+
+def _texts(column: nw.Series[Any]) -> list[str]:
+    # NaN alone differs from itself.
+    return ["" if text is None or text != text else str(text) for text in column.to_list()]
+
+
+def _parts(X: Any) -> NDArray[np.float64]:
+    """An array of rows, columns and parts; NaN where a date is missing."""
+    made = []
+    for column in nw.from_native(X, eager_only=True).iter_columns():
+        zoned = getattr(column.dtype, "time_zone", None) is not None
+        dates = (column.dt.replace_time_zone(None) if zoned else column).cast(_TIME).dt
+        parts = (
+            dates.timestamp("us").cast(nw.Float64) / _DAY,
+            dates.year(),
+            dates.month(),
+            dates.weekday(),
+            dates.hour(),
+        )
+        made.append(np.column_stack([_floats(part) for part in parts]))
+    return np.stack(made, axis=1)
+
+
+def _floats(part: nw.Series[Any]) -> NDArray[np.float64]:
+    return np.asarray(part.cast(nw.Float64).to_numpy(), np.float64)
