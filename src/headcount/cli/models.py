@@ -18,6 +18,7 @@ import headcount as hc
 from headcount._parameters import check_choice
 from headcount._progress import track
 from headcount.cli.labels import labels_of
+from headcount.cli.scored import both_scores
 from headcount.data.preparation import Preparation, prepare
 from headcount.data.readers import TableFile, batch_rows
 from headcount.errors import HeadcountError
@@ -71,7 +72,7 @@ class TableModel:
         Returns
         -------
         items : array
-            Posteriors, or features where the method works on these.
+            Scores as `taking_scores` wants them, or features where the method works on these.
         scored : bool
             Which of the two.
         missing : dict of str to int
@@ -98,7 +99,7 @@ class TableModel:
 
     def _of_batch(self, batch: pl.DataFrame) -> Any:
         if self.features is None:
-            return self.quantifier.scorer_.posteriors(batch)
+            return both_scores(self.quantifier.scorer_, batch)
         return _dense(self.features.transform(batch))
 
 

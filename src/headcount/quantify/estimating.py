@@ -12,7 +12,7 @@ from headcount.data import count_rows
 from headcount.errors import HeadcountError
 from headcount.representation import Training
 from headcount.sampling import Samples, as_samples
-from headcount.scores import ScoredPool, Scorer, check_scores
+from headcount.scores import ScoredPool, check_scores
 
 if TYPE_CHECKING:
     from headcount.quantify.base import Quantifier
@@ -29,7 +29,7 @@ _OPTIONS = ("target", "replicates", "training_replicates")
 def evidence_of_items(quantifier: Quantifier, X: Any) -> Evidence | None:
     """What the assumption is tested on; None if the quantifier keeps no out-of-fold scores."""
     scorer = quantifier.scorer_
-    if not isinstance(scorer, Scorer) or not hasattr(scorer, "posteriors_"):
+    if not hasattr(scorer, "posteriors_by_folds") or not hasattr(scorer, "posteriors_"):
         return None
     K = len(scorer.classes_)
     training = Training(scorer.posteriors_, scorer.codes_, K, scorer.weights_)
