@@ -80,11 +80,11 @@ def drawn(n_classes, size, n_samples, rng):
 
 def simulate(task):
     """All methods on a few training sets of a cell; sums that add up over tasks."""
-    (n_classes, n_training, size), seeds, per_set, replicates, training_replicates = task
+    (n_classes, n_training, size), seeds, per_set, replicates, training_replicates, other = task
     sums = defaultdict(lambda: np.zeros(3))
     warnings.simplefilter("ignore", hc.HeadcountWarning)
     for seed in seeds:
-        rng = np.random.default_rng([n_classes, n_training, size, seed])
+        rng = np.random.default_rng([n_classes, n_training, size, seed, *other])
         X, y = labelled(n_classes, n_training, rng)
         pool, samples, truth = drawn(n_classes, size, per_set, rng)
         scorer = hc.Scorer(LogisticRegression(max_iter=1000), random_state=0).fit(X, y)
@@ -120,9 +120,9 @@ def tally(sums, name, estimate, shares, all_rules):
     sums[name, "region", "interior" if inner.all() else "boundary"] += (1, inside, 0)
 
 
-def run(n_sets, per_set, replicates, training_replicates, workers, cells):
+def run(n_sets, per_set, replicates, training_replicates, workers, cells, other):
     tasks = [
-        (cell, seeds.tolist(), per_set, replicates, training_replicates)
+        (cell, seeds.tolist(), per_set, replicates, training_replicates, other)
         for cell in cells
         for seeds in np.array_split(np.arange(n_sets), max(1, n_sets // 10))
     ]
@@ -183,23 +183,30 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--workers", type=int, default=2)
-    parser.add_argument("--sets", type=int, default=60)
-    parser.add_argument("--samples", type=int, default=10, help="of each training set")
+    parser.add_argument("--sets", type=int, default=100)
+    parser.add_argument("--samples", type=int, default=5, help="of each training set")
     parser.add_argument("--replicates", type=int, default=400)
     parser.add_argument("--training-replicates", type=int, default=200)
+    parser.add_argument("--seed", type=int, default=0, help="other data for another number")
     parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results")
     given = parser.parse_args()
     cells = [(k, t, n) for k in CLASSES for t in TRAINING for n in SIZES]
     n_sets, per_set = (10, 5) if given.quick else (given.sets, given.samples)
     start = perf_counter()
     total = run(
-        n_sets, per_set, given.replicates, given.training_replicates, given.workers, cells
+        n_sets,
+        per_set,
+        given.replicates,
+        given.training_replicates,
+        given.workers,
+        cells,
+        [given.seed] if given.seed else [],
     )
     rows = rows_of(total)
     settings = {
         "level": LEVEL, "training_sets": n_sets, "samples_each": per_set,
         "replicates": given.replicates, "training_replicates": given.training_replicates,
-        "seconds": round(perf_counter() - start),
+        "seed": given.seed, "seconds": round(perf_counter() - start),
     }  # fmt: skip
     given.out.mkdir(parents=True, exist_ok=True)
     (given.out / "coverage.json").write_text(

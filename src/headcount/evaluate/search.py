@@ -77,7 +77,7 @@ class GridSearch(Selected):
     >>> from sklearn.datasets import make_classification
     >>> import headcount as hc
     >>> X, y = make_classification(600, random_state=0)
-    >>> search = hc.GridSearch(hc.KDEyML(), {"bandwidth": [0.02, 0.1, 0.5]}, random_state=0)
+    >>> search = hc.GridSearch(hc.KDEyML(), {"bandwidth": [0.1, 5.0]}, random_state=0)
     >>> search.fit(X[:400], y[:400]).best_params_
     {'bandwidth': 0.1}
     >>> search.predict(X[400:]).round(1)

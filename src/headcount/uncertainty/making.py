@@ -22,6 +22,10 @@ __all__ = ["make_estimates"]
 # Replicates whose mean is so many of their standard deviations off show a bias.
 _SPREADS = 1.0
 _LEAST_BIAS = 0.01
+# Items that the replicates of a sample have in all: beyond it they become fewer, down to a
+# number that still tells the ends of an interval.
+_MOST_ITEMS = 100_000_000
+_FEWEST = 200
 
 
 def make_estimates(
@@ -48,7 +52,8 @@ def make_estimates(
     target : {"realised", "expected"}, default="realised"
         Whose shares the intervals are for.
     replicates : int, default=1000
-        Replicates of each sample.
+        Replicates of each sample; of samples above 100,000 items there are fewer, down to
+        200.
     training_replicates : int, default=200
         Training sets drawn anew, which all samples share; 0 to leave their noise out.
     random_state : int, RandomState, Generator or None, default=None
@@ -62,6 +67,7 @@ def make_estimates(
     """
     wanted: Target = check_choice("target", target, ("realised", "expected"))  # type: ignore[assignment]
     n = check_count("replicates", replicates, 2)
+    n = min(n, max(_FEWEST, _MOST_ITEMS // int(problem.samples.sizes.max())))
     n_training = check_count("training_replicates", training_replicates, 0)
     draw_seed, other_seed = base_seeds(random_state, 2)
     drawn = replicate(problem, wanted, n, n_training, np.random.default_rng(draw_seed))
