@@ -9,6 +9,7 @@ from pathlib import Path
 from secrets import token_hex
 from typing import TYPE_CHECKING
 
+from headcount._text import text_table
 from headcount.errors import HeadcountError
 
 if TYPE_CHECKING:
@@ -121,13 +122,5 @@ def printable(value: object) -> str:
 
 def lay_out(head: Sequence[str], rows: Sequence[Sequence[str]], n_texts: int) -> str:
     """A table for people: the first columns are texts, the others numbers."""
-    table = [list(map(printable, row)) for row in (head, *rows)]
-    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
-    lines = []
-    for row in table:
-        cells = [
-            cell.ljust(width) if i < n_texts else cell.rjust(width)
-            for i, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ]
-        lines.append("  ".join(cells).rstrip())
-    return "\n".join(lines)
+    header, *body = [list(map(printable, row)) for row in (head, *rows)]
+    return "\n".join(text_table(header, body, n_texts=n_texts))

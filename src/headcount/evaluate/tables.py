@@ -10,6 +10,8 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from headcount._text import text_table
+
 __all__ = ["DIGITS", "Table", "in_latex", "in_markdown", "lowest", "mark_in_latex"]
 
 Floats: TypeAlias = NDArray[np.float64]
@@ -90,15 +92,7 @@ class Table:
             [name, *(a + b for a, b in zip(row, after, strict=True))]
             for name, row, after in zip(self.rows, numbers, stars, strict=True)
         ]
-        widths = [max(map(len, column)) for column in zip(header, *body, strict=True)]
-        rule = ["-" * width for width in widths]
-        lines = [
-            "  ".join(
-                [line[0].ljust(widths[0])]
-                + [cell.rjust(width) for cell, width in zip(line[1:], widths[1:], strict=True)]
-            ).rstrip()
-            for line in (header, rule, *body)
-        ]
+        lines = text_table(header, body, ruled=True)
         return "\n".join(([self.title] if self.title else []) + lines)
 
     def to_markdown(self, digits: int = DIGITS) -> str:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
+from headcount._text import text_table
 from headcount.errors import HeadcountError
 from headcount.quantify.base import Quantifier
 
@@ -128,14 +129,7 @@ class MethodTable:
         return any(row[0] == name for row in self.rows)
 
     def __repr__(self) -> str:
-        table = [_COLUMNS, *self.rows]
-        widths = [max(len(row[i]) for row in table) for i in range(len(_COLUMNS))]
-        lines = [
-            "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True))
-            for row in table
-        ]
-        rule = "  ".join("-" * width for width in widths)
-        return "\n".join(line.rstrip() for line in (lines[0], rule, *lines[1:]))
+        return "\n".join(text_table(_COLUMNS, self.rows, n_texts=len(_COLUMNS), ruled=True))
 
     def to_frame(self) -> pl.DataFrame:
         """The table as a Polars frame."""

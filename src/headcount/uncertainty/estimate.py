@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headcount._parameters import check_fraction
+from headcount._text import text_table
 from headcount.errors import HeadcountError
-from headcount.uncertainty.intervals import Intervals, Region, table
+from headcount.uncertainty.intervals import Intervals, Region
 from headcount.uncertainty.replicates import Target
 from headcount.uncertainty.rules import Rule
 
@@ -49,7 +50,7 @@ class Counts:
         columns = zip(self.classes.tolist(), self.count, self.low, self.high, strict=True)
         rows = [[str(label), *map(_number, numbers)] for label, *numbers in columns]
         head = f"counts with {100 * self.level:.6g}% intervals"
-        return "\n".join([head, *table(["class", "count", "from", "to"], rows)])
+        return "\n".join([head, *text_table(["class", "count", "from", "to"], rows)])
 
 
 @dataclass(frozen=True, eq=False)
@@ -308,7 +309,7 @@ class Estimate:
             [str(label), f"{share:.1%}", f"{low:.1%}", f"{high:.1%}", _number(count)]
             for label, share, low, high, count in columns
         ]
-        lines = table(["class", "share", "from", "to", "items"], rows)
+        lines = text_table(["class", "share", "from", "to", "items"], rows)
         return "\n".join([head, *lines, *(f"note: {text}" for text in self.warnings)])
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from headcount._text import text_table
 from headcount.errors import HeadcountError
 
 __all__ = ["Intervals", "Region"]
@@ -67,7 +68,7 @@ class Intervals(Mapping[Any, tuple[float, float]]):
             [str(label), f"{low:.1%}", f"{high:.1%}"] for label, (low, high) in self.items()
         ]
         head = f"{100 * self.level:.6g}% intervals ({self.method})"
-        return "\n".join([head, *table(["class", "from", "to"], rows)])
+        return "\n".join([head, *text_table(["class", "from", "to"], rows)])
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,15 +134,3 @@ class Region:
             )
         away = given - self.centre
         return bool(away @ self.precision @ away <= self.radius**2)
-
-
-def table(header: list[str], rows: list[list[str]]) -> list[str]:
-    """Lines of a table, the first column to the left and the others to the right."""
-    widths = [max(map(len, column)) for column in zip(header, *rows, strict=True)]
-    return [
-        "  ".join(
-            [row[0].ljust(widths[0])]
-            + [cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True)]
-        ).rstrip()
-        for row in [header, *rows]
-    ]
