@@ -253,7 +253,7 @@ def test_sld_without_calibration_says_that_training_is_left_out():
     y = rng.integers(2, size=200)
     X = y[:, None] + rng.normal(size=(200, 2))
     estimate = hc.SLD(LogisticRegression()).fit(X, y).estimate(X, **QUICK)
-    assert "out-of-fold" in estimate.warnings[0]
+    assert "noise of training is not in the intervals" in estimate.warnings[0]
 
 
 def test_a_search_estimates_with_what_it_chose(training):

@@ -23,6 +23,7 @@ __all__ = [
     "Counting",
     "MedianOfHistograms",
     "Mixture",
+    "Model",
     "MomentSolver",
     "Moments",
     "Representation",
@@ -30,6 +31,13 @@ __all__ = [
 
 # Numbers held for a batch of sample statistics: 64 MB.
 _BATCH_NUMBERS = 8_000_000
+
+
+class Model(Protocol):
+    """What a fitted quantifier answers with."""
+
+    def solve(self, items: Any, samples: Samples) -> Solution:
+        """Shares of the classes in each sample of the items."""
 
 
 class Aggregation(Protocol):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from copy import copy
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from headcount.data import check_features, count_rows
 from headcount.errors import HeadcountError, warn
-from headcount.quantify.aggregation import Aggregation
+from headcount.quantify.aggregation import Aggregation, Model
 from headcount.quantify.estimating import (
     estimate_samples,
     evidence_of_items,
@@ -29,7 +29,7 @@ from headcount.solve import Solution
 if TYPE_CHECKING:
     from headcount.uncertainty import Estimate
 
-__all__ = ["Model", "Quantifier", "is_simple"]
+__all__ = ["Quantifier", "is_simple"]
 
 
 def _takes_scores(quantifier: Quantifier) -> bool:
@@ -37,13 +37,6 @@ def _takes_scores(quantifier: Quantifier) -> bool:
     if reason:
         raise AttributeError(f"{type(quantifier).__name__} {reason}: use fit and predict.")
     return True
-
-
-class Model(Protocol):
-    """What a fitted quantifier answers with."""
-
-    def solve(self, items: Any, samples: Samples) -> Solution:
-        """Shares of the classes in each sample of the items."""
 
 
 class Quantifier(BaseEstimator):

@@ -15,7 +15,8 @@ from headcount import metrics
 from headcount._parameters import check_choice, check_count
 from headcount.errors import HeadcountError
 from headcount.quantify.adjusted import PACC
-from headcount.quantify.base import Model, Quantifier, is_simple
+from headcount.quantify.aggregation import Model
+from headcount.quantify.base import Quantifier, is_simple
 from headcount.quantify.committee import (
     Committee,
     Reader,

@@ -138,8 +138,8 @@ def _left_out(problem: Problem, n_training: int) -> list[str]:
         ]
     if not problem.relearns:
         return [
-            "the method keeps no out-of-fold scores of its training items: the noise of "
-            "training is not in the intervals."
+            "what the method learnt cannot be drawn anew: the noise of training is not in the "
+            "intervals."
         ]
     if not n_training:
         return ["training_replicates is 0: the noise of training is not in the intervals."]
