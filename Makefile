@@ -10,14 +10,15 @@ ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint format pytest docs-table docs-images bench clean distclean
+.PHONY: help demo test lint format pytest docs docs-table docs-images bench clean distclean
 
 help:  ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort \
 		| awk 'BEGIN {FS = ":.*## "} {printf "  make %-12s %s\n", $$1, $$2}'
 
-demo: $(VENV)/.demo-stamp  ## A minute's tour: a table, a picture and a page (report.html)
-	$(BIN)/python examples/quickstart.py
+demo: $(VENV)/.demo-stamp  ## Shares over time beside the truth: tables, a picture, pages
+	$(BIN)/headcount demo headcount-demo
+	@cp headcount-demo/report.html report.html
 
 test: lint pytest  ## All checks: style, types, layers, tests (warnings are errors)
 
@@ -34,11 +35,18 @@ format: $(VENV)/.test-stamp  ## Put the code in its standard form
 pytest: $(VENV)/.test-stamp  ## The tests alone
 	$(ONE_THREAD) $(BIN)/python -m pytest -n 2 $(ARGS)
 
+# The examples in the documents are run by the tests, the pictures by docs-images.
+docs: $(VENV)/.docs-stamp  ## The documentation as a site (docs/_site/index.html)
+	$(BIN)/python -m sphinx -W --keep-going -q -j auto -d docs/_build docs docs/_site
+	@echo "The site: $(CURDIR)/docs/_site/index.html"
+
 docs-table: $(VENV)/.test-stamp  ## Renew the table of methods in docs/methods.md
 	$(BIN)/python docs/make_methods.py
 
 docs-images: $(VENV)/.demo-stamp  ## Renew the pictures in docs/images
-	$(BIN)/python examples/quickstart.py --picture-only --output docs/images
+	$(BIN)/python examples/quickstart.py --output docs/images
+	$(BIN)/headcount demo headcount-demo
+	cp headcount-demo/demo.png headcount-demo/demo-dark.png docs/images
 	$(BIN)/python docs/make_gallery.py
 
 bench:  ## Speed and error beside the peers (about an hour; makes .venv-bench)
@@ -52,6 +60,11 @@ $(VENV)/.test-stamp: pyproject.toml | $(BIN)/python
 
 $(VENV)/.demo-stamp: pyproject.toml | $(BIN)/python
 	@echo "Installing headcount and what the demo needs into $(VENV) ..."
+	@$(PIP) --editable '.[demo]'
+	@touch $@
+
+$(VENV)/.docs-stamp: pyproject.toml | $(BIN)/python
+	@echo "Installing headcount and what its documentation needs into $(VENV) ..."
 	@$(PIP) --editable '.[docs]'
 	@touch $@
 
@@ -66,7 +79,7 @@ $(BIN)/python:
 # module calls.
 clean:  ## Remove caches, compiled kernels and what the demo wrote
 	rm -rf build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
-	rm -f report.html quickstart.png
+	rm -rf headcount-demo report.html quickstart.png docs/_site docs/_build docs/api/generated
 	find $(CODE) -name __pycache__ -type d -prune -exec rm -rf {} +
 
 distclean: clean  ## Remove the virtual environments as well

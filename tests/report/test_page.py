@@ -2,12 +2,17 @@ from __future__ import annotations
 
 import base64
 import csv
+import getpass
 import gzip
 import io
 import json
 import os
 import re
+import subprocess
+import sys
+from dataclasses import replace
 from html.parser import HTMLParser
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -220,3 +225,74 @@ def test_places_where_nothing_can_be_written_are_named(tmp_path):
     with pytest.raises(hc.HeadcountError, match="it is a folder"):
         make_analysis().write_page(tmp_path)
     assert not os.listdir(tmp_path)
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
+def test_devices_are_written_to_and_not_replaced():
+    make_analysis().write_page("/dev/null")
+    assert Path("/dev/null").is_char_device()
+    with pytest.raises(hc.HeadcountError, match=r"/dev/full' cannot be written \(No space"):
+        make_analysis().write_page("/dev/full")
+    assert Path("/dev/full").is_char_device()
+
+
+# In a child that is nobody, as the tests may run as root, who may write everywhere.
+_AS_NOBODY = """
+import os, sys
+from headcount.report.writing import write_whole
+if os.getuid() == 0:
+    os.setgroups([]); os.setgid(65534); os.setuid(65534)
+try:
+    write_whole(sys.argv[1], "new")
+except ValueError as error:
+    print(error)
+"""
+
+
+def test_a_folder_where_one_may_not_write(tmp_path):
+    folder = tmp_path / "closed"
+    folder.mkdir()
+    (folder / "page.html").write_text("old")
+    for parent in (folder, *folder.parents[:3]):
+        if parent.owner() == getpass.getuser():
+            parent.chmod(0o755)
+    folder.chmod(0o555)
+    try:
+        done = subprocess.run(
+            [sys.executable, "-c", _AS_NOBODY, str(folder / "page.html")],
+            capture_output=True,
+            text=True,
+        )
+    finally:
+        folder.chmod(0o755)
+    if done.returncode:
+        pytest.skip("this Python cannot be run by nobody")
+    assert "cannot be written (Permission denied)" in done.stdout
+    assert done.stdout.count("\n") == 1
+    assert [path.name for path in folder.iterdir()] == ["page.html"]
+    assert (folder / "page.html").read_text() == "old"
+
+
+def test_groups_that_are_texts_of_numbers_are_in_the_order_of_numbers():
+    analysis = make_analysis(groups=["10", "9", "(missing)", "-1", "2.5"])
+    names = [part.name for part in analysis.groups]
+    assert names == ["-1", "2.5", "9", "10", "(missing)"]
+    assert not analysis.ordered
+
+
+@pytest.mark.parametrize("groups", [["2024-01", "2024-02"], ["Bonn", "Köln"]])
+def test_truth_and_warnings_are_shown_where_there_are_any(groups):
+    plain = make_analysis(groups=groups)
+    assert "Beside the truth" not in page(plain)
+    assert 'class="warned"' not in page(plain)
+    truth = ["ham", "spam"] * 60
+    html = page(make_analysis(groups=groups, truth=truth))
+    assert "of 2 intervals." in html
+    assert html.count('class="truth"') == 2 + 2 + 2  # legends, classes, groups
+    tested = replace(plain.groups[0].estimate.fit_test, p_value=1e-9)
+    broken = replace(
+        plain.groups[0], estimate=replace(plain.groups[0].estimate, fit_test=tested)
+    )
+    html = page(replace(plain, groups=(broken, *plain.groups[1:])))
+    assert html.count('class="warned"') == 1 + 1  # legend, group
+    assert "unlike a mixture of the training classes" in html

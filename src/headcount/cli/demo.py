@@ -1,34 +1,208 @@
-"""A small example from start to end, on data that comes with scikit-learn."""
+"""The demo: shares that are right where only the mix changes, and a warning where more does."""
 
 from __future__ import annotations
 
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
+from textwrap import fill
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from headcount.cli.demo_data import digit_tables, flight_tables, has_flights
+from headcount.cli.demo_picture import DARK, LIGHT, Series, draw
 from headcount.cli.estimating import Outcome, Wishes, estimate_files
-from headcount.cli.writing import frame_bytes, write_bytes
+from headcount.cli.writing import frame_bytes, lay_out, write_bytes
+from headcount.diagnose.diagnostics import BROKEN_LEVEL
 from headcount.errors import HeadcountError
 
-__all__ = ["run_demo"]
+if TYPE_CHECKING:
+    import polars as pl
 
-_MONTHS = {"2024-01": 0.1, "2024-02": 0.25, "2024-03": 0.45}
-_N_LABELLED, _A_MONTH = 600, 180
+__all__ = ["STORIES", "Demo", "Story", "Told", "run_demo"]
+
+_WIDTH = 88
+_MOST_ROWS = 10
 
 
-def run_demo(folder: Path, *, seed: int = 0) -> Outcome:
-    """Write two tables of handwritten digits, count the eights in one, and write a page.
+@dataclass(frozen=True)
+class Story:
+    """A set of items to estimate from.
+
+    Attributes
+    ----------
+    name : str
+        Begins the names of its files.
+    question : str
+        Heads the page.
+    target, counted : str
+        The column of the labels, and the label whose share is looked at.
+    by : str
+        The period of a group.
+    title, subtitle : str
+        What the picture says of it.
+    text : str
+        What happens, in a few sentences.
+    tables : callable
+        Given a seed, the labelled items and the later ones.
+    """
+
+    name: str
+    question: str
+    target: str
+    counted: str
+    by: str
+    title: str
+    subtitle: str
+    text: str
+    tables: Callable[[int], tuple[pl.DataFrame, pl.DataFrame]]
+
+
+DIGITS = Story(
+    "digits",
+    "How many eights each week?",
+    "digit",
+    "eight",
+    "week",
+    "Only the mix changes",
+    "Share of eights among handwritten digits, by week",
+    "Handwritten digits: 600 labelled ones, a tenth of them eights, then 150 new ones a week. "
+    "The digits are real, the calendar is made up: only the share of eights changes.",
+    digit_tables,
+)
+FLIGHTS = Story(
+    "flights",
+    "How many late flights each month?",
+    "arrival",
+    "late",
+    "month",
+    "More than the mix changes, and the test says so",
+    "Share of flights from New York that arrive late, by month",
+    "Flights from New York in 2013: who will arrive more than 15 minutes late, by what is "
+    "known at departure, learnt from January to March. Winds and storms change how a late "
+    "flight looks, which no method can see without labels. The test of the assumption says so.",
+    flight_tables,
+)
+STORIES = (DIGITS, FLIGHTS)
+
+
+@dataclass(frozen=True, eq=False)
+class Told:
+    """A story with what came out.
+
+    Attributes
+    ----------
+    story : Story
+        What was asked.
+    outcome : Outcome
+        The answer.
+    page : Path
+        Where it is shown.
+    """
+
+    story: Story
+    outcome: Outcome
+    page: Path
+
+    def series(self) -> Series:
+        """What the picture shows, an array over the periods each."""
+        analysis = self.outcome.analysis
+        j = analysis.classes.index(self.story.counted)
+        rows = [
+            (
+                part.estimate.shares[j], part.low[j], part.high[j],
+                np.nan if part.classify_and_count is None else part.classify_and_count[j],
+                np.nan if part.truth is None else part.truth[j],
+                part.p_value is not None and part.p_value < BROKEN_LEVEL,
+            )
+            for part in analysis.groups
+        ]  # fmt: skip
+        share, low, high, counted, truth, broken = np.array(rows, dtype=np.float64).T
+        return Series(
+            title=self.story.title,
+            subtitle=self.story.subtitle,
+            periods=tuple(str(part.name) for part in analysis.groups),
+            share=share,
+            low=low,
+            high=high,
+            counted=counted,
+            truth=truth,
+            broken=broken > 0,
+            training=float(analysis.training[j]),
+            method=analysis.method.name,
+        )
+
+    def text(self) -> str:
+        """The story, a table of its periods, and how well it went."""
+        found = self.series()
+        head = [self.story.by, "truth", "headcount", "from", "to", "classify and count", ""]
+        step = -(-len(found.periods) // _MOST_ROWS)
+        rows = []
+        for i in range(0, len(found.periods), step):
+            shares = (found.truth, found.share, found.low, found.high, found.counted)
+            cells = [f"{each[i]:.1%}" for each in shares]
+            said = "do not rely on it" if found.broken[i] else ""
+            rows.append([found.periods[i], *cells, said])
+        every = "" if step == 1 else f" Every {step}th {self.story.by} is shown."
+        told = (
+            f"Mean error over {len(found.periods)} {self.story.by}s: {found.method} "
+            f"{100 * found.error:.1f} points, classify and count "
+            f"{100 * found.counted_error:.1f}. The truth is within {found.n_held} of the "
+            f"{len(found.periods)} intervals (95%); the test of the assumption warns of "
+            f"{int(found.broken.sum())} {self.story.by}s.{every}"
+        )
+        table = lay_out(head, rows, 1)
+        return "\n\n".join([fill(self.story.text, _WIDTH), table, fill(told, _WIDTH)])
+
+
+@dataclass(frozen=True)
+class Demo:
+    """What the demo found, and where it has written it.
+
+    Attributes
+    ----------
+    told : tuple of Told
+        The stories.
+    picture : Path
+        All of them in one picture.
+    """
+
+    told: tuple[Told, ...]
+    picture: Path
+
+    def text(self, *, as_json: bool = False) -> str:
+        """All of it, for people or for machines."""
+        if as_json:
+            content = {
+                told.story.name: told.outcome.analysis.to_dict() | {"page": str(told.page)}
+                for told in self.told
+            }
+            return json.dumps(content, ensure_ascii=False, indent=2, allow_nan=False)
+        places = [f"page:    {told.page.resolve()}" for told in self.told]
+        if len(self.told) < len(STORIES):
+            places.append("(real flights as well: pip install 'headcount[demo]')")
+        said = [told.text() for told in self.told]
+        return "\n\n".join([*said, "\n".join([f"picture: {self.picture.resolve()}", *places])])
+
+
+def run_demo(folder: Path, *, seed: int = 0) -> Demo:
+    """Write tables of real items, estimate from them, and write pages and a picture.
 
     Parameters
     ----------
     folder : Path
-        Made if it is not there. Gets labelled.csv, new.csv, shares.csv and report.html.
+        Made if it is not there. Gets for each story a labelled table, a new one, and the
+        shares (``digits-labelled.csv``, ``digits-new.csv``, ``digits-shares.csv``), a page
+        (``report.html``, ``report-flights.html``), and the picture (``demo.png``, and
+        ``demo-dark.png`` for dark backgrounds).
     seed : int, default=0
-        Draws the digits.
+        Draws the items.
 
     Returns
     -------
-    Outcome
+    Demo
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -36,44 +210,31 @@ def run_demo(folder: Path, *, seed: int = 0) -> Outcome:
         raise HeadcountError(
             f"The folder {str(folder)!r} cannot be made ({error.strerror}): choose another."
         ) from None
-    labelled, new = folder / "labelled.csv", folder / "new.csv"
-    _write_tables(labelled, new, seed)
-    return estimate_files(
+    stories = [story for story in STORIES if story is not FLIGHTS or has_flights()]
+    told = tuple(_tell(story, folder, seed) for story in stories)
+    picture = folder / "demo.png"
+    drawn = [each.series() for each in told]
+    write_bytes(picture, draw(drawn, LIGHT))
+    write_bytes(folder / "demo-dark.png", draw(drawn, DARK))
+    return Demo(told, picture)
+
+
+def _tell(story: Story, folder: Path, seed: int) -> Told:
+    labelled, new = (folder / f"{story.name}-{part}.csv" for part in ("labelled", "new"))
+    for frame, path in zip(story.tables(seed), (labelled, new), strict=True):
+        write_bytes(path, frame_bytes(frame, path))
+    page = folder / ("report.html" if story is DIGITS else f"report-{story.name}.html")
+    outcome = estimate_files(
         Wishes(
             new=new,
             train=labelled,
-            target="digit",
-            by="month",
+            target=story.target,
+            by=story.by,
             date="date",
             seed=seed,
-            report=folder / "report.html",
-            output=folder / "shares.csv",
+            title=story.question,
+            report=page,
+            output=folder / f"{story.name}-shares.csv",
         )
     )
-
-
-def _write_tables(labelled: Path, new: Path, seed: int) -> None:
-    import polars as pl
-    from sklearn.datasets import load_digits
-
-    digits = load_digits()
-    # Every other dot: enough to learn from, not enough to be always right.
-    pixels = pl.DataFrame(digits.data[:, ::2], [f"dot_{i}" for i in range(32)], orient="row")
-    kind = np.where(digits.target == 8, "eight", "other")
-    rng = np.random.default_rng(seed)
-    rows = rng.permutation(len(kind))
-    learnt, left = rows[:_N_LABELLED], rows[_N_LABELLED:]
-    chosen, dates = [], []
-    for month, share in _MONTHS.items():
-        for label, count in (("eight", share), ("other", 1 - share)):
-            of_class = left[kind[left] == label]
-            n = round(count * _A_MONTH)
-            chosen.append(rng.choice(of_class, n, replace=n > len(of_class)))
-            dates += [f"{month}-{day:02d}" for day in rng.integers(1, 29, n)]
-    taken = np.concatenate(chosen)
-    dated = pixels[taken].with_columns(
-        pl.Series("date", dates), pl.Series("digit", kind[taken])
-    )
-    first = pixels[learnt].with_columns(pl.Series("digit", kind[learnt]))
-    for frame, path in ((first, labelled), (dated, new)):
-        write_bytes(path, frame_bytes(frame, path))
+    return Told(story, outcome, page)

@@ -32,7 +32,10 @@ __all__ = ["Outcome", "Wishes", "estimate_files"]
 
 @dataclass(frozen=True)
 class Wishes:
-    """What was asked for; the options of the command, which says what they mean."""
+    """What was asked for; the options of the command, which says what they mean.
+
+    The title is that of the page.
+    """
 
     new: Path
     train: Path | None = None
@@ -49,6 +52,7 @@ class Wishes:
     report: Path | None = None
     output: Path | None = None
     save: Path | None = None
+    title: str | None = None
 
     def check(self) -> None:
         """Refuse, before any work is done, what cannot be."""
@@ -143,7 +147,9 @@ def estimate_files(wishes: Wishes) -> Outcome:
     groups = None
     if wishes.by is not None and column is not None:
         groups = read_groups(new, wishes.by, column)
-    outcome = apply(model, new, groups, level=wishes.level, seed=wishes.seed)
+    outcome = apply(
+        model, new, groups, level=wishes.level, seed=wishes.seed, title=wishes.title
+    )
     _write(wishes, outcome)
     return outcome
 
@@ -155,6 +161,7 @@ def apply(
     *,
     level: float = 0.95,
     seed: int = 0,
+    title: str | None = None,
 ) -> Outcome:
     """Estimate the shares of the classes in a table, and in groups of its rows.
 
@@ -170,6 +177,8 @@ def apply(
         Of the intervals.
     seed : int, default=0
         Of the replicates behind the intervals.
+    title : str, default=None
+        Of the page; says what is counted where by default.
 
     Returns
     -------
@@ -193,14 +202,30 @@ def apply(
     if groups is not None:
         facts["Groups"] = f"by {groups.column}"
         options |= {"groups": groups.names, "order": groups.order}
-    facts |= {f"Column {name}": said for name, said in columns.items()}
-    options |= {"data_facts": facts, "title": f"{model.target} in {table.name}"}
+    facts |= _by_treatment(columns)
+    options |= {"data_facts": facts, "title": title or f"{model.target} in {table.name}"}
     if isinstance(model, ScoreModel):
         analysis = analyse_scores(model.quantifier, items, **options)
     else:
         quantifier = taking_scores(model.quantifier) if scored else model.quantifier
         analysis = analyse(quantifier, items, **options)
     return Outcome(analysis, model, columns, tuple(filter(None, notes)))
+
+
+def _by_treatment(columns: dict[str, str]) -> dict[str, str]:
+    """What was done with columns, told once for those with which the same was done."""
+    alike: dict[str, list[str]] = {}
+    for name, said in columns.items():
+        alike.setdefault(said, []).append(name)
+    return {
+        f"Column{'' if len(names) == 1 else 's'} {_listed(names)}": said
+        for said, names in alike.items()
+    }
+
+
+def _listed(names: list[str], most: int = 6) -> str:
+    more = f" and {len(names) - most + 1} more" if len(names) > most else ""
+    return ", ".join(names[: most - 1] if more else names) + more
 
 
 def _model(

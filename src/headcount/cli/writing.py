@@ -6,9 +6,9 @@ import io
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from secrets import token_hex
 from typing import TYPE_CHECKING
 
+from headcount._files import is_device, write_bytes
 from headcount._text import text_table
 from headcount.errors import HeadcountError
 
@@ -30,7 +30,7 @@ TABLE_ENDINGS = (".csv", ".tsv", ".parquet", ".feather", ".arrow", ".jsonl", ".n
 def check_writable(path: Path, option: str, endings: Sequence[str] = ()) -> None:
     """Refuse, before any work is done, a file that cannot be written."""
     folder = path.parent
-    if endings and path.suffix.lower() not in endings and not _is_device(path):
+    if endings and path.suffix.lower() not in endings and not is_device(path):
         raise HeadcountError(
             f"{option} is {str(path)!r}; it must end in {' or '.join(endings)}."
         )
@@ -40,47 +40,10 @@ def check_writable(path: Path, option: str, endings: Sequence[str] = ()) -> None
         raise HeadcountError(
             f"{option} is {str(path)!r}, but there is no folder {str(folder)!r}: make it first."
         )
-    if not os.access(path if _is_device(path) else folder, os.W_OK):
+    if not os.access(path if is_device(path) else folder, os.W_OK):
         raise HeadcountError(
             f"{option} is {str(path)!r}, where you may not write: choose another place."
         )
-
-
-def write_bytes(path: Path, content: bytes) -> None:
-    """Write a file wholly or not at all.
-
-    Parameters
-    ----------
-    path : Path
-        Replaced if it is there already.
-    content : bytes
-        What to write.
-    """
-    try:
-        if _is_device(path):
-            path.write_bytes(content)
-            return
-        target = path.resolve()
-        # In the same folder, as only there renaming is one step.
-        part = target.with_name(f".{token_hex(8)}.part")
-        try:
-            with open(part, "xb") as file:
-                file.write(content)
-                file.flush()
-                os.fsync(file.fileno())
-            part.replace(target)
-        finally:
-            part.unlink(missing_ok=True)
-    except OSError as error:
-        raise HeadcountError(
-            f"{str(path)!r} cannot be written ({error.strerror or error}): choose a place "
-            "where you may write and that has room."
-        ) from None
-
-
-def _is_device(path: Path) -> bool:
-    """Whether it is a pipe, a terminal or the like, which cannot be replaced."""
-    return path.exists() and not path.is_file() and not path.is_dir()
 
 
 def frame_bytes(frame: pl.DataFrame, path: Path) -> bytes:

@@ -12,7 +12,7 @@ from markupsafe import Markup
 from headcount.report.analysis import Analysis, Part
 from headcount.report.facts import words
 from headcount.report.svg import drawing, nice_top, number, tag, text_at
-from headcount.report.verdict import percent
+from headcount.report.verdict import is_broken, percent
 
 __all__ = ["Row", "class_rows", "group_rows", "row_of", "rows_chart"]
 
@@ -31,6 +31,7 @@ class Row:
     counted: float | None
     truth: float | None
     items: int
+    warned: bool = False
 
     @property
     def said(self) -> str:
@@ -45,6 +46,8 @@ class Row:
         lines.append(f"training: {percent(self.training)}")
         if self.truth is not None:
             lines.append(f"truth: {percent(self.truth)}")
+        if self.warned:
+            lines.append("unlike a mixture of the training classes")
         return "\n".join(lines)
 
     @property
@@ -71,6 +74,7 @@ def row_of(analysis: Analysis, part: Part, j: int, label: Any) -> Row:
         None if counted is None else float(counted[j]),
         None if truth is None else float(truth[j]),
         part.estimate.n_items,
+        is_broken(part),
     )
 
 
@@ -125,12 +129,14 @@ def _row(row: Row, y: float, top: float) -> Markup:
     marks.append(_dot(at(row.share), middle, 5, "estimate"))
     if row.truth is not None:
         marks.append(cross(at(row.truth), middle))
+    if row.warned:
+        marks.append(cross(100, middle, "warned"))
     return tag("g", tag("title", row.said), *marks, class_="mark")
 
 
-def cross(x: float, y: float) -> Markup:
-    """Where the truth is."""
-    lines = tag("path", d="M-4-4L4 4M-4 4L4-4", class_="truth")
+def cross(x: float, y: float, class_: str = "truth") -> Markup:
+    """Where the truth is, or a warning."""
+    lines = tag("path", d="M-4-4L4 4M-4 4L4-4", class_=class_)
     return tag("svg", lines, x=_percent(x), y=y, overflow="visible")
 
 

@@ -19,6 +19,8 @@ __all__ = ["Grouping", "group_items"]
 # 2024-05, 2024-05-31, 2024-W12, 2024Q1, 2024-05-31T12:00: texts that sort as time goes.
 _DATE = re.compile(r"\d{4}([-/.]?(\d{1,2}|[QW]\d{1,2})([-/.]\d{1,2})?([T ]\d{2}:.*)?)?")
 
+_NUMBER = re.compile(r"[-+]?\d+(\.\d+)?")
+
 
 @dataclass(frozen=True, eq=False)
 class Grouping:
@@ -49,7 +51,7 @@ def group_items(
     groups : array-like of shape (n,) or None
         The group of each item.
     order : sequence or None
-        The groups in the order wanted; sorted by default.
+        The groups in the order wanted; sorted by default, texts of numbers as numbers.
     n_items : int
         Number of items.
 
@@ -72,8 +74,7 @@ def group_items(
             "group an item."
         )
     ordered = order is not None or _follow(names)
-    if order is not None:
-        names, codes = _reordered(names, codes, order)
+    names, codes = _reordered(names, codes, _sorted(names) if order is None else order)
     each = Samples.by_code(codes, len(names))
     samples = Samples(
         np.concatenate([np.arange(n_items), each.indices]),
@@ -95,6 +96,14 @@ def _reordered(
     # Groups without items have no shares, and no place.
     places = [known.index(name) for name in wanted if name in known]
     return names[places], np.argsort(places)[codes]
+
+
+def _sorted(names: NDArray[Any]) -> list[Any]:
+    known = names.tolist()
+    if not all(isinstance(name, str) for name in known):
+        return known
+    texts = [name for name in known if not _NUMBER.fullmatch(name)]
+    return [*sorted((name for name in known if _NUMBER.fullmatch(name)), key=float), *texts]
 
 
 def _follow(names: NDArray[Any]) -> bool:

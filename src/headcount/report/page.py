@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import base64
 import gzip
-import hashlib
 from collections.abc import Sequence
 from functools import cache
-from importlib.resources import files
 from typing import Any
 
 import numpy as np
@@ -15,11 +13,12 @@ from markupsafe import Markup
 
 from headcount.diagnose.diagnostics import BROKEN_LEVEL
 from headcount.report.analysis import COLUMNS, Analysis, Part
+from headcount.report.assets import asset, content_policy, template_of
 from headcount.report.charts import class_rows, group_rows, rows_chart
 from headcount.report.densities import histogram_chart
 from headcount.report.facts import words
 from headcount.report.trends import trend_chart
-from headcount.report.verdict import broken_parts, chance, percent
+from headcount.report.verdict import beside_truth, broken_parts, chance, is_broken, percent
 from headcount.report.writing import csv_text, script_json
 
 __all__ = ["page"]
@@ -55,16 +54,13 @@ def page(analysis: Analysis) -> str:
     >>> html.startswith("<!doctype html>"), len(html) < 100_000
     (True, True)
     """
-    style, script = _asset("page.css"), _asset("page.js")
+    style, script = asset("page.css"), asset("page.js")
     return _template().render(
         analysis=analysis,
         verdict=analysis.verdict,
         style=Markup(style),
         script=Markup(script),
-        policy=(
-            f"default-src 'none'; style-src '{_digest(style)}'; "
-            f"script-src '{_digest(script)}'; base-uri 'none'; form-action 'none'"
-        ),
+        policy=content_policy(style, script),
         data=Markup(script_json(_embedded(analysis))),
         level=f"{100 * analysis.level:.6g}%",
         shares_chart=rows_chart(class_rows(analysis), "Share of each class, with its interval"),
@@ -75,6 +71,8 @@ def page(analysis: Analysis) -> str:
         hidden_rows=max(0, len(analysis.groups) * len(analysis.classes) - _MOST_ROWS),
         hidden_panels=max(0, len(analysis.classes) - _MOST_PANELS),
         broken=broken_parts(analysis),
+        all_broken=is_broken(analysis.overall),
+        beside_truth=beside_truth(analysis),
         tested=sum(part.p_value is not None for part in analysis.groups),
         broken_level=BROKEN_LEVEL,
         warnings=_warnings(analysis),
@@ -83,25 +81,7 @@ def page(analysis: Analysis) -> str:
 
 @cache
 def _template() -> Any:
-    # Imported here, as only pages need it.
-    from jinja2 import Environment, StrictUndefined
-
-    environment = Environment(
-        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
-    )
-    environment.filters |= {"percent": percent, "words": words, "chance": chance}
-    return environment.from_string(_asset("page.html"))
-
-
-@cache
-def _asset(name: str) -> str:
-    folder = files("headcount.report") / "templates"
-    return (folder / name).read_text(encoding="utf-8")
-
-
-def _digest(text: str) -> str:
-    """What lets a browser run this very text and no other."""
-    return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
+    return template_of("page.html", {"percent": percent, "words": words, "chance": chance})
 
 
 def _embedded(analysis: Analysis) -> dict[str, Any]:

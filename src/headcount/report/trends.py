@@ -107,6 +107,8 @@ def _point(row: Row, i: int, scale: _Scale, *, many: bool, line: bool) -> Markup
     x = f"{scale.x(i):.2f}%"
     column = {"x": f"{scale.x(i) - scale.step / 2:.2f}%", "width": f"{scale.step:.2f}%"}
     marks = [tag("rect", class_="hit", y="0", height=scale.height - _BELOW, **column)]
+    if row.warned:
+        marks.append(cross(scale.x(i), scale.y(0) - 7, "warned"))
     if many and line:
         return tag("g", tag("title", row.said), *marks, class_="mark")
     ends = {"y1": scale.y(row.high), "y2": scale.y(row.low)}

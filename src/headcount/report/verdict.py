@@ -13,7 +13,7 @@ from headcount.report.facts import words
 if TYPE_CHECKING:
     from headcount.report.analysis import Analysis, Part
 
-__all__ = ["Verdict", "broken_parts", "chance", "judge", "percent"]
+__all__ = ["Verdict", "beside_truth", "broken_parts", "chance", "is_broken", "judge", "percent"]
 
 _NAMED = 3
 
@@ -70,11 +70,35 @@ def chance(p_value: float | None) -> str:
 
 def broken_parts(analysis: Analysis) -> list[Part]:
     """The groups that do not look like mixtures of the training classes."""
-    return [
-        part
-        for part in analysis.groups
-        if part.p_value is not None and part.p_value < BROKEN_LEVEL
-    ]
+    return [part for part in analysis.groups if is_broken(part)]
+
+
+def is_broken(part: Part) -> bool:
+    """Whether a part does not look like a mixture of the training classes."""
+    return part.p_value is not None and part.p_value < BROKEN_LEVEL
+
+
+def beside_truth(analysis: Analysis) -> str:
+    """How well it went, where the true shares are known; else empty."""
+    parts = [part for part in analysis.groups if part.truth is not None]
+    if not parts:
+        return ""
+    truth = np.array([part.truth for part in parts])
+    shares = np.array([part.estimate.shares for part in parts])
+    low, high = np.array([(part.low, part.high) for part in parts]).transpose(1, 0, 2)
+    error = np.abs(shares - truth).mean()
+    counted = [part.classify_and_count for part in parts]
+    beside = ""
+    if all(each is not None for each in counted):
+        beside = f" (classify and count: {100 * np.abs(np.array(counted) - truth).mean():.1f})"
+    # An interval that ends at the truth holds it, whatever the last digit says.
+    held = (low - 1e-9 <= truth) & (truth <= high + 1e-9)
+    if len(analysis.classes) == 2:
+        held = held[:, 1:]  # of two classes one tells of the other
+    return (
+        f"Beside the truth: {100 * error:.1f} percentage points off on average{beside}; it is "
+        f"within {held.sum():,} of {held.size:,} intervals."
+    )
 
 
 def _main_class(analysis: Analysis) -> int:

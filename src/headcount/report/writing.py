@@ -8,9 +8,9 @@ import json
 import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from secrets import token_hex
 from typing import Any
 
+from headcount._files import write_bytes
 from headcount.errors import HeadcountError
 
 __all__ = ["csv_text", "script_json", "write_whole"]
@@ -83,7 +83,8 @@ def write_whole(path: str | os.PathLike[str], text: str) -> None:
     Parameters
     ----------
     path : str or path
-        The file, in a folder that exists; one that is there already is replaced.
+        The file, in a folder that exists; one that is there already is replaced, but for
+        devices, which are written to.
     text : str
         What to write.
 
@@ -103,16 +104,4 @@ def write_whole(path: str | os.PathLike[str], text: str) -> None:
         raise HeadcountError(
             f"{str(target)!r} cannot be written, as it is a folder: add a file name."
         )
-    # In the same folder, as only there renaming is one step.
-    part = folder / f".{token_hex(8)}.part"
-    try:
-        try:
-            part.write_bytes(text.encode("utf-8", "replace"))
-            part.replace(target)
-        finally:
-            part.unlink(missing_ok=True)
-    except OSError as error:
-        raise HeadcountError(
-            f"{str(target)!r} cannot be written ({error.strerror or error}): choose a place "
-            "where you may write."
-        ) from None
+    write_bytes(target, text.encode("utf-8", "replace"))

@@ -1,0 +1,192 @@
+"""The picture of the demo: truth, estimate with its interval, classify and count."""
+
+from __future__ import annotations
+
+import io
+from calendar import month_abbr
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from matplotlib.artist import Artist
+    from matplotlib.axes import Axes
+
+__all__ = ["DARK", "LIGHT", "Series", "Theme", "draw"]
+
+_DPI = 150
+_SIZE = (6.2, 4.7)
+
+
+@dataclass(frozen=True)
+class Theme:
+    """Colours; blue and orange are told apart with every kind of colour vision."""
+
+    paper: str
+    ink: str
+    faint: str
+    line: str
+    ours: str
+    counted: str
+    warning: str
+
+
+LIGHT = Theme("#ffffff", "#1d2126", "#626a73", "#e4e5e2", "#0b6aa8", "#b0713a", "#b3261e")
+DARK = Theme("#14171a", "#e7e9ea", "#9aa3ac", "#2a2f34", "#63b6ec", "#d29a62", "#ff8a80")
+
+
+@dataclass(frozen=True, eq=False)
+class Series:
+    """The share of a class over periods that follow one another.
+
+    Attributes
+    ----------
+    title, subtitle : str
+        Words above it.
+    periods : tuple of str
+        Their names.
+    share, low, high : ndarray of shape (n,)
+        Estimates, and the ends of their intervals.
+    counted, truth : ndarray of shape (n,)
+        What classify and count says, and what is so.
+    broken : ndarray of shape (n,)
+        Whether the test of the assumption warns.
+    training : float
+        The share in training.
+    method : str
+        Who estimated.
+    """
+
+    title: str
+    subtitle: str
+    periods: tuple[str, ...]
+    share: NDArray[np.float64]
+    low: NDArray[np.float64]
+    high: NDArray[np.float64]
+    counted: NDArray[np.float64]
+    truth: NDArray[np.float64]
+    broken: NDArray[np.bool_]
+    training: float
+    method: str
+
+    @property
+    def error(self) -> float:
+        """Mean absolute error."""
+        return float(np.abs(self.share - self.truth).mean())
+
+    @property
+    def counted_error(self) -> float:
+        """That of classify and count."""
+        return float(np.abs(self.counted - self.truth).mean())
+
+    @property
+    def n_held(self) -> int:
+        """Number of intervals that hold the truth."""
+        return int(((self.low <= self.truth) & (self.truth <= self.high)).sum())
+
+
+def draw(shown: Sequence[Series], theme: Theme) -> bytes:
+    """A panel a series, side by side.
+
+    Parameters
+    ----------
+    shown : sequence of Series
+        What to draw.
+    theme : Theme
+        The colours.
+
+    Returns
+    -------
+    bytes
+        A PNG.
+    """
+    from matplotlib.figure import Figure
+    from matplotlib.layout_engine import ConstrainedLayoutEngine
+
+    figure = Figure(
+        figsize=(_SIZE[0] * len(shown), _SIZE[1]),
+        layout=ConstrainedLayoutEngine(wspace=0.06),
+        facecolor=theme.paper,
+    )
+    for number, series in enumerate(shown, 1):
+        _panel(figure.add_subplot(1, len(shown), number), series, theme)
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format="png", dpi=_DPI, metadata={"Software": None})
+    return buffer.getvalue()
+
+
+def _panel(axes: Axes, series: Series, theme: Theme) -> None:
+    at = np.arange(len(series.periods))
+    axes.set_facecolor(theme.paper)
+    axes.axhline(series.training, color=theme.faint, linewidth=1, linestyle=(0, (3, 3)))
+    axes.fill_between(at, series.low, series.high, color=theme.ours, alpha=0.22, linewidth=0)
+    axes.plot(at, series.counted, color=theme.counted, linewidth=1.6, alpha=0.75)
+    axes.plot(at, series.share, color=theme.ours, linewidth=2.2)
+    axes.scatter(at, series.truth, s=22, color=theme.ink, zorder=4, linewidth=0)
+    top = 1.22 * float(max(series.high.max(), series.truth.max()))
+    axes.set(ylim=(0, top), xlim=(-0.5, len(at) - 0.5))
+    if series.broken.any():
+        height = 0.035 * top
+        warned = at[series.broken]
+        axes.scatter(
+            warned, np.full(len(warned), height), marker="x", s=34, color=theme.warning
+        )
+    _words(axes, series, theme)
+    _frame(axes, series, theme)
+
+
+def _words(axes: Axes, series: Series, theme: Theme) -> None:
+    from matplotlib.lines import Line2D
+    from matplotlib.patches import Patch
+
+    ours = (
+        Patch(color=theme.ours, alpha=0.22, linewidth=0),
+        Line2D([], [], color=theme.ours, linewidth=2.2),
+    )
+    dots: dict[str, Any] = {"linestyle": "none", "markersize": 5}
+    said: dict[str, Artist | tuple[Artist, ...]] = {
+        "truth": Line2D([], [], marker="o", color=theme.ink, **dots),
+        f"{series.method}, 95% interval": ours,
+        "classify and count": Line2D([], [], color=theme.counted, linewidth=1.6, alpha=0.75),
+    }
+    if series.broken.any():
+        said["the test warns: do not rely on it"] = Line2D(
+            [], [], marker="x", color=theme.warning, **dots
+        )
+    axes.legend(
+        list(said.values()), list(said), loc="upper right", frameon=False, fontsize=10,
+        labelcolor=theme.ink, borderaxespad=0.2, handlelength=1.8, ncols=1 + (len(said) > 3),
+    )  # fmt: skip
+    axes.annotate(
+        "training", (1, series.training), (4, 0), xycoords=("axes fraction", "data"),
+        textcoords="offset points", color=theme.faint, fontsize=9, va="center",
+    )  # fmt: skip
+    axes.set_title(
+        f"{series.title}\n", color=theme.ink, fontsize=13, fontweight="bold", loc="left"
+    )
+    axes.text(
+        0, 1.025, series.subtitle, color=theme.faint, fontsize=10.5, transform=axes.transAxes
+    )
+
+
+def _frame(axes: Axes, series: Series, theme: Theme) -> None:
+    step = -(-len(series.periods) // 9)
+    ticks = range(0, len(series.periods), step)
+    axes.set_xticks(ticks, [_short(series.periods[i]) for i in ticks])
+    axes.set_xlabel(series.periods[0].partition("-")[0], color=theme.faint)
+    axes.yaxis.set_major_formatter("{x:.0%}")
+    axes.grid(axis="y", color=theme.line, linewidth=0.8)
+    axes.set_axisbelow(True)
+    axes.tick_params(colors=theme.faint, length=0, labelsize=9.5)
+    for side in axes.spines:
+        axes.spines[side].set_visible(side == "bottom")
+        axes.spines[side].set_color(theme.line)
+
+
+def _short(period: str) -> str:
+    """A week or a month without its year."""
+    rest = period.partition("-")[2]
+    return month_abbr[int(rest)] if rest.isdigit() else rest

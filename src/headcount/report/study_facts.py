@@ -1,0 +1,195 @@
+"""How a study was run, in words and small tables."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from headcount.report.study_tables import PrintedTable, print_table
+from headcount.study.sections import Section
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from headcount.study.spec import Spec
+    from headcount.study.status import Status
+
+__all__ = [
+    "dataset_table",
+    "duration",
+    "failure_table",
+    "is_complete",
+    "study_facts",
+    "summary",
+]
+
+_MOST_NAMES = 5
+
+
+def is_complete(status: Status) -> bool:
+    """Whether all tasks of the plan have results."""
+    return status.done == status.tasks
+
+
+def summary(spec: Spec, status: Status, results: pl.DataFrame) -> list[str]:
+    """What was run, how fast, and what failed, a sentence each.
+
+    Parameters
+    ----------
+    spec : Spec
+        What was to be run.
+    status : Status
+        How far it has come.
+    results : polars.DataFrame
+        A row for each method on each sample.
+
+    Returns
+    -------
+    list of str
+    """
+    ran = [each for each in status.datasets if each.runs]
+    samples = results.lazy().group_by("dataset", "method").len().collect()["len"]
+    most = "up to " if samples.n_unique() > 1 else ""
+    said = [
+        f"{_counted(len(spec.methods), 'method')} on {_counted(len(ran), 'dataset')}, "
+        f"{most}{_counted(_largest(samples), 'sample')} each: {_counted(status.runs, 'run')}."
+    ]
+    if status.runs_per_second is not None:
+        said.append(
+            f"They took {duration(status.seconds)}, {_rate(status.runs_per_second)} runs a "
+            "second."
+        )
+    if not is_complete(status):
+        failed = f", {status.failed:,} of which failed" if status.failed else ""
+        said.append(
+            f"Not done: {status.tasks - status.done:,} of {_counted(status.tasks, 'task')}"
+            f"{failed}."
+        )
+    lost = sum(each.runs for each in status.failures if each.method is not None)
+    # Of a run in ten thousand, too, one wants to know.
+    said.append(
+        f"{_counted(lost, 'run')} failed ({100 * lost / max(status.runs, 1):.2g}%)."
+        if lost
+        else "No run failed."
+    )
+    return said
+
+
+def _largest(counts: pl.Series) -> int:
+    return int(counts.to_numpy().max(initial=0))
+
+
+def _counted(n: int, what: str) -> str:
+    return f"{n:,} {what}{'' if n == 1 else 's'}"
+
+
+def _rate(per_second: float) -> str:
+    return f"{per_second:,.0f}" if per_second >= 10 else f"{per_second:.2g}"
+
+
+def duration(seconds: float) -> str:
+    """A time as people say it.
+
+    Examples
+    --------
+    >>> duration(12), duration(750), duration(11_000)
+    ('12 s', '12 min 30 s', '3 h 3 min')
+    """
+    if seconds < 9.5:
+        return f"{seconds:.1f} s"
+    whole = round(seconds)
+    hours, rest = divmod(whole, 3600)
+    minutes, left = divmod(rest, 60)
+    if hours:
+        return f"{hours} h {minutes} min"
+    return f"{minutes} min {left} s" if minutes else f"{left} s"
+
+
+def _moment(known: Mapping[str, Any]) -> str:
+    at = str(known.get("at", "unknown"))
+    return at.replace("T", " ").replace("+00:00", " UTC")
+
+
+def failure_table(status: Status) -> PrintedTable | None:
+    """Method, reason, how many runs are lost to it and where; None without failures."""
+    import polars as pl
+
+    lost: dict[tuple[str, str], dict[str, int]] = {}
+    for each in status.failures:
+        about = lost.setdefault((each.method or "whole tasks", each.reason), {})
+        about[each.dataset] = about.get(each.dataset, 0) + each.runs
+    if not lost:
+        return None
+    rows = [
+        (method, sum(runs.values()), _listed(list(runs)), reason)
+        for (method, reason), runs in lost.items()
+    ]
+    table = pl.DataFrame(rows, ["method", "runs", "datasets", "reason"], orient="row")
+    return print_table(Section("Failures", table=table))
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
+    return ", ".join(names[:_MOST_NAMES]) + more
+
+
+def dataset_table(status: Status) -> PrintedTable:
+    """Tasks, runs and time of each dataset."""
+    import polars as pl
+
+    table = pl.DataFrame(
+        {
+            "dataset": [each.dataset for each in status.datasets],
+            "tasks": [each.tasks for each in status.datasets],
+            "done": [each.done for each in status.datasets],
+            "failed": [each.failed for each in status.datasets],
+            "runs": [each.runs for each in status.datasets],
+            "seconds of work": [round(each.seconds) for each in status.datasets],
+        }
+    )
+    return print_table(Section("Datasets", table=table))
+
+
+def study_facts(
+    spec: Spec, status: Status, runs: Sequence[tuple[dict[str, Any], Any]]
+) -> dict[str, str]:
+    """What there is to know of a study, by name.
+
+    Parameters
+    ----------
+    spec : Spec
+        What was to be run.
+    status : Status
+        How far it has come.
+    runs : sequence of pairs
+        What the journal knows of each time it was started.
+
+    Returns
+    -------
+    dict of str to str
+    """
+    facts = {"paper": spec.paper} if spec.paper else {}
+    facts |= {
+        "methods": ", ".join(method.name for method in spec.methods),
+        "metrics": ", ".join(spec.metrics),
+        "seed": str(spec.seed),
+        "tasks": f"{status.done:,} of {status.tasks:,} done",
+        "runs": f"{status.runs:,}",
+        "time": duration(status.seconds),
+    }
+    if status.runs_per_second is not None:
+        facts["runs a second"] = _rate(status.runs_per_second)
+    started = [known for known, _ in runs]
+    if started:
+        facts["started"] = f"{_counted(len(started), 'time')}, first {_moment(started[0])}"
+        used = {
+            ", ".join(f"{name} {number}" for name, number in known.get("versions", {}).items())
+            for known in started
+        }
+        facts["versions of the runs"] = "; ".join(sorted(used - {""}))
+        workers = dict.fromkeys(
+            str(known["workers"]) for known in started if "workers" in known
+        )
+        if workers:
+            facts["worker processes"] = ", ".join(workers)
+    return {name: value for name, value in facts.items() if value}

@@ -1,0 +1,188 @@
+"""The report of a study: one page, its tables for papers and spreadsheets, its figures."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from markupsafe import Markup
+
+from headcount._files import write_bytes
+from headcount.errors import HeadcountError
+from headcount.report.assets import asset, content_policy, template_of
+from headcount.report.facts import versions
+from headcount.report.study_facts import (
+    dataset_table,
+    failure_table,
+    is_complete,
+    study_facts,
+    summary,
+)
+from headcount.report.study_parts import StudyPart, study_parts
+from headcount.report.writing import csv_text, script_json
+from headcount.study.kinds import find_experiment
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from headcount.study.store import Store
+
+__all__ = ["StudyReport", "write_study"]
+
+
+@dataclass(frozen=True)
+class StudyReport:
+    """Files that were written.
+
+    Attributes
+    ----------
+    page : Path
+        The report as one HTML file that needs nothing else.
+    tables : tuple of Path
+        Each table in Markdown, LaTeX and CSV.
+    figures : tuple of Path
+        Each figure as PNG.
+    """
+
+    page: Path
+    tables: tuple[Path, ...]
+    figures: tuple[Path, ...]
+
+
+def write_study(
+    store: Store,
+    folder: str | os.PathLike[str],
+    *,
+    published: str | os.PathLike[str] | None = None,
+) -> StudyReport:
+    """Write the report of a study, finished or not, into a folder.
+
+    Parameters
+    ----------
+    store : Store
+        With results.
+    folder : str or path
+        Made if it is not there. Gets ``report.html``, ``tables`` and ``figures``; files of
+        the same names are replaced, each wholly or not at all, and others left alone.
+    published : str or path, default=None
+        Folder with the figures that papers print, to be compared with.
+
+    Returns
+    -------
+    StudyReport
+        The files.
+
+    Examples
+    --------
+    >>> from headcount.study import Store
+    >>> write_study(Store("results-of-none"), "report")
+    Traceback (most recent call last):
+        ...
+    headcount.errors.HeadcountError: There is no folder 'results-of-none': ...
+    """
+    theirs = None if published is None else _folder_of_published(Path(published))
+    spec, results = store.spec, store.results()
+    parts = study_parts(find_experiment(spec.kind).sections(spec, results, theirs))
+    target = Path(folder)
+    tables = {
+        target / "tables" / f"{part.name}.{ending}": text.encode("utf-8", "replace")
+        for part in parts
+        for ending, text in part.tables().items()
+    }
+    figures = {
+        target / "figures" / f"{part.name}.png": part.picture.png
+        for part in parts
+        if part.picture is not None
+    }
+    page = target / "report.html"
+    html = _page(store, results, parts).encode("utf-8", "replace")
+    # The page comes last: once it is there, so is all that belongs to it.
+    for path, content in (tables | figures | {page: html}).items():
+        _make(path.parent)
+        write_bytes(path, content)
+    return StudyReport(page, tuple(tables), tuple(figures))
+
+
+def _folder_of_published(path: Path) -> Path:
+    if not path.is_dir():
+        raise HeadcountError(
+            f"published is {str(path)!r}, which is not a folder: name the one with the tables "
+            "of published figures."
+        )
+    return path
+
+
+def _make(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise HeadcountError(
+            f"The folder {str(folder)!r} cannot be made ({error.strerror or error}): choose a "
+            "place where you may write."
+        ) from None
+
+
+def _page(store: Store, results: pl.DataFrame, parts: Sequence[StudyPart]) -> str:
+    spec, status = store.spec, store.status()
+    style, script = asset("page.css") + asset("study.css"), asset("page.js")
+    toml = spec.to_toml()
+    return _template().render(
+        title=spec.title or spec.name,
+        spec=spec,
+        created=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
+        style=Markup(style),
+        script=Markup(script),
+        policy=content_policy(style, script, images=True),
+        data=Markup(script_json(_embedded(toml, parts))),
+        complete=is_complete(status),
+        summary=summary(spec, status, results),
+        parts=parts,
+        failures=failure_table(status),
+        datasets=dataset_table(status),
+        facts=study_facts(spec, status, store.journal.runs()),
+        versions=versions(),
+        toml=toml,
+    )
+
+
+@cache
+def _template() -> Any:
+    return template_of("study.html")
+
+
+def _embedded(toml: str, parts: Sequence[StudyPart]) -> dict[str, Any]:
+    """What the downloads of the page hold: all tables, once as CSV, once with the spec."""
+    # The mark at the start tells spreadsheets that the text is UTF-8.
+    table = "\ufeff" + csv_text(["table", "row", "column", "value"], _long(parts))
+    packed = base64.b64encode(gzip.compress(table.encode("utf-8", "replace"), mtime=0)).decode()
+    tables = {
+        part.title: [dict(zip(part.table.columns, row, strict=True)) for row in _rows(part)]
+        for part in parts
+        if part.table is not None
+    }
+    return {"csv_gzip": packed, "analysis": {"spec": toml, "tables": tables}}
+
+
+def _long(parts: Sequence[StudyPart]) -> Iterator[tuple[Any, ...]]:
+    for part in parts:
+        if part.table is None:
+            continue
+        _, *columns = part.table.columns
+        for first, *values in _rows(part):
+            for column, value in zip(columns, values, strict=True):
+                yield part.title, first, column, value
+
+
+def _rows(part: StudyPart) -> Iterator[tuple[Any, ...]]:
+    assert part.table is not None
+    for row in part.table.frame.fill_nan(None).rows():
+        yield tuple(
+            float(f"{value:.6g}") if isinstance(value, float) else value for value in row
+        )
