@@ -14,7 +14,7 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from headcount import metrics, plots, shift
+    from headcount import accuracy, metrics, plots, shift
     from headcount.data import Pool
     from headcount.errors import HeadcountError, HeadcountWarning
     from headcount.evaluate.auto import AutoQuantifier
@@ -150,6 +150,7 @@ __all__ = [
     "RegularizedLikelihood",
     "Samples",
     "Scorer",
+    "accuracy",
     "compare",
     "evaluate",
     "evaluate_scores",
@@ -174,7 +175,7 @@ _HOMES = {
     "headcount.uncertainty": {"Estimate"},
 }
 # Names that stand for a whole folder; `evaluate` can be called nevertheless.
-_FOLDERS = {"evaluate", "metrics", "plots", "shift"}
+_FOLDERS = {"accuracy", "evaluate", "metrics", "plots", "shift"}
 
 
 def __getattr__(name: str) -> Any:

@@ -1,0 +1,208 @@
+"""The table to be expected from calibrated posteriors."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headcount._parameters import check_choice
+from headcount.accuracy.base import Model, Predictor, TableModel
+from headcount.accuracy.info import AccuracyInfo
+from headcount.accuracy.judging import Judged, Reference
+from headcount.accuracy.shares import among
+from headcount.quantify.info import Shift
+from headcount.representation import Dense, Training
+from headcount.sampling import Samples
+from headcount.scores import CALIBRATIONS, fit_calibrator
+from headcount.scores.calibration import Calibrator
+from headcount.solve import MaximumLikelihood
+from headcount.uncertainty.refitting import refits
+
+__all__ = ["CBPE"]
+
+Floats = NDArray[np.float64]
+
+# Items reweighted at a time.
+_BATCH_ITEMS = 1 << 20
+# Calibrations that are learnt anew by one step from where they are.
+_QUICK = ("ts", "bcts", "vs", "nbvs")
+
+
+class CBPE(Predictor):
+    """Confidence-based performance estimation: what calibrated posteriors lead to expect.
+
+    An item predicted as class j is of class i with the posterior of i; the mean over the
+    sample is the table. Right if only the inputs have changed and not what they mean (pure
+    covariate shift); wrong under prior shift, for which ``correction="prior"`` first brings
+    the posteriors to the shares of the sample, found by maximum likelihood as in `SLD`.
+
+    Parameters
+    ----------
+    classifier : fitted scikit-learn classifier, default=None
+        The model whose accuracy is wanted; None if only its scores are used.
+    calibration : {"isotonic", "platt", "ts", "bcts", "vs", "nbvs", None}, default="isotonic"
+        How posteriors are calibrated on the reference; None takes them as they are.
+    correction : {None, "prior"}, default=None
+        Whether to correct for prior shift.
+
+    Examples
+    --------
+    >>> from headcount import accuracy
+    >>> scores, y = [0.1, 0.2, 0.6, 0.3, 0.8, 0.9], [0, 0, 1, 0, 1, 1]
+    >>> cbpe = accuracy.CBPE(calibration=None).fit_scores(scores, y)
+    >>> cbpe.predict_table_scores([0.2, 0.4, 0.9]).round(2)
+    array([[0.47, 0.03],
+           [0.2 , 0.3 ]])
+    """
+
+    info: ClassVar = AccuracyInfo(
+        title="expected table of calibrated posteriors",
+        shift="covariate",
+        gives="table",
+        needs="scores",
+        reference="Kivimaki et al., Machine Learning 114 (2025)",
+    )
+
+    def __init__(
+        self,
+        classifier: Any = None,
+        *,
+        calibration: str | None = "isotonic",
+        correction: str | None = None,
+    ) -> None:
+        self.classifier = classifier
+        self.calibration = calibration
+        self.correction = correction
+
+    def _shift(self) -> Shift:
+        return "covariate" if self.correction is None else "prior"
+
+    def _learn(self, reference: Reference) -> TableModel:
+        if self.calibration is not None:
+            check_choice("calibration", self.calibration, CALIBRATIONS)
+        if self.correction is not None:
+            check_choice("correction", self.correction, ("prior",))
+        calibrator = None
+        if self.calibration is not None and len(reference.present) > 1:
+            calibrator = _Calibration(self.calibration).fit(_scored(reference)).calibrator
+        return self._model(calibrator, reference)
+
+    def _model(self, calibrator: Calibrator | None, reference: Reference) -> TableModel:
+        expected = _Expected(calibrator, reference.present, reference.n_classes)
+        return expected if self.correction is None else _Corrected(expected, reference.prior)
+
+    def _refits(self, weights: Floats, pool: Judged | None) -> Iterator[tuple[Model, Judged]]:
+        fitted: Calibrator | None = getattr(self.model_, "calibrator", None)
+        if fitted is None or self.calibration not in _QUICK:
+            yield from super()._refits(weights, pool)
+            return
+        reference = self.reference_
+        items = reference.judged if pool is None else pool
+        learnt = _Recalibrated(_Calibration(fitted.method, fitted))
+        quick = refits(learnt, _scored(reference), weights, None)
+        for row, (model, _) in zip(weights, quick, strict=True):
+            yield self._model(model.likelihood.calibrator, reference.weighted(row)), items
+
+
+@dataclass(frozen=True)
+class _Calibration:
+    """A kind of calibration and, once fitted, what it does to posteriors."""
+
+    calibration: str
+    calibrator: Calibrator | None = None
+
+    def fit(self, training: Training) -> _Calibration:
+        scores = np.asarray(training.items, np.float64)
+        fitted = fit_calibrator(self.calibration, scores, training.codes, training.weights)
+        return _Calibration(self.calibration, fitted)
+
+
+@dataclass(frozen=True)
+class _Recalibrated:
+    """In the form in which calibrations are learnt anew by a single step each."""
+
+    likelihood: _Calibration
+
+
+def _scored(reference: Reference) -> Training:
+    """The items of a reference by their posteriors, and the classes that it has."""
+    present = reference.present
+    scores = among(reference.judged.posteriors, present)
+    codes = np.searchsorted(present, reference.codes)
+    return Training(scores, codes, len(present), reference.weights)
+
+
+@dataclass(frozen=True, eq=False)
+class _Expected(TableModel):
+    """Tables from calibrated posteriors; classes the reference has none of are left out."""
+
+    calibrator: Calibrator | None
+    present: NDArray[np.int64]
+    n_classes: int
+
+    def posteriors(self, pool: Judged) -> Floats:
+        """The calibrated posteriors of items."""
+        known = among(pool.posteriors, self.present)
+        if self.calibrator is not None:
+            known = self.calibrator.transform(known)
+        if len(self.present) == self.n_classes:
+            return known
+        found = np.zeros((len(known), self.n_classes))
+        found[:, self.present] = known
+        return found
+
+    def tables(self, pool: Judged, samples: Samples) -> Floats:
+        posteriors, K = self.posteriors(pool), self.n_classes
+        tables = np.empty((len(samples), K, K))
+        for j in range(K):
+            said = posteriors * (pool.labels == j)[:, None]
+            tables[:, :, j] = Dense(said).means(samples)
+        return tables / tables.sum(axis=(1, 2), keepdims=True)
+
+
+@dataclass(frozen=True, eq=False)
+class _Corrected(TableModel):
+    """The same with posteriors brought to the shares of each sample."""
+
+    expected: _Expected
+    prior: Floats
+
+    @property
+    def calibrator(self) -> Calibrator | None:
+        """How posteriors are calibrated."""
+        return self.expected.calibrator
+
+    def tables(self, pool: Judged, samples: Samples) -> Floats:
+        known = self.prior > 0
+        posteriors, K = self.expected.posteriors(pool), len(self.prior)
+        ratios = np.zeros_like(posteriors)
+        ratios[:, known] = posteriors[:, known] / self.prior[known]
+        shares = np.zeros((len(samples), K))
+        likelihoods = np.ascontiguousarray(ratios[:, known])
+        shares[:, known] = MaximumLikelihood().solve(likelihoods, samples).prevalence
+        parts, done = [], 0
+        for chunk in samples.chunks(_BATCH_ITEMS):
+            part = shares[done : done + len(chunk)]
+            parts.append(_reweighted(ratios, pool.labels, chunk, part))
+            done += len(chunk)
+        return np.concatenate(parts)
+
+
+def _reweighted(
+    ratios: Floats, labels: NDArray[np.int64], samples: Samples, shares: Floats
+) -> Floats:
+    """Tables of posteriors that are proportional to the ratios times the shares."""
+    K = shares.shape[1]
+    of_sample = np.repeat(np.arange(len(samples)), samples.sizes)
+    joint = ratios[samples.indices] * shares[of_sample]
+    total = joint.sum(axis=1, keepdims=True)
+    # An item that is impossible under every class tells nothing.
+    joint = np.divide(joint, total, out=shares[of_sample], where=total > 0)
+    places = of_sample * K + labels[samples.indices]
+    sums = [np.bincount(places, joint[:, i], len(samples) * K) for i in range(K)]
+    tables = np.stack(sums).reshape(K, len(samples), K).transpose(1, 0, 2)
+    return np.asarray(tables / samples.sizes[:, None, None])

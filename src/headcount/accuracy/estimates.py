@@ -1,0 +1,222 @@
+"""The accuracy of a model on a sample, and how sure it is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headcount._parameters import check_fraction
+from headcount._text import text_table
+from headcount.accuracy.tables import TableMetric
+from headcount.uncertainty.replicates import Target
+
+if TYPE_CHECKING:
+    import polars as pl
+    from matplotlib.axes import Axes
+
+    from headcount.diagnose import FitTest
+
+__all__ = ["AccuracyEstimate", "Interval"]
+
+_OF = {"realised": "on these", "expected": "behind these"}
+
+
+class Interval(NamedTuple):
+    """The ends of an interval."""
+
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, eq=False)
+class AccuracyEstimate:
+    """A measure of a model on a sample, with intervals at any level; prints in a few lines.
+
+    Attributes
+    ----------
+    method : str
+        What estimated it.
+    measure : TableMetric
+        What is measured; its name is ``metric``.
+    value : float
+        The estimate.
+    size : int
+        Number of items in the sample.
+    target : {"realised", "expected"}
+        Whether it is the measure on these very items, or on the population that the items
+        are a random sample of.
+    level : float
+        The level of intervals, unless another is asked for.
+    errors : ndarray of shape (B,)
+        How far off the estimates of replicates were, of which the truth is known.
+    classes : ndarray of shape (K,)
+        The classes.
+    table : ndarray of shape (K, K) or None
+        Shares by true and predicted class; None if the method gives no table.
+    fit_test : FitTest or None
+        What a test of prior shift found; None if there was none.
+    warnings : tuple of str
+        What the reader ought to know.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_classification
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> import headcount as hc
+    >>> X, y = make_classification(3000, flip_y=0.2, random_state=0)
+    >>> model = LogisticRegression().fit(X[:1000], y[:1000])
+    >>> leap = hc.accuracy.LEAP(model, quantifier=hc.SLD()).fit(X[1000:2000], y[1000:2000])
+    >>> estimate = leap.estimate(X[2000:], random_state=0)
+    >>> low, high = estimate.interval(0.9)
+    >>> low < estimate.value < high
+    True
+    """
+
+    method: str
+    measure: TableMetric
+    value: float
+    size: int
+    target: Target
+    level: float
+    errors: NDArray[np.float64]
+    classes: NDArray[Any]
+    table: NDArray[np.float64] | None = None
+    fit_test: FitTest | None = None
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def metric(self) -> str:
+        """The name of what is measured."""
+        return self.measure.name
+
+    def interval(self, level: float | None = None) -> Interval:
+        """An interval for the measure.
+
+        Parameters
+        ----------
+        level : float, default=None
+            How often such intervals should hold the truth; that of the estimate by default.
+
+        Returns
+        -------
+        Interval
+            The pair (low, high).
+        """
+        level = self.level if level is None else check_fraction("level", level)
+        off = _with_bias(self.errors)
+        above, below = np.quantile(off, [(1 + level) / 2, (1 - level) / 2])
+        low, high = np.clip(
+            [self.value - above, self.value - below], self.measure.low, self.measure.high
+        )
+        # An interval that does not hold its own estimate would only confuse.
+        return Interval(min(float(low), self.value), max(float(high), self.value))
+
+    def to_dict(self, level: float | None = None) -> dict[str, Any]:
+        """All of it but the replicates, as plain values that JSON can hold.
+
+        Parameters
+        ----------
+        level : float, default=None
+            As for `interval`.
+
+        Returns
+        -------
+        dict
+        """
+        low, high = self.interval(level)
+        return {
+            "method": self.method,
+            "metric": self.metric,
+            "value": self.value,
+            "low": low,
+            "high": high,
+            "level": self.level if level is None else float(level),
+            "size": self.size,
+            "target": self.target,
+            "classes": self.classes.tolist(),
+            "table": None if self.table is None else self.table.tolist(),
+            "fit_test": None if self.fit_test is None else self.fit_test.to_dict(),
+            "warnings": list(self.warnings),
+        }
+
+    def to_frame(self, level: float | None = None) -> pl.DataFrame:
+        """One row: method, metric, value, low, high, level, size, target.
+
+        Parameters
+        ----------
+        level : float, default=None
+            As for `interval`.
+
+        Returns
+        -------
+        polars.DataFrame
+        """
+        import polars as pl
+
+        columns = ("method", "metric", "value", "low", "high", "level", "size", "target")
+        facts = self.to_dict(level)
+        return pl.DataFrame({name: [facts[name]] for name in columns})
+
+    def plot(self, *, level: float | None = None, ax: Axes | None = None) -> Axes:
+        """Draw the table, if there is one, with the measure and its interval above it.
+
+        Parameters
+        ----------
+        level : float, default=None
+            As for `interval`.
+        ax : matplotlib Axes, default=None
+            Where to draw; a figure of its own by default.
+
+        Returns
+        -------
+        matplotlib Axes
+        """
+        from headcount.accuracy.drawing import draw_estimate
+
+        return draw_estimate(self, level, ax)
+
+    def __repr__(self) -> str:
+        return self.to_text()
+
+    def to_text(self, level: float | None = None) -> str:
+        """What `print` shows, at any level.
+
+        Parameters
+        ----------
+        level : float, default=None
+            As for `interval`.
+
+        Returns
+        -------
+        str
+        """
+        low, high = self.interval(level)
+        shown = self.level if level is None else level
+        lines = [
+            f"{self.method}: {self.metric} {_OF[self.target]} {self.size:,} "
+            f"item{'' if self.size == 1 else 's'} {self.value:.3f}, "
+            f"{100 * shown:.6g}% interval {low:.3f} to {high:.3f}"
+        ]
+        if self.table is not None and len(self.classes) <= 10:
+            names = [str(name) for name in self.classes.tolist()]
+            rows = [
+                [name, *(f"{share:.1%}" for share in row)]
+                for name, row in zip(names, self.table, strict=True)
+            ]
+            lines += text_table(["true \\ predicted", *names], rows)
+        return "\n".join([*lines, *(f"note: {text}" for text in self.warnings)])
+
+
+def _with_bias(errors: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Errors around 0, spread so that their mean square has their bias in it.
+
+    Moving the estimate by the bias instead would trust too much in a bias that is itself
+    found at the estimate; that covered less often.
+    """
+    bias, spread = errors.mean(), errors.std()
+    if spread <= 0:
+        return np.zeros_like(errors)
+    return np.asarray((errors - bias) * np.hypot(1.0, bias / spread))

@@ -1,0 +1,57 @@
+"""The accuracy on the reference, taken as it is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headcount.accuracy.base import Predictor, TableModel
+from headcount.accuracy.info import AccuracyInfo
+from headcount.accuracy.judging import Judged, Reference
+from headcount.sampling import Samples
+
+__all__ = ["Naive"]
+
+
+class Naive(Predictor):
+    """The accuracy on the reference, whatever the sample: right if nothing has changed.
+
+    Parameters
+    ----------
+    classifier : fitted scikit-learn classifier, default=None
+        The model whose accuracy is wanted; None if only its scores are used.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_classification
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from headcount import accuracy
+    >>> X, y = make_classification(600, random_state=0)
+    >>> model = LogisticRegression().fit(X[:200], y[:200])
+    >>> round(accuracy.Naive(model).fit(X[200:400], y[200:400]).predict(X[400:]), 2)
+    0.91
+    """
+
+    info: ClassVar = AccuracyInfo(
+        title="accuracy on the reference",
+        shift="none",
+        gives="table",
+        needs="scores",
+        reference="Volpi et al., Intelligenza Artificiale (2025)",
+    )
+
+    def _learn(self, reference: Reference) -> TableModel:
+        return _Constant(reference.table)
+
+
+@dataclass(frozen=True, eq=False)
+class _Constant(TableModel):
+    """The same table for every sample."""
+
+    table: NDArray[np.float64]
+
+    def tables(self, pool: Judged, samples: Samples) -> NDArray[np.float64]:
+        return np.tile(self.table, (len(samples), 1, 1))

@@ -1,0 +1,231 @@
+"""The cells of a contingency table as classes: which quantifier estimates which of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+
+from headcount.data import take_rows
+from headcount.quantify import Quantifier
+from headcount.sampling import Samples
+from headcount.sampling._streams import base_seeds
+from headcount.scores.folds import Fold
+
+__all__ = [
+    "VARIANTS",
+    "CellFolds",
+    "Part",
+    "View",
+    "cells_of",
+    "parts_of",
+    "seen_by",
+    "with_folds",
+]
+
+Floats = NDArray[np.float64]
+Solve = Callable[[Samples], Floats]
+
+VARIANTS = ("1xn2", "nxn", "1xn+1")
+
+
+def cells_of(
+    variant: str, true: NDArray[np.int64], predicted: NDArray[np.int64], K: int
+) -> NDArray[np.int64]:
+    """The cell of each item, true class times K plus predicted; for 1xn+1, K * K if wrong."""
+    cells = true * K + predicted
+    return np.where(true == predicted, cells, K * K) if variant == "1xn+1" else cells
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """What one quantifier sees and estimates.
+
+    Attributes
+    ----------
+    predicted : int or None
+        It sees the items that the model says are of this class; None for all items.
+    rows : ndarray
+        Those among the labelled items.
+    cells : ndarray
+        The cells they are in: the quantifier's classes. Others are estimated as empty.
+    labels : ndarray
+        The cell of each row, as a position in `cells`.
+    """
+
+    predicted: int | None
+    rows: NDArray[np.int64]
+    cells: NDArray[np.int64]
+    labels: NDArray[np.int64]
+
+    @property
+    def certain(self) -> bool:
+        """Whether there is nothing to estimate, as all items are in one cell."""
+        return len(self.cells) == 1
+
+    @cached_property
+    def order(self) -> NDArray[np.int64]:
+        """Rows to learn from, of `rows`; the only item of a cell comes once more at the end.
+
+        A classifier could not be trained without it and score it all the same.
+        """
+        alone = np.flatnonzero(np.bincount(self.labels)[self.labels] == 1)
+        return np.concatenate([np.arange(len(self.labels)), alone])
+
+    def examples(self, Z: Any) -> tuple[Any, NDArray[np.int64]]:
+        """Items and cells to learn from."""
+        return take_rows(Z, self.rows[self.order]), self.labels[self.order]
+
+    def fit(self, quantifier: Quantifier, Z: Any, weights: Floats | None) -> Quantifier | None:
+        """A fitted copy of the quantifier; None if nothing is to be estimated."""
+        if self.certain:
+            return None
+        own = None if weights is None else weights[self.rows[self.order]]
+        return with_folds(quantifier).fit(*self.examples(Z), own)
+
+    def weights(self, drawn: Floats) -> Floats:
+        """Weights of the examples where the labelled items have these, one row a draw.
+
+        A cell that nothing was drawn from keeps its items, with the weight of one in all.
+        """
+        own = drawn[:, self.rows[self.order]].copy()
+        labels = self.labels[self.order]
+        for label in range(len(self.cells)):
+            members = np.flatnonzero(labels == label)
+            empty = own[:, members].sum(axis=1) < 1
+            own[np.ix_(empty, members)] = 1 / len(members)
+        return own
+
+
+def parts_of(
+    variant: str, true: NDArray[np.int64], predicted: NDArray[np.int64], K: int
+) -> list[Part]:
+    """The parts that a variant divides the labelled items into.
+
+    Parameters
+    ----------
+    variant : {"1xn2", "nxn", "1xn+1"}
+        One quantifier for all cells, one for each predicted class, or one that does not
+        tell errors apart.
+    true, predicted : ndarray of shape (n,)
+        Classes of the labelled items, as codes.
+    K : int
+        Number of classes.
+
+    Returns
+    -------
+    list of Part
+    """
+    cells = cells_of(variant, true, predicted, K)
+    seen: Sequence[int | None] = range(K) if variant == "nxn" else [None]
+    parts = []
+    for label in seen:
+        rows = np.flatnonzero(predicted == label) if label is not None else np.arange(len(true))
+        if len(rows):
+            there, labels = np.unique(cells[rows], return_inverse=True)
+            parts.append(Part(label, rows, there, labels.astype(np.int64)))
+    return parts
+
+
+@dataclass(frozen=True, eq=False)
+class View:
+    """Samples of a pool as a part sees them.
+
+    Attributes
+    ----------
+    part : Part
+        Whose items are looked at.
+    labels : ndarray of shape (n,)
+        What the model says of the pool.
+    whole : Samples
+        Rows of the pool.
+    """
+
+    part: Part
+    labels: NDArray[np.int64]
+    whole: Samples
+
+    @cached_property
+    def _seen(self) -> NDArray[np.bool_]:
+        return seen_by(self.part, self.labels)
+
+    @cached_property
+    def counts(self) -> NDArray[np.int64]:
+        """How many items of each sample the part sees."""
+        seen = np.concatenate([[0], np.cumsum(self._seen[self.whole.indices])])
+        return np.diff(seen[self.whole.offsets])
+
+    @cached_property
+    def samples(self) -> Samples:
+        """The samples in which it sees anything, as rows of the items it sees."""
+        if self.part.predicted is None:
+            return self.whole
+        number = np.cumsum(self._seen) - 1
+        indices = self.whole.indices
+        offsets = np.concatenate([[0], np.cumsum(self.counts[self.counts > 0])])
+        return Samples(
+            number[indices[self._seen[indices]]], offsets, n_pool=int(self._seen.sum())
+        )
+
+    def add(self, solve: Solve | None, shares: Floats) -> None:
+        """Add to the shares of cells in the samples what is estimated of those of the part.
+
+        ``solve`` gives shares of the part's cells in `samples`; None for a certain part.
+        """
+        somewhere = np.flatnonzero(self.counts)
+        if not len(somewhere):
+            return
+        weight = (self.counts / self.whole.sizes)[somewhere, None]
+        found = np.ones((len(somewhere), 1)) if solve is None else solve(self.samples)
+        shares[np.ix_(somewhere, self.part.cells)] += weight * found
+
+
+def seen_by(part: Part, labels: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Which items of a pool a part sees, by what the model says of them."""
+    if part.predicted is None:
+        return np.ones(len(labels), np.bool_)
+    return labels == part.predicted
+
+
+@dataclass(frozen=True)
+class CellFolds:
+    """Folds for cells of any size: items of a cell go to one fold after the other.
+
+    Parameters
+    ----------
+    n_splits : int
+        Number of folds.
+    random_state : int, RandomState, Generator or None, default=None
+        Shuffles the items.
+    """
+
+    n_splits: int
+    random_state: Any = None
+
+    def split(self, X: Any, y: Any, groups: Any = None) -> Iterator[Fold]:
+        """Yield the rows to train on and those to score, fold by fold."""
+        labels = np.asarray(y)
+        rng = np.random.default_rng(base_seeds(self.random_state, 1)[0])
+        shuffled = rng.permutation(len(labels))
+        by_cell = shuffled[np.argsort(labels[shuffled], kind="stable")]
+        fold = np.empty(len(labels), np.int64)
+        fold[by_cell] = np.arange(len(labels)) % self.n_splits
+        for number in range(min(self.n_splits, len(labels))):
+            yield np.flatnonzero(fold != number), np.flatnonzero(fold == number)
+
+
+def with_folds(quantifier: Quantifier) -> Quantifier:
+    """A copy whose folds suit cells of a few items."""
+    own = clone(quantifier)
+    cv = getattr(own, "cv", None)
+    if isinstance(cv, int | np.integer) and cv >= 2:
+        # Without a seed the folds are still the same: estimates score the items once more.
+        own.set_params(
+            cv=CellFolds(int(cv), 0 if own.random_state is None else own.random_state)
+        )
+    return own

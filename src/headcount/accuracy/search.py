@@ -1,0 +1,381 @@
+"""Settings of QuAcc, chosen by how well they predict accuracy under shift."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pickle import PicklingError
+from typing import Any, ClassVar
+
+import joblib
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.model_selection import ParameterGrid
+
+from headcount._parameters import check_count, check_fraction
+from headcount.accuracy.base import Predictor
+from headcount.accuracy.info import AccuracyInfo
+from headcount.accuracy.judging import Judged, Reference
+from headcount.accuracy.quacc import QuAcc, chosen_quantifier, why_merged_will_not_do
+from headcount.accuracy.quacc_cells import Part, View, parts_of, seen_by, with_folds
+from headcount.accuracy.quacc_model import CellModel, Eyes, as_tables
+from headcount.accuracy.tables import Metric, TableMetric, as_metric
+from headcount.data import take_rows
+from headcount.errors import HeadcountError
+from headcount.quantify import Quantifier
+from headcount.sampling import UPP, Samples
+from headcount.sampling._streams import base_seeds
+from headcount.scores import ScoredPool
+
+__all__ = ["QuAccSearch", "Trial", "held_out_rows", "try_settings"]
+
+Floats = NDArray[np.float64]
+
+_GRID = {"variant": ["1xn2", "nxn", "1xn+1"], "covariates": [True, False]}
+
+
+class QuAccSearch(Predictor):
+    """`QuAcc` with the settings that predict accuracy best on samples with many mixes.
+
+    A part of the labelled items is held out. Samples with mixes uniform on the simplex are
+    drawn from it, and settings are judged by the mean absolute difference between what they
+    predict and what the model scores. Classifiers are trained once for all settings that
+    agree on them: trying twenty bandwidths or calibrations trains no more than trying one.
+
+    Parameters
+    ----------
+    classifier : fitted scikit-learn classifier, default=None
+        The model whose accuracy is wanted; None if only its scores are used.
+    quantifier : Quantifier, default=None
+        As for `QuAcc`.
+    param_grid : dict of str to list, or list of such dicts, default=None
+        Values to try by parameter of `QuAcc`, such as ``{"quantifier__bandwidth": [0.05,
+        0.1], "quantifier__classifier__C": [1, 10]}``; variants and covariates by default.
+    metric : str or callable, default="accuracy"
+        The measure to be predicted well.
+    holdout : float, default=0.4
+        Share of the labelled items that samples are drawn from.
+    n_samples : int, default=100
+        Number of these samples.
+    size : int, default=500
+        Items in a sample; all held-out ones, if they are fewer.
+    random_state : int, RandomState, Generator or None, default=None
+        Decides the held-out part and the samples.
+
+    Attributes
+    ----------
+    best_predictor_ : QuAcc
+        The best setting, fitted on all labelled items.
+    best_params_ : dict
+        The best setting.
+    best_score_ : float
+        Its mean absolute error.
+    results_ : polars.DataFrame
+        All settings in the order of the grid, their errors, and why there is none.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_classification
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> import headcount as hc
+    >>> X, y = make_classification(2000, flip_y=0.1, random_state=0)
+    >>> model = LogisticRegression().fit(X[:500], y[:500])
+    >>> grid = {"variant": ["nxn", "1xn+1"], "quantifier__calibration": [None, "bcts"]}
+    >>> sld = hc.SLD(LogisticRegression(), random_state=0)
+    >>> search = hc.accuracy.QuAccSearch(
+    ...     model, quantifier=sld, param_grid=grid, random_state=0)
+    >>> len(search.fit(X[500:1500], y[500:1500]).results_)
+    4
+    """
+
+    info: ClassVar = AccuracyInfo(
+        title="QuAcc, settings chosen on held-out items",
+        shift="prior",
+        gives="table",
+        needs="scores",
+        reference="Volpi, Moreo & Sebastiani, Intelligenza Artificiale (2025)",
+    )
+
+    def __init__(
+        self,
+        classifier: Any = None,
+        *,
+        quantifier: Any = None,
+        param_grid: Mapping[str, Any] | Sequence[Mapping[str, Any]] | None = None,
+        metric: Metric = "accuracy",
+        holdout: float = 0.4,
+        n_samples: int = 100,
+        size: int = 500,
+        random_state: Any = None,
+    ) -> None:
+        self.classifier = classifier
+        self.quantifier = quantifier
+        self.param_grid = param_grid
+        self.metric = metric
+        self.holdout = holdout
+        self.n_samples = n_samples
+        self.size = size
+        self.random_state = random_state
+
+    def _learn(self, reference: Reference) -> CellModel:
+        settings = _settings(_GRID if self.param_grid is None else self.param_grid)
+        base = QuAcc(self.classifier, quantifier=self.quantifier)
+        candidates = _candidates(base, settings)
+        metric = as_metric(self.metric)
+        train, test, samples = self._divided(reference)
+        trials = try_settings(candidates, train, test, samples, [metric])
+        errors = np.array([trial.errors(0) for trial in trials])
+        self.results_ = _frame(settings, trials, errors)
+        if not np.isfinite(errors).any():
+            raise HeadcountError(f"No setting could be used: {trials[0].problem}")
+        best = int(np.nanargmin(errors))
+        self.best_params_, self.best_score_ = settings[best], float(errors[best])
+        self.best_predictor_ = candidates[best]._keep(reference, None)
+        model: CellModel = self.best_predictor_.model_
+        return model
+
+    def _divided(self, reference: Reference) -> tuple[Reference, Reference, Samples]:
+        share = check_fraction("holdout", self.holdout)
+        n_samples, size = (
+            check_count("n_samples", self.n_samples),
+            check_count("size", self.size),
+        )
+        seeds = base_seeds(self.random_state, 2)
+        held = held_out_rows(reference.cells, share, seeds[0])
+        test, train = (
+            reference.take(np.flatnonzero(held)),
+            reference.take(np.flatnonzero(~held)),
+        )
+        drawn = UPP(n_samples=n_samples, size=min(size, len(test)), random_state=seeds[1])
+        return train, test, drawn.draw(test.codes)
+
+    def _why_no_table(self) -> str:
+        return self.best_predictor_._why_no_table()
+
+    def _why_not(self, metric: TableMetric) -> str:
+        return self.best_predictor_._why_not(metric)
+
+    def _affordable(self, n: int, n_items: int) -> int:
+        return self.best_predictor_._affordable(n, n_items)
+
+    def _refits(
+        self, weights: Floats, pool: Judged | None
+    ) -> Iterator[tuple[CellModel, Judged]]:
+        return self.best_predictor_._refits(weights, pool)
+
+
+@dataclass(frozen=True, eq=False)
+class Trial:
+    """What came of a setting.
+
+    Attributes
+    ----------
+    predicted, true : ndarray of shape (M, S)
+        Each measure on each sample; NaN for measures that cannot be given.
+    problem : str
+        Why there is none.
+    """
+
+    predicted: Floats
+    true: Floats
+    problem: str = ""
+
+    def errors(self, number: int) -> float:
+        """Mean absolute error of a measure."""
+        return float(np.abs(self.predicted[number] - self.true[number]).mean())
+
+
+def held_out_rows(cells: NDArray[np.int64], share: float, seed: int) -> NDArray[np.bool_]:
+    """Whether each item is held out: of each cell the same share, at random."""
+    rng = np.random.default_rng(seed)
+    shuffled = rng.permutation(len(cells))
+    by_cell = shuffled[np.argsort(cells[shuffled], kind="stable")]
+    reached = np.floor(np.arange(1, len(cells) + 1) * share + rng.random())
+    held = np.zeros(len(cells), np.bool_)
+    held[by_cell] = np.diff(reached, prepend=np.floor(reached[0])) > 0
+    return held
+
+
+def try_settings(
+    candidates: Sequence[QuAcc],
+    train: Reference,
+    test: Reference,
+    samples: Samples,
+    metrics: Sequence[TableMetric],
+) -> list[Trial]:
+    """Learn each setting from one part of the labelled items, and try it on another.
+
+    Parameters
+    ----------
+    candidates : sequence of QuAcc
+        The settings.
+    train, test : Reference
+        The parts.
+    samples : Samples
+        Rows of `test`.
+    metrics : sequence of TableMetric
+        What is to be predicted.
+
+    Returns
+    -------
+    list of Trial
+        One a setting.
+    """
+    K = train.n_classes
+    true = samples.prevalence_of(test.cells, K * K).reshape(-1, K, K)
+    wanted = np.stack([metric(true) for metric in metrics])
+    bench = _Bench(train, test, samples)
+    trials: list[Trial] = [Trial(np.full_like(wanted, np.nan), wanted)] * len(candidates)
+    for members in _groups(candidates).values():
+        shared: list[Any] = []
+        for i in members:
+            try:
+                tables = bench.tables(candidates[i], shared)
+            except Exception as error:
+                trials[i] = Trial(np.full_like(wanted, np.nan), wanted, str(error))
+                continue
+            trials[i] = _trial(candidates[i], tables, metrics, wanted)
+    return trials
+
+
+def _trial(
+    candidate: QuAcc, tables: Floats, metrics: Sequence[TableMetric], wanted: Floats
+) -> Trial:
+    predicted, problem = np.full_like(wanted, np.nan), ""
+    for number, metric in enumerate(metrics):
+        merged = candidate.variant == "1xn+1"
+        reason = why_merged_will_not_do(metric, tables.shape[1]) if merged else ""
+        if reason:
+            problem = f"metric is {metric.name!r}, but {reason}"
+        else:
+            predicted[number] = metric(tables)
+    return Trial(predicted, wanted, problem)
+
+
+class _Bench:
+    """Two parts of the labelled items, on which settings are learnt and tried."""
+
+    def __init__(self, train: Reference, test: Reference, samples: Samples) -> None:
+        self._train, self._test, self._samples = train, test, samples
+        self._parts: dict[str, list[tuple[Part, View]]] = {}
+        self._seen: dict[bool, tuple[Any, Any]] = {}
+
+    def tables(self, candidate: QuAcc, shared: list[Any]) -> Floats:
+        """Estimated tables of the samples; `shared` keeps what the next one can use."""
+        K = self._train.n_classes
+        parts = self._views(candidate.variant)
+        learn, new = self._inputs(candidate)
+        quantifier = chosen_quantifier(candidate.quantifier, learn)
+        if not shared:
+            labels = self._test.judged.labels
+            shared.extend(_Shared.of(quantifier, part, learn, new, labels) for part, _ in parts)
+        shares = np.zeros((len(self._samples), K * K + 1))
+        for (_, view), mine in zip(parts, shared, strict=True):
+            view.add(mine.solver(quantifier), shares)
+        return as_tables(shares, K)
+
+    def _views(self, variant: str) -> list[tuple[Part, View]]:
+        if variant not in self._parts:
+            train, labels = self._train, self._test.judged.labels
+            parts = parts_of(variant, train.codes, train.judged.labels, train.n_classes)
+            self._parts[variant] = [(part, View(part, labels, self._samples)) for part in parts]
+        return self._parts[variant]
+
+    def _inputs(self, candidate: QuAcc) -> tuple[Any, Any]:
+        key = bool(candidate.covariates)
+        if key not in self._seen:
+            eyes = Eyes(candidate.classifier, key)
+            self._seen[key] = eyes.see(self._train.judged), eyes.see(self._test.judged)
+        return self._seen[key]
+
+
+@dataclass(frozen=True, eq=False)
+class _Shared:
+    """A part of the labelled items with a fitted scorer, and the pool it scores once."""
+
+    part: Part
+    learn: Any
+    pool: ScoredPool | None
+    scorer: Any
+
+    @classmethod
+    def of(
+        cls, quantifier: Quantifier, part: Part, learn: Any, new: Any, labels: NDArray[Any]
+    ) -> _Shared:
+        rows = np.flatnonzero(seen_by(part, labels))
+        pool = ScoredPool(take_rows(new, rows)) if len(rows) else None
+        scorer = None if part.certain else _unfitted(quantifier)
+        if scorer is not None:
+            scorer.fit(*part.examples(learn))
+        return cls(part, learn, pool, scorer)
+
+    def solver(self, quantifier: Quantifier) -> Any:
+        if self.part.certain or self.pool is None:
+            return None
+        own = with_folds(quantifier)
+        if self.scorer is None:
+            own.fit(*self.part.examples(self.learn))
+        else:
+            own.fit_scorer(self.scorer)
+        return lambda samples: own.predict_many(self.pool, samples)
+
+
+def _unfitted(quantifier: Quantifier) -> Any:
+    """What will score the items; None if it is not one scorer."""
+    if quantifier._input() == "features":
+        return None
+    return with_folds(quantifier)._scorer()
+
+
+def _groups(candidates: Sequence[QuAcc]) -> dict[str, list[int]]:
+    """Which candidates can share their scorers: the same variant, inputs and classifier."""
+    groups: dict[str, list[int]] = {}
+    for i, candidate in enumerate(candidates):
+        quantifier = candidate.quantifier
+        try:
+            scorer = "the default" if quantifier is None else _unfitted(quantifier)
+            alone = scorer is None
+            key = "" if alone else joblib.hash(scorer)
+        except (PicklingError, TypeError, AttributeError, ValueError):
+            alone, key = True, ""  # what is wrong with it comes out when it is fitted
+        name = f"{i}" if alone else f"{candidate.variant} {candidate.covariates} {key}"
+        groups.setdefault(name, []).append(i)
+    return groups
+
+
+def _settings(grid: Any) -> list[dict[str, Any]]:
+    try:
+        settings = [dict(setting) for setting in ParameterGrid(grid)]
+    except (TypeError, ValueError) as error:
+        raise HeadcountError(
+            f"param_grid cannot be read ({error}): pass a dict from parameter names to lists "
+            "of values, or a list of such dicts."
+        ) from None
+    if not settings:
+        raise HeadcountError("param_grid is empty: pass at least one setting.")
+    return settings
+
+
+def _candidates(base: QuAcc, settings: list[dict[str, Any]]) -> list[QuAcc]:
+    try:
+        return [
+            clone(base).set_params(
+                **{name: clone(value, safe=False) for name, value in each.items()}
+            )
+            for each in settings
+        ]
+    except (ValueError, AttributeError) as error:
+        raise HeadcountError(f"param_grid does not suit QuAcc: {error}") from None
+
+
+def _frame(settings: list[dict[str, Any]], trials: Sequence[Trial], errors: Floats) -> Any:
+    import polars as pl
+
+    names = list(dict.fromkeys(name for setting in settings for name in setting))
+    columns: dict[str, Any] = {
+        name: [str(setting[name]) if name in setting else None for setting in settings]
+        for name in names
+    }
+    columns |= {"error": errors, "problem": [trial.problem or None for trial in trials]}
+    return pl.DataFrame(columns, schema_overrides={"problem": pl.String}, nan_to_null=True)
