@@ -7,6 +7,9 @@ from typing import Annotated
 
 import typer
 
+from headcount.cli.accuracy import accuracy
+from headcount.cli.study import study
+
 __all__ = ["app"]
 
 app = typer.Typer(
@@ -17,6 +20,8 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+app.add_typer(study)
+app.command()(accuracy)
 
 
 def _version(wanted: bool) -> None:
@@ -126,9 +131,7 @@ def demo(
     json: _JSON = False,
     seed: _SEED = 0,
 ) -> str:
-    """Make two small tables, estimate, and write a page."""
+    """Estimate from real items, beside the truth; write tables, pages and a picture."""
     from headcount.cli.demo import run_demo
 
-    outcome = run_demo(folder, seed=seed)
-    place = "" if json else f"\n\nTables, shares and page: {folder.resolve()}"
-    return outcome.text(as_json=json) + place
+    return run_demo(folder, seed=seed).text(as_json=json)

@@ -1,0 +1,142 @@
+"""Tasks on a Dask cluster; results come back here to be written."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from secrets import token_hex
+from typing import TYPE_CHECKING, Any
+
+from headcount.errors import HeadcountError
+from headcount.study.spec import Spec
+from headcount.study.task import Task
+from headcount.study.versions import versions
+from headcount.study.work import Outcome, do_task, stay_on_one_thread
+
+if TYPE_CHECKING:
+    from distributed import Client
+
+__all__ = ["connected", "run_on_cluster"]
+
+_PATIENCE = 10.0  # seconds
+
+
+@contextmanager
+def connected(scheduler: str, data: Path) -> Iterator[Client]:
+    """Connect to a cluster whose workers can do the tasks of a study.
+
+    Parameters
+    ----------
+    scheduler : str
+        Address, such as ``tcp://10.0.0.1:8786``.
+    data : Path
+        Folder of the datasets, at the same place for all workers.
+
+    Yields
+    ------
+    distributed.Client
+    """
+    with _client(scheduler) as client:
+        _check_workers(client, data)
+        yield client
+
+
+def _client(scheduler: str) -> Client:
+    if importlib.util.find_spec("distributed") is None:
+        raise HeadcountError(
+            "--scheduler needs Dask, which is not installed: install headcount[cluster]."
+        )
+    from distributed import Client
+
+    try:
+        return Client(scheduler, timeout=_PATIENCE, set_as_default=False)
+    except (OSError, ValueError, TypeError) as error:
+        what = " ".join(str(error).split()) or type(error).__name__
+        raise HeadcountError(
+            f"The scheduler {scheduler!r} cannot be reached ({what}): check the address, such "
+            "as tcp://host:8786, and that it runs."
+        ) from None
+
+
+def _check_workers(client: Client, data: Path) -> None:
+    from distributed import TimeoutError as TooLong
+
+    try:
+        client.wait_for_workers(1, timeout=_PATIENCE)
+    except TooLong:
+        raise HeadcountError(
+            "The cluster has no workers: start some, with dask worker."
+        ) from None
+    ours = versions()
+    for worker, (sees_data, theirs) in client.run(_look_around, str(data)).items():
+        if not sees_data:
+            raise HeadcountError(
+                f"The worker {worker} sees no folder {str(data)!r}: put the datasets where all "
+                "workers see them under the same path."
+            )
+        for name, number in ours.items():
+            if theirs[name] != number:
+                raise HeadcountError(
+                    f"The worker {worker} has {name} {theirs[name]} and this process has "
+                    f"{number}, so that results may differ: install the same."
+                )
+
+
+def _look_around(data: str) -> tuple[bool, dict[str, str]]:
+    """What a worker says of where it is."""
+    return Path(data).is_dir(), versions()
+
+
+def run_on_cluster(
+    client: Client, spec: Spec, tasks: Sequence[Task], data: Path
+) -> Generator[Outcome]:
+    """Do the tasks on the workers of a cluster; those of a worker that dies go to others.
+
+    Parameters
+    ----------
+    client : distributed.Client
+        As `connected` gives it.
+    spec : Spec
+        The study.
+    tasks : sequence of Task
+        The first are the most urgent.
+    data : Path
+        Folder of the datasets.
+
+    Yields
+    ------
+    Outcome
+        As they come.
+    """
+    from distributed import as_completed
+
+    nonce = token_hex(8)  # Dask takes two tasks of the same key for one, whoever asks
+    futures: dict[Any, Task] = {
+        client.submit(
+            _do_task, spec, task, data, key=f"{task.key}-{nonce}", priority=-place, pure=False
+        ): task
+        for place, task in enumerate(tasks)
+    }
+    try:
+        for future in as_completed(list(futures), loop=client.loop):
+            task = futures.pop(future)
+            yield _outcome(future, task)
+            future.release()
+    finally:
+        client.cancel(list(futures))
+
+
+def _do_task(spec: Spec, task: Task, data: Path) -> Outcome:
+    stay_on_one_thread()
+    return do_task(spec, task, data)
+
+
+def _outcome(future: Any, task: Task) -> Outcome:
+    error = future.exception()
+    if error is None:
+        return future.result()
+    # Dask itself has already tried it on other workers.
+    reason = " ".join(f"{type(error).__name__}: {error}".split())[:500]
+    return Outcome(task.key, 0.0, reason=reason)

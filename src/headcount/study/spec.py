@@ -1,0 +1,276 @@
+"""What a study is: datasets, protocol, methods and metrics, as a TOML file says them."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
+from typing import Any
+
+from headcount._parameters import check_count
+from headcount.errors import HeadcountError
+from headcount.study.checking import check_keys, check_known
+from headcount.study.toml import toml_text
+
+__all__ = ["MethodSpec", "Spec", "built_in_specs", "parse_spec", "read_spec"]
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+
+
+@dataclass(frozen=True)
+class MethodSpec:
+    """One method of a study.
+
+    Parameters
+    ----------
+    name : str
+        As the paper prints it.
+    quantifier : str, default=None
+        The name that headcount knows it by; the same one by default.
+    parameters : dict
+        What the quantifier is made with.
+    options : dict
+        What only the kind of study understands, such as fewer draws.
+
+    Examples
+    --------
+    >>> from headcount.study import MethodSpec
+    >>> MethodSpec("AC", "ACC").quantifier
+    'ACC'
+    """
+
+    name: str
+    quantifier: str = ""
+    parameters: dict[str, Any] = field(default_factory=dict)
+    options: dict[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        _check_text("the name of a method", self.name)
+        if self.quantifier == "":
+            object.__setattr__(self, "quantifier", self.name)
+        _check_text(f"quantifier of method {self.name!r}", self.quantifier)
+        _check_table(f"parameters of method {self.name!r}", self.parameters)
+        _check_table(f"options of method {self.name!r}", self.options)
+
+
+@dataclass(frozen=True)
+class Spec:
+    """A study: what is run on what, and how it is measured.
+
+    Parameters
+    ----------
+    name : str
+        Letters, digits, dots, hyphens and underscores.
+    kind : str
+        Which code runs it: a kind of headcount's, or ``"module:object"`` of your own.
+    datasets : tuple of str
+        In the order of the tables.
+    methods : tuple of MethodSpec
+        In the order of the tables.
+    metrics : tuple of str
+        Columns of the results.
+    title, paper : str, default=""
+        For people.
+    seed : int, default=0
+        All randomness comes from it.
+    protocol, selection : dict
+        What the kind understands.
+
+    Examples
+    --------
+    >>> from headcount.study import MethodSpec, Spec
+    >>> spec = Spec("mine", "comparison", ("adult", "wine"), (MethodSpec("CC"),), ("tae",))
+    >>> spec.restricted(datasets=["wine"]).datasets
+    ('wine',)
+    """
+
+    name: str
+    kind: str
+    datasets: tuple[str, ...]
+    methods: tuple[MethodSpec, ...]
+    metrics: tuple[str, ...]
+    title: str = ""
+    paper: str = ""
+    seed: int = 0
+    protocol: dict[str, Any] = field(default_factory=dict)
+    selection: dict[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        _check_text("name", self.name)
+        if not _NAME.fullmatch(self.name):
+            raise HeadcountError(
+                f"name is {self.name!r}; it must be made of letters, digits, '.', '-' and '_'."
+            )
+        _check_text("kind", self.kind)
+        check_count("seed", self.seed, least=0)
+        for name in ("title", "paper"):
+            if not isinstance(getattr(self, name), str):
+                raise HeadcountError(f"{name} is {getattr(self, name)!r}; it must be a text.")
+        for name in ("datasets", "metrics"):
+            object.__setattr__(self, name, _check_names(name, getattr(self, name)))
+        methods = tuple(self.methods)
+        object.__setattr__(self, "methods", methods)
+        _check_names("methods", [method.name for method in methods])
+        _check_table("protocol", self.protocol)
+        _check_table("selection", self.selection)
+
+    def restricted(
+        self, *, datasets: Iterable[str] | None = None, methods: Iterable[str] | None = None
+    ) -> Spec:
+        """The same study on fewer datasets or with fewer methods.
+
+        Parameters
+        ----------
+        datasets, methods : iterable of str, default=None
+            Names to keep, in any order; None keeps all.
+
+        Returns
+        -------
+        Spec
+        """
+        kept = _kept("dataset", datasets, self.datasets)
+        names = _kept("method", methods, [method.name for method in self.methods])
+        return replace(
+            self,
+            datasets=kept,
+            methods=tuple(method for method in self.methods if method.name in names),
+        )
+
+    def to_toml(self) -> str:
+        """As the text of a TOML file; reading it gives the same spec.
+
+        Returns
+        -------
+        str
+        """
+        tables = ("protocol", "selection", "methods")
+        content = {
+            each.name: getattr(self, each.name)
+            for each in fields(self)
+            if each.name not in tables
+        }
+        return toml_text(
+            content
+            | {"protocol": self.protocol, "selection": self.selection}
+            | {"methods": [vars(method) for method in self.methods]}
+        )
+
+
+def built_in_specs() -> dict[str, Path]:
+    """The specs that come with headcount.
+
+    Returns
+    -------
+    dict of str to Path
+        TOML files by name, sorted.
+    """
+    return {path.stem: path for path in sorted(_folder().glob("*.toml"))}
+
+
+def _folder() -> Path:
+    return Path(__file__).with_name("specs")
+
+
+def read_spec(name_or_path: str | Path) -> Spec:
+    """The spec of that name, or in that TOML file.
+
+    Parameters
+    ----------
+    name_or_path : str or Path
+        One of `built_in_specs`, or a file of your own.
+
+    Returns
+    -------
+    Spec
+    """
+    built_in = built_in_specs()
+    if str(name_or_path) in built_in:
+        path = built_in[str(name_or_path)]
+    else:
+        path = Path(name_or_path)
+        if path.suffix.lower() != ".toml" and not path.is_file():
+            check_known("built-in study", str(name_or_path), built_in)
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise HeadcountError(f"There is no file {str(path)!r}: check its name.") from None
+    except (OSError, UnicodeDecodeError) as error:
+        why = getattr(error, "strerror", None) or "it is not a text"
+        raise HeadcountError(f"The spec {str(path)!r} cannot be read: {why}.") from None
+    return parse_spec(text, where=str(path))
+
+
+def parse_spec(text: str, *, where: str = "the spec") -> Spec:
+    """The spec that a TOML text describes.
+
+    Parameters
+    ----------
+    text : str
+        TOML.
+    where : str, default="the spec"
+        Where the text is from, for the sentences of errors.
+
+    Returns
+    -------
+    Spec
+    """
+    try:
+        content = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise HeadcountError(f"The spec {where!r} is not valid TOML: {error}.") from None
+    try:
+        return _made(content)
+    except HeadcountError as error:
+        raise HeadcountError(f"The spec {where!r} cannot be used: {error}") from None
+
+
+def _made(content: dict[str, Any]) -> Spec:
+    check_keys("it", content, [each.name for each in fields(Spec)])
+    for key in ("name", "kind", "datasets", "methods", "metrics"):
+        if key not in content:
+            raise HeadcountError(f"it has no {key!r}: add it.")
+    methods = content["methods"]
+    if not isinstance(methods, list) or not all(isinstance(each, dict) for each in methods):
+        raise HeadcountError("methods must be tables, each headed [[methods]].")
+    allowed = [each.name for each in fields(MethodSpec)]
+    for each in methods:
+        check_keys("a table of [[methods]]", each, allowed)
+        if "name" not in each:
+            raise HeadcountError("a table of [[methods]] has no 'name': add it.")
+    made = tuple(MethodSpec(**each) for each in methods)
+    return Spec(**(content | {"methods": made}))
+
+
+def _kept(what: str, wanted: Iterable[str] | None, names: Sequence[str]) -> tuple[str, ...]:
+    if wanted is None:
+        return tuple(names)
+    chosen = {check_known(what, each, names) for each in wanted}
+    if not chosen:
+        raise HeadcountError(f"No {what} was named: name at least one.")
+    return tuple(name for name in names if name in chosen)
+
+
+def _check_names(what: str, names: Any) -> tuple[str, ...]:
+    if isinstance(names, str) or not isinstance(names, Sequence):
+        raise HeadcountError(f"{what} is {names!r}; it must be a list of names.")
+    if not names:
+        raise HeadcountError(f"{what} is empty; it must hold at least one name.")
+    for name in names:
+        _check_text(f"an entry of {what}", name)
+    doubled = [name for i, name in enumerate(names) if name in names[:i]]
+    if doubled:
+        raise HeadcountError(f"{what} has {doubled[0]!r} twice: keep one.")
+    return tuple(names)
+
+
+def _check_text(what: str, value: Any) -> None:
+    if not isinstance(value, str) or not value.strip():
+        raise HeadcountError(f"{what} is {value!r}; it must be a text that is not empty.")
+
+
+def _check_table(what: str, value: Any) -> None:
+    if not isinstance(value, dict):
+        raise HeadcountError(f"{what} is {value!r}; it must be a table.")
+    toml_text({"value": value})  # refuses what cannot be written

@@ -1,0 +1,91 @@
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import polars as pl
+import pytest
+
+ASK = ["accuracy", "--reference", "known.csv", "--target", "late", "--method", "CBPE"]
+
+
+def scored(n, share, seed):
+    """A model that knows the class-conditional scores, at a share of 0.3."""
+    rng = np.random.default_rng(seed)
+    late = rng.random(n) < share
+    x = rng.normal(size=n) + 1.5 * late
+    score = 1 / (1 + np.exp(-(1.5 * x - 1.125 + np.log(0.3 / 0.7))))
+    return pl.DataFrame(
+        {
+            "yes": score.round(6),
+            "late": np.where(late, "yes", "no"),
+            "month": np.where(np.arange(n) < n // 2, "2024-01", "2024-02"),
+            "predicted": np.where(score > 0.5, "yes", "no"),
+        }
+    )
+
+
+@pytest.fixture
+def tables(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    scored(1500, 0.3, 0).drop("month").write_csv("known.csv")
+    scored(800, 0.7, 1).write_csv("new.csv")
+    return tmp_path
+
+
+def test_in_words(tables, call):
+    pl.read_csv("new.csv").drop("late").write_csv("bare.csv")
+    code, out, err = call(*ASK, "bare.csv")
+    assert (code, err) == (0, "")
+    assert out.startswith("CBPE: accuracy on these 800 items 0.7")
+    assert "by the labels" not in out
+
+
+def test_leap_follows_the_mix_where_cbpe_does_not(tables, call):
+    found = {}
+    for method in ("LEAP", "cbpe"):
+        code, out, _ = call(*ASK[:-1], method, "new.csv", "--json")
+        assert code == 0
+        found[method] = json.loads(out)
+    leap, cbpe = found["LEAP"], found["cbpe"]
+    assert abs(leap["value"] - leap["true"]) < abs(cbpe["value"] - cbpe["true"])
+    assert leap["low"] <= leap["true"] <= leap["high"]
+    assert leap["classes"] == ["no", "yes"]
+    assert np.sum(leap["table"]) == pytest.approx(1)
+    assert leap["groups"] == []
+
+
+def test_by_group_and_with_predictions(tables, call):
+    plain = json.loads(call(*ASK, "new.csv", "--by", "month", "--json", "--metric", "f1")[1])
+    told = json.loads(
+        call(*ASK, "new.csv", "--by", "month", "--json", "--metric", "f1",
+             "--prediction", "predicted")[1]
+    )  # fmt: skip
+    assert [row["group"] for row in plain["groups"]] == ["2024-01", "2024-02"]
+    assert [row["size"] for row in plain["groups"]] == [400, 400]
+    assert told["value"] == pytest.approx(plain["value"])
+    code, out, _ = call(*ASK, "new.csv", "--by", "month")
+    assert code == 0
+    assert "2024-02" in out
+    assert "by the labels of the new table" in out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["new.csv", "--method", "RCA"], "--method is 'RCA'"),
+        (["new.csv", "--metric", "auc"], "--metric is 'auc'"),
+        (["new.csv", "--level", "95"], "--level"),
+        (["new.csv", "--prediction", "said"], "which --prediction names"),
+        (["nowhere.csv"], "no file 'nowhere.csv'"),
+        (["new.csv", "--by", "weather"], "weather"),
+        (["new.csv", "--method", "Mandoline", "--metric", "f1"], "f1"),
+    ],
+)
+def test_bad_calls(tables, refused, arguments, said):
+    assert said in refused(*ASK, *arguments)
+
+
+def test_a_new_table_without_scores(tables, refused):
+    pl.read_csv("new.csv").drop("yes").write_csv("empty.csv")
+    assert "'yes'" in refused(*ASK, "empty.csv")

@@ -1,0 +1,13 @@
+from __future__ import annotations
+
+import pytest
+
+from headcount.study import run_study
+from tests.study.toy import toy_spec
+
+
+@pytest.fixture(scope="session")
+def undisturbed(tmp_path_factory):
+    """The store of a whole run in one process, to compare others with."""
+    folder = tmp_path_factory.mktemp("undisturbed")
+    return run_study(toy_spec(), folder / "store", data=folder, workers=1).store

@@ -1,0 +1,40 @@
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from headcount.study import Store, run_study
+from tests.study.killed import SPEC
+from tests.study.test_run import LIMITS
+from tests.study.toy import result_bytes
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="processes cannot be forked here")
+def test_twenty_kills_leave_no_trace(tmp_path):
+    seed = random.randrange(10**6)
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.study.killed", str(tmp_path), str(seed)],
+        env=os.environ | LIMITS,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, (seed, done.stderr)
+    ends = [line.split() for line in done.stdout.splitlines()]
+    assert [int(end) for end, _ in ends] == [signal.SIGKILL] * 20, seed
+    counts = [int(count) for _, count in ends]
+    assert counts == sorted(counts), seed
+    assert 10 < counts[-1] < 120, seed
+    before = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.parquet")}
+
+    resumed = run_study(SPEC, tmp_path / "store", data=tmp_path, workers=1, resume=True)
+    assert resumed.done == 120 - counts[-1], seed
+    assert {path: path.stat().st_mtime_ns for path in before} == before, seed
+    whole = run_study(SPEC, tmp_path / "whole", data=tmp_path, workers=1)
+    assert result_bytes(tmp_path / "store") == result_bytes(tmp_path / "whole"), seed
+    assert resumed.store.results().equals(whole.store.results())
+    assert Store(tmp_path / "store").status().done == 120
