@@ -1,0 +1,15 @@
+"""Datasets by name, read from a folder of the user's and prepared by code."""
+
+from __future__ import annotations
+
+from headcount.data.datasets.folder import data_file, data_folder
+from headcount.data.datasets.tabular import Dataset, dataset_names, has_dataset, load_dataset
+
+__all__ = [
+    "Dataset",
+    "data_file",
+    "data_folder",
+    "dataset_names",
+    "has_dataset",
+    "load_dataset",
+]

@@ -1,0 +1,192 @@
+"""The datasets of the quantifier comparison, made ready for learners."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headcount._parameters import check_choice
+from headcount.data.datasets.folder import data_file, data_folder
+from headcount.data.datasets.recipes import RECIPES, Recipe, rule_of
+
+if TYPE_CHECKING:
+    import polars as pl
+
+__all__ = ["Dataset", "dataset_names", "has_dataset", "load_dataset"]
+
+Task = Literal["binary", "multiclass"]
+_TASKS = ("binary", "multiclass")
+_QUARTILES = (0.25, 0.5, 0.75)
+
+
+@dataclass(frozen=True, eq=False)
+class Dataset:
+    """Items and classes of one dataset.
+
+    Attributes
+    ----------
+    name : str
+        As the comparison names it.
+    X : ndarray of shape (n, d)
+        Features, each divided by its largest absolute value.
+    y : ndarray of shape (n,)
+        Classes, 0 to K - 1.
+    feature_names : tuple of str
+        Names of the columns of `X`; of one made of a value, ``column=value``.
+    categorical : ndarray of bool of shape (d,)
+        Columns with a finite number of values by nature.
+    partial : bool
+        Whether these are a part of the items that the comparison used.
+    """
+
+    name: str
+    X: NDArray[np.float64]
+    y: NDArray[np.int64]
+    feature_names: tuple[str, ...]
+    categorical: NDArray[np.bool_]
+    partial: bool = False
+
+    def __len__(self) -> int:
+        return len(self.y)
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes."""
+        return int(self.y.max()) + 1
+
+    @property
+    def counts(self) -> NDArray[np.int64]:
+        """Items of each class."""
+        return np.bincount(self.y)
+
+    def binned(self) -> NDArray[np.int64]:
+        """The features as small whole numbers: what methods for finite features take.
+
+        A categorical column has a number for each of its values, in their order; another is
+        cut at its quartiles, a value at a cut belonging below it.
+        """
+        codes = np.empty(self.X.shape[::-1], np.int64)
+        for j, column in enumerate(np.ascontiguousarray(self.X.T)):
+            cuts = (
+                np.unique(column)[:-1]
+                if self.categorical[j]
+                else np.unique(np.quantile(column, _QUARTILES))
+            )
+            codes[j] = sum((column > cut).astype(np.int64) for cut in cuts)
+        return np.ascontiguousarray(codes.T)
+
+
+def dataset_names(task: Task = "binary") -> tuple[str, ...]:
+    """The datasets there are recipes for.
+
+    Parameters
+    ----------
+    task : {"binary", "multiclass"}, default="binary"
+        "multiclass" leaves out those with two classes only.
+
+    Returns
+    -------
+    tuple of str
+        Names.
+
+    Examples
+    --------
+    >>> from headcount.data.datasets import dataset_names
+    >>> dataset_names("multiclass")[:4]
+    ('bike', 'blog', 'conc', 'contra')
+    """
+    check_choice("task", task, _TASKS)
+    return tuple(name for name in RECIPES if task == "binary" or RECIPES[name].multiclass)
+
+
+def has_dataset(name: str, folder: str | os.PathLike[str] | None = None) -> bool:
+    """Whether the file of a dataset is in the folder."""
+    return _path(data_folder(folder), name).is_file()
+
+
+def load_dataset(
+    name: str, task: Task = "binary", folder: str | os.PathLike[str] | None = None
+) -> Dataset:
+    """Read a dataset of the comparison and prepare it as the comparison did.
+
+    Rows with missing values, and those outside all classes, are left out. Columns of values
+    without order become a column a value. Features are then scaled, and are all kept dense:
+    the widest table at hand has 1,558 columns but only a thousand rows.
+
+    Parameters
+    ----------
+    name : str
+        One of `dataset_names`.
+    task : {"binary", "multiclass"}, default="binary"
+        Which classes.
+    folder : path, default=None
+        Where the tables are; see `data_folder`.
+
+    Returns
+    -------
+    Dataset
+        With ``X``, ``y`` and what the columns are.
+    """
+    check_choice("task", task, _TASKS)
+    rule, recipe = rule_of(name, task), RECIPES[name]
+    frame = _complete_rows(_read(data_folder(folder), name), recipe)
+    y = rule.codes(frame[recipe.target])
+    kept = y >= 0
+    X, names, categorical = _features(frame.drop(recipe.target).filter(kept), recipe)
+    return Dataset(name, X, y[kept], names, categorical, recipe.partial)
+
+
+def _path(folder: Path, name: str) -> Path:
+    return folder / f"{RECIPES[name].file or name}.csv.gz"
+
+
+def _read(folder: Path, name: str) -> pl.DataFrame:
+    import polars as pl
+
+    path = data_file(folder, _path(folder, name).name)
+    return pl.read_csv(path, infer_schema_length=None)
+
+
+def _complete_rows(frame: pl.DataFrame, recipe: Recipe) -> pl.DataFrame:
+    if recipe.prepare is not None:
+        frame = recipe.prepare(frame)
+    return frame.drop(recipe.drop).drop_nulls()
+
+
+def _features(
+    frame: pl.DataFrame, recipe: Recipe
+) -> tuple[NDArray[np.float64], tuple[str, ...], NDArray[np.bool_]]:
+    """The columns in their order, one that is spread out in place of its column."""
+    import polars as pl
+
+    columns: list[NDArray[np.float64]] = []
+    names: list[str] = []
+    categorical: list[bool] = []
+    for name in frame.columns:
+        column = frame[name]
+        spread = (
+            column.dtype == pl.String if recipe.one_hot == "texts" else name in recipe.one_hot
+        )
+        if spread:
+            values = column.unique().sort().to_list()
+            columns += [(column == value).to_numpy().astype(np.float64) for value in values]
+            names += [f"{name}={value}" for value in values]
+            categorical += [True] * len(values)
+        elif (n_values := column.n_unique()) > 1:
+            columns.append(column.to_numpy().astype(np.float64))
+            names.append(name)
+            categorical.append(recipe.finite or n_values == 2)
+    X = np.column_stack(columns)
+    return _scaled(X, recipe.scale), tuple(names), np.array(categorical)
+
+
+def _scaled(X: NDArray[np.float64], scale: str) -> NDArray[np.float64]:
+    if scale == "min-max":
+        X = X - X.min(axis=0)
+    largest = np.abs(X).max(axis=0)
+    return X / np.where(largest > 0, largest, 1)
