@@ -85,12 +85,11 @@ class Comparison:
     def plan(self, spec: Spec, data: Path) -> list[Task]:
         """One task a dataset, group of methods and, for most, training distribution."""
         self.check(spec)
-        return [
-            task
-            for dataset in spec.datasets
-            if has_dataset(dataset, data)
-            for task in _tasks(spec, dataset)
-        ]
+        return [task for dataset in self.present(spec, data) for task in _tasks(spec, dataset)]
+
+    def present(self, spec: Spec, data: Path) -> list[str]:
+        """The datasets that are there."""
+        return [dataset for dataset in spec.datasets if has_dataset(dataset, data)]
 
     def run(self, spec: Spec, task: Task, data: Path) -> pl.DataFrame:
         """Do one task."""
