@@ -1,6 +1,6 @@
 """How often the fit test rejects: under prior shift (its level) and other shifts (its power).
 
-python benchmarks/fit_test.py [level] [simulated] [real] [draw] [--quick]
+python benchmarks/fit_test.py [level] [simulated] [real] [draw] [--cases 0 1 ...] [--quick]
 
 Without parts named, all. Results are kept in results/fit_test.json part by part; real data
 is looked for in the folder that HEADCOUNT_DATA names, or in ../shared/data.
@@ -110,10 +110,19 @@ CASES = [
 ]  # fmt: skip
 
 
-def level(quick):
-    """Rejections under prior shift, by training set, shares and size of the sample."""
-    rows: list = []
-    for n_train, prior, shares, n_features in CASES:
+def level(quick, cases, kept):
+    """Rejections under prior shift, by training set, shares and size of the sample.
+
+    Of the cases asked for; those kept from before stand for the others.
+    """
+    chosen = [CASES[number] for number in cases]
+    anew = {(n_train, prior, n_features) for n_train, prior, _, n_features in chosen}
+    rows = [
+        row
+        for row in kept
+        if (row["training"], tuple(row["prior"]), row["features"]) not in anew
+    ]
+    for n_train, prior, shares, n_features in chosen:
         sets, repeats = (10, 5) if quick else (400, 5) if n_train == 500 else (100, 20)
         rng = np.random.default_rng(n_train + n_features + len(prior))
         found: dict = {}
@@ -267,6 +276,8 @@ def real(quick):
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("parts", nargs="*", choices=[*PARTS, []], default=[])
+    parser.add_argument("--cases", type=int, nargs="+", default=range(len(CASES)),
+                        help="of the part 'level', by their place in CASES")  # fmt: skip
     parser.add_argument("--quick", action="store_true", help="few samples: checks the harness")
     parser.add_argument("--output", type=Path, default=RESULTS)
     options = parser.parse_args()
@@ -274,10 +285,11 @@ def main() -> None:
     output = options.output
     kept = json.loads(output.read_text()) if output.exists() else {}
     for part in options.parts or PARTS:
+        if part == "level":
+            kept[part] = level(options.quick, options.cases, kept.get(part, []))
+        elif part != "draw":
+            kept[part] = {"simulated": simulated, "real": real}[part](options.quick)
         if part != "draw":
-            kept[part] = {"level": level, "simulated": simulated, "real": real}[part](
-                options.quick
-            )
             kept["head"] = describe_machine()
     if options.quick:
         print({part: rows[:3] for part, rows in kept.items() if part != "head"})

@@ -115,7 +115,9 @@ def draw(kept, folder) -> None:
         figure.legend(*handles, fontsize=7, frameon=False, ncols=3, loc="outside lower center")
         figure.savefig(folder / "power-simulated.png", dpi=110)
     if "real" in kept:
-        _draw_real([row for row in kept["real"] if row["scored by"] == "folds"], folder)
+        rows = [row for row in kept["real"] if row["scored by"] == "folds"]
+        _draw_real(rows, folder)
+        _draw_concept([row for row in rows if row["shift"].startswith("concept")], folder)
 
 
 def _draw_real(rows, folder):
@@ -142,3 +144,19 @@ def _draw_real(rows, folder):
             handles = ax.get_legend_handles_labels()
     figure.legend(*handles, fontsize=7, frameon=False, ncols=3, loc="outside lower center")
     figure.savefig(folder / "power-reviews.png", dpi=110)
+
+
+def _draw_concept(rows, folder):
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(4.6, 2.9), layout="constrained")
+    ax = figure.add_subplot()
+    _panel(ax, f"Concept shift, {_NAMES['clothing']}", "cut in training less in test (stars)")
+    for colour, share in zip(_COLOURS, ("0.2", "0.5", "0.8", "None"), strict=False):
+        shown = [row for row in rows if row["shift"] == f"concept {share}"]
+        label = "same inputs" if share == "None" else f"{float(share):.0%} positives"
+        _line(ax, shown, "degree", label, colour)
+    ax.set_ylabel("rejected, %", fontsize=8)
+    handles = ax.get_legend_handles_labels()
+    figure.legend(*handles, fontsize=7, frameon=False, ncols=4, loc="outside lower center")
+    figure.savefig(folder / "power-concept.png", dpi=110)

@@ -1,6 +1,7 @@
 """How often intervals hold what they are for, and how wide they are.
 
     python intervals.py [--quick] [--workers 2] [--out results]
+    python intervals.py --classes 5 --training 500 --sizes 50 500 --methods KDEyML --out other
 
 Classes are Gaussian clouds that overlap, so that there is always something to get wrong. In a
 cell (classes, training items, items in a sample) many training sets are drawn, each with a mix
@@ -8,7 +9,11 @@ of its own, and for each a few samples whose mix is uniform on the simplex. A re
 cross-fitted on the training set; every method is fitted on its scores. The truth is the mix of
 the sample itself (target "realised"). An interval counts as interior if the true share of its
 class is between 0.1 and 0.9, and as near the boundary otherwise; of two classes only one is
-counted, as the other's interval is its mirror image.
+counted, as the other's interval is its mirror image. A region counts by itself: as interior
+if all shares are.
+
+SLD is calibrated by "bcts", but for "SLD (plain)", which was given out-of-fold scores and no
+calibration; CC is there for its posterior alone, as all else takes it to be right.
 """
 
 from __future__ import annotations
@@ -39,8 +44,11 @@ SIZES = (50, 500, 2000)
 CLASSES = (2, 5)
 FEATURES = 10
 SEPARATION = 0.6
-RULES = ("auto", "percentile", "centred", "bca", "delta", "profile", "bayes", "region")
-SLOW, FEW = ("bayes", "profile"), 1
+RULES = (
+    "auto", "percentile", "centred", "bca", "inverted", "delta", "profile", "bayes", "region",
+)  # fmt: skip
+SLOW = ("bayes", "profile")
+ON_SCORES = ("SLD (plain)", "CC")
 
 
 def methods(n_classes):
@@ -52,6 +60,8 @@ def methods(n_classes):
         "SLD (bcts)": hc.SLD(calibration="bcts"),
         "DyS": hc.DyS() if two else hc.OneVsRest(hc.DyS()),
         "KDEyML": hc.KDEyML(),
+        "SLD (plain)": hc.SLD(),
+        "CC": hc.CC(),
     }
 
 
@@ -79,35 +89,44 @@ def drawn(n_classes, size, n_samples, rng):
 
 
 def simulate(task):
-    """All methods on a few training sets of a cell; sums that add up over tasks."""
-    (n_classes, n_training, size), seeds, per_set, replicates, training_replicates, other = task
+    """Methods on a few training sets of a cell; sums that add up over tasks."""
+    (n_classes, n_training, size), seeds, given = task
     sums = defaultdict(lambda: np.zeros(3))
     warnings.simplefilter("ignore", hc.HeadcountWarning)
     for seed in seeds:
+        other = [given.seed] if given.seed else []
         rng = np.random.default_rng([n_classes, n_training, size, seed, *other])
         X, y = labelled(n_classes, n_training, rng)
-        pool, samples, truth = drawn(n_classes, size, per_set, rng)
+        pool, samples, truth = drawn(n_classes, size, given.samples, rng)
         scorer = hc.Scorer(LogisticRegression(max_iter=1000), random_state=0).fit(X, y)
         for name, quantifier in methods(n_classes).items():
+            if name not in given.methods:
+                continue
             start = perf_counter()
-            estimates = quantifier.fit_scorer(scorer).estimate_many(
-                pool,
-                samples,
-                replicates=replicates,
-                training_replicates=training_replicates,
-                random_state=seed,
-            )
+            estimates = estimated(name, quantifier, scorer, pool, samples, given, seed)
             sums[name, "", "seconds"] += perf_counter() - start
             for number, (estimate, shares) in enumerate(zip(estimates, truth, strict=True)):
-                tally(sums, name, estimate, shares, number < FEW)
+                tally(sums, name, estimate, shares, number < given.slow)
     return (n_classes, n_training, size), dict(sums)
+
+
+def estimated(name, quantifier, scorer, pool, samples, given, seed):
+    options = {
+        "replicates": given.replicates, "training_replicates": given.training_replicates,
+        "random_state": seed,
+    }  # fmt: skip
+    if name not in ON_SCORES:
+        return quantifier.fit_scorer(scorer).estimate_many(pool, samples, **options)
+    quantifier.fit_scores(scorer.posteriors_, scorer.codes_)
+    return quantifier.estimate_many_scores(scorer.posteriors(pool), samples, **options)
 
 
 def tally(sums, name, estimate, shares, all_rules):
     """Count hits and add up widths, of rules that take their time on a few samples only."""
     counted = np.arange(len(shares)) > 0 if len(shares) == 2 else np.ones(len(shares), bool)
     inner = (shares >= 0.1) & (shares <= 0.9)
-    for rule in ("auto", *estimate.interval_methods):
+    rules = ("bayes",) if name == "CC" else ("auto", *estimate.interval_methods)
+    for rule in rules:
         if rule in SLOW and not all_rules:
             continue
         ends = estimate.interval(LEVEL, rule)
@@ -116,20 +135,23 @@ def tally(sums, name, estimate, shares, all_rules):
             chosen = counted & where
             width = (ends.high - ends.low)[chosen].sum()
             sums[name, rule, place] += (chosen.sum(), hit[chosen].sum(), width)
-    inside = estimate.region(LEVEL).contains(shares)
-    sums[name, "region", "interior" if inner.all() else "boundary"] += (1, inside, 0)
+    if name != "CC":
+        inside = estimate.region(LEVEL).contains(shares)
+        sums[name, "region", "interior" if inner.all() else "boundary"] += (1, inside, 0)
+        noted = any("biased here" in text for text in estimate.warnings)
+        sums[name, "noted as biased", "all"] += (1, noted, 0)
 
 
-def run(n_sets, per_set, replicates, training_replicates, workers, cells, other):
+def run(cells, given):
     tasks = [
-        (cell, seeds.tolist(), per_set, replicates, training_replicates, other)
+        (cell, seeds.tolist(), given)
         for cell in cells
-        for seeds in np.array_split(np.arange(n_sets), max(1, n_sets // 10))
+        for seeds in np.array_split(np.arange(given.sets), max(1, given.sets // 10))
     ]
     # The long ones first, so that no worker is left with one at the end.
-    tasks.sort(key=lambda task: -task[0][0] * (task[0][1] + per_set * task[0][2]))
+    tasks.sort(key=lambda task: -task[0][0] * (task[0][1] + given.samples * task[0][2]))
     total = defaultdict(lambda: np.zeros(3))
-    with ProcessPoolExecutor(workers) as pool:
+    with ProcessPoolExecutor(given.workers) as pool:
         for cell, sums in pool.map(simulate, tasks):
             for key, values in sums.items():
                 total[(*cell, *key)] += values
@@ -179,41 +201,55 @@ def _shown(row):
     return f"{row['coverage']:.3f}{width}"
 
 
+def keep(path, settings, rows):
+    """Write results beside those of other cells and methods that are there already."""
+    old = json.loads(path.read_text()) if path.exists() else {"settings": [], "rows": []}
+    before = old["settings"] if isinstance(old["settings"], list) else [old["settings"]]
+
+    def place(row):
+        return row["classes"], row["training"], row["size"], row["method"]
+
+    new = {place(row) for row in rows}
+    rows = [row for row in old["rows"] if place(row) not in new] + rows
+    kept = {"settings": [*before, settings], "rows": rows}
+    path.write_text(json.dumps(kept, indent=1) + "\n")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--sets", type=int, default=100)
     parser.add_argument("--samples", type=int, default=5, help="of each training set")
+    parser.add_argument("--slow", type=int, default=1, help="of these, with the slow rules")
     parser.add_argument("--replicates", type=int, default=400)
     parser.add_argument("--training-replicates", type=int, default=200)
     parser.add_argument("--seed", type=int, default=0, help="other data for another number")
+    parser.add_argument("--classes", type=int, nargs="+", default=CLASSES)
+    parser.add_argument("--training", type=int, nargs="+", default=TRAINING)
+    parser.add_argument("--sizes", type=int, nargs="+", default=SIZES)
+    parser.add_argument("--methods", nargs="+", default=list(methods(2)))
     parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results")
     given = parser.parse_args()
-    cells = [(k, t, n) for k in CLASSES for t in TRAINING for n in SIZES]
-    n_sets, per_set = (10, 5) if given.quick else (given.sets, given.samples)
+    if given.quick:
+        given.sets, given.samples = 10, 5
+    cells = [(k, t, n) for k in given.classes for t in given.training for n in given.sizes]
     start = perf_counter()
-    total = run(
-        n_sets,
-        per_set,
-        given.replicates,
-        given.training_replicates,
-        given.workers,
-        cells,
-        [given.seed] if given.seed else [],
-    )
-    rows = rows_of(total)
+    rows = rows_of(run(cells, given))
     settings = {
-        "level": LEVEL, "training_sets": n_sets, "samples_each": per_set,
+        "level": LEVEL, "cells": cells, "methods": given.methods, "training_sets": given.sets,
+        "samples_each": given.samples, "with_slow_rules": given.slow,
         "replicates": given.replicates, "training_replicates": given.training_replicates,
         "seed": given.seed, "seconds": round(perf_counter() - start),
     }  # fmt: skip
+    for row in rows:
+        row["sets"] = given.sets
     given.out.mkdir(parents=True, exist_ok=True)
-    (given.out / "coverage.json").write_text(
-        json.dumps({"settings": settings, "rows": rows}, indent=1) + "\n"
-    )
+    keep(given.out / "coverage.json", settings, rows)
     for rule in RULES:
         for place in ("interior", "boundary"):
+            if not any(row["rule"] == rule for row in rows):
+                continue
             print(f"\n{rule}, {place}\n\n{table(rows, rule, place)}")
     print(settings)
 

@@ -54,7 +54,33 @@ def test_statistic_and_shares_against_the_oracle(K):
         assert_allclose(test.statistic, statistic, rtol=1e-4)
         free = int((test.prevalence > 0).sum()) - 1
         assert test.df == vectors.shape[1] - free
-        assert_allclose(test.p_value, chi2.sf(test.statistic, test.df))
+        spare = oracle.spare(*moments, test.prevalence, len(sample))
+        wanted = oracle.hotelling(test.statistic, test.df, spare)
+        assert_allclose(test.p_value, wanted, rtol=1e-6)
+        assert test.p_value > chi2.sf(test.statistic, test.df)
+
+
+def test_many_training_items_make_the_statistic_chi_squared():
+    rng = np.random.default_rng(0)
+    codes = np.repeat([0, 1], 20_000)
+    pool = scores(drawn(2, 200, rng), 2, rng)
+    test = fit_test(scores(codes, 2, rng), codes, 2, pool)[0]
+    assert_allclose(test.p_value, chi2.sf(test.statistic, test.df), rtol=0.01)
+
+
+def test_one_class_has_the_distribution_of_hotelling():
+    # A single class in the sample: all that is estimated is its covariance.
+    rng = np.random.default_rng(0)
+    rejected = []
+    for _ in range(400):
+        vectors = rng.normal(size=(40, 4))
+        vectors[20:, 0] += 50
+        known = Training(vectors, np.repeat([0, 1], 20), 2)
+        sample = rng.normal(size=(30, 4))
+        test = MixtureTest.of_vectors(known).test(sample, Samples.whole(30))[0]
+        rejected.append(test.p_value < 0.1)
+    # Chi-squared would reject one in six.
+    assert 0.06 < np.mean(rejected) < 0.14
 
 
 def test_p_values_are_uniform_under_prior_shift(K):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.polynomial import legendre
 from scipy.optimize import minimize
+from scipy.stats import f
 
 
 def rank_moments(training, codes, items):
@@ -67,3 +68,20 @@ def nearest_mixture(means, covariances, sizes, seen, n, steps=4):
             options={"ftol": 1e-15, "maxiter": 500},
         ).x  # fmt: skip
     return p, distance(p)
+
+
+def spare(means, covariances, sizes, p, n):
+    """Degrees of freedom of the covariance: those whose mean and variance it has."""
+    d = means.shape[1]
+    whole = np.linalg.inv(covariance(means, covariances, sizes, n, p))
+    noise = 0.0
+    for j in range(len(p)):
+        part = (p[j] / n + p[j] ** 2 / sizes[j]) * covariances[j] @ whole
+        noise += (np.trace(part @ part) + np.trace(part) ** 2) / (sizes[j] - 1)
+    return (d + d**2) / noise
+
+
+def hotelling(statistic, df, spare_):
+    """Chance of a larger one, if the covariance has so many degrees of freedom."""
+    left = spare_ - df + 1
+    return f.sf(statistic * left / (spare_ * df), df, left)

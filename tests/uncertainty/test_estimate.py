@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import inspect
 import json
 import pickle
 from itertools import pairwise
@@ -124,7 +125,6 @@ def test_levels_are_between_0_and_1(estimate, level):
         ({"replicates": 2.5}, "replicates"),
         ({"training_replicates": -1}, "training_replicates"),
         ({"random_state": "x"}, "random_state"),
-        ({"level": 0.9}, "no option 'level'"),
     ],
 )
 def test_bad_options_are_named(training, pool, options, named):
@@ -165,6 +165,17 @@ def test_region_holds_as_many_replicates_as_its_level_says():
         assert np.mean([region.contains(row) for row in draws]) == pytest.approx(
             level, abs=0.01
         )
+
+
+def test_a_region_is_as_wide_for_every_class_in_standard_errors():
+    draws = about([0.2, 0.3, 0.5], 1000)
+    estimate = by_hand([0.2, 0.3, 0.5], draws, n_items=10_000)
+    region, alone = estimate.region(0.95), estimate.interval(0.95)
+    assert (region.high - region.low) / draws.std(axis=0) == pytest.approx(2 * region.reach)
+    # What holds all classes at once is wider than what holds each alone.
+    assert (region.high - region.low > alone.high - alone.low).all()
+    two = by_hand([0.2, 0.8], draws[:, :2] / draws[:, :2].sum(axis=1, keepdims=True))
+    assert two.region(0.95).reach < region.reach
 
 
 def test_a_region_of_one_point_leaves_room_for_rounding():
@@ -254,6 +265,26 @@ def test_sld_without_calibration_says_that_training_is_left_out():
     X = y[:, None] + rng.normal(size=(200, 2))
     estimate = hc.SLD(LogisticRegression()).fit(X, y).estimate(X, **QUICK)
     assert "noise of training is not in the intervals" in estimate.warnings[0]
+
+
+@pytest.mark.parametrize(
+    "quantifier",
+    [hc.Ensemble(hc.PACC(), size=3, random_state=0), hc.SLD(), hc.RegularizedLikelihood()],
+)
+def test_training_that_cannot_be_drawn_anew_is_said_to_be_left_out(quantifier):
+    rng = np.random.default_rng(0)
+    y = rng.integers(2, size=200)
+    X = y[:, None] + rng.normal(size=(200, 2))
+    estimate = quantifier.fit(X, y).estimate(X, **QUICK)
+    assert any("the noise of training is not in" in text for text in estimate.warnings)
+
+
+def test_options_are_parameters():
+    for name in ("estimate", "estimate_many", "estimate_scores", "estimate_many_scores"):
+        known = inspect.signature(getattr(hc.PACC(), name)).parameters
+        assert {"target", "replicates", "training_replicates", "random_state"} <= set(known)
+    with pytest.raises(TypeError, match="level"):
+        hc.PACC().estimate([[0.0]], level=0.9)
 
 
 def test_a_search_estimates_with_what_it_chose(training):

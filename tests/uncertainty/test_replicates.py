@@ -132,6 +132,37 @@ def test_recalibration_in_one_step_is_near_the_full_one(training, pool, calibrat
         assert np.allclose(model.prior, full.prior)
 
 
+def test_densities_are_moved_a_part_of_the_way_and_the_errors_scaled_up(
+    training, pool, samples
+):
+    quantifier = hc.KDEyML(bandwidth=0.2).fit_scores(*training)
+    problem = problem_of(quantifier, pool, samples)
+    found = drawn(problem, "realised", 400, 100)
+    alone = drawn(problem, "realised", 400, 0)
+    assert np.allclose(found.sum(axis=2), 1)
+    # Means are those of the samples alone: what training adds are errors about zero.
+    assert found.mean(axis=1) == pytest.approx(alone.mean(axis=1), abs=0.01)
+    known = quantifier._training
+    weights = training_weights(known, 100, np.random.default_rng(5))
+    whole = np.stack(
+        [
+            model.solve(items, samples).prevalence
+            for model, items in refits(quantifier.model_, known, weights, pool)
+        ]
+    )
+    # Wide kernels make smooth densities, with which there is no difference.
+    added = found.var(axis=1) - alone.var(axis=1)
+    assert added.sum(axis=1) == pytest.approx(whole.var(axis=0).sum(axis=1), rel=0.5)
+
+
+def test_what_learns_nothing_is_tried_on_the_items_of_training_sets(training, pool, samples):
+    quantifier = hc.SLD().fit_scores(*training)
+    problem = problem_of(quantifier, pool, samples)
+    fixed = drawn(problem, "realised").std(axis=1)
+    loose = drawn(replace(problem, learns=False), "realised").std(axis=1)
+    assert (loose.mean(axis=1) > 1.1 * fixed.mean(axis=1)).all()
+
+
 def test_weighted_training_items_are_items_given_more_often(training, pool):
     scores, codes = training
     times = np.random.default_rng(0).integers(1, 4, len(codes))

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.stats import chi2
+from scipy.stats import f
 
 from headcount._kernels.overidentified import nearest_mixtures
 from headcount._parameters import check_fraction
@@ -26,6 +26,8 @@ __all__ = ["FitTest", "FitTests", "MixtureTest", "fit_test"]
 _STEPS = 4
 # Directions with less than this part of the largest variance within classes say nothing.
 _LEAST_VARIANCE = 1e-6
+# Samples whose covariances are held at a time, and what keeps these from being singular.
+_AT_ONCE, _RIDGE = 1024, 1e-12
 
 
 @dataclass(frozen=True, eq=False)
@@ -210,8 +212,43 @@ class MixtureTest:
         # On a face of the simplex the distance to it counts too: a direction more for every
         # share that is held at zero.
         df = d + 1 - (shares > 0).sum(axis=1)
-        p_values = np.where(df > 0, chi2.sf(statistics, np.maximum(df, 1)), np.nan)
+        spare = self._spare(shares, counts)
+        p_values = np.where(df > 0, _chance(statistics, np.maximum(df, 1), spare), np.nan)
         return FitTests(statistics, df, p_values, shares, samples.sizes)
+
+    def _spare(
+        self, shares: NDArray[np.float64], counts: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        """Degrees of freedom that the covariance of each sample's distance was estimated with.
+
+        Those of a Wishart matrix whose moments are those of the sum of the classes' parts.
+        """
+        d = self.means.shape[1]
+        found = np.empty(len(shares))
+        for first in range(0, len(shares), _AT_ONCE):
+            batch = slice(first, first + _AT_ONCE)
+            p, n = shares[batch], counts[batch, None]
+            amounts = p / n + p**2 / self.sizes
+            means = np.einsum("sj,ja->sa", p, self.means)
+            away = self.means - means[:, None]
+            covariance = np.einsum("sj,jab->sab", amounts, self.covariances)
+            covariance += np.einsum("sj,sja,sjb->sab", p / n, away, away)
+            covariance += _RIDGE * np.eye(d)
+            parts = np.linalg.solve(covariance[:, None], self.covariances[None])
+            parts *= amounts[:, :, None, None]
+            trace = np.einsum("sjaa->sj", parts)
+            square = np.einsum("sjab,sjba->sj", parts, parts)
+            noise = (square + trace**2) / np.maximum(self.sizes - 1, 1)
+            found[batch] = (d + d**2) / np.maximum(noise.sum(axis=1), 1e-300)
+        return found
+
+
+def _chance(
+    statistics: NDArray[np.float64], df: NDArray[np.int64], spare: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Chance of larger statistics: Hotelling's, as the covariance was estimated, too."""
+    left = np.maximum(spare - df + 1, 1.0)
+    return np.asarray(f.sf(statistics * left / (np.maximum(spare, df) * df), df, left))
 
 
 def _beside(
@@ -264,7 +301,8 @@ def fit_test(
 
     Under prior shift a class looks the same in the sample as in training, so that the mean of
     any function of the scores is a mixture of its class means. Smooth functions of the
-    scores' ranks are compared with the nearest mixture; what is left over is chi-squared.
+    scores' ranks are compared with the nearest mixture; what is left over has
+    Hotelling's distribution: chi-squared, but for the covariances being estimated, too.
 
     Parameters
     ----------

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from copy import copy
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,11 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from headcount.data import check_features, count_rows
 from headcount.errors import HeadcountError, warn
 from headcount.quantify.aggregation import Aggregation, Model
-from headcount.quantify.estimating import (
-    estimate_samples,
-    evidence_of_items,
-    evidence_of_scores,
-)
+from headcount.quantify.estimating import Estimating, takes_scores
 from headcount.quantify.info import Input, MethodInfo
 from headcount.representation import Training
 from headcount.sampling import Samples, as_samples
@@ -26,20 +22,10 @@ from headcount.scores import ScoredPool, Scorer, check_scores
 from headcount.scores.checks import check_labels, check_lengths, check_weights, class_shares
 from headcount.solve import Solution
 
-if TYPE_CHECKING:
-    from headcount.uncertainty import Estimate
-
 __all__ = ["Quantifier", "is_simple"]
 
 
-def _takes_scores(quantifier: Quantifier) -> bool:
-    reason = quantifier._why_no_scores()
-    if reason:
-        raise AttributeError(f"{type(quantifier).__name__} {reason}: use fit and predict.")
-    return True
-
-
-class Quantifier(BaseEstimator):
+class Quantifier(Estimating, BaseEstimator):
     """Estimates the shares of classes in samples of unlabelled items.
 
     A method is a subclass with an ``info`` and an ``_aggregation``; whatever its
@@ -131,7 +117,7 @@ class Quantifier(BaseEstimator):
         )
         return self.fit_scorer(scorer)
 
-    @available_if(_takes_scores)
+    @available_if(takes_scores)
     def fit_scorer(self, scorer: Scorer) -> Self:
         """Learn from a fitted `Scorer`, so that many quantifiers share one scoring.
 
@@ -167,7 +153,7 @@ class Quantifier(BaseEstimator):
         # A copy, so that fitting the scorer again does not change this quantifier.
         return self._learn(training, scorer.classes_, copy(scorer))
 
-    @available_if(_takes_scores)
+    @available_if(takes_scores)
     def fit_scores(
         self,
         scores: Any,
@@ -254,7 +240,7 @@ class Quantifier(BaseEstimator):
         items = self._items(X)
         return self._solve(items, as_samples(samples, count_rows(items)))
 
-    @available_if(_takes_scores)
+    @available_if(takes_scores)
     def predict_scores(self, scores: Any) -> NDArray[np.float64]:
         """Shares of the classes among items that were scored elsewhere.
 
@@ -272,7 +258,7 @@ class Quantifier(BaseEstimator):
         items = self._scored_items(scores)
         return self._solve(items, Samples.whole(len(items))).prevalence[0]
 
-    @available_if(_takes_scores)
+    @available_if(takes_scores)
     def predict_many_scores(self, scores: Any, samples: Any) -> NDArray[np.float64]:
         """Shares of the classes in many samples of a pool that was scored elsewhere.
 
@@ -290,7 +276,7 @@ class Quantifier(BaseEstimator):
         """
         return self.solve_many_scores(scores, samples).prevalence
 
-    @available_if(_takes_scores)
+    @available_if(takes_scores)
     def solve_many_scores(self, scores: Any, samples: Any) -> Solution:
         """Like `predict_many_scores`, with the diagnostics of the solver.
 
@@ -309,94 +295,6 @@ class Quantifier(BaseEstimator):
         check_is_fitted(self, "model_")
         items = self._scored_items(scores)
         return self._solve(items, as_samples(samples, len(items)))
-
-    def estimate(self, X: Any, *, random_state: Any = None, **options: Any) -> Estimate:
-        """Shares of the classes among the items, with intervals.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix or frame of shape (n, d), or a list of texts
-            One sample: the items whose shares are wanted.
-        random_state : int, RandomState, Generator or None, default=None
-            Draws the replicates; None takes the quantifier's own, if that is a number.
-        **options : keyword arguments
-            ``target``, "realised" (default) for the shares among these very items or
-            "expected" for those of the population they are a random sample of; how often
-            the sample and the training set are drawn anew, ``replicates`` (1000) and
-            ``training_replicates`` (200; 0 leaves the noise of training out).
-
-        Returns
-        -------
-        Estimate
-            With ``prevalence`` by class, ``interval(level)``, ``region(level)`` and
-            ``counts(level)``; prints as a table.
-        """
-        return self.estimate_many(X, None, random_state=random_state, **options)[0]
-
-    def estimate_many(
-        self, X: Any, samples: Any, *, random_state: Any = None, **options: Any
-    ) -> list[Estimate]:
-        """Like `estimate`, for many samples of a pool: months, say, or groups.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix or frame of shape (n, d), or a list of texts
-            The pool.
-        samples : Samples, iterable of index arrays, or None
-            The samples, as rows of the pool; None for one sample of all rows.
-        random_state, **options
-            As for `estimate`.
-
-        Returns
-        -------
-        list of Estimate
-            One a sample. They share the replicates of the training set.
-        """
-        check_is_fitted(self, "model_")
-        items, evidence = self._items(X), evidence_of_items(self, X)
-        return estimate_samples(self, items, samples, evidence, random_state, options)
-
-    @available_if(_takes_scores)
-    def estimate_scores(
-        self, scores: Any, *, random_state: Any = None, **options: Any
-    ) -> Estimate:
-        """Like `estimate`, for items that were scored elsewhere.
-
-        Parameters
-        ----------
-        scores : array-like or frame of shape (n, K)
-            Posteriors of the items, columns in the order of ``classes_``.
-        random_state, **options
-            As for `estimate`.
-
-        Returns
-        -------
-        Estimate
-            As of `estimate`.
-        """
-        return self.estimate_many_scores(scores, None, random_state=random_state, **options)[0]
-
-    @available_if(_takes_scores)
-    def estimate_many_scores(
-        self, scores: Any, samples: Any, *, random_state: Any = None, **options: Any
-    ) -> list[Estimate]:
-        """Like `estimate_many`, for a pool that was scored elsewhere.
-
-        Parameters
-        ----------
-        scores : array-like or frame of shape (n, K)
-            Posteriors of the pool, columns in the order of ``classes_``.
-        samples, random_state, **options
-            As for `estimate_many`.
-
-        Returns
-        -------
-        list of Estimate
-            One a sample.
-        """
-        check_is_fitted(self, "model_")
-        items, evidence = self._scored_items(scores), evidence_of_scores(self, scores)
-        return estimate_samples(self, items, samples, evidence, random_state, options)
 
     def _learn(self, training: Training, classes: NDArray[Any], scorer: Any) -> Self:
         if self.info.multiclass == "one-vs-rest" and len(classes) > 2:

@@ -15,7 +15,7 @@ from headcount.representation import Training
 from headcount.sampling import Samples
 from headcount.sampling.samples import index_dtype, sort_by_code
 
-__all__ = ["ClassDraws", "drawn_again", "rounded", "training_weights"]
+__all__ = ["ClassDraws", "drawn_again", "onto_simplex", "rounded", "training_weights"]
 
 _FEWEST_ITEMS_A_THREAD = 1 << 14
 
@@ -105,6 +105,23 @@ def rounded(
     ends[:, -1] = sizes
     ends = np.minimum(ends, sizes[:, None])
     return np.diff(ends, axis=1, prepend=0)
+
+
+def onto_simplex(points: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The nearest shares to points, whose last axis has a number a class.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> onto_simplex(np.array([[0.2, 0.8], [-0.1, 1.1], [0.4, 0.8]])).round(2)
+    array([[0.2, 0.8],
+           [0. , 1. ],
+           [0.3, 0.7]])
+    """
+    ordered = -np.sort(-points, axis=-1)
+    over = (np.cumsum(ordered, axis=-1) - 1) / np.arange(1, points.shape[-1] + 1)
+    last = (ordered > over).sum(axis=-1, keepdims=True) - 1
+    return np.maximum(points - np.take_along_axis(over, last, axis=-1), 0.0)
 
 
 def drawn_again(samples: Samples, repeats: int, rng: np.random.Generator) -> Samples:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from headcount._parameters import check_fraction
 from headcount._text import text_table
 from headcount.errors import HeadcountError
+from headcount.uncertainty.drawing import onto_simplex
 from headcount.uncertainty.intervals import Intervals, Region
 from headcount.uncertainty.replicates import Target
 from headcount.uncertainty.rules import Rule
@@ -71,7 +72,8 @@ class Estimate:
         Whose shares they are: those of these very items, or of the population that the
         items are a random sample of. The latter are less certain.
     replicates : ndarray of shape (B, K)
-        Estimates of replicates: samples, and training sets, drawn anew.
+        Estimates of replicates: samples, and training sets, drawn anew. Where errors are
+        added up, some may be a little below 0 or above 1.
     rules : mapping of str to Rule
         Ways to make intervals; the first is the one used unless another is asked for.
     fit_test : Any
@@ -124,9 +126,10 @@ class Estimate:
             How often such intervals should hold the share.
         method : str, default="auto"
             One of `interval_methods`: "percentile", "centred" or "bca", from the
-            replicates; "delta" for methods that solve linear equations; "profile" for those
-            of maximum likelihood; "bayes" for those that count predicted classes. "auto" is
-            the first of them, which measured best.
+            replicates; "inverted" for methods that are biased by nature; "delta" for those
+            that solve linear equations; "profile" for those of maximum likelihood; "bayes"
+            for those that count predicted classes. "auto" is the first of them, which
+            measured best.
 
         Returns
         -------
@@ -158,10 +161,13 @@ class Estimate:
         Returns
         -------
         Region
-            An ellipsoid, with ``contains(shares)``.
+            With ``contains(shares)``, and ends ``low`` and ``high`` that all classes keep to
+            at once.
         """
         level = check_fraction("level", level)
-        return Region.of(self.replicates, self.shares, self.n_items, level)
+        unbiased = next(iter(self.rules)) == "inverted"
+        centre = self.replicates.mean(axis=0) if unbiased else self.shares
+        return Region.of(self.replicates, centre, self.n_items, level)
 
     def counts(self, level: float = 0.95, method: str = "auto") -> Counts:
         """How many items are of each class.
@@ -278,7 +284,8 @@ class Estimate:
                 f"{len(self.classes)}: choose 'bars'."
             )
         level = check_fraction("level", level)
-        return plots.simplex(self.replicates, classes=self.classes.tolist(), level=level, ax=ax)
+        within = onto_simplex(self.replicates)
+        return plots.simplex(within, classes=self.classes.tolist(), level=level, ax=ax)
 
     def __repr__(self) -> str:
         return self.to_text()

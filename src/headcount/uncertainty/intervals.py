@@ -73,16 +73,19 @@ class Intervals(Mapping[Any, tuple[float, float]]):
 
 @dataclass(frozen=True, eq=False)
 class Region:
-    """Shares of all classes together that are within reach of an estimate: an ellipsoid.
+    """Shares of all classes together that are within reach of an estimate.
+
+    An interval for every class, all of which hold their shares at once, as often as the
+    level says: each reaches equally many standard errors to both sides.
 
     Attributes
     ----------
     centre : ndarray of shape (K,)
-        The estimate.
-    precision : ndarray of shape (K, K)
-        Inverse covariance, along the simplex.
-    radius : float
-        The largest distance from the centre, measured by the precision.
+        The estimate, or what it comes to without its bias.
+    errors : ndarray of shape (K,)
+        Standard errors.
+    reach : float
+        How many of them the region reaches from the centre.
     level : float
         How often such regions hold the shares they are for.
 
@@ -93,11 +96,13 @@ class Region:
     >>> region = Region.of(draws, np.array([0.2, 0.3, 0.5]), 100, 0.95)
     >>> region.contains([0.22, 0.3, 0.48]), region.contains([0.5, 0.3, 0.2])
     (True, False)
+    >>> region.low.round(2), region.high.round(2)
+    (array([0.1 , 0.2 , 0.39]), array([0.3 , 0.4 , 0.61]))
     """
 
     centre: NDArray[np.float64]
-    precision: NDArray[np.float64]
-    radius: float
+    errors: NDArray[np.float64]
+    reach: float
     level: float
 
     @classmethod
@@ -105,13 +110,20 @@ class Region:
         cls, draws: NDArray[np.float64], centre: NDArray[np.float64], n_items: int, level: float
     ) -> Region:
         """The region that holds `level` of the draws, moved to the centre."""
-        K = len(centre)
-        away = draws - draws.mean(axis=0)
         # Shares among n items are known to half an item at best.
-        grain = (np.eye(K) - 1 / K) * 0.25 / n_items**2
-        precision = np.linalg.pinv(away.T @ away / len(away) + grain, hermitian=True)
-        distances = np.einsum("ij,jk,ik->i", away, precision, away)
-        return cls(centre, precision, float(np.sqrt(np.quantile(distances, level))), level)
+        errors = np.sqrt(draws.var(axis=0) + 0.25 / n_items**2)
+        farthest = np.abs((draws - draws.mean(axis=0)) / errors).max(axis=1)
+        return cls(centre, errors, float(np.quantile(farthest, level)), level)
+
+    @property
+    def low(self) -> NDArray[np.float64]:
+        """Lower ends, one a class."""
+        return np.clip(self.centre - self.reach * self.errors, 0, 1)
+
+    @property
+    def high(self) -> NDArray[np.float64]:
+        """Upper ends, one a class."""
+        return np.clip(self.centre + self.reach * self.errors, 0, 1)
 
     def contains(self, shares: ArrayLike) -> bool:
         """Whether shares lie in the region.
@@ -132,5 +144,5 @@ class Region:
                 f"shares is {shares!r}; it must hold {len(self.centre)} shares, one a class, "
                 "that sum to 1."
             )
-        away = given - self.centre
-        return bool(away @ self.precision @ away <= self.radius**2)
+        inside = (self.low - 1e-9 <= given) & (given <= self.high + 1e-9)
+        return bool(inside.all())

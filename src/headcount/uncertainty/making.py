@@ -12,6 +12,8 @@ from headcount._parameters import check_choice, check_count
 from headcount.sampling._streams import RandomState, base_seeds
 from headcount.uncertainty.delta import delta_rule
 from headcount.uncertainty.estimate import Estimate
+from headcount.uncertainty.inversion import inverted
+from headcount.uncertainty.jackknife import accelerations
 from headcount.uncertainty.posterior import posterior_rule
 from headcount.uncertainty.profile import profile_rule
 from headcount.uncertainty.replicates import Problem, Target, replicate
@@ -70,25 +72,39 @@ def make_estimates(
     n = min(n, max(_FEWEST, _MOST_ITEMS // int(problem.samples.sizes.max())))
     n_training = check_count("training_replicates", training_replicates, 0)
     draw_seed, other_seed = base_seeds(random_state, 2)
-    drawn = replicate(problem, wanted, n, n_training, np.random.default_rng(draw_seed))
+    rng = np.random.default_rng(draw_seed)
+    drawn = replicate(problem, wanted, n, n_training, rng)
+    lopsided = accelerations(problem, wanted, n_training, rng)
+    righted = inverted(problem, wanted, n, n_training, rng) if _inverts(problem) else None
     said = (*warnings, *_left_out(problem, n_training))
-    return [
-        Estimate(
-            method,
-            classes,
-            problem.shares[i],
-            int(problem.samples.sizes[i]),
-            wanted,
-            drawn[i],
-            _rules(problem, i, wanted, drawn[i], other_seed),
-            warnings=(*said, *_biased(drawn[i], problem.shares[i], classes)),
+    found = []
+    for i, shares in enumerate(problem.shares):
+        acceleration = None if lopsided is None else lopsided[i]
+        rules = _rules(problem, i, wanted, drawn[i], acceleration, other_seed)
+        if righted is not None:
+            rules = {"inverted": Percentile(righted[i])} | rules
+        about = drawn[i] if righted is None else righted[i]
+        bias = _biased(drawn[i], shares, classes, made_up_for=righted is not None)
+        size = int(problem.samples.sizes[i])
+        found.append(
+            Estimate(method, classes, shares, size, wanted, about, rules, None, (*said, *bias))
         )
-        for i in range(len(problem.samples))
-    ]
+    return found
+
+
+def _inverts(problem: Problem) -> bool:
+    """Whether what the method is off by can be found out, and is not small by nature."""
+    biased = not (problem.consistent and problem.learns)
+    return problem.shift == "prior" and problem.relearns and biased
 
 
 def _rules(
-    problem: Problem, number: int, target: Target, drawn: NDArray[np.float64], seed: int
+    problem: Problem,
+    number: int,
+    target: Target,
+    drawn: NDArray[np.float64],
+    acceleration: NDArray[np.float64] | None,
+    seed: int,
 ) -> dict[str, Rule]:
     """The ways to make intervals, first the one that measured best: see docs/uncertainty.md."""
     shares = problem.shares[number]
@@ -97,7 +113,7 @@ def _rules(
     rules: dict[str, Rule | None] = {
         "percentile": Percentile(drawn),
         "centred": Centred(drawn, shares),
-        "bca": BCa(drawn, shares),
+        "bca": BCa(drawn, shares, acceleration),
         "delta": linear,
         "profile": profile_rule(problem, number, drawn.std(axis=0)),
         "bayes": posterior_rule(problem, number, target, seed),
@@ -107,7 +123,11 @@ def _rules(
 
 
 def _biased(
-    drawn: NDArray[np.float64], shares: NDArray[np.float64], classes: NDArray[Any]
+    drawn: NDArray[np.float64],
+    shares: NDArray[np.float64],
+    classes: NDArray[Any],
+    *,
+    made_up_for: bool = False,
 ) -> list[str]:
     """A word on replicates that are far from what they were made from."""
     off = drawn.mean(axis=0) - shares
@@ -117,10 +137,10 @@ def _biased(
         return []
     worst = int(np.argmax(np.abs(off)))
     label, side = classes.tolist()[worst], "high" if off[worst] > 0 else "low"
+    so = "the intervals make up for it" if made_up_for else "the intervals may miss the truth"
     return [
         f"in samples made to have these shares, the method finds that of class {label!r} "
-        f"{abs(off[worst]):.1%} too {side}: it is biased here, and the intervals may miss the "
-        "truth."
+        f"{abs(off[worst]):.1%} too {side}: it is biased here, and {so}."
     ]
 
 

@@ -17,7 +17,7 @@ from headcount.representation import Training
 from headcount.sampling import Samples
 from headcount.solve import Solution
 
-__all__ = ["affordable", "refits"]
+__all__ = ["affordable", "has_densities", "refits"]
 
 Floats = NDArray[np.float64]
 
@@ -31,13 +31,14 @@ _FEWEST = 50
 
 def affordable(model: Any, training: Training, n_items: int, n: int) -> int:
     """How many of `n` training sets to draw: fewer of large ones where densities are costly."""
-    if not _has_densities(model):
+    if not has_densities(model):
         return n
     most = int(_MOST_PRODUCTS / (len(training.codes) * n_items))
     return min(n, max(most, _FEWEST))
 
 
-def _has_densities(model: Any) -> bool:
+def has_densities(model: Any) -> bool:
+    """Whether the likelihoods of the model are kernel densities."""
     likelihood = getattr(model, "likelihood", None)
     return hasattr(getattr(likelihood, "fitted", None), "bandwidth")
 
@@ -52,7 +53,7 @@ def refits(
     """
     likelihood: Any = getattr(model, "likelihood", None)
     pool = training.items if items is None else items
-    if _has_densities(model):
+    if has_densities(model):
         bandwidth = likelihood.fitted.bandwidth
         solver = model.solver(model.prior)
         step = max(1, _BLOCK_NUMBERS // (count_rows(pool) * training.n_classes))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, Protocol, Self
 
 import numpy as np
@@ -13,17 +13,19 @@ from headcount.representation import Training
 from headcount.sampling import Samples
 from headcount.solve import Solution
 from headcount.uncertainty.drawing import ClassDraws, drawn_again, training_weights
-from headcount.uncertainty.refitting import affordable, refits
+from headcount.uncertainty.refitting import affordable, has_densities, refits
 
-__all__ = ["Problem", "Target", "replicate"]
+__all__ = ["BATCH_ITEMS", "Problem", "Target", "in_compositions", "replicate"]
 
 Target = Literal["realised", "expected"]
 
 # Items drawn and solved at a time, where nothing else divides the work.
-_BATCH_ITEMS = 1 << 22
+BATCH_ITEMS = 1 << 22
 # Of the spread of plain resampling, at least so much is left when that of the labels is
 # taken out: their difference is uncertain where it is small.
 _LEAST_LEFT = 0.25
+# Of the way to a training set drawn anew, how far densities go.
+_PART = 0.25
 
 
 class Model(Protocol):
@@ -55,6 +57,11 @@ class Problem:
         Its samples.
     shares : ndarray of shape (S, K)
         What was estimated.
+    learns : bool
+        Whether what it learnt depends on the training items, beyond how many there are of
+        each class.
+    consistent : bool
+        Whether the estimates of ever larger samples come to the truth under prior shift.
     """
 
     model: Any
@@ -63,6 +70,8 @@ class Problem:
     items: Any
     samples: Samples
     shares: NDArray[np.float64]
+    learns: bool = True
+    consistent: bool = True
 
     @property
     def relearns(self) -> bool:
@@ -86,26 +95,67 @@ def replicate(
     """
     if target == "realised" and problem.shift == "covariate" and _are_posteriors(problem):
         return _labels_drawn(problem, n, rng)
+    if n_training and problem.relearns and has_densities(problem.model):
+        of_samples = replicate(problem, target, n, 0, rng)
+        return of_samples + _errors_of_training(problem, n, n_training, rng)
     fixed = target == "realised" and problem.shift == "prior"
     if fixed and problem.relearns:
-        return _from_training(problem, n, n_training, rng)
+        compositions = np.repeat(problem.shares[:, None], n, axis=1)
+        return in_compositions(problem, compositions, n_training, rng)
     if fixed and hasattr(problem.model, "memberships"):
         return _by_membership(problem, n, rng)
     plain = _drawn_again(problem, n, n_training, rng)
     return _without_labels(plain, problem) if fixed else plain
 
 
-def _from_training(
+def in_compositions(
+    problem: Problem,
+    compositions: NDArray[np.float64],
+    n_training: int,
+    rng: np.random.Generator,
+) -> NDArray[np.float64]:
+    """Estimates of samples made of training items, as the compositions (S, n, K) have it.
+
+    If training sets drawn anew leave the model as it is, samples are made of the items of
+    these sets: how it fares on a class is not known better than that.
+    """
+    assert problem.training is not None
+    S, n, K = compositions.shape
+    draws, done, parts = ClassDraws.of(problem.training), 0, []
+    for model, items, weights, count in _models(problem, None, n, n_training, rng):
+        if not problem.learns:
+            draws = ClassDraws.of(replace(problem.training, weights=weights))
+        shares = compositions[:, done : done + count].reshape(-1, K)
+        done += count
+        drawn = draws.samples(shares, np.repeat(problem.samples.sizes, count), rng)
+        parts.append(_solved(model, items, drawn, S))
+    return np.concatenate(parts, axis=1)
+
+
+def _errors_of_training(
     problem: Problem, n: int, n_training: int, rng: np.random.Generator
 ) -> NDArray[np.float64]:
-    assert problem.training is not None
-    draws = ClassDraws.of(problem.training)
-    parts = []
-    for model, items, count in _models(problem, None, n, n_training, rng):
-        shares = np.repeat(problem.shares, count, axis=0)
-        drawn = draws.samples(shares, np.repeat(problem.samples.sizes, count), rng)
-        parts.append(_solved(model, items, drawn, len(problem.shares)))
-    return np.concatenate(parts, axis=1)
+    """What training sets drawn anew move the estimates by, as an array of shape (S, n, K).
+
+    A kernel density of few items is rough, and one of a training set drawn anew rougher
+    still: the shares it gives react less to what is drawn. So the sets are drawn a small part
+    of the way only, and what the estimates move by is scaled up.
+    """
+    training = problem.training
+    assert training is not None
+    n_training = affordable(problem.model, training, problem.samples.n_pool, min(n, n_training))
+    given = np.ones(len(training.codes)) if training.weights is None else training.weights
+    weights = training_weights(training, n_training, rng)
+    near = given + _PART * (weights - given)
+    moved = np.stack(
+        [
+            model.solve(items, problem.samples).prevalence
+            for model, items in refits(problem.model, training, near, problem.items)
+        ],
+        axis=1,
+    )
+    errors = (moved - moved.mean(axis=1, keepdims=True)) / _PART
+    return errors[:, np.arange(n) % n_training]
 
 
 def _by_membership(problem: Problem, n: int, rng: np.random.Generator) -> NDArray[np.float64]:
@@ -125,7 +175,7 @@ def _drawn_again(
     problem: Problem, n: int, n_training: int, rng: np.random.Generator
 ) -> NDArray[np.float64]:
     parts = []
-    for model, items, count in _models(problem, problem.items, n, n_training, rng):
+    for model, items, _, count in _models(problem, problem.items, n, n_training, rng):
         drawn = drawn_again(problem.samples, count, rng)
         parts.append(_solved(model, items, drawn, len(problem.shares)))
     return np.concatenate(parts, axis=1)
@@ -133,15 +183,16 @@ def _drawn_again(
 
 def _models(
     problem: Problem, pool: Any, n: int, n_training: int, rng: np.random.Generator
-) -> Iterator[tuple[Model, Any, int]]:
+) -> Iterator[tuple[Model, Any, NDArray[np.float64] | None, int]]:
     """Models, items as these take them, and how many replicates each is to solve.
 
-    The pool is that of the samples, or None for the training items.
+    The pool is that of the samples, or None for the training items. Third in a row are the
+    weights of the training items that a model was fitted with.
     """
     training, per_round = problem.training, int(problem.samples.sizes.sum())
     if training is None or training.items is None or not (n_training or pool is None):
         for count in _portions(n, per_round):
-            yield problem.model, pool, count
+            yield problem.model, pool, None, count
         return
     if n_training:
         by_class = problem.shift == "prior"
@@ -154,12 +205,12 @@ def _models(
     share, extra = divmod(n, len(weights))
     for number, (model, items) in enumerate(refits(problem.model, training, weights, pool)):
         for count in _portions(share + (number < extra), per_round):
-            yield model, items, count
+            yield model, items, weights[number], count
 
 
 def _portions(n: int, items: int) -> Iterator[int]:
     """Parts of `n` replicates with this many items each that fit into memory."""
-    most = max(1, _BATCH_ITEMS // items)
+    most = max(1, BATCH_ITEMS // items)
     for done in range(0, n, most):
         yield min(most, n - done)
 

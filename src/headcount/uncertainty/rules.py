@@ -73,8 +73,9 @@ class Centred:
 class BCa:
     """Quantiles of replicates, moved to make up for their bias and skewness.
 
-    The bias is how far the estimate is from the median of its replicates. The acceleration
-    is a sixth of the replicates' skewness, which for a mean is what the jackknife gives.
+    The bias is how far the estimate is from the median of its replicates. The acceleration,
+    a sixth of the skewness of the error, comes from the jackknife; without one, from the
+    replicates themselves, which for a sum of independent parts is the same.
 
     Examples
     --------
@@ -88,15 +89,14 @@ class BCa:
 
     replicates: NDArray[np.float64]
     shares: NDArray[np.float64]
+    acceleration: NDArray[np.float64] | None = None
 
     def bounds(self, level: float) -> Bounds:
         """Lower and upper ends, one a class."""
         draws, n = self.replicates, len(self.replicates)
         below = (draws < self.shares) + 0.5 * (draws == self.shares)
         shift = ndtri(np.clip(below.mean(axis=0), 0.5 / n, 1 - 0.5 / n))
-        away = draws - draws.mean(axis=0)
-        spread = np.maximum(np.sqrt((away**2).mean(axis=0)), 1e-300)
-        acceleration = ((away / spread) ** 3).mean(axis=0) / 6
+        acceleration = _skewness(draws) / 6 if self.acceleration is None else self.acceleration
         ends = []
         for tail in ((1 - level) / 2, (1 + level) / 2):
             moved = shift + ndtri(tail)
@@ -105,6 +105,12 @@ class BCa:
             places = ndtr(shift + moved / room)
             ends.append(np.array([np.quantile(draws[:, j], q) for j, q in enumerate(places)]))
         return ends[0], ends[1]
+
+
+def _skewness(draws: NDArray[np.float64]) -> NDArray[np.float64]:
+    away = draws - draws.mean(axis=0)
+    spread = np.maximum(np.sqrt((away**2).mean(axis=0)), 1e-300)
+    return np.asarray(((away / spread) ** 3).mean(axis=0))
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,8 +17,17 @@ from headcount.errors import HeadcountError
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["REVIEWS", "TWEETS", "Reviews", "Tweets", "load_reviews", "load_tweets"]
+__all__ = [
+    "REVIEWS",
+    "TWEETS",
+    "TWEETS_FILE",
+    "Reviews",
+    "Tweets",
+    "load_reviews",
+    "load_tweets",
+]
 
+TWEETS_FILE = "tweets_text8.parquet"
 _SHARES = (0.6, 0.1, 0.3)  # of training, validation and test where a collection has no parts
 _LABELS = {
     **{label: label for label in ("negative", "neutral", "positive")},
@@ -189,7 +198,7 @@ def load_tweets(name: str, data: Path) -> Tweets:
     import polars as pl
 
     _known(name, dict.fromkeys(TWEETS))
-    table = pl.read_parquet(data_file(data, "tweets_text8.parquet"))
+    table = pl.read_parquet(data_file(data, TWEETS_FILE))
     table = table.with_columns(pl.col("label").replace_strict(_LABELS, default=None))
     table = table.drop_nulls("label")
     own = table.filter(pl.col("dataset") == name)

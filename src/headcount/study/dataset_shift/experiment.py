@@ -27,6 +27,10 @@ class DatasetShift:
         """One task a dataset, protocol and training set."""
         return planning.plan(spec, data)
 
+    def present(self, spec: Spec, data: Path) -> list[str]:
+        """The datasets that are there."""
+        return [name for name in spec.datasets if (data / f"{name}.parquet").is_file()]
+
     def run(self, spec: Spec, task: Task, data: Path) -> pl.DataFrame:
         """Results of all methods on the test samples of one training set."""
         return running.run(spec, task, data)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from headcount.data.datasets.texts import TWEETS_FILE
 from headcount.study.sections import Section
 from headcount.study.spec import Spec
 from headcount.study.task import Task
@@ -26,6 +27,10 @@ class TweetSentiment:
     def plan(self, spec: Spec, data: Path) -> list[Task]:
         """One task a dataset and group of methods that share a training."""
         return planning.plan(spec, data)
+
+    def present(self, spec: Spec, data: Path) -> list[str]:
+        """The collections that are there: all are in one file."""
+        return list(spec.datasets) if (data / TWEETS_FILE).is_file() else []
 
     def run(self, spec: Spec, task: Task, data: Path) -> pl.DataFrame:
         """Results of some methods on the test samples of a collection."""
