@@ -92,11 +92,11 @@ def test_folds_have_every_cell_of_two_in_every_training_part():
     assert sorted(tested) == list(range(25))
 
 
-def test_weights_of_a_cell_that_was_not_drawn():
+def test_weights_within_cells():
     true, predicted = np.array([0, 0, 1, 1]), np.array([0, 0, 1, 1])
     (part,) = parts_of("1xn2", true, predicted, 2)
-    drawn = np.array([[2.0, 2.0, 0.0, 0.0], [1.0, 0.0, 3.0, 0.0]])
-    assert part.weights(drawn).tolist() == [[2, 2, 0.5, 0.5], [1, 0, 3, 0]]
+    drawn = np.array([[2.0, 2.0, 0.0, 0.0], [1.0, 0.0, 1.0, 3.0]])
+    assert part.weights(drawn).tolist() == [[1, 1, 1, 1], [2, 0, 0.5, 1.5]]
 
 
 @pytest.mark.parametrize("variant", VARIANTS)

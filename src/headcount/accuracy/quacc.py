@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
+from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler
@@ -20,7 +21,7 @@ from headcount.accuracy.quacc_cells import VARIANTS, parts_of
 from headcount.accuracy.quacc_model import CellModel, Eyes
 from headcount.accuracy.tables import METRICS, TableMetric
 from headcount.errors import HeadcountError, warn
-from headcount.quantify import KDEyML, Quantifier
+from headcount.quantify import SLD, Quantifier
 
 __all__ = ["QuAcc", "why_merged_will_not_do"]
 
@@ -43,8 +44,9 @@ class QuAcc(Predictor):
     classifier : fitted scikit-learn classifier, default=None
         The model whose accuracy is wanted; None if only its scores are used.
     quantifier : Quantifier, default=None
-        Estimates the shares of the cells, with a classifier of its own; `KDEyML` with
-        logistic regression (on scaled features, if they are dense) by default.
+        Estimates the shares of the cells; `SLD` with recalibration by default. If it names no
+        classifier it gets logistic regression: on scaled features, if they are dense, and
+        with balanced classes, unless it goes by calibrated posteriors.
     variant : {"1xn2", "nxn", "1xn+1"}, default="1xn2"
         One quantifier for all cells; one for each predicted class, which keeps to the shares
         predicted; or one for the cells on the diagonal and all errors together, which gives
@@ -142,18 +144,26 @@ def check_covariates(covariates: Any) -> bool:
 
 
 def chosen_quantifier(quantifier: Any, Z: Any) -> Quantifier:
-    """The quantifier, or the default for items seen as Z."""
-    if quantifier is None:
-        logistic = LogisticRegression(max_iter=1000)
-        if not sparse.issparse(Z):
-            logistic = make_pipeline(MaxAbsScaler(), logistic)
-        return KDEyML(logistic, random_state=0)
-    if not isinstance(quantifier, Quantifier):
+    """The quantifier, or the default one, with a classifier that suits items seen as Z.
+
+    Some cells have few items. Balanced classes help to tell them, but spoil posteriors for
+    quantifiers that trust these.
+    """
+    chosen = SLD(calibration="bcts", random_state=0) if quantifier is None else quantifier
+    if not isinstance(chosen, Quantifier):
         raise HeadcountError(
             f"quantifier is {quantifier!r}; it must be a quantifier of this library, such as "
             "SLD() or KDEyML()."
         )
-    return quantifier
+    parameters = chosen.get_params(deep=False)
+    if parameters.get("classifier", chosen) is not None:
+        return chosen
+    weight = None if "calibration" in parameters else "balanced"
+    logistic = LogisticRegression(class_weight=weight, max_iter=1000)
+    if not sparse.issparse(Z):
+        logistic = make_pipeline(MaxAbsScaler(), logistic)
+    suited: Quantifier = clone(chosen).set_params(classifier=logistic)
+    return suited
 
 
 def warn_of_absent(reference: Reference) -> None:

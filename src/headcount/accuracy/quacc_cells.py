@@ -91,14 +91,18 @@ class Part:
     def weights(self, drawn: Floats) -> Floats:
         """Weights of the examples where the labelled items have these, one row a draw.
 
-        A cell that nothing was drawn from keeps its items, with the weight of one in all.
+        Within each cell they sum to the number of its items: quantifiers take the shares of
+        their classes in training as known. A cell that nothing was drawn from stays as it is.
         """
         own = drawn[:, self.rows[self.order]].copy()
         labels = self.labels[self.order]
         for label in range(len(self.cells)):
             members = np.flatnonzero(labels == label)
-            empty = own[:, members].sum(axis=1) < 1
-            own[np.ix_(empty, members)] = 1 / len(members)
+            mass = own[:, members].sum(axis=1, keepdims=True)
+            even = np.ones((len(own), len(members)))
+            own[:, members] = np.divide(
+                len(members) * own[:, members], mass, out=even, where=mass > 0
+            )
         return own
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pickle import PicklingError
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import joblib
 import numpy as np
@@ -16,7 +16,7 @@ from sklearn.model_selection import ParameterGrid
 from headcount._parameters import check_count, check_fraction
 from headcount.accuracy.base import Predictor
 from headcount.accuracy.info import AccuracyInfo
-from headcount.accuracy.judging import Judged, Reference
+from headcount.accuracy.judging import Judge, Judged, Reference
 from headcount.accuracy.quacc import QuAcc, chosen_quantifier, why_merged_will_not_do
 from headcount.accuracy.quacc_cells import Part, View, parts_of, seen_by, with_folds
 from headcount.accuracy.quacc_model import CellModel, Eyes, as_tables
@@ -135,6 +135,11 @@ class QuAccSearch(Predictor):
         model: CellModel = self.best_predictor_.model_
         return model
 
+    def _keep(self, reference: Reference, judge: Judge | None) -> Self:
+        super()._keep(reference, judge)
+        self.best_predictor_._judge = judge
+        return self
+
     def _divided(self, reference: Reference) -> tuple[Reference, Reference, Samples]:
         share = check_fraction("holdout", self.holdout)
         n_samples, size = (
@@ -227,7 +232,7 @@ def try_settings(
     wanted = np.stack([metric(true) for metric in metrics])
     bench = _Bench(train, test, samples)
     trials: list[Trial] = [Trial(np.full_like(wanted, np.nan), wanted)] * len(candidates)
-    for members in _groups(candidates).values():
+    for members in _groups(candidates, bench).values():
         shared: list[Any] = []
         for i in members:
             try:
@@ -266,7 +271,7 @@ class _Bench:
         K = self._train.n_classes
         parts = self._views(candidate.variant)
         learn, new = self._inputs(candidate)
-        quantifier = chosen_quantifier(candidate.quantifier, learn)
+        quantifier = self.quantifier(candidate)
         if not shared:
             labels = self._test.judged.labels
             shared.extend(_Shared.of(quantifier, part, learn, new, labels) for part, _ in parts)
@@ -274,6 +279,10 @@ class _Bench:
         for (_, view), mine in zip(parts, shared, strict=True):
             view.add(mine.solver(quantifier), shares)
         return as_tables(shares, K)
+
+    def quantifier(self, candidate: QuAcc) -> Quantifier:
+        """The candidate's quantifier, with the classifier it will have."""
+        return chosen_quantifier(candidate.quantifier, self._inputs(candidate)[0])
 
     def _views(self, variant: str) -> list[tuple[Part, View]]:
         if variant not in self._parts:
@@ -328,19 +337,17 @@ def _unfitted(quantifier: Quantifier) -> Any:
     return with_folds(quantifier)._scorer()
 
 
-def _groups(candidates: Sequence[QuAcc]) -> dict[str, list[int]]:
+def _groups(candidates: Sequence[QuAcc], bench: _Bench) -> dict[str, list[int]]:
     """Which candidates can share their scorers: the same variant, inputs and classifier."""
     groups: dict[str, list[int]] = {}
     for i, candidate in enumerate(candidates):
-        quantifier = candidate.quantifier
         try:
-            scorer = "the default" if quantifier is None else _unfitted(quantifier)
-            alone = scorer is None
-            key = "" if alone else joblib.hash(scorer)
+            scorer = _unfitted(bench.quantifier(candidate))
+            key = None if scorer is None else joblib.hash(scorer)
         except (PicklingError, TypeError, AttributeError, ValueError):
-            alone, key = True, ""  # what is wrong with it comes out when it is fitted
-        name = f"{i}" if alone else f"{candidate.variant} {candidate.covariates} {key}"
-        groups.setdefault(name, []).append(i)
+            key = None  # what is wrong with it comes out when it is fitted
+        shared = f"{candidate.variant} {candidate.covariates} {key}"
+        groups.setdefault(f"{i}" if key is None else shared, []).append(i)
     return groups
 
 
