@@ -16,6 +16,7 @@ __all__ = [
     "check_count",
     "check_counts",
     "check_fraction",
+    "check_grid",
     "check_not_negative",
     "check_positive",
 ]
@@ -85,3 +86,19 @@ def check_choice(name: str, value: Any, allowed: Sequence[str]) -> str:
             f"{name} is {value!r}; it must be one of {', '.join(map(repr, allowed))}."
         )
     return value
+
+
+def check_grid(grid: Any) -> list[dict[str, Any]]:
+    """The settings of a grid of parameters, as scikit-learn writes it."""
+    from sklearn.model_selection import ParameterGrid
+
+    try:
+        settings = [dict(setting) for setting in ParameterGrid(grid)]
+    except (TypeError, ValueError) as error:
+        raise HeadcountError(
+            f"param_grid cannot be read ({error}): pass a dict from parameter names to lists "
+            "of values, or a list of such dicts."
+        ) from None
+    if not settings:
+        raise HeadcountError("param_grid is empty: pass at least one setting.")
+    return settings

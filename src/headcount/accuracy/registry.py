@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import importlib
-import inspect
-import pkgutil
 from typing import TYPE_CHECKING
 
 from headcount.accuracy.base import Predictor
+from headcount.quantify.registry import find_methods
 
 if TYPE_CHECKING:
     import polars as pl
 
 __all__ = ["methods", "predictors"]
-
-_PACKAGE = "headcount.accuracy"
 
 
 def predictors() -> dict[str, type[Predictor]]:
@@ -31,18 +27,7 @@ def predictors() -> dict[str, type[Predictor]]:
     >>> accuracy.predictors()["LEAP"].info.shift
     'prior'
     """
-    found: dict[str, type[Predictor]] = {}
-    package = importlib.import_module(_PACKAGE)
-    for module in pkgutil.iter_modules(package.__path__):
-        contents = vars(importlib.import_module(f"{_PACKAGE}.{module.name}"))
-        for name, value in contents.items():
-            if (
-                inspect.isclass(value)
-                and issubclass(value, Predictor)
-                and "info" in vars(value)
-            ):
-                found[name] = value
-    return dict(sorted(found.items(), key=lambda entry: entry[0].lower()))
+    return find_methods("headcount.accuracy", Predictor)
 
 
 def methods() -> pl.DataFrame:

@@ -11,9 +11,8 @@ import joblib
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
-from sklearn.model_selection import ParameterGrid
 
-from headcount._parameters import check_count, check_fraction
+from headcount._parameters import check_count, check_fraction, check_grid
 from headcount.accuracy.base import Predictor
 from headcount.accuracy.info import AccuracyInfo
 from headcount.accuracy.judging import Judge, Judged, Reference
@@ -119,7 +118,7 @@ class QuAccSearch(Predictor):
         self.random_state = random_state
 
     def _learn(self, reference: Reference) -> CellModel:
-        settings = _settings(_GRID if self.param_grid is None else self.param_grid)
+        settings = check_grid(_GRID if self.param_grid is None else self.param_grid)
         base = QuAcc(self.classifier, quantifier=self.quantifier)
         candidates = _candidates(base, settings)
         metric = as_metric(self.metric)
@@ -349,19 +348,6 @@ def _groups(candidates: Sequence[QuAcc], bench: _Bench) -> dict[str, list[int]]:
         shared = f"{candidate.variant} {candidate.covariates} {key}"
         groups.setdefault(f"{i}" if key is None else shared, []).append(i)
     return groups
-
-
-def _settings(grid: Any) -> list[dict[str, Any]]:
-    try:
-        settings = [dict(setting) for setting in ParameterGrid(grid)]
-    except (TypeError, ValueError) as error:
-        raise HeadcountError(
-            f"param_grid cannot be read ({error}): pass a dict from parameter names to lists "
-            "of values, or a list of such dicts."
-        ) from None
-    if not settings:
-        raise HeadcountError("param_grid is empty: pass at least one setting.")
-    return settings
 
 
 def _candidates(base: QuAcc, settings: list[dict[str, Any]]) -> list[QuAcc]:

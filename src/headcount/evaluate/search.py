@@ -9,9 +9,8 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
-from sklearn.model_selection import ParameterGrid
 
-from headcount._parameters import check_count
+from headcount._parameters import check_count, check_grid
 from headcount.errors import HeadcountError
 from headcount.evaluate.candidates import Labelled, Outcome, Split, try_candidates
 from headcount.evaluate.measures import Metric, check_measure
@@ -172,7 +171,7 @@ class GridSearch(Selected):
         )
 
     def _search(self, items: Labelled) -> Quantifier:
-        settings = _settings(self.param_grid)
+        settings = check_grid(self.param_grid)
         candidates = _candidates(self.quantifier, settings)
         measure = check_measure(self.metric)
         splits = make_splits(items, self.protocol, self.holdout, self.folds, self.random_state)
@@ -198,19 +197,6 @@ class GridSearch(Selected):
         self.best_params_ = settings[best]
         self.best_score_ = float(self.results_.means[best])
         return clone(candidates[best])
-
-
-def _settings(grid: Any) -> list[dict[str, Any]]:
-    try:
-        settings = [dict(setting) for setting in ParameterGrid(grid)]
-    except (TypeError, ValueError) as error:
-        raise HeadcountError(
-            f"param_grid cannot be read ({error}): pass a dict from parameter names to lists "
-            "of values, or a list of such dicts."
-        ) from None
-    if not settings:
-        raise HeadcountError("param_grid is empty: pass at least one setting.")
-    return settings
 
 
 def _candidates(quantifier: Any, settings: list[dict[str, Any]]) -> list[Quantifier]:

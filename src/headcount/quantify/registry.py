@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from headcount._text import text_table
 from headcount.errors import HeadcountError
@@ -18,9 +18,10 @@ from headcount.quantify.base import Quantifier
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["MethodTable", "method", "methods", "quantifiers"]
+__all__ = ["MethodTable", "find_methods", "method", "methods", "quantifiers"]
 
 _PACKAGE = "headcount.quantify"
+_Method = TypeVar("_Method")
 _COLUMNS = (
     "method",
     "title",
@@ -31,6 +32,30 @@ _COLUMNS = (
     "reference",
     "aliases",
 )
+
+
+def find_methods(package: str, base: type[_Method]) -> dict[str, type[_Method]]:
+    """The methods of a package: classes with an ``info`` of their own.
+
+    Parameters
+    ----------
+    package : str
+        Where to look, in all its modules.
+    base : type
+        What all of them are.
+
+    Returns
+    -------
+    dict of str to type
+        Sorted by name, capitals and small letters alike.
+    """
+    found = {
+        name: value
+        for module in pkgutil.iter_modules(importlib.import_module(package).__path__)
+        for name, value in vars(importlib.import_module(f"{package}.{module.name}")).items()
+        if inspect.isclass(value) and issubclass(value, base) and "info" in vars(value)
+    }
+    return dict(sorted(found.items(), key=lambda entry: entry[0].lower()))
 
 
 def quantifiers() -> dict[str, type[Quantifier]]:
@@ -50,18 +75,7 @@ def quantifiers() -> dict[str, type[Quantifier]]:
     >>> quantifiers()["SLD"].info.title
     'maximum likelihood from posteriors'
     """
-    found: dict[str, type[Quantifier]] = {}
-    package = importlib.import_module(_PACKAGE)
-    for module in pkgutil.iter_modules(package.__path__):
-        contents = vars(importlib.import_module(f"{_PACKAGE}.{module.name}"))
-        for name, value in contents.items():
-            if (
-                inspect.isclass(value)
-                and issubclass(value, Quantifier)
-                and "info" in vars(value)
-            ):
-                found[name] = value
-    return dict(sorted(found.items(), key=lambda entry: entry[0].lower()))
+    return find_methods(_PACKAGE, Quantifier)
 
 
 def method(name: str) -> type[Quantifier]:

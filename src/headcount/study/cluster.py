@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import importlib.util
+import socket
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from secrets import token_hex
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 from headcount.errors import HeadcountError
 from headcount.study.spec import Spec
@@ -51,6 +53,7 @@ def _client(scheduler: str) -> Client:
     from distributed import Client
 
     try:
+        _knock(scheduler)
         return Client(scheduler, timeout=_PATIENCE, set_as_default=False)
     except (OSError, ValueError, TypeError) as error:
         what = " ".join(str(error).split()) or type(error).__name__
@@ -58,6 +61,16 @@ def _client(scheduler: str) -> Client:
             f"The scheduler {scheduler!r} cannot be reached ({what}): check the address, such "
             "as tcp://host:8786, and that it runs."
         ) from None
+
+
+def _knock(scheduler: str) -> None:
+    """Find out by a plain connection that nobody is there: a client starts threads for it."""
+    address = urlsplit(scheduler if "://" in scheduler else f"tcp://{scheduler}")
+    if address.scheme not in ("tcp", "tls"):
+        return
+    if not address.hostname or address.port is None:
+        raise ValueError("it has no host and port")
+    socket.create_connection((address.hostname, address.port), timeout=_PATIENCE).close()
 
 
 def _check_workers(client: Client, data: Path) -> None:
