@@ -87,6 +87,7 @@ def main():
     parser.add_argument("--trials", type=int, default=40)
     parser.add_argument("--samples", type=int, default=5)
     given = parser.parse_args()
+    given.out.mkdir(parents=True, exist_ok=True)
     warnings.simplefilter("ignore")
     results = []
     for n_classes in SHARES:

@@ -53,6 +53,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--out", type=Path, default=Path(__file__).with_name("results"))
     given = parser.parse_args()
+    given.out.mkdir(parents=True, exist_ok=True)
     workload = clouds(0)
     X, y = workload.X[:N_REFERENCE], workload.y[:N_REFERENCE]
     pool, labels = workload.X_pool[:N_POOL], workload.y_pool[:N_POOL]

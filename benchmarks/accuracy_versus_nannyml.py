@@ -156,6 +156,7 @@ def main():
     parser.add_argument("--out", type=Path, default=Path(__file__).with_name("results"))
     parser.add_argument("--quick", action="store_true")
     given = parser.parse_args()
+    given.out.mkdir(parents=True, exist_ok=True)
     seeds, repeats = ((0,), 2) if given.quick else (SEEDS, 5)
     warnings.simplefilter("ignore")
     rows = []
