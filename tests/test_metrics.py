@@ -51,6 +51,23 @@ def test_equals_the_oracle(name, pair):
     assert value(name, *pair) == pytest.approx(expected(name, *pair), rel=1e-9, abs=1e-12)
 
 
+@invariant
+@given(pair=shares())
+def test_divergence_in_bits(pair):
+    p, q = (np.array(oracle.smooth(each, 0.01)) for each in pair)
+    bits = metrics.kld(*pair, eps=0.01, base=2)
+    assert bits == pytest.approx(sum(p * np.log2(p / q)), abs=1e-12)
+    power = np.exp(bits)
+    brought = 2 * power / (1 + power) - 1
+    assert metrics.nkld(*pair, eps=0.01, base=2) == pytest.approx(brought, abs=1e-12)
+
+
+@pytest.mark.parametrize("base", [1, 0, -2, np.inf, np.nan, "2", True])
+def test_a_base_that_is_none(base):
+    with pytest.raises(HeadcountError, match="base is .* number above 1"):
+        metrics.kld([0.5, 0.5], [0.4, 0.6], base=base)
+
+
 @every_metric
 @invariant
 @given(pair=shares())

@@ -17,6 +17,7 @@ __all__ = [
     "check_counts",
     "check_fraction",
     "check_grid",
+    "check_log_base",
     "check_not_negative",
     "check_positive",
 ]
@@ -40,6 +41,13 @@ def check_fraction(name: str, value: Any) -> float:
     """A number between zero and one, neither of them."""
     if not _is_number(value) or not 0 < value < 1:
         raise HeadcountError(f"{name} is {value!r}; it must be a number between 0 and 1.")
+    return float(value)
+
+
+def check_log_base(name: str, value: Any) -> float:
+    """Of logarithms."""
+    if not _is_number(value) or not 1 < value < float("inf"):
+        raise HeadcountError(f"{name} is {value!r}; it must be a finite number above 1.")
     return float(value)
 
 

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import rel_entr
 
+from headcount._parameters import check_log_base
 from headcount.errors import HeadcountError
 from headcount.metrics.checks import (
     Errors,
@@ -173,7 +174,14 @@ def se(p: ArrayLike, p_hat: ArrayLike) -> Errors:
     return errors(((p_hat - p) ** 2).mean(axis=-1))
 
 
-def kld(p: ArrayLike, p_hat: ArrayLike, *, size: Numbers = None, eps: Numbers = None) -> Errors:
+def kld(
+    p: ArrayLike,
+    p_hat: ArrayLike,
+    *,
+    size: Numbers = None,
+    eps: Numbers = None,
+    base: float | None = None,
+) -> Errors:
     """Kullback-Leibler divergence, the sum over classes of ``p * log(p / p_hat)``.
 
     Parameters
@@ -182,11 +190,13 @@ def kld(p: ArrayLike, p_hat: ArrayLike, *, size: Numbers = None, eps: Numbers = 
         True and estimated shares.
     size, eps : number or array-like, optional
         Items in each sample, or the smoothing itself; not both. By default no smoothing.
+    base : float, default=None
+        Of the logarithm, such as 2 for bits; by default it is natural.
 
     Returns
     -------
     float or ndarray of shape (...)
-        The divergences, in nats, from 0 without an upper bound.
+        The divergences, in nats by default, from 0 without an upper bound.
 
     Examples
     --------
@@ -195,12 +205,19 @@ def kld(p: ArrayLike, p_hat: ArrayLike, *, size: Numbers = None, eps: Numbers = 
     0.131
     >>> print(metrics.kld([0.5, 0.5], [1.0, 0.0], eps=1e-8).round(3))
     8.517
+    >>> print(metrics.kld([1.0, 0.0], [0.5, 0.5], base=2))
+    1.0
     """
-    return _divergence(p, p_hat, size, eps, "kld")
+    return _divergence(p, p_hat, size, eps, base, "kld")
 
 
 def nkld(
-    p: ArrayLike, p_hat: ArrayLike, *, size: Numbers = None, eps: Numbers = None
+    p: ArrayLike,
+    p_hat: ArrayLike,
+    *,
+    size: Numbers = None,
+    eps: Numbers = None,
+    base: float | None = None,
 ) -> Errors:
     """Kullback-Leibler divergence brought to [0, 1]: ``2 * exp(kld) / (1 + exp(kld)) - 1``.
 
@@ -210,6 +227,9 @@ def nkld(
         True and estimated shares.
     size, eps : number or array-like, optional
         Items in each sample, or the smoothing itself; not both. By default no smoothing.
+    base : float, default=None
+        Of the logarithm in the divergence, by default natural. Some published figures are of
+        base 2, and so are larger.
 
     Returns
     -------
@@ -222,7 +242,7 @@ def nkld(
     >>> print(metrics.nkld([0.75, 0.25], [0.5, 0.5]).round(3))
     0.065
     """
-    return errors(np.tanh(_divergence(p, p_hat, size, eps, "nkld") / 2))
+    return errors(np.tanh(_divergence(p, p_hat, size, eps, base, "nkld") / 2))
 
 
 def bias(p: ArrayLike, p_hat: ArrayLike) -> Floats:
@@ -274,7 +294,12 @@ def shift(p: ArrayLike, p_train: ArrayLike) -> Errors:
 
 
 def _divergence(
-    p: ArrayLike, p_hat: ArrayLike, size: Numbers, eps: Numbers, name: str
+    p: ArrayLike,
+    p_hat: ArrayLike,
+    size: Numbers,
+    eps: Numbers,
+    base: float | None,
+    name: str,
 ) -> Errors:
     p, p_hat = check_smooth_pair(p, p_hat, size, eps)
     if np.any((p > 0) & (p_hat == 0)):
@@ -283,4 +308,5 @@ def _divergence(
             "size= (items in a sample) or eps= to smooth."
         )
     # Rounding can leave equal shares a divergence just below zero.
-    return errors(np.maximum(rel_entr(p, p_hat).sum(axis=-1), 0.0))
+    nats = np.maximum(rel_entr(p, p_hat).sum(axis=-1), 0.0)
+    return errors(nats if base is None else nats / np.log(check_log_base("base", base)))

@@ -244,12 +244,16 @@ def _same(bench, group, method, quantifier, X, tolerance):
         assert np.allclose(found.shares, expected, atol=tolerance)
 
 
+PROTOCOL = read_spec("comparison-binary").protocol
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
         ({"protocol": {"task": "binary"}}, "has no 'splits'"),
         ({"datasets": ("whine",)}, "did you mean 'wine'"),
         ({"metrics": ("tea",)}, "did you mean"),
+        ({"protocol": PROTOCOL | {"log_base": 1}}, "log_base of .* above 1"),
         ({"methods": (MethodSpec("CC", options={"drawz": 1}),)}, "did you mean 'draws'"),
         ({"methods": (MethodSpec("nobody"),)}, "no method"),
         ({"methods": (MethodSpec("DyS", parameters={"bin": 1}),)}, "did you mean 'bins'"),

@@ -180,3 +180,10 @@ def test_reversals():
         "QuAcc(SLD)": 0.01,
     }
     assert reversals(errors) == [("RCA", "ATC"), ("DoC", "LEAP")]
+
+
+def test_which_collections_are_there(data, tmp_path):
+    whole = read_spec("quacc")
+    assert experiment.present(whole, data) == list(whole.datasets)
+    (tmp_path / "imdb50k.parquet").touch()
+    assert experiment.present(whole, tmp_path) == ["imdb"]

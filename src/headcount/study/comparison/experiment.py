@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
+from headcount._parameters import check_log_base
 from headcount.data.datasets import dataset_names, has_dataset, load_dataset
 from headcount.data.datasets.recipes import SIZES, rule_of
 from headcount.errors import HeadcountError
@@ -60,7 +61,8 @@ _WHOLE = ("energy", "neighbours")
 _OF_BINNED = dict.fromkeys(FINITE, "finite") | {PWK: "neighbours", QF: "forest", QFAC: "forest"}
 _OF_NUMBERS = {ED: "energy", QF: "forest", QFAC: "forest"}
 _TASKS = ("binary", "multiclass")
-_PROTOCOL = ("task", "splits", "draws", "train", "test", "smoothing")
+_PROTOCOL = ("task", "splits", "draws", "train", "test", "smoothing", "log_base")
+_DIVERGENCES = ("kld", "nkld")
 _OPTIONS = ("draws", "binned", "decimals", "one_vs_rest", "predictions", "decisions")
 
 
@@ -78,6 +80,8 @@ class Comparison:
             check_known("dataset", dataset, known)
         for metric in spec.metrics:
             check_known("metric", metric, METRICS)
+        if "log_base" in spec.protocol:
+            check_log_base("log_base of [protocol]", spec.protocol["log_base"])
         for method in spec.methods:
             check_keys(f"options of method {method.name!r}", method.options, _OPTIONS)
             _check_parameters(method)
@@ -249,9 +253,11 @@ def _errors(spec: Spec, metric: str, truth: Any, shares: Any) -> pl.Series:
     """The errors; null where there is no estimate."""
     import polars as pl
 
-    smoothing = {"eps": spec.protocol.get("smoothing", 1e-8)} if metric in SMOOTHED else {}
+    options = {"eps": spec.protocol.get("smoothing", 1e-8)} if metric in SMOOTHED else {}
+    if metric in _DIVERGENCES:
+        options["base"] = spec.protocol.get("log_base")
     fine = np.isfinite(shares).all(axis=1)
     errors = np.full(len(truth), np.nan)
     if fine.any():
-        errors[fine] = METRICS[metric](truth[fine], shares[fine], **smoothing)
+        errors[fine] = METRICS[metric](truth[fine], shares[fine], **options)
     return pl.Series(errors).fill_nan(None)

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from headcount.study.quacc import planning, running, settings, showing
+from headcount.study.quacc.texts import file_of
 from headcount.study.sections import Section
 from headcount.study.spec import Spec
 from headcount.study.task import Task
@@ -26,6 +27,10 @@ class AccuracyPrediction:
     def plan(self, spec: Spec, data: Path) -> list[Task]:
         """One task a dataset and training prevalence."""
         return planning.plan(spec)
+
+    def present(self, spec: Spec, data: Path) -> list[str]:
+        """The collections that are there."""
+        return [dataset for dataset in spec.datasets if (data / file_of(dataset)).is_file()]
 
     def run(self, spec: Spec, task: Task, data: Path) -> pl.DataFrame:
         """What all methods predict of one model on all test samples."""

@@ -16,11 +16,13 @@ from headcount.study.checking import check_known
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["DATASETS", "Collection", "load"]
+__all__ = ["DATASETS", "Collection", "file_of", "load"]
 
 _TOPICS = ("earn", "acq", "money-fx")
 DATASETS = ("imdb", *(f"reuters-{topic}" for topic in _TOPICS))
 """Reviews, positive or negative; and news, about a topic or not."""
+
+_FILES = {"imdb": "imdb50k.parquet", "reuters": "reuters21578.parquet"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,9 +62,18 @@ def load(name: str, data: Path, least: int) -> Collection:
         Divided as the collection comes.
     """
     check_known("dataset", name, DATASETS)
-    X, X_test, labels, labels_test = _weighed(name.partition("-")[0], data, least)
+    X, X_test, labels, labels_test = _weighed(_source(name), data, least)
     topic = "pos" if name == "imdb" else name.partition("-")[2]
     return Collection(X, _about(labels, topic), X_test, _about(labels_test, topic))
+
+
+def file_of(name: str) -> str:
+    """The file that has a collection."""
+    return _FILES[_source(name)]
+
+
+def _source(name: str) -> str:
+    return name.partition("-")[0]
 
 
 def _about(topics: NDArray[Any], topic: str) -> NDArray[np.int64]:
@@ -86,9 +97,7 @@ def _weighed(
 def _imdb(data: Path) -> tuple[pl.DataFrame, pl.DataFrame]:
     import polars as pl
 
-    table = pl.read_parquet(
-        data_file(data, "imdb50k.parquet"), columns=["split", "label", "text"]
-    )
+    table = pl.read_parquet(data_file(data, _FILES["imdb"]), columns=["split", "label", "text"])
     return _parted(table, "train", "test")
 
 
@@ -96,7 +105,7 @@ def _reuters(data: Path) -> tuple[pl.DataFrame, pl.DataFrame]:
     """News that the file marks as for training and for tests; the others are not used."""
     import polars as pl
 
-    table = pl.read_parquet(data_file(data, "reuters21578.parquet")).select(
+    table = pl.read_parquet(data_file(data, _FILES["reuters"])).select(
         pl.col("lewissplit").alias("split"),
         pl.col("topics").fill_null("").alias("label"),
         pl.concat_str(pl.col("title", "body").fill_null(""), separator=" ").alias("text"),
