@@ -64,7 +64,7 @@ def test_divergence_in_bits(pair):
 
 @pytest.mark.parametrize("base", [1, 0, -2, np.inf, np.nan, "2", True])
 def test_a_base_that_is_none(base):
-    with pytest.raises(HeadcountError, match="base is .* number above 1"):
+    with pytest.raises(HeadcountError, match=r"base is .* number above 1"):
         metrics.kld([0.5, 0.5], [0.4, 0.6], base=base)
 
 

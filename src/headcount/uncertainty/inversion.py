@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headcount.uncertainty.drawing import onto_simplex
-from headcount.uncertainty.replicates import Problem, Target, in_compositions, replicate
+from headcount.uncertainty.replicates import Problem, Target, beside_own_sets, replicate
 
 __all__ = ["inverted"]
 
@@ -42,7 +42,7 @@ def inverted(
     reach = np.maximum(_REACH * spread, _LEAST_REACH)[:, None, :]
     S, K = found.shape
     tried = onto_simplex(found[:, None, :] + reach * rng.normal(size=(S, n, K)))
-    answers = in_compositions(problem, tried, n_training, rng)
+    answers = beside_own_sets(problem, tried, found, n_training, rng)
     draws = np.stack([found[i] + _errors(tried[i], answers[i]) for i in range(S)])
     if target == "expected":
         sizes = problem.samples.sizes

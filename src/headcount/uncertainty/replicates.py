@@ -15,7 +15,14 @@ from headcount.solve import Solution
 from headcount.uncertainty.drawing import ClassDraws, drawn_again, training_weights
 from headcount.uncertainty.refitting import affordable, has_densities, refits
 
-__all__ = ["BATCH_ITEMS", "Problem", "Target", "in_compositions", "replicate"]
+__all__ = [
+    "BATCH_ITEMS",
+    "Problem",
+    "Target",
+    "beside_own_sets",
+    "in_compositions",
+    "replicate",
+]
 
 Target = Literal["realised", "expected"]
 
@@ -26,6 +33,11 @@ BATCH_ITEMS = 1 << 22
 _LEAST_LEFT = 0.25
 # Of the way to a training set drawn anew, how far densities go.
 _PART = 0.25
+# Samples of mixes all over the simplex that tell how far answers follow the truth, and their
+# items; answers that follow by less than this part are not blown up further.
+_MIXES, _OF_EACH, _LEAST_FOLLOWED = 300, 1000, 0.5
+# Items, at the least, by which a model shows what it says of its own training set.
+_OWN_ITEMS = 2000
 
 
 class Model(Protocol):
@@ -97,11 +109,13 @@ def replicate(
         return _labels_drawn(problem, n, rng)
     if n_training and problem.relearns and has_densities(problem.model):
         of_samples = replicate(problem, target, n, 0, rng)
-        return of_samples + _errors_of_training(problem, n, n_training, rng)
+        drawn = of_samples + _errors_of_training(problem, n, n_training, rng)
+        mean = drawn.mean(axis=1, keepdims=True)
+        return mean + (drawn - mean) / _followed(problem, rng)
     fixed = target == "realised" and problem.shift == "prior"
     if fixed and problem.relearns:
         compositions = np.repeat(problem.shares[:, None], n, axis=1)
-        return in_compositions(problem, compositions, n_training, rng)
+        return in_compositions(problem, compositions, problem.samples.sizes, n_training, rng)
     if fixed and hasattr(problem.model, "memberships"):
         return _by_membership(problem, n, rng)
     plain = _drawn_again(problem, n, n_training, rng)
@@ -111,10 +125,13 @@ def replicate(
 def in_compositions(
     problem: Problem,
     compositions: NDArray[np.float64],
+    sizes: NDArray[np.int64],
     n_training: int,
     rng: np.random.Generator,
 ) -> NDArray[np.float64]:
     """Estimates of samples made of training items, as the compositions (S, n, K) have it.
+
+    The n samples in a row are all of its size.
 
     If training sets drawn anew leave the model as it is, samples are made of the items of
     these sets: how it fares on a class is not known better than that.
@@ -127,9 +144,57 @@ def in_compositions(
             draws = ClassDraws.of(replace(problem.training, weights=weights))
         shares = compositions[:, done : done + count].reshape(-1, K)
         done += count
-        drawn = draws.samples(shares, np.repeat(problem.samples.sizes, count), rng)
+        drawn = draws.samples(shares, np.repeat(sizes, count), rng)
         parts.append(_solved(model, items, drawn, S))
     return np.concatenate(parts, axis=1)
+
+
+def beside_own_sets(
+    problem: Problem,
+    compositions: NDArray[np.float64],
+    at: NDArray[np.float64],
+    n_training: int,
+    rng: np.random.Generator,
+) -> NDArray[np.float64]:
+    """The same by models of training sets drawn anew, less what each says of its own set.
+
+    A biased method is put right by what it says of its own training set, where the truth is
+    known: what is left is by how much a sample of other items, in the composition `at` (S, K),
+    is put right too much or too little.
+    """
+    sizes = problem.samples.sizes
+    if not n_training:
+        return in_compositions(problem, compositions, sizes, 0, rng)
+    assert problem.training is not None
+    many = np.maximum(_OWN_ITEMS, 2 * sizes)
+    # The answer on the own set has the noise of a sample, too: so that the difference has that
+    # of one sample only, the other is larger.
+    larger = np.ceil(sizes * many / (many - sizes)).astype(np.int64)
+    S, _, K = compositions.shape
+    draws, done, parts = ClassDraws.of(problem.training), 0, []
+    models = _models(problem, None, compositions.shape[1], n_training, rng)
+    for model, items, weights, count in models:
+        shares = compositions[:, done : done + count].reshape(-1, K)
+        done += count
+        drawn = draws.samples(shares, np.repeat(larger, count), rng)
+        own = ClassDraws.of(replace(problem.training, weights=weights))
+        of_own = own.samples(at / at.sum(axis=1, keepdims=True), many, rng)
+        parts.append(_solved(model, items, drawn, S) - _solved(model, items, of_own, S))
+    return np.concatenate(parts, axis=1)
+
+
+def _followed(problem: Problem, rng: np.random.Generator) -> float:
+    """By how much the answers move if the composition moves by 1, on average.
+
+    Rough densities tell classes apart less well than they seem to, and pull the shares
+    together: an error of the answer is a larger one of the composition behind it.
+    """
+    K = problem.shares.shape[1]
+    mixes = rng.dirichlet(np.ones(K), (1, _MIXES))
+    said = in_compositions(problem, mixes, np.array([_OF_EACH]), 0, rng)
+    moved, followed = (part - part.mean(axis=1, keepdims=True) for part in (mixes, said))
+    slope = (moved * followed).sum() / (moved**2).sum()
+    return float(np.clip(slope, _LEAST_FOLLOWED, 1.0))
 
 
 def _errors_of_training(
