@@ -13,6 +13,7 @@ from headcount.solve import Solution
 from headcount.uncertainty import Problem
 from headcount.uncertainty.drawing import onto_simplex
 from headcount.uncertainty.inversion import inverted
+from headcount.uncertainty.replicates import _followed
 
 QUICK = {"replicates": 200, "training_replicates": 20, "random_state": 0}
 
@@ -29,20 +30,54 @@ class Halfway:
         return Solution.closed_form(0.5 * means + 0.5 / items.shape[1])
 
 
-def made(shares, n=300):
+@dataclass(frozen=True)
+class MovedByTraining:
+    """The same, moved by thrice what an even mix of the training items is off."""
+
+    even: np.ndarray | None = None
+
+    def fit(self, training):
+        K = training.n_classes
+        means = [
+            np.average(
+                training.items[training.codes == j],
+                axis=0,
+                weights=training.weights[training.codes == j],
+            )
+            for j in range(K)
+        ]
+        return MovedByTraining(1.5 * np.mean(means, axis=0) - 1 / K)
+
+    def solve(self, items, samples):
+        means = np.array([items[rows].mean(axis=0) for rows in samples])
+        return Solution.closed_form(0.5 * means + self.even)
+
+
+def made(shares, n=300, model=None, **options):
     # Items tell their class, but for noise that sums to zero.
     rng = np.random.default_rng(0)
     K = len(shares)
     noise = rng.normal(scale=0.3, size=(600, K))
     items = np.eye(K)[np.arange(600) % K] + noise - noise.mean(axis=1, keepdims=True)
-    known = Training(items, np.arange(600) % K, K)
-    said = 0.5 * np.asarray(shares)[None] + 0.5 / K
-    return Problem(Halfway(), known, "prior", items[:n], Samples.whole(n), said, learns=False)
+    known = Training(items, np.arange(600) % K, K, np.ones(600))
+    model = (Halfway() if model is None else model).fit(known)
+    said = 0.5 * np.asarray(shares)[None] + getattr(model, "even", 0.5 / K)
+    return Problem(model, known, "prior", items[:n], Samples.whole(n), said, **options)
 
 
 @pytest.mark.parametrize("shares", [[0.3, 0.7], [0.2, 0.3, 0.5]])
-def test_what_was_there_is_found_behind_what_is_said(shares):
-    problem = made(shares)
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"learns": False},
+        {"model": MovedByTraining(), "consistent": False},
+    ],
+    ids=["learns nothing", "learns its bias"],
+)
+def test_what_was_there_is_found_behind_what_is_said(shares, options):
+    # What the model learns of its bias moves its answers on all items alike, those of which
+    # the truth is known too: it is no error.
+    problem = made(shares, **options)
     draws = inverted(problem, "realised", 800, 100, np.random.default_rng(0))[0]
     assert draws.sum(axis=1) == pytest.approx(np.ones(800))
     assert draws.mean(axis=0) == pytest.approx(shares, abs=0.03)
@@ -55,7 +90,7 @@ def test_what_was_there_is_found_behind_what_is_said(shares):
 
 
 def test_the_population_is_less_certain_by_the_labels():
-    problem = made([0.3, 0.7])
+    problem = made([0.3, 0.7], learns=False)
     of_sample, of_all = (
         inverted(problem, target, 2000, 100, np.random.default_rng(0))[0, :, 0].var()
         for target in ("realised", "expected")
@@ -101,6 +136,22 @@ def test_sld_on_scores_makes_up_for_what_they_are_wrong_by():
         overconfident(codes), **QUICK | {"training_replicates": 0}
     )
     assert surer.replicates.std(axis=0)[1] < estimate.replicates.std(axis=0)[1]
+
+
+def test_calibrated_posteriors_are_inverted():
+    rng = np.random.default_rng(3)
+    y = rng.integers(3, size=600)
+    scores = scores_of(y, 3, rng)
+    estimate = hc.SLD(calibration="bcts").fit_scores(scores, y).estimate_scores(scores, **QUICK)
+    assert estimate.interval_methods[0] == "inverted"
+    held = estimate.region().contains(np.bincount(y) / 600)
+    assert held
+
+
+@pytest.mark.parametrize("K", [2, 4])
+def test_how_far_answers_follow(K):
+    problem = made(np.full(K, 1 / K))
+    assert _followed(problem, np.random.default_rng(0)) == pytest.approx(0.5, abs=0.03)
 
 
 def test_onto_the_simplex_is_the_nearest_point():
