@@ -235,7 +235,8 @@ def estimate_samples(
         drawn,
         quantifier._solve(items, drawn).prevalence,
         learns=answering._learns_from_scores(),
-        consistent=not (_parts_classes(answering) or _calibrates(answering)),
+        consistent=not _parts_classes(answering),
+        calibrates=getattr(answering, "calibration", None) is not None,
     )
     estimates = make_estimates(
         problem,
@@ -286,8 +287,3 @@ def _parts_classes(quantifier: Quantifier) -> bool:
     from headcount.quantify.one_vs_rest import OneVsRest
 
     return isinstance(quantifier, OneVsRest) and len(quantifier.classes_) > 2
-
-
-def _calibrates(quantifier: Any) -> bool:
-    """Whether posteriors are put right by a formula, which need not be able to do it."""
-    return getattr(quantifier, "calibration", None) is not None

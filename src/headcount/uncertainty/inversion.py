@@ -26,20 +26,23 @@ _LEAST_SLOPE = 0.3
 
 
 def inverted(
-    problem: Problem, target: Target, n: int, n_training: int, rng: np.random.Generator
+    problem: Problem,
+    target: Target,
+    n: int,
+    n_training: int,
+    drawn: Floats,
+    rng: np.random.Generator,
 ) -> Floats:
     """Draws of the shares that would explain each estimate, as an array of shape (S, n, K).
 
     Samples are made to order from training items. First the composition is sought at which
     the method gives, on average, the estimate: with a biased method that is another one than
-    the estimate. Compositions around it then tell how its answers move with the truth, and
-    by how much they scatter at a given truth; the scatter, carried back to compositions, is
-    the error. Draws sum to 1, but may leave the simplex: they are errors about a centre.
+    the estimate. Compositions around it, as far as the replicates `drawn` (S, n, K) reach, then
+    tell how its answers move with the truth, and by how much they scatter at a given truth; the
+    scatter, carried back to compositions, is the error. Draws sum to 1, but may leave the simplex: they are errors about a centre.
     """
     found = _composition(problem, int(rng.integers(2**32)))
-    near = replace(problem, shares=found)
-    spread = replicate(near, "realised", _OF_EACH, min(n_training, _OF_EACH), rng).std(axis=1)
-    reach = np.maximum(_REACH * spread, _LEAST_REACH)[:, None, :]
+    reach = np.maximum(_REACH * drawn.std(axis=1), _LEAST_REACH)[:, None, :]
     S, K = found.shape
     tried = onto_simplex(found[:, None, :] + reach * rng.normal(size=(S, n, K)))
     answers = beside_own_sets(problem, tried, found, n_training, rng)

@@ -75,7 +75,8 @@ def make_estimates(
     rng = np.random.default_rng(draw_seed)
     drawn = replicate(problem, wanted, n, n_training, rng)
     lopsided = accelerations(problem, wanted, n_training, rng)
-    righted = inverted(problem, wanted, n, n_training, rng) if _inverts(problem) else None
+    inverts = _inverts(problem, n_training)
+    righted = inverted(problem, wanted, n, n_training, drawn, rng) if inverts else None
     said = (*warnings, *_left_out(problem, n_training))
     found = []
     for i, shares in enumerate(problem.shares):
@@ -92,10 +93,15 @@ def make_estimates(
     return found
 
 
-def _inverts(problem: Problem) -> bool:
-    """Whether what the method is off by can be found out, and is not small by nature."""
+def _inverts(problem: Problem, n_training: int) -> bool:
+    """Whether what the method is off by can be found out, and is not small by nature.
+
+    What a calibration is off by is small beside the noise of training: where that is left
+    out, so is this.
+    """
     biased = not (problem.consistent and problem.learns)
-    return problem.shift == "prior" and problem.relearns and biased
+    slightly = problem.calibrates and n_training > 0
+    return problem.shift == "prior" and problem.relearns and (biased or slightly)
 
 
 def _rules(

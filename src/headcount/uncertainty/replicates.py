@@ -74,6 +74,8 @@ class Problem:
         each class.
     consistent : bool
         Whether the estimates of ever larger samples come to the truth under prior shift.
+    calibrates : bool
+        Whether scores are put right by a formula, which need not be able to do it.
     """
 
     model: Any
@@ -84,6 +86,7 @@ class Problem:
     shares: NDArray[np.float64]
     learns: bool = True
     consistent: bool = True
+    calibrates: bool = False
 
     @property
     def relearns(self) -> bool:
