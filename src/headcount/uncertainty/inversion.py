@@ -39,7 +39,8 @@ def inverted(
     the method gives, on average, the estimate: with a biased method that is another one than
     the estimate. Compositions around it, as far as the replicates `drawn` (S, n, K) reach, then
     tell how its answers move with the truth, and by how much they scatter at a given truth; the
-    scatter, carried back to compositions, is the error. Draws sum to 1, but may leave the simplex: they are errors about a centre.
+    scatter, carried back to compositions, is the error. Draws sum to 1, but may leave the
+    simplex: they are errors about a centre.
     """
     found = _composition(problem, int(rng.integers(2**32)))
     reach = np.maximum(_REACH * drawn.std(axis=1), _LEAST_REACH)[:, None, :]

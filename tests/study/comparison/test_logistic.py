@@ -23,8 +23,11 @@ def reference(X, y):
 
 @pytest.mark.parametrize(
     ("n", "d", "K", "spread"),
-    [(200, 5, 2, 1.0), (150, 6, 3, 1.0), (30, 50, 2, 1.0), (25, 40, 4, 2.0), (80, 3, 2, 20.0)],
-)
+    [
+        (200, 5, 2, 1.0), (150, 6, 3, 1.0), (30, 50, 2, 1.0), (25, 40, 4, 2.0), (80, 3, 2, 20.0),
+        (400, 130, 4, 2.0),
+    ],
+)  # fmt: skip
 def test_the_same_minimum_as_scikit_learn(n, d, K, spread):
     X, y = problem(n, d, K, spread=spread)
     folds = stratified_folds(y, 10)

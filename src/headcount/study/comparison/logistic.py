@@ -26,10 +26,30 @@ Codes = NDArray[np.int64]
 # Gradients are sums over items: so small a mean is zero.
 _TOL = 1e-7
 _MAX_STEPS = 100
-_SHARED_STEPS = 12
-# A step with the Hessian of another point must at least do this to the gradient.
-_SLOWEST = 0.5
-_FAST = 0.1
+
+
+@dataclass(frozen=True)
+class _Patience:
+    """How long steps are made with the Hessian of another point.
+
+    Attributes
+    ----------
+    fast : float
+        To what part a step must bring the gradient for the Hessian to be used again.
+    slowest : float
+        The same for the Hessians of the folds, beyond which a fold is solved by itself.
+    shared_steps : int
+        Steps of the folds together.
+    """
+
+    fast: float
+    slowest: float
+    shared_steps: int
+
+
+_HASTY, _PATIENT = _Patience(0.1, 0.5, 12), _Patience(0.6, 0.8, 40)
+# From so many weights on a Hessian costs as much as dozens of gradients.
+_MANY_WEIGHTS = 500
 
 
 @dataclass(frozen=True, eq=False)
@@ -156,6 +176,8 @@ class _Problem:
         penalty[-1] = 0.0
         self.penalty = penalty
         self.tol = _TOL * C * len(codes)
+        many = self.n_outputs * self.width >= _MANY_WEIGHTS
+        self.patience = _PATIENT if many else _HASTY
 
     def chances(self, outputs: Floats) -> Floats:
         """Posteriors by output; outputs may be those of several models, (n, m, outputs)."""
@@ -219,7 +241,7 @@ class _Problem:
             size = np.abs(gradient).max()
             if size <= self.tol:
                 break
-            fresh = factored is None or size > _FAST * before
+            fresh = factored is None or size > self.patience.fast * before
             if fresh:
                 factored = self.factor(self.hessian(chances, rows))
             before = size
@@ -255,14 +277,14 @@ class _Problem:
         before = np.full(n_folds, np.inf)
         moving = np.ones(n_folds, bool)
         stuck = np.zeros(n_folds, bool)
-        for _ in range(_SHARED_STEPS):
+        for _ in range(self.patience.shared_steps):
             now = np.flatnonzero(moving)
             gradients = self._gradients(weights[now], [parts[k] for k in now])
             sizes = np.abs(gradients).max(axis=(1, 2))
             for number, k in enumerate(now):
                 if sizes[number] <= self.tol:
                     moving[k] = False
-                elif sizes[number] > _SLOWEST * before[k]:
+                elif sizes[number] > self.patience.slowest * before[k]:
                     moving[k], stuck[k] = False, True
                     if sizes[number] > before[k]:
                         weights[k] = earlier[k]
