@@ -21,7 +21,7 @@ pin_blas_threads()
 import numpy as np  # noqa: E402
 from sklearn.linear_model import LogisticRegression  # noqa: E402
 
-from headcount.diagnose import MixtureTest  # noqa: E402
+from headcount.diagnose import MixtureTest, fit_test_items  # noqa: E402
 from headcount.representation import Training  # noqa: E402
 from headcount.sampling import Samples  # noqa: E402
 from headcount.scores import Scorer  # noqa: E402
@@ -261,6 +261,9 @@ def real(quick):
                         "folds and group": p_values_with_groups(
                             scorer, X[items], groups[items], groups[train[0]], samples, rng
                         ),
+                        "folds and words": fit_test_items(
+                            scorer, X[train[0]], X[items], samples
+                        ).p_value,
                     }
                     for way, p in ways.items():
                         for at, value in zip(about, p, strict=True):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 from writing import markdown_table
 
 __all__ = ["draw", "tables"]
@@ -69,6 +71,7 @@ def tables(kept) -> str:
     if "real" in kept:
         ways = {
             "folds": "scored by folds",
+            "folds and words": "scored by folds, with 8 components of the words",
             "folds and group": "scored by folds, with the group of each item known",
             "final": "scored by the classifier trained on everything",
         }
@@ -115,31 +118,32 @@ def draw(kept, folder) -> None:
         figure.legend(*handles, fontsize=7, frameon=False, ncols=3, loc="outside lower center")
         figure.savefig(folder / "power-simulated.png", dpi=110)
     if "real" in kept:
-        rows = [row for row in kept["real"] if row["scored by"] == "folds"]
-        _draw_real(rows, folder)
-        _draw_concept([row for row in rows if row["shift"].startswith("concept")], folder)
+        _draw_real(kept["real"], folder)
+        _draw_concept([r for r in kept["real"] if r["scored by"] == "folds"], folder)
 
 
 def _draw_real(rows, folder):
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(9, 2.9), layout="constrained")
+    figure = Figure(figsize=(9, 5.2), layout="constrained")
     panels = (
-        ("Local covariate shift", "positives in test less in training",
+        ("local covariate shift", "positives in test less in training",
          ("local AB", "local BA")),
-        ("Prior shift alike, for comparison", "positives in test less in training",
+        ("prior shift alike, for comparison", "positives in test less in training",
          ("local AB control", "local BA control")),
-        ("Global covariate shift", "group A in training less in test", ("global",)),
+        ("global covariate shift", "group A in training less in test", ("global",)),
     )  # fmt: skip
-    for number, (title, label, kinds) in enumerate(panels):
-        ax = figure.add_subplot(1, 3, number + 1)
-        _panel(ax, title, label)
+    ways = {"folds": "By scores", "folds and words": "By scores and words"}
+    for place, (way, (title, label, kinds)) in enumerate(product(ways, panels)):
+        ax = figure.add_subplot(2, 3, place + 1)
+        _panel(ax, f"{ways[way]}: {title}", label if place > 2 else "")
         for colour, (data, name) in zip(_COLOURS, _NAMES.items(), strict=False):
+            of_data = [r for r in rows if r["data"] == data and r["scored by"] == way]
             for kind, line in zip(kinds, ("-", (0, (2, 1.5))), strict=False):
-                shown = [r for r in rows if r["data"] == data and r["shift"] == kind]
+                shown = [r for r in of_data if r["shift"] == kind]
                 other = ", groups swapped" if line != "-" else ""
                 _line(ax, shown, "degree", name + other, colour, linestyle=line)
-        if number == 0:
+        if place % 3 == 0:
             ax.set_ylabel("rejected, %", fontsize=8)
             handles = ax.get_legend_handles_labels()
     figure.legend(*handles, fontsize=7, frameon=False, ncols=3, loc="outside lower center")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from headcount.diagnose.components import components, fit_test_items
 from headcount.diagnose.diagnostics import (
     Diagnosis,
     Diagnostics,
@@ -18,5 +19,7 @@ __all__ = [
     "MixtureTest",
     "Separation",
     "assumption_warnings",
+    "components",
     "fit_test",
+    "fit_test_items",
 ]
