@@ -127,16 +127,16 @@ def _draw_real(rows, folder):
 
     figure = Figure(figsize=(9, 5.2), layout="constrained")
     panels = (
-        ("local covariate shift", "positives in test less in training",
+        ("Local covariate shift", "positives in test less in training",
          ("local AB", "local BA")),
-        ("prior shift alike, for comparison", "positives in test less in training",
+        ("Prior shift alike, for comparison", "positives in test less in training",
          ("local AB control", "local BA control")),
-        ("global covariate shift", "group A in training less in test", ("global",)),
+        ("Global covariate shift", "group A in training less in test", ("global",)),
     )  # fmt: skip
-    ways = {"folds": "By scores", "folds and words": "By scores and words"}
+    ways = {"folds": "by scores", "folds and words": "by scores and words"}
     for place, (way, (title, label, kinds)) in enumerate(product(ways, panels)):
         ax = figure.add_subplot(2, 3, place + 1)
-        _panel(ax, f"{ways[way]}: {title}", label if place > 2 else "")
+        _panel(ax, title if place < 3 else "", label if place > 2 else "")
         for colour, (data, name) in zip(_COLOURS, _NAMES.items(), strict=False):
             of_data = [r for r in rows if r["data"] == data and r["scored by"] == way]
             for kind, line in zip(kinds, ("-", (0, (2, 1.5))), strict=False):
@@ -144,7 +144,7 @@ def _draw_real(rows, folder):
                 other = ", groups swapped" if line != "-" else ""
                 _line(ax, shown, "degree", name + other, colour, linestyle=line)
         if place % 3 == 0:
-            ax.set_ylabel("rejected, %", fontsize=8)
+            ax.set_ylabel(f"rejected {ways[way]}, %", fontsize=8)
             handles = ax.get_legend_handles_labels()
     figure.legend(*handles, fontsize=7, frameon=False, ncols=3, loc="outside lower center")
     figure.savefig(folder / "power-reviews.png", dpi=110)
