@@ -13,14 +13,16 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-__all__ = ["GOLDEN", "draw_again", "draw_items", "mix"]
+__all__ = ["GOLDEN", "draw_again", "draw_items", "draw_resampled", "mix"]
 
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _FIRST_FACTOR = np.uint64(0xBF58476D1CE4E5B9)
 _SECOND_FACTOR = np.uint64(0x94D049BB133111EB)
-_S27, _S30, _S31, _S32 = np.uint64(27), np.uint64(30), np.uint64(31), np.uint64(32)
+_S11, _S27, _S30 = np.uint64(11), np.uint64(27), np.uint64(30)
+_S31, _S32 = np.uint64(31), np.uint64(32)
 _LOW_HALF = np.uint64(0xFFFFFFFF)
 _TWO_TO_32 = np.uint64(1 << 32)
+_TO_MINUS_53 = 2.0**-53
 
 
 def mix(word: Any) -> Any:
@@ -119,4 +121,47 @@ def draw_again(
             for k in range(position, position + counts[sample, stratum]):
                 pick, state = _below(bound, state)
                 drawn[k] = items[first + np.int64(pick)]
+            position += counts[sample, stratum]
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def draw_resampled(
+    start: int,
+    stop: int,
+    seeds: NDArray[np.uint64],
+    counts: NDArray[np.int64],
+    items: NDArray[Any],
+    strata: NDArray[np.int64],
+    n_resampled: NDArray[np.int64],
+    mass: NDArray[np.float64],
+    offsets: NDArray[np.int64],
+    drawn: NDArray[Any],
+) -> None:
+    """Fill ``drawn[offsets[i]:offsets[i + 1]]`` for the samples i from start to stop.
+
+    For sample i, each stratum j is first resampled: ``n_resampled[j]`` of its items are drawn
+    with replacement, by ``mass`` (cumulated over all items, from 0) if there is any. Then ``counts[i, j]`` items of the resampled stratum are drawn with replacement.
+    A resampled item is computed from its number when it is drawn, so that the time does not
+    depend on the size of the strata.
+    """
+    for sample in range(start, stop):
+        state = seeds[sample]
+        position = offsets[sample]
+        for stratum in range(counts.shape[1]):
+            first = strata[stratum]
+            n_items = strata[stratum + 1] - first
+            base = _mix(seeds[sample] ^ _mix(np.uint64(stratum + 1) * GOLDEN))
+            bound = np.uint64(n_resampled[stratum])
+            for k in range(position, position + counts[sample, stratum]):
+                number, state = _below(bound, state)
+                word = _mix(base + (number + np.uint64(1)) * GOLDEN)
+                if len(mass) == 0:
+                    chosen = first + np.int64(((word >> _S32) * np.uint64(n_items)) >> _S32)
+                else:
+                    low, high = mass[first], mass[first + n_items]
+                    aim = low + np.float64(word >> _S11) * _TO_MINUS_53 * (high - low)
+                    chosen = np.searchsorted(mass, aim, side="right") - 1
+                    # Rounding can carry an aim past the end of its stratum.
+                    chosen = min(max(chosen, first), first + n_items - 1)
+                drawn[k] = items[chosen]
             position += counts[sample, stratum]

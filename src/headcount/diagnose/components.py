@@ -12,7 +12,7 @@ from headcount._parameters import check_count
 from headcount.data import check_features, count_rows
 from headcount.diagnose.fit_test import FitTests, fit_test
 from headcount.errors import HeadcountError
-from headcount.scores import Scorer
+from headcount.scores import Scorer, one_fold_each
 
 __all__ = ["components", "fit_test_items"]
 
@@ -140,7 +140,7 @@ def fit_test_items(
         scorer.posteriors_,
         scorer.codes_,
         len(scorer.classes_),
-        scorer.posteriors_by_folds(items),
+        one_fold_each(scorer.fold_posteriors(items)),
         samples,
         scorer.weights_,
         training_covariates=own,

@@ -43,14 +43,16 @@ class Selected(Quantifier):
 
     def _take_on(self, chosen: Quantifier) -> Self:
         self.best_quantifier_ = chosen
-        return self._keep(chosen.model_, chosen.classes_, chosen.prior_, chosen.scorer_)
+        self._keep(chosen.model_, chosen.classes_, chosen.prior_, chosen.scorer_)
+        self._by_folds = chosen._by_folds
+        return self
 
     def _input(self) -> Input:
         chosen = getattr(self, "best_quantifier_", None)
         return "posteriors" if chosen is None else chosen._input()
 
-    def _items(self, X: Any) -> NDArray[Any]:
-        return self.best_quantifier_._items(X)
+    def _items(self, X: Any, *, by_folds: bool | None = None) -> NDArray[Any]:
+        return self.best_quantifier_._items(X, by_folds=by_folds)
 
     def _scored_items(self, scores: Any) -> NDArray[Any]:
         return self.best_quantifier_._scored_items(scores)

@@ -4,6 +4,7 @@ from headcount.quantify.adapted import AdaptedClassifier
 from headcount.quantify.adjusted import ACC, FM, GAC, GPAC, PACC, SMM
 from headcount.quantify.base import Quantifier
 from headcount.quantify.combined import Mean, Median
+from headcount.quantify.conditioned import Conditioned
 from headcount.quantify.counting import CC, MLPE, PCC
 from headcount.quantify.distances import CvMy, EDy
 from headcount.quantify.ensemble import Ensemble
@@ -55,6 +56,7 @@ __all__ = [
     "TMAX",
     "TX",
     "AdaptedClassifier",
+    "Conditioned",
     "ContinuousSweep",
     "CvMy",
     "DyS",

@@ -1,4 +1,4 @@
-"""How the items of samples become shares: what a fitted method is made of.
+"""From the items of samples to shares: the parts of a fitted method.
 
 An aggregation has ``fit(training)``, which returns a fitted one, and
 ``solve(items, samples)``, which returns a `Solution`. A method names one and is done.
@@ -34,20 +34,35 @@ _BATCH_NUMBERS = 8_000_000
 
 
 class Model(Protocol):
-    """What a fitted quantifier answers with."""
+    """A fitted method: shares of the classes in samples.
+
+    Classes that inherit it have to write ``solve``. The other two are for estimates, which
+    simulate samples of the training items.
+    """
 
     def solve(self, items: Any, samples: Samples) -> Solution:
         """Shares of the classes in each sample of the items."""
 
+    def solve_training(self, training: Training, samples: Samples) -> Solution:
+        """Shares of the classes in samples of the training items.
 
-class Aggregation(Protocol):
+        Override it if these items are kept in another form than ``solve`` takes them in.
+        """
+        return self.solve(training.items, samples)
+
+    def cross_fitted(self, training: Training) -> Model:
+        """Model that has not been trained on the items that it solves.
+
+        Itself, unless it trains a classifier of its own on the training items.
+        """
+        return self
+
+
+class Aggregation(Model, Protocol):
     """The part of a method that comes after the items are scored."""
 
     def fit(self, training: Training) -> Self:
         """Learn from labelled items; returns a fitted aggregation, leaves this one alone."""
-
-    def solve(self, items: NDArray[Any], samples: Samples) -> Solution:
-        """Shares of the classes in each sample of the items."""
 
 
 class Representation(Protocol):
@@ -68,7 +83,7 @@ class MomentSolver(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class Counting:
+class Counting(Aggregation):
     """The mean of the representation is the answer."""
 
     representation: Representation
@@ -83,7 +98,7 @@ class Counting:
 
 
 @dataclass(frozen=True, eq=False)
-class Moments:
+class Moments(Aggregation):
     """Find the mixture of class means that is nearest to the sample's mean.
 
     Attributes
@@ -117,7 +132,7 @@ class Moments:
 
 
 @dataclass(frozen=True, eq=False)
-class MedianOfHistograms:
+class MedianOfHistograms(Aggregation):
     """Match several histograms of the positive score, each alone; take the median."""
 
     bins: Sequence[int]
@@ -169,7 +184,7 @@ class MixtureSolver(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class Mixture:
+class Mixture(Aggregation):
     """Find the shares that make the sample likeliest.
 
     Attributes
@@ -195,15 +210,6 @@ class Mixture:
         """Shares of the classes in each sample of the items."""
         ratios = np.ascontiguousarray(self.likelihood.ratios(items))
         return self.solver(self.prior).solve(ratios, samples)
-
-    def memberships(
-        self, items: NDArray[Any], shares: NDArray[np.float64]
-    ) -> NDArray[np.float64]:
-        """How probable each class is for each item of a sample with these shares."""
-        joint = self.likelihood.ratios(items) * shares
-        total = joint.sum(axis=1, keepdims=True)
-        # An item that is impossible under every class tells nothing.
-        return np.divide(joint, total, out=np.tile(shares, (len(joint), 1)), where=total > 0)
 
 
 def _in_batches(

@@ -108,13 +108,7 @@ class Quantifier(Estimating, BaseEstimator):
             training, classes = self._labelled(X, y, sample_weight)
             return self._learn(training, classes, None)
         scorer = self._scorer()
-        scorer.fit(
-            X,
-            y,
-            sample_weight,
-            out_of_fold=self._learns_from_scores(),
-            posteriors=self._input() != "labels",
-        )
+        scorer.fit(X, y, sample_weight, posteriors=self._input() != "labels")
         return self.fit_scorer(scorer)
 
     @available_if(takes_scores)
@@ -147,11 +141,14 @@ class Quantifier(Estimating, BaseEstimator):
                 "Scorer(LogisticRegression()).fit(X, y)."
             )
         check_is_fitted(scorer)
-        items = self._said_of_training(scorer) if self._learns_from_scores() else None
+        needed = self._learns_from_scores() or scorer.n_folds_ > 0
+        items = self._out_of_fold(scorer) if needed else None
         K = len(scorer.classes_)
         training = Training(self._arranged(items, K), scorer.codes_, K, scorer.weights_)
         # A copy, so that fitting the scorer again does not change this quantifier.
-        return self._learn(training, scorer.classes_, copy(scorer))
+        self._learn(training, scorer.classes_, copy(scorer))
+        self._by_folds = self._learns_from_scores() and self.info.scoring == "folds"
+        return self
 
     @available_if(takes_scores)
     def fit_scores(
@@ -200,9 +197,7 @@ class Quantifier(Estimating, BaseEstimator):
         ndarray of shape (K,)
             Shares in the order of ``classes_``, on the simplex.
         """
-        check_is_fitted(self, "model_")
-        items = self._items(X)
-        return self._solve(items, Samples.whole(count_rows(items))).prevalence[0]
+        return self.predict_many(X, None)[0]
 
     def predict_many(self, X: Any, samples: Any) -> NDArray[np.float64]:
         """Shares of the classes in many samples of a pool, scored once.
@@ -211,13 +206,13 @@ class Quantifier(Estimating, BaseEstimator):
         ----------
         X : array-like, sparse matrix or frame of shape (n, d), or a list of texts
             The pool.
-        samples : Samples or iterable of index arrays
-            The samples, as rows of the pool.
+        samples : Samples, iterable of index arrays, or None
+            The samples, as rows of the pool; None for one sample of all rows.
 
         Returns
         -------
         ndarray of shape (S, K)
-            Shares, one row a sample, in the order of ``classes_``.
+            Shares, one row per sample, in the order of ``classes_``.
         """
         return self.solve_many(X, samples).prevalence
 
@@ -238,7 +233,7 @@ class Quantifier(Estimating, BaseEstimator):
         """
         check_is_fitted(self, "model_")
         items = self._items(X)
-        return self._solve(items, as_samples(samples, count_rows(items)))
+        return self._solve(items, self._samples(samples, items, self._by_folds))
 
     @available_if(takes_scores)
     def predict_scores(self, scores: Any) -> NDArray[np.float64]:
@@ -319,8 +314,10 @@ class Quantifier(Estimating, BaseEstimator):
         self.classes_ = classes
         self.prior_ = prior
         self.scorer_ = scorer
-        # What intervals draw from; None if the model cannot be fitted on it again.
+        # Samples for estimates are simulated from it.
         self._training = training
+        # Whether the classifiers of the folds score items for predict.
+        self._by_folds = False
         return self
 
     def _answering(self) -> Quantifier:
@@ -336,12 +333,15 @@ class Quantifier(Estimating, BaseEstimator):
         check_lengths("X", count_rows(X), codes)
         return _training(X, codes, classes, sample_weight), classes
 
-    def _said_of_training(self, scorer: Any) -> NDArray[Any]:
-        """Predictions or posteriors of the items that a scorer was fitted on."""
+    def _out_of_fold(self, scorer: Any) -> NDArray[Any]:
+        """Out-of-fold predictions or posteriors of the items that a scorer was fitted on."""
         return scorer.labels_ if self._input() == "labels" else scorer.posteriors_
 
-    def _items(self, X: Any) -> NDArray[Any]:
-        """The items of a pool in the form the aggregation takes."""
+    def _items(self, X: Any, *, by_folds: bool | None = None) -> Any:
+        """The items of a pool in the form the aggregation takes.
+
+        Scored by folds, the pool is there once for each fold, one after the other.
+        """
         pool = X if isinstance(X, ScoredPool) else None
         if self._input() == "features":
             return check_features(X if pool is None else pool.X)
@@ -350,12 +350,44 @@ class Quantifier(Estimating, BaseEstimator):
                 f"{type(self).__name__} was fitted on scores and has no classifier for X: "
                 "score the items and use predict_scores or predict_many_scores."
             )
-        scorer = self.scorer_
-        if self._input() == "labels":
-            scored = scorer.labels(X) if pool is None else pool.labels(scorer)
-        else:
-            scored = scorer.posteriors(X) if pool is None else pool.posteriors(scorer)
+        by_folds = self._by_folds if by_folds is None else by_folds
+        wanted = "labels" if self._input() == "labels" else "posteriors"
+        name = f"fold_{wanted}" if by_folds else wanted
+        score = getattr(self.scorer_ if pool is None else pool, name)
+        scored = score(X if pool is None else self.scorer_)
+        if by_folds:
+            scored = scored.reshape(-1, *scored.shape[2:])
         return self._arranged(scored, len(self.classes_))
+
+    def _simulation_items(self) -> Training:
+        """Labelled items that samples for estimates are simulated from."""
+        if self._training is None or self._training.items is None:
+            raise HeadcountError(
+                f"{type(self).__name__} has no out-of-fold scores of its training items, from "
+                "which samples are simulated for estimates: fit the scorer with "
+                "out_of_fold=True."
+            )
+        return self._training
+
+    def _items_are_posteriors(self) -> bool:
+        """Whether the items of the aggregation are posteriors that sum to 1."""
+        return self._input() == "posteriors"
+
+    def _prior(self) -> Any:
+        """Prior distribution of the shares for estimates, if none is given."""
+        return None
+
+    def _scores_by_folds(self) -> bool:
+        """Whether a scorer with folds scores the items of estimates."""
+        one_scorer = self.scorer_ is not None and not isinstance(self.scorer_, tuple)
+        return one_scorer and self._input() != "features"
+
+    def _samples(self, samples: Any, items: Any, by_folds: bool) -> Samples:
+        """Samples of a pool, given its items as `_items` made them; None for one of all."""
+        n_items = count_rows(items)
+        if by_folds:
+            n_items //= self.scorer_.n_folds_
+        return Samples.whole(n_items) if samples is None else as_samples(samples, n_items)
 
     def _scored_items(self, scores: Any) -> NDArray[Any]:
         K = len(self.classes_)
@@ -371,7 +403,7 @@ class Quantifier(Estimating, BaseEstimator):
         return items
 
     def _solve(self, items: NDArray[Any], samples: Samples) -> Solution:
-        solution = self.model_.solve(items, samples)
+        solution = self.model_.solve(items, samples.over(count_rows(items)))
         failed = int(np.count_nonzero(~solution.converged))
         if failed:
             advice = "raise max_iter, or " if hasattr(self, "max_iter") else ""

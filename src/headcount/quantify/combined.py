@@ -121,6 +121,9 @@ class Median(Quantifier):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
+    def _items_are_posteriors(self) -> bool:
+        return self.members_[0]._items_are_posteriors()
+
     def _why_no_scores(self) -> str:
         return "trains several classifiers, and the scores of one are not enough for it"
 
@@ -152,23 +155,25 @@ class Median(Quantifier):
         n_jobs = check_jobs(self.n_jobs)
         weighing = Weighing.of(self.weights, self.keep, self.protocol, len(unfitted))
         members = Parallel(n_jobs=n_jobs)(
-            delayed(_trained)(member, training, classes, bool(weighing.rule))
-            for member in unfitted
+            delayed(_trained)(member, training, classes) for member in unfitted
         )
+        scores: Any = [member._training.items for member in members]
         errors = None
         if weighing.rule:
             trials = weighing.trials(training, draws)
             errors = [
-                mean_error(member, _out_of_fold(member), trials, weighing.rule)
-                for member in members
+                mean_error(member, items, trials, weighing.rule)
+                for member, items in zip(members, scores, strict=True)
             ]
         self.members_ = members
         self.weights_ = weighing.weights(errors)
         model = Committee(members, own_items, self.weights_, "median")
         scorers = tuple(member.scorer_ for member in members)
-        return self._keep(model, classes, training.prior, scorers)
+        return self._keep(
+            model, classes, training.prior, scorers, replace(training, items=scores)
+        )
 
-    def _items(self, X: Any) -> Any:
+    def _items(self, X: Any, *, by_folds: bool | None = None) -> Any:
         return item_pool(X)
 
     def _pairs(self, n_classes: int) -> list[Quantifier]:
@@ -234,24 +239,8 @@ def _paired(quantifier: Any, classifier: Any) -> Quantifier:
     )
 
 
-def _trained(
-    member: Quantifier, training: Training, classes: NDArray[Any], out_of_fold: bool
-) -> Quantifier:
-    scorer = member._scorer()
-    scorer.fit(
-        training.items,
-        classes[training.codes],
-        training.weights,
-        out_of_fold=out_of_fold or member._learns_from_scores(),
-        posteriors=member._input() != "labels",
-    )
-    return member.fit_scorer(scorer)
-
-
-def _out_of_fold(member: Quantifier) -> NDArray[Any]:
-    """The training items as a member took them."""
-    said = member._said_of_training(member.scorer_)
-    return member._arranged(said, len(member.classes_))
+def _trained(member: Quantifier, training: Training, classes: NDArray[Any]) -> Quantifier:
+    return member.fit(training.items, classes[training.codes], training.weights)
 
 
 class Mean(Quantifier):
@@ -360,7 +349,7 @@ class Mean(Quantifier):
 
 
 @dataclass(frozen=True, eq=False)
-class _Together:
+class _Together(Aggregation):
     """Several quantifiers on the same posteriors."""
 
     quantifiers: Sequence[Quantifier]

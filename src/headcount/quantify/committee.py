@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numbers
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -13,8 +13,9 @@ from sklearn.base import clone
 
 from headcount import metrics
 from headcount._parameters import check_choice
-from headcount.data import check_features
+from headcount.data import check_features, count_rows
 from headcount.errors import HeadcountError
+from headcount.quantify.aggregation import Model
 from headcount.quantify.base import Quantifier
 from headcount.representation import Training
 from headcount.sampling import UPP, Samples
@@ -29,11 +30,14 @@ __all__ = [
     "check_jobs",
     "check_keep",
     "combined",
+    "fold_items",
     "item_pool",
     "mean_error",
     "number_kept",
     "own_items",
     "seeded",
+    "solved",
+    "solved_training",
 ]
 
 Reader = Callable[[Quantifier, Any], Any]
@@ -48,7 +52,7 @@ _HALF_TOLERANCE = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
-class Committee:
+class Committee(Model):
     """Fitted quantifiers that are all heard, and what is made of their answers.
 
     Attributes
@@ -70,15 +74,44 @@ class Committee:
 
     def solve(self, items: Any, samples: Samples) -> Solution:
         """Shares of the classes in each sample of the items."""
-        # Members that do not count need not be asked.
-        heard = [
-            (member, weight)
-            for member, weight in zip(self.members, self.weights, strict=True)
-            if weight > 0
-        ]
-        parts = [member.model_.solve(self.read(member, items), samples) for member, _ in heard]
-        weights = np.array([[weight] * len(samples) for _, weight in heard])
-        return combined(parts, weights, self.combine)
+        return self._combined(
+            samples,
+            [solved(self.members[i], self.read, items, samples) for i in self._counting],
+        )
+
+    def solve_training(self, training: Training, samples: Samples) -> Solution:
+        """Shares in samples of the training items, of which each member has its own scores."""
+        return self._combined(
+            samples,
+            [solved_training(self.members[i], training, i, samples) for i in self._counting],
+        )
+
+    def cross_fitted(self, training: Training) -> Committee:
+        """Members that score new items as the training items were scored."""
+        return replace(self, read=fold_items) if self.read is own_items else self
+
+    @property
+    def _counting(self) -> NDArray[np.int64]:
+        """Members with a weight above 0."""
+        return np.flatnonzero(self.weights > 0)
+
+    def _combined(self, samples: Samples, parts: Sequence[Solution]) -> Solution:
+        weights = self.weights[self._counting]
+        return combined(parts, np.repeat(weights[:, None], len(samples), axis=1), self.combine)
+
+
+def solved(member: Quantifier, read: Reader, items: Any, samples: Samples) -> Solution:
+    """Shares that a member finds in samples of the items."""
+    own = read(member, items)
+    return member.model_.solve(own, samples.over(count_rows(own)))
+
+
+def solved_training(
+    member: Quantifier, training: Training, number: int, samples: Samples
+) -> Solution:
+    """Shares that a member finds in samples of the training items, with its own scores."""
+    scores: Any = training.items
+    return member.model_.solve_training(replace(training, items=scores[number]), samples)
 
 
 def combined(parts: Sequence[Solution], weights: NDArray[np.float64], how: str) -> Solution:
@@ -211,6 +244,11 @@ def item_pool(X: Any) -> Any:
 def own_items(member: Quantifier, X: Any) -> Any:
     """Items as the member scores them itself."""
     return member._items(X)
+
+
+def fold_items(member: Quantifier, X: Any) -> Any:
+    """Items as the member scores them by its folds."""
+    return member._items(X, by_folds=True)
 
 
 def seeded(quantifier: Quantifier, seed: int) -> Quantifier:

@@ -48,7 +48,7 @@ class MLPE(Quantifier):
 
 
 @dataclass(frozen=True, eq=False)
-class _TrainingShares:
+class _TrainingShares(Aggregation):
     """The training shares for every sample."""
 
     prior: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))

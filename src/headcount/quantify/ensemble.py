@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -13,6 +13,7 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from headcount import metrics
 from headcount._parameters import check_choice, check_count
+from headcount.data import count_rows
 from headcount.errors import HeadcountError
 from headcount.quantify.adjusted import PACC
 from headcount.quantify.aggregation import Model
@@ -34,6 +35,7 @@ from headcount.quantify.members import (
     Drawing,
     Lesson,
     histograms,
+    scores_by_member,
     trainer,
 )
 from headcount.representation import Training
@@ -240,8 +242,12 @@ class Ensemble(Quantifier):
         self.members_ = members
         self.samples_ = draws
         self.errors_ = errors if policy in BY_ERROR else None
-        scorers = scorer if scoring is None else tuple(member.scorer_ for member in members)
-        return self._keep(model, classes, training.prior, scorers)
+        if scoring is None:
+            kept = replace(training, items=[training.items] * size)  # type: ignore[arg-type]
+            return self._keep(model, classes, training.prior, scorer, kept)
+        kept = scores_by_member(training, learnt, item_seed)
+        scorers = tuple(member.scorer_ for member in members)
+        return self._keep(model, classes, training.prior, scorers, kept)
 
     def _checked_policy(self) -> str:
         policy = check_choice("policy", self.policy, _POLICIES)
@@ -252,8 +258,10 @@ class Ensemble(Quantifier):
             )
         return policy
 
-    def _items(self, X: Any) -> Any:
-        return item_pool(X) if isinstance(self.scorer_, tuple) else super()._items(X)
+    def _items(self, X: Any, *, by_folds: bool | None = None) -> Any:
+        if isinstance(self.scorer_, tuple):
+            return item_pool(X)
+        return super()._items(X, by_folds=by_folds)
 
     def _scored_items(self, scores: Any) -> NDArray[Any]:
         if isinstance(self.scorer_, tuple):
@@ -269,7 +277,7 @@ def _as_given(member: Quantifier, items: Any) -> Any:
 
 
 @dataclass(frozen=True, eq=False)
-class _Nearest:
+class _Nearest(Model):
     """For each sample, the members that were trained on something like it.
 
     Attributes
@@ -297,12 +305,20 @@ class _Nearest:
 
     def solve(self, items: Any, samples: Samples) -> Solution:
         """Shares of the classes in each sample of the items."""
+        return self._combined([self.read(member, items) for member in self.members], samples)
+
+    def solve_training(self, training: Training, samples: Samples) -> Solution:
+        """Shares in samples of the training items, of which each member has its own scores."""
+        scores: Any = training.items
+        return self._combined(scores, samples)
+
+    def _combined(self, by_member: Sequence[Any], samples: Samples) -> Solution:
         parts, gaps = [], []
-        for member, target in zip(self.members, self.targets, strict=True):
-            seen = self.read(member, items)
-            parts.append(member.model_.solve(seen, samples))
+        for member, target, seen in zip(self.members, self.targets, by_member, strict=True):
+            drawn = samples.over(count_rows(seen))
+            parts.append(member.model_.solve(seen, drawn))
             if self.policy == "ds":
-                gaps.append(_score_gaps(seen, samples, target, len(member.classes_)))
+                gaps.append(_score_gaps(seen, drawn, target, len(member.classes_)))
         everyone = np.ones((len(parts), len(samples)))
         if self.policy == "ptr":
             centre = combined(parts, everyone, "mean").prevalence

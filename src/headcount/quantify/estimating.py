@@ -1,8 +1,8 @@
-"""How a fitted quantifier tells how sure its estimates are."""
+"""Estimates with intervals, for every fitted quantifier."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,16 +10,19 @@ from numpy.typing import NDArray
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from headcount._parameters import check_choice, check_count
 from headcount.data import count_rows
+from headcount.quantify.aggregation import Model
 from headcount.representation import Training
 from headcount.sampling import Samples, as_samples
-from headcount.scores import ScoredPool, check_scores
+from headcount.sampling._streams import base_seeds
+from headcount.scores import ScoredPool, check_scores, one_fold_each
 
 if TYPE_CHECKING:
     from headcount.quantify.base import Quantifier
-    from headcount.uncertainty import Estimate
+    from headcount.uncertainty import Estimate, ShareConditioning
 
-__all__ = ["Estimating", "takes_scores"]
+__all__ = ["Estimating", "conditioning", "takes_scores"]
 
 Evidence = tuple[Training, NDArray[np.float64]]
 """Training items by their posteriors, and the posteriors of a pool made in the same way."""
@@ -41,35 +44,47 @@ class Estimating:
         X: Any,
         *,
         target: str = "realised",
-        replicates: int = 1000,
-        training_replicates: int = 200,
+        prior: Any = None,
+        replicates: int = 4000,
         random_state: Any = None,
     ) -> Estimate:
-        """Shares of the classes among the items, with intervals.
+        """Estimate the shares of the classes among the items, with intervals.
+
+        Samples with known shares are simulated from the training items, and the quantifier
+        answers to each of them. The shares that lead to answers like the one for X are the
+        estimate: their mean, their quantiles, and any region of them.
 
         Parameters
         ----------
         X : array-like, sparse matrix or frame of shape (n, d), or a list of texts
             One sample: the items whose shares are wanted.
         target : {"realised", "expected"}, default="realised"
-            Whose shares: those among these very items, or those of the population that they
-            are a random sample of, which are less certain.
-        replicates : int, default=1000
-            How often the sample is drawn anew; less often if it has more than 100,000
-            items, but at least 200 times.
-        training_replicates : int, default=200
-            How often the training set is drawn anew; 0 leaves the noise of training out.
+            Shares among these very items, or of the population that they are a random
+            sample of, which are less certain.
+        prior : None, float, array-like of shape (K,) or (M, K), default=None
+            Prior distribution of the shares: parameters of a Dirichlet distribution, or draws
+            from any other one. None is a mixture of the uniform distribution (half), one that
+            prefers rare classes, and one around the training shares (a quarter each).
+        replicates : int, default=4000
+            Number of simulated samples; fewer if the sample has more than 5,000 items.
         random_state : int, RandomState, Generator or None, default=None
-            Draws the replicates; None takes the quantifier's own, if that is a number.
+            Random seed; None takes the quantifier's own, if that is a number.
 
         Returns
         -------
         Estimate
-            With ``prevalence`` by class, and ``interval(level)``, ``region(level)`` and
-            ``counts(level)`` at any level; prints as a table.
+            With ``prevalence`` by class, ``raw`` (the answer of `predict`), ``draws``, and
+            ``interval(level)``, ``region(level)`` and ``counts(level)`` at any level; prints
+            as a table.
         """
-        options = _options(target, replicates, training_replicates, random_state)
-        found: list[Estimate] = self.estimate_many(X, None, **options)
+        found: list[Estimate] = self.estimate_many(
+            X,
+            None,
+            target=target,
+            prior=prior,
+            replicates=replicates,
+            random_state=random_state,
+        )
         return found[0]
 
     def estimate_many(
@@ -78,11 +93,11 @@ class Estimating:
         samples: Any,
         *,
         target: str = "realised",
-        replicates: int = 1000,
-        training_replicates: int = 200,
+        prior: Any = None,
+        replicates: int = 4000,
         random_state: Any = None,
     ) -> list[Estimate]:
-        """Like `estimate`, for many samples of a pool: months, say, or groups.
+        """Estimate the shares in many samples of a pool, such as months or groups.
 
         Parameters
         ----------
@@ -91,20 +106,27 @@ class Estimating:
         samples : Samples, iterable of index arrays, or None
             The samples, as rows of the pool; None for one sample of all rows.
         target : {"realised", "expected"}, default="realised"
-        replicates : int, default=1000
-        training_replicates : int, default=200
+        prior : None, float, array-like of shape (K,) or (M, K), default=None
+        replicates : int, default=4000
         random_state : int, RandomState, Generator or None, default=None
             As for `estimate`.
 
         Returns
         -------
         list of Estimate
-            One a sample. They share the replicates of the training set.
+            One per sample. Samples of similar size share their simulations.
         """
         check_is_fitted(self, "model_")
-        options = _options(target, replicates, training_replicates, random_state)
-        items, evidence = self._items(X), evidence_of_items(self, X)
-        return estimate_samples(self, items, samples, evidence, **options)
+        answering = self._answering()
+        _check_target(target)
+        model = answering.model_.cross_fitted(answering._simulation_items())
+        shares = conditioning(answering, model, prior, replicates, random_state)
+        by_folds = answering._scores_by_folds()
+        items = answering._items(X, by_folds=by_folds)
+        drawn = answering._samples(samples, items, by_folds)
+        raw = self.predict_many(X, drawn)
+        answers = model.solve(items, drawn.over(count_rows(items))).prevalence
+        return _estimates(self, shares, answers, drawn, raw, target, _evidence(self, X))
 
     @available_if(takes_scores)
     def estimate_scores(
@@ -112,8 +134,8 @@ class Estimating:
         scores: Any,
         *,
         target: str = "realised",
-        replicates: int = 1000,
-        training_replicates: int = 200,
+        prior: Any = None,
+        replicates: int = 4000,
         random_state: Any = None,
     ) -> Estimate:
         """Like `estimate`, for items that were scored elsewhere.
@@ -123,8 +145,8 @@ class Estimating:
         scores : array-like or frame of shape (n, K)
             Posteriors of the items, columns in the order of ``classes_``.
         target : {"realised", "expected"}, default="realised"
-        replicates : int, default=1000
-        training_replicates : int, default=200
+        prior : None, float, array-like of shape (K,) or (M, K), default=None
+        replicates : int, default=4000
         random_state : int, RandomState, Generator or None, default=None
             As for `estimate`.
 
@@ -133,8 +155,14 @@ class Estimating:
         Estimate
             As of `estimate`.
         """
-        options = _options(target, replicates, training_replicates, random_state)
-        found: list[Estimate] = self.estimate_many_scores(scores, None, **options)
+        found: list[Estimate] = self.estimate_many_scores(
+            scores,
+            None,
+            target=target,
+            prior=prior,
+            replicates=replicates,
+            random_state=random_state,
+        )
         return found[0]
 
     @available_if(takes_scores)
@@ -144,8 +172,8 @@ class Estimating:
         samples: Any,
         *,
         target: str = "realised",
-        replicates: int = 1000,
-        training_replicates: int = 200,
+        prior: Any = None,
+        replicates: int = 4000,
         random_state: Any = None,
     ) -> list[Estimate]:
         """Like `estimate_many`, for a pool that was scored elsewhere.
@@ -157,133 +185,154 @@ class Estimating:
         samples : Samples, iterable of index arrays, or None
             As for `estimate_many`.
         target : {"realised", "expected"}, default="realised"
-        replicates : int, default=1000
-        training_replicates : int, default=200
+        prior : None, float, array-like of shape (K,) or (M, K), default=None
+        replicates : int, default=4000
         random_state : int, RandomState, Generator or None, default=None
             As for `estimate`.
 
         Returns
         -------
         list of Estimate
-            One a sample.
+            One per sample.
         """
         check_is_fitted(self, "model_")
-        options = _options(target, replicates, training_replicates, random_state)
-        items, evidence = self._scored_items(scores), evidence_of_scores(self, scores)
-        return estimate_samples(self, items, samples, evidence, **options)
+        _check_target(target)
+        answering = self._answering()
+        model = answering.model_.cross_fitted(answering._simulation_items())
+        shares = conditioning(answering, model, prior, replicates, random_state)
+        items = self._scored_items(scores)
+        n_items = count_rows(items)
+        drawn = Samples.whole(n_items) if samples is None else as_samples(samples, n_items)
+        raw = self._solve(items, drawn).prevalence
+        answers = model.solve(items, drawn).prevalence
+        evidence = _evidence_of_scores(self, scores)
+        return _estimates(self, shares, answers, drawn, raw, target, evidence)
 
 
-def _options(
-    target: str, replicates: int, training_replicates: int, random_state: Any
-) -> dict[str, Any]:
-    return {
-        "target": target,
-        "replicates": replicates,
-        "training_replicates": training_replicates,
-        "random_state": random_state,
-    }
+@dataclass(frozen=True, eq=False)
+class _TrainingAnswers:
+    """Answers of a model to samples of its training items."""
+
+    model: Model
+    training: Training
+
+    def __call__(self, samples: Samples) -> NDArray[np.float64]:
+        return self.model.solve_training(self.training, samples).prevalence
 
 
-def evidence_of_items(quantifier: Quantifier, X: Any) -> Evidence | None:
-    """What the assumption is tested on; None if the quantifier keeps no out-of-fold scores."""
+def conditioning(
+    quantifier: Quantifier, model: Model, prior: Any, replicates: Any, random_state: Any
+) -> ShareConditioning:
+    """Distribution of the shares given the answers of a fitted quantifier.
+
+    Parameters
+    ----------
+    quantifier : Quantifier
+        The quantifier.
+    model : Model
+        Its model, cross-fitted.
+    prior, replicates, random_state
+        As for `estimate`.
+
+    Returns
+    -------
+    ShareConditioning
+    """
+    # Imported here, as predictions do not need it.
+    from headcount.uncertainty import ShareConditioning, check_prior, smooth
+
+    training = quantifier._simulation_items()
+    prior = check_prior(quantifier._prior() if prior is None else prior, training.n_classes)
+    if random_state is None and isinstance(quantifier.get_params().get("random_state"), int):
+        random_state = quantifier.get_params()["random_state"]
+    seed, noise_seed = base_seeds(random_state, 2)
+    counts = np.bincount(training.codes, minlength=training.n_classes)
+    if quantifier._items_are_posteriors():
+        training = smooth(training, noise_seed)
+    return ShareConditioning(
+        training,
+        counts,
+        _TrainingAnswers(model, training),
+        prior,
+        check_count("replicates", replicates, 100),
+        seed,
+    )
+
+
+def _check_target(target: Any) -> None:
+    check_choice("target", target, ("realised", "expected"))
+
+
+def _estimates(
+    quantifier: Quantifier,
+    shares: ShareConditioning,
+    answers: NDArray[np.float64],
+    samples: Samples,
+    raw: NDArray[np.float64],
+    target: Any,
+    evidence: Evidence | None,
+) -> list[Estimate]:
+    from headcount.uncertainty import Estimate
+
+    found = []
+    for number, (answer, size) in enumerate(zip(answers, samples.sizes.tolist(), strict=True)):
+        posterior = shares.posterior(answer, size)
+        found.append(
+            Estimate(
+                type(quantifier._answering()).__name__,
+                quantifier.classes_,
+                posterior.mean,
+                raw[number],
+                size,
+                target,
+                posterior,
+            )
+        )
+    return _examined(found, evidence, samples)
+
+
+def _evidence(quantifier: Quantifier, X: Any) -> Evidence | None:
+    """What the assumption is tested on; None if there are no posteriors by folds."""
     scorer = quantifier.scorer_
-    if not hasattr(scorer, "posteriors_by_folds") or not hasattr(scorer, "posteriors_"):
+    if not (quantifier._answering()._scores_by_folds() and scorer.has_posteriors_):
         return None
     K = len(scorer.classes_)
     training = Training(scorer.posteriors_, scorer.codes_, K, scorer.weights_)
-    return training, scorer.posteriors_by_folds(X.X if isinstance(X, ScoredPool) else X)
+    pooled = isinstance(X, ScoredPool)
+    by_folds = X.fold_posteriors(scorer) if pooled else scorer.fold_posteriors(X)
+    return training, one_fold_each(by_folds)
 
 
-def evidence_of_scores(quantifier: Quantifier, scores: Any) -> Evidence | None:
+def _evidence_of_scores(quantifier: Quantifier, scores: Any) -> Evidence | None:
     """The same for a pool that was scored elsewhere, as the training items were."""
     training = quantifier._answering()._training
     K = len(quantifier.classes_)
     if quantifier.scorer_ is not None or training is None or training.items is None:
         return None
-    if training.items.shape[1:] != (K,) or training.items.dtype.kind != "f":
+    items: Any = training.items
+    if isinstance(items, list) or items.shape[1:] != (K,) or items.dtype.kind != "f":
         return None  # predicted classes alone cannot tell
     return training, check_scores(scores, K)
 
 
-def estimate_samples(
-    quantifier: Quantifier,
-    items: Any,
-    samples: Any,
-    evidence: Evidence | None,
-    *,
-    random_state: Any,
-    **options: Any,
-) -> list[Estimate]:
-    """Estimates for samples of items that the quantifier has scored; None for all of them.
-
-    ``options`` are those of `headcount.uncertainty.make_estimates` that users have.
-    """
-    # Imported here, as predictions do not need it.
-    from headcount.uncertainty import Problem, make_estimates
-
-    n_items = count_rows(items)
-    drawn = Samples.whole(n_items) if samples is None else as_samples(samples, n_items)
-    answering = quantifier._answering()
-    if random_state is None:
-        own = getattr(answering, "random_state", None)
-        random_state = own if isinstance(own, int) else None
-    problem = Problem(
-        answering.model_,
-        None if _trains_itself(answering) else answering._training,
-        answering.info.shift,
-        items,
-        drawn,
-        quantifier._solve(items, drawn).prevalence,
-        learns=answering._learns_from_scores(),
-        consistent=not _parts_classes(answering),
-        calibrates=getattr(answering, "calibration", None) is not None,
-    )
-    estimates = make_estimates(
-        problem,
-        method=type(answering).__name__,
-        classes=quantifier.classes_,
-        random_state=random_state,
-        **options,
-    )
-    return _examined(estimates, evidence, drawn, answering.info.shift)
-
-
 def _examined(
-    estimates: list[Estimate], evidence: Evidence | None, samples: Samples, shift: str
+    estimates: list[Estimate], evidence: Evidence | None, samples: Samples
 ) -> list[Estimate]:
-    """The estimates with the test of their assumption, and what else should be said."""
+    """The estimates with the test of their assumption, and warnings."""
     from headcount.diagnose import Diagnosis, Diagnostics, assumption_warnings
 
     classes = estimates[0].classes.tolist()
     if evidence is None:
         found = [
-            Diagnosis(None, assumption_warnings(e.shares, classes, n=e.n_items, shift=shift))
+            Diagnosis(None, assumption_warnings(e.shares, classes, n=e.n_items, shift="prior"))
             for e in estimates
         ]
     else:
         training, posteriors = evidence
         shares = np.stack([e.shares for e in estimates])
         diagnostics = Diagnostics.learn(training, classes)
-        found = diagnostics.examine(posteriors, samples, shares, shift=shift)
+        found = diagnostics.examine(posteriors, samples, shares, shift="prior")
     return [
         replace(e, fit_test=each.fit_test, warnings=(*e.warnings, *each.warnings))
         for e, each in zip(estimates, found, strict=True)
     ]
-
-
-def _trains_itself(quantifier: Any) -> bool:
-    """Whether the model trains a learner, which has seen the training items then.
-
-    Samples must not be drawn from these, and to train it hundreds of times takes too long.
-    """
-    inside = getattr(quantifier, "quantifier", None)
-    if hasattr(inside, "info"):
-        return _trains_itself(inside)
-    return bool(quantifier.info.family == "learner")
-
-
-def _parts_classes(quantifier: Quantifier) -> bool:
-    """Whether each class is found beside the rest, which a shift makes another rest."""
-    from headcount.quantify.one_vs_rest import OneVsRest
-
-    return isinstance(quantifier, OneVsRest) and len(quantifier.classes_) > 2

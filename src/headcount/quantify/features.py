@@ -89,7 +89,7 @@ class HDx(Quantifier):
 
 
 @dataclass(frozen=True, eq=False)
-class _MeanOverFeatures:
+class _MeanOverFeatures(Aggregation):
     """Histograms of features, matched by the mean of their distances."""
 
     matched: Moments
@@ -216,7 +216,7 @@ class ReadMe(Quantifier):
 
 
 @dataclass(frozen=True, eq=False)
-class _MeanOverSubsets:
+class _MeanOverSubsets(Aggregation):
     """Patterns of several sets of features, each matched alone; the mean of the shares.
 
     The squared distance |q - M'p|^2 needs of q, the sample's pattern shares, only M q: the

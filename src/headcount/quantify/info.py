@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-__all__ = ["Input", "MethodInfo", "Multiclass", "Shift"]
+__all__ = ["Input", "MethodInfo", "Multiclass", "Scoring", "Shift"]
 
 Input = Literal["posteriors", "labels", "features", "any"]
 Multiclass = Literal["native", "one-vs-rest"]
 Shift = Literal["prior", "covariate", "none"]
+Scoring = Literal["folds", "classifier"]
 
 
 @dataclass(frozen=True)
@@ -31,6 +32,10 @@ class MethodInfo:
         The change since training under which it is right.
     reference : str
         Where it was first described.
+    scoring : {"folds", "classifier"}
+        The classifiers that score new items for ``predict``, if the method learns from
+        out-of-fold scores: those of the folds, which made these scores, or the one that was
+        trained on all items.
     aliases : tuple of str
         What else papers call it. Capitals, spaces, hyphens and brackets make no difference
         to `method`, so a name that differs in these only needs no entry.
@@ -48,4 +53,5 @@ class MethodInfo:
     multiclass: Multiclass
     shift: Shift
     reference: str
+    scoring: Scoring = "folds"
     aliases: tuple[str, ...] = ()

@@ -88,7 +88,7 @@ class CDE(Quantifier):
 
 
 @dataclass(frozen=True, eq=False)
-class _MovingThreshold:
+class _MovingThreshold(Aggregation):
     tol: float
     max_iter: int
     prior: float = 0.5
@@ -202,7 +202,7 @@ def _check_threshold(threshold: Any) -> float | None:
 
 
 @dataclass(frozen=True, eq=False)
-class _LabelInTurn:
+class _LabelInTurn(Aggregation):
     threshold: float | None
     soft: bool
     prior: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))

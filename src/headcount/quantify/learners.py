@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from headcount.errors import HeadcountError
 from headcount.learn import ProportionWeightedKNN, QuantificationForestClassifier
-from headcount.quantify.aggregation import Aggregation, Counting, Moments
+from headcount.quantify.aggregation import Aggregation, Counting, Model, Moments
 from headcount.quantify.base import Quantifier
 from headcount.quantify.info import MethodInfo
 from headcount.representation import PredictedClass, Training
@@ -31,7 +31,7 @@ def counted(learner: Any, random_state: Any = None) -> _Trained:
 
 
 @dataclass(frozen=True, eq=False)
-class _Trained:
+class _Trained(Aggregation):
     """A learner that is trained on the features, and what is done with its predictions.
 
     Attributes
@@ -70,6 +70,27 @@ class _Trained:
 
     def solve(self, items: NDArray[Any], samples: Samples) -> Solution:
         return self.then.solve(self.scorer.labels(items), samples)
+
+    def cross_fitted(self, training: Training) -> _CrossFitted:
+        scorer = copy(self.scorer).fit(
+            training.items, training.codes, training.weights, posteriors=False
+        )
+        return _CrossFitted(scorer, self.then)
+
+
+@dataclass(frozen=True, eq=False)
+class _CrossFitted(Model):
+    """Learners of several folds, so that the training items are new to one of them."""
+
+    scorer: Scorer
+    then: Aggregation
+
+    def solve(self, items: NDArray[Any], samples: Samples) -> Solution:
+        labels = self.scorer.fold_labels(items).ravel()
+        return self.then.solve(labels, samples.over(len(labels)))
+
+    def solve_training(self, training: Training, samples: Samples) -> Solution:
+        return self.then.solve(self.scorer.labels_, samples)
 
 
 def _out_of_bag(forest: QuantificationForestClassifier, training: Training) -> Training:

@@ -70,6 +70,7 @@ class SLD(Quantifier):
         multiclass="native",
         shift="prior",
         reference="Saerens, Latinne & Decaestecker, Neural Computation 14 (2002)",
+        scoring="classifier",
         aliases=("EMQ", "EM"),
     )
 
@@ -178,6 +179,7 @@ class RegularizedLikelihood(Quantifier):
         multiclass="native",
         shift="prior",
         reference="Lotz & Bunse, LQ workshop (2024)",
+        scoring="classifier",
     )
 
     def __init__(

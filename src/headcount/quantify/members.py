@@ -20,7 +20,16 @@ from headcount.sampling import Samples
 from headcount.sampling._shares import nearest_counts, uniform_shares
 from headcount.scores.folds import check_cv, make_folds
 
-__all__ = ["BY_ERROR", "WITHOUT_SCORES", "Drawing", "Learnt", "Lesson", "histograms", "trainer"]
+__all__ = [
+    "BY_ERROR",
+    "WITHOUT_SCORES",
+    "Drawing",
+    "Learnt",
+    "Lesson",
+    "histograms",
+    "scores_by_member",
+    "trainer",
+]
 
 # Policies that choose members by their errors, and those that look at no scores to choose.
 BY_ERROR = ("ae", "rae")
@@ -28,6 +37,8 @@ WITHOUT_SCORES = ("all", "ptr")
 # Items of each class that a sample has at least, so that there are folds.
 _HANDFUL = 5
 _LARGEST_SAMPLE = 1000
+# Scores of training items that an ensemble keeps for its estimates: 160 MB.
+_MOST_SCORES = 20_000_000
 _BINS = 10
 
 
@@ -94,11 +105,17 @@ class Learnt:
         What a sample is to be like for the member to be chosen; may be empty.
     error : float
         Mean error on the samples of the others, if it is wanted.
+    items : Any
+        Training items as the member takes them, which it was not trained on.
+    known : ndarray of int
+        Rows of these items.
     """
 
     member: Quantifier
     target: NDArray[np.float64]
     error: float
+    items: Any
+    known: NDArray[Any]
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,6 +145,10 @@ class Lesson:
     scoring: str | None
     policy: str
 
+    @property
+    def _learns_from_scores(self) -> bool:
+        return self.base._learns_from_scores() or self.policy not in WITHOUT_SCORES
+
     def learn(self, number: int, seed: int) -> Learnt:
         """Train one member."""
         member, rows = seeded(self.base, seed), self.draws[number]
@@ -137,9 +158,10 @@ class Lesson:
             training = self._drawn(rows)
         else:
             scorer, items, known = self._scored(member, rows, seed)
-            training = self._standing_for(rows, items, known)
+            learnt_from = (items, known) if self._learns_from_scores else (None, rows)
+            training = self._standing_for(rows, *learnt_from)
         member._learn(training, self.classes, scorer)
-        # Only intervals of a member's own would need it; all of them together hold a lot.
+        # Members give no estimates of their own; the ensemble keeps the scores it needs.
         member._training = None
         target = training.prior
         if self.policy == "ds":
@@ -149,16 +171,15 @@ class Lesson:
         error = 0.0
         if self.policy in BY_ERROR:
             error = self._error(number, member, items, known)
-        return Learnt(member, target, error)
+        return Learnt(member, target, error, items, known)
 
     def _scored(
         self, member: Quantifier, rows: NDArray[Any], seed: int
-    ) -> tuple[Any, NDArray[Any] | None, NDArray[Any]]:
+    ) -> tuple[Any, NDArray[Any], NDArray[Any]]:
         """A scorer of the member's own, scores of items it was not trained on, their rows."""
         training, labels = self.training, member._input() == "labels"
-        wanted = self.base._learns_from_scores() or self.policy not in WITHOUT_SCORES
         scorer = member._scorer()
-        folds = wanted and self.scoring == "folds"
+        folds = self._learns_from_scores and self.scoring == "folds"
         if folds:
             self._fold_by_item(trainer(scorer), rows, seed)
         scorer.fit(
@@ -168,17 +189,16 @@ class Lesson:
             out_of_fold=folds,
             posteriors=not labels,
         )
-        if not wanted:
-            return scorer, None, rows
         everything = training.items
         known = np.arange(len(training.codes))
         if not folds:
             known = np.setdiff1d(known, rows)
             everything = take_rows(everything, known)
-        said = np.array(scorer.labels(everything) if labels else scorer.posteriors(everything))
+        score = scorer.labels if labels else scorer.posteriors
+        scores = np.array(score(everything)) if len(known) else np.empty((0, len(self.classes)))
         if folds:
-            said[rows] = member._said_of_training(scorer)
-        return scorer, member._arranged(said, training.n_classes), known
+            scores[rows] = member._out_of_fold(scorer)
+        return scorer, member._arranged(scores, training.n_classes), known
 
     def _fold_by_item(self, scorer: Any, rows: NDArray[Any], seed: int) -> None:
         """Let a scorer cross-fit so that it never sees a copy of an item that it scores."""
@@ -224,6 +244,49 @@ class Lesson:
         codes = self.training.codes[known]
         samples = Samples.from_arrays(others, n_pool=len(known), y=codes)
         return mean_error(member, items, samples, self.policy)
+
+
+def scores_by_member(training: Training, learnt: Sequence[Learnt], seed: int) -> Training:
+    """Training items as each member scores them, for estimates of the ensemble.
+
+    Items that a member was trained on, and has no out-of-fold scores of, get the scores of
+    the next member that knows them. Items that no member knows are left out, and so is a
+    random part of a training set for which all scores would take too much memory.
+
+    Parameters
+    ----------
+    training : Training
+        All labelled items.
+    learnt : sequence of Learnt
+        The members.
+    seed : int
+        Random seed.
+
+    Returns
+    -------
+    Training
+        Its ``items`` are a list with the scores by each member.
+    """
+    N, M = len(training.codes), len(learnt)
+    places = np.full((M, N), -1)
+    for number, each in enumerate(learnt):
+        places[number, each.known] = np.arange(len(each.known))
+    rows = np.flatnonzero((places >= 0).any(axis=0))
+    most = max(1, _MOST_SCORES // (M * training.n_classes))
+    if len(rows) > most:
+        rows = np.sort(np.random.default_rng(seed).choice(rows, most, replace=False))
+    known = places[:, rows] >= 0
+    items = []
+    for number in range(M):
+        # The nearest member in cyclic order that knows an item, this one first.
+        source = (number + known[np.arange(number, number + M) % M].argmax(axis=0)) % M
+        own = np.empty((len(rows), *learnt[0].items.shape[1:]), learnt[0].items.dtype)
+        for m in np.unique(source):
+            here = source == m
+            own[here] = learnt[m].items[places[m, rows[here]]]
+        items.append(own)
+    weights = None if training.weights is None else training.weights[rows]
+    return Training(items, training.codes[rows], training.n_classes, weights)  # type: ignore[arg-type]
 
 
 def trainer(scorer: Any) -> Any:

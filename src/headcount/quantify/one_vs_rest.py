@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -11,7 +12,7 @@ from sklearn.base import BaseEstimator, clone
 
 from headcount._parameters import check_choice
 from headcount.errors import HeadcountError
-from headcount.quantify.aggregation import Aggregation
+from headcount.quantify.aggregation import Aggregation, Model
 from headcount.quantify.base import Quantifier, is_simple
 from headcount.quantify.info import Input, MethodInfo
 from headcount.quantify.matching import DyS
@@ -87,6 +88,9 @@ class OneVsRest(Quantifier):
             return _SeparateScorer(scorer)
         return scorer
 
+    def _items_are_posteriors(self) -> bool:
+        return self._input() == "posteriors" and self.scoring == "shared"
+
     def _aggregation(self) -> Aggregation:
         return _EachClass(self._base()._aggregation(), self._input())
 
@@ -98,34 +102,36 @@ class OneVsRest(Quantifier):
 
 
 @dataclass(frozen=True, eq=False)
-class _EachClass:
+class _EachClass(Aggregation):
     """A two-class aggregation for each class."""
 
     base: Aggregation
     input: Input
-    fitted: tuple[Aggregation, ...] = field(default=())
+    fitted: tuple[Model, ...] = field(default=())
 
     def fit(self, training: Training) -> _EachClass:
-        fitted = []
+        fitted = tuple(self.base.fit(part) for part in self._parts(training))
+        return _EachClass(self.base, self.input, fitted)
+
+    def solve(self, items: NDArray[Any], samples: Samples) -> Solution:
+        return _joined(
+            [model.solve(self._view(items, j), samples) for j, model in enumerate(self.fitted)]
+        )
+
+    def solve_training(self, training: Training, samples: Samples) -> Solution:
+        parts = zip(self.fitted, self._parts(training), strict=True)
+        return _joined([model.solve_training(part, samples) for model, part in parts])
+
+    def cross_fitted(self, training: Training) -> _EachClass:
+        parts = zip(self.fitted, self._parts(training), strict=True)
+        return replace(self, fitted=tuple(model.cross_fitted(part) for model, part in parts))
+
+    def _parts(self, training: Training) -> Iterator[Training]:
+        """Each class against the rest."""
         for j in range(training.n_classes):
             items = None if training.items is None else self._view(training.items, j)
             codes = (training.codes == j).astype(np.int64)
-            fitted.append(self.base.fit(Training(items, codes, 2, training.weights)))
-        return _EachClass(self.base, self.input, tuple(fitted))
-
-    def solve(self, items: NDArray[Any], samples: Samples) -> Solution:
-        each = [
-            model.solve(self._view(items, j), samples) for j, model in enumerate(self.fitted)
-        ]
-        positive = np.column_stack([part.prevalence[:, 1] for part in each])
-        total = positive.sum(axis=1, keepdims=True)
-        even = np.full_like(positive, 1 / len(each))
-        return Solution(
-            np.divide(positive, total, out=even, where=total > 0),
-            np.all([part.converged for part in each], axis=0),
-            np.max([part.iterations for part in each], axis=0),
-            np.sum([part.objective for part in each], axis=0),
-        )
+            yield Training(items, codes, 2, training.weights)
 
     def _view(self, items: NDArray[Any], j: int) -> NDArray[Any]:
         """The items as class j against the rest has them."""
@@ -134,6 +140,19 @@ class _EachClass:
         if self.input == "labels":
             return items[:, j].astype(np.int64)
         return np.column_stack([1 - items[:, j], items[:, j]])
+
+
+def _joined(each: list[Solution]) -> Solution:
+    """Shares of the classes, divided by their sum; equal ones if all are zero."""
+    positive = np.column_stack([part.prevalence[:, 1] for part in each])
+    total = positive.sum(axis=1, keepdims=True)
+    even = np.full_like(positive, 1 / len(each))
+    return Solution(
+        np.divide(positive, total, out=even, where=total > 0),
+        np.all([part.converged for part in each], axis=0),
+        np.max([part.iterations for part in each], axis=0),
+        np.sum([part.objective for part in each], axis=0),
+    )
 
 
 class _SeparateScorer(BaseEstimator):
@@ -174,3 +193,24 @@ class _SeparateScorer(BaseEstimator):
 
     def labels(self, X: Any) -> NDArray[np.int64]:
         return np.column_stack([scorer.labels(X) for scorer in self.each_])
+
+    @property
+    def has_posteriors_(self) -> bool:
+        # Posteriors of classes against the rest do not sum to 1.
+        return False
+
+    @property
+    def n_folds_(self) -> int:
+        return min(scorer.n_folds_ for scorer in self.each_)
+
+    @property
+    def fold_judge_(self) -> tuple[Any, ...]:
+        return tuple(scorer.fold_judge_ for scorer in self.each_)
+
+    def fold_posteriors(self, X: Any) -> NDArray[np.float64]:
+        F = self.n_folds_
+        return np.stack([s.fold_posteriors(X)[:F, :, 1] for s in self.each_], axis=-1)
+
+    def fold_labels(self, X: Any) -> NDArray[np.int64]:
+        F = self.n_folds_
+        return np.stack([s.fold_labels(X)[:F] for s in self.each_], axis=-1)

@@ -109,7 +109,7 @@ def _check_p_delta(p_delta: Any) -> float | None:
 
 
 @dataclass(frozen=True, eq=False)
-class _MeanOverThresholds:
+class _MeanOverThresholds(Aggregation):
     """The mean over thresholds t in [left, right] of (count(t) - F0(t)) / (F1(t) - F0(t)).
 
     The count is the share of items with a score of at least t. So an item contributes the

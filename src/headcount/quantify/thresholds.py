@@ -260,7 +260,7 @@ class MS2(Quantifier):
 
 
 @dataclass(frozen=True, eq=False)
-class _MedianSweep:
+class _MedianSweep(Aggregation):
     """Median of the adjusted counts over thresholds with enough difference of rates."""
 
     least_spread: float

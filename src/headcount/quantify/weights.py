@@ -163,7 +163,7 @@ def _check_alpha(alpha: Any) -> float:
 
 
 @dataclass(frozen=True, eq=False)
-class _ShrunkWeights:
+class _ShrunkWeights(Aggregation):
     """Least squares for the shares, with a penalty on weights away from 1.
 
     C w is M p, the mixture of the class means. The penalty is one more thing to explain for

@@ -289,6 +289,43 @@ class Samples:
             yield self._between(start, stop)
             start = stop
 
+    def over(self, n_rows: int) -> Samples:
+        """The same samples of a pool whose items are repeated, block after block.
+
+        Parameters
+        ----------
+        n_rows : int
+            Rows of the repeated pool, a multiple of ``n_pool``: item i is in the rows i,
+            i + n_pool, i + 2 n_pool and so on. A sample has all copies of its items.
+
+        Returns
+        -------
+        Samples
+
+        Examples
+        --------
+        >>> from headcount.sampling import Samples
+        >>> Samples.from_arrays([[0, 2], [1]], n_pool=3).over(6)[0]
+        array([0, 2, 3, 5], dtype=int32)
+        """
+        copies, rest = divmod(n_rows, self.n_pool)
+        if rest:
+            raise HeadcountError(
+                f"n_rows is {n_rows:,}, but must be a multiple of the {self.n_pool:,} items of "
+                "the pool."
+            )
+        if copies == 1:
+            return self
+        indices = np.empty(copies * len(self.indices), index_dtype(n_rows))
+        places = np.arange(len(self.indices))
+        places += np.repeat(self.offsets[:-1] * (copies - 1), self.sizes)
+        steps = np.repeat(self.sizes, self.sizes)
+        for copy in range(copies):
+            indices[places + copy * steps] = self.indices + copy * self.n_pool
+        return self._trusted(
+            indices, self.offsets * copies, n_rows, self.prevalence, self.classes
+        )
+
     def prevalence_of(self, codes: ArrayLike, n_codes: int) -> NDArray[np.float64]:
         """Count the share of each code in each sample.
 

@@ -5,6 +5,13 @@ from __future__ import annotations
 from headcount.scores.calibration import CALIBRATIONS, fit_calibrator
 from headcount.scores.checks import check_scores
 from headcount.scores.pool import ScoredPool
-from headcount.scores.scorer import Scorer
+from headcount.scores.scorer import Scorer, one_fold_each
 
-__all__ = ["CALIBRATIONS", "ScoredPool", "Scorer", "check_scores", "fit_calibrator"]
+__all__ = [
+    "CALIBRATIONS",
+    "ScoredPool",
+    "Scorer",
+    "check_scores",
+    "fit_calibrator",
+    "one_fold_each",
+]

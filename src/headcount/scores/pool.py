@@ -55,26 +55,33 @@ class ScoredPool:
         return len(self._made)
 
     def posteriors(self, scorer: Any) -> NDArray[np.float64]:
-        """What `scorer.posteriors` says of the items."""
-        return self._remembered("posteriors", scorer, scorer.posteriors)
+        """`scorer.posteriors` of the items."""
+        return self._remembered("posteriors", scorer.judge_, scorer.posteriors)
 
     def labels(self, scorer: Any) -> NDArray[np.int64]:
-        """What `scorer.labels` says of the items."""
-        return self._remembered("labels", scorer, scorer.labels)
+        """`scorer.labels` of the items."""
+        return self._remembered("labels", scorer.judge_, scorer.labels)
+
+    def fold_posteriors(self, scorer: Any) -> NDArray[np.float64]:
+        """`scorer.fold_posteriors` of the items."""
+        return self._remembered("posteriors", scorer.fold_judge_, scorer.fold_posteriors)
+
+    def fold_labels(self, scorer: Any) -> NDArray[np.int64]:
+        """`scorer.fold_labels` of the items."""
+        return self._remembered("labels", scorer.fold_judge_, scorer.fold_labels)
 
     def _remembered(
-        self, kind: str, scorer: Any, make: Callable[[Any], NDArray[Any]]
+        self, kind: str, judge: Any, make: Callable[[Any], NDArray[Any]]
     ) -> NDArray[Any]:
-        key = (kind, self._name(scorer))
+        key = (kind, self._name(judge))
         if key not in self._made:
             made = make(self.X)
             made.flags.writeable = False
             self._made[key] = made
         return self._made[key]
 
-    def _name(self, scorer: Any) -> str:
-        """The same for scorers that say the same."""
-        judge = scorer.judge_
+    def _name(self, judge: Any) -> str:
+        """The same for judges that give the same scores."""
         if id(judge) not in self._names:
             try:
                 name = joblib.hash(judge)

@@ -28,7 +28,7 @@ from headcount.scores.outputs import (
 )
 from headcount.scores.traits import allows_nan, weight_parameter
 
-__all__ = ["Scorer"]
+__all__ = ["Scorer", "one_fold_each"]
 
 _Made = TypeVar("_Made")
 
@@ -43,7 +43,7 @@ class Scorer(BaseEstimator):
     Rates and score distributions of the classes are only right if they come from items the
     classifier was not trained on. So training items are scored by cross-fitting: each fold
     by a classifier trained on the others. New items are scored by the classifier trained on
-    everything.
+    everything, or by the classifiers of the folds.
 
     Parameters
     ----------
@@ -81,8 +81,8 @@ class Scorer(BaseEstimator):
     labels_ : ndarray of shape (n,)
         Out-of-fold predictions of the training items, by the classifiers' own ``predict``,
         as positions in ``classes_``.
-    judge_ : tuple
-        All that the scores of new items depend on.
+    judge_, fold_judge_ : tuple
+        Everything that scores of new items depend on, by the classifier and by the folds.
 
     Examples
     --------
@@ -172,6 +172,7 @@ class Scorer(BaseEstimator):
         if out_of_fold or (posteriors and output_of(self.classifier_) == "decisions"):
             self._score_training_items(classifier, X, weights)
         self.judge_ = (self.classifier_, self._scaling, self.classes_)
+        self.fold_judge_ = (self._fold_models, self._scaling, self.classes_)
 
     def posteriors(self, X: Any) -> NDArray[np.float64]:
         """Score items.
@@ -192,34 +193,60 @@ class Scorer(BaseEstimator):
         scores = score(self.classifier_, X, self.classes_)
         return scores if self._scaling is None else self._scaling.posteriors(scores)
 
-    def posteriors_by_folds(self, X: Any) -> NDArray[np.float64]:
-        """Score items as the training items were: each by the classifier of one fold.
+    def fold_posteriors(self, X: Any) -> NDArray[np.float64]:
+        """Score items by the classifier of every fold.
 
-        A classifier that was trained on everything is a little surer than those of the
-        folds. Where scores of new items are compared with ``posteriors_`` closely, as by a
-        test of the assumption, that would look like a change in the items.
+        The training items were scored by these classifiers, not by the one that was trained
+        on everything, which is a little surer of itself. What is learnt from ``posteriors_``
+        suits scores that were made in the same way.
 
         Parameters
         ----------
         X : array-like, sparse matrix, frame, or sequence of texts
-            The items. Which fold an item falls to depends on its row alone.
+            The items.
 
         Returns
         -------
-        ndarray of shape (n, K)
-            Posteriors, as of `posteriors`.
+        ndarray of shape (F, n, K)
+            Posteriors by the classifier of each of the ``n_folds_`` folds.
         """
         check_is_fitted(self, "classifier_")
         self._require_scores()
-        models = _there(self._fold_models, "posteriors_by_folds")
+        models = _there(self._fold_models, "fold_posteriors")
         X = self._checked_items(X)
-        fold = np.random.default_rng(0).integers(len(models), size=count_rows(X))
-        scores = np.empty((len(fold), len(self.classes_)))
-        for number, model in enumerate(models):
-            rows = np.flatnonzero(fold == number)
-            if len(rows):
-                scores[rows] = score(model, take_rows(X, rows), self.classes_)
-        return scores if self._scaling is None else self._scaling.posteriors(scores)
+        scores = np.stack([score(model, X, self.classes_) for model in models])
+        if self._scaling is None:
+            return scores
+        return np.stack([self._scaling.posteriors(part) for part in scores])
+
+    def fold_labels(self, X: Any) -> NDArray[np.int64]:
+        """Predict the classes of items by the classifier of every fold.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix, frame, or sequence of texts
+            The items.
+
+        Returns
+        -------
+        ndarray of shape (F, n)
+            Positions in ``classes_``.
+        """
+        check_is_fitted(self, "classifier_")
+        models = _there(self._fold_models, "fold_labels")
+        X = self._checked_items(X)
+        return np.stack([predict_codes(model, X, self.classes_) for model in models])
+
+    @property
+    def has_posteriors_(self) -> bool:
+        """Whether there are out-of-fold posteriors of the training items."""
+        return self.n_folds_ > 0 and output_of(self.classifier_) != "labels"
+
+    @property
+    def n_folds_(self) -> int:
+        """Number of classifiers that scored the training items; 0 if none did."""
+        check_is_fitted(self, "classifier_")
+        return 0 if self._fold_models is None else len(self._fold_models)
 
     def labels(self, X: Any) -> NDArray[np.int64]:
         """Predict the classes of items by the classifier's own ``predict``.
@@ -334,6 +361,24 @@ class Scorer(BaseEstimator):
                 "decision_function, so there are no posteriors: choose another classifier, "
                 "or a method that needs labels only."
             )
+
+
+def one_fold_each(by_folds: NDArray[Any]) -> NDArray[Any]:
+    """Scores of items, each by the classifier of one fold, as training items are scored.
+
+    Parameters
+    ----------
+    by_folds : ndarray of shape (F, n, K)
+        Scores by the classifiers of all folds.
+
+    Returns
+    -------
+    ndarray of shape (n, K)
+        The fold of an item depends on its row only.
+    """
+    n_folds, n = by_folds.shape[:2]
+    fold = np.random.default_rng(0).integers(n_folds, size=n)
+    return np.ascontiguousarray(by_folds[fold, np.arange(n)])
 
 
 def _width(X: Any) -> int | None:

@@ -1,10 +1,28 @@
-"""How sure an estimate is: intervals for every method, at any level."""
+"""Intervals for every method, from samples simulated with known shares."""
 
 from __future__ import annotations
 
-from headcount.uncertainty.estimate import Counts, Estimate
+from headcount.uncertainty.conditioning import Conditional
+from headcount.uncertainty.estimate import Counts, Estimate, Target
 from headcount.uncertainty.intervals import Intervals, Region
-from headcount.uncertainty.making import make_estimates
-from headcount.uncertainty.replicates import Problem
+from headcount.uncertainty.prior import Prior, check_prior
+from headcount.uncertainty.shares import ShareConditioning
+from headcount.uncertainty.simulation import Simulated, simulate, simulated_size, size_factor
+from headcount.uncertainty.smoothing import smooth
 
-__all__ = ["Counts", "Estimate", "Intervals", "Problem", "Region", "make_estimates"]
+__all__ = [
+    "Conditional",
+    "Counts",
+    "Estimate",
+    "Intervals",
+    "Prior",
+    "Region",
+    "ShareConditioning",
+    "Simulated",
+    "Target",
+    "check_prior",
+    "simulate",
+    "simulated_size",
+    "size_factor",
+    "smooth",
+]

@@ -1,10 +1,10 @@
-"""The shares of the classes in a sample, and how sure they are."""
+"""Estimated shares of the classes in a sample, with intervals."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,23 +12,23 @@ from numpy.typing import NDArray
 from headcount._parameters import check_fraction
 from headcount._text import text_table
 from headcount.errors import HeadcountError
-from headcount.uncertainty.drawing import onto_simplex
 from headcount.uncertainty.intervals import Intervals, Region
-from headcount.uncertainty.replicates import Target
-from headcount.uncertainty.rules import Rule
+from headcount.uncertainty.shares import SharePosterior
 
 if TYPE_CHECKING:
     import polars as pl
     from matplotlib.axes import Axes
 
-__all__ = ["Counts", "Estimate"]
+__all__ = ["Counts", "Estimate", "Target"]
+
+Target = Literal["realised", "expected"]
 
 _OF = {"realised": "among these", "expected": "behind these"}
 
 
 @dataclass(frozen=True, eq=False)
 class Counts:
-    """How many of a sample's items are of each class.
+    """Number of items of each class in a sample.
 
     Attributes
     ----------
@@ -36,9 +36,9 @@ class Counts:
         The classes.
     count, low, high : ndarray of shape (K,)
         The estimates, which sum to the number of items, and the ends of the intervals:
-        whole numbers, unless they are expected ones.
+        whole numbers, unless the target is "expected".
     level : float
-        How often such intervals hold the count.
+        Probability that an interval contains the count.
     """
 
     classes: NDArray[Any]
@@ -58,28 +58,31 @@ class Counts:
 class Estimate:
     """Shares of the classes in a sample, with intervals at any level; prints as a table.
 
+    The shares are conditioned on the answer of a method: samples with known shares are
+    simulated from the training items, and those to which the method gives similar answers
+    show which shares are likely. `prevalence` is their mean, and intervals are quantiles.
+
     Attributes
     ----------
     method : str
-        The quantifier.
+        Name of the quantifier.
     classes : ndarray of shape (K,)
         The classes.
     shares : ndarray of shape (K,)
         Their estimated shares.
+    raw : ndarray of shape (K,)
+        The answer of the quantifier itself, as `predict` returns it.
     n_items : int
         Number of items in the sample.
     target : {"realised", "expected"}
-        Whose shares they are: those of these very items, or of the population that the
-        items are a random sample of. The latter are less certain.
-    replicates : ndarray of shape (B, K)
-        Estimates of replicates: samples, and training sets, drawn anew. Where errors are
-        added up, some may be a little below 0 or above 1.
-    rules : mapping of str to Rule
-        Ways to make intervals; the first is the one used unless another is asked for.
+        Shares among these very items, or of the population that the items are a random
+        sample of. The latter are less certain.
+    posterior : SharePosterior
+        Distribution of the realised shares.
     fit_test : Any
-        What a test of the method's assumption found; None if there was none.
+        Result of a test of the method's assumption; None if there was none.
     warnings : tuple of str
-        What the reader ought to know.
+        Sentences for the reader.
 
     Examples
     --------
@@ -100,10 +103,10 @@ class Estimate:
     method: str
     classes: NDArray[Any]
     shares: NDArray[np.float64]
+    raw: NDArray[np.float64]
     n_items: int
     target: Target
-    replicates: NDArray[np.float64]
-    rules: Mapping[str, Rule]
+    posterior: SharePosterior
     fit_test: Any = None
     warnings: tuple[str, ...] = ()
 
@@ -112,24 +115,25 @@ class Estimate:
         """The shares by class."""
         return dict(zip(self.classes.tolist(), self.shares.tolist(), strict=True))
 
-    @property
-    def interval_methods(self) -> tuple[str, ...]:
-        """The rules by which `interval` can make intervals, the one it takes itself first."""
-        return tuple(self.rules)
+    @cached_property
+    def draws(self) -> NDArray[np.float64]:
+        """Equally likely draws of the shares, one row per draw."""
+        realised = self.posterior.draws
+        if self.target == "realised":
+            return realised
+        # Given the counts of the classes among n items, the shares of the population have a
+        # Dirichlet distribution. The seed is fixed, so that an estimate is reproducible.
+        rng = np.random.default_rng(0)
+        gamma = rng.standard_gamma(self.n_items * realised + 1 / len(self.classes))
+        return np.asarray(gamma / gamma.sum(axis=1, keepdims=True))
 
-    def interval(self, level: float = 0.95, method: str = "auto") -> Intervals:
-        """An interval for the share of each class.
+    def interval(self, level: float = 0.95) -> Intervals:
+        """Interval for the share of each class.
 
         Parameters
         ----------
         level : float, default=0.95
-            How often such intervals should hold the share.
-        method : str, default="auto"
-            One of `interval_methods`: "percentile", "centred" or "bca", from the
-            replicates; "inverted" for methods that are biased by nature; "delta" for those
-            that solve linear equations; "profile" for those of maximum likelihood; "bayes"
-            for those that count predicted classes. "auto" is the first of them, which
-            measured best.
+            Probability that the interval contains the share.
 
         Returns
         -------
@@ -137,47 +141,37 @@ class Estimate:
             A mapping of classes to (low, high), with arrays ``low`` and ``high``.
         """
         check_fraction("level", level)
-        name = next(iter(self.rules)) if method == "auto" else method
-        if name not in self.rules:
-            allowed = ", ".join(map(repr, ("auto", *self.rules)))
-            raise HeadcountError(
-                f"method is {method!r}; for this estimate by {self.method} it must be one of "
-                f"{allowed}."
-            )
-        low, high = self.rules[name].bounds(level)
-        # An interval that does not hold its own estimate would only confuse.
-        low, high = np.minimum(low, self.shares), np.maximum(high, self.shares)
-        ends = np.clip(low, 0, 1), np.clip(high, 0, 1)
-        return Intervals(self.classes, *ends, level=float(level), method=name)
+        low, high = np.quantile(self.draws, [(1 - level) / 2, (1 + level) / 2], axis=0)
+        # At least one item wide, and around the estimate.
+        half = np.maximum(0.5 / self.n_items - (high - low) / 2, 0.0)
+        low = np.clip(np.minimum(low - half, self.shares), 0, 1)
+        high = np.clip(np.maximum(high + half, self.shares), 0, 1)
+        return Intervals(self.classes, low, high, level=float(level))
 
     def region(self, level: float = 0.95) -> Region:
-        """A region for the shares of all classes together.
+        """Region for the shares of all classes together.
 
         Parameters
         ----------
         level : float, default=0.95
-            How often such regions should hold the shares.
+            Probability that the region contains the shares.
 
         Returns
         -------
         Region
-            With ``contains(shares)``, and ends ``low`` and ``high`` that all classes keep to
-            at once.
+            With ``contains(shares)``, and ends ``low`` and ``high`` that hold for all
+            classes at once.
         """
         level = check_fraction("level", level)
-        unbiased = next(iter(self.rules)) == "inverted"
-        centre = self.replicates.mean(axis=0) if unbiased else self.shares
-        return Region.of(self.replicates, centre, self.n_items, level)
+        return Region.of(self.draws, self.shares, self.n_items, level)
 
-    def counts(self, level: float = 0.95, method: str = "auto") -> Counts:
-        """How many items are of each class.
+    def counts(self, level: float = 0.95) -> Counts:
+        """Number of items of each class, with intervals.
 
         Parameters
         ----------
         level : float, default=0.95
-            How often the intervals should hold the count.
-        method : str, default="auto"
-            As for `interval`.
+            Probability that an interval contains the count.
 
         Returns
         -------
@@ -185,7 +179,7 @@ class Estimate:
             Whole numbers. With the target "expected", the mean number in a sample of this
             size, which is not whole.
         """
-        ends = self.interval(level, method)
+        ends = self.interval(level)
         due, low, high = (self.n_items * part for part in (self.shares, ends.low, ends.high))
         if self.target == "expected":
             return Counts(self.classes, due, low, high, ends.level)
@@ -195,15 +189,13 @@ class Estimate:
         most = np.maximum(np.floor(high + 1e-9).astype(np.int64), count)
         return Counts(self.classes, count, least, most, ends.level)
 
-    def to_frame(self, level: float = 0.95, method: str = "auto") -> pl.DataFrame:
-        """A row a class: class, share, low, high, count, count_low, count_high.
+    def to_frame(self, level: float = 0.95) -> pl.DataFrame:
+        """One row per class: class, share, raw, low, high, count, count_low, count_high.
 
         Parameters
         ----------
         level : float, default=0.95
             Level of the intervals.
-        method : str, default="auto"
-            As for `interval`.
 
         Returns
         -------
@@ -211,11 +203,12 @@ class Estimate:
         """
         import polars as pl
 
-        ends, counts = self.interval(level, method), self.counts(level, method)
+        ends, counts = self.interval(level), self.counts(level)
         return pl.DataFrame(
             {
                 "class": self.classes.tolist(),
                 "share": self.shares,
+                "raw": self.raw,
                 "low": ends.low,
                 "high": ends.high,
                 "count": counts.count,
@@ -224,24 +217,22 @@ class Estimate:
             }
         )
 
-    def to_dict(self, level: float = 0.95, method: str = "auto") -> dict[str, Any]:
-        """All of it but the replicates, as plain values that JSON can hold.
+    def to_dict(self, level: float = 0.95) -> dict[str, Any]:
+        """Everything but the draws, as plain values for JSON.
 
         Parameters
         ----------
         level : float, default=0.95
             Level of the intervals.
-        method : str, default="auto"
-            As for `interval`.
 
         Returns
         -------
         dict
         """
-        ends, counts = self.interval(level, method), self.counts(level, method)
+        ends, counts = self.interval(level), self.counts(level)
         columns = {
-            "class": self.classes, "share": self.shares, "low": ends.low, "high": ends.high,
-            "count": counts.count, "count_low": counts.low, "count_high": counts.high,
+            "class": self.classes, "share": self.shares, "raw": self.raw,
+            "low": ends.low, "high": ends.high, "count": counts.count, "count_low": counts.low, "count_high": counts.high,
         }  # fmt: skip
         values = zip(*(column.tolist() for column in columns.values()), strict=True)
         test = self.fit_test
@@ -250,7 +241,6 @@ class Estimate:
             "n_items": self.n_items,
             "target": self.target,
             "level": ends.level,
-            "interval_method": ends.method,
             "classes": [dict(zip(columns, row, strict=True)) for row in values],
             "fit_test": test.to_dict() if hasattr(test, "to_dict") else test,
             "warnings": list(self.warnings),
@@ -264,10 +254,10 @@ class Estimate:
         level : float, default=0.95
             Level of the intervals or of the region.
         kind : {"bars", "simplex"}, default="bars"
-            Bars with intervals, or, of three classes, the replicates and their region in a
+            Bars with intervals, or, for three classes, the draws and their region in a
             triangle.
         ax : matplotlib Axes, default=None
-            Where to draw; a figure of its own by default.
+            Axes to draw into; a new figure by default.
 
         Returns
         -------
@@ -284,27 +274,24 @@ class Estimate:
                 f"{len(self.classes)}: choose 'bars'."
             )
         level = check_fraction("level", level)
-        within = onto_simplex(self.replicates)
-        return plots.simplex(within, classes=self.classes.tolist(), level=level, ax=ax)
+        return plots.simplex(self.draws, classes=self.classes.tolist(), level=level, ax=ax)
 
     def __repr__(self) -> str:
         return self.to_text()
 
-    def to_text(self, level: float = 0.95, method: str = "auto") -> str:
-        """The table that `print` shows, at any level.
+    def to_text(self, level: float = 0.95) -> str:
+        """Table that `print` shows, at any level.
 
         Parameters
         ----------
         level : float, default=0.95
             Level of the intervals.
-        method : str, default="auto"
-            As for `interval`.
 
         Returns
         -------
         str
         """
-        ends, counts = self.interval(level, method), self.counts(level, method)
+        ends, counts = self.interval(level), self.counts(level)
         head = (
             f"{self.method}: shares {_OF[self.target]} {self.n_items:,} "
             f"item{'' if self.n_items == 1 else 's'}, with {100 * ends.level:.6g}% intervals"

@@ -17,7 +17,7 @@ __all__ = ["Intervals", "Region"]
 
 @dataclass(frozen=True, eq=False)
 class Intervals(Mapping[Any, tuple[float, float]]):
-    """An interval for each class: a mapping of classes to ends, that prints as a table.
+    """Intervals of the classes: a mapping of classes to ends that prints as a table.
 
     Attributes
     ----------
@@ -26,19 +26,17 @@ class Intervals(Mapping[Any, tuple[float, float]]):
     low, high : ndarray of shape (K,)
         The ends.
     level : float
-        How often such intervals hold what they are for.
-    method : str
-        The rule they were made by.
+        Probability that an interval contains its share.
 
     Examples
     --------
     >>> import numpy as np
     >>> ends = np.array([0.2, 0.6]), np.array([0.4, 0.8])
-    >>> intervals = Intervals(np.array(["a", "b"]), *ends, level=0.95, method="bca")
+    >>> intervals = Intervals(np.array(["a", "b"]), *ends, level=0.95)
     >>> intervals["a"]
     (0.2, 0.4)
     >>> intervals
-    95% intervals (bca)
+    95% intervals
     class   from     to
     a      20.0%  40.0%
     b      60.0%  80.0%
@@ -48,7 +46,6 @@ class Intervals(Mapping[Any, tuple[float, float]]):
     low: NDArray[np.float64]
     high: NDArray[np.float64]
     level: float
-    method: str
 
     def __getitem__(self, label: Any) -> tuple[float, float]:
         labels = self.classes.tolist()
@@ -67,27 +64,27 @@ class Intervals(Mapping[Any, tuple[float, float]]):
         rows = [
             [str(label), f"{low:.1%}", f"{high:.1%}"] for label, (low, high) in self.items()
         ]
-        head = f"{100 * self.level:.6g}% intervals ({self.method})"
+        head = f"{100 * self.level:.6g}% intervals"
         return "\n".join([head, *text_table(["class", "from", "to"], rows)])
 
 
 @dataclass(frozen=True, eq=False)
 class Region:
-    """Shares of all classes together that are within reach of an estimate.
+    """Region for the shares of all classes together.
 
-    An interval for every class, all of which hold their shares at once, as often as the
-    level says: each reaches equally many standard errors to both sides.
+    An interval for every class, all of which contain their shares at once with the
+    probability ``level``. Each reaches the same number of standard errors to both sides.
 
     Attributes
     ----------
     centre : ndarray of shape (K,)
-        The estimate, or what it comes to without its bias.
+        The estimate.
     errors : ndarray of shape (K,)
         Standard errors.
     reach : float
-        How many of them the region reaches from the centre.
+        Number of standard errors that the region reaches from the centre.
     level : float
-        How often such regions hold the shares they are for.
+        Probability that the region contains the shares.
 
     Examples
     --------
@@ -109,7 +106,7 @@ class Region:
     def of(
         cls, draws: NDArray[np.float64], centre: NDArray[np.float64], n_items: int, level: float
     ) -> Region:
-        """The region that holds `level` of the draws, moved to the centre."""
+        """The region around the centre that contains the part `level` of the draws."""
         # Shares among n items are known to half an item at best.
         errors = np.sqrt(draws.var(axis=0) + 0.25 / n_items**2)
         farthest = np.abs((draws - draws.mean(axis=0)) / errors).max(axis=1)
@@ -117,12 +114,12 @@ class Region:
 
     @property
     def low(self) -> NDArray[np.float64]:
-        """Lower ends, one a class."""
+        """Lower ends, one per class."""
         return np.clip(self.centre - self.reach * self.errors, 0, 1)
 
     @property
     def high(self) -> NDArray[np.float64]:
-        """Upper ends, one a class."""
+        """Upper ends, one per class."""
         return np.clip(self.centre + self.reach * self.errors, 0, 1)
 
     def contains(self, shares: ArrayLike) -> bool:
@@ -141,7 +138,7 @@ class Region:
         fine = given.shape == self.centre.shape and np.isfinite(given).all()
         if not fine or given.min() < 0 or abs(given.sum() - 1) > 1e-6:
             raise HeadcountError(
-                f"shares is {shares!r}; it must hold {len(self.centre)} shares, one a class, "
+                f"shares is {shares!r}; it must hold {len(self.centre)} shares, one per class, "
                 "that sum to 1."
             )
         inside = (self.low - 1e-9 <= given) & (given <= self.high + 1e-9)

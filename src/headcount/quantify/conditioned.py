@@ -1,0 +1,298 @@
+"""Shares conditioned on the answers of quantifiers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Self
+
+import joblib
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import clone
+
+from headcount.data import count_rows
+from headcount.errors import HeadcountError
+from headcount.quantify.adjusted import GPAC
+from headcount.quantify.aggregation import Model
+from headcount.quantify.base import Quantifier
+from headcount.quantify.committee import seeded
+from headcount.quantify.estimating import conditioning
+from headcount.quantify.info import Input, MethodInfo
+from headcount.quantify.likelihood import SLD
+from headcount.representation import Training
+from headcount.sampling import Samples
+from headcount.sampling._streams import base_seeds
+from headcount.scores import ScoredPool, check_scores
+from headcount.solve import Solution
+from headcount.uncertainty import ShareConditioning
+
+__all__ = ["Conditioned"]
+
+
+class Conditioned(Quantifier):
+    """Mean of the shares that lead to the answers of one or several quantifiers.
+
+    Samples with known shares are simulated from the training items, and the quantifiers
+    answer to each of them. The mean of the shares that lead to similar answers as those for
+    a new sample is a better estimate than the answers themselves: bias is removed, and
+    answers of several quantifiers are combined by what they are worth. `estimate` of any
+    quantifier returns this mean with intervals; this class is for `evaluate`, `GridSearch`
+    and studies, and for several quantifiers together.
+
+    Parameters
+    ----------
+    quantifier : Quantifier or sequence of Quantifier, default=None
+        By default maximum likelihood with and without calibration, and adjusted probabilistic
+        counts: ``[SLD(calibration="bcts"), SLD(), GPAC()]``. Quantifiers with equal
+        classifiers share their scores; those with different classifiers are combined, too.
+    prior : None, float, array-like of shape (K,) or (M, K), default=None
+        Prior distribution of the shares, as for `estimate`.
+    replicates : int, default=4000
+        Number of simulated samples for each sample size.
+    random_state : int, RandomState, Generator or None, default=None
+        Random seed of the simulations, and of quantifiers that have none.
+
+    Attributes
+    ----------
+    members_ : list of Quantifier
+        The fitted quantifiers.
+
+    References
+    ----------
+    Beaumont, Zhang & Balding, Genetics 162 (2002), for the regression adjustment.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from headcount import Conditioned, GPAC
+    >>> X, y = load_iris(return_X_y=True)
+    >>> quantifier = Conditioned(GPAC(), random_state=0).fit(X[::2], y[::2])
+    >>> quantifier.predict(X[75:125]).round(1)
+    array([0. , 0.5, 0.5])
+    """
+
+    info: ClassVar = MethodInfo(
+        title="shares given the answers of quantifiers",
+        family="meta",
+        input="any",
+        multiclass="native",
+        shift="prior",
+        reference="headcount",
+    )
+
+    def __init__(
+        self,
+        quantifier: Quantifier | Sequence[Quantifier] | None = None,
+        *,
+        prior: Any = None,
+        replicates: int = 4000,
+        random_state: Any = None,
+    ) -> None:
+        self.quantifier = quantifier
+        self.prior = prior
+        self.replicates = replicates
+        self.random_state = random_state
+
+    def _unfitted(self) -> list[Quantifier]:
+        given: Any = self.quantifier
+        if given is None:
+            given = [SLD(calibration="bcts"), SLD(), GPAC()]
+        members = list(given) if isinstance(given, list | tuple) else [given]
+        wrong = [each for each in members if not isinstance(each, Quantifier)]
+        if wrong or not members:
+            raise HeadcountError(
+                f"quantifier is {self.quantifier!r}; it must be a quantifier or a list of "
+                "quantifiers, such as [SLD(), GPAC()]."
+            )
+        seed = base_seeds(self.random_state, 1)[0]
+        return [seeded(clone(each), seed) for each in members]
+
+    def _input(self) -> Input:
+        given: Any = self.quantifier
+        members = given if isinstance(given, list | tuple) else [given]
+        inputs = {each._input() for each in members if isinstance(each, Quantifier)}
+        return inputs.pop() if len(inputs) == 1 else "posteriors"
+
+    def _why_no_scores(self) -> str:
+        given: Any = self.quantifier
+        for each in given if isinstance(given, list | tuple) else [given]:
+            reason = each._why_no_scores() if isinstance(each, Quantifier) else ""
+            if reason:
+                return f"has {type(each).__name__}, which {reason}"
+        return ""
+
+    def _scorer(self) -> Any:
+        """The scorer of all members; None if they have different ones."""
+        scorers = [each._scorer() for each in self._unfitted()]
+        alike = len({joblib.hash(scorer) for scorer in scorers}) == 1
+        return scorers[0] if alike and self._input() != "features" else None
+
+    def _prior(self) -> Any:
+        return self.prior
+
+    def _items_are_posteriors(self) -> bool:
+        return any(each._items_are_posteriors() for each in self.members_)
+
+    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Fit the quantifiers, those with equal classifiers on shared scores.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or frame of shape (n, d), or a list of texts
+            Items, as the classifiers take them.
+        y : array-like of shape (n,)
+            Their labels, of any kind.
+        sample_weight : array-like of shape (n,), default=None
+            Weights of the items.
+
+        Returns
+        -------
+        Conditioned
+            This one, fitted.
+        """
+        members = self._unfitted()
+        scorers: dict[str, Any] = {}
+        for member in members:
+            scorer = None if member._input() == "features" else member._scorer()
+            if scorer is None:
+                member.fit(X, y, sample_weight)
+                continue
+            key = joblib.hash(scorer)
+            if key not in scorers:
+                scorers[key] = scorer.fit(X, y, sample_weight)
+            member.fit_scorer(scorers[key])
+        return self._gather(members)
+
+    def fit_scorer(self, scorer: Any) -> Self:
+        """Fit all quantifiers on the scores of one scorer.
+
+        Parameters
+        ----------
+        scorer : Scorer
+            Fitted on labelled items.
+
+        Returns
+        -------
+        Conditioned
+            This one, fitted.
+        """
+        return self._gather([member.fit_scorer(scorer) for member in self._unfitted()])
+
+    def fit_scores(
+        self,
+        scores: Any,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        *,
+        classes: ArrayLike | None = None,
+    ) -> Self:
+        """Fit all quantifiers on items that were scored elsewhere.
+
+        Parameters
+        ----------
+        scores : array-like or frame of shape (n, K)
+            Posteriors made by a classifier that was not trained on these items.
+        y : array-like of shape (n,)
+            Labels of the items.
+        sample_weight : array-like of shape (n,), default=None
+            Weights of the items.
+        classes : array-like of shape (K,), default=None
+            Classes in the order of the columns; sorted by default.
+
+        Returns
+        -------
+        Conditioned
+            This one, fitted.
+        """
+        return self._gather(
+            [
+                member.fit_scores(scores, y, sample_weight, classes=classes)
+                for member in self._unfitted()
+            ]
+        )
+
+    def _gather(self, members: list[Quantifier]) -> Self:
+        first = members[0]
+        parts = [member._simulation_items() for member in members]
+        items: Any = [part.items for part in parts]
+        training = replace(parts[0], items=items)
+        joint = _Joint(
+            members,
+            [
+                member.model_.cross_fitted(part)
+                for member, part in zip(members, parts, strict=True)
+            ],
+        )
+        self.members_ = members
+        scorers = tuple(member.scorer_ for member in members)
+        given = None if first.scorer_ is None and not self._why_no_scores() else scorers
+        self._keep(joint, first.classes_, first.prior_, given, training)
+        shares = conditioning(self, joint, self.prior, self.replicates, self.random_state)
+        self.model_ = _Means(joint, shares)
+        return self
+
+    def _items(self, X: Any, *, by_folds: bool | None = None) -> Any:
+        if self.scorer_ is None:
+            # Says that the quantifiers were fitted on scores.
+            return self.members_[0]._items(X)
+        return X if isinstance(X, ScoredPool) else ScoredPool(X)
+
+    def _scored_items(self, scores: Any) -> NDArray[Any]:
+        return check_scores(scores, len(self.classes_))
+
+
+@dataclass(frozen=True, eq=False)
+class _Joint(Model):
+    """Answers of several quantifiers in a row."""
+
+    members: Sequence[Quantifier]
+    models: Sequence[Model]
+
+    def solve(self, items: Any, samples: Samples) -> Solution:
+        answers = []
+        for member, model in zip(self.members, self.models, strict=True):
+            own = _read(member, items)
+            answers.append(model.solve(own, samples.over(count_rows(own))))
+        return _in_a_row(answers)
+
+    def solve_training(self, training: Training, samples: Samples) -> Solution:
+        items: Any = training.items
+        return _in_a_row(
+            [
+                model.solve_training(replace(training, items=own), samples)
+                for model, own in zip(self.models, items, strict=True)
+            ]
+        )
+
+
+def _read(member: Quantifier, items: Any) -> Any:
+    """Items as a member takes them: scored elsewhere, by its folds, or as they are."""
+    if isinstance(items, ScoredPool):
+        return member._items(items, by_folds=member._scores_by_folds())
+    return member._scored_items(items)
+
+
+def _in_a_row(answers: Sequence[Solution]) -> Solution:
+    return Solution(
+        np.concatenate([each.prevalence for each in answers], axis=1),
+        np.all([each.converged for each in answers], axis=0),
+        np.max([each.iterations for each in answers], axis=0),
+        np.mean([each.objective for each in answers], axis=0),
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _Means(Model):
+    """Mean shares given the answers of a model."""
+
+    answers: Model
+    shares: ShareConditioning
+
+    def solve(self, items: Any, samples: Samples) -> Solution:
+        found = self.answers.solve(items, samples)
+        means = self.shares.means(found.prevalence, samples.sizes)
+        return replace(found, prevalence=means)
+
+    def cross_fitted(self, training: Training) -> Model:
+        return self.answers
