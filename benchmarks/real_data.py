@@ -19,9 +19,11 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 from collections import defaultdict
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from multiprocessing import get_context
 from pathlib import Path
 from time import perf_counter
 
@@ -171,7 +173,8 @@ def run_all(todo: list, settings, workers: int) -> None:
         print(f"about {minutes:,.0f} minutes with {workers} workers, judged by the store")
     start = shown = perf_counter()
     sums = defaultdict(float)
-    with ProcessPoolExecutor(workers) as pool:
+    # Not forked: polars has threads, whose locks a fork would copy in any state.
+    with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
         futures = {pool.submit(run, task, settings): task for task in todo}
         for done, future in enumerate(as_completed(futures), start=1):
             note = future.result()
@@ -191,12 +194,28 @@ def run_all(todo: list, settings, workers: int) -> None:
     print(f"{perf_counter() - start:,.0f} s; of the workers' time: {parts}")
 
 
+def check_store(given: argparse.Namespace) -> None:
+    """A store holds samples of one kind: refuse to add others."""
+    path = given.store / "samples.json"
+    wanted = {"sizes": list(given.sizes), "samples": given.samples}
+    if not path.exists():
+        given.store.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps(wanted) + "\n")
+    elif (there := json.loads(path.read_text())) != wanted:
+        raise SystemExit(
+            f"{given.store} has samples {there}, not {wanted}: name another --store."
+        )
+
+
 def main() -> None:
     given = parse()
     if (given.peers or given.peer_intervals) and not given.no_venv:
         enter_venv()
     pin_blas_threads()
+    for variable in ("HEADCOUNT_NUM_THREADS", "POLARS_MAX_THREADS"):
+        os.environ[variable] = "1"
     settings = settings_of(given)
+    check_store(given)
     todo = plan(given, settings)
     if given.plan:
         seconds = expected_seconds(todo, given.store)
