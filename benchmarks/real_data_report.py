@@ -241,7 +241,7 @@ def fit_test_section(frame: pl.DataFrame) -> str:
 def baseline_section(frame: pl.DataFrame, before: pl.DataFrame) -> str:
     """This store divided by another version's, on the same samples."""
     table = []
-    for name in _methods(frame, "ae"):
+    for name in _methods(frame.filter(pl.col("library") == "headcount"), "ae"):
         now, then = (part.filter(pl.col("method") == name) for part in (frame, before))
         line = [name]
         for value in ("ae", "ae_conditioned", "rae_conditioned", "width", "winkler"):
@@ -325,7 +325,8 @@ def main() -> None:
     given = parser.parse_args()
     everything = read_store(given.store)
     frame = everything.drop_nulls("n")
-    head = "\n".join(f"- {key}: {value}" for key, value in describe_machine().items())
+    machine = describe_machine()
+    head = "\n".join(f"- {key}: {machine[key]}" for key in ("date", "machine", "packages"))
     parts = ["# Real data: coverage and errors", head, _NOTES]
     parts += [coverage_section(frame), error_section(frame), peer_section(frame)]
     if given.baseline:
