@@ -140,9 +140,10 @@ def draw_resampled(
     """Fill ``drawn[offsets[i]:offsets[i + 1]]`` for the samples i from start to stop.
 
     For sample i, each stratum j is first resampled: ``n_resampled[j]`` of its items are drawn
-    with replacement, by ``mass`` (cumulated over all items, from 0) if there is any. Then ``counts[i, j]`` items of the resampled stratum are drawn with replacement.
-    A resampled item is computed from its number when it is drawn, so that the time does not
-    depend on the size of the strata.
+    with replacement, by ``mass`` (cumulated over all items, from 0) if there is any. Then
+    ``counts[i, j]`` items of the resampled stratum are drawn with replacement. A resampled
+    item is computed from its number when it is drawn, so that the time does not depend on
+    the size of the strata.
     """
     for sample in range(start, stop):
         state = seeds[sample]

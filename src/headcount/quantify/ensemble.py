@@ -243,11 +243,12 @@ class Ensemble(Quantifier):
         self.samples_ = draws
         self.errors_ = errors if policy in BY_ERROR else None
         if scoring is None:
-            kept = replace(training, items=[training.items] * size)  # type: ignore[arg-type]
-            return self._keep(model, classes, training.prior, scorer, kept)
-        kept = scores_by_member(training, learnt, item_seed)
+            same: Any = [training.items] * size
+            own = replace(training, items=same)
+            return self._keep(model, classes, training.prior, scorer, own)
         scorers = tuple(member.scorer_ for member in members)
-        return self._keep(model, classes, training.prior, scorers, kept)
+        own = scores_by_member(training, learnt, item_seed)
+        return self._keep(model, classes, training.prior, scorers, own)
 
     def _checked_policy(self) -> str:
         policy = check_choice("policy", self.policy, _POLICIES)

@@ -90,7 +90,7 @@ class Conditional:
         local = _slopes(away, truths - mean_truth, weights, _LOCAL_RIDGE)
         residuals = truths - mean_truth - away @ local
         residuals *= _without_fit(weights, answers.shape[1])
-        return mean_truth + (answer - mean_answer) @ local + residuals, weights
+        return np.asarray(mean_truth + (answer - mean_answer) @ local + residuals), weights
 
 
 def _slopes(away: Floats, moved: Floats, weights: Floats | None, ridge: float) -> Floats:
@@ -99,7 +99,8 @@ def _slopes(away: Floats, moved: Floats, weights: Floats | None, ridge: float) -
     variance = weighted.T @ away
     width = len(variance)
     variance[np.diag_indices(width)] += ridge * np.trace(variance) / width + _LEAST_VARIANCE
-    return np.linalg.solve(variance, weighted.T @ moved)
+    slopes: Floats = np.linalg.solve(variance, weighted.T @ moved)
+    return slopes
 
 
 def _without_fit(weights: Floats, n_slopes: int) -> float:

@@ -232,7 +232,8 @@ class Estimate:
         ends, counts = self.interval(level), self.counts(level)
         columns = {
             "class": self.classes, "share": self.shares, "raw": self.raw,
-            "low": ends.low, "high": ends.high, "count": counts.count, "count_low": counts.low, "count_high": counts.high,
+            "low": ends.low, "high": ends.high, "count": counts.count,
+            "count_low": counts.low, "count_high": counts.high,
         }  # fmt: skip
         values = zip(*(column.tolist() for column in columns.values()), strict=True)
         test = self.fit_test

@@ -86,7 +86,7 @@ def check_prior(prior: Any, n_classes: int) -> Prior:
         if (given >= 0).all() and (np.abs(sums - 1) < 1e-6).all():
             return Prior(draws=given / sums[:, None])
     raise HeadcountError(
-        f"prior is {prior!r}; it must be None, a positive number, {n_classes} positive numbers "
-        f"(parameters of a Dirichlet distribution), or an array with rows of {n_classes} shares "
+        f"prior is {prior!r}; it must be None, a positive number or {n_classes} of them (the "
+        f"parameters of a Dirichlet distribution), or an array with rows of {n_classes} shares "
         "that sum to 1."
     )

@@ -60,7 +60,7 @@ def smooth(training: Training, seed: int) -> Training:
     counts = np.bincount(codes, minlength=K)
     rows = np.tile(np.arange(len(codes)), copies)
     pairs = _same_class(codes, counts, copies, rng), _same_class(codes, counts, copies, rng)
-    width = counts ** (-1 / (4 + min(K - 1, _MOST_DIMENSIONS)))
+    width: Floats = counts.astype(np.float64) ** (-1 / (4 + min(K - 1, _MOST_DIMENSIONS)))
     noise = _Noise(codes, rows, *pairs, width[codes[rows]][:, None])
     given: Any = training.items
     items: Any = [noise(part) for part in given] if isinstance(given, list) else noise(given)
