@@ -24,7 +24,7 @@ CORE = (
 # classifier, which is used by those that are fitted on features alone.
 VARIANTS: dict[str, Callable[[Any], Any]] = {
     "SLD(bcts)": lambda classifier: hc.SLD(calibration="bcts"),
-    "AutoQuantifier": lambda classifier: hc.AutoQuantifier(progress=False),
+    "AutoQuantifier": lambda classifier: hc.AutoQuantifier(),
     "Ensemble": lambda classifier: hc.Ensemble(hc.SLD(classifier), size=20),
     "Median": lambda classifier: hc.Median(hc.PACC(classifier)),
 }

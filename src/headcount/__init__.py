@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from headcount import accuracy, metrics, plots, shift
     from headcount.data import Pool
     from headcount.errors import HeadcountError, HeadcountWarning
-    from headcount.evaluate.auto import AutoQuantifier
     from headcount.evaluate.collection import Evaluations
     from headcount.evaluate.evaluation import Evaluation
     from headcount.evaluate.run import evaluate, evaluate_scores
@@ -56,6 +55,7 @@ if TYPE_CHECKING:
         TMAX,
         TX,
         AdaptedClassifier,
+        AutoQuantifier,
         Conditioned,
         ContinuousSweep,
         CvMy,
@@ -166,7 +166,6 @@ __all__ = [
 _HOMES = {
     "headcount.data": {"Pool"},
     "headcount.errors": {"HeadcountError", "HeadcountWarning"},
-    "headcount.evaluate.auto": {"AutoQuantifier"},
     "headcount.evaluate.collection": {"Evaluations"},
     "headcount.evaluate.evaluation": {"Evaluation"},
     "headcount.evaluate.run": {"evaluate_scores"},

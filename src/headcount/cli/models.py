@@ -18,7 +18,7 @@ import headcount as hc
 from headcount._parameters import check_choice
 from headcount._progress import track
 from headcount.cli.labels import labels_of
-from headcount.cli.scored import both_scores
+from headcount.cli.scored import all_scores
 from headcount.data.preparation import Preparation, prepare
 from headcount.data.readers import TableFile, batch_rows
 from headcount.errors import HeadcountError
@@ -99,7 +99,7 @@ class TableModel:
 
     def _of_batch(self, batch: pl.DataFrame) -> Any:
         if self.features is None:
-            return both_scores(self.quantifier.scorer_, batch)
+            return all_scores(self.quantifier.scorer_, batch)
         return _dense(self.features.transform(batch))
 
 

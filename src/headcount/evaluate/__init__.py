@@ -10,7 +10,6 @@ import sys
 from types import ModuleType
 from typing import Any
 
-from headcount.evaluate.auto import AutoQuantifier
 from headcount.evaluate.collection import Evaluations
 from headcount.evaluate.evaluation import Evaluation
 from headcount.evaluate.run import evaluate, evaluate_scores
@@ -19,7 +18,6 @@ from headcount.evaluate.significance import Comparison, compare
 from headcount.evaluate.summary import Summary
 
 __all__ = [
-    "AutoQuantifier",
     "Comparison",
     "Evaluation",
     "Evaluations",

@@ -2,6 +2,7 @@
 
 from headcount.quantify.adapted import AdaptedClassifier
 from headcount.quantify.adjusted import ACC, FM, GAC, GPAC, PACC, SMM
+from headcount.quantify.auto import AutoQuantifier
 from headcount.quantify.base import Quantifier
 from headcount.quantify.combined import Mean, Median
 from headcount.quantify.conditioned import Conditioned
@@ -56,6 +57,7 @@ __all__ = [
     "TMAX",
     "TX",
     "AdaptedClassifier",
+    "AutoQuantifier",
     "Conditioned",
     "ContinuousSweep",
     "CvMy",

@@ -94,29 +94,29 @@ class Conditioned(Quantifier):
         self.replicates = replicates
         self.random_state = random_state
 
-    def _unfitted(self) -> list[Quantifier]:
+    def _given(self) -> Sequence[Any]:
+        """The quantifiers as the user gave them."""
         given: Any = self.quantifier
         if given is None:
-            given = [SLD(calibration="bcts"), SLD(), GPAC()]
-        members = list(given) if isinstance(given, list | tuple) else [given]
-        wrong = [each for each in members if not isinstance(each, Quantifier)]
-        if wrong or not members:
+            return [SLD(calibration="bcts"), SLD(), GPAC()]
+        return given if isinstance(given, list | tuple) else [given]
+
+    def _unfitted(self) -> list[Quantifier]:
+        given = self._given()
+        if not given or not all(isinstance(each, Quantifier) for each in given):
             raise HeadcountError(
-                f"quantifier is {self.quantifier!r}; it must be a quantifier or a list of "
-                "quantifiers, such as [SLD(), GPAC()]."
+                f"quantifier is {given!r}; it must be a quantifier or a list of quantifiers, "
+                "such as [SLD(), GPAC()]."
             )
         seed = base_seeds(self.random_state, 1)[0]
-        return [seeded(clone(each), seed) for each in members]
+        return [seeded(clone(each), seed) for each in given]
 
     def _input(self) -> Input:
-        given: Any = self.quantifier
-        members = given if isinstance(given, list | tuple) else [given]
-        inputs = {each._input() for each in members if isinstance(each, Quantifier)}
+        inputs = {each._input() for each in self._given() if isinstance(each, Quantifier)}
         return inputs.pop() if len(inputs) == 1 else "posteriors"
 
     def _why_no_scores(self) -> str:
-        given: Any = self.quantifier
-        for each in given if isinstance(given, list | tuple) else [given]:
+        for each in self._given():
             reason = each._why_no_scores() if isinstance(each, Quantifier) else ""
             if reason:
                 return f"has {type(each).__name__}, which {reason}"
@@ -209,10 +209,11 @@ class Conditioned(Quantifier):
             [
                 member.fit_scores(scores, y, sample_weight, classes=classes)
                 for member in self._unfitted()
-            ]
+            ],
+            takes_items=False,
         )
 
-    def _gather(self, members: list[Quantifier]) -> Self:
+    def _gather(self, members: list[Quantifier], takes_items: bool = True) -> Self:
         first = members[0]
         parts = [member._simulation_items() for member in members]
         items: Any = [part.items for part in parts]
@@ -225,18 +226,20 @@ class Conditioned(Quantifier):
             ],
         )
         self.members_ = members
-        scorers = tuple(member.scorer_ for member in members)
-        given = None if first.scorer_ is None and not self._why_no_scores() else scorers
-        self._keep(joint, first.classes_, first.prior_, given, training)
+        self._takes_items = takes_items
+        # The first of several scorers: what the assumption is tested on.
+        self._keep(joint, first.classes_, first.prior_, first.scorer_, training)
         shares = conditioning(self, joint, self.prior, self.replicates, self.random_state)
         self.model_ = _Means(joint, shares)
         return self
 
     def _items(self, X: Any, *, by_folds: bool | None = None) -> Any:
-        if self.scorer_ is None:
-            # Says that the quantifiers were fitted on scores.
-            return self.members_[0]._items(X)
+        if not self._takes_items:
+            return self.members_[0]._items(X)  # which refuses items with its reason
         return X if isinstance(X, ScoredPool) else ScoredPool(X)
+
+    def _scores_by_folds(self) -> bool:
+        return False  # each member does
 
     def _scored_items(self, scores: Any) -> NDArray[Any]:
         return check_scores(scores, len(self.classes_))

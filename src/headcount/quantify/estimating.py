@@ -294,7 +294,7 @@ def _estimates(
 def _evidence(quantifier: Quantifier, X: Any) -> Evidence | None:
     """What the assumption is tested on; None if there are no posteriors by folds."""
     scorer = quantifier.scorer_
-    if not (quantifier._answering()._scores_by_folds() and scorer.has_posteriors_):
+    if scorer is None or isinstance(scorer, tuple) or not scorer.has_posteriors_:
         return None
     K = len(scorer.classes_)
     training = Training(scorer.posteriors_, scorer.codes_, K, scorer.weights_)

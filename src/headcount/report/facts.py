@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from typing import Any
 
-from headcount.quantify import Quantifier
+from headcount.quantify import AutoQuantifier, Quantifier
 
 __all__ = ["MethodFacts", "method_facts", "plain", "versions", "words"]
 
@@ -72,8 +72,8 @@ def method_facts(quantifier: Quantifier) -> MethodFacts:
 
 
 def _why(quantifier: Any) -> str:
-    if hasattr(quantifier, "why_"):
-        return str(quantifier.why_)
+    if isinstance(quantifier, AutoQuantifier):
+        return quantifier.explain()
     if hasattr(quantifier, "best_params_"):
         chosen = ", ".join(
             f"{name}={value!r}" for name, value in quantifier.best_params_.items()

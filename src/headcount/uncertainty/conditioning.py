@@ -99,8 +99,7 @@ def _slopes(away: Floats, moved: Floats, weights: Floats | None, ridge: float) -
     variance = weighted.T @ away
     width = len(variance)
     variance[np.diag_indices(width)] += ridge * np.trace(variance) / width + _LEAST_VARIANCE
-    slopes: Floats = np.linalg.solve(variance, weighted.T @ moved)
-    return slopes
+    return np.asarray(np.linalg.solve(variance, weighted.T @ moved), dtype=np.float64)
 
 
 def _without_fit(weights: Floats, n_slopes: int) -> float:

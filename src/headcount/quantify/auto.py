@@ -1,0 +1,146 @@
+"""The quantifier for users who do not want to choose one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from headcount.errors import HeadcountError
+from headcount.quantify.adjusted import GPAC
+from headcount.quantify.base import Quantifier
+from headcount.quantify.conditioned import Conditioned
+from headcount.quantify.info import Input, MethodInfo
+from headcount.quantify.likelihood import SLD
+from headcount.representation import Training
+from headcount.uncertainty import simulate
+
+__all__ = ["AutoQuantifier"]
+
+# Simulated samples that errors are reported for, and their items.
+_TRIALS, _TRIAL_SIZE = 500, 500
+
+
+class AutoQuantifier(Conditioned):
+    """Strong methods over one or several classifiers, combined by conditioning.
+
+    Maximum likelihood with and without calibration and adjusted probabilistic counts answer
+    to samples simulated from the training set, and the shares are conditioned on all of
+    their answers together: see `Conditioned`. Each classifier is cross-fitted once.
+
+    Parameters
+    ----------
+    classifier : scikit-learn classifier, or sequence of them, default=None
+        Logistic regression by default. Of several classifiers, all answers count.
+    cv : int or splitter, default=5
+        Folds for scoring the training items.
+    prior : None, float, array-like of shape (K,) or (M, K), default=None
+        Prior distribution of the shares, as for `estimate`.
+    replicates : int, default=4000
+        Number of simulated samples for each sample size.
+    random_state : int, RandomState, Generator or None, default=None
+        Random seed of the folds and the simulations.
+
+    Attributes
+    ----------
+    members_ : list of Quantifier
+        The fitted methods.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_classification
+    >>> import headcount as hc
+    >>> X, y = make_classification(600, random_state=0)
+    >>> q = hc.AutoQuantifier(random_state=0).fit(X[:400], y[:400])
+    >>> q.predict(X[400:]).round(1)
+    array([0.5, 0.5])
+    >>> print(q.explain())
+    SLD(bcts), SLD and GPAC combined. Mean absolute error in simulated samples of 500 items ...
+    """
+
+    info: ClassVar = MethodInfo(
+        title="strong methods combined by conditioning",
+        family="meta",
+        input="posteriors",
+        multiclass="native",
+        shift="prior",
+        reference="headcount",
+        aliases=("auto",),
+    )
+
+    def __init__(
+        self,
+        classifier: Any = None,
+        *,
+        cv: Any = 5,
+        prior: Any = None,
+        replicates: int = 4000,
+        random_state: Any = None,
+    ) -> None:
+        self.classifier = classifier
+        self.cv = cv
+        self.prior = prior
+        self.replicates = replicates
+        self.random_state = random_state
+
+    def _given(self) -> Sequence[Quantifier]:
+        several = isinstance(self.classifier, list | tuple)
+        classifiers: Any = self.classifier if several else [self.classifier]
+        if not classifiers:
+            raise HeadcountError(
+                "classifier is an empty list; it must be a scikit-learn classifier, or a list "
+                "with at least one."
+            )
+        return [
+            method
+            for classifier in classifiers
+            for method in (
+                SLD(classifier, calibration="bcts", cv=self.cv),
+                SLD(classifier, cv=self.cv),
+                GPAC(classifier, cv=self.cv),
+            )
+        ]
+
+    def _input(self) -> Input:
+        return "posteriors"
+
+    def explain(self) -> str:
+        """Methods that are combined, and their errors in simulated samples.
+
+        Returns
+        -------
+        str
+        """
+        check_is_fitted(self, "model_")
+        training: Any = self._simulation_items()
+        strata = Training(None, training.codes, training.n_classes, training.weights)
+        made = simulate(strata, _TRIAL_SIZE, _TRIALS, self.model_.shares.prior, seed=0)
+        answers = self.model_.answers.solve_training(training, made.samples).prevalence
+        sizes = np.full(len(answers), _TRIAL_SIZE)
+        combined = self.model_.shares.means(answers, sizes)
+        counted = made.samples.prevalence_of(
+            training.items[0].argmax(axis=1), len(self.classes_)
+        )
+        names = [_name(member) for member in self.members_]
+        alone = np.split(answers, len(names), axis=1)
+        each = ", ".join(
+            f"{name} {_error(part, made.shares)}"
+            for name, part in zip(names, alone, strict=True)
+        )
+        listed = " and ".join([", ".join(names[:-1]), names[-1]])
+        return (
+            f"{listed} combined. Mean absolute error in simulated samples of {_TRIAL_SIZE} "
+            f"items: {_error(combined, made.shares)} combined; alone {each}; classify and "
+            f"count {_error(counted, made.shares)}."
+        )
+
+
+def _name(member: Any) -> str:
+    calibration = member.get_params().get("calibration")
+    return type(member).__name__ + (f"({calibration})" if calibration else "")
+
+
+def _error(found: Any, true: Any) -> str:
+    return f"{np.abs(found - true).mean():.4f}"
