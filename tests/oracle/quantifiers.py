@@ -298,13 +298,19 @@ def sld(train, codes, sample):
     return likeliest(sample / priors(codes, train.shape[1]))
 
 
-def sld_classic(train, codes, sample):
+def sld_classic(train, codes, sample, tol=1e-4):
     prior = priors(codes, train.shape[1])
 
     def stop(step, move):
-        return step >= 12 and np.abs(move).mean() < 1e-4
+        return step >= 12 and np.abs(move).mean() < tol
 
     return em(sample / prior, prior, stop, 1000)
+
+
+def sld_noise(train, codes, sample, noise=0.07):
+    return sld_classic(
+        train, codes, sample, max(1e-4, noise / len(sample) + noise / len(codes))
+    )
 
 
 def sld_norm(train, codes, sample):
