@@ -203,12 +203,20 @@ def _at_threshold(train, codes, sample, cost, decimals):
     return two(adjusted(np.mean(sample[:, 1] >= t), false_rate, true_rate))
 
 
-def t50(train, codes, sample, decimals=None):
+def t50(train, codes, sample, decimals=2):
     return _at_threshold(train, codes, sample, lambda t, f: abs(t - 0.5), decimals)
 
 
-def tmax(train, codes, sample, decimals=None):
-    return _at_threshold(train, codes, sample, lambda t, f: f - t, decimals)
+def tmax(train, codes, sample, decimals=None, margin=1):
+    if margin == 0:
+        return _at_threshold(train, codes, sample, lambda t, f: f - t, decimals)
+    found = rates(train, codes, decimals)
+    _, high, low = max(found, key=lambda each: each[1] - each[2])
+    n1, n0 = np.sum(codes == 1), np.sum(codes == 0)
+    error = np.sqrt(high * (1 - high) / n1 + low * (1 - low) / n0)
+    tied = [each for each in found if each[1] - each[2] >= high - low - margin * error - 1e-12]
+    t, true_rate, false_rate = tied[len(tied) // 2]
+    return two(adjusted(np.mean(sample[:, 1] >= t), false_rate, true_rate))
 
 
 def tx(train, codes, sample, decimals=None):
@@ -224,33 +232,33 @@ def _sweep(train, codes, sample, allowed, decimals):
     return two(float(np.clip(np.median(ratios), 0, 1)))
 
 
-def ms(train, codes, sample, decimals=None):
+def ms(train, codes, sample, decimals=2):
     return _sweep(train, codes, sample, lambda spread: abs(spread) > 1e-9, decimals)
 
 
-def ms2(train, codes, sample, decimals=None):
+def ms2(train, codes, sample, decimals=2):
     return _sweep(train, codes, sample, lambda spread: spread > 0.25, decimals)
 
 
 # Matching distributions
 
 
-def dys_cost(train, codes, sample, bins=10, divergence="topsoe"):
+def dys_cost(train, codes, sample, bins=8, divergence="topsoe"):
     classes = np.array([histogram(train[codes == j, 1], bins) for j in (0, 1)])
     seen = histogram(sample[:, 1], bins)
     return lambda p: DIVERGENCES[divergence](seen, p @ classes)
 
 
-def dys(train, codes, sample, bins=10, divergence="topsoe"):
+def dys(train, codes, sample, bins=8, divergence="topsoe"):
     return least_on_simplex(dys_cost(train, codes, sample, bins, divergence), 2)
 
 
-def hdy(train, codes, sample, bins=tuple(range(10, 111, 10))):
+def hdy(train, codes, sample, bins=(8,)):
     each = [dys(train, codes, sample, count, "hellinger")[1] for count in bins]
     return two(float(np.median(each)))
 
 
-def dm_cost(train, codes, sample, bins=10, divergence="hellinger"):
+def dm_cost(train, codes, sample, bins=8, divergence="hellinger"):
     """Divergence summed over the histograms of the posteriors of all classes."""
     K = train.shape[1]
     classes = [
@@ -262,7 +270,7 @@ def dm_cost(train, codes, sample, bins=10, divergence="hellinger"):
     return lambda p: sum(compare(q, p @ m) for q, m in zip(seen, classes, strict=True))
 
 
-def dm(train, codes, sample, bins=10, divergence="hellinger"):
+def dm(train, codes, sample, bins=8, divergence="hellinger"):
     cost = dm_cost(train, codes, sample, bins, divergence)
     return least_on_simplex(cost, train.shape[1])
 

@@ -32,9 +32,14 @@ def trainings(draw):
 def test_rates_are_counts(training, decimals):
     found = rates_by_threshold(training, decimals)
     scores = training.items[:, 1]
-    places = scores if decimals is None else scores.round(decimals)
-    assert_array_equal(found.thresholds, sorted(set(places)))
     weights = np.ones(len(scores)) if training.weights is None else training.weights
+    places = scores if decimals is None else scores.round(decimals)
+    ends = [
+        [oracle.rate(scores, training.codes, weights, t, j) for t in places] for j in (0, 1)
+    ]
+    if np.allclose(*ends, rtol=0, atol=1e-12):
+        places = scores  # rounded, none of them tells the classes apart
+    assert_array_equal(found.thresholds, sorted(set(places)))
     for j, rates in ((1, found.true_rates), (0, found.false_rates)):
         expected = [
             oracle.rate(scores, training.codes, weights, t, j) for t in found.thresholds
@@ -50,6 +55,35 @@ def test_threshold_is_the_lowest_of_the_best(policy, training, decimals):
     rates = rates_by_threshold(training, decimals)
     expected = oracle.choose(policy, rates.thresholds, rates.true_rates, rates.false_rates)
     assert AtThreshold(policy, decimals).fit(training).threshold == expected
+
+
+def test_scores_that_rounding_makes_alike_are_not_rounded():
+    positive = np.array([0.001, 0.002, 0.003, 0.004])
+    training = Training(np.column_stack([1 - positive, positive]), np.repeat([0, 1], 2), 2)
+    assert_array_equal(rates_by_threshold(training, 2).thresholds, positive)
+    assert AtThreshold("max", 2).fit(training).threshold == 0.003
+
+
+@few
+@given(training=trainings(), margin=st.sampled_from([0.3, 1.0, 5.0]))
+def test_threshold_is_the_middle_of_those_within_the_margin(training, margin):
+    rates = rates_by_threshold(training, None)
+    weights = np.ones(len(training.codes)) if training.weights is None else training.weights
+    spread = rates.true_rates - rates.false_rates
+    telling = np.abs(spread) >= 1e-12 if (np.abs(spread) >= 1e-12).any() else spread == spread
+    best = max(np.flatnonzero(telling), key=lambda i: (round(spread[i], 12), -i))
+    variance = 0.0
+    for j, rate in ((1, rates.true_rates[best]), (0, rates.false_rates[best])):
+        own = weights[training.codes == j]
+        variance += rate * (1 - rate) * (own**2).sum() / own.sum() ** 2
+    least = spread[best] - margin * np.sqrt(variance) - 1e-9
+    tied = [
+        t
+        for t, d, ok in zip(rates.thresholds, spread, telling, strict=True)
+        if ok and d >= least
+    ]
+    found = AtThreshold("max", margin=margin).fit(training).threshold
+    assert found == tied[len(tied) // 2]
 
 
 def test_an_item_without_weight_is_not_there():

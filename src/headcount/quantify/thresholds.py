@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headcount._kernels.thresholds import median_sweep
-from headcount._parameters import check_count
+from headcount._parameters import check_count, check_not_negative
 from headcount._threads import each_range
 from headcount.errors import HeadcountError
 from headcount.quantify.aggregation import Aggregation, Moments
@@ -51,8 +51,9 @@ class T50(Quantifier):
     ----------
     classifier : scikit-learn classifier, default=None
         Logistic regression by default.
-    decimals : int or None, default=None
-        Thresholds are the distinct training scores, rounded to so many decimals if given.
+    decimals : int or None, default=2
+        Thresholds are the distinct training scores, rounded to so many decimals; None does
+        not round them.
     cv : int or splitter, default=5
         Folds for scoring the training items.
     random_state : int, RandomState, Generator or None, default=None
@@ -73,7 +74,7 @@ class T50(Quantifier):
         self,
         classifier: Any = None,
         *,
-        decimals: int | None = None,
+        decimals: int | None = 2,
         cv: Any = 5,
         random_state: Any = None,
     ) -> None:
@@ -89,12 +90,20 @@ class T50(Quantifier):
 class TMAX(Quantifier):
     """Adjusted count at the threshold with the largest tpr - fpr.
 
+    On a finite training set many thresholds are nearly as good as the best one, and which of
+    them is best is chance. So those within a standard error of it count as tied, and the
+    middle one is taken.
+
     Parameters
     ----------
     classifier : scikit-learn classifier, default=None
         Logistic regression by default.
     decimals : int or None, default=None
         Thresholds are the distinct training scores, rounded to so many decimals if given.
+    margin : float, default=1.0
+        How many standard errors of tpr - fpr a threshold may be below the best one and still
+        be tied with it. With 0, the lowest of those with the largest difference is taken, as
+        in the original.
     cv : int or splitter, default=5
         Folds for scoring the training items.
     random_state : int, RandomState, Generator or None, default=None
@@ -116,16 +125,20 @@ class TMAX(Quantifier):
         classifier: Any = None,
         *,
         decimals: int | None = None,
+        margin: float = 1.0,
         cv: Any = 5,
         random_state: Any = None,
     ) -> None:
         self.classifier = classifier
         self.decimals = decimals
+        self.margin = margin
         self.cv = cv
         self.random_state = random_state
 
     def _aggregation(self) -> Aggregation:
-        return Moments(AtThreshold("max", _check_decimals(self.decimals)), AdjustedCount())
+        margin = check_not_negative("margin", self.margin)
+        at = AtThreshold("max", _check_decimals(self.decimals), margin)
+        return Moments(at, AdjustedCount())
 
 
 class TX(Quantifier):
@@ -180,8 +193,9 @@ class MS(Quantifier):
     ----------
     classifier : scikit-learn classifier, default=None
         Logistic regression by default.
-    decimals : int or None, default=None
-        Thresholds are the distinct training scores, rounded to so many decimals if given.
+    decimals : int or None, default=2
+        Thresholds are the distinct training scores, rounded to so many decimals; None does
+        not round them.
     cv : int or splitter, default=5
         Folds for scoring the training items.
     random_state : int, RandomState, Generator or None, default=None
@@ -202,7 +216,7 @@ class MS(Quantifier):
         self,
         classifier: Any = None,
         *,
-        decimals: int | None = None,
+        decimals: int | None = 2,
         cv: Any = 5,
         random_state: Any = None,
     ) -> None:
@@ -224,8 +238,9 @@ class MS2(Quantifier):
     ----------
     classifier : scikit-learn classifier, default=None
         Logistic regression by default.
-    decimals : int or None, default=None
-        Thresholds are the distinct training scores, rounded to so many decimals if given.
+    decimals : int or None, default=2
+        Thresholds are the distinct training scores, rounded to so many decimals; None does
+        not round them.
     cv : int or splitter, default=5
         Folds for scoring the training items.
     random_state : int, RandomState, Generator or None, default=None
@@ -246,7 +261,7 @@ class MS2(Quantifier):
         self,
         classifier: Any = None,
         *,
-        decimals: int | None = None,
+        decimals: int | None = 2,
         cv: Any = 5,
         random_state: Any = None,
     ) -> None:

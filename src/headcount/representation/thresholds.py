@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,11 @@ class Rates:
     true_rates: NDArray[np.float64]
     false_rates: NDArray[np.float64]
 
+    @property
+    def useless(self) -> NDArray[np.bool_]:
+        """Thresholds at which both classes look alike."""
+        return np.asarray(np.abs(self.true_rates - self.false_rates) < 1e-12)
+
 
 def rates_by_threshold(training: Training, decimals: int | None) -> Rates:
     """Rates of "positive if score >= t" at every distinct training score t.
@@ -30,12 +35,22 @@ def rates_by_threshold(training: Training, decimals: int | None) -> Rates:
     training : Training
         Posteriors of two classes; the second is the positive one.
     decimals : int or None
-        Round the thresholds to so many decimals first.
+        Round the thresholds to so many decimals first, unless the classes look alike at all
+        that are left.
     """
     assert training.items is not None
     scores = np.asarray(training.items, dtype=np.float64)[:, 1]
     present = scores[training.class_weights > 0]
-    thresholds = np.unique(present if decimals is None else present.round(decimals))
+    if decimals is not None:
+        rates = _rates(training, scores, np.unique(present.round(decimals)))
+        if not rates.useless.all():
+            return rates
+    return _rates(training, scores, np.unique(present))
+
+
+def _rates(
+    training: Training, scores: NDArray[np.float64], thresholds: NDArray[np.float64]
+) -> Rates:
     # An item counts at the thresholds up to its score: a histogram, summed from above.
     codes = np.searchsorted(thresholds, scores, side="right")
     rates = []
@@ -54,10 +69,13 @@ class AtThreshold:
     ----------
     policy : {"max", "x", "t50"}
         "max" has the largest difference of true and false positive rate, "x" has the two
-        error rates closest, "t50" the true positive rate closest to one half; the lowest
-        threshold wins a tie.
+        error rates closest, "t50" the true positive rate closest to one half.
     decimals : int or None, default=None
         Round candidate thresholds to so many decimals; None takes every distinct score.
+    margin : float, default=0.0
+        Thresholds that are worse than the best by at most this many standard errors of its
+        difference of rates are tied with it, and the middle one of them is taken. With 0,
+        the lowest of the best is taken.
 
     Examples
     --------
@@ -69,6 +87,7 @@ class AtThreshold:
 
     policy: str
     decimals: int | None = None
+    margin: float = 0.0
     threshold: float = 0.5
 
     def fit(self, training: Training) -> AtThreshold:
@@ -80,13 +99,24 @@ class AtThreshold:
             "t50": np.abs(rates.true_rates - 0.5),
         }[self.policy]
         # A threshold at which both classes look alike serves only if there is no other.
-        useless = np.abs(rates.true_rates - rates.false_rates) < 1e-12
+        useless = rates.useless
         cost = np.where(useless & ~useless.all(), np.inf, cost)
+        error = _standard_error(training, rates, int(cost.argmin())) if self.margin else 0.0
         # Rates that differ by rounding alone are tied.
-        best = int(np.flatnonzero(cost <= cost.min() + 1e-12)[0])
-        return AtThreshold(self.policy, self.decimals, float(rates.thresholds[best]))
+        tied = np.flatnonzero(cost <= cost.min() + self.margin * error + 1e-12)
+        chosen = tied[len(tied) // 2 if self.margin else 0]
+        return replace(self, threshold=float(rates.thresholds[chosen]))
 
     def embed(self, items: NDArray[np.float64]) -> Binned:
         """Items given as posteriors."""
         positive = items[:, 1] >= self.threshold
         return Binned(positive.astype(np.int32)[:, None], 2)
+
+
+def _standard_error(training: Training, rates: Rates, place: int) -> float:
+    """Standard error of the difference of rates at a threshold."""
+    variance = 0.0
+    for j, rate in ((1, rates.true_rates[place]), (0, rates.false_rates[place])):
+        shares = training.class_weights[training.codes == j]
+        variance += rate * (1 - rate) * float(shares @ shares)
+    return float(np.sqrt(variance))
