@@ -85,7 +85,7 @@ ROWS = (
         workloads=BINARY,
         why="two thresholds tie: ours keeps the lower, the peer lets rounding choose",
     ),
-    Row("TMAX", "TMAX", "MAX", {"margin": 0.0}, workloads=BINARY),
+    Row("TMAX", "TMAX", "MAX", workloads=BINARY),
     Row("TX", "TX", "X", workloads=BINARY),
     Row("SMM", "SMM", "SMM", workloads=BINARY),
     Row(

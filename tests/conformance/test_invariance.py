@@ -117,11 +117,6 @@ def counts_evidence(case):
     return case.name in ("RLLS", "SLD", "Mean")
 
 
-def counts_training_items(case):
-    # TMAX takes thresholds within a standard error for equal.
-    return counts_evidence(case) or case.name == "TMAX"
-
-
 @pytest.mark.parametrize("case", [c for c in CASES if not counts_evidence(c)], ids=str)
 def test_a_sample_given_twice_over_makes_no_difference(case):
     quantifier = case.fit_quick()
@@ -135,7 +130,7 @@ def test_a_sample_given_twice_over_makes_no_difference(case):
 
 
 @pytest.mark.parametrize(
-    "case", [c for c in SCORED if not (counts_training_items(c) or c.resamples)], ids=str
+    "case", [c for c in SCORED if not (counts_evidence(c) or c.resamples)], ids=str
 )
 def test_a_weight_of_two_is_an_item_given_twice(case):
     scores, y = scored(case.n_classes)

@@ -207,16 +207,8 @@ def t50(train, codes, sample, decimals=2):
     return _at_threshold(train, codes, sample, lambda t, f: abs(t - 0.5), decimals)
 
 
-def tmax(train, codes, sample, decimals=None, margin=1):
-    if margin == 0:
-        return _at_threshold(train, codes, sample, lambda t, f: f - t, decimals)
-    found = rates(train, codes, decimals)
-    _, high, low = max(found, key=lambda each: each[1] - each[2])
-    n1, n0 = np.sum(codes == 1), np.sum(codes == 0)
-    error = np.sqrt(high * (1 - high) / n1 + low * (1 - low) / n0)
-    tied = [each for each in found if each[1] - each[2] >= high - low - margin * error - 1e-12]
-    t, true_rate, false_rate = tied[len(tied) // 2]
-    return two(adjusted(np.mean(sample[:, 1] >= t), false_rate, true_rate))
+def tmax(train, codes, sample, decimals=None):
+    return _at_threshold(train, codes, sample, lambda t, f: f - t, decimals)
 
 
 def tx(train, codes, sample, decimals=None):

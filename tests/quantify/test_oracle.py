@@ -99,18 +99,11 @@ def test_counts(data, name):
     agree(data.fast(getattr(hc, name)()), data.slow(getattr(oracle, name.lower())), 1e-7)
 
 
-@pytest.mark.parametrize("name", ["T50", "TX", "MS", "MS2"])
+@pytest.mark.parametrize("name", ["T50", "TMAX", "TX", "MS", "MS2"])
 @pytest.mark.parametrize("decimals", [None, 2])
 def test_thresholds(two_classes, name, decimals):
     fast = two_classes.fast(getattr(hc, name)(decimals=decimals))
     agree(fast, two_classes.slow(getattr(oracle, name.lower()), decimals=decimals), 1e-9)
-
-
-@pytest.mark.parametrize("decimals", [None, 2])
-@pytest.mark.parametrize("margin", [0, 0.5, 1.0])
-def test_largest_difference_of_rates(two_classes, decimals, margin):
-    rule = {"decimals": decimals, "margin": margin}
-    agree(two_classes.fast(hc.TMAX(**rule)), two_classes.slow(oracle.tmax, **rule), 1e-9)
 
 
 @pytest.mark.parametrize("divergence", ["topsoe", "hellinger", "probsymm", "l2"])

@@ -64,28 +64,6 @@ def test_scores_that_rounding_makes_alike_are_not_rounded():
     assert AtThreshold("max", 2).fit(training).threshold == 0.003
 
 
-@few
-@given(training=trainings(), margin=st.sampled_from([0.3, 1.0, 5.0]))
-def test_threshold_is_the_middle_of_those_within_the_margin(training, margin):
-    rates = rates_by_threshold(training, None)
-    weights = np.ones(len(training.codes)) if training.weights is None else training.weights
-    spread = rates.true_rates - rates.false_rates
-    telling = np.abs(spread) >= 1e-12 if (np.abs(spread) >= 1e-12).any() else spread == spread
-    best = max(np.flatnonzero(telling), key=lambda i: (round(spread[i], 12), -i))
-    variance = 0.0
-    for j, rate in ((1, rates.true_rates[best]), (0, rates.false_rates[best])):
-        own = weights[training.codes == j]
-        variance += rate * (1 - rate) * (own**2).sum() / own.sum() ** 2
-    least = spread[best] - margin * np.sqrt(variance) - 1e-9
-    tied = [
-        t
-        for t, d, ok in zip(rates.thresholds, spread, telling, strict=True)
-        if ok and d >= least
-    ]
-    found = AtThreshold("max", margin=margin).fit(training).threshold
-    assert found == tied[len(tied) // 2]
-
-
 def test_an_item_without_weight_is_not_there():
     positive = np.array([0.1, 0.4, 0.55, 0.6, 0.9])
     scores = np.column_stack([1 - positive, positive])

@@ -53,7 +53,7 @@ class HDx(Quantifier):
 
     Parameters
     ----------
-    bins : int, default=4
+    bins : int, default=8
         Bins of a feature of numbers.
     combine : {"stacked", "mean"}, default="stacked"
         "stacked" minimises the sum over the features of squared distances, that is the
@@ -77,7 +77,7 @@ class HDx(Quantifier):
         "González-Castro, Alaiz-Rodríguez & Alegre, Information Sciences 218 (2013)",
     )
 
-    def __init__(self, *, bins: int = 4, combine: str = "stacked") -> None:
+    def __init__(self, *, bins: int = 8, combine: str = "stacked") -> None:
         self.bins = bins
         self.combine = combine
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headcount._kernels.thresholds import median_sweep
-from headcount._parameters import check_count, check_not_negative
+from headcount._parameters import check_count
 from headcount._threads import each_range
 from headcount.errors import HeadcountError
 from headcount.quantify.aggregation import Aggregation, Moments
@@ -90,20 +90,12 @@ class T50(Quantifier):
 class TMAX(Quantifier):
     """Adjusted count at the threshold with the largest tpr - fpr.
 
-    On a finite training set many thresholds are nearly as good as the best one, and which of
-    them is best is chance. So those within a standard error of it count as tied, and the
-    middle one is taken.
-
     Parameters
     ----------
     classifier : scikit-learn classifier, default=None
         Logistic regression by default.
     decimals : int or None, default=None
         Thresholds are the distinct training scores, rounded to so many decimals if given.
-    margin : float, default=1.0
-        How many standard errors of tpr - fpr a threshold may be below the best one and still
-        be tied with it. With 0, the lowest of those with the largest difference is taken, as
-        in the original.
     cv : int or splitter, default=5
         Folds for scoring the training items.
     random_state : int, RandomState, Generator or None, default=None
@@ -125,20 +117,16 @@ class TMAX(Quantifier):
         classifier: Any = None,
         *,
         decimals: int | None = None,
-        margin: float = 1.0,
         cv: Any = 5,
         random_state: Any = None,
     ) -> None:
         self.classifier = classifier
         self.decimals = decimals
-        self.margin = margin
         self.cv = cv
         self.random_state = random_state
 
     def _aggregation(self) -> Aggregation:
-        margin = check_not_negative("margin", self.margin)
-        at = AtThreshold("max", _check_decimals(self.decimals), margin)
-        return Moments(at, AdjustedCount())
+        return Moments(AtThreshold("max", _check_decimals(self.decimals)), AdjustedCount())
 
 
 class TX(Quantifier):

@@ -69,13 +69,10 @@ class AtThreshold:
     ----------
     policy : {"max", "x", "t50"}
         "max" has the largest difference of true and false positive rate, "x" has the two
-        error rates closest, "t50" the true positive rate closest to one half.
+        error rates closest, "t50" the true positive rate closest to one half; the lowest
+        threshold wins a tie.
     decimals : int or None, default=None
         Round candidate thresholds to so many decimals; None takes every distinct score.
-    margin : float, default=0.0
-        Thresholds that are worse than the best by at most this many standard errors of its
-        difference of rates are tied with it, and the middle one of them is taken. With 0,
-        the lowest of the best is taken.
 
     Examples
     --------
@@ -87,7 +84,6 @@ class AtThreshold:
 
     policy: str
     decimals: int | None = None
-    margin: float = 0.0
     threshold: float = 0.5
 
     def fit(self, training: Training) -> AtThreshold:
@@ -101,22 +97,11 @@ class AtThreshold:
         # A threshold at which both classes look alike serves only if there is no other.
         useless = rates.useless
         cost = np.where(useless & ~useless.all(), np.inf, cost)
-        error = _standard_error(training, rates, int(cost.argmin())) if self.margin else 0.0
         # Rates that differ by rounding alone are tied.
-        tied = np.flatnonzero(cost <= cost.min() + self.margin * error + 1e-12)
-        chosen = tied[len(tied) // 2 if self.margin else 0]
-        return replace(self, threshold=float(rates.thresholds[chosen]))
+        best = int(np.flatnonzero(cost <= cost.min() + 1e-12)[0])
+        return replace(self, threshold=float(rates.thresholds[best]))
 
     def embed(self, items: NDArray[np.float64]) -> Binned:
         """Items given as posteriors."""
         positive = items[:, 1] >= self.threshold
         return Binned(positive.astype(np.int32)[:, None], 2)
-
-
-def _standard_error(training: Training, rates: Rates, place: int) -> float:
-    """Standard error of the difference of rates at a threshold."""
-    variance = 0.0
-    for j, rate in ((1, rates.true_rates[place]), (0, rates.false_rates[place])):
-        shares = training.class_weights[training.codes == j]
-        variance += rate * (1 - rate) * float(shares @ shares)
-    return float(np.sqrt(variance))
