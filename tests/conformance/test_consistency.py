@@ -35,6 +35,7 @@ INCONSISTENT = {
     "LEIP": "labels items, and does not make up for labels that are wrong",
     "Mean": "is not where one of its quantifiers, KDEyML, is not",
     "Median": "trains its classifiers, which score training items otherwise than new ones",
+    "SLD": "stops before the maximum of the likelihood, the sooner the less it has seen",
     "RLLS": "stays close to the training shares, the closer the less it has seen",
 }
 

@@ -113,7 +113,7 @@ def expectation(
     S, K = len(arrays), ratios.shape[1]
     indices, offsets = layout(arrays)
     out = Match(np.full((S, K), np.nan), np.empty(S, np.int32), np.empty(S), np.empty(S))
-    rule = (by_norm, tol, min_iter, max_iter)
+    rule = (by_norm, np.full(S, tol), min_iter, max_iter)
     kernel(ratios, indices, offsets, origin, *rule, 0, S, *out)
     return out
 

@@ -203,7 +203,7 @@ def _at_threshold(train, codes, sample, cost, decimals):
     return two(adjusted(np.mean(sample[:, 1] >= t), false_rate, true_rate))
 
 
-def t50(train, codes, sample, decimals=None):
+def t50(train, codes, sample, decimals=2):
     return _at_threshold(train, codes, sample, lambda t, f: abs(t - 0.5), decimals)
 
 
@@ -224,33 +224,33 @@ def _sweep(train, codes, sample, allowed, decimals):
     return two(float(np.clip(np.median(ratios), 0, 1)))
 
 
-def ms(train, codes, sample, decimals=None):
+def ms(train, codes, sample, decimals=2):
     return _sweep(train, codes, sample, lambda spread: abs(spread) > 1e-9, decimals)
 
 
-def ms2(train, codes, sample, decimals=None):
+def ms2(train, codes, sample, decimals=2):
     return _sweep(train, codes, sample, lambda spread: spread > 0.25, decimals)
 
 
 # Matching distributions
 
 
-def dys_cost(train, codes, sample, bins=10, divergence="topsoe"):
+def dys_cost(train, codes, sample, bins=8, divergence="topsoe"):
     classes = np.array([histogram(train[codes == j, 1], bins) for j in (0, 1)])
     seen = histogram(sample[:, 1], bins)
     return lambda p: DIVERGENCES[divergence](seen, p @ classes)
 
 
-def dys(train, codes, sample, bins=10, divergence="topsoe"):
+def dys(train, codes, sample, bins=8, divergence="topsoe"):
     return least_on_simplex(dys_cost(train, codes, sample, bins, divergence), 2)
 
 
-def hdy(train, codes, sample, bins=tuple(range(10, 111, 10))):
+def hdy(train, codes, sample, bins=(8,)):
     each = [dys(train, codes, sample, count, "hellinger")[1] for count in bins]
     return two(float(np.median(each)))
 
 
-def dm_cost(train, codes, sample, bins=10, divergence="hellinger"):
+def dm_cost(train, codes, sample, bins=8, divergence="hellinger"):
     """Divergence summed over the histograms of the posteriors of all classes."""
     K = train.shape[1]
     classes = [
@@ -262,7 +262,7 @@ def dm_cost(train, codes, sample, bins=10, divergence="hellinger"):
     return lambda p: sum(compare(q, p @ m) for q, m in zip(seen, classes, strict=True))
 
 
-def dm(train, codes, sample, bins=10, divergence="hellinger"):
+def dm(train, codes, sample, bins=8, divergence="hellinger"):
     cost = dm_cost(train, codes, sample, bins, divergence)
     return least_on_simplex(cost, train.shape[1])
 
@@ -298,13 +298,19 @@ def sld(train, codes, sample):
     return likeliest(sample / priors(codes, train.shape[1]))
 
 
-def sld_classic(train, codes, sample):
+def sld_classic(train, codes, sample, tol=1e-4):
     prior = priors(codes, train.shape[1])
 
     def stop(step, move):
-        return step >= 12 and np.abs(move).mean() < 1e-4
+        return step >= 12 and np.abs(move).mean() < tol
 
     return em(sample / prior, prior, stop, 1000)
+
+
+def sld_noise(train, codes, sample, noise=0.07):
+    return sld_classic(
+        train, codes, sample, max(1e-4, noise / len(sample) + noise / len(codes))
+    )
 
 
 def sld_norm(train, codes, sample):

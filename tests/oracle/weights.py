@@ -25,8 +25,8 @@ def rlls(
     codes: NDArray[np.int64],
     sample: Array,
     *,
-    soft: bool = False,
-    alpha: float = 1.0,
+    soft: bool = True,
+    alpha: float = 0.3,
 ) -> Array:
     predicted = train if soft else one_hot_predictions(train)
     K = train.shape[1]
@@ -40,6 +40,7 @@ def rlls(
 
     def cost(p: Array) -> float:
         w = p / prior
-        return float(((joint @ w - seen) ** 2).sum() + d * ((w - 1) ** 2).sum())
+        away = K * (prior * (w - 1) ** 2).sum()
+        return float(((joint @ w - seen) ** 2).sum() + d * away)
 
     return least_on_simplex(cost, K)

@@ -12,7 +12,7 @@ from tests.oracle import likelihood, matching
 
 import headcount as hc
 from headcount.errors import HeadcountError, HeadcountWarning
-from headcount.scores import CALIBRATIONS
+from headcount.scores import CALIBRATIONS, fit_calibrator
 
 
 def calibrated(n, K, shares, rng):
@@ -99,6 +99,53 @@ def test_a_tolerance_and_a_limit_of_steps_are_kept():
     assert not stopped.converged[0]
 
 
+def test_fewer_items_keep_the_estimate_nearer_to_the_training_shares():
+    rng = np.random.default_rng(0)
+    flat = overconfident(calibrated(300, 3, np.full(3, 1 / 3), rng)[0], power=0.3)
+    y = rng.integers(0, 3, 300)
+    new = overconfident(calibrated(12, 3, np.array([0.8, 0.1, 0.1]), rng)[0], power=0.3)
+    sizes = [np.tile(np.arange(12), times) for times in (1, 4, 64)]
+
+    def solution(quantifier, step=1):
+        return quantifier.fit_scores(flat[::step], y[::step]).solve_many_scores(new, sizes)
+
+    by_noise, classic = solution(hc.SLD()), solution(hc.SLD(stop="classic"))
+    assert (np.diff(by_noise.iterations) > 0).all()
+    assert (by_noise.iterations < classic.iterations).all()
+    moved = np.abs(by_noise.prevalence - np.bincount(y) / 300).sum(axis=1)
+    assert (np.diff(moved) > 0).all()
+    # Fewer training items stop it sooner, too.
+    assert (solution(hc.SLD(), step=10).iterations <= by_noise.iterations).all()
+    assert solution(hc.SLD(), step=10).iterations[2] < by_noise.iterations[2]
+
+
+def test_many_items_are_fitted_by_the_classic_rule():
+    scores, y = scored(3)
+    scores, y = np.tile(scores, (9, 1)), np.tile(y, 9)
+    large = [np.tile(np.arange(120), 30)]
+    np.testing.assert_array_equal(
+        hc.SLD().fit_scores(scores, y).predict_many_scores(scored_pool(3), large),
+        hc.SLD(stop="classic").fit_scores(scores, y).predict_many_scores(scored_pool(3), large),
+    )
+
+
+@pytest.mark.parametrize("calibration", CALIBRATIONS)
+@pytest.mark.parametrize("weighted", [False, True])
+def test_posteriors_refer_to_their_mean_over_the_training_items(calibration, weighted):
+    rng = np.random.default_rng(0)
+    scores, y = calibrated(400, 3, np.array([0.6, 0.3, 0.1]), rng)
+    weights = rng.uniform(1, 2, len(y)) if weighted else None
+    fitted = hc.SLD(calibration=calibration, stop="converged").fit_scores(scores, y, weights)
+    calibrator = fit_calibrator(calibration, scores, y, weights)
+    mean = np.average(calibrator.transform(scores), axis=0, weights=weights)
+    np.testing.assert_allclose(fitted.model_.likelihood.prior, mean, rtol=1e-12)
+    own = np.abs(mean - fitted.prior_).max()
+    assert own < 1e-6 if calibration in ("bcts", "vs") else own > 1e-4
+    new = calibrated(200, 3, np.full(3, 1 / 3), rng)[0]
+    best = likelihood.maximise(calibrator.transform(new) / mean)
+    np.testing.assert_allclose(fitted.predict_scores(new), best, atol=1e-4)
+
+
 def test_warnings_point_at_the_line_that_called():
     weighted = hc.SLD(LogisticRegression(class_weight="balanced"))
     scorer = hc.Scorer(weighted.classifier).fit(*labelled(2))
@@ -116,14 +163,14 @@ def test_warnings_point_at_the_line_that_called():
 
 
 def test_steps_of_the_exact_solver_are_limited_too():
-    quantifier = hc.SLD(max_iter=1).fit_scores(*scored(3))
+    quantifier = hc.SLD(stop="converged", max_iter=1).fit_scores(*scored(3))
     with pytest.warns(HeadcountWarning, match="^SLD did not converge on 1 of 1 samples"):
         quantifier.predict_scores(scored_pool(3))
 
 
 def test_the_maximum_is_likelier_than_its_surroundings():
     scores, y = scored(3)
-    p = hc.SLD().fit_scores(scores, y).predict_scores(scored_pool(3))
+    p = hc.SLD(stop="converged").fit_scores(scores, y).predict_scores(scored_pool(3))
     ratios = scored_pool(3) / (np.bincount(y) / len(y))
     rng = np.random.default_rng(0)
     for other in rng.dirichlet(np.ones(3), 200):
@@ -136,7 +183,7 @@ def test_the_maximum_is_likelier_than_its_surroundings():
 
 def test_without_a_belief_it_is_maximum_likelihood():
     for K in (2, 3):
-        plain = hc.SLD().fit_scores(*scored(K))
+        plain = hc.SLD(stop="converged").fit_scores(*scored(K))
         quantifier = hc.RegularizedLikelihood(tau1=0).fit_scores(*scored(K))
         np.testing.assert_array_equal(
             quantifier.predict_many_scores(scored_pool(K), samples()),
@@ -179,7 +226,7 @@ def test_a_belief_is_weighed_against_the_sample(belief, K):
 def test_a_belief_matters_less_the_more_has_been_seen():
     quantifier = hc.RegularizedLikelihood(tau1=0, concentration=[1.0, 1.0, 21.0])
     quantifier.fit_scores(*scored(3))
-    plain = hc.SLD().fit_scores(*scored(3)).predict_scores(scored_pool(3))
+    plain = hc.SLD(stop="converged").fit_scores(*scored(3)).predict_scores(scored_pool(3))
     sizes = [np.tile(np.arange(120), times) for times in (1, 4, 16, 256)]
     shifts = quantifier.predict_many_scores(scored_pool(3), sizes)[:, 2] - plain[2]
     assert shifts[0] > 0.02

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import pytest
@@ -13,7 +14,11 @@ from tests.oracle import matching as oracle
 import headcount as hc
 from headcount.errors import HeadcountError
 
-PAIRS = {"OrdinalACC": hc.GAC, "OrdinalPACC": hc.GPAC, "OrdinalSLD": hc.SLD}
+PAIRS = {
+    "OrdinalACC": hc.GAC,
+    "OrdinalPACC": hc.GPAC,
+    "OrdinalSLD": partial(hc.SLD, stop="converged"),
+}
 each = pytest.mark.parametrize("name", PAIRS)
 SMOOTHED = [
     hc.GAC(smoothness=0.02),

@@ -69,7 +69,7 @@ def test_a_larger_penalty_draws_weights_nearer_to_one(seed, K, soft):
 
 def test_the_more_items_the_less_shrinking():
     data = drawn(3)
-    plain = hc.BBSE().fit_scores(data.train, data.codes)
+    plain = hc.BBSE(soft=True).fit_scores(data.train, data.codes)
     index = data.samples[0]
     samples = [np.tile(index, times) for times in (1, 10, 100)]
     expected = plain.predict_scores(data.pool[index])
@@ -105,8 +105,8 @@ def test_a_classifier_that_never_errs_is_believed():
 
 
 def test_predicted_classes_do_without_posteriors_and_means_do_not():
-    assert hc.RLLS()._input() == hc.BBSE()._input() == "labels"
-    assert hc.RLLS(soft=True)._input() == hc.BBSE(soft=True)._input() == "posteriors"
+    assert hc.RLLS(soft=False)._input() == hc.BBSE()._input() == "labels"
+    assert hc.RLLS()._input() == hc.BBSE(soft=True)._input() == "posteriors"
 
 
 @pytest.mark.parametrize("soft", [False, True])

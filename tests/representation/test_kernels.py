@@ -180,3 +180,25 @@ def test_the_seed_decides_the_points():
     draw = lambda seed: MixturePoints(0.1, 30, seed).fit(training).points  # noqa: E731
     assert_array_equal(draw(1), draw(1))
     assert np.abs(draw(1) - draw(2)).max() > 0.01
+
+
+def test_points_follow_the_last_digits_of_the_scores():
+    rng = np.random.default_rng(0)
+    scores, codes = rng.dirichlet(np.ones(4), 60), np.arange(60) % 4
+    fitted = MixturePoints(0.1, 200, 0).fit(Training(scores, codes, 4))
+    nudged = scores * (1 + rng.choice([-1e-15, 0, 1e-15], scores.shape))
+    moved = MixturePoints(0.1, 200, 0).fit(Training(nudged, codes, 4))
+    assert_allclose(moved.points, fitted.points, rtol=0, atol=1e-14)
+    assert_allclose(moved.weights, fitted.weights, rtol=1e-10)
+
+
+def test_points_follow_the_classes_wherever_they_are_listed():
+    rng = np.random.default_rng(0)
+    scores, codes = rng.dirichlet(np.ones(4), 60), rng.integers(0, 4, 60)
+    order = np.array([2, 0, 3, 1])
+    fitted = MixturePoints(0.1, 200, 0).fit(Training(scores, codes, 4))
+    turned = MixturePoints(0.1, 200, 0).fit(
+        Training(scores[:, order], np.argsort(order)[codes], 4)
+    )
+    own = fitted.points.reshape(4, 50, 4)[order][:, :, order]
+    assert_allclose(turned.points.reshape(4, 50, 4), own, rtol=0, atol=1e-15)

@@ -32,9 +32,14 @@ def trainings(draw):
 def test_rates_are_counts(training, decimals):
     found = rates_by_threshold(training, decimals)
     scores = training.items[:, 1]
-    places = scores if decimals is None else scores.round(decimals)
-    assert_array_equal(found.thresholds, sorted(set(places)))
     weights = np.ones(len(scores)) if training.weights is None else training.weights
+    places = scores if decimals is None else scores.round(decimals)
+    ends = [
+        [oracle.rate(scores, training.codes, weights, t, j) for t in places] for j in (0, 1)
+    ]
+    if np.allclose(*ends, rtol=0, atol=1e-12):
+        places = scores  # rounded, none of them tells the classes apart
+    assert_array_equal(found.thresholds, sorted(set(places)))
     for j, rates in ((1, found.true_rates), (0, found.false_rates)):
         expected = [
             oracle.rate(scores, training.codes, weights, t, j) for t in found.thresholds
@@ -50,6 +55,13 @@ def test_threshold_is_the_lowest_of_the_best(policy, training, decimals):
     rates = rates_by_threshold(training, decimals)
     expected = oracle.choose(policy, rates.thresholds, rates.true_rates, rates.false_rates)
     assert AtThreshold(policy, decimals).fit(training).threshold == expected
+
+
+def test_scores_that_rounding_makes_alike_are_not_rounded():
+    positive = np.array([0.001, 0.002, 0.003, 0.004])
+    training = Training(np.column_stack([1 - positive, positive]), np.repeat([0, 1], 2), 2)
+    assert_array_equal(rates_by_threshold(training, 2).thresholds, positive)
+    assert AtThreshold("max", 2).fit(training).threshold == 0.003
 
 
 def test_an_item_without_weight_is_not_there():

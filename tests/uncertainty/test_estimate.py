@@ -95,10 +95,12 @@ def test_methods_that_do_not_apply_are_refused_with_those_that_do(estimate):
 
 
 @pytest.mark.parametrize(
-    ("method", "rule"), [(hc.ACC, "bayes"), (hc.SLD, "profile"), (hc.KDEyML, "profile")]
+    ("quantifier", "rule"),
+    [(hc.ACC(), "bayes"), (hc.SLD(stop="converged"), "profile"), (hc.KDEyML(), "profile")],
+    ids=["ACC", "SLD", "KDEyML"],
 )
-def test_methods_have_intervals_of_their_own(training, pool, method, rule):
-    estimate = method().fit_scores(*training).estimate_scores(pool, **QUICK)
+def test_methods_have_intervals_of_their_own(training, pool, quantifier, rule):
+    estimate = quantifier.fit_scores(*training).estimate_scores(pool, **QUICK)
     own, usual = estimate.interval(method=rule), estimate.interval(method="percentile")
     assert own.method == rule
     assert own.low == pytest.approx(usual.low, abs=0.08)

@@ -13,12 +13,13 @@ __all__ = ["maximise_by_em"]
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def maximise_by_em(
-    ratios, indices, offsets, origin, by_norm, tol, min_iter, max_iter, start, stop,
+    ratios, indices, offsets, origin, by_norm, tols, min_iter, max_iter, start, stop,
     out, steps, changes, values,
 ):  # fmt: skip
     """EM from `origin`, stopped by the size of its last change, for samples `start:stop`.
 
-    The change is the mean absolute one, or the Euclidean norm if `by_norm`.
+    The change is the mean absolute one, or the Euclidean norm if `by_norm`. `tols` holds the
+    tolerance of each sample.
     """
     K = ratios.shape[1]
     largest = 0
@@ -36,7 +37,7 @@ def maximise_by_em(
         for j in range(K):
             p[j] = origin[j]
         change, taken = np.inf, 0
-        while taken < max_iter and (taken < min_iter or change >= tol):
+        while taken < max_iter and (taken < min_iter or change >= tols[s]):
             mix(A, p, m)
             for i in range(n):
                 q[i] = 1.0 / (max(m[i], 1e-300) * n)

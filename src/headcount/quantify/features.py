@@ -138,8 +138,14 @@ class _MeanHellinger:
             converged[moving] = found.converged
             moving = moving[step > self.tol]
         converged[moving] = False
-        distances = np.sqrt(self._squares(profiles, seen, shares))
-        return Solution(shares, converged, rounds, distances.mean(axis=1))
+        objective = np.sqrt(self._squares(profiles, seen, shares)).mean(axis=1)
+        # The root has a cusp where a distance vanishes, which may be where a share does. It
+        # is never quite reached, and steep.
+        without = np.where(shares < 10 * self.tol, 0.0, shares)
+        without /= without.sum(axis=1, keepdims=True)
+        lower = np.sqrt(self._squares(profiles, seen, without)).mean(axis=1)
+        shares = np.where((lower <= objective)[:, None], without, shares)
+        return Solution(shares, converged, rounds, np.minimum(lower, objective))
 
     def _squares(
         self,

@@ -24,14 +24,20 @@ from headcount.solve import ExpectationMaximisation, MaximumLikelihood
 
 __all__ = ["SLD", "RegularizedLikelihood"]
 
-_RULES = ("converged", "classic", "norm")
+# Tolerance of each rule for stopping, unless one is given.
+_TOLERANCES = {"noise": 0.07, "converged": 1e-10, "classic": 1e-4, "norm": 1e-6}
+_CLASSIC_STEPS = 12
 
 
 class SLD(Quantifier):
     """Maximum likelihood of the shares given a classifier's posteriors (EMQ).
 
-    Posteriors divided by the training shares are likelihoods of the classes; the shares
-    under which the sample is likeliest are found exactly.
+    Posteriors divided by the shares they refer to are likelihoods of the classes.
+    Expectation maximisation goes from the training shares towards the shares under which the
+    sample is likeliest. By default it stops before it fits the noise.
+
+    With a calibration, the posteriors refer to the mean calibrated posterior of the training
+    items. It equals the training shares for "bcts" and "vs", but not for the others.
 
     Parameters
     ----------
@@ -39,13 +45,16 @@ class SLD(Quantifier):
         Logistic regression by default. Its posteriors ought to be calibrated.
     calibration : {None, "platt", "isotonic", "ts", "bcts", "vs", "nbvs"}, default=None
         Recalibrate the posteriors, learnt on out-of-fold ones.
-    stop : {"converged", "classic", "norm"}, default="converged"
-        "converged" is the maximum itself. The others run expectation maximisation from
-        the training shares and stop early, as published results did: "classic" when the
-        mean absolute change is below ``tol`` (1e-4) after at least 12 steps, "norm" when
-        the Euclidean norm of the change is below ``tol`` (1e-6).
+    stop : {"noise", "converged", "classic", "norm"}, default="noise"
+        When to stop. "converged" is the maximum itself, found exactly. The others run
+        expectation maximisation from the training shares and stop early, which draws the
+        answer towards these where the likelihood is flat. "classic" stops when the mean
+        absolute change is below ``tol`` (1e-4) after at least 12 steps, as published results
+        did. "noise" stops sooner if there are few items: with n in the sample and m in
+        training, the tolerance is ``tol`` (0.07) times 1/n + 1/m, but at least 1e-4. "norm"
+        stops when the Euclidean norm of the change is below ``tol`` (1e-6).
     tol : float or None, default=None
-        The rule's tolerance; None is the one named above, and for "converged" 1e-10,
+        Tolerance of the rule. None is the one named above, and for "converged" 1e-10,
         the largest distance of the mean log-likelihood from its maximum.
     max_iter : int, default=1000
         The most steps taken.
@@ -79,7 +88,7 @@ class SLD(Quantifier):
         classifier: Any = None,
         *,
         calibration: str | None = None,
-        stop: str = "converged",
+        stop: str = "noise",
         tol: float | None = None,
         max_iter: int = 1000,
         cv: Any = 5,
@@ -98,29 +107,49 @@ class SLD(Quantifier):
 
     def _aggregation(self) -> Aggregation:
         ratios = PosteriorRatios.checked(self.calibration, self.classifier)
-        rule = check_choice("stop", self.stop, _RULES)
-        default = {"converged": 1e-10, "classic": 1e-4, "norm": 1e-6}[rule]
-        tol = default if self.tol is None else check_positive("tol", self.tol)
+        rule = check_choice("stop", self.stop, tuple(_TOLERANCES))
+        tol = _TOLERANCES[rule] if self.tol is None else check_positive("tol", self.tol)
         max_iter = check_count("max_iter", self.max_iter)
-        return Mixture(ratios, _Rule(rule, tol, max_iter))
+        return _StoppedMixture(ratios, _Rule(rule, tol, max_iter))
 
 
 @dataclass(frozen=True)
 class _Rule:
-    """Makes the solver once the training shares are known."""
+    """Makes the solver once the training shares and the size of training are known."""
 
     name: str
     tol: float
     max_iter: int
+    n_training: float = np.inf
 
     def __call__(
         self, prior: NDArray[np.float64]
     ) -> MaximumLikelihood | ExpectationMaximisation:
         if self.name == "converged":
             return MaximumLikelihood(self.tol, self.max_iter)
-        by_norm = self.name == "norm"
-        least = 1 if by_norm else 12
-        return ExpectationMaximisation(prior, self.tol, by_norm, least, self.max_iter)
+        if self.name == "norm":
+            return ExpectationMaximisation(prior, self.tol, True, 1, self.max_iter)
+        by_noise = self.name == "noise"
+        return ExpectationMaximisation(
+            prior,
+            _TOLERANCES["classic"] if by_noise else self.tol,
+            by_norm=False,
+            min_iter=_CLASSIC_STEPS,
+            max_iter=self.max_iter,
+            noise=self.tol if by_noise else 0.0,
+            n_training=self.n_training,
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class _StoppedMixture(Mixture):
+    """A mixture whose rule for stopping depends on the size of the training set."""
+
+    def fit(self, training: Training) -> _StoppedMixture:
+        """Learn the likelihoods and the size of the training set."""
+        assert isinstance(self.solver, _Rule)
+        rule = replace(self.solver, n_training=training.effective_size)
+        return _StoppedMixture(self.likelihood.fit(training), rule, training.prior)
 
 
 class RegularizedLikelihood(Quantifier):
@@ -132,7 +161,8 @@ class RegularizedLikelihood(Quantifier):
         + tau1/2 sum_j (p_{j-1} - 2 p_j + p_{j+1})^2  -  1/n sum_j (a_j - 1) log p_j
 
     where R_i are the posteriors of item i over the training shares, n the number of items in
-    the sample and a the `concentration`. Without a belief it is `SLD`.
+    the sample and a the `concentration`. Without a belief it is `SLD` with
+    ``stop="converged"``.
 
     The sums over tau0 and tau1 are for ordered classes. The order is that of ``classes_``,
     the sorted labels: name classes whose order is another by numbers, or pass ``classes`` to
@@ -253,7 +283,10 @@ def _check_concentration(value: Any) -> float | NDArray[np.float64]:
 
 @dataclass(frozen=True, eq=False)
 class PosteriorRatios:
-    """Posteriors over training shares: likelihoods of the classes.
+    """Posteriors over the shares they refer to: likelihoods of the classes.
+
+    These shares are those of the training set, or the mean of the calibrated posteriors of
+    its items: a calibration without free biases changes the mean.
 
     Parameters
     ----------
@@ -279,14 +312,18 @@ class PosteriorRatios:
         return cls(calibration)
 
     def fit(self, training: Training) -> PosteriorRatios:
-        """Learn the training shares and the calibration."""
+        """Learn the calibration and the shares that posteriors refer to."""
         if self.calibration is None:
             return replace(self, prior=training.prior)
         assert training.items is not None
         calibrator = fit_calibrator(
             self.calibration, training.items, training.codes, training.weights
         )
-        return replace(self, calibrator=calibrator, prior=training.prior)
+        calibrated = calibrator.transform(training.items)
+        mean = np.average(calibrated, axis=0, weights=training.weights)
+        # A class whose posteriors are all zero to the last digit has no mean to divide by.
+        prior = np.where(mean > 0, mean, training.prior)
+        return replace(self, calibrator=calibrator, prior=prior)
 
     def ratios(self, items: NDArray[Any]) -> NDArray[np.float64]:
         """Likelihood of each item under each class, each row up to a factor of its own."""

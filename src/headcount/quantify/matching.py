@@ -25,7 +25,7 @@ class DyS(Quantifier):
     ----------
     classifier : scikit-learn classifier, default=None
         Logistic regression by default.
-    bins : int, default=10
+    bins : int, default=8
         Bins of the histogram.
     divergence : {"topsoe", "hellinger", "probsymm", "l1", "l2"}, default="topsoe"
         What is minimised.
@@ -56,7 +56,7 @@ class DyS(Quantifier):
         self,
         classifier: Any = None,
         *,
-        bins: int = 10,
+        bins: int = 8,
         divergence: str = "topsoe",
         cv: Any = 5,
         random_state: Any = None,
@@ -76,14 +76,15 @@ class DyS(Quantifier):
 class HDy(Quantifier):
     """Match histograms of the positive score by Hellinger distance; two classes.
 
-    One estimate for each bin count, and their median.
+    One estimate for each number of bins, and their median.
 
     Parameters
     ----------
     classifier : scikit-learn classifier, default=None
         Logistic regression by default.
-    bins : sequence of int, default=(10, 20, ..., 110)
-        The bin counts; one count alone, such as ``(10,)``, is matched without a median.
+    bins : sequence of int, default=(8,)
+        Numbers of bins. With a single one there is no median to take. The authors used
+        ``range(10, 111, 10)``, which needs thousands of training items.
     cv : int or splitter, default=5
         Folds for scoring the training items.
     random_state : int, RandomState, Generator or None, default=None
@@ -111,7 +112,7 @@ class HDy(Quantifier):
         self,
         classifier: Any = None,
         *,
-        bins: Sequence[int] = tuple(range(10, 111, 10)),
+        bins: Sequence[int] = (8,),
         cv: Any = 5,
         random_state: Any = None,
     ) -> None:
@@ -131,7 +132,7 @@ class DM(Quantifier):
     ----------
     classifier : scikit-learn classifier, default=None
         Logistic regression by default.
-    bins : int, default=10
+    bins : int, default=8
         Bins of each histogram, of equal width on [0, 1], not smoothed.
     divergence : {"hellinger", "topsoe", "probsymm", "l1", "l2"}, default="hellinger"
         What is minimised, summed over the histograms.
@@ -166,7 +167,7 @@ class DM(Quantifier):
         self,
         classifier: Any = None,
         *,
-        bins: int = 10,
+        bins: int = 8,
         divergence: str = "hellinger",
         smoothness: float = 0.0,
         cv: Any = 5,

@@ -51,8 +51,9 @@ class T50(Quantifier):
     ----------
     classifier : scikit-learn classifier, default=None
         Logistic regression by default.
-    decimals : int or None, default=None
-        Thresholds are the distinct training scores, rounded to so many decimals if given.
+    decimals : int or None, default=2
+        Thresholds are the distinct training scores, rounded to so many decimals; None does
+        not round them.
     cv : int or splitter, default=5
         Folds for scoring the training items.
     random_state : int, RandomState, Generator or None, default=None
@@ -73,7 +74,7 @@ class T50(Quantifier):
         self,
         classifier: Any = None,
         *,
-        decimals: int | None = None,
+        decimals: int | None = 2,
         cv: Any = 5,
         random_state: Any = None,
     ) -> None:
@@ -180,8 +181,9 @@ class MS(Quantifier):
     ----------
     classifier : scikit-learn classifier, default=None
         Logistic regression by default.
-    decimals : int or None, default=None
-        Thresholds are the distinct training scores, rounded to so many decimals if given.
+    decimals : int or None, default=2
+        Thresholds are the distinct training scores, rounded to so many decimals; None does
+        not round them.
     cv : int or splitter, default=5
         Folds for scoring the training items.
     random_state : int, RandomState, Generator or None, default=None
@@ -202,7 +204,7 @@ class MS(Quantifier):
         self,
         classifier: Any = None,
         *,
-        decimals: int | None = None,
+        decimals: int | None = 2,
         cv: Any = 5,
         random_state: Any = None,
     ) -> None:
@@ -224,8 +226,9 @@ class MS2(Quantifier):
     ----------
     classifier : scikit-learn classifier, default=None
         Logistic regression by default.
-    decimals : int or None, default=None
-        Thresholds are the distinct training scores, rounded to so many decimals if given.
+    decimals : int or None, default=2
+        Thresholds are the distinct training scores, rounded to so many decimals; None does
+        not round them.
     cv : int or splitter, default=5
         Folds for scoring the training items.
     random_state : int, RandomState, Generator or None, default=None
@@ -246,7 +249,7 @@ class MS2(Quantifier):
         self,
         classifier: Any = None,
         *,
-        decimals: int | None = None,
+        decimals: int | None = 2,
         cv: Any = 5,
         random_state: Any = None,
     ) -> None:

@@ -85,21 +85,23 @@ class BBSE(Quantifier):
 class RLLS(Quantifier):
     """Regularised learning under label shift: `BBSE` with weights shrunk towards 1.
 
-    Minimises |C w - q|^2 + d |w - 1|^2 over weights w whose shares are on the simplex. The
-    less there is to learn from, the larger d = alpha v (1/n + 1/m): n and m are the numbers
-    of items in training and in the sample, v is the variance of a prediction within a class,
-    averaged over classes and columns. So d is the variance of the noise in q, if `alpha` is
-    that of the weights, inverted: 1 expects them to be 1, give or take 1. (The original bounds
-    the noise instead, by a multiple of the square root of 1/n.)
+    Minimises |C w - q|^2 + d K sum_j t_j (w_j - 1)^2 over weights w whose shares are on the
+    simplex; t are the training shares of the K classes. The less there is to learn from, the
+    larger d = alpha v (1/n + 1/m): n and m are the numbers of items in training and in the
+    sample, v is the variance of a prediction within a class, averaged over classes and
+    columns. So d is the variance of the noise in q, if `alpha` is one over the variance of the
+    weights: 1 expects them to be 1, give or take 1. (The original has |w - 1|^2, which is the
+    same if the training shares are equal, and bounds the noise by a multiple of the square
+    root of 1/n.)
 
     Parameters
     ----------
     classifier : scikit-learn classifier, default=None
         Logistic regression by default.
-    soft : bool, default=False
+    soft : bool, default=True
         Mean posteriors instead of shares of predicted classes.
-    alpha : float, default=1.0
-        How firmly to expect the training shares; 0 is `BBSE`.
+    alpha : float, default=0.3
+        Strength of the penalty; 0 is `BBSE`.
     cv : int or splitter, default=5
         Folds for scoring the training items.
     random_state : int, RandomState, Generator or None, default=None
@@ -117,7 +119,7 @@ class RLLS(Quantifier):
     info: ClassVar = MethodInfo(
         title="regularised learning under label shift",
         family="adjusted count",
-        input="labels",
+        input="posteriors",
         multiclass="native",
         shift="prior",
         reference="Azizzadenesheli et al., ICLR 2019",
@@ -127,8 +129,8 @@ class RLLS(Quantifier):
         self,
         classifier: Any = None,
         *,
-        soft: bool = False,
-        alpha: float = 1.0,
+        soft: bool = True,
+        alpha: float = 0.3,
         cv: Any = 5,
         random_state: Any = None,
     ) -> None:
@@ -167,8 +169,8 @@ class _ShrunkWeights(Aggregation):
     """Least squares for the shares, with a penalty on weights away from 1.
 
     C w is M p, the mixture of the class means. The penalty is one more thing to explain for
-    each class: seen is 1, times the root of d, and the mixture has p_j over its share in
-    training, times the same.
+    each class: seen is 1, times the root of d K t_j, and the mixture has p_j over its share
+    t_j in training, times the same.
     """
 
     moments: Moments
@@ -184,13 +186,12 @@ class _ShrunkWeights(Aggregation):
             assert training.items is not None
             squares = training.class_means(Dense(np.asarray(training.items) ** 2))
         within = training.prior @ (squares - moments.profiles**2)
-        weights = training.class_weights * training.prior[training.codes]
         return replace(
             self,
             moments=moments,
             prior=training.prior,
             variance=max(float(within.mean()), 0.0),
-            n_training=float(1 / np.sum(weights**2)),
+            n_training=training.effective_size,
         )
 
     def solve(self, items: NDArray[Any], samples: Samples) -> Solution:
@@ -208,7 +209,7 @@ class _ShrunkWeights(Aggregation):
     def _solve_alike(self, seen: Array, size: int) -> Solution:
         assert self.prior is not None
         penalty = self.alpha * self.variance * (1 / self.n_training + 1 / size)
-        root = np.full(len(self.prior), np.sqrt(penalty))
+        root = np.sqrt(penalty * len(self.prior) * self.prior)
         return self.moments.solver.solve(
             np.hstack([self.moments.profiles, np.diag(root / self.prior)]),
             np.hstack([seen, np.tile(root, (len(seen), 1))]),

@@ -188,17 +188,18 @@ class MixturePoints:
         scores = np.asarray(training.items, dtype=np.float64)
         K = training.n_classes
         per_class = -(-self.n_points // K)
+        # Chance knows a class by its place among the classes in the order in which training
+        # items first have them. So the order of the classes makes no difference, nor does an
+        # item given twice instead of a weight of two. Which items are chosen does not depend
+        # on the scores: a change in their last digit changes the last digit of the points.
+        present = training.class_weights > 0
+        members = [np.flatnonzero((training.codes == j) & present) for j in range(K)]
+        place = np.argsort(np.argsort([rows[0] for rows in members]))
         parts = []
-        for j in range(K):
-            # The generator knows a class by the score of its first item, and its noise is
-            # handed out to the columns by their mean: the order of the classes, or an item
-            # given twice instead of a weight of two, makes no difference.
-            members = np.flatnonzero((training.codes == j) & (training.class_weights > 0))
-            rng = np.random.default_rng([self.seed, scores[members[0], j].view(np.uint64)])
-            chosen = rng.choice(members, per_class, p=training.class_weights[members])
-            noise = np.empty((per_class, K))
-            by_size = np.argsort(scores[members].mean(axis=0))
-            noise[:, by_size] = rng.normal(scale=self.bandwidth, size=(per_class, K))
+        for j, rows in enumerate(members):
+            rng = np.random.default_rng([self.seed, place[j]])
+            chosen = rng.choice(rows, per_class, p=training.class_weights[rows])
+            noise = rng.normal(scale=self.bandwidth, size=(per_class, K))[:, place]
             # Off the plane that posteriors lie in, all densities fall alike.
             noise -= noise.mean(axis=1, keepdims=True)
             parts.append(scores[chosen] + noise)

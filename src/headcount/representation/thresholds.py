@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,11 @@ class Rates:
     true_rates: NDArray[np.float64]
     false_rates: NDArray[np.float64]
 
+    @property
+    def useless(self) -> NDArray[np.bool_]:
+        """Thresholds at which both classes look alike."""
+        return np.asarray(np.abs(self.true_rates - self.false_rates) < 1e-12)
+
 
 def rates_by_threshold(training: Training, decimals: int | None) -> Rates:
     """Rates of "positive if score >= t" at every distinct training score t.
@@ -30,12 +35,22 @@ def rates_by_threshold(training: Training, decimals: int | None) -> Rates:
     training : Training
         Posteriors of two classes; the second is the positive one.
     decimals : int or None
-        Round the thresholds to so many decimals first.
+        Round the thresholds to so many decimals first, unless the classes look alike at all
+        that are left.
     """
     assert training.items is not None
     scores = np.asarray(training.items, dtype=np.float64)[:, 1]
     present = scores[training.class_weights > 0]
-    thresholds = np.unique(present if decimals is None else present.round(decimals))
+    if decimals is not None:
+        rates = _rates(training, scores, np.unique(present.round(decimals)))
+        if not rates.useless.all():
+            return rates
+    return _rates(training, scores, np.unique(present))
+
+
+def _rates(
+    training: Training, scores: NDArray[np.float64], thresholds: NDArray[np.float64]
+) -> Rates:
     # An item counts at the thresholds up to its score: a histogram, summed from above.
     codes = np.searchsorted(thresholds, scores, side="right")
     rates = []
@@ -80,11 +95,11 @@ class AtThreshold:
             "t50": np.abs(rates.true_rates - 0.5),
         }[self.policy]
         # A threshold at which both classes look alike serves only if there is no other.
-        useless = np.abs(rates.true_rates - rates.false_rates) < 1e-12
+        useless = rates.useless
         cost = np.where(useless & ~useless.all(), np.inf, cost)
         # Rates that differ by rounding alone are tied.
         best = int(np.flatnonzero(cost <= cost.min() + 1e-12)[0])
-        return AtThreshold(self.policy, self.decimals, float(rates.thresholds[best]))
+        return replace(self, threshold=float(rates.thresholds[best]))
 
     def embed(self, items: NDArray[np.float64]) -> Binned:
         """Items given as posteriors."""

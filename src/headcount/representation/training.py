@@ -55,6 +55,13 @@ class Training:
         mass = np.bincount(self.codes, weights, self.n_classes)
         return np.asarray(weights / mass[self.codes], dtype=np.float64)
 
+    @cached_property
+    def effective_size(self) -> float:
+        """Number of items of equal weight whose mean is as noisy as the weighted one."""
+        if self.weights is None:
+            return float(len(self.codes))
+        return float(self.weights.sum() ** 2 / (self.weights**2).sum())
+
     def class_means(self, embedding: Embedding) -> NDArray[np.float64]:
         """Mean of the embedded training items of each class, one row a class."""
         by_class = Samples.by_code(self.codes, self.n_classes)

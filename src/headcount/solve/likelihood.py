@@ -95,9 +95,9 @@ class MaximumLikelihood:
 class ExpectationMaximisation:
     """The same maximum, approached by plain EM and left when its steps become small.
 
-    Stopped early, the answer depends on the start and the rule: this is for agreeing
-    with results that were obtained so. An item that is impossible under every class is
-    taken to be as likely under each.
+    Stopped early, the answer depends on the start and the rule. The start is a prior: what
+    the likelihood hardly determines has moved least from it. An item that is impossible under
+    every class is taken to be as likely under each.
 
     Parameters
     ----------
@@ -109,6 +109,11 @@ class ExpectationMaximisation:
         Measure the change by its Euclidean norm; otherwise by its mean absolute value.
     min_iter, max_iter : int
         Fewest and most steps.
+    noise : float, default=0.0
+        Raises the tolerance of a sample of n items to noise (1/n + 1/n_training), if that is
+        more: the fewer items there are, the sooner EM stops.
+    n_training : float, default=inf
+        Number of training items that the likelihoods were learnt from.
 
     Examples
     --------
@@ -125,6 +130,8 @@ class ExpectationMaximisation:
     by_norm: bool
     min_iter: int = 1
     max_iter: int = 1000
+    noise: float = 0.0
+    n_training: float = np.inf
 
     def solve(self, ratios: NDArray[np.float64], samples: Samples) -> Solution:
         """Shares for each sample; `ratios` has a row an item of the pool."""
@@ -132,7 +139,8 @@ class ExpectationMaximisation:
         shares, steps = np.empty((S, K)), np.empty(S, np.int32)
         changes, values = np.empty(S), np.empty(S)
         scaled, exponents = _within_range(ratios)
-        rule = (self.by_norm, self.tol, self.min_iter, self.max_iter)
+        tols = np.maximum(self.tol, self.noise * (1 / samples.sizes + 1 / self.n_training))
+        rule = (self.by_norm, tols, self.min_iter, self.max_iter)
 
         def work(start: int, stop: int) -> None:
             maximise_by_em(
@@ -142,7 +150,7 @@ class ExpectationMaximisation:
 
         each_range(work, S, grain=_worthwhile(samples, K))
         values = _unscaled(values, exponents, samples)
-        return Solution(shares, changes < self.tol, steps, values)
+        return Solution(shares, changes < tols, steps, values)
 
 
 def _worthwhile(samples: Samples, K: int) -> int:
