@@ -36,8 +36,9 @@ class Quantifier(Estimating, BaseEstimator):
     ----------
     classifier : scikit-learn classifier, default=None
         Logistic regression by default.
-    cv : int or splitter, default=5
-        Folds for scoring the training items.
+    cv : int, splitter or None, default=5
+        Folds for scoring the training items. None saves the folds of methods that do not
+        learn from scores, which then have no estimates with intervals.
     random_state : int, RandomState, Generator or None, default=None
         Shuffles the folds.
 
@@ -108,7 +109,13 @@ class Quantifier(Estimating, BaseEstimator):
             training, classes = self._labelled(X, y, sample_weight)
             return self._learn(training, classes, None)
         scorer = self._scorer()
-        scorer.fit(X, y, sample_weight, posteriors=self._input() != "labels")
+        scorer.fit(
+            X,
+            y,
+            sample_weight,
+            out_of_fold=self._learns_from_scores() or self._cv() is not None,
+            posteriors=self._input() != "labels",
+        )
         return self.fit_scorer(scorer)
 
     @available_if(takes_scores)
@@ -372,6 +379,10 @@ class Quantifier(Estimating, BaseEstimator):
     def _items_are_posteriors(self) -> bool:
         """Whether the items of the aggregation are posteriors that sum to 1."""
         return self._input() == "posteriors"
+
+    def _cv(self) -> Any:
+        """The folds; None if training items are not scored without need."""
+        return self.get_params().get("cv", 5)
 
     def _prior(self) -> Any:
         """Prior distribution of the shares for estimates, if none is given."""

@@ -70,8 +70,9 @@ class CC(Quantifier):
     ----------
     classifier : scikit-learn classifier, default=None
         Logistic regression by default.
-    cv : int or splitter, default=5
-        Folds for scoring the training items; not needed by this method.
+    cv : int, splitter or None, default=5
+        Folds for scoring the training items, which only estimates with intervals need; None
+        does without.
     random_state : int, RandomState, Generator or None, default=None
         Shuffles the folds.
 
@@ -110,8 +111,9 @@ class PCC(Quantifier):
     ----------
     classifier : scikit-learn classifier, default=None
         Logistic regression by default.
-    cv : int or splitter, default=5
-        Folds for scoring the training items; not needed by this method.
+    cv : int, splitter or None, default=5
+        Folds for scoring the training items, which only estimates with intervals need; None
+        does without.
     random_state : int, RandomState, Generator or None, default=None
         Shuffles the folds.
 

@@ -151,7 +151,8 @@ class Scorer(BaseEstimator):
         posteriors: bool,
     ) -> None:
         classifier = self._checked_classifier()
-        check_cv(self.cv)
+        if out_of_fold or self.cv is not None:
+            check_cv(self.cv)
         check_random_state(self.random_state)
         X = check_features(X, allow_nan=allows_nan(classifier))
         self._n_columns = _width(X)
