@@ -140,7 +140,13 @@ def test_exact_mixtures_are_seen_through(seed, K):
     index = np.repeat(np.arange(len(codes)), times[codes])
     expected = np.bincount(codes[index], minlength=K) / len(index)
     for name, method in METHODS.items():
-        (found,) = method.fit(X, codes).predict_many(X, [index])
+        fitted = method.fit(X, codes)
+        if name == "ReadMe" and any(
+            np.linalg.eigvalsh(table.overlap)[0] < 1e-9
+            for table in fitted.model_.patterns.tables
+        ):
+            continue  # a set of features whose patterns do not tell the classes apart
+        (found,) = fitted.predict_many(X, [index])
         assert_allclose(found, expected, atol=1e-5, err_msg=name)
 
 

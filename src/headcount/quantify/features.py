@@ -115,7 +115,7 @@ class _MeanHellinger:
 
     edges: NDArray[np.int64]
     tol: float = 1e-9
-    max_iter: int = 1000
+    max_iter: int = 20_000
 
     def solve(self, profiles: NDArray[np.float64], seen: NDArray[np.float64]) -> Solution:
         squared = Divergence("hellinger")
