@@ -35,7 +35,7 @@ def main() -> None:
     new = np.concatenate(mixed)  # a quarter is benign; in training nearly two thirds are
     estimate = quantifier.members_[0].estimate(X[new], random_state=0)
     shares = quantifier.model_.shares
-    simulated = shares._conditional(_NEW)
+    simulated = shares._simulate(shares.training, _NEW)
     answer = float(estimate.raw[1])
     figure, (left, right) = plt.subplots(
         1, 2, figsize=(8.4, 3.2), sharey=True, gridspec_kw={"width_ratios": [2.2, 1]}
@@ -85,8 +85,6 @@ def main() -> None:
         ax.tick_params(labelsize=8)
     figure.tight_layout()
     save(figure, Path(__file__).with_name("images") / "conditioning.png")
-    print(f"answer {answer:.3f}, estimate {estimate.shares[1]:.3f} [{low:.3f}, {high:.3f}], "
-          f"truth {true:.3f}")  # fmt: skip
 
 
 if __name__ == "__main__":

@@ -23,7 +23,7 @@ _KIND = "headcount model"
 _OUR_FOLDERS = (
     "headcount.data.column_kinds", "headcount.data.column_values", "headcount.data.preparation",
     "headcount.evaluate", "headcount.learn", "headcount.quantify", "headcount.representation",
-    "headcount.sampling", "headcount.scores", "headcount.solve",
+    "headcount.sampling", "headcount.scores", "headcount.solve", "headcount.uncertainty",
 )  # fmt: skip
 _OUR_MODELS = {f"{model.__module__}.{model.__qualname__}" for model in (ScoreModel, TableModel)}
 # Plain values that skops does not list.

@@ -39,8 +39,9 @@ def taking_scores(quantifier: Any) -> Any:
     if isinstance(quantifier, Conditioned):
         taking.members_ = [taking_scores(member) for member in quantifier.members_]
         taking.scorer_ = taking.members_[0].scorer_
-        joint = replace(quantifier.model_.answers, members=taking.members_)
-        taking.model_ = replace(quantifier.model_, answers=joint)
+        means: Any = quantifier.model_
+        joint = replace(means.answers, members=taking.members_)
+        taking.model_ = replace(means, answers=joint)
     else:
         taking.scorer_ = _Scored(quantifier.scorer_)
     return taking

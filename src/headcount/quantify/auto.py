@@ -115,11 +115,12 @@ class AutoQuantifier(Conditioned):
         """
         check_is_fitted(self, "model_")
         training: Any = self._simulation_items()
+        model: Any = self.model_
         strata = Training(None, training.codes, training.n_classes, training.weights)
-        made = simulate(strata, _TRIAL_SIZE, _TRIALS, self.model_.shares.prior, seed=0)
-        answers = self.model_.answers.solve_training(training, made.samples).prevalence
+        made = simulate(strata, _TRIAL_SIZE, _TRIALS, model.shares.prior, seed=0)
+        answers = model.answers.solve_training(training, made.samples).prevalence
         sizes = np.full(len(answers), _TRIAL_SIZE)
-        combined = self.model_.shares.means(answers, sizes)
+        combined = model.shares.means(answers, sizes)
         counted = made.samples.prevalence_of(
             training.items[0].argmax(axis=1), len(self.classes_)
         )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -209,17 +209,6 @@ class Estimating:
         return _estimates(self, shares, answers, drawn, raw, target, evidence)
 
 
-@dataclass(frozen=True, eq=False)
-class _TrainingAnswers:
-    """Answers of a model to samples of its training items."""
-
-    model: Model
-    training: Training
-
-    def __call__(self, samples: Samples) -> NDArray[np.float64]:
-        return self.model.solve_training(self.training, samples).prevalence
-
-
 def conditioning(
     quantifier: Quantifier, model: Model, prior: Any, replicates: Any, random_state: Any
 ) -> ShareConditioning:
@@ -239,23 +228,19 @@ def conditioning(
     ShareConditioning
     """
     # Imported here, as predictions do not need it.
-    from headcount.uncertainty import ShareConditioning, check_prior, smooth
+    from headcount.uncertainty import ShareConditioning, check_prior
 
     training = quantifier._simulation_items()
     prior = check_prior(quantifier._prior() if prior is None else prior, training.n_classes)
     if random_state is None and isinstance(quantifier.get_params().get("random_state"), int):
         random_state = quantifier.get_params()["random_state"]
-    seed, noise_seed = base_seeds(random_state, 2)
-    counts = np.bincount(training.codes, minlength=training.n_classes)
-    if quantifier._items_are_posteriors():
-        training = smooth(training, noise_seed)
     return ShareConditioning(
+        model,
         training,
-        counts,
-        _TrainingAnswers(model, training),
+        quantifier._items_are_posteriors(),
         prior,
         check_count("replicates", replicates, 100),
-        seed,
+        base_seeds(random_state, 1)[0],
     )
 
 
@@ -274,20 +259,12 @@ def _estimates(
 ) -> list[Estimate]:
     from headcount.uncertainty import Estimate
 
-    found = []
-    for number, (answer, size) in enumerate(zip(answers, samples.sizes.tolist(), strict=True)):
-        posterior = shares.posterior(answer, size)
-        found.append(
-            Estimate(
-                type(quantifier._answering()).__name__,
-                quantifier.classes_,
-                posterior.mean,
-                raw[number],
-                size,
-                target,
-                posterior,
-            )
-        )
+    name = type(quantifier._answering()).__name__
+    posteriors = shares.posteriors(answers, samples.sizes)
+    found = [
+        Estimate(name, quantifier.classes_, posterior.mean, own, size, target, posterior)
+        for posterior, own, size in zip(posteriors, raw, samples.sizes.tolist(), strict=True)
+    ]
     return _examined(found, evidence, samples)
 
 

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from headcount.representation import Training
 from headcount.sampling import Samples
+from headcount.solve import Solution
 from headcount.uncertainty.conditioning import Conditional
 from headcount.uncertainty.prior import Prior
 from headcount.uncertainty.simulation import simulate, simulated_size, size_factor
+from headcount.uncertainty.smoothing import smooth
 
 __all__ = ["ShareConditioning", "SharePosterior"]
 
@@ -50,18 +52,25 @@ class SharePosterior:
         return self.weighted[np.searchsorted(edges, places)]
 
 
+class Answering(Protocol):
+    """A fitted method."""
+
+    def solve_training(self, training: Training, samples: Samples) -> Solution:
+        """Answers to samples of the training items."""
+
+
 @dataclass(frozen=True, eq=False)
 class ShareConditioning:
-    """Conditions on the answers of a method; simulations are shared by samples of one size.
+    """Distribution of the shares of samples given the answers of a method.
 
     Attributes
     ----------
+    model : Answering
+        The method.
     training : Training
         Labelled items that samples are simulated from.
-    counts : ndarray of shape (K,)
-        Number of training items that the items of each class stand for.
-    answer : callable
-        Answers (S, D) of the method to samples of the training items.
+    smoothed : bool
+        Whether the items are posteriors, or lists of them, to be simulated with noise.
     prior : Prior
         Distribution of the shares.
     replicates : int
@@ -72,48 +81,65 @@ class ShareConditioning:
     Examples
     --------
     >>> import numpy as np
+    >>> class Counts:
+    ...     def solve_training(self, training, samples):
+    ...         return Solution.closed_form(samples.prevalence_of(training.items, 2))
     >>> codes = np.repeat([0, 1], 500)
     >>> predicted = np.where(np.arange(1000) % 5 == 0, 1 - codes, codes)  # one in five is wrong
-    >>> training = Training(None, codes, 2)
-    >>> def count(samples):
-    ...     return samples.prevalence_of(predicted, 2)
-    >>> conditioning = ShareConditioning(
-    ...     training, np.array([500, 500]), count, Prior(), 4000, seed=0
-    ... )
-    >>> conditioning.posterior(np.array([0.38, 0.62]), 10_000).mean.round(2)  # .2 + .6 p
-    array([0.3, 0.7])
+    >>> training = Training(predicted, codes, 2)
+    >>> conditioning = ShareConditioning(Counts(), training, False, Prior(), 4000, seed=0)
+    >>> answers, sizes = np.array([[0.38, 0.62]]), np.array([10_000])
+    >>> conditioning.means(answers, sizes).round(2)  # answers are .2 + .6 x shares
+    array([[0.3, 0.7]])
     """
 
+    model: Answering
     training: Training
-    counts: NDArray[np.int64]
-    answer: Callable[[Samples], Floats]
+    smoothed: bool
     prior: Prior
     replicates: int
     seed: int
-    _by_size: dict[int, Conditional] = field(default_factory=dict, repr=False)
 
-    def posterior(self, answer: Floats, size: int) -> SharePosterior:
-        """Distribution of the realised shares of a sample of `size` items, given its answer."""
-        draws, weights = self._conditional(size).given(answer)
-        mean = _on_simplex((weights @ draws)[None])[0]
-        draws = mean + size_factor(self.counts, mean, size) * (draws - weights @ draws)
-        return SharePosterior(_on_simplex(draws), weights)
+    def posteriors(self, answers: Floats, sizes: NDArray[np.int64]) -> list[SharePosterior]:
+        """Distribution of the realised shares of each sample.
 
-    def means(self, answers: Floats, sizes: NDArray[np.int64]) -> Floats:
-        """Mean shares of many samples, one row per sample."""
-        found = np.empty((len(answers), self.training.n_classes))
-        for number, (answer, size) in enumerate(zip(answers, sizes.tolist(), strict=True)):
-            found[number] = self.posterior(answer, size).mean
+        Parameters
+        ----------
+        answers : ndarray of shape (S, D)
+            Answers of the method, one row per sample.
+        sizes : ndarray of shape (S,)
+            Number of items in each sample.
+
+        Returns
+        -------
+        list of SharePosterior
+        """
+        items = smooth(self.training, self.seed) if self.smoothed else self.training
+        by_size: dict[int, Conditional] = {}
+        found = []
+        for answer, size in zip(answers, sizes.tolist(), strict=True):
+            simulated = simulated_size(size)
+            if simulated not in by_size:
+                by_size[simulated] = self._simulate(items, simulated)
+            draws, weights = by_size[simulated].given(answer)
+            centre = weights @ draws
+            mean = _on_simplex(centre[None])[0]
+            draws = mean + size_factor(self._counts, mean, size) * (draws - centre)
+            found.append(SharePosterior(_on_simplex(draws), weights))
         return found
 
-    def _conditional(self, size: int) -> Conditional:
-        size = simulated_size(size)
-        if size not in self._by_size:
-            made = simulate(
-                self.training, size, self.replicates, self.prior, self.seed, self.counts
-            )
-            self._by_size[size] = Conditional(self.answer(made.samples), made.shares)
-        return self._by_size[size]
+    def means(self, answers: Floats, sizes: NDArray[np.int64]) -> Floats:
+        """Mean shares of each sample, one row per sample."""
+        return np.stack([each.mean for each in self.posteriors(answers, sizes)])
+
+    @property
+    def _counts(self) -> NDArray[np.int64]:
+        return np.bincount(self.training.codes, minlength=self.training.n_classes)
+
+    def _simulate(self, items: Training, size: int) -> Conditional:
+        made = simulate(items, size, self.replicates, self.prior, self.seed, self._counts)
+        answers = self.model.solve_training(items, made.samples).prevalence
+        return Conditional(answers, made.shares)
 
 
 def _on_simplex(points: Floats) -> Floats:
