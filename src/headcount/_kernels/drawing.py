@@ -23,6 +23,7 @@ _S31, _S32 = np.uint64(31), np.uint64(32)
 _LOW_HALF = np.uint64(0xFFFFFFFF)
 _TWO_TO_32 = np.uint64(1 << 32)
 _TO_MINUS_53 = 2.0**-53
+_MOST_FOREIGN = 20
 
 
 def mix(word: Any) -> Any:
@@ -48,6 +49,18 @@ def _below(bound: np.uint64, state: np.uint64) -> tuple[np.uint64, np.uint64]:
         low = product & _LOW_HALF
         if low >= bound or low >= (_TWO_TO_32 - bound) % bound:
             return product >> _S32, state
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _poisson(mean: float, word: np.uint64) -> np.uint64:
+    """Give a Poisson number from one random word, by inversion; for small means."""
+    uniform = np.float64(word >> _S11) * _TO_MINUS_53
+    number, part = 0, np.exp(-mean)
+    while uniform >= part and number < _MOST_FOREIGN:
+        uniform -= part
+        number += 1
+        part *= mean / number
+    return np.uint64(number)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -133,6 +146,7 @@ def draw_resampled(
     items: NDArray[Any],
     strata: NDArray[np.int64],
     n_resampled: NDArray[np.int64],
+    foreign: float,
     mass: NDArray[np.float64],
     offsets: NDArray[np.int64],
     drawn: NDArray[Any],
@@ -140,10 +154,10 @@ def draw_resampled(
     """Fill ``drawn[offsets[i]:offsets[i + 1]]`` for the samples i from start to stop.
 
     For sample i, each stratum j is first resampled: ``n_resampled[j]`` of its items are drawn
-    with replacement, by ``mass`` (cumulated over all items, from 0) if there is any. Then
-    ``counts[i, j]`` items of the resampled stratum are drawn with replacement. A resampled
-    item is computed from its number when it is drawn, so that the time does not depend on
-    the size of the strata.
+    with replacement, by ``mass`` (cumulated over all items, from 0) if there is any, and a
+    Poisson number, ``foreign`` on average, of items of any stratum. Then ``counts[i, j]`` items
+    of the resampled stratum are drawn with replacement. A resampled item is computed from
+    its number when it is drawn, so that the time does not depend on the size of the strata.
     """
     for sample in range(start, stop):
         state = seeds[sample]
@@ -152,11 +166,14 @@ def draw_resampled(
             first = strata[stratum]
             n_items = strata[stratum + 1] - first
             base = _mix(seeds[sample] ^ _mix(np.uint64(stratum + 1) * GOLDEN))
-            bound = np.uint64(n_resampled[stratum])
+            own = np.uint64(n_resampled[stratum])
+            bound = own + _poisson(foreign, _mix(base))
             for k in range(position, position + counts[sample, stratum]):
                 number, state = _below(bound, state)
                 word = _mix(base + (number + np.uint64(1)) * GOLDEN)
-                if len(mass) == 0:
+                if number >= own:
+                    chosen = np.int64(((word >> _S32) * np.uint64(len(items))) >> _S32)
+                elif len(mass) == 0:
                     chosen = first + np.int64(((word >> _S32) * np.uint64(n_items)) >> _S32)
                 else:
                     low, high = mass[first], mass[first + n_items]

@@ -24,6 +24,9 @@ _EXACT_SIZE, _SIZE_RATIO, _LARGEST_SIZE = 20, 1.1, 20_000
 # Items that one set of simulations has at most, as long as at least so many samples are left.
 _MOST_ITEMS, _FEWEST_SAMPLES = 20_000_000, 1000
 _FEWEST_ITEMS_PER_THREAD = 20_000
+# Items of any class that a resampled class has on average: a kind of item that was not seen
+# among m items of a class may still be there (half an item, as in Jeffreys' prior).
+_FOREIGN = 0.5
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,7 +107,17 @@ def simulate(
         # Here, as other threads do not inherit it: the kernel relies on overflow.
         with np.errstate(over="ignore"):
             draw_resampled(
-                start, stop, seeds, composition, items, strata, resampled, mass, offsets, drawn
+                start,
+                stop,
+                seeds,
+                composition,
+                items,
+                strata,
+                resampled,
+                _FOREIGN,
+                mass,
+                offsets,
+                drawn,
             )
 
     each_range(work, n, grain=1 + _FEWEST_ITEMS_PER_THREAD // size)
