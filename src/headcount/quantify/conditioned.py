@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
@@ -11,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
-from headcount.data import count_rows
+from headcount.data import check_features, count_rows
 from headcount.errors import HeadcountError
 from headcount.quantify.adjusted import GPAC
 from headcount.quantify.aggregation import Model
@@ -225,18 +226,21 @@ class Conditioned(Quantifier):
                 for member, part in zip(members, parts, strict=True)
             ],
         )
-        self.members_ = members
-        self._takes_items = takes_items
+        # On a copy first: a fit that fails leaves this quantifier as it was.
+        fitted = copy(self)
+        fitted.members_ = members
+        fitted._takes_items = takes_items
         # The first of several scorers: what the assumption is tested on.
-        self._keep(joint, first.classes_, first.prior_, first.scorer_, training)
-        shares = conditioning(self, joint, self.prior, self.replicates, self.random_state)
-        self.model_ = _Means(joint, shares)
+        fitted._keep(joint, first.classes_, first.prior_, first.scorer_, training)
+        shares = conditioning(fitted, joint, self.prior, self.replicates, self.random_state)
+        fitted.model_ = _Means(joint, shares)
+        self.__dict__.update(fitted.__dict__)
         return self
 
     def _items(self, X: Any, *, by_folds: bool | None = None) -> Any:
         if not self._takes_items:
             return self.members_[0]._items(X)  # which refuses items with its reason
-        return X if isinstance(X, ScoredPool) else ScoredPool(X)
+        return X if isinstance(X, ScoredPool) else ScoredPool(check_features(X, allow_nan=True))
 
     def _scores_by_folds(self) -> bool:
         return False  # each member does
