@@ -247,8 +247,8 @@ def own_items(member: Quantifier, X: Any) -> Any:
 
 
 def fold_items(member: Quantifier, X: Any) -> Any:
-    """Items as the member scores them by its folds."""
-    return member._items(X, by_folds=True)
+    """Items as the member scores them by its folds, or by its classifier if it has none."""
+    return member._items(X, by_folds=member.scorer_.n_folds_ > 0)
 
 
 def seeded(quantifier: Quantifier, seed: int) -> Quantifier:
