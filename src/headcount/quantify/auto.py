@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from headcount.errors import HeadcountError
+from headcount.errors import HeadcountError, HeadcountWarning
 from headcount.quantify.adjusted import GPAC
 from headcount.quantify.base import Quantifier
 from headcount.quantify.conditioned import Conditioned
@@ -93,18 +95,28 @@ class AutoQuantifier(Conditioned):
                 "classifier is an empty list; it must be a scikit-learn classifier, or a list "
                 "with at least one."
             )
+        scoring = {"cv": self.cv, "random_state": self.random_state}
         return [
             method
             for classifier in classifiers
             for method in (
-                SLD(classifier, calibration="bcts", cv=self.cv),
-                SLD(classifier, cv=self.cv),
-                GPAC(classifier, cv=self.cv),
+                SLD(classifier, calibration="bcts", **scoring),
+                SLD(classifier, **scoring),
+                GPAC(classifier, **scoring),
             )
         ]
 
     def _input(self) -> Input:
         return "posteriors"
+
+    @contextmanager
+    def _while_fitting(self) -> Iterator[None]:
+        # Users cannot follow advice on a calibration that they did not choose.
+        with warnings.catch_warnings():
+            warnings.filterwarnings(
+                "ignore", "the scores separate some classes", HeadcountWarning
+            )
+            yield
 
     def explain(self) -> str:
         """Methods that are combined, and their errors in simulated samples.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from copy import copy
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
@@ -132,8 +133,9 @@ class Conditioned(Quantifier):
     def _prior(self) -> Any:
         return self.prior
 
-    def _items_are_posteriors(self) -> bool:
-        return any(each._items_are_posteriors() for each in self.members_)
+    def _items_are_posteriors(self) -> bool | list[Any]:
+        each = [member._items_are_posteriors() for member in self.members_]
+        return each if any(each) else False
 
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Fit the quantifiers, those with equal classifiers on shared scores.
@@ -154,15 +156,16 @@ class Conditioned(Quantifier):
         """
         members = self._unfitted()
         scorers: dict[str, Any] = {}
-        for member in members:
-            scorer = None if member._input() == "features" else member._scorer()
-            if scorer is None:
-                member.fit(X, y, sample_weight)
-                continue
-            key = joblib.hash(scorer)
-            if key not in scorers:
-                scorers[key] = scorer.fit(X, y, sample_weight)
-            member.fit_scorer(scorers[key])
+        with self._while_fitting():
+            for member in members:
+                scorer = None if member._input() == "features" else member._scorer()
+                if scorer is None:
+                    member.fit(X, y, sample_weight)
+                    continue
+                key = joblib.hash(scorer)
+                if key not in scorers:
+                    scorers[key] = scorer.fit(X, y, sample_weight)
+                member.fit_scorer(scorers[key])
         return self._gather(members)
 
     def fit_scorer(self, scorer: Any) -> Self:
@@ -178,7 +181,9 @@ class Conditioned(Quantifier):
         Conditioned
             This one, fitted.
         """
-        return self._gather([member.fit_scorer(scorer) for member in self._unfitted()])
+        with self._while_fitting():
+            members = [member.fit_scorer(scorer) for member in self._unfitted()]
+        return self._gather(members)
 
     def fit_scores(
         self,
@@ -206,13 +211,16 @@ class Conditioned(Quantifier):
         Conditioned
             This one, fitted.
         """
-        return self._gather(
-            [
+        with self._while_fitting():
+            members = [
                 member.fit_scores(scores, y, sample_weight, classes=classes)
                 for member in self._unfitted()
-            ],
-            takes_items=False,
-        )
+            ]
+        return self._gather(members, takes_items=False)
+
+    def _while_fitting(self) -> AbstractContextManager[None]:
+        """Context in which the members are fitted."""
+        return nullcontext()
 
     def _gather(self, members: list[Quantifier], takes_items: bool = True) -> Self:
         first = members[0]
