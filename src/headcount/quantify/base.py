@@ -230,8 +230,8 @@ class Quantifier(Estimating, BaseEstimator):
         ----------
         X : array-like, sparse matrix or frame of shape (n, d), or a list of texts
             The pool.
-        samples : Samples or iterable of index arrays
-            The samples, as rows of the pool.
+        samples : Samples, iterable of index arrays, or None
+            The samples, as rows of the pool; None for one sample of all rows.
 
         Returns
         -------
@@ -256,9 +256,7 @@ class Quantifier(Estimating, BaseEstimator):
         ndarray of shape (K,)
             Shares in the order of ``classes_``, on the simplex.
         """
-        check_is_fitted(self, "model_")
-        items = self._scored_items(scores)
-        return self._solve(items, Samples.whole(len(items))).prevalence[0]
+        return self.predict_many_scores(scores, None)[0]
 
     @available_if(takes_scores)
     def predict_many_scores(self, scores: Any, samples: Any) -> NDArray[np.float64]:
@@ -268,8 +266,8 @@ class Quantifier(Estimating, BaseEstimator):
         ----------
         scores : array-like or frame of shape (n, K)
             Posteriors of the pool, columns in the order of ``classes_``.
-        samples : Samples or iterable of index arrays
-            The samples, as rows of the pool.
+        samples : Samples, iterable of index arrays, or None
+            The samples, as rows of the pool; None for one sample of all rows.
 
         Returns
         -------
@@ -286,8 +284,8 @@ class Quantifier(Estimating, BaseEstimator):
         ----------
         scores : array-like or frame of shape (n, K)
             Posteriors of the pool, columns in the order of ``classes_``.
-        samples : Samples or iterable of index arrays
-            The samples, as rows of the pool.
+        samples : Samples, iterable of index arrays, or None
+            The samples, as rows of the pool; None for one sample of all rows.
 
         Returns
         -------
@@ -296,7 +294,9 @@ class Quantifier(Estimating, BaseEstimator):
         """
         check_is_fitted(self, "model_")
         items = self._scored_items(scores)
-        return self._solve(items, as_samples(samples, len(items)))
+        whole = samples is None
+        drawn = Samples.whole(len(items)) if whole else as_samples(samples, len(items))
+        return self._solve(items, drawn)
 
     def _learn(self, training: Training, classes: NDArray[Any], scorer: Any) -> Self:
         if self.info.multiclass == "one-vs-rest" and len(classes) > 2:
@@ -376,8 +376,11 @@ class Quantifier(Estimating, BaseEstimator):
             )
         return self._training
 
-    def _items_are_posteriors(self) -> bool:
-        """Whether the items of the aggregation are posteriors that sum to 1."""
+    def _items_are_posteriors(self) -> bool | list[Any]:
+        """Whether the items for simulations are posteriors that sum to 1.
+
+        A list if the items are a list and only some entries are; False if none is.
+        """
         return self._input() == "posteriors"
 
     def _cv(self) -> Any:

@@ -246,9 +246,10 @@ def conditioning(
     if random_state is None and isinstance(quantifier.get_params().get("random_state"), int):
         random_state = quantifier.get_params()["random_state"]
     seed, noise_seed = base_seeds(random_state, 2)
-    counts = np.bincount(training.codes, minlength=training.n_classes)
-    if quantifier._items_are_posteriors():
-        training = smooth(training, noise_seed)
+    counts = training.class_sizes
+    posteriors = quantifier._items_are_posteriors()
+    if posteriors:
+        training = smooth(training, noise_seed, posteriors)
     return ShareConditioning(
         training,
         counts,

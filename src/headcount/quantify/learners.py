@@ -90,7 +90,8 @@ class _CrossFitted(Model):
         return self.then.solve(labels, samples.over(len(labels)))
 
     def solve_training(self, training: Training, samples: Samples) -> Solution:
-        return self.then.solve(self.scorer.labels_, samples)
+        # Beside smoothed scores, the training items are there several times over.
+        return self.then.solve(np.resize(self.scorer.labels_, len(training.codes)), samples)
 
 
 def _out_of_bag(forest: QuantificationForestClassifier, training: Training) -> Training:

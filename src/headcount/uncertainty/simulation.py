@@ -70,7 +70,7 @@ def simulate(
     seed : int
         Random seed.
     counts : ndarray of shape (K,), default=None
-        Number of items that each class stands for; that of its items by default.
+        Number of items that each class stands for; ``training.class_sizes`` by default.
 
     Returns
     -------
@@ -89,7 +89,7 @@ def simulate(
     n = min(n, max(_FEWEST_SAMPLES, _MOST_ITEMS // size))
     rng = np.random.default_rng([seed, size])
     if counts is None:
-        counts = np.bincount(training.codes, minlength=training.n_classes)
+        counts = training.class_sizes
     resampled = np.maximum(counts - 1, 1)
     composition = whole_counts(prior.draw(n, training.prior, rng), size, rng)
     items, strata = sort_by_code(training.codes, training.n_classes)
