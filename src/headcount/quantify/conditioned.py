@@ -83,6 +83,8 @@ class Conditioned(Quantifier):
         reference="headcount",
     )
 
+    model_: _Means
+
     def __init__(
         self,
         quantifier: Quantifier | Sequence[Quantifier] | None = None,
@@ -301,12 +303,12 @@ def _in_a_row(answers: Sequence[Solution]) -> Solution:
 class _Means(Model):
     """Mean shares given the answers of a model."""
 
-    answers: Model
+    answers: _Joint
     shares: ShareConditioning
 
     def solve(self, items: Any, samples: Samples) -> Solution:
         found = self.answers.solve(items, samples)
-        means = self.shares.means(found.prevalence, samples.sizes)
+        means = self.shares.means(found.prevalence, samples.n_items)
         return replace(found, prevalence=means)
 
     def cross_fitted(self, training: Training) -> Model:
