@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import Any, ClassVar
 
 import numpy as np
+from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from headcount.errors import HeadcountError, HeadcountWarning
@@ -17,6 +18,7 @@ from headcount.quantify.conditioned import Conditioned
 from headcount.quantify.info import Input, MethodInfo
 from headcount.quantify.likelihood import SLD
 from headcount.representation import Training
+from headcount.sampling._streams import base_seeds
 from headcount.uncertainty import simulate
 
 __all__ = ["AutoQuantifier"]
@@ -59,7 +61,7 @@ class AutoQuantifier(Conditioned):
     >>> q.predict(X[400:]).round(1)
     array([0.5, 0.5])
     >>> print(q.explain())
-    SLD(bcts), SLD and GPAC combined. Mean absolute error in simulated samples of 500 items ...
+    SLD(bcts), SLD and GPAC combined. Mean absolute error in simulated samples of 500 items: ...
     """
 
     info: ClassVar = MethodInfo(
@@ -95,16 +97,22 @@ class AutoQuantifier(Conditioned):
                 "classifier is an empty list; it must be a scikit-learn classifier, or a list "
                 "with at least one."
             )
-        scoring = {"cv": self.cv, "random_state": self.random_state}
         return [
             method
             for classifier in classifiers
             for method in (
-                SLD(classifier, calibration="bcts", **scoring),
-                SLD(classifier, **scoring),
-                GPAC(classifier, **scoring),
+                SLD(classifier, calibration="bcts", cv=self.cv),
+                SLD(classifier, cv=self.cv),
+                GPAC(classifier, cv=self.cv),
             )
         ]
+
+    def _unfitted(self) -> list[Quantifier]:
+        # Nothing but the folds is seeded: classifiers are used as they are.
+        folds = self.random_state
+        if folds is None:
+            folds = base_seeds(None, 1)[0] % 2**32
+        return [clone(each.set_params(random_state=folds)) for each in self._given()]
 
     def _input(self) -> Input:
         return "posteriors"
