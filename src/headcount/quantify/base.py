@@ -368,12 +368,14 @@ class Quantifier(Estimating, BaseEstimator):
 
     def _simulation_items(self) -> Training:
         """Labelled items that samples for estimates are simulated from."""
-        if self._training is None or self._training.items is None:
+        items: Any = None if self._training is None else self._training.items
+        if items is None or (isinstance(items, list) and any(part is None for part in items)):
             raise HeadcountError(
                 f"{type(self).__name__} has no out-of-fold scores of its training items, from "
-                "which samples are simulated for estimates: fit the scorer with "
+                "which samples are simulated for estimates: set cv=5, or fit the scorer with "
                 "out_of_fold=True."
             )
+        assert self._training is not None
         return self._training
 
     def _items_are_posteriors(self) -> bool | list[Any]:
