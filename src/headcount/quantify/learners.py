@@ -13,6 +13,7 @@ from headcount.errors import HeadcountError
 from headcount.learn import ProportionWeightedKNN, QuantificationForestClassifier
 from headcount.quantify.aggregation import Aggregation, Counting, Model, Moments
 from headcount.quantify.base import Quantifier
+from headcount.quantify.committee import seeded
 from headcount.quantify.info import MethodInfo
 from headcount.representation import PredictedClass, Training
 from headcount.sampling import Samples
@@ -72,7 +73,8 @@ class _Trained(Aggregation):
         return self.then.solve(self.scorer.labels(items), samples)
 
     def cross_fitted(self, training: Training) -> _CrossFitted:
-        scorer = copy(self.scorer).fit(
+        # Seeded, so that nothing but the simulations of an estimate is left to chance.
+        scorer = seeded(self.scorer, 0).fit(
             training.items, training.codes, training.weights, posteriors=False
         )
         return _CrossFitted(scorer, self.then)
