@@ -246,6 +246,8 @@ def conditioning(
     if random_state is None and isinstance(quantifier.get_params().get("random_state"), int):
         random_state = quantifier.get_params()["random_state"]
     seed, noise_seed = base_seeds(random_state, 2)
+    if training.weights is not None and np.ptp(training.weights) == 0:
+        training = replace(training, weights=None)
     counts = training.class_sizes
     posteriors = quantifier._items_are_posteriors()
     if posteriors:

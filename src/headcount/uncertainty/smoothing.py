@@ -61,10 +61,10 @@ def smooth(training: Training, seed: int, posteriors: Any = True) -> Training:
         return training
     rng = np.random.default_rng(seed)
     rows = np.tile(np.arange(len(codes)), copies)
-    pairs = [_same_class(training, copies, rng) for _ in range(2)]
+    first, second = (_same_class(training, copies, rng) for _ in range(2))
     sizes = training.class_sizes.astype(np.float64)
     width: Floats = sizes ** (-1 / (4 + min(K - 1, _MOST_DIMENSIONS)))
-    noise = _Noise(training, rows, *pairs, width[codes[rows]][:, None])
+    noise = _Noise(training, rows, first, second, width[codes[rows]][:, None])
     items: Any = noise.added(training.items, posteriors)
     weights = None if training.weights is None else training.weights[rows]
     return Training(items, codes[rows], K, weights)
