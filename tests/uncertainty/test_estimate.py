@@ -7,13 +7,13 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from headcount.uncertainty.making import _biased
+from headcount.uncertainty.rules import Percentile
 from sklearn.linear_model import LogisticRegression
 
 import headcount as hc
 from headcount.errors import HeadcountError
 from headcount.uncertainty import Estimate, Region
-from headcount.uncertainty.making import _biased
-from headcount.uncertainty.rules import Percentile
 
 QUICK = {"replicates": 200, "training_replicates": 20, "random_state": 0}
 
