@@ -12,6 +12,7 @@ import joblib
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
+from sklearn.utils.metaestimators import available_if
 
 from headcount.data import check_features, count_rows
 from headcount.errors import HeadcountError
@@ -19,7 +20,7 @@ from headcount.quantify.adjusted import GPAC
 from headcount.quantify.aggregation import Model
 from headcount.quantify.base import Quantifier
 from headcount.quantify.committee import seeded
-from headcount.quantify.estimating import conditioning
+from headcount.quantify.estimating import conditioning, takes_scores
 from headcount.quantify.info import Input, MethodInfo
 from headcount.quantify.likelihood import SLD
 from headcount.representation import Training
@@ -170,6 +171,7 @@ class Conditioned(Quantifier):
                 member.fit_scorer(scorers[key])
         return self._gather(members)
 
+    @available_if(takes_scores)
     def fit_scorer(self, scorer: Any) -> Self:
         """Fit all quantifiers on the scores of one scorer.
 
@@ -187,6 +189,7 @@ class Conditioned(Quantifier):
             members = [member.fit_scorer(scorer) for member in self._unfitted()]
         return self._gather(members)
 
+    @available_if(takes_scores)
     def fit_scores(
         self,
         scores: Any,
