@@ -40,7 +40,9 @@ class SharePosterior:
     @property
     def mean(self) -> Floats:
         """Mean shares."""
-        return self.weights @ self.weighted
+        mean = self.weights @ self.weighted
+        # No share above 1 by rounding.
+        return np.asarray(mean / mean.sum())
 
     @property
     def draws(self) -> Floats:

@@ -62,9 +62,13 @@ def smooth(training: Training, seed: int, posteriors: Any = True) -> Training:
     rng = np.random.default_rng(seed)
     rows = np.tile(np.arange(len(codes)), copies)
     first, second = (_same_class(training, copies, rng) for _ in range(2))
+    # Every other copy has the noise of the one before with the opposite sign, so that the
+    # means of the classes stay where they are.
+    before, after = slice(0, copies - copies % 2, 2), slice(1, None, 2)
+    first[after], second[after] = second[before], first[before]
     sizes = training.class_sizes.astype(np.float64)
     width: Floats = sizes ** (-1 / (4 + min(K - 1, _MOST_DIMENSIONS)))
-    noise = _Noise(training, rows, first, second, width[codes[rows]][:, None])
+    noise = _Noise(training, rows, first.ravel(), second.ravel(), width[codes[rows]][:, None])
     items: Any = noise.added(training.items, posteriors)
     weights = None if training.weights is None else training.weights[rows]
     return Training(items, codes[rows], K, weights)
@@ -114,10 +118,10 @@ class _Noise:
 
 
 def _same_class(training: Training, copies: int, rng: np.random.Generator) -> NDArray[np.int64]:
-    """A random row of the same class for each copy, drawn by weight."""
+    """A random row of the same class for each copy (copies, n), drawn by weight."""
     codes, drawn = training.codes, np.empty((copies, len(training.codes)), np.int64)
     for j in range(training.n_classes):
         rows = np.flatnonzero(codes == j)
         chances = None if training.weights is None else training.class_weights[rows]
         drawn[:, rows] = rng.choice(rows, (copies, len(rows)), p=chances)
-    return drawn.ravel()
+    return drawn
