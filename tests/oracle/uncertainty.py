@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
+
 from tests.oracle.drawing import below, mix, words
 
 _GOLDEN = 0x9E3779B97F4A7C15

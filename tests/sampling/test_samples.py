@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
 from tests.oracle.uncertainty import over
 
 from headcount.errors import HeadcountError
@@ -279,7 +278,12 @@ def test_samples_over_a_repeated_pool(arrays, copies):
 
 def test_parts_of_samples_over_a_repeated_pool_remember_it():
     wide = make().over(18)
-    for part in (wide[1:], wide[[2, 0]], next(wide.chunks(9)), pickle.loads(pickle.dumps(wide))):
+    for part in (
+        wide[1:],
+        wide[[2, 0]],
+        next(wide.chunks(9)),
+        pickle.loads(pickle.dumps(wide)),
+    ):
         assert part.copies == 3
     np.testing.assert_array_equal(wide[[2, 0]].n_items, [1, 2])
     np.testing.assert_array_equal(wide.prevalence, make().prevalence)

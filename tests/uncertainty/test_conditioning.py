@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.oracle import uncertainty as oracle
 
 from headcount.representation import Training
 from headcount.uncertainty import Conditional, Prior, ShareConditioning
+from tests.oracle import uncertainty as oracle
 
 
 def pairs(seed, n, n_answers, n_truths, noise=0.05):

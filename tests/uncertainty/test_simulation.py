@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.kernels import calls
-from tests.oracle import uncertainty as oracle
 
 from headcount.representation import Training
 from headcount.uncertainty import Prior, simulate, simulated_size, size_factor
 from headcount.uncertainty.simulation import whole_counts
+from tests.kernels import calls
+from tests.oracle import uncertainty as oracle
 
 CODES = np.array([0, 1, 1, 0, 2, 1, 0, 2, 2, 2, 1, 1])
 
@@ -19,7 +19,7 @@ CODES = np.array([0, 1, 1, 0, 2, 1, 0, 2, 2, 2, 1, 1])
 @pytest.mark.parametrize("weighted", [False, True])
 def test_the_kernel_matches_the_oracle(weighted):
     rng = np.random.default_rng(0)
-    strata = [np.flatnonzero(CODES == j) for j in range(3)]
+    strata = [np.flatnonzero(np.equal(CODES, j)) for j in range(3)]
     resampled = np.array([2, 4, 3])
     weights = rng.random(len(CODES)) if weighted else None
     counts = np.array([[3, 0, 4], [1, 5, 1], [0, 7, 0]])

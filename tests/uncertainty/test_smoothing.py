@@ -34,7 +34,7 @@ def test_copies_keep_the_mean_and_variance_of_each_class(n_classes):
     before, after = centred_logs(scores), centred_logs(smoothed.items)
     for j in range(n_classes):
         old, new = before[codes == j], after[smoothed.codes == j]
-        np.testing.assert_allclose(new.mean(axis=0), old.mean(axis=0), atol=0.1)
+        np.testing.assert_allclose(new.mean(axis=0), old.mean(axis=0), atol=1e-9)
         np.testing.assert_allclose(new.var(axis=0), old.var(axis=0), rtol=0.12)
     assert len(np.unique(smoothed.items[:, 0])) > 0.99 * 8 * 600
 
@@ -49,7 +49,9 @@ def test_the_noise_shrinks_as_classes_grow():
     assert moved[1] < 0.7 * moved[0]
 
 
-@pytest.mark.parametrize(("n", "copies"), [(100, 8), (1250, 8), (3000, 3), (5000, 2), (5001, 1)])
+@pytest.mark.parametrize(
+    ("n", "copies"), [(100, 8), (1250, 8), (3000, 3), (5000, 2), (5001, 1)]
+)
 def test_many_items_have_fewer_copies(n, copies):
     scores, codes = labelled(2, n)
     training = Training(scores, codes, 2)
