@@ -26,7 +26,7 @@ def make(method: type[Quantifier], classifier: Any = None, seed: Any = 0) -> Qua
     several = several if classifier is None else [classifier]
     classifier = several[0]
     given = {"classifier": classifier, "random_state": seed, "n_estimators": 8}
-    given |= {"classifiers": several, "size": 4}
+    given |= {"classifiers": several, "size": 4, "replicates": 200}
     if "quantifier" in inspect.signature(method).parameters:
         base = DyS if method is OneVsRest else PACC
         given["quantifier"] = base(classifier, random_state=seed)
@@ -63,6 +63,11 @@ class Case:
     def resamples(self) -> bool:
         """Whether it draws samples of the training items, class by class."""
         return self.name == "Ensemble"
+
+    @property
+    def simulates(self) -> bool:
+        """Whether its answers depend on simulated samples, and so on chance."""
+        return "replicates" in inspect.signature(self.method).parameters
 
     @property
     def brings_learner(self) -> bool:

@@ -271,7 +271,6 @@ def test_items_after_fitting_on_scores(case):
         ([[True] * 120], "^sample 0 holds bool values, not whole numbers"),
         ([[[0, 1]]], r"^sample 0 has 2 dimension\(s\)"),
         ("all", "^samples is of type str"),
-        (None, "^samples is of type NoneType"),
         (Samples.whole(119), "^samples are of a pool of 119 items, but this pool has 120"),
     ],
 )
@@ -281,6 +280,16 @@ def test_samples_that_are_none(case, bad, message):
     if case.takes_scores:
         with refuses(message):
             fitted_on_scores(case).predict_many_scores(scored_pool(case.n_classes), bad)
+
+
+@each_case
+def test_no_samples_are_one_sample_of_all_items(case):
+    quantifier, X = fitted(case), pool(case.n_classes)
+    np.testing.assert_array_equal(quantifier.predict_many(X, None)[0], quantifier.predict(X))
+    if case.takes_scores:
+        quantifier, scores = fitted_on_scores(case), scored_pool(case.n_classes)
+        everything = quantifier.predict_many_scores(scores, None)
+        np.testing.assert_array_equal(everything[0], quantifier.predict_scores(scores))
 
 
 # Weights

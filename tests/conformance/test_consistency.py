@@ -25,6 +25,8 @@ TIMES = {
     3: [(1, 1, 1), (5, 1, 2), (1, 9, 1), (2, 3, 7), (0, 1, 1), (3, 0, 1), (1, 4, 0), (0, 0, 1)],
 }
 INCONSISTENT = {
+    "AutoQuantifier": "its shares are means over simulated samples",
+    "Conditioned": "its shares are means over simulated samples",
     "MLPE": "does not look at the sample",
     "CC": "counts the errors of the classifier as if they were none",
     "PCC": "its posteriors still believe in the training shares",

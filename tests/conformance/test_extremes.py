@@ -79,8 +79,12 @@ def test_perfect_scores_are_counted(case):
     scores, y, new = perfect(case.n_classes, np.random.default_rng(0))
     if case.ordered:  # exact for smooth shares alone, such as even ones
         new = scores
-    shares = case.make().fit_scores(scores, y).predict_scores(new)
-    np.testing.assert_allclose(shares, new.mean(axis=0), rtol=0, atol=1e-6)
+    quantifier = case.make()
+    if case.simulates:
+        quantifier.set_params(replicates=4000)
+    shares = quantifier.fit_scores(scores, y).predict_scores(new)
+    tolerance = 0.02 if case.simulates else 1e-6
+    np.testing.assert_allclose(shares, new.mean(axis=0), rtol=0, atol=tolerance)
 
 
 @each_scored_case

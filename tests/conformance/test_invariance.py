@@ -32,7 +32,7 @@ def is_one_sided(case):
     # Of two classes the second is the positive one, and a score equal to the threshold, one
     # of the training scores, is positive. So an item between two training scores changes
     # sides with the positive class. (OneVsRest makes each class positive in turn.)
-    if case.brings_learner or case.resamples:
+    if case.brings_learner or case.resamples or case.simulates:
         # Ties go to the first class, chance is drawn in the order of classes.
         return True
     return case.method.info.family == "threshold" and not case.wrapped
@@ -114,7 +114,7 @@ def test_the_order_of_items_in_a_sample_makes_no_difference(case):
 def counts_evidence(case):
     # Leans on the training shares the more, the fewer items there are, in training or in a
     # sample: it has to take an item that is given twice for two items.
-    return case.name in ("RLLS", "SLD", "Mean")
+    return case.simulates or case.name in ("RLLS", "SLD", "Mean")
 
 
 @pytest.mark.parametrize("case", [c for c in CASES if not counts_evidence(c)], ids=str)
@@ -163,6 +163,9 @@ def test_equal_weights_are_no_weights(case):
 def test_an_item_without_weight_is_not_there(case):
     scores, y = scored(case.n_classes)
     kept = np.arange(len(y)) % 4 > 0
+    if case.simulates:
+        check_items_without_weight_are_not_simulated(case, kept)
+        return
     weighted = case.make().fit_scores(scores, y, sample_weight=kept)
     without = case.make().fit_scores(scores[kept], y[kept])
     np.testing.assert_allclose(
@@ -189,3 +192,38 @@ def test_weights_reach_the_method_from_items(case):
     quantifier = case.make().fit(X, y, uneven)
     mass = np.bincount(y, uneven)
     np.testing.assert_allclose(quantifier.prior_, mass / mass.sum(), atol=1e-12)
+
+
+# What depends on simulated samples agrees up to their noise
+
+
+SIMULATING = [case for case in SCORED if case.simulates]
+NOISE = 0.03
+
+
+def simulated(case, scores, y, new, **more):
+    """Shares by many simulations, of the samples that have more than a few items."""
+    quantifier = case.make().set_params(replicates=8000).fit_scores(scores, y, **more)
+    return quantifier.predict_many_scores(new, samples()[[0, 2, 4]])
+
+
+@pytest.mark.parametrize("case", SIMULATING, ids=str)
+def test_names_of_classes_make_no_difference_beyond_noise(case):
+    scores, y = scored(case.n_classes)
+    new = scored_pool(case.n_classes)
+    expected = simulated(case, scores, y, new)
+    names = np.array(NAMES[case.n_classes][0])
+    order = np.argsort(names)
+    given = simulated(case, scores[:, order], names[y], new[:, order])
+    np.testing.assert_allclose(given, expected[:, order], rtol=0, atol=NOISE)
+
+
+def check_items_without_weight_are_not_simulated(case, kept):
+    scores, y = scored(case.n_classes)
+    new = scored_pool(case.n_classes)
+    # Items that would change everything if they counted.
+    wrong = np.where(kept[:, None], scores, 1 - scores)
+    wrong /= wrong.sum(axis=1, keepdims=True)
+    weighted = simulated(case, wrong, y, new, sample_weight=kept.astype(float))
+    without = simulated(case, scores[kept], y[kept], new)
+    np.testing.assert_allclose(weighted, without, rtol=0, atol=NOISE)

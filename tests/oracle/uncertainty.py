@@ -1,96 +1,109 @@
-"""Intervals the slow way."""
+"""Conditioning on simulated samples, slow and obvious."""
 
 from __future__ import annotations
 
-from itertools import product
-from math import comb, lgamma, log
+import math
 
 import numpy as np
-from scipy.optimize import brentq, minimize
-from scipy.stats import chi2, norm
+
+from tests.oracle.drawing import below, mix, words
+
+_GOLDEN = 0x9E3779B97F4A7C15
+_MASK = 2**64 - 1
 
 
-def bca(draws, estimate, level):
-    """The interval of one share, by the textbook, with a sixth of the skewness."""
-    draws = [float(each) for each in draws]
-    n = len(draws)
-    below = sum(1.0 if d < estimate else 0.5 if d == estimate else 0.0 for d in draws) / n
-    z0 = norm.ppf(min(max(below, 0.5 / n), 1 - 0.5 / n))
-    mean = sum(draws) / n
-    second = sum((d - mean) ** 2 for d in draws) / n
-    third = sum((d - mean) ** 3 for d in draws) / n
-    a = third / second**1.5 / 6
-    ends = []
-    for tail in ((1 - level) / 2, (1 + level) / 2):
-        z = z0 + norm.ppf(tail)
-        ends.append(np.quantile(draws, norm.cdf(z0 + z / (1 - a * z))))
-    return tuple(ends)
+def draw_resampled(seed, counts, strata, n_resampled, weights=None, foreign=0.0):
+    """Items of one simulated sample: each class is resampled, then items of it are drawn."""
+    stream = words(seed)
+    everything = [item for items in strata for item in items]
+    drawn = []
+    for j, items in enumerate(strata):
+        start = mix(seed ^ mix(((j + 1) * _GOLDEN) & _MASK))
+        own = words(start)
+        resampled = []
+        for number in range(n_resampled[j] + _poisson(foreign, mix(start))):
+            chosen_from = items if number < n_resampled[j] else everything
+            word = next(own)
+            if weights is None:
+                resampled.append(chosen_from[(word >> 32) * len(chosen_from) >> 32])
+            else:
+                aim = (word >> 11) / 2**53 * sum(weights[item] for item in chosen_from)
+                resampled.append(_at(aim, chosen_from, weights))
+        drawn += [resampled[below(stream, len(resampled))] for _ in range(counts[j])]
+    return drawn
 
 
-def profile(ratios, j, level):
-    """Where twice the log-likelihood has dropped by the quantile of chi-squared."""
-    K = ratios.shape[1]
-    others = [k for k in range(K) if k != j]
-
-    def loss(free):
-        weights = np.exp(free - np.max(free))
-        return weights / weights.sum()
-
-    def best(t):
-        def negative(free):
-            p = np.zeros(K)
-            p[j], p[others] = t, (1 - t) * loss(free)
-            return -np.log(ratios @ p).sum()
-
-        if K == 2:
-            return -negative(np.zeros(1))
-        return -minimize(negative, np.zeros(K - 1), method="BFGS").fun
-
-    grid = np.linspace(0.001, 0.999, 200)
-    top = grid[np.argmax([best(t) for t in grid])]
-    fine = np.linspace(top - 0.01, top + 0.01, 200)
-    top = fine[np.argmax([best(t) for t in fine])]
-    aim = best(top) - chi2.ppf(level, 1) / 2
-    return brentq(lambda t: best(t) - aim, 1e-4, top), brentq(
-        lambda t: best(t) - aim, top, 1 - 1e-4
-    )
+def _poisson(mean, word):
+    """The number at which the probabilities, added up, pass a uniform made of the word."""
+    uniform, passed = (word >> 11) / 2**53, 0.0
+    for number in range(20):
+        passed += math.exp(-mean) * mean**number / math.factorial(number)
+        if uniform < passed:
+            return number
+    return 20
 
 
-def realised_posterior(table, counts):
-    """Posterior of the number of items of class 1 among a sample, of two classes, exactly.
+def _at(aim, items, weights):
+    """The item at which the weights, added up one after the other, pass the aim."""
+    passed = 0.0
+    for item in items:
+        passed += weights[item]
+        if passed > aim:
+            return item
+    return items[-1]
 
-    Adds up all ways in which the predictions can have come about, shares and rates
-    integrated out.
+
+def given(answers, truths, answer):
+    """Draws of the truth and their weights, given an answer."""
+    answers, truths = np.asarray(answers, float), np.asarray(truths, float)
+    even = np.ones(len(answers))
+    slopes = _ridge(answers, truths, even / even.sum(), 1e-6)[1]
+    gaps = [float((((row - answer) @ slopes) ** 2).sum()) for row in answers]
+    reach = sorted(gaps)[min(len(gaps) // 10, len(gaps) - 1)]
+    near = [i for i, gap in enumerate(gaps) if gap <= reach]
+    weights = np.array([max(1 - gaps[i] / reach, 1e-9) if reach > 0 else 1.0 for i in near])
+    weights /= weights.sum()
+    at_mean, slopes = _ridge(answers[near], truths[near], weights, 1e-3)
+    line = lambda a: at_mean + (a - weights @ answers[near]) @ slopes  # noqa: E731
+    # As many items of equal weight as the weights are worth, less one for each slope.
+    worth = 1 / sum(weight**2 for weight in weights)
+    left = max(worth - answers.shape[1], worth / 4)
+    inflation = math.sqrt(worth / left)
+    draws = [line(answer) + inflation * (truths[i] - line(answers[i])) for i in near]
+    return np.array(draws), weights
+
+
+def _ridge(x, y, weights, strength):
+    """Value at the mean of x, and slopes, of the weighted regression of y on x.
+
+    The ridge is relative to the mean variance of the columns of x, and written as rows of
+    data: one for each slope, which it should not exceed 0.
     """
-    n = sum(counts)
-    weights = np.zeros(n + 1)
-    for a, b in product(range(counts[0] + 1), range(counts[1] + 1)):
-        # Of the items called 0, a are of class 1; of those called 1, b are.
-        of_one, of_zero = (a, b), (counts[0] - a, counts[1] - b)
-        term = log(comb(counts[0], a)) + log(comb(counts[1], b))
-        term += _log_beta([1 + sum(of_zero), 1 + sum(of_one)])
-        term += _log_beta([table[0][c] + 0.5 + of_zero[c] for c in (0, 1)])
-        term += _log_beta([table[1][c] + 0.5 + of_one[c] for c in (0, 1)])
-        weights[a + b] += np.exp(term)
-    return weights / weights.sum()
+    x_mean, y_mean = weights @ x, weights @ y
+    away = x - x_mean
+    variance = np.mean([weights @ column**2 for column in away.T])
+    root = math.sqrt(strength * variance + 1e-12)
+    rows = np.vstack([np.sqrt(weights)[:, None] * away, root * np.eye(x.shape[1])])
+    goal = np.vstack(
+        [np.sqrt(weights)[:, None] * (y - y_mean), np.zeros((x.shape[1], y.shape[1]))]
+    )
+    return y_mean, np.linalg.lstsq(rows, goal, rcond=None)[0]
 
 
-def _log_beta(parameters):
-    return sum(map(lgamma, parameters)) - lgamma(sum(parameters))
+def simulated_size(size):
+    """The nearest of 20, 22, 24.2, ... on the scale of logarithms, rounded; at most 20,000."""
+    if size <= 20:
+        return size
+    grid = [20 * 1.1**k for k in range(200)]
+    nearest = min(grid, key=lambda each: abs(math.log(size) - math.log(each)))
+    return min(round(nearest), 20_000)
 
 
-def densities(centres, codes, weights, points, bandwidth, *, skip_self):
-    """Kernel densities of the classes at points, item by item."""
-    K = codes.max() + 1
-    found = np.zeros((len(points), K))
-    for i, point in enumerate(points):
-        for j in range(K):
-            top = mass = 0.0
-            for c, centre in enumerate(centres):
-                if codes[c] != j or (skip_self and c == i):
-                    continue
-                distance = ((point - centre) ** 2).sum()
-                top += weights[c] * np.exp(-distance / (2 * bandwidth**2))
-                mass += weights[c]
-            found[i, j] = top / mass if mass else 0.0
-    return found
+def standard_error(shares, counts, size):
+    """Up to a factor: noise of the classes in training, and of a sample."""
+    return math.sqrt(sum(p**2 / n for p, n in zip(shares, counts, strict=True)) + 1 / size)
+
+
+def over(sample, n_pool, copies):
+    """Rows of a sample in a pool that is repeated."""
+    return [copy * n_pool + row for copy in range(copies) for row in sample]

@@ -37,7 +37,7 @@ def test_recall_is_weighted():
 
 def test_a_threshold_needs_no_folds():
     X, y = np.arange(8.0)[:, None], [0] * 7 + [1]  # one item of a class cannot be folded
-    shares = hc.LEIP(threshold=0.8).fit(X, y).predict(X)
+    shares = hc.LEIP(threshold=0.8, cv=None).fit(X, y).predict(X)
     assert shares.sum() == pytest.approx(1)
 
 

@@ -83,14 +83,18 @@ def test_a_machine_is_trained_once(monkeypatch):
     monkeypatch.setattr(
         MultivariateSVC, "fit", lambda self, X, y: (fits.append(len(y)), fit(self, X, y))[1]
     )
-    hc.SVMK().fit(X, y).predict(X)
-    hc.CC(MultivariateSVC("kld")).fit(X, y).predict(X)
+    machine = hc.SVMK().fit(X, y)
+    machine.predict(X)
+    hc.CC(MultivariateSVC("kld"), cv=None).fit(X, y).predict(X)
     assert fits == [90, 90]
+    # Estimates need predictions of items that the machine was not trained on.
+    machine.estimate(X, replicates=100)
+    assert fits[2:] == [90, *[72] * 5]
 
 
 def test_counting_labels_of_a_margin_classifier_needs_no_folds():
     X, y = data(n=120)
-    scorer = hc.CC(LinearSVC()).fit(X, y).scorer_
+    scorer = hc.CC(LinearSVC(), cv=None).fit(X, y).scorer_
     assert not hasattr(scorer, "labels_")
     with pytest.raises(HeadcountError, match="posteriors were not learnt from the decision"):
         scorer.posteriors(X)
@@ -157,7 +161,10 @@ def unseen(seed, X, y):
 def test_rates_of_a_forest_may_come_from_folds(cv):
     X, y = data()
     forest = QuantificationForestClassifier(10, random_state=1)
-    expected = hc.ACC(forest, cv=cv, random_state=1).fit(X[:250], y[:250]).predict(X[250:])
+    scorer = hc.Scorer(forest, cv=cv, random_state=1).fit(X[:250], y[:250])
+    one_hot = np.eye(2)
+    by_hand = hc.ACC().fit_scores(one_hot[scorer.labels_], y[:250])
+    expected = by_hand.predict_scores(one_hot[scorer.labels(X[250:])])
     given = hc.QFAC(10, cv=cv, random_state=1).fit(X[:250], y[:250]).predict(X[250:])
     assert_array_equal(given, expected)
 

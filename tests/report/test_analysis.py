@@ -48,7 +48,8 @@ def test_groups_and_all_items_are_what_the_quantifier_says_of_them():
     assert [part.name for part in (analysis.overall, *analysis.groups)] == list(parts)
     for part in (analysis.overall, *analysis.groups):
         rows = parts[part.name]
-        np.testing.assert_allclose(part.estimate.shares, quantifier.predict(X_new[rows]))
+        np.testing.assert_allclose(part.estimate.raw, quantifier.predict(X_new[rows]))
+        assert part.estimate.shares == pytest.approx(part.estimate.raw, abs=0.03)
         counted = hc.CC().fit_scorer(quantifier.scorer_).predict(X_new[rows])
         np.testing.assert_allclose(part.classify_and_count, counted)
         assert part.truth[1] == pytest.approx((y_new[rows] == 1).mean())
@@ -62,7 +63,7 @@ def test_new_items_are_classified_once():
     quantifier = hc.PACC(Counted(), random_state=0).fit(X[:500], y[:500])
     Counted.calls = 0
     analyse(quantifier, X_new, groups=MONTHS)
-    assert Counted.calls == 2 * len(X_new)  # by the classifier, and by one of the folds
+    assert Counted.calls == 6 * len(X_new)  # by the classifier, and by each of the folds
 
 
 def test_histograms_are_those_of_the_scores_and_their_mixture():
@@ -161,7 +162,8 @@ def test_bad_input_is_named():
     [
         (hc.PACC(random_state=0), True, 2),
         (hc.ACC(random_state=0), True, 2),
-        (hc.SLD(), True, 0),
+        (hc.SLD(), True, 2),
+        (hc.AutoQuantifier(random_state=0), True, 2),
         (hc.PCC(), True, None),
         (hc.MLPE(), None, None),
         (hc.HDx(), False, 0),
@@ -186,14 +188,12 @@ def test_any_quantifier_has_a_page(quantifier, counted, histograms, tmp_path):
 
 
 def test_the_method_is_the_chosen_one_with_the_classifier_that_was_used():
-    auto = hc.AutoQuantifier(
-        LogisticRegression(C=0.5), candidates={"mine": hc.PACC()}, random_state=0
-    )
+    auto = hc.AutoQuantifier(LogisticRegression(C=0.5), random_state=0)
     auto.fit(X[:500], y[:500])
     facts = analyse(auto, X_new).method
-    assert facts.name == "PACC"
+    assert facts.name == "AutoQuantifier"
     assert facts.settings["classifier"] == "LogisticRegression(C=0.5)"
-    assert facts.why == auto.why_
+    assert facts.why == auto.explain()
     assert "elsewhere" in make_analysis().method.settings["classifier"]
 
 

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.oracle.uncertainty import over
 
 from headcount.errors import HeadcountError
 from headcount.sampling import Samples, as_samples
@@ -257,3 +258,42 @@ def test_as_samples():
 def test_as_samples_refuses(samples, message):
     with pytest.raises(HeadcountError, match=message):
         as_samples(samples, 3)
+
+
+# Pools whose items are repeated
+
+
+@given(index_lists, st.integers(1, 4))
+@settings(deadline=None)
+def test_samples_over_a_repeated_pool(arrays, copies):
+    samples = Samples.from_arrays(arrays, n_pool=10)
+    wide = samples.over(10 * copies)
+    assert as_lists(wide) == [over(sample, 10, copies) for sample in arrays]
+    assert wide.n_pool == 10 * copies
+    assert wide.copies == copies
+    np.testing.assert_array_equal(wide.sizes, copies * samples.sizes)
+    np.testing.assert_array_equal(wide.n_items, samples.sizes)
+    assert wide.over(20 * copies).copies == 2 * copies
+
+
+def test_parts_of_samples_over_a_repeated_pool_remember_it():
+    wide = make().over(18)
+    for part in (
+        wide[1:],
+        wide[[2, 0]],
+        next(wide.chunks(9)),
+        pickle.loads(pickle.dumps(wide)),
+    ):
+        assert part.copies == 3
+    np.testing.assert_array_equal(wide[[2, 0]].n_items, [1, 2])
+    np.testing.assert_array_equal(wide.prevalence, make().prevalence)
+    np.testing.assert_array_equal(
+        wide.prevalence_of(np.tile([0, 1, 0, 1, 0, 1], 3), 2),
+        make().prevalence_of([0, 1, 0, 1, 0, 1], 2),
+    )
+    assert make().over(6).copies == 1
+
+
+def test_a_pool_is_repeated_as_a_whole():
+    with pytest.raises(HeadcountError, match="n_rows is 10, but must be a multiple of the 6"):
+        make().over(10)

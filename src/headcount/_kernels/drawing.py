@@ -171,15 +171,16 @@ def draw_resampled(
             for k in range(position, position + counts[sample, stratum]):
                 number, state = _below(bound, state)
                 word = _mix(base + (number + np.uint64(1)) * GOLDEN)
+                low, high = first, first + n_items
                 if number >= own:
-                    chosen = np.int64(((word >> _S32) * np.uint64(len(items))) >> _S32)
-                elif len(mass) == 0:
-                    chosen = first + np.int64(((word >> _S32) * np.uint64(n_items)) >> _S32)
+                    low, high = 0, len(items)
+                if len(mass) == 0:
+                    chosen = low + np.int64(((word >> _S32) * np.uint64(high - low)) >> _S32)
                 else:
-                    low, high = mass[first], mass[first + n_items]
-                    aim = low + np.float64(word >> _S11) * _TO_MINUS_53 * (high - low)
+                    uniform = np.float64(word >> _S11) * _TO_MINUS_53
+                    aim = mass[low] + uniform * (mass[high] - mass[low])
                     chosen = np.searchsorted(mass, aim, side="right") - 1
                     # Rounding can carry an aim past the end of its stratum.
-                    chosen = min(max(chosen, first), first + n_items - 1)
+                    chosen = min(max(chosen, low), high - 1)
                 drawn[k] = items[chosen]
             position += counts[sample, stratum]

@@ -144,7 +144,7 @@ def evaluate_scores(
     Evaluation: 1 method, 100 samples of 100 items, 2 classes
     method       ae
     ------  -------
-    SLD     0.0323*
+    SLD     0.0322*
     """
     methods = _named(quantifiers)
     checked = check_scores(scores, len(next(iter(methods.values())).classes_))

@@ -15,6 +15,7 @@ from headcount.errors import HeadcountError
 from headcount.evaluate.candidates import Labelled, Split
 from headcount.quantify import Quantifier
 from headcount.quantify.info import Input, MethodInfo
+from headcount.representation import Training
 from headcount.sampling import UPP, Samples
 from headcount.sampling._streams import base_seeds
 from headcount.scores import check_scores
@@ -56,6 +57,18 @@ class Selected(Quantifier):
 
     def _scored_items(self, scores: Any) -> NDArray[Any]:
         return self.best_quantifier_._scored_items(scores)
+
+    def _scorer(self) -> Any:
+        return None  # the candidates have theirs
+
+    def _simulation_items(self) -> Training:
+        return self.best_quantifier_._simulation_items()
+
+    def _items_are_posteriors(self) -> bool | list[Any]:
+        return self.best_quantifier_._items_are_posteriors()
+
+    def _scores_by_folds(self) -> bool:
+        return self.best_quantifier_._scores_by_folds()
 
     def _answering(self) -> Quantifier:
         return self.best_quantifier_._answering()

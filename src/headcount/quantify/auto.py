@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, ClassVar
 
 import numpy as np
+from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
-from headcount.errors import HeadcountError
+from headcount.errors import HeadcountError, HeadcountWarning
 from headcount.quantify.adjusted import GPAC
 from headcount.quantify.base import Quantifier
 from headcount.quantify.conditioned import Conditioned
 from headcount.quantify.info import Input, MethodInfo
 from headcount.quantify.likelihood import SLD
 from headcount.representation import Training
+from headcount.sampling._streams import base_seeds
 from headcount.uncertainty import simulate
 
 __all__ = ["AutoQuantifier"]
@@ -57,7 +61,7 @@ class AutoQuantifier(Conditioned):
     >>> q.predict(X[400:]).round(1)
     array([0.5, 0.5])
     >>> print(q.explain())
-    SLD(bcts), SLD and GPAC combined. Mean absolute error in simulated samples of 500 items ...
+    SLD(bcts), SLD and GPAC combined. Mean absolute error in simulated samples of 500 items: ...
     """
 
     info: ClassVar = MethodInfo(
@@ -103,8 +107,24 @@ class AutoQuantifier(Conditioned):
             )
         ]
 
+    def _unfitted(self) -> list[Quantifier]:
+        # Nothing but the folds is seeded: classifiers are used as they are.
+        folds = self.random_state
+        if folds is None:
+            folds = base_seeds(None, 1)[0] % 2**32
+        return [clone(each.set_params(random_state=folds)) for each in self._given()]
+
     def _input(self) -> Input:
         return "posteriors"
+
+    @contextmanager
+    def _while_fitting(self) -> Iterator[None]:
+        # Users cannot follow advice on a calibration that they did not choose.
+        with warnings.catch_warnings():
+            warnings.filterwarnings(
+                "ignore", "the scores separate some classes", HeadcountWarning
+            )
+            yield
 
     def explain(self) -> str:
         """Methods that are combined, and their errors in simulated samples.

@@ -230,8 +230,8 @@ class Quantifier(Estimating, BaseEstimator):
         ----------
         X : array-like, sparse matrix or frame of shape (n, d), or a list of texts
             The pool.
-        samples : Samples or iterable of index arrays
-            The samples, as rows of the pool.
+        samples : Samples, iterable of index arrays, or None
+            The samples, as rows of the pool; None for one sample of all rows.
 
         Returns
         -------
@@ -256,9 +256,7 @@ class Quantifier(Estimating, BaseEstimator):
         ndarray of shape (K,)
             Shares in the order of ``classes_``, on the simplex.
         """
-        check_is_fitted(self, "model_")
-        items = self._scored_items(scores)
-        return self._solve(items, Samples.whole(len(items))).prevalence[0]
+        return self.predict_many_scores(scores, None)[0]
 
     @available_if(takes_scores)
     def predict_many_scores(self, scores: Any, samples: Any) -> NDArray[np.float64]:
@@ -268,8 +266,8 @@ class Quantifier(Estimating, BaseEstimator):
         ----------
         scores : array-like or frame of shape (n, K)
             Posteriors of the pool, columns in the order of ``classes_``.
-        samples : Samples or iterable of index arrays
-            The samples, as rows of the pool.
+        samples : Samples, iterable of index arrays, or None
+            The samples, as rows of the pool; None for one sample of all rows.
 
         Returns
         -------
@@ -286,8 +284,8 @@ class Quantifier(Estimating, BaseEstimator):
         ----------
         scores : array-like or frame of shape (n, K)
             Posteriors of the pool, columns in the order of ``classes_``.
-        samples : Samples or iterable of index arrays
-            The samples, as rows of the pool.
+        samples : Samples, iterable of index arrays, or None
+            The samples, as rows of the pool; None for one sample of all rows.
 
         Returns
         -------
@@ -296,7 +294,9 @@ class Quantifier(Estimating, BaseEstimator):
         """
         check_is_fitted(self, "model_")
         items = self._scored_items(scores)
-        return self._solve(items, as_samples(samples, len(items)))
+        whole = samples is None
+        drawn = Samples.whole(len(items)) if whole else as_samples(samples, len(items))
+        return self._solve(items, drawn)
 
     def _learn(self, training: Training, classes: NDArray[Any], scorer: Any) -> Self:
         if self.info.multiclass == "one-vs-rest" and len(classes) > 2:
@@ -368,16 +368,21 @@ class Quantifier(Estimating, BaseEstimator):
 
     def _simulation_items(self) -> Training:
         """Labelled items that samples for estimates are simulated from."""
-        if self._training is None or self._training.items is None:
+        items: Any = None if self._training is None else self._training.items
+        if items is None or (isinstance(items, list) and any(part is None for part in items)):
             raise HeadcountError(
                 f"{type(self).__name__} has no out-of-fold scores of its training items, from "
-                "which samples are simulated for estimates: fit the scorer with "
+                "which samples are simulated for estimates: set cv=5, or fit the scorer with "
                 "out_of_fold=True."
             )
+        assert self._training is not None
         return self._training
 
-    def _items_are_posteriors(self) -> bool:
-        """Whether the items of the aggregation are posteriors that sum to 1."""
+    def _items_are_posteriors(self) -> bool | list[Any]:
+        """Whether the items for simulations are posteriors that sum to 1.
+
+        A list if the items are a list and only some entries are; False if none is.
+        """
         return self._input() == "posteriors"
 
     def _cv(self) -> Any:

@@ -121,8 +121,9 @@ class Median(Quantifier):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    def _items_are_posteriors(self) -> bool:
-        return self.members_[0]._items_are_posteriors()
+    def _items_are_posteriors(self) -> bool | list[Any]:
+        each = [member._items_are_posteriors() for member in self.members_]
+        return each if any(each) else False
 
     def _why_no_scores(self) -> str:
         return "trains several classifiers, and the scores of one are not enough for it"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numbers
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +19,7 @@ from headcount.quantify.aggregation import Model
 from headcount.quantify.base import Quantifier
 from headcount.representation import Training
 from headcount.sampling import UPP, Samples
-from headcount.scores import ScoredPool
+from headcount.scores import ScoredPool, Scorer
 from headcount.scores.checks import as_numbers
 from headcount.solve import Solution
 
@@ -42,6 +42,8 @@ __all__ = [
 
 Reader = Callable[[Quantifier, Any], Any]
 """From a member and the items as they came, to the items as the member takes them."""
+
+_Seeded = TypeVar("_Seeded", Quantifier, Scorer)
 
 _RULES = ("ae", "rae")
 _TRIAL_SAMPLES = 200
@@ -247,13 +249,13 @@ def own_items(member: Quantifier, X: Any) -> Any:
 
 
 def fold_items(member: Quantifier, X: Any) -> Any:
-    """Items as the member scores them by its folds."""
-    return member._items(X, by_folds=True)
+    """Items as the member scores them by its folds, or by its classifier if it has none."""
+    return member._items(X, by_folds=member.scorer_.n_folds_ > 0)
 
 
-def seeded(quantifier: Quantifier, seed: int) -> Quantifier:
+def seeded(estimator: _Seeded, seed: int) -> _Seeded:
     """A copy in which the sources of chance that were left open are decided."""
-    twin = clone(quantifier)
+    twin: Any = clone(estimator)
     left_open = [
         name
         for name, value in twin.get_params().items()

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
+from copy import copy
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
@@ -10,14 +12,15 @@ import joblib
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
+from sklearn.utils.metaestimators import available_if
 
-from headcount.data import count_rows
+from headcount.data import check_features, count_rows
 from headcount.errors import HeadcountError
 from headcount.quantify.adjusted import GPAC
 from headcount.quantify.aggregation import Model
 from headcount.quantify.base import Quantifier
 from headcount.quantify.committee import seeded
-from headcount.quantify.estimating import conditioning
+from headcount.quantify.estimating import conditioning, takes_scores
 from headcount.quantify.info import Input, MethodInfo
 from headcount.quantify.likelihood import SLD
 from headcount.representation import Training
@@ -81,6 +84,8 @@ class Conditioned(Quantifier):
         reference="headcount",
     )
 
+    model_: _Means
+
     def __init__(
         self,
         quantifier: Quantifier | Sequence[Quantifier] | None = None,
@@ -131,8 +136,9 @@ class Conditioned(Quantifier):
     def _prior(self) -> Any:
         return self.prior
 
-    def _items_are_posteriors(self) -> bool:
-        return any(each._items_are_posteriors() for each in self.members_)
+    def _items_are_posteriors(self) -> bool | list[Any]:
+        each = [member._items_are_posteriors() for member in self.members_]
+        return each if any(each) else False
 
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Fit the quantifiers, those with equal classifiers on shared scores.
@@ -153,17 +159,19 @@ class Conditioned(Quantifier):
         """
         members = self._unfitted()
         scorers: dict[str, Any] = {}
-        for member in members:
-            scorer = None if member._input() == "features" else member._scorer()
-            if scorer is None:
-                member.fit(X, y, sample_weight)
-                continue
-            key = joblib.hash(scorer)
-            if key not in scorers:
-                scorers[key] = scorer.fit(X, y, sample_weight)
-            member.fit_scorer(scorers[key])
+        with self._while_fitting():
+            for member in members:
+                scorer = None if member._input() == "features" else member._scorer()
+                if scorer is None:
+                    member.fit(X, y, sample_weight)
+                    continue
+                key = joblib.hash(scorer)
+                if key not in scorers:
+                    scorers[key] = scorer.fit(X, y, sample_weight)
+                member.fit_scorer(scorers[key])
         return self._gather(members)
 
+    @available_if(takes_scores)
     def fit_scorer(self, scorer: Any) -> Self:
         """Fit all quantifiers on the scores of one scorer.
 
@@ -177,8 +185,11 @@ class Conditioned(Quantifier):
         Conditioned
             This one, fitted.
         """
-        return self._gather([member.fit_scorer(scorer) for member in self._unfitted()])
+        with self._while_fitting():
+            members = [member.fit_scorer(scorer) for member in self._unfitted()]
+        return self._gather(members)
 
+    @available_if(takes_scores)
     def fit_scores(
         self,
         scores: Any,
@@ -205,13 +216,16 @@ class Conditioned(Quantifier):
         Conditioned
             This one, fitted.
         """
-        return self._gather(
-            [
+        with self._while_fitting():
+            members = [
                 member.fit_scores(scores, y, sample_weight, classes=classes)
                 for member in self._unfitted()
-            ],
-            takes_items=False,
-        )
+            ]
+        return self._gather(members, takes_items=False)
+
+    def _while_fitting(self) -> AbstractContextManager[None]:
+        """Context in which the members are fitted."""
+        return nullcontext()
 
     def _gather(self, members: list[Quantifier], takes_items: bool = True) -> Self:
         first = members[0]
@@ -225,18 +239,21 @@ class Conditioned(Quantifier):
                 for member, part in zip(members, parts, strict=True)
             ],
         )
-        self.members_ = members
-        self._takes_items = takes_items
+        # On a copy first: a fit that fails leaves this quantifier as it was.
+        fitted = copy(self)
+        fitted.members_ = members
+        fitted._takes_items = takes_items
         # The first of several scorers: what the assumption is tested on.
-        self._keep(joint, first.classes_, first.prior_, first.scorer_, training)
-        shares = conditioning(self, joint, self.prior, self.replicates, self.random_state)
-        self.model_ = _Means(joint, shares)
+        fitted._keep(joint, first.classes_, first.prior_, first.scorer_, training)
+        shares = conditioning(fitted, joint, self.prior, self.replicates, self.random_state)
+        fitted.model_ = _Means(joint, shares)
+        self.__dict__.update(fitted.__dict__)
         return self
 
     def _items(self, X: Any, *, by_folds: bool | None = None) -> Any:
         if not self._takes_items:
             return self.members_[0]._items(X)  # which refuses items with its reason
-        return X if isinstance(X, ScoredPool) else ScoredPool(X)
+        return X if isinstance(X, ScoredPool) else ScoredPool(check_features(X, allow_nan=True))
 
     def _scores_by_folds(self) -> bool:
         return False  # each member does
@@ -289,12 +306,12 @@ def _in_a_row(answers: Sequence[Solution]) -> Solution:
 class _Means(Model):
     """Mean shares given the answers of a model."""
 
-    answers: Model
+    answers: _Joint
     shares: ShareConditioning
 
     def solve(self, items: Any, samples: Samples) -> Solution:
         found = self.answers.solve(items, samples)
-        means = self.shares.means(found.prevalence, samples.sizes)
+        means = self.shares.means(found.prevalence, samples.n_items)
         return replace(found, prevalence=means)
 
     def cross_fitted(self, training: Training) -> Model:

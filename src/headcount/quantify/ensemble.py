@@ -24,6 +24,7 @@ from headcount.quantify.committee import (
     check_jobs,
     check_keep,
     combined,
+    fold_items,
     item_pool,
     number_kept,
     own_items,
@@ -173,6 +174,9 @@ class Ensemble(Quantifier):
     def _learns_from_scores(self) -> bool:
         return self._base()._learns_from_scores() or self.policy not in WITHOUT_SCORES
 
+    def _items_are_posteriors(self) -> bool | list[Any]:
+        return self._base()._items_are_posteriors()
+
     def _arranged(self, items: Any, K: int) -> Any:
         return self._base()._arranged(items, K)
 
@@ -312,6 +316,10 @@ class _Nearest(Model):
         """Shares in samples of the training items, of which each member has its own scores."""
         scores: Any = training.items
         return self._combined(scores, samples)
+
+    def cross_fitted(self, training: Training) -> _Nearest:
+        """Members that score new items as the training items were scored."""
+        return replace(self, read=fold_items) if self.read is own_items else self
 
     def _combined(self, by_member: Sequence[Any], samples: Samples) -> Solution:
         parts, gaps = [], []

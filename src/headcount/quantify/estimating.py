@@ -234,6 +234,8 @@ def conditioning(
     prior = check_prior(quantifier._prior() if prior is None else prior, training.n_classes)
     if random_state is None and isinstance(quantifier.get_params().get("random_state"), int):
         random_state = quantifier.get_params()["random_state"]
+    if training.weights is not None and np.ptp(training.weights) == 0:
+        training = replace(training, weights=None)
     return ShareConditioning(
         model,
         training,

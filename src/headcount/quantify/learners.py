@@ -13,6 +13,7 @@ from headcount.errors import HeadcountError
 from headcount.learn import ProportionWeightedKNN, QuantificationForestClassifier
 from headcount.quantify.aggregation import Aggregation, Counting, Model, Moments
 from headcount.quantify.base import Quantifier
+from headcount.quantify.committee import seeded
 from headcount.quantify.info import MethodInfo
 from headcount.representation import PredictedClass, Training
 from headcount.sampling import Samples
@@ -72,7 +73,8 @@ class _Trained(Aggregation):
         return self.then.solve(self.scorer.labels(items), samples)
 
     def cross_fitted(self, training: Training) -> _CrossFitted:
-        scorer = copy(self.scorer).fit(
+        # Seeded, so that nothing but the simulations of an estimate is left to chance.
+        scorer = seeded(self.scorer, 0).fit(
             training.items, training.codes, training.weights, posteriors=False
         )
         return _CrossFitted(scorer, self.then)
@@ -90,7 +92,8 @@ class _CrossFitted(Model):
         return self.then.solve(labels, samples.over(len(labels)))
 
     def solve_training(self, training: Training, samples: Samples) -> Solution:
-        return self.then.solve(self.scorer.labels_, samples)
+        # Beside smoothed scores, the training items are there several times over.
+        return self.then.solve(np.resize(self.scorer.labels_, len(training.codes)), samples)
 
 
 def _out_of_bag(forest: QuantificationForestClassifier, training: Training) -> Training:

@@ -150,7 +150,7 @@ class DM(Quantifier):
     >>> from headcount import DM
     >>> X, y = load_iris(return_X_y=True)
     >>> DM(random_state=0).fit(X[::2], y[::2]).predict(X[75:125]).round(1)
-    array([0. , 0.4, 0.6])
+    array([0. , 0.5, 0.5])
     """
 
     info: ClassVar = MethodInfo(

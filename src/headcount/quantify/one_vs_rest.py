@@ -82,6 +82,9 @@ class OneVsRest(Quantifier):
     def _learns_from_scores(self) -> bool:
         return self._base()._learns_from_scores()
 
+    def _cv(self) -> Any:
+        return self._base()._cv()
+
     def _scorer(self) -> Any:
         scorer = self._base()._scorer()
         if check_choice("scoring", self.scoring, ("shared", "separate")) == "separate":

@@ -197,7 +197,7 @@ class _ShrunkWeights(Aggregation):
     def solve(self, items: NDArray[Any], samples: Samples) -> Solution:
         seen = self.moments.representation.embed(items).means(samples)
         # Samples of one size share a penalty.
-        sizes, which = np.unique(samples.sizes, return_inverse=True)
+        sizes, which = np.unique(samples.n_items, return_inverse=True)
         order = np.argsort(which, kind="stable")
         edges = np.searchsorted(which[order], np.arange(len(sizes) + 1))
         parts = [

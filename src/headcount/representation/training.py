@@ -62,6 +62,15 @@ class Training:
             return float(len(self.codes))
         return float(self.weights.sum() ** 2 / (self.weights**2).sum())
 
+    @cached_property
+    def class_sizes(self) -> NDArray[np.int64]:
+        """Number of items of equal weight that are worth as much as those of each class."""
+        if self.weights is None:
+            return np.bincount(self.codes, minlength=self.n_classes)
+        mass = np.bincount(self.codes, self.weights, self.n_classes)
+        squares = np.bincount(self.codes, self.weights**2, self.n_classes)
+        return np.rint(mass**2 / squares).astype(np.int64)
+
     def class_means(self, embedding: Embedding) -> NDArray[np.float64]:
         """Mean of the embedded training items of each class, one row a class."""
         by_class = Samples.by_code(self.codes, self.n_classes)

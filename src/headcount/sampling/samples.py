@@ -54,6 +54,8 @@ class Samples:
     n_pool : int
     prevalence : ndarray of float64 of shape (S, K), or None
     classes : ndarray of shape (K,), or None
+    copies : int
+        Number of rows of the pool that each item has; above 1 in samples made by `over`.
 
     Raises
     ------
@@ -77,6 +79,7 @@ class Samples:
     n_pool: int
     prevalence: NDArray[np.float64] | None
     classes: NDArray[Any] | None
+    copies: int
 
     def __init__(
         self,
@@ -102,6 +105,7 @@ class Samples:
         n_pool: int,
         prevalence: NDArray[np.float64] | None,
         classes: NDArray[Any] | None,
+        copies: int = 1,
     ) -> None:
         for array in (indices, offsets, prevalence, classes):
             if array is not None:
@@ -112,6 +116,7 @@ class Samples:
             n_pool=n_pool,
             prevalence=prevalence,
             classes=classes,
+            copies=copies,
         )
 
     @classmethod
@@ -122,10 +127,11 @@ class Samples:
         n_pool: int,
         prevalence: NDArray[np.float64] | None = None,
         classes: NDArray[Any] | None = None,
+        copies: int = 1,
     ) -> Samples:
         """Make samples of arrays known to be right, without a check or a copy."""
         samples = cls.__new__(cls)
-        samples._store(indices, offsets, n_pool, prevalence, classes)
+        samples._store(indices, offsets, n_pool, prevalence, classes, copies)
         return samples
 
     @classmethod
@@ -210,8 +216,13 @@ class Samples:
 
     @property
     def sizes(self) -> NDArray[np.int64]:
-        """Number of items in each sample."""
+        """Number of rows in each sample."""
         return np.diff(self.offsets)
+
+    @property
+    def n_items(self) -> NDArray[np.int64]:
+        """Number of items in each sample, each of which may have several rows."""
+        return self.sizes // self.copies
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
@@ -245,6 +256,7 @@ class Samples:
             self.n_pool,
             None if self.prevalence is None else self.prevalence[start:stop],
             self.classes,
+            self.copies,
         )
 
     def _pick(self, numbers: NDArray[np.int64]) -> Samples:
@@ -257,6 +269,7 @@ class Samples:
             self.n_pool,
             None if self.prevalence is None else self.prevalence[numbers],
             self.classes,
+            self.copies,
         )
 
     def chunks(self, max_items: int) -> Iterator[Samples]:
@@ -323,7 +336,12 @@ class Samples:
         for copy in range(copies):
             indices[places + copy * steps] = self.indices + copy * self.n_pool
         return self._trusted(
-            indices, self.offsets * copies, n_rows, self.prevalence, self.classes
+            indices,
+            self.offsets * copies,
+            n_rows,
+            self.prevalence,
+            self.classes,
+            self.copies * copies,
         )
 
     def prevalence_of(self, codes: ArrayLike, n_codes: int) -> NDArray[np.float64]:

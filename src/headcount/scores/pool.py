@@ -36,8 +36,8 @@ class ScoredPool:
     >>> pacc, sld = hc.PACC().fit(X[:200], y[:200]), hc.SLD().fit(X[:200], y[:200])
     >>> pacc.predict(pool).round(1), sld.predict(pool).round(1)
     (array([0.5, 0.5]), array([0.5, 0.5]))
-    >>> pool.n_scorings
-    1
+    >>> pool.n_scorings  # by the classifiers of the folds for PACC, by the final one for SLD
+    2
     """
 
     def __init__(self, X: Any) -> None:

@@ -67,7 +67,7 @@ class MaximumLikelihood:
         gaps, values = np.empty(S), np.empty(S)
         scaled, exponents = _within_range(ratios)
         penalty = roughness(K, self.smoothness, self.flatness)
-        before = self._items_before(K)
+        before = samples.copies * self._items_before(K)
         problem = (LIKELIHOOD, scaled, before, samples.indices, samples.offsets, penalty)
         results = (shares, steps, gaps, values)
         rough = self.smoothness + self.flatness
@@ -139,7 +139,7 @@ class ExpectationMaximisation:
         shares, steps = np.empty((S, K)), np.empty(S, np.int32)
         changes, values = np.empty(S), np.empty(S)
         scaled, exponents = _within_range(ratios)
-        tols = np.maximum(self.tol, self.noise * (1 / samples.sizes + 1 / self.n_training))
+        tols = np.maximum(self.tol, self.noise * (1 / samples.n_items + 1 / self.n_training))
         rule = (self.by_norm, tols, self.min_iter, self.max_iter)
 
         def work(start: int, stop: int) -> None:

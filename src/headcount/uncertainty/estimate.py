@@ -93,8 +93,8 @@ class Estimate:
     >>> estimate
     PACC: shares among these 400 items, with 95% intervals
     class  share   from     to  items
-    0      50.4%  49.3%  51.4%    201
-    1      49.6%  48.6%  50.7%    199
+    0      50.4%  49.3%  51.8%    201
+    1      49.6%  48.2%  50.7%    199
     >>> low, high = estimate.interval(level=0.9)[1]
     >>> low < estimate.prevalence[1] < high
     True
@@ -142,10 +142,11 @@ class Estimate:
         """
         check_fraction("level", level)
         low, high = np.quantile(self.draws, [(1 - level) / 2, (1 + level) / 2], axis=0)
-        # At least one item wide, and around the estimate.
-        half = np.maximum(0.5 / self.n_items - (high - low) / 2, 0.0)
-        low = np.clip(np.minimum(low - half, self.shares), 0, 1)
-        high = np.clip(np.maximum(high + half, self.shares), 0, 1)
+        # Shares among n items are known to half an item at best. The same half at every level,
+        # so that higher levels have wider intervals.
+        half = 0.5 / self.n_items
+        low = np.clip(np.minimum(low, self.shares - half), 0, 1)
+        high = np.clip(np.maximum(high, self.shares + half), 0, 1)
         return Intervals(self.classes, low, high, level=float(level))
 
     def region(self, level: float = 0.95) -> Region:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,10 @@ Floats = NDArray[np.float64]
 
 # Draws with equal weights that an estimate has.
 _N_DRAWS = 1000
+# Items like those of any class that a simulated class has on average: a kind of item that was
+# not seen among the training items of a class may still be there (half an item, as in
+# Jeffreys' prior). It matters where a classifier errs on no training item.
+_FOREIGN = 0.5
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,7 +46,9 @@ class SharePosterior:
     @property
     def mean(self) -> Floats:
         """Mean shares."""
-        return self.weights @ self.weighted
+        mean = self.weights @ self.weighted
+        # No share above 1 by rounding.
+        return np.asarray(mean / mean.sum())
 
     @property
     def draws(self) -> Floats:
@@ -69,8 +75,8 @@ class ShareConditioning:
         The method.
     training : Training
         Labelled items that samples are simulated from.
-    smoothed : bool
-        Whether the items are posteriors, or lists of them, to be simulated with noise.
+    posteriors_given : bool or list
+        Whether the items are posteriors, which are simulated with noise: see `smooth`.
     prior : Prior
         Distribution of the shares.
     replicates : int
@@ -95,7 +101,7 @@ class ShareConditioning:
 
     model: Answering
     training: Training
-    smoothed: bool
+    posteriors_given: Any
     prior: Prior
     replicates: int
     seed: int
@@ -114,7 +120,9 @@ class ShareConditioning:
         -------
         list of SharePosterior
         """
-        items = smooth(self.training, self.seed) if self.smoothed else self.training
+        items = self.training
+        if self.posteriors_given:
+            items = smooth(items, self.seed, self.posteriors_given)
         by_size: dict[int, Conditional] = {}
         found = []
         for answer, size in zip(answers, sizes.tolist(), strict=True):
@@ -124,7 +132,7 @@ class ShareConditioning:
             draws, weights = by_size[simulated].given(answer)
             centre = weights @ draws
             mean = _on_simplex(centre[None])[0]
-            draws = mean + size_factor(self._counts, mean, size) * (draws - centre)
+            draws = mean + size_factor(self.training.class_sizes, mean, size) * (draws - centre)
             found.append(SharePosterior(_on_simplex(draws), weights))
         return found
 
@@ -132,12 +140,16 @@ class ShareConditioning:
         """Mean shares of each sample, one row per sample."""
         return np.stack([each.mean for each in self.posteriors(answers, sizes)])
 
-    @property
-    def _counts(self) -> NDArray[np.int64]:
-        return np.bincount(self.training.codes, minlength=self.training.n_classes)
-
     def _simulate(self, items: Training, size: int) -> Conditional:
-        made = simulate(items, size, self.replicates, self.prior, self.seed, self._counts)
+        made = simulate(
+            items,
+            size,
+            self.replicates,
+            self.prior,
+            self.seed,
+            self.training.class_sizes,
+            _FOREIGN,
+        )
         answers = self.model.solve_training(items, made.samples).prevalence
         return Conditional(answers, made.shares)
 

@@ -24,9 +24,6 @@ _EXACT_SIZE, _SIZE_RATIO, _LARGEST_SIZE = 20, 1.1, 20_000
 # Items that one set of simulations has at most, as long as at least so many samples are left.
 _MOST_ITEMS, _FEWEST_SAMPLES = 20_000_000, 1000
 _FEWEST_ITEMS_PER_THREAD = 20_000
-# Items of any class that a resampled class has on average: a kind of item that was not seen
-# among m items of a class may still be there (half an item, as in Jeffreys' prior).
-_FOREIGN = 0.5
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,6 +49,7 @@ def simulate(
     prior: Prior,
     seed: int,
     counts: NDArray[np.int64] | None = None,
+    foreign: float = 0.0,
 ) -> Simulated:
     """Simulate samples of one size with shares drawn from a prior.
 
@@ -73,7 +71,10 @@ def simulate(
     seed : int
         Random seed.
     counts : ndarray of shape (K,), default=None
-        Number of items that each class stands for; that of its items by default.
+        Number of items that each class stands for; ``training.class_sizes`` by default.
+    foreign : float, default=0.0
+        Number of items of any class that each resampled class gets on average. They count as
+        items of that class.
 
     Returns
     -------
@@ -92,7 +93,7 @@ def simulate(
     n = min(n, max(_FEWEST_SAMPLES, _MOST_ITEMS // size))
     rng = np.random.default_rng([seed, size])
     if counts is None:
-        counts = np.bincount(training.codes, minlength=training.n_classes)
+        counts = training.class_sizes
     resampled = np.maximum(counts - 1, 1)
     composition = whole_counts(prior.draw(n, training.prior, rng), size, rng)
     items, strata = sort_by_code(training.codes, training.n_classes)
@@ -114,7 +115,7 @@ def simulate(
                 items,
                 strata,
                 resampled,
-                _FOREIGN,
+                foreign,
                 mass,
                 offsets,
                 drawn,

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from headcount.data import take_rows
 from headcount.representation import Training
 
 __all__ = ["smooth"]
@@ -16,12 +17,12 @@ Floats = NDArray[np.float64]
 
 # Noisy copies of each item: the most, and the rows that all of them have together.
 _MOST_COPIES, _MOST_ROWS = 8, 10_000
-_SMALLEST_POSTERIOR = 1e-7
+_SMALLEST_POSTERIOR, _SMALL_POSTERIOR = 1e-15, 1e-7
 # Directions in which scores of many classes vary much.
 _MOST_DIMENSIONS = 3
 
 
-def smooth(training: Training, seed: int) -> Training:
+def smooth(training: Training, seed: int, posteriors: Any = True) -> Training:
     """Copies of labelled posteriors with noise, which keep the mean and spread of each class.
 
     A method fits its own training items better than new ones: histograms have no empty bin,
@@ -33,16 +34,18 @@ def smooth(training: Training, seed: int) -> Training:
     Parameters
     ----------
     training : Training
-        Labelled items: posteriors, or a list of posteriors by several classifiers. Entries of
-        the list that are not posteriors, such as predicted classes, are repeated unchanged.
+        Labelled items: posteriors, or a (nested) list of posteriors by several classifiers.
     seed : int
         Random seed.
+    posteriors : bool or list, default=True
+        Whether the items are posteriors, for each entry of a list or for all. Others, such as
+        features and predicted classes, are repeated unchanged.
 
     Returns
     -------
     Training
-        Eight copies of each item, or fewer if there are many items: the items themselves if
-        there are more than 5,000, of which single ones do not matter.
+        Eight copies of each item, one set after the other, or fewer if there are many items:
+        the items themselves if there are more than 5,000, of which single ones do not matter.
 
     Examples
     --------
@@ -57,13 +60,16 @@ def smooth(training: Training, seed: int) -> Training:
     if copies < 2:
         return training
     rng = np.random.default_rng(seed)
-    counts = np.bincount(codes, minlength=K)
     rows = np.tile(np.arange(len(codes)), copies)
-    pairs = _same_class(codes, counts, copies, rng), _same_class(codes, counts, copies, rng)
-    width: Floats = counts.astype(np.float64) ** (-1 / (4 + min(K - 1, _MOST_DIMENSIONS)))
-    noise = _Noise(codes, rows, *pairs, width[codes[rows]][:, None])
-    given: Any = training.items
-    items: Any = [noise(part) for part in given] if isinstance(given, list) else noise(given)
+    first, second = (_same_class(training, copies, rng) for _ in range(2))
+    # Every other copy has the noise of the one before with the opposite sign, so that the
+    # means of the classes stay where they are.
+    before, after = slice(0, copies - copies % 2, 2), slice(1, None, 2)
+    first[after], second[after] = second[before], first[before]
+    sizes = training.class_sizes.astype(np.float64)
+    width: Floats = sizes ** (-1 / (4 + min(K - 1, _MOST_DIMENSIONS)))
+    noise = _Noise(training, rows, first.ravel(), second.ravel(), width[codes[rows]][:, None])
+    items: Any = noise.added(training.items, posteriors)
     weights = None if training.weights is None else training.weights[rows]
     return Training(items, codes[rows], K, weights)
 
@@ -74,28 +80,37 @@ class _Noise:
 
     Attributes
     ----------
-    codes : ndarray of shape (n,)
-        Classes of the items.
+    training : Training
+        The classes and weights of the items.
     rows, first, second : ndarray of shape (copies x n,)
         The item of each copy, and the pair whose difference is added to it.
     width : ndarray of shape (copies x n, 1)
         Multiple of the difference.
     """
 
-    codes: NDArray[np.int64]
+    training: Training
     rows: NDArray[np.int64]
     first: NDArray[np.int64]
     second: NDArray[np.int64]
     width: Floats
 
-    def __call__(self, items: NDArray[Any]) -> NDArray[Any]:
-        if items.dtype.kind != "f":
-            return items[self.rows]
-        logs = np.log(np.maximum(items, _SMALLEST_POSTERIOR))
+    def added(self, items: Any, posteriors: Any) -> Any:
+        """Copies of the items, with noise if they are posteriors."""
+        if isinstance(items, list):
+            each = posteriors if isinstance(posteriors, list) else [posteriors] * len(items)
+            return [self.added(*part) for part in zip(items, each, strict=True)]
+        return self._moved(items) if posteriors else take_rows(items, self.rows)
+
+    def _moved(self, items: Floats) -> Floats:
+        # Zeros count as the smallest posterior there is, or as a small one.
+        least = np.min(items, where=items > _SMALLEST_POSTERIOR, initial=_SMALL_POSTERIOR)
+        logs = np.log(np.maximum(items, least))
         logs -= logs.mean(axis=1, keepdims=True)
-        classes = self.codes.max() + 1
-        centres = np.stack([logs[self.codes == j].mean(axis=0) for j in range(classes)])
-        centre = centres[self.codes[self.rows]]
+        codes, weights = self.training.codes, self.training.class_weights
+        centres = np.stack(
+            [weights[codes == j] @ logs[codes == j] for j in range(self.training.n_classes)]
+        )
+        centre = centres[codes[self.rows]]
         noise = self.width * (logs[self.first] - logs[self.second]) / np.sqrt(2)
         # Divided so that the variance within a class stays as it was.
         spread = np.sqrt(1 + self.width**2)
@@ -104,11 +119,11 @@ class _Noise:
         return np.asarray(odds / odds.sum(axis=1, keepdims=True))
 
 
-def _same_class(
-    codes: NDArray[np.int64], counts: NDArray[np.int64], copies: int, rng: np.random.Generator
-) -> NDArray[np.int64]:
-    """A random row of the same class for each copy."""
-    by_class = np.argsort(codes, kind="stable")
-    firsts = np.cumsum(counts) - counts
-    tiled = np.tile(codes, copies)
-    return by_class[firsts[tiled] + rng.integers(counts[tiled])]
+def _same_class(training: Training, copies: int, rng: np.random.Generator) -> NDArray[np.int64]:
+    """A random row of the same class for each copy (copies, n), drawn by weight."""
+    codes, drawn = training.codes, np.empty((copies, len(training.codes)), np.int64)
+    for j in range(training.n_classes):
+        rows = np.flatnonzero(codes == j)
+        chances = None if training.weights is None else training.class_weights[rows]
+        drawn[:, rows] = rng.choice(rows, (copies, len(rows)), p=chances)
+    return drawn

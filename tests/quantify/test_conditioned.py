@@ -1,0 +1,162 @@
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.linear_model import LogisticRegression
+from sklearn.naive_bayes import GaussianNB
+from tests.conformance.cases import labelled, pool, samples, scored, scored_pool
+
+import headcount as hc
+from headcount.errors import HeadcountError
+
+OPTIONS = {"replicates": 400, "random_state": 0}
+
+
+def conditioned(quantifier, **more):
+    return hc.Conditioned(quantifier, **OPTIONS | more)
+
+
+class Counted(GaussianNB):
+    fits = 0
+
+    def fit(self, X, y, sample_weight=None):
+        type(self).fits += 1
+        return super().fit(X, y, sample_weight)
+
+
+@pytest.mark.parametrize("K", [2, 3])
+@pytest.mark.parametrize(
+    "quantifier",
+    [
+        hc.PACC(GaussianNB(), random_state=1),
+        hc.SLD(GaussianNB(), calibration="bcts", random_state=1),
+        hc.CC(GaussianNB(), random_state=1),
+        hc.Mean([hc.SLD(), hc.EDy()], GaussianNB(), random_state=1),
+        hc.HDx(),
+        hc.PWK(),
+        hc.OneVsRest(hc.MS2(GaussianNB(), random_state=1), scoring="separate"),
+        hc.Median(
+            hc.GPAC(random_state=1),
+            [GaussianNB(), GaussianNB(var_smoothing=0.1)],
+            random_state=1,
+        ),
+        hc.Ensemble(hc.PACC(GaussianNB()), size=4, random_state=1),
+        hc.Ensemble(hc.PACC(GaussianNB()), size=4, scoring="left-out", random_state=1),
+        hc.Ensemble(hc.CC(GaussianNB()), size=4, policy="ptr", random_state=1),
+        hc.Ensemble(hc.SLD(GaussianNB()), size=4, policy="ds", random_state=1),
+        hc.Ensemble(hc.HDx(), size=4, random_state=1),
+        hc.GridSearch(hc.PACC(GaussianNB(), random_state=1), {}, random_state=1),
+    ],
+    ids=lambda q: f"{type(q).__name__}",
+)
+def test_it_predicts_what_the_quantifier_estimates(quantifier, K):
+    X, y = labelled(K)
+    given = conditioned(quantifier).fit(X, y).predict_many(pool(K), samples())
+    alone = quantifier.fit(X, y).estimate_many(pool(K), samples(), **OPTIONS)
+    expected = np.stack([estimate.shares for estimate in alone])
+    np.testing.assert_allclose(given, expected, rtol=0, atol=1e-9)
+
+
+def test_one_inside_another_is_the_same():
+    X, y = labelled(3)
+    once = conditioned(hc.PACC(GaussianNB(), random_state=1)).fit(X, y)
+    twice = conditioned(conditioned(hc.PACC(GaussianNB(), random_state=1))).fit(X, y)
+    np.testing.assert_allclose(twice.predict(pool(3)), once.predict(pool(3)), atol=1e-9)
+
+
+def test_quantifiers_with_equal_classifiers_share_their_scores():
+    Counted.fits = 0
+    several = [hc.PACC(Counted()), hc.SLD(Counted()), hc.CC(Counted(var_smoothing=0.1))]
+    conditioned(several).fit(*labelled(2))
+    assert Counted.fits == 2 * (5 + 1)
+
+
+def test_quantifiers_of_all_kinds_are_combined():
+    X, y = labelled(3)
+    classifier = GaussianNB()
+    several = [hc.PACC(classifier), hc.CC(LinearDiscriminantAnalysis()), hc.HDx(), hc.PWK()]
+    quantifier = conditioned(several, replicates=2000).fit(X, y)
+    shares = quantifier.predict_many(pool(3), samples())
+    np.testing.assert_allclose(shares.sum(axis=1), 1)
+    assert np.abs(shares[4] - 1 / 3).max() < 0.15  # even shares
+    for form in (pd.DataFrame, np.asfortranarray):
+        same = conditioned(several, replicates=2000).fit(form(X), y)
+        np.testing.assert_allclose(
+            same.predict_many(form(pool(3)), samples()), shares, atol=1e-6
+        )
+
+
+def test_features_may_be_sparse():
+    X, y = labelled(2)
+    several = [hc.ED(), hc.HDx(), hc.PACC(LogisticRegression(), random_state=0)]
+    dense = conditioned(several).fit(X, y)
+    thin = conditioned(several).fit(sparse.csr_array(X), y)
+    np.testing.assert_allclose(
+        thin.predict(sparse.csr_array(pool(2))), dense.predict(pool(2)), atol=1e-4
+    )
+
+
+def test_several_quantifiers_are_better_than_the_worst():
+    rng = np.random.default_rng(0)
+    codes = rng.integers(3, size=5000)
+    X = 1.2 * np.eye(3)[codes] + rng.normal(size=(5000, 3))
+    drawn = hc.UPP(n_samples=100, size=200, random_state=0).draw(codes[500:])
+    errors = {}
+    for name, given in {
+        "CC": hc.CC(GaussianNB()),
+        "Conditioned(CC)": hc.Conditioned(hc.CC(GaussianNB()), random_state=0),
+        "both": hc.Conditioned([hc.CC(GaussianNB()), hc.SLD(GaussianNB())], random_state=0),
+    }.items():
+        shares = given.fit(X[:500], codes[:500]).predict_many(X[500:], drawn)
+        errors[name] = np.abs(shares - drawn.prevalence).mean()
+    assert errors["Conditioned(CC)"] < 0.7 * errors["CC"]
+    assert errors["both"] < errors["Conditioned(CC)"]
+
+
+def test_its_prior_is_that_of_its_estimates():
+    scores, y = scored(2)
+    prior = np.array([4000.0, 1000.0])
+    quantifier = conditioned(hc.PACC(), prior=prior).fit_scores(scores, y)
+    few = scored_pool(2)[:20]
+    assert quantifier.predict_scores(few)[0] == pytest.approx(0.8, abs=0.06)
+    estimate = quantifier.estimate_scores(few, **OPTIONS)
+    assert estimate.shares == pytest.approx(quantifier.predict_scores(few), abs=1e-9)
+    other = quantifier.estimate_scores(few, prior=prior[::-1], **OPTIONS)
+    assert other.shares[0] == pytest.approx(0.2, abs=0.06)
+
+
+def test_it_is_searched_over():
+    scores, y = scored(2)
+    search = hc.GridSearch(
+        conditioned(hc.PACC()),
+        {"prior": [None, 1.0]},
+        protocol=hc.UPP(n_samples=20, size=40, random_state=0),
+        random_state=0,
+    )
+    search.fit_scores(scores, y)
+    assert isinstance(search.best_quantifier_, hc.Conditioned)
+    estimate = search.estimate_scores(scored_pool(2), **OPTIONS)
+    assert estimate.shares.sum() == pytest.approx(1)
+
+
+def test_members_without_scores_are_named():
+    for several, named in (
+        ([hc.PACC(), hc.HDx()], "HDx"),
+        ([hc.Median(), hc.PACC()], "Median"),
+    ):
+        quantifier = conditioned(several)
+        assert not hasattr(quantifier, "predict_scores")
+        with pytest.raises(AttributeError) as caught:
+            quantifier.fit_scores(*scored(2))
+        assert f"Conditioned has {named}, which" in str(caught.value.__cause__)
+
+
+@pytest.mark.parametrize("quantifier", [[], 3, [hc.PACC(), "x"], [hc.PACC]])
+def test_bad_quantifiers_are_named(quantifier):
+    with pytest.raises(
+        HeadcountError, match=r"^quantifier is .* such as \[SLD\(\), GPAC\(\)\]"
+    ):
+        conditioned(quantifier).fit(*labelled(2))
