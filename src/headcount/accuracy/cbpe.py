@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -10,17 +9,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headcount._parameters import check_choice
-from headcount.accuracy.base import Model, Predictor, TableModel
+from headcount.accuracy.base import Predictor, TableModel
 from headcount.accuracy.info import AccuracyInfo
 from headcount.accuracy.judging import Judged, Reference
 from headcount.accuracy.shares import among
 from headcount.quantify.info import Shift
-from headcount.representation import Dense, Training
+from headcount.representation import Dense
 from headcount.sampling import Samples
 from headcount.scores import CALIBRATIONS, fit_calibrator
 from headcount.scores.calibration import Calibrator
 from headcount.solve import MaximumLikelihood
-from headcount.uncertainty.refitting import refits
 
 __all__ = ["CBPE"]
 
@@ -28,8 +26,6 @@ Floats = NDArray[np.float64]
 
 # Items reweighted at a time.
 _BATCH_ITEMS = 1 << 20
-# Calibrations that are learnt anew by one step from where they are.
-_QUICK = ("ts", "bcts", "vs", "nbvs")
 
 
 class CBPE(Predictor):
@@ -88,52 +84,11 @@ class CBPE(Predictor):
             check_choice("correction", self.correction, ("prior",))
         calibrator = None
         if self.calibration is not None and len(reference.present) > 1:
-            calibrator = _Calibration(self.calibration).fit(_scored(reference)).calibrator
-        return self._model(calibrator, reference)
-
-    def _model(self, calibrator: Calibrator | None, reference: Reference) -> TableModel:
+            scores = among(reference.judged.posteriors, reference.present)
+            codes = np.searchsorted(reference.present, reference.codes)
+            calibrator = fit_calibrator(self.calibration, scores, codes)
         expected = _Expected(calibrator, reference.present, reference.n_classes)
         return expected if self.correction is None else _Corrected(expected, reference.prior)
-
-    def _refits(self, weights: Floats, pool: Judged | None) -> Iterator[tuple[Model, Judged]]:
-        fitted: Calibrator | None = getattr(self.model_, "calibrator", None)
-        if fitted is None or self.calibration not in _QUICK:
-            yield from super()._refits(weights, pool)
-            return
-        reference = self.reference_
-        items = reference.judged if pool is None else pool
-        learnt = _Recalibrated(_Calibration(fitted.method, fitted))
-        quick = refits(learnt, _scored(reference), weights, None)
-        for row, (model, _) in zip(weights, quick, strict=True):
-            yield self._model(model.likelihood.calibrator, reference.weighted(row)), items
-
-
-@dataclass(frozen=True)
-class _Calibration:
-    """A kind of calibration and, once fitted, what it does to posteriors."""
-
-    calibration: str
-    calibrator: Calibrator | None = None
-
-    def fit(self, training: Training) -> _Calibration:
-        scores = np.asarray(training.items, np.float64)
-        fitted = fit_calibrator(self.calibration, scores, training.codes, training.weights)
-        return _Calibration(self.calibration, fitted)
-
-
-@dataclass(frozen=True)
-class _Recalibrated:
-    """In the form in which calibrations are learnt anew by a single step each."""
-
-    likelihood: _Calibration
-
-
-def _scored(reference: Reference) -> Training:
-    """The items of a reference by their posteriors, and the classes that it has."""
-    present = reference.present
-    scores = among(reference.judged.posteriors, present)
-    codes = np.searchsorted(present, reference.codes)
-    return Training(scores, codes, len(present), reference.weights)
 
 
 @dataclass(frozen=True, eq=False)
@@ -170,11 +125,6 @@ class _Corrected(TableModel):
 
     expected: _Expected
     prior: Floats
-
-    @property
-    def calibrator(self) -> Calibrator | None:
-        """How posteriors are calibrated."""
-        return self.expected.calibrator
 
     def tables(self, pool: Judged, samples: Samples) -> Floats:
         known = self.prior > 0
