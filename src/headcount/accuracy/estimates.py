@@ -1,4 +1,4 @@
-"""The accuracy of a model on a sample, and how sure it is."""
+"""The accuracy of a model on a sample, with intervals."""
 
 from __future__ import annotations
 
@@ -46,12 +46,16 @@ class Interval(NamedTuple):
 class AccuracyEstimate:
     """A measure of a model on a sample, with intervals at any level; prints in a few lines.
 
+    The measure is conditioned on the answer of a method: samples are simulated from labelled
+    items, and those to which the method gives similar answers show which values are likely.
+    ``value`` is their mean, and intervals are quantiles. This holds under prior shift.
+
     Attributes
     ----------
     method : str
-        What estimated it.
+        Name of the predictor.
     measure : TableMetric
-        What is measured; its name is ``metric``.
+        The measure; its name is ``metric``.
     value : float
         The estimate: the mean of the draws.
     raw : float
@@ -59,10 +63,10 @@ class AccuracyEstimate:
     size : int
         Number of items in the sample.
     target : {"realised", "expected"}
-        Whether it is the measure on these very items, or on the population that the items
-        are a random sample of.
+        Measure on these very items, or on the population that the items are a random sample
+        of.
     level : float
-        The level of intervals, unless another is asked for.
+        Level of intervals, unless another is given.
     draws : ndarray of shape (B,)
         Equally likely values of the measure, given the answer of the method.
     classes : ndarray of shape (K,)
@@ -71,9 +75,9 @@ class AccuracyEstimate:
         Shares by true and predicted class as the method itself estimates them; None if it
         gives no table.
     fit_test : FitTest or None
-        What a test of prior shift found; None if there was none.
+        Result of a test of prior shift; None if the reference has a single class.
     warnings : tuple of str
-        What the reader ought to know.
+        Sentences for the reader.
 
     Examples
     --------
@@ -104,7 +108,7 @@ class AccuracyEstimate:
 
     @property
     def metric(self) -> str:
-        """The name of what is measured."""
+        """Name of the measure."""
         return self.measure.name
 
     def interval(self, level: float | None = None) -> Interval:
@@ -123,10 +127,11 @@ class AccuracyEstimate:
         level = self.level if level is None else check_fraction("level", level)
         low, high = np.quantile(self.draws, [(1 - level) / 2, (1 + level) / 2])
         # At least as wide as one item counts, and around the estimate.
-        scale = self.measure.high - self.measure.low
-        least = (scale if np.isfinite(scale) else 1.0) / self.size
-        half = max((least - (high - low)) / 2, 0.0)
-        low, high = np.clip([low - half, high + half], self.measure.low, self.measure.high)
+        least, most = self.measure.low, self.measure.high
+        width = (most - least if np.isfinite(most - least) else 1.0) / self.size
+        half = max((width - (high - low)) / 2, 0.0)
+        low, high = np.clip([low - half, high + half], least, most)
+        low, high = max(min(low, high - width), least), min(max(high, low + width), most)
         return Interval(min(float(low), self.value), max(float(high), self.value))
 
     def to_dict(self, level: float | None = None) -> dict[str, Any]:
@@ -186,7 +191,7 @@ class AccuracyEstimate:
         level : float, default=None
             As for `interval`.
         ax : matplotlib Axes, default=None
-            Where to draw; a figure of its own by default.
+            Axes to draw into; a new figure by default.
 
         Returns
         -------
@@ -200,7 +205,7 @@ class AccuracyEstimate:
         return self.to_text()
 
     def to_text(self, level: float | None = None) -> str:
-        """What `print` shows, at any level.
+        """Text that `print` shows, at any level.
 
         Parameters
         ----------
@@ -216,7 +221,8 @@ class AccuracyEstimate:
         lines = [
             f"{self.method}: {self.metric} {_OF[self.target]} {self.size:,} "
             f"item{'' if self.size == 1 else 's'} {self.value:.3f}, "
-            f"{100 * shown:.6g}% interval {low:.3f} to {high:.3f}"
+            f"{100 * shown:.6g}% interval {low:.3f} to {high:.3f}",
+            f"answer of {self.method} itself: {self.raw:.3f}",
         ]
         if self.table is not None and len(self.classes) <= 10:
             names = [str(name) for name in self.classes.tolist()]

@@ -171,16 +171,33 @@ class _Conditioning:
         """The measure on each sample of the reference, or on its population."""
         K, rng = self.reference.n_classes, np.random.default_rng([self.seed, 1])
         cells, parts = self.reference.cells, []
+        known = np.bincount(cells[self.rows], minlength=K * K).reshape(K, K)
         step = max(1, _BATCH_NUMBERS // (K * K))
         for first in range(0, len(samples), step):
             tables = samples[first : first + step].prevalence_of(cells, K * K)
+            tables = tables.reshape(-1, K, K)
             if self.target == "expected":
-                # Given the counts of the cells among n items, the shares of the population
-                # have a Dirichlet distribution.
-                tables = rng.standard_gamma(size * tables + 1 / (K * K))
-                tables /= tables.sum(axis=1, keepdims=True)
-            parts.append(self.metric(tables.reshape(-1, K, K)))
+                tables = _population_tables(size * tables, known, rng)
+            parts.append(self.metric(tables))
         return np.concatenate(parts)
+
+
+def _population_tables(
+    counts: Floats, known: NDArray[np.int64], rng: np.random.Generator
+) -> Floats:
+    """Random tables of the populations that samples with these tables of counts are from.
+
+    Shares of the classes, and rates of the predictions within each class, have Dirichlet
+    distributions given the counts. For the rates, those of the reference count as well, as
+    its classes are those of the population.
+    """
+    shares = counts.sum(axis=2) + 1 / len(known)
+    shares = rng.standard_gamma(np.where(known.sum(axis=1) > 0, shares, 0.0))
+    rates = rng.standard_gamma(counts + known)
+    total = rates.sum(axis=2, keepdims=True)
+    rates = np.divide(rates, total, out=np.zeros_like(rates), where=total > 0)
+    tables = shares[:, :, None] * rates
+    return np.asarray(tables / tables.sum(axis=(1, 2), keepdims=True))
 
 
 def _fit_tests(
