@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -12,6 +13,7 @@ from headcount._parameters import check_choice
 from headcount.accuracy.base import Predictor, TableModel
 from headcount.accuracy.info import AccuracyInfo
 from headcount.accuracy.judging import Judged, Reference
+from headcount.accuracy.quacc_cells import CellFolds
 from headcount.accuracy.shares import among
 from headcount.quantify.info import Shift
 from headcount.representation import Dense
@@ -26,6 +28,7 @@ Floats = NDArray[np.float64]
 
 # Items reweighted at a time.
 _BATCH_ITEMS = 1 << 20
+_N_FOLDS = 5
 
 
 class CBPE(Predictor):
@@ -82,28 +85,75 @@ class CBPE(Predictor):
             check_choice("calibration", self.calibration, CALIBRATIONS)
         if self.correction is not None:
             check_choice("correction", self.correction, ("prior",))
-        calibrator = None
+        calibration = None
         if self.calibration is not None and len(reference.present) > 1:
             scores = among(reference.judged.posteriors, reference.present)
             codes = np.searchsorted(reference.present, reference.codes)
-            calibrator = fit_calibrator(self.calibration, scores, codes)
-        expected = _Expected(calibrator, reference.present, reference.n_classes)
+            calibration = _Calibration.fit(self.calibration, scores, codes)
+        expected = _Expected(calibration, reference.present, reference.n_classes)
         return expected if self.correction is None else _Corrected(expected, reference.prior)
+
+
+@dataclass(frozen=True, eq=False)
+class _Calibration:
+    """Calibration learnt from posteriors with known classes.
+
+    Attributes
+    ----------
+    method : str
+        Kind of calibration.
+    scores, codes : ndarray of shape (n, K), (n,)
+        The posteriors and classes.
+    calibrators : sequence of Calibrator
+        Calibrators of all items, or of the folds, whose results are averaged.
+    """
+
+    method: str
+    scores: Floats
+    codes: NDArray[np.int64]
+    calibrators: Sequence[Calibrator]
+
+    @classmethod
+    def fit(cls, method: str, scores: Floats, codes: NDArray[np.int64]) -> _Calibration:
+        return cls(method, scores, codes, [fit_calibrator(method, scores, codes)])
+
+    def transform(self, scores: Floats) -> Floats:
+        return np.mean([each.transform(scores) for each in self.calibrators], axis=0)
+
+    def cross_fitted(self) -> tuple[_Calibration, _OutOfFold] | None:
+        """Calibration of new items and of its own ones; None if a class has one item only."""
+        if np.bincount(self.codes).min() < 2:
+            return None
+        known, fitted = np.empty_like(self.scores), []
+        for train, held in CellFolds(_N_FOLDS, 0).split(None, self.codes):
+            fitted.append(fit_calibrator(self.method, self.scores[train], self.codes[train]))
+            known[held] = fitted[-1].transform(self.scores[held])
+        return replace(self, calibrators=fitted), _OutOfFold(known)
+
+
+@dataclass(frozen=True, eq=False)
+class _OutOfFold:
+    """Calibrated posteriors of the reference, by calibrators that have not seen the item."""
+
+    known: Floats
+
+    def transform(self, scores: Floats) -> Floats:
+        return self.known
 
 
 @dataclass(frozen=True, eq=False)
 class _Expected(TableModel):
     """Tables from calibrated posteriors; classes the reference has none of are left out."""
 
-    calibrator: Calibrator | None
+    calibration: _Calibration | _OutOfFold | None
     present: NDArray[np.int64]
     n_classes: int
 
     def posteriors(self, pool: Judged) -> Floats:
         """The calibrated posteriors of items."""
         known = among(pool.posteriors, self.present)
-        if self.calibrator is not None:
-            known = self.calibrator.transform(known)
+        if self.calibration is not None:
+            known = self.calibration.transform(known)
         if len(self.present) == self.n_classes:
             return known
         found = np.zeros((len(known), self.n_classes))
@@ -118,6 +168,13 @@ class _Expected(TableModel):
             tables[:, :, j] = Dense(said).means(samples)
         return tables / tables.sum(axis=(1, 2), keepdims=True)
 
+    def cross_fitted(self) -> tuple[_Expected, _Expected]:
+        if isinstance(self.calibration, _Calibration):
+            pair = self.calibration.cross_fitted()
+            if pair is not None:
+                return replace(self, calibration=pair[0]), replace(self, calibration=pair[1])
+        return self, self
+
 
 @dataclass(frozen=True, eq=False)
 class _Corrected(TableModel):
@@ -125,6 +182,10 @@ class _Corrected(TableModel):
 
     expected: _Expected
     prior: Floats
+
+    def cross_fitted(self) -> tuple[_Corrected, _Corrected]:
+        of_new, of_reference = self.expected.cross_fitted()
+        return replace(self, expected=of_new), replace(self, expected=of_reference)
 
     def tables(self, pool: Judged, samples: Samples) -> Floats:
         known = self.prior > 0
