@@ -157,3 +157,22 @@ def test_options_have_no_aliases():
     model, (X, y), (Z, _) = data(2)
     with pytest.raises(TypeError, match="repeats"):
         accuracy.Naive(model).fit(X, y).estimate(Z, repeats=2)
+
+
+def test_calibration_is_cross_fitted():
+    """Isotonic calibration is perfect on its own items, even on scores that mean nothing."""
+    rng = np.random.default_rng(0)
+    scores, codes = rng.random(300), rng.integers(2, size=300)
+    cbpe = accuracy.CBPE().fit_scores(scores, codes)
+    of_new, of_reference = cbpe.model_.cross_fitted()
+    judged = cbpe.reference_.judged
+
+    def likelihood(model):
+        return np.log(model.posteriors(judged)[np.arange(300), codes].clip(1e-6)).mean()
+
+    assert likelihood(of_reference) < likelihood(of_new)
+    plain = accuracy.CBPE(calibration=None).fit_scores(scores, codes).model_
+    assert plain.cross_fitted() == (plain, plain)
+    codes[:] = np.arange(300) == 7
+    alone = accuracy.CBPE(correction="prior").fit_scores(scores, codes)
+    assert 0 < alone.estimate_scores(scores[:50], **QUICK).value <= 1
