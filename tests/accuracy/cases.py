@@ -29,7 +29,7 @@ PARAMETERS = {
 }
 NAMES = list(predictors())
 OF_SCORES = [name for name in NAMES if predictors()[name].info.needs == "scores"]
-QUICK = {"replicates": 40, "reference_replicates": 4, "random_state": 0}
+QUICK = {"replicates": 200, "random_state": 0}
 
 
 def make(name, model=None, **more):

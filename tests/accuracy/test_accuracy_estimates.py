@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -15,12 +14,13 @@ from tests.accuracy.cases import QUICK, data, fitted
 def estimate():
     model, (X, y), (Z, _) = data(3)
     predictor = accuracy.LEAP(model, quantifier=hc.SLD()).fit(X, y)
-    return predictor.estimate(Z, "f1", replicates=200, reference_replicates=20, random_state=0)
+    return predictor.estimate(Z, "f1", replicates=400, random_state=0)
 
 
 def test_it_prints_and_goes_into_frames_and_json(estimate):
     text = repr(estimate)
     assert text.startswith("LEAP: f1 on these 260 items 0.")
+    assert f"answer of LEAP itself: {estimate.raw:.3f}" in text
     assert "true \\ predicted" in text
     assert "95% interval" in text
     assert "90% interval" in estimate.to_text(0.9)
@@ -30,7 +30,7 @@ def test_it_prints_and_goes_into_frames_and_json(estimate):
     assert np.shape(facts["table"]) == (3, 3)
     frame = estimate.to_frame()
     assert frame.columns == [
-        "method", "metric", "value", "low", "high", "level", "size", "target",
+        "method", "metric", "value", "raw", "low", "high", "level", "size", "target",
     ]  # fmt: skip
     assert frame["value"][0] == estimate.value
 
@@ -48,28 +48,21 @@ def test_it_draws_the_table_or_the_value_alone(estimate):
 def test_more_items_make_narrower_intervals():
     predictor, (_, _, (Z, _)) = fitted("SLEAP", 2), data(2)
     few, many = predictor.estimate_many(
-        Z,
-        [np.arange(40), np.arange(260)],
-        replicates=300,
-        reference_replicates=30,
-        random_state=0,
+        Z, [np.arange(40), np.arange(260)], replicates=1000, random_state=0
     )
     assert np.diff(many.interval())[0] < np.diff(few.interval())[0]
 
 
-def test_what_is_left_out_is_said():
+def test_assumptions_are_reported():
     _, _, (Z, _) = data(2)
-    said = fitted("LEAP", 2).estimate(Z, replicates=20, reference_replicates=0).warnings
-    assert any("reference_replicates is 0" in text for text in said)
-    said = fitted("Naive", 2).estimate(Z, **QUICK).warnings
-    assert any("does not correct for a shift" in text for text in said)
-    said = fitted("CBPE", 2).estimate(Z, **QUICK).warnings
-    assert any("right if only the inputs have changed" in text for text in said)
-    said = fitted("ATC", 2).estimate(Z, **QUICK).warnings
-    assert any("rule of thumb" in text for text in said)
-    said = fitted("RCA", 2).estimate(Z[:20], **QUICK).warnings
-    assert any("cannot be drawn anew" in text for text in said)
-    assert any("fewer than 30" in text for text in said)
+    assert fitted("LEAP", 2).estimate(Z, **QUICK).warnings == ()
+    (text,) = fitted("Naive", 2).estimate(Z, **QUICK).warnings
+    assert "does not depend on the sample" in text
+    for name in ("CBPE", "ATC", "Mandoline"):
+        (text,) = fitted(name, 2).estimate(Z, **QUICK).warnings
+        assert "use the value raw" in text
+    found = fitted("RCA", 2).estimate(Z[:20], **QUICK).warnings
+    assert any("fewer than 30" in text for text in found)
 
 
 def test_a_sample_that_is_no_mixture_is_reported():
@@ -81,51 +74,105 @@ def test_a_sample_that_is_no_mixture_is_reported():
     assert any("does not look like a mixture" in text for text in estimate.warnings)
     usual = predictor.estimate(X[::2], **QUICK)
     assert not any("mixture" in text for text in usual.warnings)
-    assert accuracy.CBPE(model).fit(X, y).estimate_scores(odd, **QUICK).fit_test is None
+    cbpe = accuracy.CBPE(model).fit(X, y).estimate_scores(odd, **QUICK)
+    assert cbpe.fit_test.p_value == estimate.fit_test.p_value
 
 
 def test_a_model_without_errors_is_reported():
     scores = np.tile([[0.9, 0.1], [0.2, 0.8]], (40, 1))
     naive = accuracy.Naive().fit_scores(scores, np.tile([0, 1], 40))
     estimate = naive.estimate_scores(scores, **QUICK)
-    assert estimate.interval() == pytest.approx((1.0, 1.0))
-    assert any("never off" in text for text in estimate.warnings)
+    low, high = estimate.interval()
+    assert estimate.value == high == 1
+    assert low == pytest.approx(1 - 1 / 80)
+    assert any("no errors on the labelled items" in text for text in estimate.warnings)
 
 
 @pytest.mark.parametrize("target", ["realised", "expected"])
-@pytest.mark.parametrize("method", ["SLEAP", "CBPE", "Naive"])
-def test_intervals_hold_the_truth_as_often_as_they_say(target, method):
+@pytest.mark.parametrize("method", ["SLEAP", "CBPE", "DoC", "Naive"])
+def test_intervals_cover_under_prior_shift(target, method):
     """Few and small ones: benchmarks have the table."""
     rng = np.random.default_rng(0)
-    shares = {"SLEAP": 0.7}.get(method, 0.3)
 
     def draw(n, share):
         codes = (rng.random(n) < share).astype(int)
         logits = 2 * (codes - 0.5) + 1.0 * rng.normal(size=n)
-        # The true posteriors, of a reference with 30% of the second class.
         return 1 / (1 + np.exp(-2 * logits - np.log(0.3 / 0.7))), codes
 
-    held, population = 0, draw(100_000, shares)
-    truth = np.mean((population[0] > 0.5) == population[1])
-    for trial in range(40):
-        V, U = draw(300, 0.3), draw(200, shares)
+    covered = 0
+    for trial in range(60):
+        share = rng.random()
+        V, U = draw(300, 0.3), draw(200, share)
         predictor = {
             "SLEAP": accuracy.SLEAP(quantifier=hc.PACC()),
             "CBPE": accuracy.CBPE(calibration="bcts"),
+            "DoC": accuracy.DoC(random_state=0),
             "Naive": accuracy.Naive(),
         }[method].fit_scores(*V)
-        low, high = predictor.estimate_scores(
-            U[0], target=target, replicates=120, reference_replicates=60, random_state=trial
-        ).interval(0.9)
-        wanted = np.mean((U[0] > 0.5) == U[1]) if target == "realised" else truth
-        held += low <= wanted <= high
-    assert 0.77 <= held / 40 <= 0.99
+        found = predictor.estimate_scores(
+            U[0], target=target, replicates=1000, random_state=trial
+        )
+        P, y = U if target == "realised" else draw(20_000, share)
+        low, high = found.interval(0.9)
+        covered += low <= np.mean((P > 0.5) == y) <= high
+    assert 0.8 <= covered / 60 <= 0.99
 
 
-def test_a_bias_seen_in_replicates_widens_the_interval(estimate):
-    plain = replace(estimate, errors=estimate.errors - estimate.errors.mean())
-    biased = replace(estimate, errors=plain.errors + 2 * plain.errors.std())
-    mirrored = replace(estimate, errors=plain.errors - 2 * plain.errors.std())
-    assert biased.interval() == pytest.approx(mirrored.interval())
-    narrow, wide = (np.diff(each.interval())[0] for each in (plain, biased))
-    assert wide == pytest.approx(np.sqrt(5) * narrow)
+def test_biased_answers_are_corrected():
+    """The mean confidence is far from the accuracy if scores are far too sure."""
+    rng = np.random.default_rng(0)
+
+    def draw(n, share):
+        codes = (rng.random(n) < share).astype(int)
+        return 1 / (1 + np.exp(-8 * (codes - 0.5 + rng.normal(size=n)))), codes
+
+    cbpe = accuracy.CBPE(calibration=None).fit_scores(*draw(2000, 0.5))
+    scores, codes = draw(1000, 0.5)
+    truth = np.mean((scores > 0.5) == codes)
+    estimate = cbpe.estimate_scores(scores, random_state=0)
+    assert estimate.raw > truth + 0.1
+    assert estimate.value == pytest.approx(truth, abs=0.03)
+
+
+def test_a_prior_narrows_the_interval():
+    model, (X, y), (Z, _) = data(2)
+    naive = accuracy.Naive(model).fit(X, y)
+    free = naive.estimate(Z, random_state=0)
+    known = naive.estimate(Z, prior=[300, 600], random_state=0)
+    assert np.diff(known.interval())[0] < np.diff(free.interval())[0]
+
+
+def test_samples_of_the_largest_sizes_share_simulations():
+    rng = np.random.default_rng(0)
+    scores = rng.random(200_000)
+    codes = (rng.random(200_000) < scores).astype(int)
+    sleap = accuracy.SLEAP(quantifier=hc.PACC()).fit_scores(scores[:20_000], codes[:20_000])
+    some, more = sleap.estimate_many_scores(
+        scores, [np.arange(20_000), np.arange(200_000)], replicates=1000, random_state=0
+    )
+    assert more.draws.std() < 0.85 * some.draws.std()
+
+
+def test_options_have_no_aliases():
+    model, (X, y), (Z, _) = data(2)
+    with pytest.raises(TypeError, match="repeats"):
+        accuracy.Naive(model).fit(X, y).estimate(Z, repeats=2)
+
+
+def test_calibration_is_cross_fitted():
+    """Isotonic calibration is perfect on its own items, even on scores that mean nothing."""
+    rng = np.random.default_rng(0)
+    scores, codes = rng.random(300), rng.integers(2, size=300)
+    cbpe = accuracy.CBPE().fit_scores(scores, codes)
+    of_new, of_reference = cbpe.model_.cross_fitted()
+    judged = cbpe.reference_.judged
+
+    def likelihood(model):
+        return np.log(model.posteriors(judged)[np.arange(300), codes].clip(1e-6)).mean()
+
+    assert likelihood(of_reference) < likelihood(of_new)
+    plain = accuracy.CBPE(calibration=None).fit_scores(scores, codes).model_
+    assert plain.cross_fitted() == (plain, plain)
+    codes[:] = np.arange(300) == 7
+    alone = accuracy.CBPE(correction="prior").fit_scores(scores, codes)
+    assert 0 < alone.estimate_scores(scores[:50], **QUICK).value <= 1

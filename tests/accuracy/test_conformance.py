@@ -203,7 +203,8 @@ def test_estimates(name, K):
     values = predictor.predict_many(X, samples)
     for estimate, value, rows in zip(estimates, values, samples, strict=True):
         assert isinstance(estimate, AccuracyEstimate)
-        assert estimate.value == value
+        assert estimate.raw == pytest.approx(value, abs=1e-12)
+        assert estimate.value == pytest.approx(estimate.draws.mean(), abs=0.01)
         assert (estimate.size, estimate.metric, estimate.target) == (
             len(rows),
             "accuracy",
@@ -211,8 +212,8 @@ def test_estimates(name, K):
         )
         low, high = estimate.interval()
         wide = estimate.interval(0.99)
-        assert 0 <= wide.low <= low <= value <= high <= wide.high <= 1
-        assert high - low > 0.005
+        assert 0 <= wide.low <= low <= estimate.value <= high <= wide.high <= 1
+        assert high - low >= 1 / len(rows) - 1e-12
         assert (estimate.table is not None) == gives_table(predictor)
     again = predictor.estimate_many(X, samples, **QUICK)
     assert [e.interval() for e in again] == [e.interval() for e in estimates]
@@ -227,7 +228,7 @@ def test_estimates_of_scores(name):
     predictor = make(name).fit_scores(model.predict_proba(X), y, classes=model.classes_)
     scores = model.predict_proba(Z)
     estimate = predictor.estimate_scores(scores, **QUICK)
-    assert estimate.value == predictor.predict_scores(scores)
+    assert estimate.raw == predictor.predict_scores(scores)
     many = predictor.estimate_many_scores(scores, [np.arange(50)], **QUICK)
     assert many[0].size == 50
 
@@ -259,7 +260,8 @@ def test_bad_input_gets_a_sentence(name):
         (lambda: fine.predict(X, metric=3), "metric is 3"),
         (lambda: fine.estimate(X, target="true"), "target is 'true'"),
         (lambda: fine.estimate(X, level=2), "level is 2"),
-        (lambda: fine.estimate(X, repeats=2), "no option 'repeats'"),
+        (lambda: fine.estimate(X, replicates=5), "replicates is 5"),
+        (lambda: fine.estimate(X, prior=-1), "prior is -1"),
     ]
     for call, sentence in cases:
         with pytest.raises(HeadcountError, match=sentence):

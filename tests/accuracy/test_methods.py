@@ -108,7 +108,7 @@ def test_any_quantifier_will_do(quantifier):
     predictor = accuracy.SLEAP(quantifier=quantifier).fit_scores(scores, codes)
     alone = quantifier.fit_scores(scores, codes).predict_scores(scores[:50])
     np.testing.assert_allclose(predictor.predict_table_scores(scores[:50]).sum(axis=1), alone)
-    assert predictor.estimate_scores(scores[:50], replicates=20, reference_replicates=2)
+    assert predictor.estimate_scores(scores[:50], replicates=200)
 
 
 def test_quantifiers_of_features_need_the_items():
@@ -116,7 +116,7 @@ def test_quantifiers_of_features_need_the_items():
     predictor = accuracy.SLEAP(model, quantifier=hc.HDx()).fit(X, y)
     alone = hc.HDx().fit(X, y).predict(Z)
     np.testing.assert_allclose(predictor.predict_table(Z).sum(axis=1), alone)
-    assert predictor.estimate(Z, replicates=20, reference_replicates=2).value > 0
+    assert predictor.estimate(Z, replicates=200).value > 0
     scores = model.predict_proba(X)
     with pytest.raises(HeadcountError, match="quantifier is HDx, which looks at the items"):
         accuracy.SLEAP(quantifier=hc.HDx()).fit_scores(scores, y)
@@ -137,7 +137,7 @@ def test_a_reference_of_a_single_class():
         sleap = accuracy.SLEAP().fit_scores(scores[one], codes[one], classes=[0, 1, 2])
     table = sleap.predict_table_scores(scores)
     np.testing.assert_allclose(table.sum(axis=1), [0, 1, 0])
-    assert sleap.estimate_scores(scores, replicates=20, reference_replicates=2).fit_test is None
+    assert sleap.estimate_scores(scores, replicates=200).fit_test is None
     cbpe = accuracy.CBPE().fit_scores(scores[one], codes[one], classes=[0, 1, 2])
     np.testing.assert_allclose(cbpe.predict_table_scores(scores).sum(axis=1), [0, 1, 0])
 

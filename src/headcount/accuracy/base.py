@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import warnings
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -11,19 +10,18 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from headcount.accuracy.estimates import EstimateOptions
 from headcount.accuracy.info import AccuracyInfo
 from headcount.accuracy.judging import Judge, Judged, Reference
 from headcount.accuracy.tables import Metric, TableMetric, as_metric
 from headcount.data import count_rows, encode_labels
-from headcount.errors import HeadcountError, HeadcountWarning
+from headcount.errors import HeadcountError
 from headcount.quantify.info import Shift
 from headcount.sampling import Samples, as_samples
 from headcount.scores import ScoredPool, check_scores
 from headcount.scores.checks import check_labels, check_lengths
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from headcount.accuracy.estimates import AccuracyEstimate
 
 __all__ = ["Model", "Predictor", "TableModel"]
@@ -31,14 +29,22 @@ __all__ = ["Model", "Predictor", "TableModel"]
 Floats = NDArray[np.float64]
 
 
-class Model(Protocol):
-    """What was learnt from the labelled items."""
+class Model:
+    """Result of learning from labelled items; a model has to write ``values``."""
 
     def values(self, pool: Judged, samples: Samples, metric: TableMetric) -> Floats:
         """The measure on each sample of the pool."""
+        raise NotImplementedError
+
+    def cross_fitted(self) -> tuple[Model, Model]:
+        """Models of new items and of the items of the reference, which answer alike to both.
+
+        Itself twice, unless it trains classifiers on the reference.
+        """
+        return self, self
 
 
-class TableModel:
+class TableModel(Model):
     """A model that gives tables: the measures are taken from these."""
 
     def tables(self, pool: Judged, samples: Samples) -> Floats:
@@ -84,6 +90,8 @@ class Predictor(BaseEstimator):
     """
 
     info: ClassVar[AccuracyInfo]
+    # Simulated samples that the method answers to at most.
+    _most_simulations: ClassVar[int] = 1_000_000
 
     def __init__(self, classifier: Any = None) -> None:
         self.classifier = classifier
@@ -113,27 +121,9 @@ class Predictor(BaseEstimator):
         """What is said of a fitted method that cannot give a measure; empty if it can."""
         return ""
 
-    def _relearns(self) -> bool:
-        """Whether a fitted method can be learnt anew hundreds of times, for intervals."""
-        return self.info.needs == "scores"
-
-    def _affordable(self, n: int, n_items: int) -> int:
-        """How many of `n` references to draw anew, when asked about so many items."""
-        return n
-
-    def _refits(self, weights: Floats, pool: Judged | None) -> Iterator[tuple[Model, Judged]]:
-        """Models learnt from the reference with each row of weights, and the items to judge.
-
-        ``pool`` None stands for the items of the reference themselves. Override it where
-        learning from the reference hundreds of times has a shorter way.
-        """
-        items = self.reference_.judged if pool is None else pool
-        for row in weights:
-            with warnings.catch_warnings():
-                # What there is to say of the reference was said when it was learnt from.
-                warnings.simplefilter("ignore", HeadcountWarning)
-                model = self._learn(self.reference_.weighted(row))
-            yield model, items
+    def _simulation_rows(self) -> NDArray[np.int64]:
+        """Items of the reference that samples for estimates are simulated from."""
+        return np.arange(len(self.reference_))
 
     def fit(self, X: Any, y: ArrayLike) -> Self:
         """Learn from labelled items that the classifier was not trained on.
@@ -336,9 +326,21 @@ class Predictor(BaseEstimator):
         return self._tables(_judged(scores, predictions, self.classes_), samples)
 
     def estimate(
-        self, X: Any, metric: Metric = "accuracy", *, random_state: Any = None, **options: Any
+        self,
+        X: Any,
+        metric: Metric = "accuracy",
+        *,
+        target: str = "realised",
+        prior: Any = None,
+        replicates: int = 4000,
+        level: float = 0.95,
+        random_state: Any = None,
     ) -> AccuracyEstimate:
-        """How well the classifier does on the items, with an interval.
+        """Estimate how well the classifier does on the items, with an interval.
+
+        Samples are simulated from the labelled items, with all kinds of shares of the classes,
+        and the method answers to each of them. The true measures of the samples with answers
+        like that for X are the estimate: their mean and their quantiles.
 
         Parameters
         ----------
@@ -346,21 +348,38 @@ class Predictor(BaseEstimator):
             One sample.
         metric : str or callable, default="accuracy"
             As for `predict`.
+        target : {"realised", "expected"}, default="realised"
+            Measure on these very items, or on the population that they are a random sample
+            of, which is less certain.
+        prior : None, float, array-like of shape (K,) or (M, K), default=None
+            Prior distribution of the shares of the classes that the reference has: parameters
+            of a Dirichlet distribution, or draws from any other one. None is a mixture of the
+            uniform distribution (half), one that prefers rare classes, and one around the
+            shares of the reference (a quarter each).
+        replicates : int, default=4000
+            Number of simulated samples; fewer if the sample has more than 5,000 items, or if
+            the method trains a classifier for each sample.
+        level : float, default=0.95
+            Level of the interval that is shown.
         random_state : int, RandomState, Generator or None, default=None
-            Draws the replicates.
-        **options : keyword arguments
-            ``target``, "realised" (default) for what the classifier scores on these very
-            items or "expected" for the population they are a random sample of; ``level``
-            (0.95) of the interval that is shown; how often the sample and the reference are
-            drawn anew, ``replicates`` (1000) and ``reference_replicates`` (200; 0 leaves the
-            noise of the reference out).
+            Random seed.
 
         Returns
         -------
         AccuracyEstimate
-            With ``value``, ``interval(level)`` and ``table``; prints in a few lines.
+            With ``value``, ``raw`` (the answer of `predict`), ``draws``, ``interval(level)``
+            and ``table``; prints in a few lines.
         """
-        return self.estimate_many(X, None, metric, random_state=random_state, **options)[0]
+        return self.estimate_many(
+            X,
+            None,
+            metric,
+            target=target,
+            prior=prior,
+            replicates=replicates,
+            level=level,
+            random_state=random_state,
+        )[0]
 
     def estimate_many(
         self,
@@ -368,10 +387,13 @@ class Predictor(BaseEstimator):
         samples: Any,
         metric: Metric = "accuracy",
         *,
+        target: str = "realised",
+        prior: Any = None,
+        replicates: int = 4000,
+        level: float = 0.95,
         random_state: Any = None,
-        **options: Any,
     ) -> list[AccuracyEstimate]:
-        """Like `estimate`, for many samples of a pool: weeks, say, or groups.
+        """Like `estimate`, for many samples of a pool, such as weeks or groups.
 
         Parameters
         ----------
@@ -379,16 +401,23 @@ class Predictor(BaseEstimator):
             The pool.
         samples : Samples, iterable of index arrays, or None
             The samples, as rows of the pool; None for one sample of all rows.
-        metric, random_state, **options
+        metric : str or callable, default="accuracy"
+            As for `predict`.
+        target : {"realised", "expected"}, default="realised"
+        prior : None, float, array-like of shape (K,) or (M, K), default=None
+        replicates : int, default=4000
+        level : float, default=0.95
+        random_state : int, RandomState, Generator or None, default=None
             As for `estimate`.
 
         Returns
         -------
         list of AccuracyEstimate
-            One a sample. They share the replicates of the reference.
+            One per sample. Samples of similar size share their simulations.
         """
         wanted = self._checked(metric)
-        return self._estimates(self._asked(X), samples, wanted, random_state, options)
+        options = EstimateOptions(target, prior, replicates, level, random_state)
+        return self._estimates(self._asked(X), samples, wanted, options)
 
     @available_if(_takes_scores)
     def estimate_scores(
@@ -397,12 +426,23 @@ class Predictor(BaseEstimator):
         metric: Metric = "accuracy",
         *,
         predictions: ArrayLike | None = None,
+        target: str = "realised",
+        prior: Any = None,
+        replicates: int = 4000,
+        level: float = 0.95,
         random_state: Any = None,
-        **options: Any,
     ) -> AccuracyEstimate:
         """Like `estimate`, for items that a model elsewhere has scored."""
         return self.estimate_many_scores(
-            scores, None, metric, predictions=predictions, random_state=random_state, **options
+            scores,
+            None,
+            metric,
+            predictions=predictions,
+            target=target,
+            prior=prior,
+            replicates=replicates,
+            level=level,
+            random_state=random_state,
         )[0]
 
     @available_if(_takes_scores)
@@ -413,27 +453,25 @@ class Predictor(BaseEstimator):
         metric: Metric = "accuracy",
         *,
         predictions: ArrayLike | None = None,
+        target: str = "realised",
+        prior: Any = None,
+        replicates: int = 4000,
+        level: float = 0.95,
         random_state: Any = None,
-        **options: Any,
     ) -> list[AccuracyEstimate]:
         """Like `estimate_many`, for a pool that a model elsewhere has scored."""
         wanted = self._checked(metric)
         pool = _judged(scores, predictions, self.classes_)
-        return self._estimates(pool, samples, wanted, random_state, options)
+        options = EstimateOptions(target, prior, replicates, level, random_state)
+        return self._estimates(pool, samples, wanted, options)
 
     def _estimates(
-        self,
-        pool: Judged,
-        samples: Any,
-        metric: TableMetric,
-        random_state: Any,
-        options: dict[str, Any],
+        self, pool: Judged, samples: Any, metric: TableMetric, options: EstimateOptions
     ) -> list[AccuracyEstimate]:
         # Imported here, as predictions do not need it.
         from headcount.accuracy.estimating import estimate_samples
 
-        drawn = _drawn(samples, len(pool))
-        return estimate_samples(self, pool, drawn, metric, random_state, options)
+        return estimate_samples(self, pool, _drawn(samples, len(pool)), metric, options)
 
     def _values(self, pool: Judged, samples: Any, metric: TableMetric) -> Floats:
         found = self.model_.values(pool, _drawn(samples, len(pool)), metric)

@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from headcount._parameters import check_choice
-from headcount.accuracy.base import Model, Predictor, TableModel
+from headcount.accuracy.base import Predictor, TableModel
 from headcount.accuracy.info import AccuracyInfo
 from headcount.accuracy.judging import Judged, Reference
+from headcount.accuracy.quacc_cells import CellFolds
 from headcount.accuracy.shares import among
 from headcount.quantify.info import Shift
-from headcount.representation import Dense, Training
+from headcount.representation import Dense
 from headcount.sampling import Samples
 from headcount.scores import CALIBRATIONS, fit_calibrator
 from headcount.scores.calibration import Calibrator
 from headcount.solve import MaximumLikelihood
-from headcount.uncertainty.refitting import refits
 
 __all__ = ["CBPE"]
 
@@ -28,8 +28,7 @@ Floats = NDArray[np.float64]
 
 # Items reweighted at a time.
 _BATCH_ITEMS = 1 << 20
-# Calibrations that are learnt anew by one step from where they are.
-_QUICK = ("ts", "bcts", "vs", "nbvs")
+_N_FOLDS = 5
 
 
 class CBPE(Predictor):
@@ -86,69 +85,75 @@ class CBPE(Predictor):
             check_choice("calibration", self.calibration, CALIBRATIONS)
         if self.correction is not None:
             check_choice("correction", self.correction, ("prior",))
-        calibrator = None
+        calibration = None
         if self.calibration is not None and len(reference.present) > 1:
-            calibrator = _Calibration(self.calibration).fit(_scored(reference)).calibrator
-        return self._model(calibrator, reference)
-
-    def _model(self, calibrator: Calibrator | None, reference: Reference) -> TableModel:
-        expected = _Expected(calibrator, reference.present, reference.n_classes)
+            scores = among(reference.judged.posteriors, reference.present)
+            codes = np.searchsorted(reference.present, reference.codes)
+            calibration = _Calibration.fit(self.calibration, scores, codes)
+        expected = _Expected(calibration, reference.present, reference.n_classes)
         return expected if self.correction is None else _Corrected(expected, reference.prior)
 
-    def _refits(self, weights: Floats, pool: Judged | None) -> Iterator[tuple[Model, Judged]]:
-        fitted: Calibrator | None = getattr(self.model_, "calibrator", None)
-        if fitted is None or self.calibration not in _QUICK:
-            yield from super()._refits(weights, pool)
-            return
-        reference = self.reference_
-        items = reference.judged if pool is None else pool
-        learnt = _Recalibrated(_Calibration(fitted.method, fitted))
-        quick = refits(learnt, _scored(reference), weights, None)
-        for row, (model, _) in zip(weights, quick, strict=True):
-            yield self._model(model.likelihood.calibrator, reference.weighted(row)), items
 
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class _Calibration:
-    """A kind of calibration and, once fitted, what it does to posteriors."""
+    """Calibration learnt from posteriors with known classes.
 
-    calibration: str
-    calibrator: Calibrator | None = None
+    Attributes
+    ----------
+    method : str
+        Kind of calibration.
+    scores, codes : ndarray of shape (n, K), (n,)
+        The posteriors and classes.
+    calibrators : sequence of Calibrator
+        Calibrators of all items, or of the folds, whose results are averaged.
+    """
 
-    def fit(self, training: Training) -> _Calibration:
-        scores = np.asarray(training.items, np.float64)
-        fitted = fit_calibrator(self.calibration, scores, training.codes, training.weights)
-        return _Calibration(self.calibration, fitted)
+    method: str
+    scores: Floats
+    codes: NDArray[np.int64]
+    calibrators: Sequence[Calibrator]
+
+    @classmethod
+    def fit(cls, method: str, scores: Floats, codes: NDArray[np.int64]) -> _Calibration:
+        return cls(method, scores, codes, [fit_calibrator(method, scores, codes)])
+
+    def transform(self, scores: Floats) -> Floats:
+        return np.mean([each.transform(scores) for each in self.calibrators], axis=0)
+
+    def cross_fitted(self) -> tuple[_Calibration, _OutOfFold] | None:
+        """Calibration of new items and of its own ones; None if a class has one item only."""
+        if np.bincount(self.codes).min() < 2:
+            return None
+        known, fitted = np.empty_like(self.scores), []
+        for train, held in CellFolds(_N_FOLDS, 0).split(None, self.codes):
+            fitted.append(fit_calibrator(self.method, self.scores[train], self.codes[train]))
+            known[held] = fitted[-1].transform(self.scores[held])
+        return replace(self, calibrators=fitted), _OutOfFold(known)
 
 
-@dataclass(frozen=True)
-class _Recalibrated:
-    """In the form in which calibrations are learnt anew by a single step each."""
+@dataclass(frozen=True, eq=False)
+class _OutOfFold:
+    """Calibrated posteriors of the reference, by calibrators that have not seen the item."""
 
-    likelihood: _Calibration
+    known: Floats
 
-
-def _scored(reference: Reference) -> Training:
-    """The items of a reference by their posteriors, and the classes that it has."""
-    present = reference.present
-    scores = among(reference.judged.posteriors, present)
-    codes = np.searchsorted(present, reference.codes)
-    return Training(scores, codes, len(present), reference.weights)
+    def transform(self, scores: Floats) -> Floats:
+        return self.known
 
 
 @dataclass(frozen=True, eq=False)
 class _Expected(TableModel):
     """Tables from calibrated posteriors; classes the reference has none of are left out."""
 
-    calibrator: Calibrator | None
+    calibration: _Calibration | _OutOfFold | None
     present: NDArray[np.int64]
     n_classes: int
 
     def posteriors(self, pool: Judged) -> Floats:
         """The calibrated posteriors of items."""
         known = among(pool.posteriors, self.present)
-        if self.calibrator is not None:
-            known = self.calibrator.transform(known)
+        if self.calibration is not None:
+            known = self.calibration.transform(known)
         if len(self.present) == self.n_classes:
             return known
         found = np.zeros((len(known), self.n_classes))
@@ -163,6 +168,13 @@ class _Expected(TableModel):
             tables[:, :, j] = Dense(said).means(samples)
         return tables / tables.sum(axis=(1, 2), keepdims=True)
 
+    def cross_fitted(self) -> tuple[_Expected, _Expected]:
+        if isinstance(self.calibration, _Calibration):
+            pair = self.calibration.cross_fitted()
+            if pair is not None:
+                return replace(self, calibration=pair[0]), replace(self, calibration=pair[1])
+        return self, self
+
 
 @dataclass(frozen=True, eq=False)
 class _Corrected(TableModel):
@@ -171,10 +183,9 @@ class _Corrected(TableModel):
     expected: _Expected
     prior: Floats
 
-    @property
-    def calibrator(self) -> Calibrator | None:
-        """How posteriors are calibrated."""
-        return self.expected.calibrator
+    def cross_fitted(self) -> tuple[_Corrected, _Corrected]:
+        of_new, of_reference = self.expected.cross_fitted()
+        return replace(self, expected=of_new), replace(self, expected=of_reference)
 
     def tables(self, pool: Judged, samples: Samples) -> Floats:
         known = self.prior > 0

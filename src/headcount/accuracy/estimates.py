@@ -1,4 +1,4 @@
-"""The accuracy of a model on a sample, and how sure it is."""
+"""The accuracy of a model on a sample, with intervals."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from headcount._parameters import check_fraction
 from headcount._text import text_table
 from headcount.accuracy.tables import TableMetric
-from headcount.uncertainty.replicates import Target
+from headcount.uncertainty import Target
 
 if TYPE_CHECKING:
     import polars as pl
@@ -19,9 +19,20 @@ if TYPE_CHECKING:
 
     from headcount.diagnose import FitTest
 
-__all__ = ["AccuracyEstimate", "Interval"]
+__all__ = ["AccuracyEstimate", "EstimateOptions", "Interval"]
 
 _OF = {"realised": "on these", "expected": "behind these"}
+
+
+@dataclass(frozen=True, eq=False)
+class EstimateOptions:
+    """Keywords of `Predictor.estimate`."""
+
+    target: Any
+    prior: Any
+    replicates: Any
+    level: Any
+    random_state: Any
 
 
 class Interval(NamedTuple):
@@ -35,31 +46,38 @@ class Interval(NamedTuple):
 class AccuracyEstimate:
     """A measure of a model on a sample, with intervals at any level; prints in a few lines.
 
+    The measure is conditioned on the answer of a method: samples are simulated from labelled
+    items, and those to which the method gives similar answers show which values are likely.
+    ``value`` is their mean, and intervals are quantiles. This holds under prior shift.
+
     Attributes
     ----------
     method : str
-        What estimated it.
+        Name of the predictor.
     measure : TableMetric
-        What is measured; its name is ``metric``.
+        The measure; its name is ``metric``.
     value : float
-        The estimate.
+        The estimate: the mean of the draws.
+    raw : float
+        The answer of the method itself, as `predict` returns it.
     size : int
         Number of items in the sample.
     target : {"realised", "expected"}
-        Whether it is the measure on these very items, or on the population that the items
-        are a random sample of.
+        Measure on these very items, or on the population that the items are a random sample
+        of.
     level : float
-        The level of intervals, unless another is asked for.
-    errors : ndarray of shape (B,)
-        How far off the estimates of replicates were, of which the truth is known.
+        Level of intervals, unless another is given.
+    draws : ndarray of shape (B,)
+        Equally likely values of the measure, given the answer of the method.
     classes : ndarray of shape (K,)
         The classes.
     table : ndarray of shape (K, K) or None
-        Shares by true and predicted class; None if the method gives no table.
+        Shares by true and predicted class as the method itself estimates them; None if it
+        gives no table.
     fit_test : FitTest or None
-        What a test of prior shift found; None if there was none.
+        Result of a test of prior shift; None if the reference has a single class.
     warnings : tuple of str
-        What the reader ought to know.
+        Sentences for the reader.
 
     Examples
     --------
@@ -78,10 +96,11 @@ class AccuracyEstimate:
     method: str
     measure: TableMetric
     value: float
+    raw: float
     size: int
     target: Target
     level: float
-    errors: NDArray[np.float64]
+    draws: NDArray[np.float64]
     classes: NDArray[Any]
     table: NDArray[np.float64] | None = None
     fit_test: FitTest | None = None
@@ -89,7 +108,7 @@ class AccuracyEstimate:
 
     @property
     def metric(self) -> str:
-        """The name of what is measured."""
+        """Name of the measure."""
         return self.measure.name
 
     def interval(self, level: float | None = None) -> Interval:
@@ -98,7 +117,7 @@ class AccuracyEstimate:
         Parameters
         ----------
         level : float, default=None
-            How often such intervals should hold the truth; that of the estimate by default.
+            Probability that the interval contains the truth; that of the estimate by default.
 
         Returns
         -------
@@ -106,16 +125,17 @@ class AccuracyEstimate:
             The pair (low, high).
         """
         level = self.level if level is None else check_fraction("level", level)
-        off = _with_bias(self.errors)
-        above, below = np.quantile(off, [(1 + level) / 2, (1 - level) / 2])
-        low, high = np.clip(
-            [self.value - above, self.value - below], self.measure.low, self.measure.high
-        )
-        # An interval that does not hold its own estimate would only confuse.
+        low, high = np.quantile(self.draws, [(1 - level) / 2, (1 + level) / 2])
+        # At least as wide as one item counts, and around the estimate.
+        least, most = self.measure.low, self.measure.high
+        width = (most - least if np.isfinite(most - least) else 1.0) / self.size
+        half = max((width - (high - low)) / 2, 0.0)
+        low, high = np.clip([low - half, high + half], least, most)
+        low, high = max(min(low, high - width), least), min(max(high, low + width), most)
         return Interval(min(float(low), self.value), max(float(high), self.value))
 
     def to_dict(self, level: float | None = None) -> dict[str, Any]:
-        """All of it but the replicates, as plain values that JSON can hold.
+        """Everything but the draws, as plain values for JSON.
 
         Parameters
         ----------
@@ -131,6 +151,7 @@ class AccuracyEstimate:
             "method": self.method,
             "metric": self.metric,
             "value": self.value,
+            "raw": self.raw,
             "low": low,
             "high": high,
             "level": self.level if level is None else float(level),
@@ -143,7 +164,7 @@ class AccuracyEstimate:
         }
 
     def to_frame(self, level: float | None = None) -> pl.DataFrame:
-        """One row: method, metric, value, low, high, level, size, target.
+        """One row: method, metric, value, raw, low, high, level, size, target.
 
         Parameters
         ----------
@@ -156,7 +177,9 @@ class AccuracyEstimate:
         """
         import polars as pl
 
-        columns = ("method", "metric", "value", "low", "high", "level", "size", "target")
+        columns = (
+            "method", "metric", "value", "raw", "low", "high", "level", "size", "target",
+        )  # fmt: skip
         facts = self.to_dict(level)
         return pl.DataFrame({name: [facts[name]] for name in columns})
 
@@ -168,7 +191,7 @@ class AccuracyEstimate:
         level : float, default=None
             As for `interval`.
         ax : matplotlib Axes, default=None
-            Where to draw; a figure of its own by default.
+            Axes to draw into; a new figure by default.
 
         Returns
         -------
@@ -182,7 +205,7 @@ class AccuracyEstimate:
         return self.to_text()
 
     def to_text(self, level: float | None = None) -> str:
-        """What `print` shows, at any level.
+        """Text that `print` shows, at any level.
 
         Parameters
         ----------
@@ -198,7 +221,8 @@ class AccuracyEstimate:
         lines = [
             f"{self.method}: {self.metric} {_OF[self.target]} {self.size:,} "
             f"item{'' if self.size == 1 else 's'} {self.value:.3f}, "
-            f"{100 * shown:.6g}% interval {low:.3f} to {high:.3f}"
+            f"{100 * shown:.6g}% interval {low:.3f} to {high:.3f}",
+            f"answer of {self.method} itself: {self.raw:.3f}",
         ]
         if self.table is not None and len(self.classes) <= 10:
             names = [str(name) for name in self.classes.tolist()]
@@ -208,15 +232,3 @@ class AccuracyEstimate:
             ]
             lines += text_table(["true \\ predicted", *names], rows)
         return "\n".join([*lines, *(f"note: {text}" for text in self.warnings)])
-
-
-def _with_bias(errors: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Errors around 0, spread so that their mean square has their bias in it.
-
-    Moving the estimate by the bias instead would trust too much in a bias that is itself
-    found at the estimate; that covered less often.
-    """
-    bias, spread = errors.mean(), errors.std()
-    if spread <= 0:
-        return np.zeros_like(errors)
-    return np.asarray((errors - bias) * np.hypot(1.0, bias / spread))

@@ -1,38 +1,39 @@
-"""How sure an estimate is: the method is tried where the truth is known.
+"""Estimates with intervals: a measure given the answer of a predictor.
 
-The estimates of replicates are compared with the truth of these replicates, and the spread
-of the errors makes the interval. A replicate is a sample, and a reference, drawn anew in a
-world in which the assumption of the method holds:
-
-- prior shift: items of the reference, in the shares of classes that were estimated;
-- no shift: items of the reference, in its own shares;
-- covariate shift: the items of the sample, with labels drawn from their posteriors;
-- for methods that tell neither shares nor posteriors: the sample itself, with the chance
-  that labels have in a table of that accuracy.
+Samples with known classes are simulated from the labelled items, and the predictor answers to
+each of them. The true measures of the samples with answers like the observed one are the
+estimate: their mean, and their quantiles.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from headcount._parameters import check_choice, check_count, check_fraction
-from headcount.accuracy.estimates import AccuracyEstimate
+from headcount.accuracy.estimates import AccuracyEstimate, EstimateOptions
 from headcount.accuracy.judging import Judged, Reference
 from headcount.accuracy.shares import among
-from headcount.accuracy.tables import METRICS, TableMetric
+from headcount.accuracy.tables import TableMetric
 from headcount.diagnose import FitTest, MixtureTest
 from headcount.diagnose.diagnostics import BROKEN_LEVEL, FEW_ITEMS
 from headcount.diagnose.fit_test import said
-from headcount.errors import HeadcountError
 from headcount.representation import Training
 from headcount.sampling import Samples
 from headcount.sampling._streams import base_seeds
-from headcount.uncertainty.drawing import ClassDraws, drawn_again, training_weights
-from headcount.uncertainty.replicates import Target
+from headcount.uncertainty import (
+    Conditional,
+    Prior,
+    Target,
+    check_prior,
+    simulate,
+    simulated_size,
+    size_factor,
+)
+from headcount.uncertainty.shares import SharePosterior
 
 if TYPE_CHECKING:
     from headcount.accuracy.base import Model, Predictor
@@ -41,13 +42,10 @@ __all__ = ["estimate_samples"]
 
 Floats = NDArray[np.float64]
 
-_OPTIONS = ("target", "level", "replicates", "reference_replicates")
-# Items drawn at a time, and those that all replicates of a sample have together.
-_BATCH_ITEMS = 1 << 22
-_MOST_ITEMS = 50_000_000
-_FEWEST = 200
-# Errors that differ by no more than rounding.
-_NEVER_OFF = 1e-9
+# Numbers held for a batch of tables.
+_BATCH_NUMBERS = 8_000_000
+# Draws that differ by no more than rounding.
+_ROUNDING = 1e-9
 
 
 def estimate_samples(
@@ -55,220 +53,159 @@ def estimate_samples(
     pool: Judged,
     samples: Samples,
     metric: TableMetric,
-    random_state: Any,
-    options: dict[str, Any],
+    options: EstimateOptions,
 ) -> list[AccuracyEstimate]:
-    """An estimate for each sample of a pool."""
-    for name in options:
-        if name not in _OPTIONS:
-            raise HeadcountError(
-                f"estimate has no option {name!r}: there are random_state, "
-                f"{', '.join(_OPTIONS)}."
+    """Estimate a measure on each sample of a pool."""
+    check_choice("target", options.target, ("realised", "expected"))
+    level = check_fraction("level", options.level)
+    of_new, of_reference = predictor.model_.cross_fitted()
+    conditioning = _Conditioning.of(predictor, of_reference, metric, options)
+    answers = of_new.values(pool, samples, metric)
+    tables = None if predictor._why_no_table() else predictor.model_.tables(pool, samples)
+    raw = predictor.model_.values(pool, samples, metric) if tables is None else metric(tables)
+    tests = _fit_tests(predictor.reference_, pool, samples)
+    found = []
+    for i, size in enumerate(samples.sizes.tolist()):
+        posterior = conditioning.posterior(answers[i], size)
+        draws = posterior.draws[:, 0]
+        found.append(
+            AccuracyEstimate(
+                type(predictor).__name__,
+                metric,
+                float(posterior.mean[0]),
+                float(raw[i]),
+                size,
+                options.target,
+                level,
+                draws,
+                predictor.classes_,
+                None if tables is None else tables[i],
+                tests[i],
+                (*_warnings(predictor), *_doubts(tests[i], size, draws)),
             )
-    target: Target = check_choice(  # type: ignore[assignment]
-        "target", options.get("target", "realised"), ("realised", "expected")
-    )
-    level = check_fraction("level", options.get("level", 0.95))
-    n = check_count("replicates", options.get("replicates", 1000), 2)
-    n = min(n, max(_FEWEST, _MOST_ITEMS // int(samples.sizes.max())))
-    n_reference = check_count(
-        "reference_replicates", options.get("reference_replicates", 200), 0
-    )
-    world = _World(
-        predictor,
-        pool,
-        samples,
-        metric,
-        target,
-        np.random.default_rng(base_seeds(random_state, 1)[0]),
-    )
-    errors = world.errors(n, n_reference)
-    tests = _fit_tests(predictor, pool, samples)
-    said_of_all = _left_out(predictor, n_reference)
-    return [
-        AccuracyEstimate(
-            type(predictor).__name__,
-            metric,
-            float(world.values[i]),
-            int(samples.sizes[i]),
-            target,
-            level,
-            errors[i],
-            predictor.classes_,
-            None if world.tables is None else world.tables[i],
-            tests[i],
-            (*said_of_all, *_doubts(tests[i], int(samples.sizes[i]), errors[i])),
         )
-        for i in range(len(samples))
-    ]
+    return found
 
 
-class _World:
-    """Samples and references drawn anew, in which the truth is known."""
+@dataclass(frozen=True, eq=False)
+class _Conditioning:
+    """Conditions on answers to samples of the reference, shared by samples of one size.
 
-    def __init__(
-        self,
-        predictor: Predictor,
-        pool: Judged,
-        samples: Samples,
-        metric: TableMetric,
-        target: Target,
-        rng: np.random.Generator,
-    ) -> None:
-        self.predictor, self.pool, self.samples = predictor, pool, samples
-        self.metric, self.target, self.rng = metric, target, rng
-        self.reference: Reference = predictor.reference_
-        model: Any = predictor.model_
-        self.tables: Floats | None = None
-        if predictor._why_no_table():
-            self.values = model.values(pool, samples, metric)
-        else:
-            self.tables = model.tables(pool, samples)
-            self.values = metric(self.tables)
+    Attributes
+    ----------
+    model : Model
+        Answers to samples of the reference.
+    reference : Reference
+        The labelled items.
+    rows : ndarray of shape (m,)
+        Items of the reference that samples are simulated from.
+    metric : TableMetric
+        The measure.
+    target : {"realised", "expected"}
+        Whether the truth is the measure on the simulated items or on their population.
+    prior : Prior
+        Distribution of the shares of the classes.
+    replicates : int
+        Number of simulated samples for each size.
+    seed : int
+        Random seed.
+    exact : bool
+        Whether the answer would be the truth if samples and reference were large.
+    """
 
-    def errors(self, n: int, n_reference: int) -> Floats:
-        """Estimate less truth in `n` replicates of each sample, (S, n)."""
-        shift = self.predictor._shift()
-        if self.tables is not None and shift == "prior":
-            return self._from_reference(self.tables.sum(axis=2), n, n_reference)
-        if shift == "none":
-            shares = np.tile(self.reference.prior, (len(self.samples), 1))
-            return self._from_reference(shares, n, n_reference)
-        if hasattr(self.predictor.model_, "posteriors"):
-            return self._labels_drawn(n, n_reference)
-        return self._by_chance(n, n_reference)
+    model: Model
+    reference: Reference
+    rows: NDArray[np.int64]
+    metric: TableMetric
+    target: Target
+    prior: Prior
+    replicates: int
+    seed: int
+    exact: bool
+    _by_size: dict[int, Conditional] = field(default_factory=dict, repr=False)
 
-    def _from_reference(self, shares: Floats, n: int, n_reference: int) -> Floats:
-        reference, K, rng = self.reference, self.reference.n_classes, self.rng
-        shares = shares[:, reference.present]
-        shares = shares / shares.sum(axis=1, keepdims=True)
-        draws = ClassDraws.of(self._strata())
-        due = self.metric(_expected_tables(shares, reference))
-        sizes, parts = self.samples.sizes, []
-        for model, items, count in self._models(None, n, n_reference):
-            wanted, each = np.repeat(shares, count, axis=0), np.repeat(sizes, count)
-            if self.target == "expected":
-                wanted = rng.multinomial(each, wanted) / each[:, None]
-            drawn = draws.samples(wanted, each, rng)
-            truth = np.repeat(due, count)
-            if self.target == "realised":
-                cells = drawn.prevalence_of(reference.cells, K * K)
-                truth = self.metric(cells.reshape(-1, K, K))
-            off = model.values(items, drawn, self.metric) - truth
-            parts.append(off.reshape(len(sizes), count))
-        return np.concatenate(parts, axis=1)
+    @classmethod
+    def of(
+        cls, predictor: Predictor, model: Model, metric: TableMetric, options: EstimateOptions
+    ) -> _Conditioning:
+        reference, rows = predictor.reference_, predictor._simulation_rows()
+        n_classes = len(np.unique(reference.codes[rows]))
+        replicates = check_count("replicates", options.replicates, 100)
+        return cls(
+            model,
+            reference,
+            rows,
+            metric,
+            options.target,
+            check_prior(options.prior, n_classes),
+            min(replicates, predictor._most_simulations),
+            base_seeds(options.random_state, 1)[0],
+            predictor._shift() == "prior" and predictor.info.gives == "table",
+        )
 
-    def _labels_drawn(self, n: int, n_reference: int) -> Floats:
-        model: Any = self.predictor.model_
-        posteriors, parts = model.posteriors(self.pool), []
-        for model, _, count in self._models(self.pool, n, n_reference):
-            if self.target == "expected":
-                drawn = drawn_again(self.samples, count, self.rng)
-                found = model.values(self.pool, drawn, self.metric)
-                parts.append(found.reshape(-1, count) - self.values[:, None])
-                continue
-            found = model.values(self.pool, self.samples, self.metric)
-            truth = [
-                self._labelled(posteriors[rows], self.pool.labels[rows], count)
-                for rows in self.samples
-            ]
-            parts.append(found[:, None] - np.stack(truth))
-        return np.concatenate(parts, axis=1)
+    def posterior(self, answer: float, size: int) -> SharePosterior:
+        """Distribution of the measure on a sample of `size` items, given its answer."""
+        draws, weights = self._conditional(size).given(np.array([answer]))
+        if self.exact:
+            counts = np.bincount(self.reference.codes)
+            mean = weights @ draws
+            factor = size_factor(counts, counts / counts.sum(), size)
+            draws = mean + factor * (draws - mean)
+        return SharePosterior(np.clip(draws, self.metric.low, self.metric.high), weights)
 
-    def _labelled(self, posteriors: Floats, labels: NDArray[np.int64], count: int) -> Floats:
-        """The measure for labels drawn from the posteriors of items, so many times."""
-        K = posteriors.shape[1]
-        edges = np.cumsum(posteriors, axis=1)[:, :-1]
-        found = np.empty((count, K, K))
-        for number in range(count):
-            codes = (self.rng.random(len(labels))[:, None] >= edges).sum(axis=1)
-            cells = np.bincount(codes * K + labels, minlength=K * K)
-            found[number] = cells.reshape(K, K) / len(labels)
-        return self.metric(found)
-
-    def _by_chance(self, n: int, n_reference: int) -> Floats:
-        sizes, parts = self.samples.sizes, []
-        likely = self._likely_tables()
-        for model, _, count in self._models(self.pool, n, n_reference):
-            again = self.target == "expected" and self.predictor.info.needs == "scores"
-            if again:
-                drawn = drawn_again(self.samples, count, self.rng)
-                found = model.values(self.pool, drawn, self.metric).reshape(-1, count)
-                parts.append(found - self.values[:, None])
-                continue
-            found = model.values(self.pool, self.samples, self.metric)[:, None]
-            counts = self.rng.multinomial(
-                np.repeat(sizes, count),
-                np.repeat(likely.reshape(len(sizes), -1), count, axis=0),
+    def _conditional(self, size: int) -> Conditional:
+        size = simulated_size(size)
+        if size not in self._by_size:
+            present, codes = np.unique(self.reference.codes[self.rows], return_inverse=True)
+            training = Training(None, codes.astype(np.int64), len(present))
+            made = simulate(training, size, self.replicates, self.prior, self.seed).samples
+            samples = Samples._trusted(
+                self.rows[made.indices], made.offsets, len(self.reference)
             )
-            tables = (counts / np.repeat(sizes, count)[:, None]).reshape(-1, *likely.shape[1:])
-            noise = self.metric(tables).reshape(-1, count) - self.metric(likely)[:, None]
-            parts.append(found - self.values[:, None] - noise)
-        return np.concatenate(parts, axis=1)
+            answers = self.model.values(self.reference.judged, samples, self.metric)
+            truths = self._truths(samples, size)
+            self._by_size[size] = Conditional(answers[:, None], truths[:, None])
+        return self._by_size[size]
 
-    def _likely_tables(self) -> Floats:
-        """Tables of the estimates, or those of the reference brought to their accuracy."""
-        if self.tables is not None:
-            return self.tables
-        model: Any = self.predictor.model_
-        right = model.values(self.pool, self.samples, METRICS["accuracy"])[:, None, None]
-        K, table = self.reference.n_classes, self.reference.table
-        hits, misses = table * np.eye(K), table * (1 - np.eye(K))
-        hits = hits / hits.sum() if hits.sum() else np.eye(K) / K
-        misses = misses / misses.sum() if misses.sum() else (1 - np.eye(K)) / (K * K - K)
-        return np.asarray(right * hits + (1 - right) * misses)
-
-    def _models(
-        self, pool: Judged | None, n: int, n_reference: int
-    ) -> Iterator[tuple[Model, Judged, int]]:
-        """Models, the items to ask about, and how many replicates each is to serve for."""
-        per_round = int(self.samples.sizes.sum())
-        items = self.reference.judged if pool is None else pool
-        if not n_reference or not self.predictor._relearns():
-            if pool is None and self.predictor._relearns():
-                weights = np.ones((1, len(self.reference)))
-                for model, same in self.predictor._refits(weights, pool):
-                    for count in _portions(n, per_round):
-                        yield model, same, count
-                return
-            for count in _portions(n, per_round):
-                yield self.predictor.model_, items, count
-            return
-        n_reference = self.predictor._affordable(min(n, n_reference), len(items))
-        by_class = self.predictor._shift() == "prior"
-        weights = training_weights(self._strata(), n_reference, self.rng, by_class=by_class)
-        share, extra = divmod(n, n_reference)
-        for number, (model, same) in enumerate(self.predictor._refits(weights, pool)):
-            for count in _portions(share + (number < extra), per_round):
-                yield model, same, count
-
-    def _strata(self) -> Training:
-        """The reference by the classes it has."""
-        reference = self.reference
-        codes = np.searchsorted(reference.present, reference.codes)
-        return Training(None, codes, len(reference.present), reference.weights)
+    def _truths(self, samples: Samples, size: int) -> Floats:
+        """The measure on each sample of the reference, or on its population."""
+        K, rng = self.reference.n_classes, np.random.default_rng([self.seed, 1])
+        cells, parts = self.reference.cells, []
+        known = np.bincount(cells[self.rows], minlength=K * K).reshape(K, K)
+        step = max(1, _BATCH_NUMBERS // (K * K))
+        for first in range(0, len(samples), step):
+            tables = samples[first : first + step].prevalence_of(cells, K * K)
+            tables = tables.reshape(-1, K, K)
+            if self.target == "expected":
+                tables = _population_tables(size * tables, known, rng)
+            parts.append(self.metric(tables))
+        return np.concatenate(parts)
 
 
-def _expected_tables(shares: Floats, reference: Reference) -> Floats:
-    """Tables of samples with these shares of the classes that the reference has."""
-    K = reference.n_classes
-    tables = np.zeros((len(shares), K, K))
-    tables[:, reference.present] = shares[:, :, None] * reference.rates[reference.present]
-    return tables
+def _population_tables(
+    counts: Floats, known: NDArray[np.int64], rng: np.random.Generator
+) -> Floats:
+    """Random tables of the populations that samples with these tables of counts are from.
+
+    Shares of the classes, and rates of the predictions within each class, have Dirichlet
+    distributions given the counts. For the rates, those of the reference count as well, as
+    its classes are those of the population.
+    """
+    shares = counts.sum(axis=2) + 1 / len(known)
+    shares = rng.standard_gamma(np.where(known.sum(axis=1) > 0, shares, 0.0))
+    rates = rng.standard_gamma(counts + known)
+    total = rates.sum(axis=2, keepdims=True)
+    rates = np.divide(rates, total, out=np.zeros_like(rates), where=total > 0)
+    tables = shares[:, :, None] * rates
+    return np.asarray(tables / tables.sum(axis=(1, 2), keepdims=True))
 
 
-def _portions(n: int, items: int) -> Iterator[int]:
-    """Parts of `n` replicates with this many items each that fit into memory."""
-    most = max(1, _BATCH_ITEMS // items)
-    for done in range(0, n, most):
-        yield min(most, n - done)
-
-
-def _fit_tests(predictor: Predictor, pool: Judged, samples: Samples) -> list[FitTest | None]:
-    """A test of prior shift for each sample, of the methods that assume it."""
-    reference = predictor.reference_
+def _fit_tests(
+    reference: Reference, pool: Judged, samples: Samples
+) -> list[FitTest] | list[None]:
+    """Test of prior shift for each sample."""
     present = reference.present
-    if predictor._shift() != "prior" or len(present) < 2:
+    if len(present) < 2:
         return [None] * len(samples)
     codes = np.searchsorted(present, reference.codes)
     known = among(reference.judged.posteriors, present)
@@ -276,55 +213,40 @@ def _fit_tests(predictor: Predictor, pool: Judged, samples: Samples) -> list[Fit
     return list(mixture.test(among(pool.posteriors, present), samples))
 
 
-def _doubts(test: FitTest | None, n: int, errors: Floats) -> list[str]:
-    """What a person ought to know before trusting an estimate, a sentence each."""
+def _doubts(test: FitTest | None, n: int, draws: Floats) -> list[str]:
+    """Reasons to doubt an estimate, one sentence each."""
     found = []
     if test is not None and test.p_value < BROKEN_LEVEL:
         found.append(
             f"The sample does not look like a mixture of the classes of the reference "
             f"({said(test)}), so that an accuracy estimated under prior shift may be far off: "
             "label a few of its items; if only the inputs have changed and not what they mean "
-            "(pure covariate shift), CBPE remains sensible."
+            "(pure covariate shift), use CBPE and its value raw."
         )
     if n < FEW_ITEMS:
         found.append(
-            f"The sample has {n} item{'' if n == 1 else 's'}, fewer than {FEW_ITEMS}: what is "
-            "said of it is little more than a guess; add items."
+            f"The sample has {n} item{'' if n == 1 else 's'}, fewer than {FEW_ITEMS}: the "
+            "estimate is little more than a guess; add items."
         )
-    if np.ptp(errors) < _NEVER_OFF:
+    if np.ptp(draws) < _ROUNDING:
         found.append(
-            "In samples made of labelled items the method was never off, as where the model "
-            "errs on none of them: the interval does not tell how rare errors are; label more "
+            "All simulated samples have the same value, as where the model makes no errors on "
+            "the labelled items: the interval does not show how rare errors are; label more "
             "items."
         )
     return found
 
 
-def _left_out(predictor: Predictor, n_reference: int) -> list[str]:
-    """What the intervals do not cover."""
-    found = []
+def _warnings(predictor: Predictor) -> list[str]:
+    """Warnings that hold for every estimate of a predictor."""
     if predictor._shift() == "none":
-        found.append(
-            "this method does not correct for a shift since the reference: its bias is not in "
-            "the interval."
-        )
+        return [
+            "the answer of this method does not depend on the sample: the interval covers all "
+            "shares of the classes that the prior allows."
+        ]
     if predictor._shift() == "covariate":
-        found.append(
-            "this method is right if only the inputs have changed, and not what they mean: its "
-            "bias under any other shift is not in the interval."
-        )
-    if predictor.info.gives != "table":
-        found.append(
-            "this method is a rule of thumb: the interval is for the chance in the labelled "
-            "items and the labels, not for what the rule is wrong by."
-        )
-    if not predictor._relearns():
-        found.append(
-            "what the method learnt cannot be drawn anew: the noise of the reference is not in "
-            "the interval."
-        )
-    elif not n_reference:
-        found.append(
-            "reference_replicates is 0: the noise of the reference is not in the interval."
-        )
-    return found
+        return [
+            "the estimate assumes that only the shares of the classes have changed (prior "
+            "shift): if only the inputs have changed, not what they mean, use the value raw."
+        ]
+    return []

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -73,8 +73,6 @@ class Reference:
         Their true classes, as positions in ``classes``.
     classes : ndarray of shape (K,)
         The classes; the items need not have all of them.
-    weights : ndarray of shape (n,) or None
-        Weights of the items; None if all are equal.
 
     Examples
     --------
@@ -89,7 +87,6 @@ class Reference:
     judged: Judged
     codes: NDArray[np.int64]
     classes: NDArray[Any]
-    weights: Floats | None = None
 
     def __len__(self) -> int:
         return len(self.codes)
@@ -108,8 +105,8 @@ class Reference:
     def table(self) -> Floats:
         """Shares of the items by true and predicted class."""
         K = self.n_classes
-        mass = np.bincount(self.cells, self.weights, K * K)
-        return np.asarray(mass / mass.sum()).reshape(K, K)
+        counts = np.bincount(self.cells, minlength=K * K)
+        return np.asarray(counts / len(self)).reshape(K, K)
 
     @property
     def prior(self) -> Floats:
@@ -127,19 +124,14 @@ class Reference:
         """The classes that some item is of."""
         return np.flatnonzero(np.bincount(self.codes, minlength=self.n_classes))
 
-    def weighted(self, weights: Floats) -> Reference:
-        """The same items with other weights."""
-        return replace(self, weights=weights)
-
     def take(self, rows: NDArray[np.integer[Any]]) -> Reference:
         """Some of the items."""
         from headcount.data import take_rows
 
         judged = self.judged
         X = None if judged.X is None else take_rows(judged.X, rows)
-        weights = None if self.weights is None else self.weights[rows]
         part = Judged(judged.posteriors[rows], judged.labels[rows], X)
-        return Reference(part, self.codes[rows], self.classes, weights)
+        return Reference(part, self.codes[rows], self.classes)
 
 
 class Judge:

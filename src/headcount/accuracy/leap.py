@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -36,21 +35,6 @@ class _Equations(Predictor):
         shares = learn_shares(self.quantifier, reference)
         return _Leap(shares, self._solver(reference.rates))
 
-    def _relearns(self) -> bool:
-        return bool(self.model_.shares.relearns)
-
-    def _affordable(self, n: int, n_items: int) -> int:
-        return int(self.model_.shares.affordable(n, n_items))
-
-    def _refits(
-        self, weights: Floats, pool: Judged | None
-    ) -> Iterator[tuple[TableModel, Judged]]:
-        reference, model = self.reference_, self.model_
-        items = reference.judged if pool is None else pool
-        refitted = model.shares.refits(weights, pool, reference.judged)
-        for row, shares in zip(weights, refitted, strict=True):
-            yield _Leap(shares, self._solver(reference.weighted(row).rates)), items
-
 
 @dataclass(frozen=True, eq=False)
 class _Leap(TableModel):
@@ -61,6 +45,10 @@ class _Leap(TableModel):
         q = self.shares.of(pool, samples)
         predicted = samples.prevalence_of(pool.labels, q.shape[1])
         return self.solver(q, predicted)
+
+    def cross_fitted(self) -> tuple[_Leap, _Leap]:
+        of_new, of_reference = self.shares.cross_fitted()
+        return replace(self, shares=of_new), replace(self, shares=of_reference)
 
 
 class LEAP(_Equations):

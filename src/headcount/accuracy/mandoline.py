@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headcount._parameters import check_count
-from headcount.accuracy.base import Predictor
+from headcount.accuracy.base import Model, Predictor
 from headcount.accuracy.info import AccuracyInfo
 from headcount.accuracy.judging import Judged, Reference
 from headcount.accuracy.tables import TableMetric
@@ -65,9 +65,8 @@ class Mandoline(Predictor):
         sure = judged.negative_entropy
         edges = np.unique(np.quantile(sure, np.linspace(0, 1, bins + 1)[1:-1]))
         slices = judged.labels * (len(edges) + 1) + np.searchsorted(edges, sure)
-        weights = np.ones(len(sure)) if reference.weights is None else reference.weights
-        mass = np.bincount(slices, weights, K * (len(edges) + 1))
-        right = np.bincount(slices, weights * (reference.codes == judged.labels), len(mass))
+        mass = np.bincount(slices, minlength=K * (len(edges) + 1)).astype(np.float64)
+        right = np.bincount(slices, reference.codes == judged.labels, len(mass))
         rate = np.divide(right, mass, out=np.zeros_like(mass), where=mass > 0)
         shape = (K, len(edges) + 1)
         return _Slices(edges, (mass / mass.sum()).reshape(shape), rate.reshape(shape))
@@ -85,7 +84,7 @@ class Mandoline(Predictor):
 
 
 @dataclass(frozen=True, eq=False)
-class _Slices:
+class _Slices(Model):
     """Shares and accuracy of the reference by predicted class and bin of the entropy."""
 
     edges: Floats

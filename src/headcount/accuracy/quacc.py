@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
@@ -16,9 +14,10 @@ from sklearn.preprocessing import MaxAbsScaler
 from headcount._parameters import check_choice
 from headcount.accuracy.base import Predictor
 from headcount.accuracy.info import AccuracyInfo
-from headcount.accuracy.judging import Judged, Reference
+from headcount.accuracy.judging import Reference
 from headcount.accuracy.quacc_cells import VARIANTS, parts_of
 from headcount.accuracy.quacc_model import CellModel, Eyes
+from headcount.accuracy.shares import Counter
 from headcount.accuracy.tables import METRICS, TableMetric
 from headcount.errors import HeadcountError, warn
 from headcount.quantify import SLD, Quantifier
@@ -101,8 +100,9 @@ class QuAcc(Predictor):
         parts = parts_of(variant, reference.codes, reference.judged.labels, reference.n_classes)
         Z = eyes.see(reference.judged)
         quantifier = chosen_quantifier(self.quantifier, Z)
-        fitted = [part.fit(quantifier, Z, reference.weights) for part in parts]
-        return CellModel(parts, fitted, reference.n_classes, eyes)
+        fitted = [part.fit(quantifier, Z) for part in parts]
+        counters = [None if each is None else Counter(each) for each in fitted]
+        return CellModel(parts, counters, reference.n_classes, eyes)
 
     def _why_no_table(self) -> str:
         if self.variant != "1xn+1":
@@ -113,16 +113,6 @@ class QuAcc(Predictor):
         if self.variant != "1xn+1":
             return ""
         return why_merged_will_not_do(metric, len(self.classes_))
-
-    def _affordable(self, n: int, n_items: int) -> int:
-        model: CellModel = self.model_
-        return model.affordable(n, n_items)
-
-    def _refits(
-        self, weights: NDArray[np.float64], pool: Judged | None
-    ) -> Iterator[tuple[CellModel, Judged]]:
-        model: CellModel = self.model_
-        return model.refits(weights, pool, self.reference_)
 
 
 def why_merged_will_not_do(metric: TableMetric, K: int) -> str:

@@ -81,29 +81,9 @@ class Part:
         """Items and cells to learn from."""
         return take_rows(Z, self.rows[self.order]), self.labels[self.order]
 
-    def fit(self, quantifier: Quantifier, Z: Any, weights: Floats | None) -> Quantifier | None:
+    def fit(self, quantifier: Quantifier, Z: Any) -> Quantifier | None:
         """A fitted copy of the quantifier; None if nothing is to be estimated."""
-        if self.certain:
-            return None
-        own = None if weights is None else weights[self.rows[self.order]]
-        return with_folds(quantifier).fit(*self.examples(Z), own)
-
-    def weights(self, drawn: Floats) -> Floats:
-        """Weights of the examples where the labelled items have these, one row a draw.
-
-        Within each cell they sum to the number of its items: quantifiers take the shares of
-        their classes in training as known. A cell that nothing was drawn from stays as it is.
-        """
-        own = drawn[:, self.rows[self.order]].copy()
-        labels = self.labels[self.order]
-        for label in range(len(self.cells)):
-            members = np.flatnonzero(labels == label)
-            mass = own[:, members].sum(axis=1, keepdims=True)
-            even = np.ones((len(own), len(members)))
-            own[:, members] = np.divide(
-                len(members) * own[:, members], mass, out=even, where=mass > 0
-            )
-        return own
+        return None if self.certain else with_folds(quantifier).fit(*self.examples(Z))
 
 
 def parts_of(

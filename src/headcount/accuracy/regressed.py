@@ -10,15 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headcount._parameters import check_count
-from headcount.accuracy.base import Predictor
+from headcount.accuracy.base import Model, Predictor
 from headcount.accuracy.info import AccuracyInfo
 from headcount.accuracy.judging import Judged, Reference
 from headcount.accuracy.tables import TableMetric
 from headcount.errors import HeadcountError
-from headcount.representation import Dense, Training
-from headcount.sampling import Samples
+from headcount.representation import Dense
+from headcount.sampling import NPP, UPP, Samples
 from headcount.sampling._streams import base_seeds
-from headcount.uncertainty.drawing import ClassDraws
 
 __all__ = ["DoC", "Regressed", "drawn_samples", "split"]
 
@@ -26,7 +25,6 @@ Floats = NDArray[np.float64]
 
 # The part of the reference that is kept whole; samples are drawn from the rest.
 _KEPT = 0.6
-_MOST_REFERENCES = 50
 
 
 class DoC(Predictor):
@@ -43,7 +41,7 @@ class DoC(Predictor):
     n_samples : int, default=100
         Samples to regress on, with shares uniform on the simplex.
     size : int, default=1000
-        Items in each of them, drawn with replacement.
+        Items in each of them.
     random_state : int, RandomState, Generator or None, default=None
         Splits the reference and draws the samples.
 
@@ -87,16 +85,10 @@ class DoC(Predictor):
         kept, rest = split(reference, rng)
         base = reference.take(kept)
         samples = drawn_samples(reference, rest, n_samples, size, rng)
-        weights = np.ones(len(base)) if base.weights is None else base.weights
-        level = float(np.average(base.judged.confidence, weights=weights))
-        telling = _Confidence(level)
+        telling = _Confidence(float(base.judged.confidence.mean()))
         K = reference.n_classes
         tables = samples.prevalence_of(reference.cells, K * K).reshape(-1, K, K)
-        return Regressed(telling, telling(reference.judged, samples), tables, base.table)
-
-    def _affordable(self, n: int, n_items: int) -> int:
-        # Every one draws all the samples anew.
-        return min(n, _MOST_REFERENCES)
+        return Regressed(telling, telling(reference.judged, samples), tables, base.table, rest)
 
     def _why_no_table(self) -> str:
         return "it regresses one measure at a time; use LEAP, QuAcc or CBPE."
@@ -113,7 +105,7 @@ class _Confidence:
 
 
 @dataclass(frozen=True, eq=False)
-class Regressed:
+class Regressed(Model):
     """A line through the measures of samples whose tables are known.
 
     Attributes
@@ -126,12 +118,15 @@ class Regressed:
         These tables.
     base : ndarray of shape (K, K)
         A table whose measure those of the samples are compared with.
+    rows : ndarray of int
+        Items of the reference that the samples are of.
     """
 
     telling: Callable[[Judged, Samples], Floats]
     known: Floats
     tables: Floats
     base: Floats
+    rows: NDArray[np.int64]
 
     def values(self, pool: Judged, samples: Samples, metric: TableMetric) -> Floats:
         """The measure on each sample of the pool, within its range."""
@@ -170,13 +165,6 @@ def drawn_samples(
 ) -> Samples:
     """Samples of these rows of a reference, with shares uniform on the simplex."""
     codes = reference.codes[rows]
-    there, codes = np.unique(codes, return_inverse=True)
-    weights = None if reference.weights is None else reference.weights[rows]
-    if weights is not None:
-        # Of a class that was not drawn anew at all, every item is as good.
-        lost = np.bincount(codes, weights, len(there))[codes] <= 0
-        weights = np.where(lost, 1.0, weights)
-    draws = ClassDraws.of(Training(None, codes.astype(np.int64), len(there), weights))
-    shares = rng.dirichlet(np.ones(len(there)), n_samples)
-    drawn = draws.samples(shares, np.full(n_samples, size), rng)
-    return Samples._trusted(rows[drawn.indices], drawn.offsets, len(reference))
+    protocol = NPP if (codes == codes[0]).all() else UPP
+    drawn = protocol(n_samples=n_samples, size=size, random_state=rng).draw(codes)
+    return Samples(rows[drawn.indices], drawn.offsets, n_pool=len(reference))

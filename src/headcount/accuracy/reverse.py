@@ -29,6 +29,9 @@ _REFERENCE = "Elsahar & Galle, EMNLP 2019"
 class _Reverse(Predictor):
     """What both have in common: learners of pseudo-labels, and a regression."""
 
+    # A learner is trained for each of them.
+    _most_simulations: ClassVar[int] = 500
+
     def __init__(
         self,
         classifier: Any = None,
@@ -62,7 +65,7 @@ class _Reverse(Predictor):
         K = reference.n_classes
         tables = samples.prevalence_of(reference.cells, K * K).reshape(-1, K, K)
         base = reference.take(kept).table
-        return Regressed(telling, telling(reference.judged, samples), tables, base)
+        return Regressed(telling, telling(reference.judged, samples), tables, base, rest)
 
     def _learner(self) -> Any:
         if self.learner is None:
@@ -74,6 +77,11 @@ class _Reverse(Predictor):
                 "LogisticRegression()."
             )
         return self.learner
+
+    def _simulation_rows(self) -> NDArray[np.int64]:
+        # Learners are tried on the other items, and must not be trained on them.
+        rows: NDArray[np.int64] = self.model_.rows
+        return rows
 
     def _why_no_table(self) -> str:
         return "it regresses one measure at a time; use LEAP, QuAcc or CBPE."

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pickle import PicklingError
 from typing import Any, ClassVar, Self
@@ -15,7 +15,7 @@ from sklearn.base import clone
 from headcount._parameters import check_count, check_fraction, check_grid
 from headcount.accuracy.base import Predictor
 from headcount.accuracy.info import AccuracyInfo
-from headcount.accuracy.judging import Judge, Judged, Reference
+from headcount.accuracy.judging import Judge, Reference
 from headcount.accuracy.quacc import QuAcc, chosen_quantifier, why_merged_will_not_do
 from headcount.accuracy.quacc_cells import Part, View, parts_of, seen_by, with_folds
 from headcount.accuracy.quacc_model import CellModel, Eyes, as_tables
@@ -159,14 +159,6 @@ class QuAccSearch(Predictor):
 
     def _why_not(self, metric: TableMetric) -> str:
         return self.best_predictor_._why_not(metric)
-
-    def _affordable(self, n: int, n_items: int) -> int:
-        return self.best_predictor_._affordable(n, n_items)
-
-    def _refits(
-        self, weights: Floats, pool: Judged | None
-    ) -> Iterator[tuple[CellModel, Judged]]:
-        return self.best_predictor_._refits(weights, pool)
 
 
 @dataclass(frozen=True, eq=False)

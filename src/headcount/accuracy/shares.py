@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -11,92 +10,114 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from headcount.accuracy.judging import Judged, Reference
+from headcount.data import count_rows
 from headcount.errors import HeadcountError, warn
 from headcount.quantify import KDEyML, Quantifier
 from headcount.representation import Training
 from headcount.sampling import Samples
-from headcount.uncertainty.refitting import affordable, refits
 
-__all__ = ["Shares", "among", "learn_shares"]
+__all__ = ["Counter", "Shares", "among", "learn_shares"]
 
 Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
-class Shares:
-    """Shares of all classes in samples, by a model that knows those of the reference.
+class Counter:
+    """A fitted quantifier that answers to samples of a pool, or of its own training items.
 
     Attributes
     ----------
+    quantifier : Quantifier
+        The quantifier.
     model : Any
-        Has ``solve(items, samples)``; None if the reference has a single class.
-    quantifier : Quantifier or None
-        Where the model is from.
-    present : ndarray of int
-        The classes the model knows; the shares of others are 0.
-    n_classes : int
-        Number of classes.
-    items : ndarray or None
-        The items as this model takes them, whatever pool is asked about; None if they are
-        made of the pool.
+        Its model, cross-fitted; None for the one that `predict` uses.
+    by_folds : bool or None
+        Whether the classifiers of the folds score items; None for what `predict` does.
+    training : Training or None
+        Training items that samples are of, whatever pool is given.
     """
 
-    model: Any
-    quantifier: Quantifier | None
-    present: NDArray[np.int64]
-    n_classes: int
-    items: Any = None
+    quantifier: Quantifier
+    model: Any = None
+    by_folds: bool | None = None
+    training: Training | None = None
 
-    def of(self, pool: Judged, samples: Samples) -> Floats:
-        """Shares of the classes in each sample, one row a sample."""
-        found = np.zeros((len(samples), self.n_classes))
-        if self.model is None:
-            found[:, self.present] = 1.0
-            return found
-        items = self._items(pool) if self.items is None else self.items
-        found[:, self.present] = self.model.solve(items, samples).prevalence
-        return found
-
-    def refits(self, weights: Floats, pool: Judged | None, judged: Judged) -> Iterator[Shares]:
-        """The same learnt from the reference with each row of weights.
-
-        ``judged`` are its items; ``pool`` None asks about these.
-        """
-        training = self._training()
-        if training is None:
-            items = None if self.model is None else self._items(pool or judged)
-            for _ in weights:
-                yield Shares(self.model, self.quantifier, self.present, self.n_classes, items)
-            return
-        items = None if pool is None else self._items(pool)
-        for model, made in refits(self.model, training, weights, items):
-            yield Shares(model, self.quantifier, self.present, self.n_classes, made)
-
-    @property
-    def relearns(self) -> bool:
-        """Whether the quantifier can be fitted on the reference drawn anew."""
-        return self.model is None or self._training() is not None
-
-    def affordable(self, n: int, n_items: int) -> int:
-        """How many of `n` references to draw anew."""
-        training = self._training()
-        return n if training is None else affordable(self.model, training, n_items, n)
-
-    def _training(self) -> Training | None:
-        if self.quantifier is None:
-            return None
+    def cross_fitted(self) -> tuple[Counter, Counter]:
+        """Counters of new items and of the training items, which answer alike to both."""
         answering = self.quantifier._answering()
         training = answering._training
-        trains = answering.info.family == "learner"
-        return None if trains or training is None or training.items is None else training
+        if training is None or training.items is None:
+            return self, self  # its classifier was not trained on these items
+        model = answering.model_.cross_fitted(training)
+        of_new = Counter(answering, model, answering._scores_by_folds())
+        return of_new, replace(of_new, training=training)
 
-    def _items(self, pool: Judged) -> Any:
-        assert self.quantifier is not None
-        if self.quantifier.scorer_ is None and self.quantifier._input() != "features":
-            return self.quantifier._scored_items(among(pool.posteriors, self.present))
+    def shares(self, X: Any, samples: Samples) -> Floats:
+        """Shares of the quantifier's classes in samples of items."""
+        if self.training is not None:
+            return self._of_training(samples)
+        items = self.quantifier._items(X, by_folds=self.by_folds)
+        return self._solve(items, samples)
+
+    def shares_of_scores(self, scores: Floats, samples: Samples) -> Floats:
+        """Shares of the quantifier's classes in samples of scored items."""
+        if self.training is not None:
+            return self._of_training(samples)
+        return self._solve(self.quantifier._scored_items(scores), samples)
+
+    def _solve(self, items: Any, samples: Samples) -> Floats:
+        if self.model is None:
+            return self.quantifier._solve(items, samples).prevalence
+        found: Floats = self.model.solve(items, samples.over(count_rows(items))).prevalence
+        return found
+
+    def _of_training(self, samples: Samples) -> Floats:
+        assert self.training is not None
+        rows = Samples._trusted(samples.indices, samples.offsets, len(self.training.codes))
+        found: Floats = self.model.solve_training(self.training, rows).prevalence
+        return found
+
+
+@dataclass(frozen=True, eq=False)
+class Shares:
+    """Shares of all classes in samples, by a quantifier that knows those of the reference.
+
+    Attributes
+    ----------
+    counter : Counter or None
+        The quantifier; None if the reference has a single class.
+    present : ndarray of int
+        The classes the quantifier knows; the shares of others are 0.
+    n_classes : int
+        Number of classes.
+    """
+
+    counter: Counter | None
+    present: NDArray[np.int64]
+    n_classes: int
+
+    def of(self, pool: Judged, samples: Samples) -> Floats:
+        """Shares of the classes in each sample, one row per sample."""
+        found = np.zeros((len(samples), self.n_classes))
+        found[:, self.present] = 1.0 if self.counter is None else self._known(pool, samples)
+        return found
+
+    def cross_fitted(self) -> tuple[Shares, Shares]:
+        """The same for new items and for those of the reference, answered alike."""
+        if self.counter is None:
+            return self, self
+        of_new, of_reference = self.counter.cross_fitted()
+        return replace(self, counter=of_new), replace(self, counter=of_reference)
+
+    def _known(self, pool: Judged, samples: Samples) -> Floats:
+        assert self.counter is not None
+        quantifier = self.counter.quantifier
+        if quantifier.scorer_ is None and quantifier._input() != "features":
+            scores = among(pool.posteriors, self.present)
+            return self.counter.shares_of_scores(scores, samples)
         if pool.X is None:
-            raise HeadcountError(_NEEDS_ITEMS.format(type(self.quantifier).__name__))
-        return self.quantifier._items(pool.X)
+            raise HeadcountError(_NEEDS_ITEMS.format(type(quantifier).__name__))
+        return self.counter.shares(pool.X, samples)
 
 
 _NEEDS_ITEMS = (
@@ -134,21 +155,20 @@ def learn_shares(quantifier: Any, reference: Reference) -> Shares:
             "its share is taken to be 0 in every sample; add items of it."
         )
     if len(present) == 1:
-        return Shares(None, None, present, K)
-    fitted = _fit(clone(chosen), reference)
-    return Shares(fitted._answering().model_, fitted, present, K)
+        return Shares(None, present, K)
+    return Shares(Counter(_fit(clone(chosen), reference)), present, K)
 
 
 def _fit(quantifier: Any, reference: Reference) -> Quantifier:
-    judged, weights = reference.judged, reference.weights
+    judged = reference.judged
     labels = np.searchsorted(reference.present, reference.codes)
     if hasattr(quantifier, "fit_scores"):
         scores = among(judged.posteriors, reference.present)
-        fitted: Quantifier = quantifier.fit_scores(scores, labels, weights)
+        fitted: Quantifier = quantifier.fit_scores(scores, labels)
         return fitted
     if judged.X is None:
         raise HeadcountError(_NEEDS_ITEMS.format(type(quantifier).__name__))
-    fitted = quantifier.fit(judged.X, labels, weights)
+    fitted = quantifier.fit(judged.X, labels)
     return fitted
 
 

@@ -61,8 +61,7 @@ class ATC(Predictor):
         score = check_choice("score", self.score, ("maxconf", "entropy"))
         sure = _sureness(reference.judged, score)
         right = reference.codes == reference.judged.labels
-        weights = np.ones(len(right)) if reference.weights is None else reference.weights
-        return _Above(score, _threshold(sure, right, weights), reference.n_classes)
+        return _Above(score, _threshold(sure, right), reference.n_classes)
 
     def _why_no_table(self) -> str:
         if len(self.classes_) == 2:
@@ -104,11 +103,9 @@ def _sureness(pool: Judged, score: str) -> Floats:
     return pool.confidence if score == "maxconf" else pool.negative_entropy
 
 
-def _threshold(sure: Floats, right: NDArray[np.bool_], weights: Floats) -> float:
+def _threshold(sure: Floats, right: NDArray[np.bool_]) -> float:
     """The value above which the share of items is nearest to the share of right ones."""
-    values, places = np.unique(sure, return_inverse=True)
-    mass = np.bincount(places, weights) / weights.sum()
+    values, counts = np.unique(sure, return_counts=True)
     candidates = np.concatenate([[-np.inf], values])
-    above = np.concatenate([[1.0], 1.0 - np.cumsum(mass)])
-    wanted = float(weights @ right / weights.sum())
-    return float(candidates[np.abs(above - wanted).argmin()])
+    above = np.concatenate([[1.0], 1.0 - np.cumsum(counts) / len(sure)])
+    return float(candidates[np.abs(above - right.mean()).argmin()])
