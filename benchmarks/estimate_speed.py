@@ -88,11 +88,11 @@ def main() -> None:
     facts = describe_machine()
     lines = [
         "# Time of estimates with intervals", "",
-        *(f"- {name}: {facts[name]}" for name in ("date", "machine", "packages", "BLAS", "load")),
+        *(f"- {name}: {facts[name]}" for name in ("date", "machine", "packages", "load")),
         "",
         "Training 5,000 items, a pool of 10,000, 1,000 samples of 500 items; seconds, best of "
         f"{given.rounds}. Version 0 is this one.", "",
-        "| classes | method | version | one sample | 1,000 samples | and intervals | coverage |",
+        "| classes | method | version | one sample | 1,000 samples | + intervals | coverage |",
         "| --- | --- | --- | ---: | ---: | ---: | ---: |",
     ]  # fmt: skip
     for (K, name, number), row in sorted(best.items()):
