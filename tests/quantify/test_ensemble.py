@@ -30,6 +30,8 @@ from tests.oracle.ensembles import (
 import headcount as hc
 from headcount.errors import HeadcountError, HeadcountWarning
 from headcount.quantify import ensemble as module
+from headcount.quantify.members import Learnt, scores_by_member
+from headcount.representation import Training
 
 
 def small(base=None, **settings):
@@ -214,8 +216,9 @@ def test_copies_of_an_item_never_help_to_score_it():
         (hc.PACC(Counted()), "folds", 6),
         (hc.PACC(Counted(), cv=3), "folds", 4),
         (hc.PACC(Counted()), "left-out", 1),
-        (hc.CC(Counted()), "folds", 1),
-        (hc.SLD(Counted()), "folds", 1),
+        (hc.CC(Counted()), "folds", 6),
+        (hc.CC(Counted(), cv=None), "folds", 1),
+        (hc.SLD(Counted(), cv=None), "folds", 1),
     ],
 )
 def test_no_more_is_trained_than_is_needed(base, scoring, fits):
@@ -541,3 +544,77 @@ def test_a_search_trains_members_of_its_own():
     search = hc.GridSearch(small(hc.PACC(Counted()), size=2), grid, refit=False, random_state=0)
     search.fit(*labelled(2))
     assert Counted.fits == 2 * 2 * 6
+
+
+# Estimates
+
+
+def learnt_by(*parts):
+    """Members by the rows that they know, and their scores of these."""
+    empty = np.empty(0)
+    return [
+        Learnt(None, empty, 0.0, np.array(items), np.array(known)) for known, items in parts
+    ]
+
+
+def test_items_that_a_member_was_trained_on_get_scores_of_similar_ones():
+    codes = np.array([0, 0, 0, 1, 1, 1])
+    first = ([0, 1, 3, 4], [[0.9], [0.6], [0.4], [0.1]])
+    # Items 2 and 5 are, to the second member, like the items 1 and 3.
+    second = (np.arange(6), [[0.99], [0.7], [0.72], [0.5], [0.2], [0.49]])
+    made = scores_by_member(Training(None, codes, 2), learnt_by(first, second), 0)
+    assert made.items[0].ravel().tolist() == [0.9, 0.6, 0.6, 0.4, 0.1, 0.4]
+    assert made.items[1].ravel().tolist() == [0.99, 0.7, 0.72, 0.5, 0.2, 0.49]
+    np.testing.assert_array_equal(made.codes, codes)
+
+
+def test_items_that_nobody_knows_are_left_out():
+    codes = np.array([0, 0, 1, 1])
+    both = learnt_by(([0, 2], [[0.8], [0.3]]), ([0, 2], [[0.7], [0.2]]))
+    made = scores_by_member(Training(None, codes, 2, np.arange(4.0)), both, 0)
+    assert [part.ravel().tolist() for part in made.items] == [[0.8, 0.3], [0.7, 0.2]]
+    assert made.codes.tolist() == [0, 1]
+    assert made.weights.tolist() == [0, 2]
+
+
+def test_a_member_that_knows_nothing_of_a_class_prevents_estimates():
+    codes = np.array([0, 0, 1, 1])
+    some = learnt_by(([0, 1], [[0.8], [0.3]]), (np.arange(4), [[0.7]] * 4))
+    assert scores_by_member(Training(None, codes, 2), some, 0) is None
+
+
+def test_among_equal_scores_the_similar_item_is_drawn_at_random():
+    codes = np.zeros(400, int)
+    codes[-2:] = 1
+    predicted = np.arange(200) % 2  # of the first half of class 0
+    first = (
+        np.concatenate([np.arange(200), [398, 399]]),
+        np.concatenate([predicted, [1, 1]]),
+    )
+    second = (np.arange(400), np.ones(400, int))
+    made = scores_by_member(Training(None, codes, 2), learnt_by(first, second), 0)
+    assert 0.3 < made.items[0][200:398].mean() < 0.7
+
+
+@pytest.mark.parametrize(
+    "ensemble",
+    [
+        hc.Ensemble(hc.PACC(GaussianNB()), size=8, random_state=0),
+        hc.Ensemble(hc.PACC(GaussianNB()), size=8, scoring="left-out", random_state=0),
+        hc.Ensemble(hc.PACC(GaussianNB()), size=8, policy="ptr", random_state=0),
+        hc.Ensemble(hc.CC(GaussianNB()), size=8, random_state=0),
+    ],
+    ids=["folds", "left-out", "ptr", "CC"],
+)
+def test_estimates_of_ensembles_are_near_the_truth(ensemble):
+    rng = np.random.default_rng(0)
+    codes = rng.integers(2, size=4000)
+    X = rng.normal(size=(4000, 2)) + 1.2 * codes[:, None]
+    drawn = hc.UPP(n_samples=40, size=300, random_state=0).draw(codes[600:])
+    ensemble.fit(X[:600], codes[:600])
+    found = ensemble.estimate_many(X[600:], drawn, replicates=1000, random_state=0)
+    truth = drawn.prevalence[:, 1]
+    errors = np.array([each.shares[1] for each in found]) - truth
+    assert np.abs(errors).mean() < 0.05
+    ends = [each.interval(0.95)[1] for each in found]
+    assert np.mean([low <= p <= high for (low, high), p in zip(ends, truth, strict=True)]) > 0.8

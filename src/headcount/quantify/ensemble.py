@@ -248,8 +248,8 @@ class Ensemble(Quantifier):
         self.errors_ = errors if policy in BY_ERROR else None
         if scoring is None:
             same: Any = [training.items] * size
-            own = replace(training, items=same)
-            return self._keep(model, classes, training.prior, scorer, own)
+            alike = replace(training, items=same)
+            return self._keep(model, classes, training.prior, scorer, alike)
         scorers = tuple(member.scorer_ for member in members)
         own = scores_by_member(training, learnt, item_seed)
         return self._keep(model, classes, training.prior, scorers, own)

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.spatial import KDTree
 from sklearn.model_selection import PredefinedSplit
 
 from headcount._parameters import check_count
@@ -179,7 +180,9 @@ class Lesson:
         """A scorer of the member's own, scores of items it was not trained on, their rows."""
         training, labels = self.training, member._input() == "labels"
         scorer = member._scorer()
-        folds = self._learns_from_scores and self.scoring == "folds"
+        # Methods that do not learn from scores need those by folds for estimates alone.
+        wanted = self._learns_from_scores or self.base._cv() is not None
+        folds = wanted and self.scoring == "folds"
         if folds:
             self._fold_by_item(trainer(scorer), rows, seed)
         scorer.fit(
@@ -246,12 +249,15 @@ class Lesson:
         return mean_error(member, items, samples, self.policy)
 
 
-def scores_by_member(training: Training, learnt: Sequence[Learnt], seed: int) -> Training:
+def scores_by_member(
+    training: Training, learnt: Sequence[Learnt], seed: int
+) -> Training | None:
     """Training items as each member scores them, for estimates of the ensemble.
 
-    Items that a member was trained on, and has no out-of-fold scores of, get the scores of
-    the next member that knows them. Items that no member knows are left out, and so is a
-    random part of a training set for which all scores would take too much memory.
+    Items that a member was trained on, and has no out-of-fold scores of, get its score of the
+    item of the same class that another member takes for the most similar. Items that no
+    member knows are left out, and so is a random part of a training set for which all scores
+    would take too much memory.
 
     Parameters
     ----------
@@ -264,29 +270,61 @@ def scores_by_member(training: Training, learnt: Sequence[Learnt], seed: int) ->
 
     Returns
     -------
-    Training
-        Its ``items`` are a list with the scores by each member.
+    Training or None
+        Its ``items`` are a list with the scores by each member. None if a member knows no
+        item of some class.
     """
     N, M = len(training.codes), len(learnt)
     places = np.full((M, N), -1)
     for number, each in enumerate(learnt):
         places[number, each.known] = np.arange(len(each.known))
+        if len(np.unique(training.codes[each.known])) < training.n_classes:
+            return None
+    rng = np.random.default_rng(seed)
     rows = np.flatnonzero((places >= 0).any(axis=0))
     most = max(1, _MOST_SCORES // (M * training.n_classes))
     if len(rows) > most:
-        rows = np.sort(np.random.default_rng(seed).choice(rows, most, replace=False))
-    known = places[:, rows] >= 0
-    items = []
-    for number in range(M):
-        # The nearest member in cyclic order that knows an item, this one first.
-        source = (number + known[np.arange(number, number + M) % M].argmax(axis=0)) % M
-        own = np.empty((len(rows), *learnt[0].items.shape[1:]), learnt[0].items.dtype)
-        for m in np.unique(source):
-            here = source == m
-            own[here] = learnt[m].items[places[m, rows[here]]]
-        items.append(own)
+        rows = np.sort(rng.choice(rows, most, replace=False))
+    codes, known = training.codes[rows], places[:, rows] >= 0
+    scores = []
+    for number, each in enumerate(learnt):
+        # Rows that are not known hold anything until they are matched.
+        scores.append(each.items[places[number, rows]])
+    items = [_matched(m, scores, known, codes, rng) for m in range(M)]
     weights = None if training.weights is None else training.weights[rows]
-    return Training(items, training.codes[rows], training.n_classes, weights)  # type: ignore[arg-type]
+    return Training(items, codes, training.n_classes, weights)  # type: ignore[arg-type]
+
+
+def _matched(
+    member: int,
+    scores: Sequence[NDArray[Any]],
+    known: NDArray[np.bool_],
+    codes: NDArray[np.int64],
+    rng: np.random.Generator,
+) -> NDArray[Any]:
+    """Scores by a member, those of items it was trained on from similar ones."""
+    M = len(scores)
+    own = scores[member].copy()
+    # The next member in cyclic order that knows an item.
+    judge = (member + known[np.arange(member, member + M) % M].argmax(axis=0)) % M
+    unknown = np.flatnonzero(~known[member])
+    for j, other in set(zip(codes[unknown].tolist(), judge[unknown].tolist(), strict=True)):
+        wanted = unknown[(codes[unknown] == j) & (judge[unknown] == other)]
+        there = known[member] & (codes == j)
+        both = np.flatnonzero(there & known[other])
+        if len(both) == 0:
+            own[wanted] = scores[member][rng.choice(np.flatnonzero(there), len(wanted))]
+            continue
+        nearest = KDTree(_with_ties_broken(scores[other][both], rng)).query(
+            _with_ties_broken(scores[other][wanted], rng)
+        )[1]
+        own[wanted] = scores[member][both[nearest]]
+    return own
+
+
+def _with_ties_broken(scores: NDArray[Any], rng: np.random.Generator) -> NDArray[np.float64]:
+    """Scores as points, with a coordinate that decides at random among equal ones."""
+    return np.column_stack([scores.astype(np.float64), 1e-6 * rng.random(len(scores))])
 
 
 def trainer(scorer: Any) -> Any:
