@@ -26,6 +26,7 @@ from headcount.sampling import Samples
 from headcount.sampling._streams import base_seeds
 from headcount.uncertainty import (
     Conditional,
+    Posterior,
     Prior,
     Target,
     check_prior,
@@ -33,7 +34,6 @@ from headcount.uncertainty import (
     simulated_size,
     size_factor,
 )
-from headcount.uncertainty.shares import SharePosterior
 
 if TYPE_CHECKING:
     from headcount.accuracy.base import Model, Predictor
@@ -143,7 +143,7 @@ class _Conditioning:
             predictor._shift() == "prior" and predictor.info.gives == "table",
         )
 
-    def posterior(self, answer: float, size: int) -> SharePosterior:
+    def posterior(self, answer: float, size: int) -> Posterior:
         """Distribution of the measure on a sample of `size` items, given its answer."""
         draws, weights = self._conditional(size).given(np.array([answer]))
         if self.exact:
@@ -151,7 +151,7 @@ class _Conditioning:
             mean = weights @ draws
             factor = size_factor(counts, counts / counts.sum(), size)
             draws = mean + factor * (draws - mean)
-        return SharePosterior(np.clip(draws, self.metric.low, self.metric.high), weights)
+        return Posterior(np.clip(draws, self.metric.low, self.metric.high), weights)
 
     def _conditional(self, size: int) -> Conditional:
         size = simulated_size(size)

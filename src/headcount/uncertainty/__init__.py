@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from headcount.uncertainty.conditioning import Conditional
+from headcount.uncertainty.conditioning import Conditional, Posterior
 from headcount.uncertainty.estimate import Counts, Estimate, Target
 from headcount.uncertainty.intervals import Intervals, Region
 from headcount.uncertainty.prior import Prior, check_prior
@@ -15,6 +15,7 @@ __all__ = [
     "Counts",
     "Estimate",
     "Intervals",
+    "Posterior",
     "Prior",
     "Region",
     "ShareConditioning",

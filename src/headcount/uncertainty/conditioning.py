@@ -13,7 +13,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Conditional"]
+__all__ = ["Conditional", "Posterior"]
 
 Floats = NDArray[np.float64]
 
@@ -23,6 +23,38 @@ _NEAR = 0.1
 # answer, for all simulations and for near ones; and absolute, as differences of 1e-6 between
 # answers mean nothing.
 _RIDGE, _LOCAL_RIDGE, _LEAST_VARIANCE = 1e-6, 1e-3, 1e-12
+
+
+# Draws with equal weights that an estimate has.
+_N_DRAWS = 1000
+
+
+@dataclass(frozen=True, eq=False)
+class Posterior:
+    """Distribution of what is unknown about a sample.
+
+    Attributes
+    ----------
+    weighted : ndarray of shape (k, T)
+        Draws, one row per draw.
+    weights : ndarray of shape (k,)
+        Weights of the draws; they sum to 1.
+    """
+
+    weighted: Floats
+    weights: Floats
+
+    @property
+    def mean(self) -> Floats:
+        """Mean of the draws."""
+        return np.asarray(self.weights @ self.weighted)
+
+    @property
+    def draws(self) -> Floats:
+        """Draws with equal weights, (1000, T)."""
+        edges = np.cumsum(self.weights)
+        places = (np.arange(_N_DRAWS) + 0.5) / _N_DRAWS * edges[-1]
+        return self.weighted[np.searchsorted(edges, places)]
 
 
 @dataclass(frozen=True, eq=False)

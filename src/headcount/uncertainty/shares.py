@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from headcount.representation import Training
 from headcount.sampling import Samples
 from headcount.solve import Solution
-from headcount.uncertainty.conditioning import Conditional
+from headcount.uncertainty.conditioning import Conditional, Posterior
 from headcount.uncertainty.prior import Prior
 from headcount.uncertainty.simulation import simulate, simulated_size, size_factor
 from headcount.uncertainty.smoothing import smooth
@@ -20,42 +20,21 @@ __all__ = ["ShareConditioning", "SharePosterior"]
 
 Floats = NDArray[np.float64]
 
-# Draws with equal weights that an estimate has.
-_N_DRAWS = 1000
 # Items like those of any class that a simulated class has on average: a kind of item that was
 # not seen among the training items of a class may still be there (half an item, as in
 # Jeffreys' prior). It matters where a classifier errs on no training item.
 _FOREIGN = 0.5
 
 
-@dataclass(frozen=True, eq=False)
-class SharePosterior:
-    """Distribution of the shares of a sample.
-
-    Attributes
-    ----------
-    weighted : ndarray of shape (k, K)
-        Draws of the realised shares.
-    weights : ndarray of shape (k,)
-        Weights of these draws; they sum to 1.
-    """
-
-    weighted: Floats
-    weights: Floats
+class SharePosterior(Posterior):
+    """Distribution of the shares of a sample."""
 
     @property
     def mean(self) -> Floats:
         """Mean shares."""
-        mean = self.weights @ self.weighted
+        mean = super().mean
         # No share above 1 by rounding.
         return np.asarray(mean / mean.sum())
-
-    @property
-    def draws(self) -> Floats:
-        """Draws with equal weights, (1000, K)."""
-        edges = np.cumsum(self.weights)
-        places = (np.arange(_N_DRAWS) + 0.5) / _N_DRAWS * edges[-1]
-        return self.weighted[np.searchsorted(edges, places)]
 
 
 class Answering(Protocol):
