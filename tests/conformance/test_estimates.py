@@ -86,6 +86,8 @@ def test_estimates_from_scores(case):
 @each_case
 def test_estimates_follow_the_sample(case):
     # Samples of one class: if the method tells them apart, so do its estimates.
+    if case.brings_learner:
+        return  # estimates are by the learners of the folds, which tell other items apart
     X, quantifier = pool(case.n_classes), fitted(case)
     likely = quantifier.predict_many(X, [[row] for row in range(len(X))])[:, 0]
     order = np.argsort(likely, kind="stable")
