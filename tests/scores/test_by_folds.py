@@ -125,3 +125,15 @@ def test_a_test_of_the_assumption_is_not_misled_by_the_folds():
     )
     assert np.mean([test.rejects() for test in tests]) < 0.2
     assert np.mean([e.fit_test.rejects() for e in others]) > 0.5
+
+
+def test_a_scorer_may_do_without_fold_scoring():
+    X, y = make_classification(400, flip_y=0.3, random_state=0)
+    by_folds, plain = (
+        hc.PACC().fit_scorer(hc.Scorer(fold_scoring=on, random_state=0).fit(X[:200], y[:200]))
+        for on in (True, False)
+    )
+    scores = plain.scorer_.posteriors(X[200:])
+    alone = hc.PACC().fit_scores(plain.scorer_.posteriors_, y[:200])
+    np.testing.assert_allclose(plain.predict(X[200:]), alone.predict_scores(scores), atol=1e-12)
+    assert abs(by_folds.predict(X[200:])[0] - plain.predict(X[200:])[0]) > 1e-6

@@ -154,7 +154,8 @@ class Quantifier(Estimating, BaseEstimator):
         training = Training(self._arranged(items, K), scorer.codes_, K, scorer.weights_)
         # A copy, so that fitting the scorer again does not change this quantifier.
         self._learn(training, scorer.classes_, copy(scorer))
-        self._by_folds = self._learns_from_scores() and self.info.scoring == "folds"
+        by_folds = scorer.fold_scoring and self.info.scoring == "folds"
+        self._by_folds = by_folds and self._learns_from_scores()
         return self
 
     @available_if(takes_scores)

@@ -198,6 +198,10 @@ class _SeparateScorer(BaseEstimator):
         return np.column_stack([scorer.labels(X) for scorer in self.each_])
 
     @property
+    def fold_scoring(self) -> bool:
+        return bool(self.scorer.fold_scoring)
+
+    @property
     def has_posteriors_(self) -> bool:
         # Posteriors of classes against the rest do not sum to 1.
         return False

@@ -61,6 +61,10 @@ class Scorer(BaseEstimator):
         fewer items reduces it, with a warning, and a class with one item leaves nothing but
         in-sample scores, with a warning. A splitter must test every row exactly once and
         have all classes in every training fold.
+    fold_scoring : bool, default=True
+        Let quantifiers that learn from out-of-fold scores have new items scored by the
+        classifiers of the folds, as the training items were. False scores them by the
+        classifier trained on everything, as published results do.
     random_state : int, RandomState, Generator or None, default=None
         Shuffles the folds.
 
@@ -98,10 +102,16 @@ class Scorer(BaseEstimator):
     """
 
     def __init__(
-        self, classifier: Any = None, *, cv: Any = 5, random_state: Any = None
+        self,
+        classifier: Any = None,
+        *,
+        cv: Any = 5,
+        fold_scoring: bool = True,
+        random_state: Any = None,
     ) -> None:
         self.classifier = classifier
         self.cv = cv
+        self.fold_scoring = fold_scoring
         self.random_state = random_state
 
     def fit(

@@ -20,6 +20,7 @@ from headcount.errors import HeadcountError, HeadcountWarning
 from headcount.evaluate.candidates import Labelled, Split, try_candidates
 from headcount.evaluate.measures import Measure
 from headcount.quantify import Quantifier
+from headcount.quantify.members import trainer
 from headcount.quantify.registry import method
 from headcount.sampling import Samples
 from headcount.scores import ScoredPool
@@ -222,8 +223,12 @@ def shares_classifier(quantifier: Quantifier) -> bool:
 
 
 def _scorer(quantifier: Quantifier) -> Any:
-    """What scores its items, unfitted; None if it trains something of its own."""
-    return None if quantifier._input() == "features" else quantifier._scorer()
+    """Scorer of its items, unfitted; None if it trains something of its own."""
+    scorer = None if quantifier._input() == "features" else quantifier._scorer()
+    if scorer is not None:
+        # As in the published studies.
+        trainer(scorer).set_params(fold_scoring=False)
+    return scorer
 
 
 def made(spec: MethodSpec) -> Quantifier:
