@@ -266,8 +266,8 @@ def _broken(test: FitTest | None, shift: str) -> str:
     return (
         f"The sample does not look like a mixture of the training classes ({said(test)}), so "
         "that shares estimated under prior shift may be far off: label a few of its items, or "
-        "train anew; if only the inputs have changed and not what they mean (pure covariate "
-        "shift), PCC remains sensible."
+        "retrain; if only the inputs have changed and not what they mean (pure covariate "
+        "shift), PCC().predict remains sensible."
     )
 
 
