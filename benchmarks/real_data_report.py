@@ -216,7 +216,7 @@ def _compared(ours: pl.DataFrame, theirs: pl.DataFrame) -> list[str]:
 
 
 def fit_test_section(frame: pl.DataFrame) -> str:
-    """How often the test of prior shift rejects at 5%, though the shift is a prior shift."""
+    """Share of tests that reject prior shift at 5%, although it holds."""
     tested = frame.filter(pl.col("library") == "headcount").drop_nulls("p_value")
     if tested.is_empty():
         return ""
@@ -285,7 +285,7 @@ def failure_section(frame: pl.DataFrame) -> str:
 
 
 def dataset_section(frame: pl.DataFrame) -> str:
-    """What was measured on."""
+    """Datasets that were used."""
     table = [
         [
             row["dataset"] + (" (final)" if row["dataset"] in FINAL else ""), row["kind"],

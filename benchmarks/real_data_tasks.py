@@ -51,7 +51,7 @@ _SCHEMA = {
 
 @dataclass(frozen=True)
 class Settings:
-    """What a run measures, the same for all its tasks."""
+    """Settings of a run, the same for all its tasks."""
 
     store: Path
     methods: tuple[str, ...]
@@ -102,7 +102,7 @@ class Drawn:
         return len(self.kinds)
 
     def rows(self) -> list[dict[str, Any]]:
-        """What identifies each sample."""
+        """Columns that identify each sample."""
         each = len(self.kinds) // len(SHARES)
         return [
             {

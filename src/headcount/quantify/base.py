@@ -380,7 +380,7 @@ class Quantifier(Estimating, BaseEstimator):
         return self._training
 
     def _items_are_posteriors(self) -> bool | list[Any]:
-        """Whether the items for simulations are posteriors that sum to 1.
+        """True if the items for simulations are posteriors that sum to 1.
 
         A list if the items are a list and only some entries are; False if none is.
         """
@@ -395,7 +395,7 @@ class Quantifier(Estimating, BaseEstimator):
         return None
 
     def _scores_by_folds(self) -> bool:
-        """Whether a scorer with folds scores the items of estimates."""
+        """True if a scorer with folds scores the items of estimates."""
         one_scorer = self.scorer_ is not None and not isinstance(self.scorer_, tuple)
         return one_scorer and self._input() != "features"
 

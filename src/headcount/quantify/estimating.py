@@ -271,7 +271,7 @@ def _estimates(
 
 
 def _evidence(quantifier: Quantifier, X: Any) -> Evidence | None:
-    """What the assumption is tested on; None if there are no posteriors by folds."""
+    """Posteriors that the assumption is tested on; None if there are none by folds."""
     scorer = quantifier.scorer_
     if scorer is None or isinstance(scorer, tuple) or not scorer.has_posteriors_:
         return None

@@ -250,7 +250,7 @@ class Scorer(BaseEstimator):
 
     @property
     def has_posteriors_(self) -> bool:
-        """Whether there are out-of-fold posteriors of the training items."""
+        """True if there are out-of-fold posteriors of the training items."""
         return self.n_folds_ > 0 and output_of(self.classifier_) != "labels"
 
     @property
