@@ -20,11 +20,12 @@ def pairs(seed, n, n_answers, n_truths, noise=0.05):
     return truths @ mixed + noise * rng.normal(size=(n, n_answers)), truths
 
 
+# One truth alone would be constant, and its slopes nothing but rounding.
 @given(
     seed=st.integers(0, 10**6),
     n=st.integers(12, 120),
     n_answers=st.integers(1, 5),
-    n_truths=st.integers(1, 4),
+    n_truths=st.integers(2, 4),
 )
 @settings(max_examples=50, deadline=None)
 def test_it_matches_the_oracle(seed, n, n_answers, n_truths):
