@@ -66,7 +66,7 @@ class Case:
 
     @property
     def simulates(self) -> bool:
-        """Whether its answers depend on simulated samples, and so on chance."""
+        """True if its answers depend on simulated samples, and so on chance."""
         return "replicates" in inspect.signature(self.method).parameters
 
     @property

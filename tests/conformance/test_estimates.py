@@ -21,7 +21,7 @@ QUICK = {"replicates": 200, "random_state": 0}
 
 
 def check(estimate, n_items, n_classes):
-    """What holds for every estimate."""
+    """Check an estimate against the rules for all of them."""
     assert estimate.n_items == n_items
     assert estimate.raw.shape == estimate.shares.shape == (n_classes,)
     for shares in (estimate.shares, estimate.draws):
