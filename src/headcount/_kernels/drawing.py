@@ -13,7 +13,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-__all__ = ["GOLDEN", "draw_again", "draw_items", "draw_resampled", "mix"]
+__all__ = ["GOLDEN", "draw_items", "draw_resampled", "mix"]
 
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _FIRST_FACTOR = np.uint64(0xBF58476D1CE4E5B9)
@@ -106,35 +106,6 @@ def draw_items(
                     places[place] = place
                     drawn[position + k] = items[place]
             position += count
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
-def draw_again(
-    start: int,
-    stop: int,
-    seeds: NDArray[np.uint64],
-    counts: NDArray[np.int64],
-    firsts: NDArray[np.int64],
-    lasts: NDArray[np.int64],
-    items: NDArray[Any],
-    offsets: NDArray[np.int64],
-    drawn: NDArray[Any],
-) -> None:
-    """Fill ``drawn[offsets[i]:offsets[i + 1]]`` for the samples i from start to stop.
-
-    Sample i takes ``counts[i, j]`` of ``items[firsts[i, j]:lasts[i, j]]`` for each j, always
-    with replacement.
-    """
-    for sample in range(start, stop):
-        state = seeds[sample]
-        position = offsets[sample]
-        for stratum in range(counts.shape[1]):
-            first = firsts[sample, stratum]
-            bound = np.uint64(lasts[sample, stratum] - first)
-            for k in range(position, position + counts[sample, stratum]):
-                pick, state = _below(bound, state)
-                drawn[k] = items[first + np.int64(pick)]
-            position += counts[sample, stratum]
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
