@@ -79,7 +79,7 @@ if TYPE_CHECKING:
         methods,
     )
     from headcount.sampling import APP, NPP, UPP, Dirichlet, Prevalences, Samples
-    from headcount.scores import Scorer
+    from headcount.scores import Scored, Scorer, Verdicts
     from headcount.uncertainty import Estimate
 
 __version__ = version("headcount")
@@ -151,7 +151,9 @@ __all__ = [
     "ReadMe",
     "RegularizedLikelihood",
     "Samples",
+    "Scored",
     "Scorer",
+    "Verdicts",
     "accuracy",
     "compare",
     "evaluate",
@@ -172,7 +174,7 @@ _HOMES = {
     "headcount.evaluate.search": {"GridSearch"},
     "headcount.evaluate.significance": {"Comparison", "compare"},
     "headcount.sampling": {"APP", "NPP", "UPP", "Dirichlet", "Prevalences", "Samples"},
-    "headcount.scores": {"Scorer"},
+    "headcount.scores": {"Scored", "Scorer", "Verdicts"},
     "headcount.uncertainty": {"Estimate"},
 }
 # Names that stand for a whole folder; `evaluate` can be called nevertheless.

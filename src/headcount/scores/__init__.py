@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from headcount.scores.calibration import CALIBRATIONS, fit_calibrator
 from headcount.scores.checks import check_scores
+from headcount.scores.inputs import Scored, Verdicts
 from headcount.scores.pool import ScoredPool
 from headcount.scores.scorer import Scorer, one_fold_each
 
 __all__ = [
     "CALIBRATIONS",
+    "Scored",
     "ScoredPool",
     "Scorer",
+    "Verdicts",
     "check_scores",
     "fit_calibrator",
     "one_fold_each",
