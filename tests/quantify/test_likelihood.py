@@ -236,7 +236,9 @@ def test_a_belief_matters_less_the_more_has_been_seen():
 
 def test_a_belief_for_another_number_of_classes_is_refused():
     quantifier = hc.RegularizedLikelihood(concentration=[1, 2])
-    message = "^concentration has 2 values, but there are 3 classes: pass one number, or one a"
+    message = (
+        "^concentration has 2 values, but there are 3 classes: pass one number, or one per"
+    )
     with pytest.raises(HeadcountError, match=message):
         quantifier.fit_scores(*scored(3))
     with pytest.raises(HeadcountError, match=message):

@@ -23,6 +23,7 @@ __all__ = [
     "Counting",
     "MedianOfHistograms",
     "Mixture",
+    "MixtureSolver",
     "Model",
     "MomentSolver",
     "Moments",
@@ -179,8 +180,13 @@ class Likelihood(Protocol):
 class MixtureSolver(Protocol):
     """Finds the shares under which the items of a sample are likeliest."""
 
-    def solve(self, ratios: NDArray[np.float64], samples: Samples) -> Solution:
-        """Shares for each sample; `ratios` has a row an item of the pool."""
+    def solve(
+        self, ratios: NDArray[np.float64], samples: Samples, prior: NDArray[np.float64]
+    ) -> Solution:
+        """Shares for each sample.
+
+        `ratios` has one row per item of the pool; `prior` holds the training shares.
+        """
 
 
 @dataclass(frozen=True, eq=False)
@@ -191,25 +197,24 @@ class Mixture(Aggregation):
     ----------
     likelihood : Likelihood
         Likelihoods of the items under each class.
-    solver : callable
-        Given the training shares, the `MixtureSolver`.
+    solver : MixtureSolver
+        Finds the shares, given the likelihoods.
     prior : ndarray of shape (K,)
         The training shares, once fitted.
     """
 
     likelihood: Likelihood
-    solver: Callable[[NDArray[np.float64]], MixtureSolver]
+    solver: MixtureSolver
     prior: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
 
-    def fit(self, training: Training) -> Mixture:
+    def fit(self, training: Training) -> Self:
         """Learn the likelihoods."""
-        self.solver(training.prior)  # refuses here what does not suit these classes
-        return Mixture(self.likelihood.fit(training), self.solver, training.prior)
+        return replace(self, likelihood=self.likelihood.fit(training), prior=training.prior)
 
     def solve(self, items: NDArray[Any], samples: Samples) -> Solution:
         """Shares of the classes in each sample of the items."""
         ratios = np.ascontiguousarray(self.likelihood.ratios(items))
-        return self.solver(self.prior).solve(ratios, samples)
+        return self.solver.solve(ratios, samples, self.prior)
 
 
 def _in_batches(

@@ -72,11 +72,7 @@ class KDEyML(Quantifier):
 
     def _aggregation(self) -> Aggregation:
         densities = _Densities(check_bandwidth(self.bandwidth))
-        return Mixture(densities, _maximum)
-
-
-def _maximum(prior: NDArray[np.float64]) -> MaximumLikelihood:
-    return MaximumLikelihood()
+        return Mixture(densities, MaximumLikelihood())
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -110,46 +110,28 @@ class SLD(Quantifier):
         rule = check_choice("stop", self.stop, tuple(_TOLERANCES))
         tol = _TOLERANCES[rule] if self.tol is None else check_positive("tol", self.tol)
         max_iter = check_count("max_iter", self.max_iter)
-        return _StoppedMixture(ratios, _Rule(rule, tol, max_iter))
-
-
-@dataclass(frozen=True)
-class _Rule:
-    """Makes the solver once the training shares and the size of training are known."""
-
-    name: str
-    tol: float
-    max_iter: int
-    n_training: float = np.inf
-
-    def __call__(
-        self, prior: NDArray[np.float64]
-    ) -> MaximumLikelihood | ExpectationMaximisation:
-        if self.name == "converged":
-            return MaximumLikelihood(self.tol, self.max_iter)
-        if self.name == "norm":
-            return ExpectationMaximisation(prior, self.tol, True, 1, self.max_iter)
-        by_noise = self.name == "noise"
-        return ExpectationMaximisation(
-            prior,
-            _TOLERANCES["classic"] if by_noise else self.tol,
-            by_norm=False,
-            min_iter=_CLASSIC_STEPS,
-            max_iter=self.max_iter,
-            noise=self.tol if by_noise else 0.0,
-            n_training=self.n_training,
+        if rule == "converged":
+            return Mixture(ratios, MaximumLikelihood(tol, max_iter))
+        if rule == "norm":
+            return Mixture(ratios, ExpectationMaximisation(tol, True, 1, max_iter))
+        classic = ExpectationMaximisation(
+            _TOLERANCES["classic"], by_norm=False, min_iter=_CLASSIC_STEPS, max_iter=max_iter
         )
+        if rule == "classic":
+            return Mixture(ratios, replace(classic, tol=tol))
+        return _NoiseStoppedMixture(ratios, replace(classic, noise=tol))
 
 
 @dataclass(frozen=True, eq=False)
-class _StoppedMixture(Mixture):
-    """A mixture whose rule for stopping depends on the size of the training set."""
+class _NoiseStoppedMixture(Mixture):
+    """Mixture whose solver stops the sooner, the smaller the training set is."""
 
-    def fit(self, training: Training) -> _StoppedMixture:
+    solver: ExpectationMaximisation
+
+    def fit(self, training: Training) -> Self:
         """Learn the likelihoods and the size of the training set."""
-        assert isinstance(self.solver, _Rule)
-        rule = replace(self.solver, n_training=training.effective_size)
-        return _StoppedMixture(self.likelihood.fit(training), rule, training.prior)
+        solver = replace(self.solver, n_training=training.effective_size)
+        return replace(super().fit(training), solver=solver)
 
 
 class RegularizedLikelihood(Quantifier):
@@ -247,24 +229,24 @@ class RegularizedLikelihood(Quantifier):
             concentration=_check_concentration(self.concentration),
         )
         ratios = PosteriorRatios.checked(self.calibration, self.classifier)
-        return Mixture(ratios, Believing(solver))
+        return _DirichletMixture(ratios, solver)
 
 
 @dataclass(frozen=True, eq=False)
-class Believing:
-    """Gives out a solver, if its belief is about as many classes as there are."""
+class _DirichletMixture(Mixture):
+    """Mixture with a Dirichlet prior of the shares."""
 
     solver: MaximumLikelihood
 
-    def __call__(self, prior: NDArray[np.float64]) -> MaximumLikelihood:
-        """The solver for these training shares."""
+    def fit(self, training: Training) -> Self:
+        """Learn the likelihoods, if the prior is about as many classes as there are."""
         given = np.size(self.solver.concentration)
-        if given not in (1, len(prior)):
+        if given not in (1, training.n_classes):
             raise HeadcountError(
-                f"concentration has {given} values, but there are {len(prior)} classes: pass "
-                "one number, or one a class."
+                f"concentration has {given} values, but there are {training.n_classes} "
+                "classes: pass one number, or one per class."
             )
-        return self.solver
+        return super().fit(training)
 
 
 def _check_concentration(value: Any) -> float | NDArray[np.float64]:

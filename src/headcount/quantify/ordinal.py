@@ -13,7 +13,7 @@ from headcount._parameters import check_not_negative
 from headcount.quantify.aggregation import Aggregation, Mixture, Moments
 from headcount.quantify.base import Quantifier
 from headcount.quantify.info import Input, MethodInfo
-from headcount.quantify.likelihood import Believing, PosteriorRatios
+from headcount.quantify.likelihood import PosteriorRatios
 from headcount.representation import Posterior, PredictedClass
 from headcount.solve import LeastSquares, MaximumLikelihood
 
@@ -189,4 +189,4 @@ class OrdinalSLD(Quantifier):
     def _aggregation(self) -> Aggregation:
         smoothness = check_not_negative("smoothness", self.smoothness)
         ratios = PosteriorRatios.checked(self.calibration, self.classifier)
-        return Mixture(ratios, Believing(MaximumLikelihood(smoothness=smoothness)))
+        return Mixture(ratios, MaximumLikelihood(smoothness=smoothness))

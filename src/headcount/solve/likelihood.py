@@ -60,8 +60,16 @@ class MaximumLikelihood:
     flatness: float = 0.0
     concentration: float | NDArray[np.float64] = 1.0
 
-    def solve(self, ratios: NDArray[np.float64], samples: Samples) -> Solution:
-        """Shares for each sample; `ratios` has a row an item of the pool."""
+    def solve(
+        self,
+        ratios: NDArray[np.float64],
+        samples: Samples,
+        prior: NDArray[np.float64] | None = None,
+    ) -> Solution:
+        """Shares for each sample; `ratios` has one row per item of the pool.
+
+        `prior` is not used: the maximum does not depend on a start.
+        """
         S, K = len(samples), ratios.shape[1]
         shares, steps = np.empty((S, K)), np.empty(S, np.int32)
         gaps, values = np.empty(S), np.empty(S)
@@ -93,16 +101,14 @@ class MaximumLikelihood:
 
 @dataclass(frozen=True)
 class ExpectationMaximisation:
-    """The same maximum, approached by plain EM and left when its steps become small.
+    """Expectation maximisation from a prior, stopped when its steps become small.
 
-    Stopped early, the answer depends on the start and the rule. The start is a prior: what
-    the likelihood hardly determines has moved least from it. An item that is impossible under
-    every class is taken to be as likely under each.
+    Stopped early, the result depends on the prior and on the rule: shares that the likelihood
+    hardly determines stay near the prior. An item that is impossible under every class is
+    taken to be equally likely under each.
 
     Parameters
     ----------
-    start : ndarray of shape (K,)
-        The shares to start from.
     tol : float
         Stop when the last change was smaller than this.
     by_norm : bool
@@ -120,12 +126,11 @@ class ExpectationMaximisation:
     >>> import numpy as np
     >>> from headcount.sampling import Samples
     >>> ratios = np.array([[2.0, 0.5], [0.5, 2.0]])
-    >>> em = ExpectationMaximisation(np.array([0.9, 0.1]), 1e-4, by_norm=False)
-    >>> em.solve(ratios, Samples.whole(2)).prevalence.round(2)
+    >>> em = ExpectationMaximisation(1e-4, by_norm=False)
+    >>> em.solve(ratios, Samples.whole(2), np.array([0.9, 0.1])).prevalence.round(2)
     array([[0.5, 0.5]])
     """
 
-    start: NDArray[np.float64]
     tol: float
     by_norm: bool
     min_iter: int = 1
@@ -133,8 +138,10 @@ class ExpectationMaximisation:
     noise: float = 0.0
     n_training: float = np.inf
 
-    def solve(self, ratios: NDArray[np.float64], samples: Samples) -> Solution:
-        """Shares for each sample; `ratios` has a row an item of the pool."""
+    def solve(
+        self, ratios: NDArray[np.float64], samples: Samples, prior: NDArray[np.float64]
+    ) -> Solution:
+        """Shares for each sample; `ratios` has one row per item of the pool."""
         S, K = len(samples), ratios.shape[1]
         shares, steps = np.empty((S, K)), np.empty(S, np.int32)
         changes, values = np.empty(S), np.empty(S)
@@ -144,7 +151,7 @@ class ExpectationMaximisation:
 
         def work(start: int, stop: int) -> None:
             maximise_by_em(
-                scaled, samples.indices, samples.offsets, self.start, *rule,
+                scaled, samples.indices, samples.offsets, prior, *rule,
                 start, stop, shares, steps, changes, values,
             )  # fmt: skip
 
