@@ -25,11 +25,10 @@ from headcount.quantify.committee import (
     own_items,
     seeded,
 )
-from headcount.quantify.distances import EDy
 from headcount.quantify.info import MethodInfo
 from headcount.quantify.kernels import KDEyML
 from headcount.quantify.likelihood import SLD
-from headcount.quantify.matching import DyS
+from headcount.quantify.matching import DyS, EDy
 from headcount.quantify.one_vs_rest import OneVsRest
 from headcount.representation import Training
 from headcount.sampling import Samples
