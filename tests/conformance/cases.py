@@ -78,7 +78,7 @@ class Case:
     def ordered(self) -> bool:
         """Whether it expects smooth shares along the classes, as those of two always are."""
         weights = make(self.method).get_params(deep=False)
-        asked = any(weights.get(name) for name in ("smoothness", "tau0", "tau1"))
+        asked = any(weights.get(name) for name in ("smoothness", "flatness"))
         return asked and self.n_classes > 2
 
     def make(self, classifier: Any = None, seed: Any = 0) -> Quantifier:
