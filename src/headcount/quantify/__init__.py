@@ -4,10 +4,10 @@ from headcount.quantify.adapted import AdaptedClassifier
 from headcount.quantify.adjusted import ACC, FM, GAC, GPAC, PACC, SMM
 from headcount.quantify.auto import AutoQuantifier
 from headcount.quantify.base import Quantifier
-from headcount.quantify.combined import Mean, Median
 from headcount.quantify.conditioned import Conditioned
 from headcount.quantify.counting import CC, MLPE, PCC
-from headcount.quantify.ensemble import Ensemble
+from headcount.quantify.ensembles.averages import Mean, Median
+from headcount.quantify.ensembles.ensemble import Ensemble
 from headcount.quantify.features import ED, HDx, ReadMe
 from headcount.quantify.importance_weights import BBSE, RLLS
 from headcount.quantify.info import MethodInfo

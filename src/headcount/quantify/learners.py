@@ -13,8 +13,8 @@ from headcount.errors import HeadcountError
 from headcount.learn import ProportionWeightedKNN, QuantificationForestClassifier
 from headcount.quantify.aggregation import Aggregation, Counting, Model, Moments
 from headcount.quantify.base import Quantifier
-from headcount.quantify.committee import seeded
 from headcount.quantify.info import MethodInfo
+from headcount.quantify.seeds import seeded
 from headcount.representation import PredictedClass, Training
 from headcount.sampling import Samples
 from headcount.scores import Scorer

@@ -88,7 +88,7 @@ class OneVsRest(Quantifier):
     def _scorer(self) -> Any:
         scorer = self._base()._scorer()
         if check_choice("scoring", self.scoring, ("shared", "separate")) == "separate":
-            return _SeparateScorer(scorer)
+            return SeparateScorer(scorer)
         return scorer
 
     def _items_are_posteriors(self) -> bool:
@@ -158,8 +158,13 @@ def _joined(each: list[Solution]) -> Solution:
     )
 
 
-class _SeparateScorer(BaseEstimator):
-    """A scorer for each class against the rest, with a scorer's face."""
+def base_scorer(scorer: Scorer | SeparateScorer) -> Scorer:
+    """Scorer with the parameters: the one of every class, if there is one per class."""
+    return scorer.scorer if isinstance(scorer, SeparateScorer) else scorer
+
+
+class SeparateScorer(BaseEstimator):
+    """One scorer per class, for the class against the rest; has the methods of a `Scorer`."""
 
     def __init__(self, scorer: Scorer) -> None:
         self.scorer = scorer

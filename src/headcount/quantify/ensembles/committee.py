@@ -5,11 +5,10 @@ from __future__ import annotations
 import numbers
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import clone
 
 from headcount import metrics
 from headcount._parameters import check_choice
@@ -19,7 +18,7 @@ from headcount.quantify.aggregation import Model
 from headcount.quantify.base import Quantifier
 from headcount.representation import Training
 from headcount.sampling import UPP, Samples
-from headcount.scores import ScoredPool, Scorer
+from headcount.scores import ScoredPool
 from headcount.scores.checks import as_numbers
 from headcount.solve import Solution
 
@@ -35,15 +34,12 @@ __all__ = [
     "mean_error",
     "number_kept",
     "own_items",
-    "seeded",
     "solved",
     "solved_training",
 ]
 
 Reader = Callable[[Quantifier, Any], Any]
 """From a member and the items as they came, to the items as the member takes them."""
-
-_Seeded = TypeVar("_Seeded", Quantifier, Scorer)
 
 _RULES = ("ae", "rae")
 _TRIAL_SAMPLES = 200
@@ -251,18 +247,6 @@ def own_items(member: Quantifier, X: Any) -> Any:
 def fold_items(member: Quantifier, X: Any) -> Any:
     """Items as the member scores them by its folds, or by its classifier if it has none."""
     return member._items(X, by_folds=member.scorer_.n_folds_ > 0)
-
-
-def seeded(estimator: _Seeded, seed: int) -> _Seeded:
-    """A copy in which the sources of chance that were left open are decided."""
-    twin: Any = clone(estimator)
-    left_open = [
-        name
-        for name, value in twin.get_params().items()
-        if value is None and name.split("__")[-1] == "random_state"
-    ]
-    # As large as scikit-learn takes them.
-    return twin.set_params(**dict.fromkeys(left_open, seed % 2**32))
 
 
 def check_keep(keep: Any) -> float:

@@ -16,20 +16,20 @@ from headcount.errors import HeadcountError
 from headcount.quantify.adjusted import GPAC
 from headcount.quantify.aggregation import Aggregation
 from headcount.quantify.base import Quantifier, is_simple
-from headcount.quantify.committee import (
+from headcount.quantify.ensembles.committee import (
     Committee,
     Weighing,
     check_jobs,
     item_pool,
     mean_error,
     own_items,
-    seeded,
 )
 from headcount.quantify.info import MethodInfo
 from headcount.quantify.kernels import KDEyML
 from headcount.quantify.likelihood import SLD
 from headcount.quantify.matching import DyS, EDy
 from headcount.quantify.one_vs_rest import OneVsRest
+from headcount.quantify.seeds import seeded
 from headcount.representation import Training
 from headcount.sampling import Samples
 from headcount.sampling._streams import base_seeds

@@ -18,7 +18,7 @@ from headcount.errors import HeadcountError
 from headcount.quantify.adjusted import PACC
 from headcount.quantify.aggregation import Model
 from headcount.quantify.base import Quantifier, is_simple
-from headcount.quantify.committee import (
+from headcount.quantify.ensembles.committee import (
     Committee,
     Reader,
     check_jobs,
@@ -29,16 +29,16 @@ from headcount.quantify.committee import (
     number_kept,
     own_items,
 )
-from headcount.quantify.info import Input, MethodInfo
-from headcount.quantify.members import (
+from headcount.quantify.ensembles.member_training import (
     BY_ERROR,
     WITHOUT_SCORES,
     Drawing,
     Lesson,
     histograms,
     scores_by_member,
-    trainer,
 )
+from headcount.quantify.info import Input, MethodInfo
+from headcount.quantify.one_vs_rest import base_scorer
 from headcount.representation import Training
 from headcount.sampling import Samples
 from headcount.sampling._streams import base_seeds
@@ -183,7 +183,7 @@ class Ensemble(Quantifier):
     def _scorer(self) -> Any:
         """One for all members if the classifier is not to be trained; None otherwise."""
         scorer = self._base()._scorer()
-        frozen = isinstance(trainer(scorer).classifier, FrozenEstimator)
+        frozen = isinstance(base_scorer(scorer).classifier, FrozenEstimator)
         return scorer if frozen else None
 
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
@@ -207,7 +207,7 @@ class Ensemble(Quantifier):
         base = self._base()
         if base._input() == "features" or self._scorer() is not None:
             return super().fit(X, y, sample_weight)
-        takes_nan = allows_nan(trainer(base._scorer()).classifier)
+        takes_nan = allows_nan(base_scorer(base._scorer()).classifier)
         training, classes = self._labelled(X, y, sample_weight, allow_nan=takes_nan)
         scoring = check_choice("scoring", self.scoring, ("folds", "left-out"))
         return self._gather(training, classes, None, scoring)

@@ -15,7 +15,9 @@ from headcount._parameters import check_count
 from headcount.data import take_rows
 from headcount.errors import HeadcountError
 from headcount.quantify.base import Quantifier
-from headcount.quantify.committee import mean_error, seeded
+from headcount.quantify.ensembles.committee import mean_error
+from headcount.quantify.one_vs_rest import base_scorer
+from headcount.quantify.seeds import seeded
 from headcount.representation import Embedding, Histograms, Training
 from headcount.sampling import Samples
 from headcount.sampling._shares import nearest_counts, uniform_shares
@@ -29,7 +31,6 @@ __all__ = [
     "Lesson",
     "histograms",
     "scores_by_member",
-    "trainer",
 ]
 
 # Policies that choose members by their errors, and those that look at no scores to choose.
@@ -184,7 +185,7 @@ class Lesson:
         wanted = self._learns_from_scores or self.base._cv() is not None
         folds = wanted and self.scoring == "folds"
         if folds:
-            self._fold_by_item(trainer(scorer), rows, seed)
+            self._fold_by_item(base_scorer(scorer), rows, seed)
         scorer.fit(
             take_rows(training.items, rows),
             self.classes[training.codes[rows]],
@@ -325,11 +326,6 @@ def _matched(
 def _with_ties_broken(scores: NDArray[Any], rng: np.random.Generator) -> NDArray[np.float64]:
     """Scores as points, with a coordinate that decides at random among equal ones."""
     return np.column_stack([scores.astype(np.float64), 1e-6 * rng.random(len(scores))])
-
-
-def trainer(scorer: Any) -> Any:
-    """The scorer that holds the parameters: scorers of one class at a time have one inside."""
-    return getattr(scorer, "scorer", scorer)
 
 
 def histograms(items: NDArray[Any], n_classes: int) -> Embedding:

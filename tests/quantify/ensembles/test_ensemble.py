@@ -29,8 +29,8 @@ from tests.oracle.ensembles import (
 
 import headcount as hc
 from headcount.errors import HeadcountError, HeadcountWarning
-from headcount.quantify import ensemble as module
-from headcount.quantify.members import Learnt, scores_by_member
+from headcount.quantify.ensembles import ensemble as module
+from headcount.quantify.ensembles.member_training import Learnt, scores_by_member
 from headcount.representation import Training
 
 
