@@ -26,7 +26,7 @@ def make(method: type[Quantifier], classifier: Any = None, seed: Any = 0) -> Qua
     several = several if classifier is None else [classifier]
     classifier = several[0]
     given = {"classifier": classifier, "random_state": seed, "n_estimators": 8}
-    given |= {"classifiers": several, "size": 4, "replicates": 200}
+    given |= {"classifiers": several, "n_members": 4, "replicates": 200}
     if "quantifier" in inspect.signature(method).parameters:
         base = DyS if method is OneVsRest else PACC
         given["quantifier"] = base(classifier, random_state=seed)

@@ -24,7 +24,7 @@ QUANTIFIERS: dict[str, Quantifier] = {
     "SLD": hc.SLD(calibration="platt"),
     "HDy": hc.OneVsRest(hc.HDy()),
     "HDy apart": hc.OneVsRest(hc.HDy(), scoring="separate"),
-    "Ensemble": hc.Ensemble(hc.PACC(), size=3, sample_size=60),
+    "Ensemble": hc.Ensemble(hc.PACC(), n_members=3, size=60),
     "SVM": hc.OneVsRest(hc.SVMAE(max_iter=20)),
 }
 

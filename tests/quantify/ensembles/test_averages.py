@@ -265,7 +265,7 @@ def test_others_are_built_on_means():
 
 
 def test_features_do_not_mix_with_scores():
-    with pytest.raises(HeadcountError, match=r"^quantifiers holds HDx, which looks at the"):
+    with pytest.raises(HeadcountError, match=r"^quantifiers holds HDx, which works on"):
         hc.Mean([hc.SLD(), hc.HDx()]).fit(*labelled(2))
 
 

@@ -1,11 +1,11 @@
-"""Several fitted quantifiers that answer as one."""
+"""Several fitted quantifiers whose estimates are combined."""
 
 from __future__ import annotations
 
 import numbers
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,99 +24,100 @@ from headcount.solve import Solution
 
 __all__ = [
     "Committee",
-    "Reader",
-    "Weighing",
+    "MemberInput",
+    "Weighting",
     "check_jobs",
     "check_keep",
     "combined",
-    "fold_items",
     "item_pool",
     "mean_error",
+    "member_items",
     "number_kept",
-    "own_items",
-    "solved",
-    "solved_training",
 ]
 
-Reader = Callable[[Quantifier, Any], Any]
-"""From a member and the items as they came, to the items as the member takes them."""
+MemberInput = Literal["shared", "posteriors", "own", "folds"]
+"""Items of members: shared by all; made of shared posteriors; scored by each member's own
+classifier; scored by the classifiers of each member's folds."""
 
 _RULES = ("ae", "rae")
 _TRIAL_SAMPLES = 200
 _TRIAL_ITEMS = 500
 _SMALLEST_ERROR = 1e-9
-# Weights are sums of rounded numbers: so close to a half counts as a half.
+# Weights are sums of rounded numbers: cumulative weights this close to a half count as a half.
 _HALF_TOLERANCE = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
 class Committee(Model):
-    """Fitted quantifiers that are all heard, and what is made of their answers.
+    """Fitted quantifiers and a rule that combines their estimates.
 
     Attributes
     ----------
     members : sequence of Quantifier
-        Fitted.
-    read : callable
-        How a member takes the items.
-    weights : ndarray of shape (M,)
-        How much each member counts; not negative, not all zero.
+        Fitted quantifiers.
+    input : {"shared", "posteriors", "own", "folds"}
+        Form in which members take the items.
     combine : {"mean", "median"}
-        What is made of their answers.
+        Rule that combines the estimates.
+    weights : ndarray of shape (M,)
+        Weights of the members; not negative, not all zero.
     """
 
     members: Sequence[Quantifier]
-    read: Reader
-    weights: NDArray[np.float64]
+    input: MemberInput
     combine: str
+    weights: NDArray[np.float64]
 
     def solve(self, items: Any, samples: Samples) -> Solution:
         """Shares of the classes in each sample of the items."""
         return self._combined(
-            samples,
-            [solved(self.members[i], self.read, items, samples) for i in self._counting],
+            lambda i: member_items(self.members[i], items, self.input), samples
         )
 
     def solve_training(self, training: Training, samples: Samples) -> Solution:
-        """Shares in samples of the training items, of which each member has its own scores."""
-        return self._combined(
-            samples,
-            [solved_training(self.members[i], training, i, samples) for i in self._counting],
-        )
+        """Shares in samples of the training items, of which there is one form per member."""
+        scores: Any = training.items
+        return self._combined(lambda i: scores[i], samples)
 
     def cross_fitted(self, training: Training) -> Committee:
         """Members that score new items as the training items were scored."""
-        return replace(self, read=fold_items) if self.read is own_items else self
+        return replace(self, input="folds") if self.input == "own" else self
 
-    @property
-    def _counting(self) -> NDArray[np.int64]:
-        """Members with a weight above 0."""
-        return np.flatnonzero(self.weights > 0)
-
-    def _combined(self, samples: Samples, parts: Sequence[Solution]) -> Solution:
-        weights = self.weights[self._counting]
-        return combined(parts, np.repeat(weights[:, None], len(samples), axis=1), self.combine)
-
-
-def solved(member: Quantifier, read: Reader, items: Any, samples: Samples) -> Solution:
-    """Shares that a member finds in samples of the items."""
-    own = read(member, items)
-    return member.model_.solve(own, samples.over(count_rows(own)))
+    def _combined(self, items_of: Callable[[int], Any], samples: Samples) -> Solution:
+        used = np.flatnonzero(self.weights > 0)
+        parts = []
+        for i in used.tolist():
+            items = items_of(i)
+            drawn = samples.over(count_rows(items))
+            parts.append(self.members[i].model_.solve(items, drawn))
+        weights = np.repeat(self.weights[used][:, None], len(samples), axis=1)
+        return combined(parts, weights, self.combine)
 
 
-def solved_training(
-    member: Quantifier, training: Training, number: int, samples: Samples
-) -> Solution:
-    """Shares that a member finds in samples of the training items, with its own scores."""
-    scores: Any = training.items
-    return member.model_.solve_training(replace(training, items=scores[number]), samples)
+def member_items(member: Quantifier, items: Any, form: MemberInput) -> Any:
+    """Items in the form that a member takes."""
+    if form == "posteriors":
+        return member._arranged(member._scored(items), items.shape[1])
+    if form == "own":
+        return member._items(items)
+    if form == "folds":
+        return member._items(items, by_folds=member.scorer_.n_folds_ > 0)
+    return items
 
 
-def combined(parts: Sequence[Solution], weights: NDArray[np.float64], how: str) -> Solution:
-    """One answer a sample of those of M members; `weights` has the shape (M, S)."""
+def item_pool(X: Any) -> Any:
+    """Items that every member scores itself; it then checks them more closely."""
+    return X if isinstance(X, ScoredPool) else check_features(X, allow_nan=True)
+
+
+def combined(parts: Sequence[Solution], weights: NDArray[np.float64], rule: str) -> Solution:
+    """Combine the estimates of M members for each of S samples.
+
+    `weights` has the shape (M, S); `rule` is "mean" or "median".
+    """
     shares = [part.prevalence for part in parts]
     return Solution(
-        _mean(shares, weights) if how == "mean" else _median(shares, weights),
+        _mean(shares, weights) if rule == "mean" else _median(shares, weights),
         np.all([part.converged for part in parts], axis=0),
         np.max([part.iterations for part in parts], axis=0),
         np.mean([part.objective for part in parts], axis=0),
@@ -126,7 +127,7 @@ def combined(parts: Sequence[Solution], weights: NDArray[np.float64], how: str) 
 def _mean(
     shares: Sequence[NDArray[np.float64]], weights: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    # Member by member: numpy's own sums depend on the number of samples in the last bit.
+    # Member by member: the last bit of numpy's own sums depends on the number of samples.
     sums = np.zeros_like(shares[0])
     total = np.zeros(len(sums))
     for part, weight in zip(shares, weights, strict=True):
@@ -138,14 +139,14 @@ def _mean(
 def _median(
     shares: Sequence[NDArray[np.float64]], weights: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """Weighted medians class by class, divided by their sum; the mean if all are zero."""
+    """Weighted medians of each class, divided by their sum; the mean if all are zero."""
     values = np.stack(shares)
     order = np.argsort(values, axis=0, kind="stable")
     values = np.take_along_axis(values, order, axis=0)
-    heavy = np.take_along_axis(np.broadcast_to(weights[:, :, None], order.shape), order, axis=0)
-    below = np.cumsum(heavy, axis=0)
+    mass = np.take_along_axis(np.broadcast_to(weights[:, :, None], order.shape), order, axis=0)
+    below = np.cumsum(mass, axis=0)
     below /= below[-1]
-    # Where the weight up to a value is just a half, the median lies between it and the next.
+    # Where the weight up to a value is exactly a half, the median lies between it and the next.
     lower = np.argmax(below >= 0.5 - _HALF_TOLERANCE, axis=0)
     upper = np.argmax(below > 0.5 + _HALF_TOLERANCE, axis=0)
     middle = sum(np.take_along_axis(values, at[None], axis=0)[0] for at in (lower, upper)) / 2
@@ -154,35 +155,35 @@ def _median(
 
 
 @dataclass(frozen=True, eq=False)
-class Weighing:
-    """How members are weighed.
+class Weighting:
+    """Rule for the weights of members.
 
     Attributes
     ----------
     given : ndarray of shape (M,)
-        Weights as long as no errors are known.
-    rule : str
-        The error that decides; empty if none does.
+        Weights, unless errors decide.
+    metric : {"ae", "rae", ""}
+        Error that decides; empty if the weights are given.
     keep : float
-        Share of the members with the least errors to listen to.
+        Share of the members to keep, those with the smallest errors.
     protocol : protocol or None
-        Draws the samples to measure errors on.
+        Draws the samples that errors are measured on.
     """
 
     given: NDArray[np.float64]
-    rule: str
+    metric: str
     keep: float
     protocol: Any
 
     @classmethod
-    def of(cls, weights: Any, keep: Any, protocol: Any, n_members: int) -> Weighing:
-        """Check the parameters that say how to weigh."""
-        rule = check_choice("weights", weights, _RULES) if isinstance(weights, str) else ""
+    def checked(cls, weights: Any, keep: Any, protocol: Any, n_members: int) -> Weighting:
+        """Check the parameters of a quantifier with members."""
+        metric = check_choice("weights", weights, _RULES) if isinstance(weights, str) else ""
         keep = check_keep(keep)
-        if keep < 1 and not rule:
+        if keep < 1 and not metric:
             raise HeadcountError(
-                f"keep is {keep!r}, but without errors nobody is best: set weights to 'ae' or "
-                "'rae', or keep to 1."
+                f"keep is {keep!r}, but without errors no member is best: set weights to 'ae' "
+                "or 'rae', or keep to 1."
             )
         draws = hasattr(protocol, "draw") and not isinstance(protocol, type)
         if protocol is not None and not draws:
@@ -190,26 +191,36 @@ class Weighing:
                 f"protocol is {protocol!r}; it must be one that draws samples: pass for "
                 "instance UPP(n_samples=200, size=500)."
             )
-        given = np.ones(n_members) if rule else _checked_weights(weights, n_members)
-        return cls(given, rule, keep, protocol)
+        given = np.ones(n_members) if metric else _checked_weights(weights, n_members)
+        return cls(given, metric, keep, protocol)
 
-    def trials(self, training: Training, seed: int) -> Samples:
-        """Samples of the training items to measure errors on."""
+    def weights(
+        self, members: Sequence[Quantifier], items: Sequence[Any], training: Training, seed: int
+    ) -> NDArray[np.float64]:
+        """Weights of fitted members, with a sum of 1.
+
+        `items` has the training items as each member takes them.
+        """
+        weights = self.given
+        if self.metric:
+            trials = self._trials(training, seed)
+            errors = [
+                mean_error(member, own, trials, self.metric)
+                for member, own in zip(members, items, strict=True)
+            ]
+            weights = 1 / np.maximum(errors, _SMALLEST_ERROR)
+            ranked = np.argsort(errors, kind="stable")
+            weights[ranked[number_kept(self.keep, len(ranked)) :]] = 0
+        return np.asarray(weights / weights.sum(), dtype=np.float64)
+
+    def _trials(self, training: Training, seed: int) -> Samples:
+        """Samples of the training items that errors are measured on."""
         protocol = self.protocol
         if protocol is None:
             size = min(_TRIAL_ITEMS, len(training.codes))
             protocol = UPP(n_samples=_TRIAL_SAMPLES, size=size, random_state=seed)
         drawn: Samples = protocol.draw(training.codes, classes=np.arange(training.n_classes))
         return drawn
-
-    def weights(self, errors: Sequence[float] | None) -> NDArray[np.float64]:
-        """What members count, given their errors where these decide."""
-        weights = self.given
-        if errors is not None:
-            weights = 1 / np.maximum(errors, _SMALLEST_ERROR)
-            ranked = np.argsort(errors, kind="stable")
-            weights[ranked[number_kept(self.keep, len(ranked)) :]] = 0
-        return np.asarray(weights / weights.sum(), dtype=np.float64)
 
 
 def _checked_weights(weights: Any, n_members: int) -> NDArray[np.float64]:
@@ -226,7 +237,7 @@ def _checked_weights(weights: Any, n_members: int) -> NDArray[np.float64]:
 
 
 def mean_error(member: Quantifier, items: Any, samples: Samples, metric: str) -> float:
-    """The mean error of a fitted member on samples whose shares are known."""
+    """Mean error of a fitted member on samples whose shares are known."""
     measure = metrics.by_name(metric)
     smoothing = {"size": samples.sizes} if metric in metrics.SMOOTHED else {}
     found = member.model_.solve(items, samples).prevalence
@@ -234,23 +245,8 @@ def mean_error(member: Quantifier, items: Any, samples: Samples, metric: str) ->
     return float(np.mean(measure(samples.prevalence, found, **smoothing)))
 
 
-def item_pool(X: Any) -> Any:
-    """Items that every member scores itself, and then checks more closely."""
-    return X if isinstance(X, ScoredPool) else check_features(X, allow_nan=True)
-
-
-def own_items(member: Quantifier, X: Any) -> Any:
-    """Items as the member scores them itself."""
-    return member._items(X)
-
-
-def fold_items(member: Quantifier, X: Any) -> Any:
-    """Items as the member scores them by its folds, or by its classifier if it has none."""
-    return member._items(X, by_folds=member.scorer_.n_folds_ > 0)
-
-
 def check_keep(keep: Any) -> float:
-    """A share of the members, some at least."""
+    """A share of the members, above 0."""
     is_number = isinstance(keep, numbers.Real) and not isinstance(keep, bool)
     if not is_number or not 0 < keep <= 1:
         raise HeadcountError(
@@ -261,12 +257,12 @@ def check_keep(keep: Any) -> float:
 
 
 def number_kept(keep: float, n_members: int) -> int:
-    """How many members a share of them is; one at least."""
+    """Number of members that a share of them is; at least one."""
     return max(1, round(keep * n_members))
 
 
 def check_jobs(n_jobs: Any) -> int | None:
-    """How many processes to train in, as joblib takes it."""
+    """Number of processes to train in, as joblib takes it."""
     whole = isinstance(n_jobs, int | np.integer) and not isinstance(n_jobs, bool)
     if n_jobs is not None and (not whole or n_jobs == 0):
         raise HeadcountError(
