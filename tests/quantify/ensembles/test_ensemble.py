@@ -36,14 +36,14 @@ from tests.oracle.ensembles import (
 
 import headcount as hc
 from headcount.errors import HeadcountError, HeadcountWarning
-from headcount.quantify import ensemble as module
-from headcount.quantify.members import Learnt, scores_by_member
+from headcount.quantify.ensembles import ensemble as module
+from headcount.quantify.ensembles.member_training import TrainedMember, scores_by_member
 from headcount.representation import Training
 
 
 def small(base=None, **settings):
     base = hc.PACC(GaussianNB()) if base is None else base
-    return hc.Ensemble(base, **({"size": 7, "random_state": 0} | settings))
+    return hc.Ensemble(base, **({"n_members": 7, "random_state": 0} | settings))
 
 
 class Counted(GaussianNB):
@@ -62,7 +62,7 @@ class Counted(GaussianNB):
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_shares_of_samples_cover_the_simplex(n_classes):
     scores, y = scored(n_classes)
-    drawn = small(size=200).fit(hc.Scored(scores), y).samples_
+    drawn = small(n_members=200).fit(hc.Scored(scores), y).samples_
     assert len(drawn) == 200
     assert (drawn.sizes == 180).all()
     np.testing.assert_array_equal(drawn.prevalence, drawn.prevalence_of(y, n_classes))
@@ -75,7 +75,7 @@ def test_shares_of_samples_cover_the_simplex(n_classes):
 @pytest.mark.parametrize("scoring", ["folds", "left-out"])
 def test_items_are_taken_as_evenly_as_can_be(scoring):
     X, y = labelled(2)
-    drawn = small(size=30, sample_size=150, scoring=scoring).fit(X, y).samples_
+    drawn = small(n_members=30, size=150, scoring=scoring).fit(X, y).samples_
     repeated = 0
     for rows in drawn:
         for j in (0, 1):
@@ -97,29 +97,29 @@ def test_an_item_without_weight_is_never_drawn():
     assert (fitted.samples_.sizes == weights.sum()).all()
 
 
-@pytest.mark.parametrize(("each", "sample_size"), [(20, 60), (5, 15), (2, 15)])
-def test_samples_are_as_large_as_the_training_set(each, sample_size):
+@pytest.mark.parametrize(("each", "size"), [(20, 60), (5, 15), (2, 15)])
+def test_samples_are_as_large_as_the_training_set(each, size):
     scores, y = scored(3)
     rows = np.concatenate([np.flatnonzero(y == j)[:each] for j in range(3)])
     fitted = small().fit(hc.Scored(scores[rows]), y[rows])
-    assert (fitted.samples_.sizes == sample_size).all()
+    assert (fitted.samples_.sizes == size).all()
 
 
 def test_samples_are_of_a_thousand_items_at_most():
     rng = np.random.default_rng(0)
     scores, y = rng.random(1500), rng.integers(2, size=1500)
-    assert (small(size=2).fit(hc.Scored(scores), y).samples_.sizes == 1000).all()
+    assert (small(n_members=2).fit(hc.Scored(scores), y).samples_.sizes == 1000).all()
     assert (
-        small(size=2, sample_size=1200).fit(hc.Scored(scores), y).samples_.sizes == 1200
+        small(n_members=2, size=1200).fit(hc.Scored(scores), y).samples_.sizes == 1200
     ).all()
 
 
 def test_samples_smaller_than_a_handful_of_each_class():
     scores, y = scored(3)
-    drawn = small(sample_size=7).fit(hc.Scored(scores), y).samples_
+    drawn = small(size=7).fit(hc.Scored(scores), y).samples_
     assert (drawn.prevalence >= 2 / 7 - 1e-12).all()
-    with pytest.raises(HeadcountError, match=r"^sample_size is 2; it must be .* at least 3"):
-        small(sample_size=2).fit(hc.Scored(scores), y)
+    with pytest.raises(HeadcountError, match=r"^size is 2; it must be .* at least 3"):
+        small(size=2).fit(hc.Scored(scores), y)
 
 
 # Members
@@ -128,14 +128,14 @@ def test_samples_smaller_than_a_handful_of_each_class():
 @pytest.mark.parametrize("policy", ["all", "ptr", "ds", "ae", "rae"])
 @pytest.mark.parametrize("combine", ["mean", "median"])
 def test_a_single_member_decides_alone(policy, combine):
-    one = small(size=1, policy=policy, combine=combine).fit(*labelled(2))
+    one = small(n_members=1, policy=policy, combine=combine).fit(*labelled(2))
     np.testing.assert_allclose(
         one.predict_many(pool(2), samples()),
         one.members_[0].predict_many(pool(2), samples()),
         rtol=0,
         atol=1e-15,
     )
-    one = small(size=1, policy=policy).fit(*labelled_scores(3))
+    one = small(n_members=1, policy=policy).fit(*labelled_scores(3))
     np.testing.assert_array_equal(
         one.predict_many(hc.Scored(scored_pool(3)), samples()),
         one.members_[0].predict_many(hc.Scored(scored_pool(3)), samples()),
@@ -189,7 +189,7 @@ def test_members_believe_in_the_shares_of_their_samples(base, scoring):
 @pytest.mark.parametrize("scoring", ["folds", "left-out"])
 def test_rates_come_from_items_a_member_was_not_trained_on(scoring):
     X, y = labelled(2)
-    fitted = small(scoring=scoring, sample_size=60).fit(X, y)
+    fitted = small(scoring=scoring, size=60).fit(X, y)
     for member, rows in zip(fitted.members_, fitted.samples_, strict=True):
         honest, known = honest_scores(member, rows, X, scoring)
         profiles = [honest[y[known] == j].mean(axis=0) for j in (0, 1)]
@@ -210,7 +210,7 @@ def test_copies_of_an_item_never_help_to_score_it():
     # Labels that nothing can be learnt of, and a tree that knows them by heart.
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(120, 3)), np.arange(120) % 2
-    fitted = small(hc.ACC(DecisionTreeClassifier()), sample_size=300).fit(X, y)
+    fitted = small(hc.ACC(DecisionTreeClassifier()), size=300).fit(X, y)
     for member, rows in zip(fitted.members_, fitted.samples_, strict=True):
         assert len(np.unique(rows)) < len(rows)
         scorer = member.scorer_
@@ -250,7 +250,7 @@ def test_one_class_against_the_rest_inside(base, scoring):
     X, y = labelled(3)
     for policy in ("all", "ds", "ae"):
         inner = hc.OneVsRest(base(GaussianNB()), scoring=scoring)
-        fitted = small(inner, size=3, policy=policy).fit(X, y)
+        fitted = small(inner, n_members=3, policy=policy).fit(X, y)
         shares = fitted.predict_many(pool(3), samples())
         np.testing.assert_allclose(shares.sum(axis=1), 1, atol=1e-12)
     with pytest.raises(HeadcountError, match=r"^DyS works with two classes, but y has 3"):
@@ -262,11 +262,11 @@ def test_other_kinds_of_items_and_classifiers():
     holes = X.copy()
     holes[::7, 1] = np.nan
     forest = HistGradientBoostingClassifier(max_iter=3)
-    assert small(hc.PACC(forest), size=2).fit(holes, y).predict(holes).shape == (2,)
+    assert small(hc.PACC(forest), n_members=2).fit(holes, y).predict(holes).shape == (2,)
     with pytest.raises(HeadcountError, match=r"^X has 26 missing"):
         small().fit(holes, y)
     for scoring in ("folds", "left-out"):
-        machines = small(hc.PACC(LinearSVC()), size=2, scoring=scoring).fit(X, y)
+        machines = small(hc.PACC(LinearSVC()), n_members=2, scoring=scoring).fit(X, y)
         assert abs(machines.predict(X)[1] - y.mean()) < 0.1
     texts = [
         "good fine day",
@@ -277,7 +277,7 @@ def test_other_kinds_of_items_and_classifiers():
         "sad rain",
     ] * 8
     words = make_pipeline(CountVectorizer(), MultinomialNB())
-    shares = small(hc.PACC(words), size=3).fit(texts, ["up", "down"] * 24)
+    shares = small(hc.PACC(words), n_members=3).fit(texts, ["up", "down"] * 24)
     np.testing.assert_allclose(shares.predict(texts[:3]), [1 / 3, 2 / 3], atol=0.01)
 
 
@@ -377,7 +377,7 @@ def test_members_with_the_least_error_are_kept(K, door, policy, error):
         fitted = small(policy=policy, keep=0.3).fit(hc.Scored(items), y)
     else:
         items, y = labelled(K)
-        fitted = small(policy=policy, keep=0.3, scoring=door, sample_size=50).fit(items, y)
+        fitted = small(policy=policy, keep=0.3, scoring=door, size=50).fit(items, y)
 
     def answer(m, rows):
         member = fitted.members_[m]
@@ -408,7 +408,7 @@ def test_policies_that_need_no_scores_take_features(policy):
 
 
 def test_features_have_no_scores_to_compare():
-    with pytest.raises(HeadcountError, match=r"^policy is 'ds', .* HDx looks at the features"):
+    with pytest.raises(HeadcountError, match=r"^policy is 'ds', .* HDx works on features"):
         small(hc.HDx(), policy="ds").fit(*labelled(2))
 
 
@@ -446,10 +446,10 @@ def test_what_it_was_computed_with_makes_no_difference(K, policy, combine, monke
 @pytest.mark.parametrize("base", [hc.PACC(GaussianNB()), hc.ACC(RandomForestClassifier(3))])
 def test_processes_make_no_difference(base):
     X, y = labelled(2)
-    answers = [small(base, size=3, policy="ae", n_jobs=1).fit(X, y)]
+    answers = [small(base, n_members=3, policy="ae", n_jobs=1).fit(X, y)]
     with parallel_config(backend="threading"):
-        answers.append(small(base, size=3, policy="ae", n_jobs=3).fit(X, y))
-    answers.append(small(base, size=3, policy="ae", n_jobs=2).fit(X, y))
+        answers.append(small(base, n_members=3, policy="ae", n_jobs=3).fit(X, y))
+    answers.append(small(base, n_members=3, policy="ae", n_jobs=2).fit(X, y))
     first, *others = (fitted.predict_many(pool(2), samples()) for fitted in answers)
     for other in others:
         np.testing.assert_array_equal(first, other)
@@ -461,18 +461,18 @@ def test_chance_left_open_is_decided_by_the_ensemble():
         hc.KDEyHD(RandomForestClassifier(3)),
         hc.PACC(RandomForestClassifier(3, random_state=5)),
     )
-    first, second = (small(open_, size=2).fit(X, y).predict(pool(2)) for _ in range(2))
+    first, second = (small(open_, n_members=2).fit(X, y).predict(pool(2)) for _ in range(2))
     np.testing.assert_array_equal(first, second)
-    members = small(given, size=2).fit(X, y).members_
+    members = small(given, n_members=2).fit(X, y).members_
     assert [member.classifier.random_state for member in members] == [5, 5]
-    members = small(open_, size=2).fit(X, y).members_
+    members = small(open_, n_members=2).fit(X, y).members_
     assert members[0].classifier.random_state != members[1].classifier.random_state
     assert open_.random_state is open_.classifier.random_state is None
 
 
 def test_more_members_leave_the_first_ones_alone():
     X, y = labelled(3)
-    few, many = (small(size=size).fit(X, y) for size in (2, 4))
+    few, many = (small(n_members=number).fit(X, y) for number in (2, 4))
     for one, other in zip(few.members_, many.members_, strict=False):
         np.testing.assert_array_equal(one.predict(pool(3)), other.predict(pool(3)))
 
@@ -519,7 +519,7 @@ def test_a_class_of_one_item():
     ):
         small(scoring="left-out").fit(X, y)
     with pytest.warns(HeadcountWarning, match="class 2 has a single item"):
-        shares = small(size=3).fit(X, y).predict(pool(2))
+        shares = small(n_members=3).fit(X, y).predict(pool(2))
     assert shares.sum() == pytest.approx(1)
 
 
@@ -550,7 +550,9 @@ def test_members_score_a_pool_once():
 def test_a_search_trains_members_of_its_own():
     Counted.fits = 0
     grid = {"policy": ["all", "ptr"]}
-    search = hc.GridSearch(small(hc.PACC(Counted()), size=2), grid, refit=False, random_state=0)
+    search = hc.GridSearch(
+        small(hc.PACC(Counted()), n_members=2), grid, refit=False, random_state=0
+    )
     search.fit(*labelled(2))
     assert Counted.fits == 2 * 2 * 6
 
@@ -562,7 +564,8 @@ def learnt_by(*parts):
     """Members by the rows that they know, and their scores of these."""
     empty = np.empty(0)
     return [
-        Learnt(None, empty, 0.0, np.array(items), np.array(known)) for known, items in parts
+        TrainedMember(None, empty, 0.0, np.array(items), np.array(known))
+        for known, items in parts
     ]
 
 
@@ -608,10 +611,10 @@ def test_among_equal_scores_the_similar_item_is_drawn_at_random():
 @pytest.mark.parametrize(
     "ensemble",
     [
-        hc.Ensemble(hc.PACC(GaussianNB()), size=8, random_state=0),
-        hc.Ensemble(hc.PACC(GaussianNB()), size=8, scoring="left-out", random_state=0),
-        hc.Ensemble(hc.PACC(GaussianNB()), size=8, policy="ptr", random_state=0),
-        hc.Ensemble(hc.CC(GaussianNB()), size=8, random_state=0),
+        hc.Ensemble(hc.PACC(GaussianNB()), n_members=8, random_state=0),
+        hc.Ensemble(hc.PACC(GaussianNB()), n_members=8, scoring="left-out", random_state=0),
+        hc.Ensemble(hc.PACC(GaussianNB()), n_members=8, policy="ptr", random_state=0),
+        hc.Ensemble(hc.CC(GaussianNB()), n_members=8, random_state=0),
     ],
     ids=["folds", "left-out", "ptr", "CC"],
 )

@@ -21,7 +21,7 @@ from tests.oracle.ensembles import (
 
 import headcount as hc
 from headcount.errors import HeadcountError
-from headcount.quantify.committee import combined
+from headcount.quantify.ensembles.committee import combined
 from headcount.solve import Solution
 
 BAYES = [GaussianNB(), GaussianNB(var_smoothing=0.1), GaussianNB(var_smoothing=0.5)]
@@ -266,7 +266,7 @@ def test_others_are_built_on_means():
 
 
 def test_features_do_not_mix_with_scores():
-    with pytest.raises(HeadcountError, match=r"^quantifiers holds HDx, which looks at the"):
+    with pytest.raises(HeadcountError, match=r"^quantifiers holds HDx, which works on"):
         hc.Mean([hc.SLD(), hc.HDx()]).fit(*labelled(2))
 
 

@@ -1,4 +1,4 @@
-"""Several classifiers under one quantifier, or several quantifiers over one classifier."""
+"""Mean over quantifiers that share a classifier; median over classifiers."""
 
 from __future__ import annotations
 
@@ -16,21 +16,19 @@ from headcount.errors import HeadcountError
 from headcount.quantify.adjusted import GPAC
 from headcount.quantify.aggregation import Aggregation
 from headcount.quantify.base import Quantifier, is_simple
-from headcount.quantify.committee import (
+from headcount.quantify.ensembles.committee import (
     Committee,
-    Weighing,
+    Weighting,
     check_jobs,
     item_pool,
-    mean_error,
-    own_items,
-    seeded,
+    member_items,
 )
-from headcount.quantify.distances import EDy
 from headcount.quantify.info import MethodInfo
 from headcount.quantify.kernels import KDEyML
 from headcount.quantify.likelihood import SLD
-from headcount.quantify.matching import DyS
+from headcount.quantify.matching import DyS, EDy
 from headcount.quantify.one_vs_rest import OneVsRest
+from headcount.quantify.seeds import seeded
 from headcount.representation import Training
 from headcount.sampling import Samples
 from headcount.sampling._streams import base_seeds
@@ -41,45 +39,45 @@ __all__ = ["Mean", "Median"]
 
 
 class Median(Quantifier):
-    """One quantifier over several classifiers; the median of the shares (MC-SQ).
+    """Median of the shares over several classifiers, each with a quantifier (MC-SQ).
 
-    Every classifier is trained and cross-fitted by itself, and a quantifier fitted on its
-    scores. The (weighted) median is taken class by class and divided by the sum over the
-    classes; should all medians be zero, the mean is the answer.
+    Every classifier is trained and cross-fitted separately, and a quantifier is fitted on its
+    scores. The (weighted) median is taken for each class and divided by the sum over the
+    classes. If all medians are zero, the mean is returned.
 
     Parameters
     ----------
     quantifier : Quantifier or sequence of Quantifier, default=None
-        What is fitted on the scores: one for all classifiers, or one for each, such as
-        `DyS` with other bins. Their own classifiers are replaced. `DyS` by default, one
-        class against the rest if there are more than two.
+        Quantifier to fit on the scores: one for all classifiers, or one for each, such as
+        `DyS` with different bins. Their own classifiers are replaced. `DyS` by default,
+        inside `OneVsRest` if there are more than two classes.
     classifiers : sequence of scikit-learn classifiers, default=None
         By default logistic regression and a linear support vector machine (both on
         standardised features), linear discriminant analysis, gradient boosting and a
         random forest: for dense features, and without sample weights, which discriminant
         analysis does not take.
     weights : {"ae", "rae"}, sequence of float or None, default=None
-        How much each classifier counts: all alike, as given, or by the inverse of their
-        mean error on samples of the training items, scored out-of-fold.
+        Weights of the classifiers: equal, as given, or the inverse of their mean error on
+        samples of the training items, scored out-of-fold.
     keep : float, default=1.0
-        With ``weights`` "ae" or "rae", the share of the classifiers to listen to: those
-        with the least error.
+        With ``weights`` "ae" or "rae", the share of the classifiers to keep: those with the
+        smallest errors.
     protocol : protocol or None, default=None
         Draws the samples that errors are measured on; by default `UPP`, 200 samples of 500
         items, or of as many as there are.
     n_jobs : int or None, default=None
-        Processes to train in; None is one, -1 as many as there are cores.
+        Number of processes to train in; None is one, -1 as many as there are cores.
     random_state : int, RandomState, Generator or None, default=None
-        Draws the samples, and decides for quantifiers and classifiers whose own is None.
+        Random seed of the samples, and of quantifiers and classifiers that have none.
 
     Attributes
     ----------
     members_ : list of Quantifier
-        The fitted quantifiers, one a classifier.
+        The fitted quantifiers, one per classifier.
     weights_ : ndarray of shape (M,)
-        What they count, with a sum of 1.
+        Their weights, with a sum of 1.
     scorer_ : tuple of Scorer
-        What scores items for each of them.
+        The scorer of each of them.
 
     Examples
     --------
@@ -97,8 +95,6 @@ class Median(Quantifier):
         title="median over classifiers",
         family="ensemble",
         input="any",
-        multiclass="native",
-        shift="prior",
         reference="Donyavi, Serapio & Batista, SDM 2023",
         aliases=("MC-SQ",),
     )
@@ -127,7 +123,7 @@ class Median(Quantifier):
         return each if any(each) else False
 
     def _why_no_scores(self) -> str:
-        return "trains several classifiers, and the scores of one are not enough for it"
+        return "trains several classifiers, so the scores of one are not enough"
 
     def _scorer(self) -> None:
         return None
@@ -151,27 +147,20 @@ class Median(Quantifier):
         """
         if isinstance(X, Scored | Verdicts):
             return super().fit(X, y, sample_weight)
-        # Missing numbers are the business of the classifiers: some take them.
+        # Missing numbers are left to the classifiers: some take them.
         training, classes = self._labelled(X, y, sample_weight, allow_nan=True)
-        chance, draws = base_seeds(self.random_state, 2)
-        # The same seed for all: they are cross-fitted along the same folds.
-        unfitted = [seeded(member, chance) for member in self._pairs(len(classes))]
+        member_seed, trial_seed = base_seeds(self.random_state, 2)
+        # The same seed for all: they are cross-fitted on the same folds.
+        unfitted = [seeded(member, member_seed) for member in self._pairs(len(classes))]
         n_jobs = check_jobs(self.n_jobs)
-        weighing = Weighing.of(self.weights, self.keep, self.protocol, len(unfitted))
+        weighting = Weighting.checked(self.weights, self.keep, self.protocol, len(unfitted))
         members = Parallel(n_jobs=n_jobs)(
             delayed(_trained)(member, training, classes) for member in unfitted
         )
         scores: Any = [member._training.items for member in members]
-        errors = None
-        if weighing.rule:
-            trials = weighing.trials(training, draws)
-            errors = [
-                mean_error(member, items, trials, weighing.rule)
-                for member, items in zip(members, scores, strict=True)
-            ]
+        self.weights_ = weighting.weights(members, scores, training, trial_seed)
         self.members_ = members
-        self.weights_ = weighing.weights(errors)
-        model = Committee(members, own_items, self.weights_, "median")
+        model = Committee(members, "own", "median", self.weights_)
         scorers = tuple(member.scorer_ for member in members)
         return self._keep(
             model, classes, training.prior, scorers, replace(training, items=scores)
@@ -197,7 +186,7 @@ class Median(Quantifier):
 
 
 def _default_classifiers() -> Sequence[Any]:
-    # Imported here, as hardly anyone who imports the library needs them all.
+    # Imported here, as few users need them all.
     from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
     from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
     from sklearn.linear_model import LogisticRegression
@@ -248,7 +237,7 @@ def _trained(member: Quantifier, training: Training, classes: NDArray[Any]) -> Q
 
 
 class Mean(Quantifier):
-    """Several quantifiers over one classifier; the mean of the shares (SC-MQ).
+    """Mean of the shares over several quantifiers on one classifier (SC-MQ).
 
     The classifier is trained and cross-fitted once, and a pool is scored once, for all of
     them. Methods that count predicted classes take the one with the largest posterior.
@@ -256,25 +245,24 @@ class Mean(Quantifier):
     Parameters
     ----------
     quantifiers : sequence of Quantifier, default=None
-        What is fitted on the scores; their own classifiers are not used. By default `EDy`,
-        `KDEyML`, `GPAC` and `SLD`. (Its authors started the last from the estimate of
-        `GPAC`; the problem is convex and solved to the end, wherever it starts.)
+        Quantifiers to fit on the scores; their own classifiers are not used. By default
+        `EDy`, `KDEyML`, `GPAC` and `SLD`. (The authors started the last one at the estimate
+        of `GPAC`.)
     classifier : scikit-learn classifier, default=None
         Logistic regression by default.
     weights : {"ae", "rae"}, sequence of float or None, default=None
-        How much each quantifier counts: all alike, as given, or by the inverse of their
-        mean error on samples of the training items, scored out-of-fold.
+        Weights of the quantifiers: equal, as given, or the inverse of their mean error on
+        samples of the training items, scored out-of-fold.
     keep : float, default=1.0
-        With ``weights`` "ae" or "rae", the share of the quantifiers to listen to: those
-        with the least error.
+        With ``weights`` "ae" or "rae", the share of the quantifiers to keep: those with the
+        smallest errors.
     protocol : protocol or None, default=None
         Draws the samples that errors are measured on; by default `UPP`, 200 samples of 500
         items, or of as many as there are.
     cv : int or splitter, default=5
         Folds for scoring the training items.
     random_state : int, RandomState, Generator or None, default=None
-        Shuffles the folds, draws the samples, and decides for quantifiers whose own is
-        None.
+        Random seed of the folds, of the samples, and of quantifiers that have none.
 
     Examples
     --------
@@ -289,9 +277,6 @@ class Mean(Quantifier):
     info: ClassVar = MethodInfo(
         title="mean over quantifiers",
         family="ensemble",
-        input="posteriors",
-        multiclass="native",
-        shift="prior",
         reference="Donyavi, Li & Batista, LQ workshop at ECML-PKDD 2024",
         aliases=("SC-MQ",),
     )
@@ -328,7 +313,7 @@ class Mean(Quantifier):
         for each in given:
             if each._input() == "features":
                 raise HeadcountError(
-                    f"quantifiers holds {type(each).__name__}, which looks at the features: "
+                    f"quantifiers holds {type(each).__name__}, which works on features: "
                     "only quantifiers on the scores of a classifier can share one."
                 )
         return given
@@ -339,13 +324,14 @@ class Mean(Quantifier):
 
     def _aggregation(self) -> Aggregation:
         quantifiers = self._checked_quantifiers()
-        weighing = Weighing.of(self.weights, self.keep, self.protocol, len(quantifiers))
-        chance, draws = base_seeds(self.random_state, 2)
-        return _Together([seeded(each, chance) for each in quantifiers], weighing, draws)
+        weighting = Weighting.checked(self.weights, self.keep, self.protocol, len(quantifiers))
+        member_seed, trial_seed = base_seeds(self.random_state, 2)
+        members = [seeded(each, member_seed) for each in quantifiers]
+        return _MeanOfMembers(members, weighting, trial_seed)
 
     @property
     def weights_(self) -> NDArray[np.float64]:
-        """What each quantifier counts, with a sum of 1."""
+        """Weights of the quantifiers, with a sum of 1."""
         check_is_fitted(self, "model_")
         model: Any = self.model_
         weights: NDArray[np.float64] = model.committee.weights
@@ -353,39 +339,27 @@ class Mean(Quantifier):
 
 
 @dataclass(frozen=True, eq=False)
-class _Together(Aggregation):
-    """Several quantifiers on the same posteriors."""
+class _MeanOfMembers(Aggregation):
+    """Mean of quantifiers on the same posteriors."""
 
     quantifiers: Sequence[Quantifier]
-    weighing: Weighing
+    weighting: Weighting
     seed: int
     committee: Committee | None = None
 
-    def fit(self, training: Training) -> _Together:
-        items: Any = training.items
-        members = [self._fitted(quantifier, training) for quantifier in self.quantifiers]
-        errors = None
-        if self.weighing.rule:
-            trials = self.weighing.trials(training, self.seed)
-            errors = [
-                mean_error(member, _from_posteriors(member, items), trials, self.weighing.rule)
-                for member in members
-            ]
-        weights = self.weighing.weights(errors)
-        return replace(self, committee=Committee(members, _from_posteriors, weights, "mean"))
-
-    def _fitted(self, quantifier: Quantifier, training: Training) -> Quantifier:
-        items: Any = training.items
-        if items is not None:
-            items = _from_posteriors(quantifier, items)
-        own = replace(training, items=items)
-        return clone(quantifier)._learn(own, np.arange(training.n_classes), None)
+    def fit(self, training: Training) -> _MeanOfMembers:
+        posteriors: Any = training.items
+        members, items = [], []
+        for quantifier in self.quantifiers:
+            own = posteriors
+            if posteriors is not None:
+                own = member_items(quantifier, posteriors, "posteriors")
+            known = replace(training, items=own)
+            members.append(clone(quantifier)._learn(known, np.arange(training.n_classes), None))
+            items.append(own)
+        weights = self.weighting.weights(members, items, training, self.seed)
+        return replace(self, committee=Committee(members, "posteriors", "mean", weights))
 
     def solve(self, items: NDArray[Any], samples: Samples) -> Solution:
         assert self.committee is not None
         return self.committee.solve(items, samples)
-
-
-def _from_posteriors(member: Quantifier, posteriors: NDArray[np.float64]) -> NDArray[Any]:
-    items = posteriors.argmax(axis=1) if member.takes == "labels" else posteriors
-    return member._arranged(items, posteriors.shape[1])

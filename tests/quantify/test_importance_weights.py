@@ -20,7 +20,7 @@ def data(request):
 @pytest.mark.parametrize("alpha", [0.3, 1.0, 20.0])
 def test_weights_are_those_with_the_least_cost(data, soft, alpha):
     # The samples are of different sizes, and so are their penalties.
-    fast = data.fast(hc.RLLS(soft=soft, alpha=alpha))
+    fast = data.fast(hc.RLLS(soft=soft, shrinkage=alpha))
     slow = data.slow(oracle.rlls, soft=soft, alpha=alpha)
     np.testing.assert_allclose(fast, slow, rtol=0, atol=1e-5)
     assert np.ptp(fast, axis=0).max() > 0.05
@@ -29,7 +29,7 @@ def test_weights_are_those_with_the_least_cost(data, soft, alpha):
 @pytest.mark.parametrize("soft", [False, True])
 def test_without_a_penalty_it_is_bbse(data, soft):
     plain = data.fast(hc.BBSE(soft=soft))
-    np.testing.assert_allclose(data.fast(hc.RLLS(soft=soft, alpha=0)), plain, atol=1e-9)
+    np.testing.assert_allclose(data.fast(hc.RLLS(soft=soft, shrinkage=0)), plain, atol=1e-9)
     np.testing.assert_array_equal(plain, data.fast(hc.GPAC() if soft else hc.GAC()))
     np.testing.assert_allclose(
         plain, data.slow(oracle.rlls, soft=soft, alpha=0), rtol=0, atol=1e-5
@@ -39,7 +39,7 @@ def test_without_a_penalty_it_is_bbse(data, soft):
 @pytest.mark.parametrize("soft", [False, True])
 def test_without_a_penalty_exact_mixtures_are_seen_through(soft):
     data = drawn(3)
-    quantifier = hc.RLLS(soft=soft, alpha=0).fit(hc.Scored(data.train), data.codes)
+    quantifier = hc.RLLS(soft=soft, shrinkage=0).fit(hc.Scored(data.train), data.codes)
     times = np.array([[1, 1, 1], [4, 1, 2], [0, 3, 1], [0, 0, 1]])
     samples = [np.repeat(np.arange(len(data.codes)), row[data.codes]) for row in times]
     mass = times * np.bincount(data.codes)
@@ -60,7 +60,7 @@ def test_a_larger_penalty_draws_weights_nearer_to_one(seed, K, soft):
     train /= train.sum(axis=1, keepdims=True)
     distances = []
     for alpha in (0.0, 0.1, 1.0, 30.0, 1e9):
-        fitted = hc.RLLS(soft=soft, alpha=alpha).fit(hc.Scored(train), codes)
+        fitted = hc.RLLS(soft=soft, shrinkage=alpha).fit(hc.Scored(train), codes)
         assume(fitted.model_.variance > 0.001)  # a classifier that never errs is believed
         distances.append(np.linalg.norm(fitted.predict(hc.Scored(sample)) / fitted.prior_ - 1))
     assert (np.diff(distances) <= 1e-9).all()
@@ -98,7 +98,7 @@ def test_uneven_weights_are_fewer_items():
 
 def test_a_classifier_that_never_errs_is_believed():
     y = np.arange(30) % 3
-    fitted = hc.RLLS(alpha=100).fit(hc.Scored(np.eye(3)[y]), y)
+    fitted = hc.RLLS(shrinkage=100).fit(hc.Scored(np.eye(3)[y]), y)
     np.testing.assert_allclose(
         fitted.predict(hc.Scored(np.eye(3)[[0, 0, 2]])), [2 / 3, 0, 1 / 3], atol=1e-9
     )

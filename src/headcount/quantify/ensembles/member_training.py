@@ -1,4 +1,4 @@
-"""How the members of an ensemble are drawn and trained."""
+"""Training samples and training of the members of an `Ensemble`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,9 @@ from headcount._parameters import check_count
 from headcount.data import take_rows
 from headcount.errors import HeadcountError
 from headcount.quantify.base import Quantifier
-from headcount.quantify.committee import mean_error, seeded
+from headcount.quantify.ensembles.committee import mean_error
+from headcount.quantify.one_vs_rest import base_scorer
+from headcount.quantify.seeds import seeded
 from headcount.representation import Embedding, Histograms, Training
 from headcount.sampling import Samples
 from headcount.sampling._shares import nearest_counts, uniform_shares
@@ -24,39 +26,50 @@ from headcount.scores.folds import check_cv, make_folds
 __all__ = [
     "BY_ERROR",
     "WITHOUT_SCORES",
-    "Drawing",
-    "Learnt",
-    "Lesson",
+    "MemberSamples",
+    "MemberTraining",
+    "TrainedMember",
     "histograms",
     "scores_by_member",
-    "trainer",
 ]
 
-# Policies that choose members by their errors, and those that look at no scores to choose.
+# Policies that choose members by their errors, and policies that do not use scores to choose.
 BY_ERROR = ("ae", "rae")
 WITHOUT_SCORES = ("all", "ptr")
-# Items of each class that a sample has at least, so that there are folds.
-_HANDFUL = 5
+# Smallest number of items per class in a sample, so that there are folds.
+_LEAST_PER_CLASS = 5
 _LARGEST_SAMPLE = 1000
-# Scores of training items that an ensemble keeps for its estimates: 160 MB.
+# Largest number of training scores that an ensemble keeps for its estimates: 160 MB.
 _MOST_SCORES = 20_000_000
 _BINS = 10
 
 
 @dataclass(frozen=True, eq=False)
-class Drawing:
-    """Items to draw from, by class, and how many of each class may be drawn."""
+class MemberSamples:
+    """Draws the training samples of members.
+
+    Attributes
+    ----------
+    by_class : sequence of ndarray
+        Rows of each class.
+    allowed : sequence of int
+        Largest number of different items of each class in a sample.
+    codes : ndarray of shape (n,)
+        Classes of all items.
+    size : int
+        Items in each sample.
+    """
 
     by_class: Sequence[NDArray[np.int64]]
     allowed: Sequence[int]
     codes: NDArray[np.int64]
-    sample_size: int
+    size: int
 
     @classmethod
-    def of(
-        cls, training: Training, classes: NDArray[Any], sample_size: Any, halve: bool
-    ) -> Drawing:
-        """Check the sample size; `halve` leaves a half of each class out of every sample."""
+    def checked(
+        cls, training: Training, classes: NDArray[Any], size: Any, halve: bool
+    ) -> MemberSamples:
+        """Check the size; `halve` leaves half of each class out of every sample."""
         K, codes = training.n_classes, training.codes
         there = codes if training.weights is None else np.where(training.weights > 0, codes, -1)
         by_class = [np.flatnonzero(there == j) for j in range(K)]
@@ -67,22 +80,22 @@ class Drawing:
                 f"scoring is 'left-out', but class {label!r} has a single item, which cannot "
                 "be both trained on and left out: label more, or set scoring to 'folds'."
             )
-        if sample_size is None:
-            sample_size = max(min(sum(counts), _LARGEST_SAMPLE), _HANDFUL * K)
-        sample_size = check_count("sample_size", sample_size, K)
+        if size is None:
+            size = max(min(sum(counts), _LARGEST_SAMPLE), _LEAST_PER_CLASS * K)
+        size = check_count("size", size, K)
         allowed = [(count + 1) // 2 if halve else count for count in counts]
-        return cls(by_class, allowed, codes, sample_size)
+        return cls(by_class, allowed, codes, size)
 
     def draw(self, n_samples: int, share_seed: int, item_seed: int) -> Samples:
-        """Samples with shares uniform on the simplex, above a handful of each class."""
+        """Samples with a few items of each class and shares uniform on the simplex."""
         K, numbers = len(self.by_class), np.arange(n_samples)
-        least = min(_HANDFUL, self.sample_size // K)
+        least = min(_LEAST_PER_CLASS, self.size // K)
         shares = uniform_shares(share_seed, numbers, K)
-        free = np.full(n_samples, self.sample_size - K * least)
+        free = np.full(n_samples, self.size - K * least)
         counts = least + nearest_counts(shares, free, numbers)
         rng = np.random.default_rng(item_seed)
         samples = [
-            # Goes through the class again and again where more is wanted than allowed.
+            # Items are repeated in turn if more are wanted than allowed.
             np.concatenate(
                 [
                     np.resize(rng.permutation(rows)[:most], count)
@@ -95,19 +108,19 @@ class Drawing:
 
 
 @dataclass(frozen=True, eq=False)
-class Learnt:
-    """A trained member.
+class TrainedMember:
+    """Trained member of an ensemble.
 
     Attributes
     ----------
     member : Quantifier
-        Fitted.
+        The fitted quantifier.
     target : ndarray
-        What a sample is to be like for the member to be chosen; may be empty.
+        Shares, or histograms of scores, of its training sample.
     error : float
-        Mean error on the samples of the others, if it is wanted.
+        Mean error on the samples of the other members, if the policy needs it.
     items : Any
-        Training items as the member takes them, which it was not trained on.
+        Training items as the member takes them, scored out of sample.
     known : ndarray of int
         Rows of these items.
     """
@@ -120,23 +133,23 @@ class Learnt:
 
 
 @dataclass(frozen=True, eq=False)
-class Lesson:
-    """All that it takes to train any of the members.
+class MemberTraining:
+    """Trains members of an ensemble.
 
     Attributes
     ----------
     base : Quantifier
-        What members are copies of.
+        Unfitted quantifier that members are copies of.
     training : Training
-        All labelled items: as they came, or as the quantifier takes them.
+        All labelled items: features, or scores in the form that the quantifier takes.
     classes : ndarray of shape (K,)
         The classes.
     draws : Samples
-        The training items of each member.
+        Training items of each member.
     scoring : {"folds", "left-out", None}
-        How members score the items; None if they are not to train classifiers.
+        Source of the scores that members learn from; None if they train no classifiers.
     policy : str
-        How members will be chosen.
+        Policy of the ensemble for choosing members.
     """
 
     base: Quantifier
@@ -150,7 +163,7 @@ class Lesson:
     def _learns_from_scores(self) -> bool:
         return self.base._learns_from_scores() or self.policy not in WITHOUT_SCORES
 
-    def learn(self, number: int, seed: int) -> Learnt:
+    def train(self, number: int, seed: int) -> TrainedMember:
         """Train one member."""
         member, rows = seeded(self.base, seed), self.draws[number]
         if self.scoring is None:
@@ -159,10 +172,10 @@ class Lesson:
             training = self._drawn(rows)
         else:
             scorer, items, known = self._scored(member, rows, seed)
-            learnt_from = (items, known) if self._learns_from_scores else (None, rows)
-            training = self._standing_for(rows, *learnt_from)
+            used = (items, known) if self._learns_from_scores else (None, rows)
+            training = self._weighted_as(rows, *used)
         member._learn(training, self.classes, scorer)
-        # Members give no estimates of their own; the ensemble keeps the scores it needs.
+        # Members return no estimates with intervals; the ensemble keeps the scores it needs.
         member._training = None
         target = training.prior
         if self.policy == "ds":
@@ -172,19 +185,19 @@ class Lesson:
         error = 0.0
         if self.policy in BY_ERROR:
             error = self._error(number, member, items, known)
-        return Learnt(member, target, error, items, known)
+        return TrainedMember(member, target, error, items, known)
 
     def _scored(
         self, member: Quantifier, rows: NDArray[Any], seed: int
     ) -> tuple[Any, NDArray[Any], NDArray[Any]]:
-        """A scorer of the member's own, scores of items it was not trained on, their rows."""
+        """Scorer of the member, scores of items it was not trained on, and their rows."""
         training, labels = self.training, member._input() == "labels"
         scorer = member._scorer()
-        # Methods that do not learn from scores need those by folds for estimates alone.
+        # Methods that do not learn from scores need folds only for estimates.
         wanted = self._learns_from_scores or self.base._cv() is not None
         folds = wanted and self.scoring == "folds"
         if folds:
-            self._fold_by_item(trainer(scorer), rows, seed)
+            self._fold_by_item(base_scorer(scorer), rows, seed)
         scorer.fit(
             take_rows(training.items, rows),
             self.classes[training.codes[rows]],
@@ -192,19 +205,19 @@ class Lesson:
             out_of_fold=folds,
             posteriors=not labels,
         )
-        everything = training.items
+        X = training.items
         known = np.arange(len(training.codes))
         if not folds:
             known = np.setdiff1d(known, rows)
-            everything = take_rows(everything, known)
+            X = take_rows(X, known)
         score = scorer.labels if labels else scorer.posteriors
-        scores = np.array(score(everything)) if len(known) else np.empty((0, len(self.classes)))
+        scores = np.array(score(X)) if len(known) else np.empty((0, len(self.classes)))
         if folds:
             scores[rows] = member._out_of_fold(scorer)
         return scorer, member._arranged(scores, training.n_classes), known
 
     def _fold_by_item(self, scorer: Any, rows: NDArray[Any], seed: int) -> None:
-        """Let a scorer cross-fit so that it never sees a copy of an item that it scores."""
+        """Set the folds of a scorer so that all copies of an item are in one fold."""
         check_cv(scorer.cv)
         items, place = np.unique(rows, return_inverse=True)
         features = take_rows(self.training.items, items)
@@ -217,7 +230,7 @@ class Lesson:
         scorer.set_params(cv=PredefinedSplit(number[place]))
 
     def _drawn(self, rows: NDArray[Any]) -> Training:
-        """The items of a sample."""
+        """Items of a sample."""
         items, weights = self.training.items, self.training.weights
         return Training(
             None if items is None else take_rows(items, rows),
@@ -226,8 +239,8 @@ class Lesson:
             None if weights is None else weights[rows],
         )
 
-    def _standing_for(self, rows: NDArray[Any], items: Any, known: NDArray[Any]) -> Training:
-        """Known items, weighted so that the classes have the shares of a sample."""
+    def _weighted_as(self, rows: NDArray[Any], items: Any, known: NDArray[Any]) -> Training:
+        """Items that are known, weighted so that the classes have the shares of a sample."""
         codes, K = self.training.codes, self.training.n_classes
         weights = self.training.weights
         weights = np.ones(len(codes)) if weights is None else weights
@@ -236,7 +249,7 @@ class Lesson:
         return Training(items, codes[known], K, weights[known] * (wanted / there)[codes[known]])
 
     def _error(self, number: int, member: Quantifier, items: Any, known: NDArray[Any]) -> float:
-        """Mean error on what is known of the samples of the other members."""
+        """Mean error on the known items in the samples of the other members."""
         position = np.full(len(self.training.codes), -1)
         position[known] = np.arange(len(known))
         others = [position[rows] for i, rows in enumerate(self.draws) if i != number]
@@ -250,20 +263,20 @@ class Lesson:
 
 
 def scores_by_member(
-    training: Training, learnt: Sequence[Learnt], seed: int
+    training: Training, trained: Sequence[TrainedMember], seed: int
 ) -> Training | None:
     """Training items as each member scores them, for estimates of the ensemble.
 
-    Items that a member was trained on, and has no out-of-fold scores of, get its score of the
-    item of the same class that another member takes for the most similar. Items that no
-    member knows are left out, and so is a random part of a training set for which all scores
-    would take too much memory.
+    An item that a member was trained on, without an out-of-fold score, gets the score of a
+    similar item of the same class; similar are items with similar scores by another member.
+    Items that no member has scored out of sample are left out. So is a random part of the
+    training set if the scores of all items would take too much memory.
 
     Parameters
     ----------
     training : Training
         All labelled items.
-    learnt : sequence of Learnt
+    trained : sequence of TrainedMember
         The members.
     seed : int
         Random seed.
@@ -271,12 +284,12 @@ def scores_by_member(
     Returns
     -------
     Training or None
-        Its ``items`` are a list with the scores by each member. None if a member knows no
-        item of some class.
+        Its ``items`` are a list with one array of scores per member. None if a member has
+        scored no item of some class out of sample.
     """
-    N, M = len(training.codes), len(learnt)
+    N, M = len(training.codes), len(trained)
     places = np.full((M, N), -1)
-    for number, each in enumerate(learnt):
+    for number, each in enumerate(trained):
         places[number, each.known] = np.arange(len(each.known))
         if len(np.unique(training.codes[each.known])) < training.n_classes:
             return None
@@ -286,10 +299,8 @@ def scores_by_member(
     if len(rows) > most:
         rows = np.sort(rng.choice(rows, most, replace=False))
     codes, known = training.codes[rows], places[:, rows] >= 0
-    scores = []
-    for number, each in enumerate(learnt):
-        # Rows that are not known hold anything until they are matched.
-        scores.append(each.items[places[number, rows]])
+    # Rows that are not known are replaced when they are matched.
+    scores = [each.items[places[m, rows]] for m, each in enumerate(trained)]
     items = [_matched(m, scores, known, codes, rng) for m in range(M)]
     weights = None if training.weights is None else training.weights[rows]
     return Training(items, codes, training.n_classes, weights)  # type: ignore[arg-type]
@@ -302,14 +313,14 @@ def _matched(
     codes: NDArray[np.int64],
     rng: np.random.Generator,
 ) -> NDArray[Any]:
-    """Scores by a member, those of items it was trained on from similar ones."""
+    """Scores by a member; those of items it was trained on come from similar items."""
     M = len(scores)
     own = scores[member].copy()
-    # The next member in cyclic order that knows an item.
-    judge = (member + known[np.arange(member, member + M) % M].argmax(axis=0)) % M
+    # For each item, the next member in cyclic order that has scored it out of sample.
+    other_of = (member + known[np.arange(member, member + M) % M].argmax(axis=0)) % M
     unknown = np.flatnonzero(~known[member])
-    for j, other in set(zip(codes[unknown].tolist(), judge[unknown].tolist(), strict=True)):
-        wanted = unknown[(codes[unknown] == j) & (judge[unknown] == other)]
+    for j, other in set(zip(codes[unknown].tolist(), other_of[unknown].tolist(), strict=True)):
+        wanted = unknown[(codes[unknown] == j) & (other_of[unknown] == other)]
         there = known[member] & (codes == j)
         both = np.flatnonzero(there & known[other])
         if len(both) == 0:
@@ -323,13 +334,8 @@ def _matched(
 
 
 def _with_ties_broken(scores: NDArray[Any], rng: np.random.Generator) -> NDArray[np.float64]:
-    """Scores as points, with a coordinate that decides at random among equal ones."""
+    """Scores as points, with one more coordinate that orders equal points at random."""
     return np.column_stack([scores.astype(np.float64), 1e-6 * rng.random(len(scores))])
-
-
-def trainer(scorer: Any) -> Any:
-    """The scorer that holds the parameters: scorers of one class at a time have one inside."""
-    return getattr(scorer, "scorer", scorer)
 
 
 def histograms(items: NDArray[Any], n_classes: int) -> Embedding:
