@@ -7,7 +7,7 @@ estimate: their mean, and their quantiles.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -26,12 +26,12 @@ from headcount.sampling import Samples
 from headcount.sampling._streams import base_seeds
 from headcount.uncertainty import (
     Conditional,
+    Conditioning,
     Posterior,
     Prior,
+    Simulated,
     Target,
     check_prior,
-    simulate,
-    simulated_size,
     size_factor,
 )
 
@@ -65,9 +65,8 @@ def estimate_samples(
     raw = predictor.model_.values(pool, samples, metric) if tables is None else metric(tables)
     tests = _fit_tests(predictor.reference_, pool, samples)
     found = []
-    for i, size in enumerate(samples.sizes.tolist()):
-        posterior = conditioning.posterior(answers[i], size)
-        draws = posterior.draws[:, 0]
+    for i, posterior in enumerate(conditioning.posteriors(answers, samples.sizes)):
+        size, draws = int(samples.sizes[i]), posterior.draws[:, 0]
         found.append(
             AccuracyEstimate(
                 type(predictor).__name__,
@@ -122,7 +121,6 @@ class _Conditioning:
     replicates: int
     seed: int
     exact: bool
-    _by_size: dict[int, Conditional] = field(default_factory=dict, repr=False)
 
     @classmethod
     def of(
@@ -143,32 +141,34 @@ class _Conditioning:
             predictor._shift() == "prior" and predictor.info.gives == "table",
         )
 
-    def posterior(self, answer: float, size: int) -> Posterior:
-        """Distribution of the measure on a sample of `size` items, given its answer."""
-        draws, weights = self._conditional(size).given(np.array([answer]))
-        if self.exact:
-            counts = np.bincount(self.reference.codes)
-            mean = weights @ draws
-            factor = size_factor(counts, counts / counts.sum(), size)
-            draws = mean + factor * (draws - mean)
-        return Posterior(np.clip(draws, self.metric.low, self.metric.high), weights)
+    def posteriors(self, answers: Floats, sizes: NDArray[np.int64]) -> list[Posterior]:
+        """Distribution of the measure on each sample, given its answer and its size."""
+        present, codes = np.unique(self.reference.codes[self.rows], return_inverse=True)
+        training = Training(None, codes.astype(np.int64), len(present))
+        conditioning = Conditioning(
+            training, self._outcomes, self.prior, self.replicates, self.seed
+        )
+        class_sizes = np.bincount(self.reference.codes)
+        shares = class_sizes / class_sizes.sum()
+        found = []
+        for answer, size in zip(answers, sizes.tolist(), strict=True):
+            draws, weights = conditioning.given(np.array([answer]), size)
+            if self.exact:
+                mean = weights @ draws
+                draws = mean + size_factor(class_sizes, shares, size) * (draws - mean)
+            found.append(Posterior(np.clip(draws, self.metric.low, self.metric.high), weights))
+        return found
 
-    def _conditional(self, size: int) -> Conditional:
-        size = simulated_size(size)
-        if size not in self._by_size:
-            present, codes = np.unique(self.reference.codes[self.rows], return_inverse=True)
-            training = Training(None, codes.astype(np.int64), len(present))
-            made = simulate(training, size, self.replicates, self.prior, self.seed).samples
-            samples = Samples._trusted(
-                self.rows[made.indices], made.offsets, len(self.reference)
-            )
-            answers = self.model.values(self.reference.judged, samples, self.metric)
-            truths = self._truths(samples, size)
-            self._by_size[size] = Conditional(answers[:, None], truths[:, None])
-        return self._by_size[size]
+    def _outcomes(self, made: Simulated) -> Conditional:
+        samples = Samples(
+            self.rows[made.samples.indices], made.samples.offsets, n_pool=len(self.reference)
+        )
+        answers = self.model.values(self.reference.judged, samples, self.metric)
+        return Conditional(answers[:, None], self._truths(samples)[:, None])
 
-    def _truths(self, samples: Samples, size: int) -> Floats:
+    def _truths(self, samples: Samples) -> Floats:
         """The measure on each sample of the reference, or on its population."""
+        size = int(samples.sizes[0])
         K, rng = self.reference.n_classes, np.random.default_rng([self.seed, 1])
         cells, parts = self.reference.cells, []
         known = np.bincount(cells[self.rows], minlength=K * K).reshape(K, K)
