@@ -1,4 +1,4 @@
-"""Items above a threshold of confidence count as predicted right."""
+"""Share of items above a threshold of confidence."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headcount._parameters import check_choice
-from headcount.accuracy.base import Predictor, TableModel
+from headcount.accuracy.base import Model, Predictor, TableModel
 from headcount.accuracy.info import AccuracyInfo
-from headcount.accuracy.judging import Judged, Reference
+from headcount.accuracy.model_outputs import ModelOutputs, Reference
 from headcount.accuracy.tables import TableMetric
 from headcount.representation import Dense
 from headcount.sampling import Samples
@@ -22,34 +22,34 @@ Floats = NDArray[np.float64]
 
 
 class ATC(Predictor):
-    """Average thresholded confidence: the share of items the model is sure of.
+    """Average thresholded confidence: the share of items with a high confidence.
 
-    How sure it must be is learnt on the reference, so that as many of its items are above
-    the threshold as are predicted right. With two classes, an item at or below the threshold
-    is taken to be of the class that was not predicted, which makes a table; with more,
-    nothing tells which class it is of, and there is the accuracy alone.
+    The threshold is chosen so that as many items of the reference are above it as are
+    predicted correctly. With two classes, an item at or below the threshold is assigned to
+    the class that was not predicted, which makes a table. With more classes its class is
+    unknown, and only the accuracy is given.
 
     Parameters
     ----------
     classifier : fitted scikit-learn classifier, default=None
-        The model whose accuracy is wanted; None if only its scores are used.
+        The classifier whose accuracy is predicted; None if only its outputs are used.
     score : {"maxconf", "entropy"}, default="maxconf"
-        How sure the model is: its greatest posterior, or the negative entropy of them all.
+        Measure of confidence: the highest posterior, or the negative entropy of all.
 
     Examples
     --------
-    >>> from headcount import accuracy
-    >>> scores, y = [0.1, 0.2, 0.6, 0.3, 0.8, 0.9], [0, 0, 0, 0, 1, 1]
-    >>> atc = accuracy.ATC().fit_scores(scores, y)
-    >>> round(atc.predict_scores([0.2, 0.45, 0.9, 0.95]), 2)
+    >>> import headcount as hc
+    >>> scored, y = hc.Scored([0.1, 0.2, 0.6, 0.3, 0.8, 0.9]), [0, 0, 0, 0, 1, 1]
+    >>> atc = hc.accuracy.ATC().fit(scored, y)
+    >>> round(atc.predict(hc.Scored([0.2, 0.45, 0.9, 0.95])), 2)
     0.75
     """
 
     info: ClassVar = AccuracyInfo(
         title="share of items above a confidence",
-        shift="covariate",
+        input="posteriors",
         gives="accuracy",
-        needs="scores",
+        shift="covariate",
         reference="Garg et al., ICLR 2022",
     )
 
@@ -57,55 +57,72 @@ class ATC(Predictor):
         self.classifier = classifier
         self.score = score
 
-    def _learn(self, reference: Reference) -> TableModel:
+    def _learn(self, reference: Reference) -> Model:
         score = check_choice("score", self.score, ("maxconf", "entropy"))
-        sure = _sureness(reference.judged, score)
-        right = reference.codes == reference.judged.labels
-        return _Above(score, _threshold(sure, right), reference.n_classes)
+        correct = reference.codes == reference.outputs.labels
+        threshold = _Threshold.of(reference.outputs, correct, score)
+        return _Table(threshold) if reference.n_classes == 2 else _Share(threshold)
 
-    def _why_no_table(self) -> str:
+    def _table_obstacle(self) -> str:
         if len(self.classes_) == 2:
             return ""
         return (
-            "with more than two classes it tells how many items are predicted wrong, but not "
-            "which class they are of; use LEAP, QuAcc or CBPE."
+            "with more than two classes, the true classes of items below its threshold are "
+            "unknown; use LEAP, QuAcc or CBPE."
         )
 
-    def _why_not(self, metric: TableMetric) -> str:
+    def _metric_obstacle(self, metric: TableMetric) -> str:
         if len(self.classes_) == 2 or metric.name in ("accuracy", "error"):
             return ""
         return (
-            "with more than two classes ATC gives the accuracy alone, as nothing tells which "
-            "class the items below its threshold are of: use LEAP, QuAcc or CBPE."
+            "with more than two classes ATC gives the accuracy alone, as the true classes of "
+            "items below its threshold are unknown: use LEAP, QuAcc or CBPE."
         )
 
 
-@dataclass(frozen=True, eq=False)
-class _Above(TableModel):
+@dataclass(frozen=True)
+class _Threshold:
+    """Confidence above which items count as predicted correctly."""
+
     score: str
-    threshold: float
-    n_classes: int
+    value: float
 
-    def values(self, pool: Judged, samples: Samples, metric: TableMetric) -> Floats:
-        if self.n_classes == 2:
-            return metric(self.tables(pool, samples))
-        above = (_sureness(pool, self.score) > self.threshold).astype(np.float64)
-        right = Dense(above[:, None]).means(samples)[:, 0]
-        return 1 - right if metric.name == "error" else right
+    @classmethod
+    def of(cls, outputs: ModelOutputs, correct: NDArray[np.bool_], score: str) -> _Threshold:
+        """Value above which the share of items is nearest to the share of correct ones."""
+        values, counts = np.unique(_confidence(outputs, score), return_counts=True)
+        candidates = np.concatenate([[-np.inf], values])
+        above = np.concatenate([[1.0], 1.0 - np.cumsum(counts) / len(outputs)])
+        return cls(score, float(candidates[np.abs(above - correct.mean()).argmin()]))
 
-    def tables(self, pool: Judged, samples: Samples) -> Floats:
-        above = _sureness(pool, self.score) > self.threshold
-        codes = np.where(above, pool.labels, 1 - pool.labels)
+    def exceeded(self, pool: ModelOutputs) -> NDArray[np.bool_]:
+        return np.asarray(_confidence(pool, self.score) > self.value)
+
+
+@dataclass(frozen=True, eq=False)
+class _Table(TableModel):
+    """Two classes: items at or below the threshold belong to the other class."""
+
+    threshold: _Threshold
+
+    def tables(self, pool: ModelOutputs, samples: Samples) -> Floats:
+        codes = np.where(self.threshold.exceeded(pool), pool.labels, 1 - pool.labels)
         return samples.prevalence_of(codes * 2 + pool.labels, 4).reshape(-1, 2, 2)
 
 
-def _sureness(pool: Judged, score: str) -> Floats:
-    return pool.confidence if score == "maxconf" else pool.negative_entropy
+@dataclass(frozen=True, eq=False)
+class _Share(Model):
+    """More classes: the share of items above the threshold is the accuracy."""
+
+    threshold: _Threshold
+
+    def statistics(self, pool: ModelOutputs, samples: Samples) -> Floats:
+        above = self.threshold.exceeded(pool).astype(np.float64)
+        return Dense(above[:, None]).means(samples)[:, 0]
+
+    def values(self, statistics: Floats, metric: TableMetric) -> Floats:
+        return 1 - statistics if metric.name == "error" else statistics
 
 
-def _threshold(sure: Floats, right: NDArray[np.bool_]) -> float:
-    """The value above which the share of items is nearest to the share of right ones."""
-    values, counts = np.unique(sure, return_counts=True)
-    candidates = np.concatenate([[-np.inf], values])
-    above = np.concatenate([[1.0], 1.0 - np.cumsum(counts) / len(sure)])
-    return float(candidates[np.abs(above - right.mean()).argmin()])
+def _confidence(outputs: ModelOutputs, score: str) -> Floats:
+    return outputs.confidence if score == "maxconf" else outputs.negative_entropy

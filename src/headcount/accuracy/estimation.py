@@ -1,22 +1,21 @@
-"""Estimates with intervals: a measure given the answer of a predictor.
+"""Estimates with intervals: a metric given the answer of a predictor.
 
-Samples with known classes are simulated from the labelled items, and the predictor answers to
-each of them. The true measures of the samples with answers like the observed one are the
+Samples with known labels are simulated from the reference, and the predictor is applied to
+each of them. The true metrics of the samples with answers like the observed one are the
 estimate: their mean, and their quantiles.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from headcount._parameters import check_choice, check_count, check_fraction
-from headcount.accuracy.estimates import AccuracyEstimate, EstimateOptions
-from headcount.accuracy.judging import Judged, Reference
-from headcount.accuracy.shares import among
+from headcount.accuracy.estimates import AccuracyEstimate
+from headcount.accuracy.model_outputs import ModelOutputs, Reference, among
 from headcount.accuracy.tables import TableMetric
 from headcount.diagnose import FitTest, MixtureTest
 from headcount.diagnose.diagnostics import BROKEN_LEVEL, FEW_ITEMS
@@ -30,7 +29,6 @@ from headcount.uncertainty import (
     Posterior,
     Prior,
     Simulated,
-    Target,
     check_prior,
     size_factor,
 )
@@ -44,26 +42,54 @@ Floats = NDArray[np.float64]
 
 # Numbers held for a batch of tables.
 _BATCH_NUMBERS = 8_000_000
-# Draws that differ by no more than rounding.
+# Draws with a smaller range are equal up to rounding.
 _ROUNDING = 1e-9
+_SHIFT_WARNINGS = {
+    "prior": "",
+    "covariate": (
+        "the estimate assumes that only the shares of the classes have changed (prior shift): "
+        "if only the distribution of the inputs has changed, use the value raw."
+    ),
+    "none": (
+        "the answer of this method does not depend on the sample: the interval covers all "
+        "shares of the classes that the prior allows."
+    ),
+}
 
 
 def estimate_samples(
     predictor: Predictor,
-    pool: Judged,
+    pool: ModelOutputs,
     samples: Samples,
     metric: TableMetric,
-    options: EstimateOptions,
+    *,
+    target: Any,
+    prior: Any,
+    replicates: Any,
+    level: Any,
+    random_state: Any,
 ) -> list[AccuracyEstimate]:
-    """Estimate a measure on each sample of a pool."""
-    check_choice("target", options.target, ("realised", "expected"))
-    level = check_fraction("level", options.level)
+    """Estimate a metric on each sample of a pool; the keywords are those of `estimate`."""
+    check_choice("target", target, ("realised", "expected"))
+    level = check_fraction("level", level)
+    replicates = check_count("replicates", replicates, 100)
     of_new, of_reference = predictor.model_.cross_fitted()
-    conditioning = _Conditioning.of(predictor, of_reference, metric, options)
-    answers = of_new.values(pool, samples, metric)
-    tables = None if predictor._why_no_table() else predictor.model_.tables(pool, samples)
-    raw = predictor.model_.values(pool, samples, metric) if tables is None else metric(tables)
-    tests = _fit_tests(predictor.reference_, pool, samples)
+    reference, rows = predictor.reference_, predictor._simulation_rows()
+    conditioning = _MetricConditioning(
+        of_reference,
+        reference,
+        rows,
+        metric,
+        target == "expected",
+        check_prior(prior, len(np.unique(reference.codes[rows]))),
+        min(replicates, predictor._most_simulations),
+        base_seeds(random_state, 1)[0],
+        predictor.shift == "prior" and predictor.info.gives == "table",
+    )
+    answers = of_new.values(of_new.statistics(pool, samples), metric)
+    statistics = predictor.model_.statistics(pool, samples)
+    raw = predictor.model_.values(statistics, metric)
+    tests = _fit_tests(reference, pool, samples)
     found = []
     for i, posterior in enumerate(conditioning.posteriors(answers, samples.sizes)):
         size, draws = int(samples.sizes[i]), posterior.draws[:, 0]
@@ -74,34 +100,35 @@ def estimate_samples(
                 float(posterior.mean[0]),
                 float(raw[i]),
                 size,
-                options.target,
+                target,
                 level,
                 draws,
                 predictor.classes_,
-                None if tables is None else tables[i],
+                statistics[i] if predictor.has_table else None,
                 tests[i],
-                (*_warnings(predictor), *_doubts(tests[i], size, draws)),
+                _warnings(predictor, tests[i], size, draws),
             )
         )
     return found
 
 
 @dataclass(frozen=True, eq=False)
-class _Conditioning:
-    """Conditions on answers to samples of the reference, shared by samples of one size.
+class _MetricConditioning:
+    """Distribution of a metric on samples given the answers of a method.
 
     Attributes
     ----------
     model : Model
-        Answers to samples of the reference.
+        The method, for samples of the reference.
     reference : Reference
         The labelled items.
     rows : ndarray of shape (m,)
         Items of the reference that samples are simulated from.
     metric : TableMetric
-        The measure.
-    target : {"realised", "expected"}
-        Whether the truth is the measure on the simulated items or on their population.
+        The metric.
+    of_population : bool
+        True if the truth is the metric on the population of a simulated sample, and not on
+        its items.
     prior : Prior
         Distribution of the shares of the classes.
     replicates : int
@@ -109,40 +136,21 @@ class _Conditioning:
     seed : int
         Random seed.
     exact : bool
-        Whether the answer would be the truth if samples and reference were large.
+        True if the answer would be the truth for large samples and a large reference.
     """
 
     model: Model
     reference: Reference
     rows: NDArray[np.int64]
     metric: TableMetric
-    target: Target
+    of_population: bool
     prior: Prior
     replicates: int
     seed: int
     exact: bool
 
-    @classmethod
-    def of(
-        cls, predictor: Predictor, model: Model, metric: TableMetric, options: EstimateOptions
-    ) -> _Conditioning:
-        reference, rows = predictor.reference_, predictor._simulation_rows()
-        n_classes = len(np.unique(reference.codes[rows]))
-        replicates = check_count("replicates", options.replicates, 100)
-        return cls(
-            model,
-            reference,
-            rows,
-            metric,
-            options.target,
-            check_prior(options.prior, n_classes),
-            min(replicates, predictor._most_simulations),
-            base_seeds(options.random_state, 1)[0],
-            predictor._shift() == "prior" and predictor.info.gives == "table",
-        )
-
     def posteriors(self, answers: Floats, sizes: NDArray[np.int64]) -> list[Posterior]:
-        """Distribution of the measure on each sample, given its answer and its size."""
+        """Distribution of the metric on each sample, given its answer and its size."""
         present, codes = np.unique(self.reference.codes[self.rows], return_inverse=True)
         training = Training(None, codes.astype(np.int64), len(present))
         conditioning = Conditioning(
@@ -163,20 +171,19 @@ class _Conditioning:
         samples = Samples(
             self.rows[made.samples.indices], made.samples.offsets, n_pool=len(self.reference)
         )
-        answers = self.model.values(self.reference.judged, samples, self.metric)
+        statistics = self.model.statistics(self.reference.outputs, samples)
+        answers = self.model.values(statistics, self.metric)
         return Conditional(answers[:, None], self._truths(samples)[:, None])
 
     def _truths(self, samples: Samples) -> Floats:
-        """The measure on each sample of the reference, or on its population."""
-        size = int(samples.sizes[0])
+        """Metric on each sample of the reference, or on its population."""
         K, rng = self.reference.n_classes, np.random.default_rng([self.seed, 1])
-        cells, parts = self.reference.cells, []
-        known = np.bincount(cells[self.rows], minlength=K * K).reshape(K, K)
+        known = np.bincount(self.reference.cells[self.rows], minlength=K * K).reshape(K, K)
+        size, parts = int(samples.sizes[0]), []
         step = max(1, _BATCH_NUMBERS // (K * K))
         for first in range(0, len(samples), step):
-            tables = samples[first : first + step].prevalence_of(cells, K * K)
-            tables = tables.reshape(-1, K, K)
-            if self.target == "expected":
+            tables = self.reference.tables(samples[first : first + step])
+            if self.of_population:
                 tables = _population_tables(size * tables, known, rng)
             parts.append(self.metric(tables))
         return np.concatenate(parts)
@@ -188,8 +195,8 @@ def _population_tables(
     """Random tables of the populations that samples with these tables of counts are from.
 
     Shares of the classes, and rates of the predictions within each class, have Dirichlet
-    distributions given the counts. For the rates, those of the reference count as well, as
-    its classes are those of the population.
+    distributions given the counts. The rates also use the counts of the reference, whose
+    classes are those of the population.
     """
     shares = counts.sum(axis=2) + 1 / len(known)
     shares = rng.standard_gamma(np.where(known.sum(axis=1) > 0, shares, 0.0))
@@ -201,26 +208,28 @@ def _population_tables(
 
 
 def _fit_tests(
-    reference: Reference, pool: Judged, samples: Samples
+    reference: Reference, pool: ModelOutputs, samples: Samples
 ) -> list[FitTest] | list[None]:
-    """Test of prior shift for each sample."""
-    present = reference.present
-    if len(present) < 2:
+    """Test of prior shift for each sample; None without posteriors or a second class."""
+    present, known = reference.present, reference.outputs.scores
+    if len(present) < 2 or known is None or pool.scores is None:
         return [None] * len(samples)
     codes = np.searchsorted(present, reference.codes)
-    known = among(reference.judged.posteriors, present)
-    mixture = MixtureTest.of_posteriors(Training(known, codes, len(present)))
-    return list(mixture.test(among(pool.posteriors, present), samples))
+    training = Training(among(known, present), codes, len(present))
+    mixture = MixtureTest.of_posteriors(training)
+    return list(mixture.test(among(pool.scores, present), samples))
 
 
-def _doubts(test: FitTest | None, n: int, draws: Floats) -> list[str]:
+def _warnings(
+    predictor: Predictor, test: FitTest | None, n: int, draws: Floats
+) -> tuple[str, ...]:
     """Reasons to doubt an estimate, one sentence each."""
-    found = []
+    found = [_SHIFT_WARNINGS[predictor.shift]]
     if test is not None and test.p_value < BROKEN_LEVEL:
         found.append(
             f"The sample does not look like a mixture of the classes of the reference "
             f"({said(test)}), so that an accuracy estimated under prior shift may be far off: "
-            "label a few of its items; if only the inputs have changed and not what they mean "
+            "label a few of its items; if only the distribution of the inputs has changed "
             "(pure covariate shift), use CBPE and its value raw."
         )
     if n < FEW_ITEMS:
@@ -230,23 +239,8 @@ def _doubts(test: FitTest | None, n: int, draws: Floats) -> list[str]:
         )
     if np.ptp(draws) < _ROUNDING:
         found.append(
-            "All simulated samples have the same value, as where the model makes no errors on "
-            "the labelled items: the interval does not show how rare errors are; label more "
-            "items."
+            "All simulated samples have the same value, as where the classifier makes no "
+            "errors on the labelled items: the interval does not show how rare errors are; "
+            "label more items."
         )
-    return found
-
-
-def _warnings(predictor: Predictor) -> list[str]:
-    """Warnings that hold for every estimate of a predictor."""
-    if predictor._shift() == "none":
-        return [
-            "the answer of this method does not depend on the sample: the interval covers all "
-            "shares of the classes that the prior allows."
-        ]
-    if predictor._shift() == "covariate":
-        return [
-            "the estimate assumes that only the shares of the classes have changed (prior "
-            "shift): if only the inputs have changed, not what they mean, use the value raw."
-        ]
-    return []
+    return tuple(filter(None, found))
