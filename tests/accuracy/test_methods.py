@@ -113,6 +113,35 @@ def test_any_quantifier_will_do(quantifier):
     assert predictor.estimate(hc.Scored(scores[:50]), replicates=200)
 
 
+def test_combined_quantifiers_predict_and_refuse_intervals():
+    scores, codes = scored(2, 300, 5)
+    both = hc.Conditioned([hc.SLD(), hc.PACC()], replicates=200, random_state=0)
+    predictor = accuracy.SLEAP(quantifier=both).fit(hc.Scored(scores), codes)
+    assert 0 < predictor.predict(hc.Scored(scores)) <= 1
+    with pytest.raises(HeadcountError, match="Conditioned, which combines the answers"):
+        predictor.estimate(hc.Scored(scores), replicates=200)
+
+
+def test_several_classifiers_need_the_items():
+    model, (X, y), (Z, _) = data(2)
+    median = hc.Median(hc.PACC(), [LogisticRegression(), GaussianNB()], random_state=0)
+    predictor = accuracy.SLEAP(model, quantifier=median).fit(X, y)
+    assert 0 < predictor.predict(Z) <= 1
+    assert 0 < predictor.estimate(Z, replicates=200).value <= 1
+    with pytest.raises(HeadcountError, match="quantifier is Median, which works on the items"):
+        accuracy.SLEAP(quantifier=median).fit(hc.Scored(model.predict_proba(X)), y)
+
+
+def test_decisions_for_a_class_without_labelled_items():
+    y = np.array(["a", "b"] * 20)
+    verdicts = hc.Verdicts(y, classes=["a", "b", "c"])
+    with pytest.warns(hc.HeadcountWarning, match="none of class 'c'"):
+        sleap = accuracy.SLEAP(quantifier=hc.ACC()).fit(verdicts, y)
+    assert sleap.predict(hc.Verdicts(["a", "b", "b"])) == pytest.approx(1)
+    with pytest.raises(HeadcountError, match="decisions for a class that the labelled"):
+        sleap.predict(hc.Verdicts(["a", "c"], classes=["a", "b", "c"]))
+
+
 def test_quantifiers_of_features_need_the_items():
     model, (X, y), (Z, _) = data(2)
     predictor = accuracy.SLEAP(model, quantifier=hc.HDx()).fit(X, y)

@@ -136,7 +136,7 @@ class Predictor(BaseEstimator):
         return not self._table_obstacle()
 
     def supports(self, metric: Metric) -> bool:
-        """Whether the fitted method gives a metric.
+        """True if the fitted method gives a metric.
 
         Parameters
         ----------

@@ -72,6 +72,12 @@ class FittedQuantifier:
             by_folds = self.quantifier.scores_by_folds
             items = self.quantifier.items_of(X, by_folds=by_folds)
             found = self.model.solve(items, samples.over(count_rows(items))).prevalence
+        if found.shape[1] != len(self.quantifier.classes_):
+            raise HeadcountError(
+                f"quantifier is {type(self.quantifier).__name__}, which combines the answers "
+                "of several quantifiers, and estimates with intervals need one answer: use "
+                "predict, or a single quantifier such as SLD() or KDEyML()."
+            )
         return found
 
 

@@ -251,7 +251,7 @@ def _trial(
 
 
 class _Bench:
-    """Two parts of the labelled items, on which settings are learnt and tried."""
+    """Two parts of the labelled items, on which settings are fitted and tested."""
 
     def __init__(self, train: Reference, test: Reference, samples: Samples) -> None:
         self._train, self._test, self._samples = train, test, samples
@@ -259,7 +259,7 @@ class _Bench:
         self._seen: dict[bool, tuple[Any, Any]] = {}
 
     def tables(self, candidate: QuAcc, shared: list[Any]) -> Floats:
-        """Estimated tables of the samples; `shared` keeps what the next one can use."""
+        """Estimated tables of the samples; `shared` keeps scorers for the next candidate."""
         K = self._train.n_classes
         parts = self._views(candidate.variant)
         learn, new = self._inputs(candidate)
@@ -273,7 +273,7 @@ class _Bench:
         return as_tables(shares, K)
 
     def quantifier(self, candidate: QuAcc) -> Quantifier:
-        """The candidate's quantifier, with the classifier it will have."""
+        """Quantifier of the candidate, with its classifier."""
         return chosen_quantifier(candidate.quantifier, self._inputs(candidate)[0])
 
     def _views(self, variant: str) -> list[tuple[Part, View]]:
@@ -293,7 +293,7 @@ class _Bench:
 
 @dataclass(frozen=True, eq=False)
 class _Shared:
-    """A part of the labelled items with a fitted scorer, and the pool it scores once."""
+    """Part of the labelled items with a fitted scorer, and a pool that is scored once."""
 
     part: Part
     learn: Any
@@ -323,21 +323,21 @@ class _Shared:
 
 
 def _unfitted(quantifier: Quantifier) -> Any:
-    """What will score the items; None if it is not one scorer."""
+    """Unfitted scorer of the items; None if there is not a single one."""
     if quantifier.takes == "features":
         return None
     return with_folds(quantifier)._scorer()
 
 
 def _groups(candidates: Sequence[QuAcc], bench: _Bench) -> dict[str, list[int]]:
-    """Which candidates can share their scorers: the same variant, inputs and classifier."""
+    """Candidates that share their scorers: equal variants, inputs and classifiers."""
     groups: dict[str, list[int]] = {}
     for i, candidate in enumerate(candidates):
         try:
             scorer = _unfitted(bench.quantifier(candidate))
             key = None if scorer is None else joblib.hash(scorer)
         except (PicklingError, TypeError, AttributeError, ValueError):
-            key = None  # what is wrong with it comes out when it is fitted
+            key = None  # fitting it raises the error
         shared = f"{candidate.variant} {candidate.covariates} {key}"
         groups.setdefault(f"{i}" if key is None else shared, []).append(i)
     return groups

@@ -70,7 +70,7 @@ class Conditional:
     answers : ndarray of shape (B, D)
         Answers of a method, or of several methods in a row.
     truths : ndarray of shape (B, T)
-        What is unknown about samples: shares, or an accuracy.
+        Unknowns of the samples: shares, or an accuracy.
 
     Examples
     --------
