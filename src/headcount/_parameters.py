@@ -15,6 +15,7 @@ __all__ = [
     "check_choice",
     "check_count",
     "check_counts",
+    "check_flag",
     "check_fraction",
     "check_grid",
     "check_log_base",
@@ -102,6 +103,13 @@ def check_choice(name: str, value: Any, allowed: Sequence[str]) -> str:
             f"{name} is {value!r}; it must be one of {', '.join(map(repr, allowed))}."
         )
     return value
+
+
+def check_flag(name: str, value: Any) -> bool:
+    """True or False."""
+    if not isinstance(value, bool | np.bool_):
+        raise HeadcountError(f"{name} is {value!r}; it must be True or False.")
+    return bool(value)
 
 
 def check_grid(grid: Any) -> list[dict[str, Any]]:

@@ -170,7 +170,9 @@ def _predictor(method: str, metric: str, seed: int) -> Predictor:
     from headcount.errors import HeadcountError
 
     known = {
-        name.lower(): made for name, made in predictors().items() if made.info.needs == "scores"
+        name.lower(): made
+        for name, made in predictors().items()
+        if made.info.input != "features"
     }
     if method.lower() not in known:
         names = ", ".join(sorted(made.__name__ for made in known.values()))
@@ -205,22 +207,20 @@ def _estimated(
     from headcount.accuracy import METRICS, table_of
     from headcount.cli.labels import labels_of, true_labels
     from headcount.cli.models import read_scores
+    from headcount.scores import Scored
 
     tables.check()
     y = labels_of(tables.reference.read([tables.target])[tables.target], tables.reference.name)
     classes = np.unique(y)
     columns, positive = tables.score_columns(classes.tolist())
-    predictor.fit_scores(
-        read_scores(tables.reference, columns, positive),
-        y,
-        predictions=tables.predictions(tables.reference, classes),
-    )
+    known = read_scores(tables.reference, columns, positive)
+    own = tables.predictions(tables.reference, classes)
+    predictor.fit(Scored(known, predictions=own), y)
     scores = read_scores(tables.new, columns, positive)
     said = tables.predictions(tables.new, classes)
     names, samples = _samples(len(scores), groups)
-    estimates = predictor.estimate_many_scores(
-        scores, samples, metric, predictions=said, random_state=seed, level=level
-    )
+    pool = Scored(scores, predictions=said)
+    estimates = predictor.estimate_many(pool, samples, metric, random_state=seed, level=level)
     truths, note = None, ""
     if tables.target in tables.new.columns:
         labels, note = true_labels(

@@ -133,6 +133,7 @@ class MethodTable:
     """
 
     rows: tuple[tuple[str, ...], ...]
+    columns: tuple[str, ...] = _COLUMNS
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -144,13 +145,15 @@ class MethodTable:
         return any(row[0] == name for row in self.rows)
 
     def __repr__(self) -> str:
-        return "\n".join(text_table(_COLUMNS, self.rows, n_texts=len(_COLUMNS), ruled=True))
+        return "\n".join(
+            text_table(self.columns, self.rows, n_texts=len(self.columns), ruled=True)
+        )
 
     def to_frame(self) -> pl.DataFrame:
         """The table as a Polars frame."""
         import polars as pl
 
-        return pl.DataFrame(list(self.rows), schema=list(_COLUMNS), orient="row")
+        return pl.DataFrame(list(self.rows), schema=list(self.columns), orient="row")
 
 
 def methods() -> MethodTable:
