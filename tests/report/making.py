@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 import headcount as hc
-from headcount.report import Analysis, analyse_scores
+from headcount.analysis import Analysis, analyse_scores
 
 NASTY = "<script>alert(1)</script>"
 
