@@ -20,6 +20,7 @@ __all__ = [
     "check_log_base",
     "check_not_negative",
     "check_positive",
+    "check_share",
 ]
 
 
@@ -41,6 +42,13 @@ def check_fraction(name: str, value: Any) -> float:
     """A number between zero and one, neither of them."""
     if not _is_number(value) or not 0 < value < 1:
         raise HeadcountError(f"{name} is {value!r}; it must be a number between 0 and 1.")
+    return float(value)
+
+
+def check_share(name: str, value: Any) -> float:
+    """A number from zero to one."""
+    if not _is_number(value) or not 0 <= value <= 1:
+        raise HeadcountError(f"{name} is {value!r}; it must be a number from 0 to 1.")
     return float(value)
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from typing import Any
 
-from headcount.evaluate.search import GridSearch
+from headcount.evaluation.search import GridSearch
 from headcount.quantify import AutoQuantifier, Quantifier
 from headcount.scores import Scorer
 

@@ -23,7 +23,7 @@ __all__ = ["load_model", "save_model"]
 _KIND = "headcount model"
 _OUR_PACKAGES = (
     "headcount.data.column_kinds", "headcount.data.column_values", "headcount.data.preparation",
-    "headcount.evaluate", "headcount.learn", "headcount.quantify", "headcount.representation",
+    "headcount.evaluation", "headcount.learn", "headcount.quantify", "headcount.representation",
     "headcount.sampling", "headcount.scores", "headcount.solve", "headcount.uncertainty",
 )  # fmt: skip
 _OUR_MODELS = {

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from headcount._parameters import check_count
 from headcount._text import Table
 from headcount.errors import HeadcountError
-from headcount.evaluate.tables import DIGITS, error_table, lowest
+from headcount.evaluation.tables import DIGITS, error_table, lowest
 
 if TYPE_CHECKING:
     import polars as pl

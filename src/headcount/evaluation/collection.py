@@ -10,9 +10,9 @@ import numpy as np
 
 from headcount._text import Table
 from headcount.errors import HeadcountError
-from headcount.evaluate.evaluation import Evaluation
-from headcount.evaluate.significance import Comparison, compare
-from headcount.evaluate.tables import DIGITS, error_table, lowest
+from headcount.evaluation.evaluation import Evaluation
+from headcount.evaluation.significance import Comparison, compare
+from headcount.evaluation.tables import DIGITS, error_table, lowest
 
 if TYPE_CHECKING:
     import polars as pl

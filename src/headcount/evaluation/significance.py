@@ -15,8 +15,8 @@ from headcount._parameters import check_choice, check_fraction
 from headcount._text import Cell, Table
 from headcount.data.columns import as_narwhals
 from headcount.errors import HeadcountError
-from headcount.evaluate import paired
-from headcount.evaluate.paired import critical_difference
+from headcount.evaluation import paired
+from headcount.evaluation.paired import critical_difference
 from headcount.plots.data import rank_groups
 
 if TYPE_CHECKING:

@@ -64,7 +64,7 @@ def error_table(
     Examples
     --------
     >>> import numpy as np
-    >>> from headcount.evaluate.tables import error_table, lowest
+    >>> from headcount.evaluation.tables import error_table, lowest
     >>> errors = np.array([[0.01, 0.2], [0.03, 0.1]])
     >>> best = lowest(errors, axis=0)
     >>> print(error_table("method", ["SLD", "CC"], ["ae", "rae"], errors, best).to_text())
