@@ -11,7 +11,7 @@ from sklearn.datasets import make_classification
 from sklearn.linear_model import LogisticRegression
 
 import headcount as hc
-from headcount.analysis import analyse_items, analyse_scores
+from headcount.analysis import analyse_items
 from tests.report.making import make_analysis, scored
 
 X, y = make_classification(900, n_informative=6, class_sep=1.5, random_state=0)
@@ -69,7 +69,7 @@ def test_new_items_are_classified_once():
 def test_histograms_are_those_of_the_scores_and_their_mixture():
     codes = np.repeat([0, 1, 2], 100)
     training, later = scored(codes, 3), scored(codes[50:], 3, 5)
-    analysis = analyse_scores(hc.PACC().fit_scores(training, codes), later)
+    analysis = analyse_items(hc.PACC().fit(hc.Scored(training), codes), hc.Scored(later))
     shares = analysis.overall.estimate.shares
     for j, histogram in enumerate(analysis.histograms):
         edges = histogram.edges
@@ -168,7 +168,7 @@ def test_bad_input_is_named():
         (hc.MLPE(), None, None),
         (hc.HDx(), False, 0),
         (hc.ACC(LabelsOnly(), random_state=0), True, 0),
-        (hc.OneVsRest(hc.PACC(random_state=0), scoring="separate"), True, 2),
+        (hc.OneVsRest(hc.PACC(random_state=0), scoring="separate"), True, 0),
         (hc.Ensemble(hc.PACC(), size=3, random_state=0), None, None),
         (hc.GridSearch(hc.DyS(random_state=0), {"bins": [4, 8]}, random_state=0), True, 2),
     ],
@@ -200,9 +200,10 @@ def test_the_method_is_the_chosen_one_with_the_classifier_that_was_used():
 def test_verdicts():
     assert make_analysis().verdict.status == "fits"
     assert "up from" in str(make_analysis(("a", "b", "c")).verdict)
-    quantifier = hc.PACC().fit_scores(scored(np.arange(600) % 2, 2), np.arange(600) % 2)
+    codes = np.arange(600) % 2
+    quantifier = hc.PACC().fit(hc.Scored(scored(codes, 2)), codes)
     middling = np.full((300, 2), 0.5) + np.linspace(-0.05, 0.05, 300)[:, None] * [1, -1]
-    broken = analyse_scores(quantifier, middling)
+    broken = analyse_items(quantifier, hc.Scored(middling))
     assert broken.verdict.status == "broken"
     assert "do not look like a mixture" in str(broken.verdict)
     counting = make_analysis(quantifier=hc.CC())
@@ -211,6 +212,6 @@ def test_verdicts():
 
 def test_what_was_warned_of_on_the_way_is_in_the_analysis():
     codes = np.arange(600) % 2
-    quantifier = hc.SLD(stop="norm", max_iter=1).fit_scores(scored(codes, 2), codes)
-    analysis = analyse_scores(quantifier, scored(np.zeros(200, int), 2, 3))
+    quantifier = hc.SLD(stop="norm", max_iter=1).fit(hc.Scored(scored(codes, 2)), codes)
+    analysis = analyse_items(quantifier, hc.Scored(scored(np.zeros(200, int), 2, 3)))
     assert any("did not converge" in text for text in analysis.warnings)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from headcount.analysis.accuracy import AccuracyAnalysis, analyse_accuracy
 from headcount.analysis.analysis import Analysis, Part
 from headcount.analysis.facts import MethodFacts
-from headcount.analysis.from_items import analyse_items, analyse_scores
+from headcount.analysis.from_items import analyse_items
 from headcount.analysis.from_tables import analyse
 from headcount.analysis.groups import Groups
 from headcount.analysis.histograms import ScoreHistogram
@@ -25,5 +25,4 @@ __all__ = [
     "analyse",
     "analyse_accuracy",
     "analyse_items",
-    "analyse_scores",
 ]

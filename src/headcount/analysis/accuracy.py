@@ -17,6 +17,7 @@ from headcount.analysis.label_columns import read_labels, read_true_labels
 from headcount.analysis.score_columns import find_score_columns
 from headcount.data.readers import TableFile
 from headcount.errors import HeadcountError
+from headcount.scores import Scored
 
 __all__ = ["AccuracyAnalysis", "analyse_accuracy"]
 
@@ -146,30 +147,23 @@ def analyse_accuracy(
     leave_out = () if prediction is None else (prediction,)
     columns = find_score_columns(labelled, target, classes.tolist(), leave_out)
     table.require(columns.names, "in which the reference has scores")
-    predictor.fit_scores(
-        columns.read(labelled), y, predictions=_predictions(labelled, prediction, classes)
+    known, pool = (
+        Scored(columns.read(each), classes, _predictions(each, prediction, classes))
+        for each in (labelled, table)
     )
-    scores = columns.read(table)
-    predicted = _predictions(table, prediction, classes)
-    groups = Groups.of(None, len(scores))
+    predictor.fit(known, y)
+    groups = Groups.of(None, len(pool))
     if by is not None and column is not None:
         groups = read_groups(table, by, column)
-    estimates = predictor.estimate_many_scores(
-        scores,
-        list(groups.samples),
-        metric,
-        predictions=predicted,
-        random_state=random_state,
-        level=level,
+    estimates = predictor.estimate_many(
+        pool, groups.samples, metric, random_state=random_state, level=level
     )
     truths, note = None, ""
     if target in table.columns:
         labels, note = read_true_labels(table.read([target])[target], classes, table.name)
         if labels is not None:
             K, true = len(classes), np.searchsorted(classes, labels)
-            codes = scores.argmax(axis=1)
-            if predicted is not None:
-                codes = np.searchsorted(classes, predicted)
+            codes = pool.codes_of(classes)
             truths = tuple(
                 float(METRICS[metric](table_of(true[rows], codes[rows], K)))
                 for rows in groups.samples
@@ -182,7 +176,7 @@ def _predictor(method: str, metric: str, random_state: int) -> Predictor:
     known = {
         name.lower(): found
         for name, found in predictors().items()
-        if found.info.needs == "scores"
+        if found.info.input != "features"
     }
     if method.lower() not in known:
         names = ", ".join(sorted(found.__name__ for found in known.values()))

@@ -56,7 +56,7 @@ def method_facts(quantifier: Quantifier) -> MethodFacts:
     -------
     MethodFacts
     """
-    answering = quantifier._answering()
+    answering = quantifier.answering_
     settings = {
         name: _shortened(value) for name, value in answering.get_params(deep=False).items()
     }

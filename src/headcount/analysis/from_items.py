@@ -13,18 +13,17 @@ from sklearn.utils.validation import check_is_fitted
 
 from headcount._parameters import check_fraction
 from headcount.analysis.analysis import Analysis, Part
-from headcount.analysis.evidence import Evidence, evidence_of_items, evidence_of_scores
 from headcount.analysis.facts import method_facts, plain, versions
 from headcount.analysis.groups import Groups
-from headcount.analysis.histograms import score_histograms
+from headcount.analysis.histograms import ScoreHistogram, score_histograms
 from headcount.data import encode_labels
 from headcount.errors import HeadcountError, HeadcountWarning
 from headcount.quantify import Quantifier
 from headcount.sampling import Samples
-from headcount.scores import ScoredPool, check_scores
+from headcount.scores import ItemScorer, Scored, ScoredPool, Verdicts
 from headcount.uncertainty import Estimate
 
-__all__ = ["analyse_items", "analyse_scores"]
+__all__ = ["analyse_items"]
 
 
 def analyse_items(
@@ -47,7 +46,7 @@ def analyse_items(
     ----------
     quantifier : Quantifier
         A fitted quantifier.
-    X : array-like, sparse matrix or frame of shape (n, d), or a list of texts
+    X : array-like, sparse matrix or frame of shape (n, d), list of texts, Scored, Verdicts
         The items; they are classified once.
     groups : array-like of shape (n,), default=None
         Group of each item, such as its month or shop; None for no groups.
@@ -83,67 +82,61 @@ def analyse_items(
     >>> print(analysis.verdict)
     Of 600 items, about ...
     """
-    _check_quantifier(quantifier)
-    check_fraction("level", level)
-    pool = ScoredPool(X)
-    grouped = _grouped(groups, order, len(pool))
-    estimates, caught = _estimates(
-        quantifier.estimate_many, pool, grouped.samples, random_state
-    )
-    evidence = evidence_of_items(quantifier, pool)
-    return _assemble(
-        quantifier, evidence, grouped, estimates, caught, truth, data_facts, title, level
-    )
-
-
-def analyse_scores(
-    quantifier: Quantifier,
-    scores: Any,
-    *,
-    groups: ArrayLike | Groups | None = None,
-    order: Sequence[Any] | None = None,
-    truth: ArrayLike | None = None,
-    data_facts: Mapping[str, str] | None = None,
-    title: str = "How many of each?",
-    level: float = 0.95,
-    random_state: Any = 0,
-) -> Analysis:
-    """Like `analyse_items`, for items that were scored elsewhere."""
-    _check_quantifier(quantifier)
-    check_fraction("level", level)
-    posteriors = check_scores(scores, len(quantifier.classes_))
-    grouped = _grouped(groups, order, len(posteriors))
-    estimates, caught = _estimates(
-        quantifier.estimate_many_scores, posteriors, grouped.samples, random_state
-    )
-    evidence = evidence_of_scores(quantifier, posteriors)
-    return _assemble(
-        quantifier, evidence, grouped, estimates, caught, truth, data_facts, title, level
-    )
-
-
-def _check_quantifier(quantifier: Any) -> None:
     if not isinstance(quantifier, Quantifier):
         raise HeadcountError(
             f"quantifier is {quantifier!r}; it must be a fitted quantifier: pass for instance "
             "PACC().fit(X, y)."
         )
     check_is_fitted(quantifier, "model_")
-
-
-def _grouped(
-    groups: ArrayLike | Groups | None, order: Sequence[Any] | None, n_items: int
-) -> Groups:
-    return groups if isinstance(groups, Groups) else Groups.of(groups, n_items, order)
+    check_fraction("level", level)
+    pool = X if isinstance(X, Scored | Verdicts) else ScoredPool(X)
+    if not isinstance(groups, Groups):
+        groups = Groups.of(groups, len(pool), order)
+    estimates, caught = _estimates(quantifier, pool, groups.samples, random_state)
+    classes = quantifier.classes_
+    posteriors, predicted = _classified(quantifier, pool)
+    true_codes = None
+    if truth is not None:
+        true_codes = encode_labels(truth, name="truth", classes=classes)[1]
+    counted = _shares(predicted, groups.samples, len(classes))
+    true = _shares(true_codes, groups.samples, len(classes))
+    overall, *parts = (
+        _part(name, estimate, level, own, known)
+        for name, estimate, own, known in zip(
+            groups.names, estimates, counted, true, strict=True
+        )
+    )
+    histograms: tuple[ScoreHistogram, ...] = ()
+    evidence = quantifier.evidence(pool)
+    if evidence is not None and posteriors is not None:
+        shares = overall.estimate.shares
+        histograms = score_histograms(evidence.training, posteriors, classes, shares)
+    training = quantifier.training_
+    return Analysis(
+        title=title,
+        created=f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC",
+        classes=tuple(classes.tolist()),
+        level=float(level),
+        overall=overall,
+        groups=tuple(parts),
+        ordered=groups.ordered,
+        training=quantifier.prior_,
+        n_training=None if training is None else len(training.codes),
+        method=method_facts(quantifier),
+        histograms=histograms,
+        warnings=caught,
+        versions=versions(),
+        data_facts={str(key): str(text) for key, text in (data_facts or {}).items()},
+    )
 
 
 def _estimates(
-    estimate_many: Any, items: Any, samples: Samples, random_state: Any
+    quantifier: Quantifier, pool: Any, samples: Samples, random_state: Any
 ) -> tuple[list[Estimate], tuple[str, ...]]:
     """Estimates of the samples, and the warnings that were raised."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", HeadcountWarning)
-        estimates = estimate_many(items, samples, random_state=random_state)
+        estimates = quantifier.estimate_many(pool, samples, random_state=random_state)
     ours = [each for each in caught if issubclass(each.category, HeadcountWarning)]
     for each in caught:
         if each not in ours:
@@ -151,49 +144,25 @@ def _estimates(
     return estimates, tuple(dict.fromkeys(str(each.message) for each in ours))
 
 
-def _assemble(
-    quantifier: Quantifier,
-    evidence: Evidence,
-    groups: Groups,
-    estimates: list[Estimate],
-    caught: tuple[str, ...],
-    truth: ArrayLike | None,
-    data_facts: Mapping[str, str] | None,
-    title: str,
-    level: float,
-) -> Analysis:
-    classes = quantifier.classes_
-    true_codes = None
-    if truth is not None:
-        true_codes = encode_labels(truth, name="truth", classes=classes)[1]
-    counted = _shares(evidence.labels, groups.samples, len(classes))
-    true = _shares(true_codes, groups.samples, len(classes))
-    parts = [
-        _part(name, estimate, level, own, known)
-        for name, estimate, own, known in zip(
-            groups.names, estimates, counted, true, strict=True
-        )
-    ]
-    histograms: tuple[Any, ...] = ()
-    if evidence.training is not None and evidence.posteriors is not None:
-        shares = parts[0].estimate.shares
-        histograms = score_histograms(evidence.training, evidence.posteriors, classes, shares)
-    return Analysis(
-        title=title,
-        created=f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC",
-        classes=tuple(classes.tolist()),
-        level=float(level),
-        overall=parts[0],
-        groups=tuple(parts[1:]),
-        ordered=groups.ordered,
-        training=quantifier.prior_,
-        n_training=evidence.n_training,
-        method=method_facts(quantifier),
-        histograms=histograms,
-        warnings=caught,
-        versions=versions(),
-        data_facts={str(key): str(text) for key, text in (data_facts or {}).items()},
-    )
+def _classified(
+    quantifier: Quantifier, pool: ScoredPool | Scored | Verdicts
+) -> tuple[NDArray[np.float64] | None, NDArray[np.int64] | None]:
+    """Posteriors and predicted classes of the items, None if they are not known."""
+    classes, scorer = quantifier.classes_, quantifier.scorer_
+    if isinstance(pool, Verdicts):
+        return None, pool.codes_of(classes)
+    if isinstance(pool, Scored):
+        return pool.posteriors_of(classes), pool.codes_of(classes)
+    if not isinstance(scorer, ItemScorer):
+        return None, None  # works on features, or has several classifiers
+    posteriors = None
+    if scorer.has_posteriors_ or quantifier.takes == "posteriors":
+        posteriors = pool.posteriors(scorer)
+    if posteriors is not None and quantifier.takes != "labels":
+        return posteriors, posteriors.argmax(axis=1)
+    labels = pool.labels(scorer)
+    # Classifiers of each class against the rest do not predict the class of an item.
+    return posteriors, labels if labels.ndim == 1 else None
 
 
 def _part(

@@ -10,7 +10,7 @@ from typing import Any
 
 from headcount._parameters import check_fraction
 from headcount.analysis.analysis import Analysis
-from headcount.analysis.from_items import analyse_items, analyse_scores
+from headcount.analysis.from_items import analyse_items
 from headcount.analysis.groups import Groups, group_column, read_groups
 from headcount.analysis.label_columns import read_true_labels
 from headcount.analysis.model_files import load_model
@@ -20,7 +20,7 @@ from headcount.analysis.models import (
     fit_score_model,
     fit_table_model,
 )
-from headcount.analysis.scored import taking_scores
+from headcount.data import count_rows
 from headcount.data.readers import TableFile, frame_table, open_table
 from headcount.errors import HeadcountError
 
@@ -215,12 +215,12 @@ def _apply(
     title: str | None,
 ) -> Analysis:
     """Analysis of a table by a fitted model."""
-    items, scored, missing = model.items(table)
+    items, missing = model.items(table)
     truth, note = None, ""
     if model.target in table.columns:
         labels = table.read([model.target])[model.target]
         truth, note = read_true_labels(labels, model.quantifier.classes_, table.name)
-    n_rows = items.shape[0]
+    n_rows = count_rows(items)
     columns = model.column_facts()
     for name, count in missing.items():
         if count:
@@ -229,14 +229,8 @@ def _apply(
     if groups is not None:
         facts["Groups"] = f"by {groups.column}"
     notes = [note, groups.note if groups else "", _missing(missing, n_rows, table.name)]
-    quantifier = model.quantifier
-    if isinstance(model, ScoreModel):
-        run = analyse_scores
-    else:
-        run = analyse_items
-        quantifier = taking_scores(quantifier) if scored else quantifier
-    analysis = run(
-        quantifier,
+    analysis = analyse_items(
+        model.quantifier,
         items,
         groups=groups,
         truth=truth,

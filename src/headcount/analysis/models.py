@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
@@ -18,13 +17,12 @@ from headcount._parameters import check_choice
 from headcount._progress import track
 from headcount.analysis.label_columns import read_labels
 from headcount.analysis.score_columns import ScoreColumns, find_score_columns
-from headcount.analysis.scored import all_scores
 from headcount.data.preparation import Preparation, prepare
 from headcount.data.readers import TableFile, batch_rows
 from headcount.errors import HeadcountError
 from headcount.quantify import AutoQuantifier, OneVsRest
 from headcount.quantify import method as find_method
-from headcount.scores import Scorer
+from headcount.scores import Scored, Scorer
 
 if TYPE_CHECKING:
     import polars as pl
@@ -68,15 +66,18 @@ class TableModel:
         """Treatment of each column, in words."""
         return self.preparation.facts()
 
-    def items(self, table: TableFile) -> tuple[Any, bool, dict[str, int]]:
-        """Scores or features of the rows of a table, made in batches.
+    def items(self, table: TableFile) -> tuple[Any, dict[str, int]]:
+        """Rows of a table as the quantifier takes them, made in batches.
+
+        Parameters
+        ----------
+        table : TableFile
+            A table with these columns.
 
         Returns
         -------
-        items : array
-            Scores as `taking_scores` wants them, or features where the method works on these.
-        scored : bool
-            Which of the two.
+        items : Scored, array or sparse matrix
+            Scores, or features where the method works on these.
         missing : dict of str to int
             Missing values by column.
         """
@@ -89,8 +90,10 @@ class TableModel:
             made.append(self._of_batch(batch))
         if not made:
             raise HeadcountError(f"{table.name!r} has no rows: pass a table with some.")
+        if self.features is None:
+            return Scored.concatenate(made), missing
         stack = sparse.vstack if sparse.issparse(made[0]) else np.concatenate
-        return stack(made), self.features is None, missing
+        return stack(made), missing
 
     def _batches(self, table: TableFile) -> Iterator[pl.DataFrame]:
         n_batches = -(-table.count_rows() // batch_rows(len(self.columns)))
@@ -101,7 +104,8 @@ class TableModel:
 
     def _of_batch(self, batch: pl.DataFrame) -> Any:
         if self.features is None:
-            return all_scores(self.quantifier.scorer_, batch)
+            counts_predictions = self.quantifier.takes == "labels"
+            return self.quantifier.scorer_.score(batch, predictions=counts_predictions)
         return _dense(self.features.transform(batch))
 
 
@@ -139,10 +143,23 @@ class ScoreModel:
         named = zip(self.columns, labels, strict=True)
         return {column: f"posterior of class {label!r}" for column, label in named}
 
-    def items(self, table: TableFile) -> tuple[NDArray[np.float64], bool, dict[str, int]]:
-        """The posteriors, as `TableModel.items` gives them."""
+    def items(self, table: TableFile) -> tuple[Scored, dict[str, int]]:
+        """Posteriors of the rows of a table, none of them missing.
+
+        Parameters
+        ----------
+        table : TableFile
+            A table with these columns.
+
+        Returns
+        -------
+        items : Scored
+            The posteriors.
+        missing : dict
+            Empty.
+        """
         table.require(self.columns, "which the labelled table has")
-        return self.scores.read(table), True, {}
+        return Scored(self.scores.read(table), self.quantifier.classes_), {}
 
 
 def fit_table_model(
@@ -231,13 +248,13 @@ def fit_score_model(
     y = read_labels(table.read([target])[target], table.name)
     classes = np.unique(y).tolist()
     columns = find_score_columns(table, target, classes, leave_out)
-    scores = columns.read(table)
+    scores = Scored(columns.read(table))
     quantifier = _quantifier(method, LogisticRegression(), len(classes), random_state)
-    if quantifier is None or quantifier._why_no_scores():
+    if quantifier is None or not quantifier.takes_scores:
         raise HeadcountError(
             f"`method` is {method!r}, which works on features, not on scores: choose another."
         )
-    quantifier.fit_scores(scores, y)
+    quantifier.fit(scores, y)
     return ScoreModel(quantifier, target, columns, f"{table.name}, {len(y):,} rows")
 
 

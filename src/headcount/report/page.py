@@ -51,10 +51,10 @@ def page(analysis: Analysis) -> str:
     --------
     >>> import numpy as np
     >>> import headcount as hc
-    >>> from headcount.analysis import analyse_scores
+    >>> from headcount.analysis import analyse_items
     >>> from headcount.report import page
-    >>> scores, y = np.linspace(0.01, 0.99, 200), np.repeat(["ham", "spam"], 100)
-    >>> html = page(analyse_scores(hc.PACC().fit_scores(scores, y), scores))
+    >>> scores, y = hc.Scored(np.linspace(0.01, 0.99, 200)), np.repeat(["ham", "spam"], 100)
+    >>> html = page(analyse_items(hc.PACC().fit(scores, y), scores))
     >>> html.startswith("<!doctype html>"), len(html) < 100_000
     (True, True)
     """
