@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from headcount import accuracy, metrics, plots, shift
+    from headcount.analysis import Analysis, analyse
     from headcount.data import Pool
     from headcount.errors import HeadcountError, HeadcountWarning
     from headcount.evaluation.collection import Evaluations
@@ -120,6 +121,7 @@ __all__ = [
     "TX",
     "UPP",
     "AdaptedClassifier",
+    "Analysis",
     "AutoQuantifier",
     "Comparison",
     "Conditioned",
@@ -155,6 +157,7 @@ __all__ = [
     "Scorer",
     "Verdicts",
     "accuracy",
+    "analyse",
     "compare",
     "evaluate",
     "method",
@@ -165,6 +168,7 @@ __all__ = [
 ]
 
 _HOMES = {
+    "headcount.analysis": {"Analysis", "analyse"},
     "headcount.data": {"Pool"},
     "headcount.errors": {"HeadcountError", "HeadcountWarning"},
     "headcount.evaluation.collection": {"Evaluations"},

@@ -23,6 +23,7 @@ from __future__ import annotations
 
 from headcount.plots import data
 from headcount.plots.errors import error_boxes, error_by_shift, learning_curves, letter_values
+from headcount.plots.groups import by_group
 from headcount.plots.ranks import critical_difference, means
 from headcount.plots.shares import bars, bias_boxes, diagonal, diagonal_panels
 from headcount.plots.triangle import simplex
@@ -30,6 +31,7 @@ from headcount.plots.triangle import simplex
 __all__ = [
     "bars",
     "bias_boxes",
+    "by_group",
     "critical_difference",
     "data",
     "diagonal",

@@ -1,8 +1,9 @@
-"""Runs a command: what goes wrong is one sentence and an exit code, never a traceback."""
+"""Execution of a command: a failure is one sentence and an exit code, never a traceback."""
 
 from __future__ import annotations
 
 import os
+import re
 import sys
 import warnings
 from collections.abc import Iterator, Sequence
@@ -11,29 +12,31 @@ from typing import Any
 
 from headcount.errors import HeadcountError
 
-__all__ = ["DONE", "FAILED", "INTERRUPTED", "WRONG", "run"]
+__all__ = ["DONE", "FAILED", "INTERRUPTED", "WRONG", "execute"]
 
 DONE, FAILED, WRONG, INTERRUPTED = 0, 1, 2, 130
-# Set it to see where an error came from.
+# Environment variable that shows where an error came from.
 _DEBUG = "HEADCOUNT_TRACEBACK"
+# Parameters as the messages of the library write them.
+_PARAMETER = re.compile(r"`(\w+)`")
 
 
-def run(arguments: Sequence[str] | None = None) -> int:
+def execute(arguments: Sequence[str] | None = None) -> int:
     """Run a command.
 
     Parameters
     ----------
     arguments : sequence of str, default=None
-        Those of the program by default.
+        Arguments of the command; by default those of the program.
 
     Returns
     -------
     int
-        0 if all went well, 2 for a bad call or bad data, 130 if interrupted, 1 for a defect
-        of headcount.
+        0 on success, 2 for a bad call or bad data, 130 if interrupted, 1 for a defect of
+        headcount.
     """
     try:
-        with _noted() as notes:
+        with _collected_warnings() as notes:
             result = _invoke(arguments)
             if isinstance(result, str):
                 sys.stdout.write(f"{result}\n")
@@ -43,13 +46,13 @@ def run(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return _end("Interrupted: nothing was left half-written.", INTERRUPTED)
     except BrokenPipeError:
-        # Whoever read the output has had enough of it, as `head` has.
+        # The reader of the output has closed it, as `head` does.
         _discard_output()
         return DONE
     except Exception as error:
         if os.environ.get(_DEBUG):
             raise
-        return _end(*_told(error))
+        return _end(*_explained(error))
     return result if isinstance(result, int) else DONE
 
 
@@ -70,9 +73,10 @@ def _invoke(arguments: Sequence[str] | None) -> str | int | None:
     return result
 
 
-def _told(error: Exception) -> tuple[str, int]:
+def _explained(error: Exception) -> tuple[str, int]:
+    """Sentence and exit code of an error."""
     if isinstance(error, HeadcountError):
-        return str(error), WRONG
+        return _with_options(str(error)), WRONG
     if hasattr(error, "format_message"):  # a call that the parser refused
         said = error.format_message().strip().rstrip(".")
         return f"{said}: see headcount --help.", WRONG
@@ -90,13 +94,19 @@ def _told(error: Exception) -> tuple[str, int]:
     )
 
 
+def _with_options(sentence: str) -> str:
+    """Message of the library with its parameters as options of the command."""
+    options = _PARAMETER.sub(lambda found: f"--{found[1].replace('_', '-')}", sentence)
+    return options.replace("hc.methods()", "headcount methods")
+
+
 def _end(sentence: str, code: int) -> int:
     sys.stderr.write(f"headcount: {' '.join(sentence.split())}\n")
     return code
 
 
 def _discard_output() -> None:
-    """Keep Python from trying once more, at its end, to write what could not be written."""
+    """Keep Python from writing the rest of the output again at its end."""
     try:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except (OSError, ValueError):
@@ -104,8 +114,8 @@ def _discard_output() -> None:
 
 
 @contextmanager
-def _noted() -> Iterator[dict[str, None]]:
-    """Collect what warnings say, once each; only who gets an answer has a use for it."""
+def _collected_warnings() -> Iterator[dict[str, None]]:
+    """Collect warnings, once each, to be printed after the result."""
     notes: dict[str, None] = {}
 
     def note(message: Any, category: type[Warning], *rest: Any, **options: Any) -> None:

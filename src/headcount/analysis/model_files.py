@@ -1,9 +1,9 @@
-"""What was learnt, in a file that cannot run anything when it is read.
+"""Files of fitted models, which cannot run code when they are read.
 
 The format is that of skops: a zip archive of JSON and arrays. Unlike a pickle it names the
-types of the objects in it, and reading it makes none but those allowed here: classes of
-scikit-learn and numpy that skops trusts, and classes and functions of the folders of
-headcount that do arithmetic only.
+types of its objects, and only those allowed here are created: classes of scikit-learn and
+numpy that skops trusts, and classes and functions of the packages of headcount that only do
+arithmetic.
 """
 
 from __future__ import annotations
@@ -13,32 +13,36 @@ import inspect
 from pathlib import Path
 from typing import Any
 
-from headcount.cli.models import ScoreModel, TableModel
-from headcount.cli.writing import write_bytes
+from headcount._files import write_bytes
+from headcount.analysis.models import ScoreModel, TableModel
+from headcount.analysis.score_columns import ScoreColumns
 from headcount.errors import HeadcountError, warn
 
 __all__ = ["load_model", "save_model"]
 
 _KIND = "headcount model"
-_OUR_FOLDERS = (
+_OUR_PACKAGES = (
     "headcount.data.column_kinds", "headcount.data.column_values", "headcount.data.preparation",
     "headcount.evaluation", "headcount.learn", "headcount.quantify", "headcount.representation",
     "headcount.sampling", "headcount.scores", "headcount.solve", "headcount.uncertainty",
 )  # fmt: skip
-_OUR_MODELS = {f"{model.__module__}.{model.__qualname__}" for model in (ScoreModel, TableModel)}
+_OUR_MODELS = {
+    f"{model.__module__}.{model.__qualname__}"
+    for model in (ScoreColumns, ScoreModel, TableModel)
+}
 # Plain values that skops does not list.
 _OTHERS = {"numpy.dtype", "sklearn.model_selection._split.PredefinedSplit"}
 
 
 def save_model(model: TableModel | ScoreModel, path: Path) -> None:
-    """Write a fitted model, wholly or not at all.
+    """Write a fitted model atomically.
 
     Parameters
     ----------
     model : TableModel or ScoreModel
-        What was learnt.
+        The model.
     path : Path
-        Where to.
+        The file.
     """
     import skops.io
     from sklearn import __version__ as sklearn_version
@@ -49,17 +53,18 @@ def save_model(model: TableModel | ScoreModel, path: Path) -> None:
         packed = skops.io.dumps(content)
         strange = _strange_types(packed)
     except (TypeError, AttributeError, NotImplementedError):
-        strange = ["what skops does not know"]
+        strange = ["unknown to skops"]
     if strange:
         name = type(model.quantifier).__name__
         raise HeadcountError(
-            f"What {name} has learnt cannot be saved safely: choose another --method."
+            f"The model of {name} cannot be saved safely: choose another `method` or "
+            "`classifier`."
         )
     write_bytes(path, packed)
 
 
 def load_model(path: Path) -> TableModel | ScoreModel:
-    """Read what `save_model` has written; refuse everything else.
+    """Read a model that `save_model` has written; refuse everything else.
 
     Parameters
     ----------
@@ -76,9 +81,9 @@ def load_model(path: Path) -> TableModel | ScoreModel:
         packed = path.read_bytes()
     except OSError as error:
         raise HeadcountError(
-            f"--model is {str(path)!r}, which cannot be read ({error.strerror})."
+            f"`model` is {str(path)!r}, which cannot be read ({error.strerror})."
         ) from None
-    no_model = HeadcountError(f"{path.name!r} is no model that headcount estimate has saved.")
+    no_model = HeadcountError(f"{path.name!r} is not a model that headcount has saved.")
     try:
         strange = _strange_types(packed)
     except Exception:  # whatever a broken or forged archive makes skops raise
@@ -86,7 +91,7 @@ def load_model(path: Path) -> TableModel | ScoreModel:
     if strange:
         raise HeadcountError(
             f"{path.name!r} holds an object of type {strange[0]}, which no model of headcount "
-            "does: it is refused, as it may do harm."
+            "has: it is refused, as it may do harm."
         )
     try:
         content = skops.io.loads(packed, trusted=skops.io.get_untrusted_types(data=packed))
@@ -119,11 +124,13 @@ def _strange_types(packed: bytes) -> list[str]:
 
 
 def _is_allowed(name: str) -> bool:
-    """Whether a type, or a function, may come out of a file."""
+    """True if a type or function may be created from a file."""
     if name in _OUR_MODELS or name in _OTHERS:
         return True
     module, _, last = name.rpartition(".")
-    if not any(module == folder or module.startswith(f"{folder}.") for folder in _OUR_FOLDERS):
+    if not any(
+        module == package or module.startswith(f"{package}.") for package in _OUR_PACKAGES
+    ):
         return False
     try:
         found = getattr(importlib.import_module(module), last)

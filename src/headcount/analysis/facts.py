@@ -1,4 +1,4 @@
-"""What is known of a method and of the program that ran it, in words."""
+"""Facts about a method and about the program that ran it, in words."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from typing import Any
 
+from headcount.evaluation.search import GridSearch
 from headcount.quantify import AutoQuantifier, Quantifier
+from headcount.scores import Scorer
 
 __all__ = ["MethodFacts", "method_facts", "plain", "versions", "words"]
 
@@ -16,22 +18,22 @@ _LONGEST = 300
 
 @dataclass(frozen=True)
 class MethodFacts:
-    """A method, and why it was the one.
+    """A method, its settings, and why it was chosen.
 
     Attributes
     ----------
     name : str
-        The quantifier that answered.
+        Class of the quantifier.
     title : str
-        What it is, in a few words.
+        Description in a few words.
     shift : {"prior", "covariate", "none"}
-        The change since training under which it is right.
+        Change since training under which it is right.
     reference : str
-        Where it was first described.
+        Publication of the method.
     settings : dict of str to str
         Its parameters.
     why : str
-        Why it was chosen; empty if the caller chose it.
+        Reason for the choice; empty if the caller chose it.
     """
 
     name: str
@@ -43,7 +45,7 @@ class MethodFacts:
 
 
 def method_facts(quantifier: Quantifier) -> MethodFacts:
-    """The facts of a fitted quantifier, or of the one that it chose.
+    """Facts about a fitted quantifier, or about the one that it selected.
 
     Parameters
     ----------
@@ -54,15 +56,16 @@ def method_facts(quantifier: Quantifier) -> MethodFacts:
     -------
     MethodFacts
     """
-    answering = quantifier._answering()
-    settings = {name: _said(value) for name, value in answering.get_params(deep=False).items()}
-    used = getattr(quantifier.scorer_, "classifier_", None)
+    answering = quantifier.answering_
+    settings = {
+        name: _shortened(value) for name, value in answering.get_params(deep=False).items()
+    }
     if "classifier" in settings:
         # The one that was used: a search has its own, and None stands for the default.
-        settings["classifier"] = "none: the scores were made elsewhere"
-        if used is not None:
-            settings["classifier"] = _said(used)
+        if isinstance(quantifier.scorer_, Scorer):
+            settings["classifier"] = _shortened(quantifier.scorer_.classifier_)
         else:
+            settings["classifier"] = "none: the scores were made elsewhere"
             settings.pop("cv", None)
     info = answering.info
     return MethodFacts(
@@ -74,7 +77,7 @@ def method_facts(quantifier: Quantifier) -> MethodFacts:
 def _why(quantifier: Any) -> str:
     if isinstance(quantifier, AutoQuantifier):
         return quantifier.explain()
-    if hasattr(quantifier, "best_params_"):
+    if isinstance(quantifier, GridSearch):
         chosen = ", ".join(
             f"{name}={value!r}" for name, value in quantifier.best_params_.items()
         )
@@ -85,13 +88,13 @@ def _why(quantifier: Any) -> str:
     return ""
 
 
-def _said(value: Any) -> str:
+def _shortened(value: Any) -> str:
     text = " ".join(repr(value).split())
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
 
 
 def versions() -> dict[str, str]:
-    """Versions of what the numbers depend on.
+    """Versions of the packages that the numbers depend on.
 
     Returns
     -------
@@ -102,7 +105,7 @@ def versions() -> dict[str, str]:
 
 
 def plain(label: Any) -> str | int | float | bool | None:
-    """A class or group as a value that JSON and tables can hold.
+    """Class or group as a value for JSON and tables.
 
     Examples
     --------
@@ -116,7 +119,7 @@ def plain(label: Any) -> str | int | float | bool | None:
 
 
 def words(label: Any) -> str:
-    """A class or group as text.
+    """Class or group as text.
 
     Examples
     --------

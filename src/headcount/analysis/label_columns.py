@@ -1,4 +1,4 @@
-"""Labels in a column of a table."""
+"""Labels in the columns of tables."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from headcount.errors import HeadcountError
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["labels_of", "true_labels"]
+__all__ = ["read_labels", "read_true_labels"]
 
 _MOST_CLASSES = 500
 
 
-def labels_of(column: pl.Series, table: str) -> NDArray[Any]:
+def read_labels(column: pl.Series, table: str) -> NDArray[Any]:
     """Labels of the training items: texts, whole numbers, or true and false.
 
     Parameters
     ----------
     column : polars.Series
-        As it was read.
+        Column of the labels.
     table : str
         Name of the table, for messages.
 
@@ -52,27 +52,27 @@ def labels_of(column: pl.Series, table: str) -> NDArray[Any]:
     n_classes = labels.n_unique()
     if n_classes == 1:
         raise HeadcountError(
-            f"{what} has the single value {labels[0]!r}: there must be items of two classes at "
-            "least."
+            f"{what} has the single value {labels[0]!r}: there must be items of at least two "
+            "classes."
         )
     if n_classes > _MOST_CLASSES:
         raise HeadcountError(
             f"{what} has {n_classes:,} different values, too many for classes (at most "
-            f"{_MOST_CLASSES}): name another column by --target."
+            f"{_MOST_CLASSES}): name another column by `target`."
         )
     array = labels.to_numpy()
     return array.astype(np.str_) if labels.dtype == pl.String else np.asarray(array)
 
 
-def true_labels(
+def read_true_labels(
     column: pl.Series, classes: NDArray[Any], table: str
 ) -> tuple[NDArray[Any] | None, str]:
-    """Labels of the new items, if there are; and a note if there are some only.
+    """Labels of the new items if all are known, and a note if only some are.
 
     Parameters
     ----------
     column : polars.Series
-        As it was read.
+        Column of the labels.
     classes : ndarray of shape (K,)
         The classes of training.
     table : str
@@ -81,9 +81,9 @@ def true_labels(
     Returns
     -------
     labels : ndarray of shape (n,) or None
-        Of the kind of the classes.
+        Labels of the type of the classes.
     note : str
-        Empty if there is nothing to say.
+        Sentence for the reader; empty if there is none.
     """
     import polars as pl
 
@@ -108,7 +108,7 @@ def true_labels(
 
 
 def _stripped(column: pl.Series) -> pl.Series:
-    """The column with nulls where nothing was written."""
+    """Column with nulls for empty texts and NaN."""
     import polars as pl
 
     if column.dtype in (pl.Categorical, pl.Enum):

@@ -1,4 +1,4 @@
-"""Histograms of scores: whether a sample looks like the mixture that was estimated."""
+"""Histograms of scores: the sample compared with the mixture that was estimated."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _BINS = 20
 
 @dataclass(frozen=True, eq=False)
 class ScoreHistogram:
-    """How the posterior of one class is spread, in training and in the sample.
+    """Distribution of the posterior of one class, in training and in the sample.
 
     Attributes
     ----------
@@ -32,7 +32,7 @@ class ScoreHistogram:
     sample : ndarray of shape (B,)
         Part of the sample's items in each bin.
     mixture : ndarray of shape (B,)
-        What the sample should look like: the training classes, mixed as estimated.
+        Part expected in each bin: the training classes, mixed as estimated.
     """
 
     label: Any
@@ -49,7 +49,7 @@ def score_histograms(
     classes: NDArray[Any],
     shares: NDArray[np.float64],
 ) -> tuple[ScoreHistogram, ...]:
-    """A histogram for the posterior of each class.
+    """Histogram of the posterior of each class.
 
     Parameters
     ----------
@@ -65,7 +65,7 @@ def score_histograms(
     Returns
     -------
     tuple of ScoreHistogram
-        One a class.
+        One per class.
 
     Examples
     --------

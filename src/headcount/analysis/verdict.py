@@ -1,4 +1,4 @@
-"""The answer in a sentence or two, and whether to believe it."""
+"""Conclusions of an analysis: the shares in words, and how far to trust them."""
 
 from __future__ import annotations
 
@@ -7,25 +7,25 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from headcount.analysis.facts import words
 from headcount.diagnose.diagnostics import BROKEN_LEVEL
-from headcount.report.facts import words
 
 if TYPE_CHECKING:
-    from headcount.report.analysis import Analysis, Part
+    from headcount.analysis.analysis import Analysis
 
-__all__ = ["Verdict", "beside_truth", "broken_parts", "chance", "is_broken", "judge", "percent"]
+__all__ = ["Verdict", "chance", "compared_with_truth", "percent", "verdict_of"]
 
 _NAMED = 3
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """What a reader with ten seconds should take away.
+    """Summary of an analysis for a reader with ten seconds.
 
     Attributes
     ----------
     status : {"fits", "unsure", "broken"}
-        Whether the assumption of the method holds, cannot be told, or does not hold.
+        The assumption of the method holds, may not hold, or does not hold.
     sentences : tuple of str
         The shares, how they differ from training, the groups, and the status in words.
     """
@@ -37,15 +37,15 @@ class Verdict:
         return " ".join(self.sentences)
 
 
-def judge(analysis: Analysis) -> Verdict:
-    """The verdict on an analysis."""
+def verdict_of(analysis: Analysis) -> Verdict:
+    """Verdict on an analysis."""
     status, trust = _trust(analysis)
     sentences = (_shares(analysis), _groups(analysis), trust)
     return Verdict(status, tuple(sentence for sentence in sentences if sentence))
 
 
 def percent(share: float) -> str:
-    """A share as people read it.
+    """Share as a percentage.
 
     Examples
     --------
@@ -56,7 +56,7 @@ def percent(share: float) -> str:
 
 
 def chance(p_value: float | None) -> str:
-    """A p-value as people read it.
+    """p-value as text.
 
     Examples
     --------
@@ -68,18 +68,8 @@ def chance(p_value: float | None) -> str:
     return "p < 0.0001" if p_value < 1e-4 else f"p = {p_value:.2g}"
 
 
-def broken_parts(analysis: Analysis) -> list[Part]:
-    """The groups that do not look like mixtures of the training classes."""
-    return [part for part in analysis.groups if is_broken(part)]
-
-
-def is_broken(part: Part) -> bool:
-    """Whether a part does not look like a mixture of the training classes."""
-    return part.p_value is not None and part.p_value < BROKEN_LEVEL
-
-
-def beside_truth(analysis: Analysis) -> str:
-    """How well it went, where the true shares are known; else empty."""
+def compared_with_truth(analysis: Analysis) -> str:
+    """Errors and coverage of the groups in words; empty if the true shares are not known."""
     parts = [part for part in analysis.groups if part.truth is not None]
     if not parts:
         return ""
@@ -88,21 +78,21 @@ def beside_truth(analysis: Analysis) -> str:
     low, high = np.array([(part.low, part.high) for part in parts]).transpose(1, 0, 2)
     error = np.abs(shares - truth).mean()
     counted = [part.classify_and_count for part in parts]
-    beside = ""
+    counts = ""
     if all(each is not None for each in counted):
-        beside = f" (classify and count: {100 * np.abs(np.array(counted) - truth).mean():.1f})"
+        counts = f" (classify and count: {100 * np.abs(np.array(counted) - truth).mean():.1f})"
     # An interval that ends at the truth holds it, whatever the last digit says.
     held = (low - 1e-9 <= truth) & (truth <= high + 1e-9)
     if len(analysis.classes) == 2:
         held = held[:, 1:]  # of two classes one tells of the other
     return (
-        f"Beside the truth: {100 * error:.1f} percentage points off on average{beside}; it is "
-        f"within {held.sum():,} of {held.size:,} intervals."
+        f"Compared with the truth: {100 * error:.1f} percentage points off on average{counts}; "
+        f"it is within {held.sum():,} of {held.size:,} intervals."
     )
 
 
 def _main_class(analysis: Analysis) -> int:
-    """The class that two classes are told by: the second, as in a yes-or-no question."""
+    """Class to report: the second of two, or the one with the greatest change."""
     if len(analysis.classes) == 2:
         return 1
     return int(np.argmax(np.abs(analysis.overall.estimate.shares - analysis.training)))
@@ -151,7 +141,7 @@ def _groups(analysis: Analysis) -> str:
 
 
 def _trust(analysis: Analysis) -> tuple[Literal["fits", "unsure", "broken"], str]:
-    p, broken = analysis.overall.p_value, broken_parts(analysis)
+    p, broken = analysis.overall.p_value, analysis.broken_groups
     if analysis.method.shift != "prior":
         return "unsure", (
             f"{analysis.method.name} does not correct for a change of the mix, so that the "

@@ -11,7 +11,7 @@ from sklearn.datasets import make_classification
 from sklearn.linear_model import LogisticRegression
 
 import headcount as hc
-from headcount.report import analyse, analyse_scores
+from headcount.analysis import analyse_items
 from tests.report.making import make_analysis, scored
 
 X, y = make_classification(900, n_informative=6, class_sep=1.5, random_state=0)
@@ -43,7 +43,7 @@ class LabelsOnly(ClassifierMixin, BaseEstimator):
 
 def test_groups_and_all_items_are_what_the_quantifier_says_of_them():
     quantifier = hc.PACC(random_state=0).fit(X[:500], y[:500])
-    analysis = analyse(quantifier, X_new, groups=MONTHS, truth=y_new)
+    analysis = analyse_items(quantifier, X_new, groups=MONTHS, truth=y_new)
     parts = {None: slice(None), "2024-01": MONTHS == "2024-01", "2024-02": MONTHS == "2024-02"}
     assert [part.name for part in (analysis.overall, *analysis.groups)] == list(parts)
     for part in (analysis.overall, *analysis.groups):
@@ -62,14 +62,14 @@ def test_groups_and_all_items_are_what_the_quantifier_says_of_them():
 def test_new_items_are_classified_once():
     quantifier = hc.PACC(Counted(), random_state=0).fit(X[:500], y[:500])
     Counted.calls = 0
-    analyse(quantifier, X_new, groups=MONTHS)
+    analyse_items(quantifier, X_new, groups=MONTHS)
     assert Counted.calls == 6 * len(X_new)  # by the classifier, and by each of the folds
 
 
 def test_histograms_are_those_of_the_scores_and_their_mixture():
     codes = np.repeat([0, 1, 2], 100)
     training, later = scored(codes, 3), scored(codes[50:], 3, 5)
-    analysis = analyse_scores(hc.PACC().fit_scores(training, codes), later)
+    analysis = analyse_items(hc.PACC().fit(hc.Scored(training), codes), hc.Scored(later))
     shares = analysis.overall.estimate.shares
     for j, histogram in enumerate(analysis.histograms):
         edges = histogram.edges
@@ -148,13 +148,13 @@ def test_order_is_kept_and_must_name_every_group():
 def test_bad_input_is_named():
     quantifier = hc.PACC(random_state=0).fit(X[:500], y[:500])
     with pytest.raises(hc.HeadcountError, match="groups has 3 values, but there are 400"):
-        analyse(quantifier, X_new, groups=[1, 2, 3])
+        analyse_items(quantifier, X_new, groups=[1, 2, 3])
     with pytest.raises(hc.HeadcountError, match="truth has labels that are not among"):
-        analyse(quantifier, X_new, truth=y_new + 1)
+        analyse_items(quantifier, X_new, truth=y_new + 1)
     with pytest.raises(hc.HeadcountError, match="level"):
-        analyse(quantifier, X_new, level=95)
+        analyse_items(quantifier, X_new, level=95)
     with pytest.raises(hc.HeadcountError, match="must be a fitted quantifier"):
-        analyse(LogisticRegression(), X_new)
+        analyse_items(LogisticRegression(), X_new)
 
 
 @pytest.mark.parametrize(
@@ -168,7 +168,7 @@ def test_bad_input_is_named():
         (hc.MLPE(), None, None),
         (hc.HDx(), False, 0),
         (hc.ACC(LabelsOnly(), random_state=0), True, 0),
-        (hc.OneVsRest(hc.PACC(random_state=0), scoring="separate"), True, 2),
+        (hc.OneVsRest(hc.PACC(random_state=0), scoring="separate"), True, 0),
         (hc.Ensemble(hc.PACC(), n_members=3, random_state=0), None, None),
         (hc.GridSearch(hc.DyS(random_state=0), {"bins": [4, 8]}, random_state=0), True, 2),
     ],
@@ -178,19 +178,19 @@ def test_any_quantifier_has_a_page(quantifier, counted, histograms, tmp_path):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", hc.HeadcountWarning)
         fitted = quantifier.fit(X[:500], y[:500])
-        analysis = analyse(fitted, X_new, groups=MONTHS)
+        analysis = analyse_items(fitted, X_new, groups=MONTHS)
     if counted is not None:
         assert (analysis.overall.classify_and_count is not None) is counted
     if histograms is not None:
         assert len(analysis.histograms) == histograms
-    analysis.write_page(tmp_path / "page.html")
+    analysis.report(tmp_path / "page.html")
     assert analysis.method.name in (tmp_path / "page.html").read_text("utf-8")
 
 
 def test_the_method_is_the_chosen_one_with_the_classifier_that_was_used():
     auto = hc.AutoQuantifier(LogisticRegression(C=0.5), random_state=0)
     auto.fit(X[:500], y[:500])
-    facts = analyse(auto, X_new).method
+    facts = analyse_items(auto, X_new).method
     assert facts.name == "AutoQuantifier"
     assert facts.settings["classifier"] == "LogisticRegression(C=0.5)"
     assert facts.why == auto.explain()
@@ -200,9 +200,10 @@ def test_the_method_is_the_chosen_one_with_the_classifier_that_was_used():
 def test_verdicts():
     assert make_analysis().verdict.status == "fits"
     assert "up from" in str(make_analysis(("a", "b", "c")).verdict)
-    quantifier = hc.PACC().fit_scores(scored(np.arange(600) % 2, 2), np.arange(600) % 2)
+    codes = np.arange(600) % 2
+    quantifier = hc.PACC().fit(hc.Scored(scored(codes, 2)), codes)
     middling = np.full((300, 2), 0.5) + np.linspace(-0.05, 0.05, 300)[:, None] * [1, -1]
-    broken = analyse_scores(quantifier, middling)
+    broken = analyse_items(quantifier, hc.Scored(middling))
     assert broken.verdict.status == "broken"
     assert "do not look like a mixture" in str(broken.verdict)
     counting = make_analysis(quantifier=hc.CC())
@@ -211,6 +212,6 @@ def test_verdicts():
 
 def test_what_was_warned_of_on_the_way_is_in_the_analysis():
     codes = np.arange(600) % 2
-    quantifier = hc.SLD(stop="norm", max_iter=1).fit_scores(scored(codes, 2), codes)
-    analysis = analyse_scores(quantifier, scored(np.zeros(200, int), 2, 3))
+    quantifier = hc.SLD(stop="norm", max_iter=1).fit(hc.Scored(scored(codes, 2)), codes)
+    analysis = analyse_items(quantifier, hc.Scored(scored(np.zeros(200, int), 2, 3)))
     assert any("did not converge" in text for text in analysis.warnings)
