@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.stats import f
 
-from headcount._kernels.overidentified import nearest_mixtures
+from headcount._kernels.mixture_distances import nearest_mixtures
 from headcount._parameters import check_fraction
 from headcount._threads import each_range
 from headcount.data import check_features

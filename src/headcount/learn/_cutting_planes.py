@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from headcount._kernels.structured import solve_planes
+from headcount._kernels.structural_svm import solve_planes
 from headcount.learn._labellings import WorstLabelling
 
 __all__ = ["Trained", "train"]

@@ -12,7 +12,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from headcount._kernels.structured import q_loss, worst_counts_for_q
+from headcount._kernels.structural_svm import q_loss, worst_counts_for_q
 
 __all__ = ["LOSSES", "WorstLabelling", "labelling_finder"]
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from headcount._kernels.drawing import GOLDEN, mix
+from headcount._kernels.stratified_draws import GOLDEN, mix
 from headcount.errors import HeadcountError
 from headcount.representation.binning import Bins, SparseCodes
 from headcount.representation.features import Features

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from headcount._kernels.drawing import draw_items
+from headcount._kernels.stratified_draws import draw_items
 from headcount._threads import each_range
 from headcount.errors import HeadcountError
 from headcount.sampling._shares import nearest_counts

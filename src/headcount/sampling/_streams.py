@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from headcount._kernels.drawing import GOLDEN, mix
+from headcount._kernels.stratified_draws import GOLDEN, mix
 from headcount.errors import HeadcountError
 
 __all__ = ["RandomState", "base_seeds", "check_random_state", "stream_seeds", "uniforms"]

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from headcount._kernels.drawing import draw_items
+from headcount._kernels.stratified_draws import draw_items
 from headcount._threads import each_range
 from headcount.sampling._streams import stream_seeds
 from headcount.sampling.samples import index_dtype, sort_by_code
