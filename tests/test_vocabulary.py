@@ -23,12 +23,12 @@ COUNTED = (
 UNIT = (
     "attempt|batch|bin|block|candidate|class|classifier|collection|column|component|dataset|draw|"
     "experiment|feature|file|fold|group|item|label|line|measure|member|method|metric|model|node|"
-    "pair|panel|part|point|pool|protocol|quantifier|repetition|replicate|result|row|run|sample|"
+    "pair|panel|part|point|pool|prevalence|protocol|quantifier|repetition|replicate|result|row|run|sample|"
     "section|setting|shape|share|split|table|task|text|training set|tree|trial|value|view|word|"
     "worker"
 )
 SPEAKERS = "classifier|forest|learner|member|method|model|quantifier|tree"
-NUMBER = r"two|three|four|five|ten|several|many|few|\d[\d,]*"
+NUMBER = r"two|three|four|five|ten|\d[\d,]*"
 
 # Regular expression (a space matches any gap, also between lines) -> what to write.
 PHRASES = {

@@ -14,18 +14,18 @@ def text_table(
     n_texts: int = 1,
     ruled: bool = False,
 ) -> list[str]:
-    """Lines of a table, texts to the left and numbers to the right.
+    """Lines of a table with texts aligned left and numbers aligned right.
 
     Parameters
     ----------
     header : sequence of str
         Names of the columns.
     rows : sequence of sequences of str
-        The cells.
+        Cells, row by row.
     n_texts : int, default=1
-        How many columns, from the first, hold texts.
+        Number of columns, from the first one, that hold texts.
     ruled : bool, default=False
-        Whether a line parts the header from the rows.
+        Draw a line between the header and the rows.
 
     Examples
     --------

@@ -194,7 +194,7 @@ import pickle, sys
 import numba
 from headcount.sampling import _plan
 assert numba.config.DISABLE_JIT
-_plan._FEWEST_ITEMS_A_THREAD = 1
+_plan._FEWEST_ITEMS_PER_THREAD = 1
 protocols, y = pickle.load(sys.stdin.buffer)
 pickle.dump([protocol.draw(y).indices for protocol in protocols], sys.stdout.buffer)
 """

@@ -159,7 +159,7 @@ class _Conditioning:
             present, codes = np.unique(self.reference.codes[self.rows], return_inverse=True)
             training = Training(None, codes.astype(np.int64), len(present))
             made = simulate(training, size, self.replicates, self.prior, self.seed).samples
-            samples = Samples._trusted(
+            samples = Samples.unchecked(
                 self.rows[made.indices], made.offsets, len(self.reference)
             )
             answers = self.model.values(self.reference.judged, samples, self.metric)

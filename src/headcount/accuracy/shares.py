@@ -73,7 +73,7 @@ class Counter:
 
     def _of_training(self, samples: Samples) -> Floats:
         assert self.training is not None
-        rows = Samples._trusted(samples.indices, samples.offsets, len(self.training.codes))
+        rows = Samples.unchecked(samples.indices, samples.offsets, len(self.training.codes))
         found: Floats = self.model.solve_training(self.training, rows).prevalence
         return found
 

@@ -63,7 +63,7 @@ def _raw_column(values: Any, name: str) -> NDArray[Any]:
         column = column[:, 0]
     if column.ndim != 1 or _is_nested(column):
         shape = "nested" if column.ndim == 1 else f"of shape {column.shape}"
-        raise HeadcountError(f"{name} is {shape}, but must be 1-D: pass one value an item.")
+        raise HeadcountError(f"{name} is {shape}, but must be 1-D: pass one value per item.")
     return column
 
 

@@ -118,7 +118,7 @@ def check_features(X: Any, *, name: str = "X", allow_nan: bool = False) -> Any:
         return _check_texts(table, name)
     if table.ndim != 2:
         raise HeadcountError(
-            f"{name} has {table.ndim} dimensions, but must have 2: pass one row an item, "
+            f"{name} has {table.ndim} dimensions, but must have 2: pass one row per item, "
             "each flattened to its features."
         )
     _check_shape(table.shape, name)
@@ -178,7 +178,7 @@ def _check_texts(column: NDArray[Any], name: str) -> NDArray[Any]:
     _check_shape(column.shape, name)
     if column.dtype.kind in _NUMBERS:
         raise HeadcountError(
-            f"{name} is 1-D, but numbers must come as a table, one row an item: for a single "
+            f"{name} is 1-D, but numbers must come as a table, one row per item: for a single "
             "feature pass X.reshape(-1, 1), for a single item X.reshape(1, -1)."
         )
     texts = column.astype(object)
@@ -186,7 +186,7 @@ def _check_texts(column: NDArray[Any], name: str) -> NDArray[Any]:
         if not isinstance(text, str):
             raise HeadcountError(
                 f"{name} is 1-D, so it must hold texts, but at position {position} there is "
-                f"{text!r}: pass strings only, or a table with one row an item."
+                f"{text!r}: pass strings only, or a table with one row per item."
             )
     return texts
 
@@ -206,7 +206,7 @@ def _check_array(table: NDArray[Any], name: str, allow_nan: bool) -> None:
 
 def _check_sparse(X: Any, name: str, allow_nan: bool) -> Any:
     if X.ndim != 2:
-        raise HeadcountError(f"{name} is 1-D sparse: pass one row an item, in 2 dimensions.")
+        raise HeadcountError(f"{name} is 1-D sparse: pass one row per item, in 2 dimensions.")
     _check_shape(X.shape, name)
     table = _as_csr(X)
     if _surely_finite(table.data):

@@ -120,7 +120,7 @@ class Pool:
         if len(column) != len(self):
             raise HeadcountError(
                 f"{name} has {len(column):,} values, but X has {len(self):,} rows: "
-                "pass one value a row."
+                "pass one value per row."
             )
         return column
 

@@ -63,7 +63,7 @@ class RankMoments:
 
 
 def _used(posteriors: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The posteriors that say all, one row a class."""
+    """The posteriors that say all, one row per class."""
     return posteriors.T[1:] if posteriors.shape[1] == 2 else posteriors.T
 
 

@@ -200,7 +200,7 @@ class MultivariateSVC(ClassifierMixin, BaseEstimator):
         Returns
         -------
         ndarray of shape (n,) or (n, K)
-            Of two classes one column, above 0 for the second class; of more, one a class.
+            Of two classes one column, above 0 for the second class; of more, one per class.
         """
         check_is_fitted(self)
         X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)

@@ -153,7 +153,7 @@ class ProportionWeightedKNN(ClassifierMixin, BaseEstimator):
         return tags
 
     def _votes(self, X: Any) -> NDArray[np.float64]:
-        """Weighted votes of every item's neighbours, one column a class."""
+        """Weighted votes of every item's neighbours, one column per class."""
         check_is_fitted(self)
         X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
         near = self._codes[self.neighbors_.kneighbors(X, return_distance=False)]

@@ -29,7 +29,7 @@ _ROOM = 0.8  # of the distance between groups is filled with boxes
 
 
 def lying_boxes(boxes: pl.DataFrame, ax: Axes | None, width: float) -> Canvas:
-    """One box a method, from top to bottom."""
+    """One box per method, from top to bottom."""
     methods = names_in_order(boxes)
     canvas = open_canvas(ax, width, 0.55 + 0.19 * len(methods))
     drawn, colour = canvas.ax, method_styles(methods)[methods[0]].colour
@@ -46,7 +46,7 @@ def lying_boxes(boxes: pl.DataFrame, ax: Axes | None, width: float) -> Canvas:
 
 
 def grouped_boxes(boxes: pl.DataFrame, ax: Axes | None, width: float) -> Canvas:
-    """Groups from left to right, in each a box a method."""
+    """Groups from left to right, in each one box per method."""
     methods = names_in_order(boxes)
     canvas = open_canvas(ax, width, 0.5 + 0.42 * width, legend=methods)
     edges = boxes.select("left", "right").unique().sort("left")

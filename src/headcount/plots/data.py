@@ -61,7 +61,7 @@ def diagonal(
     Parameters
     ----------
     frame : frame with columns method, class, true, estimated
-        A row a method, sample and class.
+        One row per method, sample and class.
     positive : class label, default=None
         The class to show. By default the last of two classes, or all of more.
     spread : float, default=0.9
@@ -94,14 +94,14 @@ def error_by_shift(frame: Any, *, bins: int = 10) -> pl.DataFrame:
     Parameters
     ----------
     frame : frame with columns method, shift, error
-        A row a method and sample.
+        One row per method and sample.
     bins : int, default=10
         Groups of shifts.
 
     Returns
     -------
     polars.DataFrame
-        A row a method and group; the deviation of a single error is 0.
+        One row per method and group; the deviation of a single error is 0.
     """
     import polars as pl
 
@@ -120,7 +120,7 @@ def bias_boxes(frame: Any, *, positive: Any = None, bins: int = 1) -> pl.DataFra
     Parameters
     ----------
     frame : frame with columns method, class, true, estimated
-        A row a method, sample and class.
+        One row per method, sample and class.
     positive : class label, default=None
         The class to show. By default the last of two classes, or all of more.
     bins : int, default=1
@@ -129,7 +129,7 @@ def bias_boxes(frame: Any, *, positive: Any = None, bins: int = 1) -> pl.DataFra
     Returns
     -------
     polars.DataFrame
-        Quantiles of ``estimated - true``, a row a method and group.
+        Quantiles of ``estimated - true``, one row per method and group.
     """
     import polars as pl
 
@@ -144,14 +144,14 @@ def error_boxes(frame: Any, *, bins: int = 5) -> pl.DataFrame:
     Parameters
     ----------
     frame : frame with columns method, shift, error
-        A row a method and sample.
+        One row per method and sample.
     bins : int, default=5
         Groups of shifts.
 
     Returns
     -------
     polars.DataFrame
-        Quantiles of the errors, a row a method and group.
+        Quantiles of the errors, one row per method and group.
     """
     return _box(_by_group(read(frame, ("method",), ("shift", "error")), "shift", bins))
 
@@ -162,12 +162,12 @@ def letter_values(frame: Any) -> pl.DataFrame:
     Parameters
     ----------
     frame : frame with columns method, error
-        A row a method and sample.
+        One row per method and sample.
 
     Returns
     -------
     polars.DataFrame
-        A row a method and depth: the share of errors ``inside`` (0 at the median, then a
+        One row per method and depth: the share of errors ``inside`` (0 at the median, then a
         half, three quarters, seven eighths, ...) and from where to where they lie. The last
         has some four to eight errors beyond it on each side.
     """
@@ -191,7 +191,7 @@ def learning_curves(frame: Any) -> pl.DataFrame:
     Parameters
     ----------
     frame : frame with columns method, size, error
-        A row a method, training size and sample (or training set).
+        One row per method, training size and sample (or training set).
 
     Returns
     -------
@@ -214,7 +214,7 @@ def means(frame: Any) -> pl.DataFrame:
     Parameters
     ----------
     frame : frame with columns method, mean, low, high, and perhaps mark
-        A row a method.
+        One row per method.
 
     Returns
     -------
@@ -234,7 +234,7 @@ def bars(frame: Any) -> pl.DataFrame:
     Parameters
     ----------
     frame : frame with columns class, share, low, high, and perhaps reference
-        A row a class.
+        One row per class.
 
     Returns
     -------

@@ -51,7 +51,7 @@ def error_by_shift(
     Parameters
     ----------
     frame : frame with columns method, shift, error
-        A row a method and sample.
+        One row per method and sample.
     bins : int, default=10
         Groups of shifts.
     error : str, default="error"
@@ -133,12 +133,12 @@ def error_boxes(
     ax: Axes | None = None,
     width: float = 5.0,
 ) -> Axes:
-    """Errors by degree of shift, a box a method: quartiles, whiskers over 90%.
+    """Errors by degree of shift, one box per method: quartiles, whiskers over 90%.
 
     Parameters
     ----------
     frame : frame with columns method, shift, error
-        A row a method and sample.
+        One row per method and sample.
     bins : int, default=5
         Groups of shifts.
     error : str, default="error"
@@ -184,7 +184,7 @@ def letter_values(
     Parameters
     ----------
     frame : frame with columns method, error
-        A row a method and sample.
+        One row per method and sample.
     families : mapping of str to str, default=None
         A family for each method, to be coloured alike. By default one colour for all.
     linear_below : float, default=None
@@ -269,7 +269,7 @@ def _family_colours(
         return dict.fromkeys(methods, colour), {}
     missing = [method for method in methods if method not in families]
     if missing:
-        raise HeadcountError(f"families has none for {missing[0]!r}: name one a method.")
+        raise HeadcountError(f"families has none for {missing[0]!r}: name one per method.")
     kinds = list(dict.fromkeys(families[method] for method in methods))
     styles = method_styles(kinds)
     of_kind = {kind: styles[kind].colour for kind in kinds}
@@ -290,7 +290,7 @@ def learning_curves(
     Parameters
     ----------
     frame : frame with columns method, size, error
-        A row a method, training size and sample (or training set).
+        One row per method, training size and sample (or training set).
     error : str, default="error"
         What to call the error.
     ax : matplotlib Axes, default=None

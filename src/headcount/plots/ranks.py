@@ -147,7 +147,7 @@ def means(
     Parameters
     ----------
     frame : frame with columns method, mean, low, high, and perhaps mark
-        A row a method, from top to bottom.
+        One row per method, from top to bottom.
     error : str, default="error"
         What to call the error.
     ax : matplotlib Axes, default=None

@@ -52,7 +52,7 @@ def diagonal(
     Parameters
     ----------
     frame : frame with columns method, class, true, estimated
-        A row a method, sample and class.
+        One row per method, sample and class.
     positive : class label, default=None
         The class to show. By default the last of two classes, or all of more.
     spread : float, default=0.9
@@ -103,7 +103,7 @@ def diagonal_panels(
     Parameters
     ----------
     frame : frame with columns method, class, true, estimated
-        A row a method, sample and class.
+        One row per method, sample and class.
     positive : class label, default=None
         The class to show. By default the last of two classes, or all of more.
     spread : float, default=0.9
@@ -161,7 +161,7 @@ def bias_boxes(
     Parameters
     ----------
     frame : frame with columns method, class, true, estimated
-        A row a method, sample and class.
+        One row per method, sample and class.
     positive : class label, default=None
         The class to show. By default the last of two classes, or all of more.
     bins : int, default=1
@@ -202,7 +202,7 @@ def bars(frame: Any, *, ax: Axes | None = None, width: float = 5.0) -> Axes:
     Parameters
     ----------
     frame : frame with columns class, share, low, high, and perhaps reference
-        A row a class. The reference may be a share in training, or the true one.
+        One row per class. The reference may be a share in training, or the true one.
     ax : matplotlib Axes, default=None
         Where to draw; a figure of its own by default.
     width : float, default=5.0

@@ -186,7 +186,7 @@ class Bins:
         return self.sparse_codes(X) if sparse.issparse(X) else self.codes(X)
 
     def codes(self, X: Any) -> NDArray[np.int32]:
-        """Bins of the items, one column a column, numbered through all of them."""
+        """Bins of the items, one column per column, numbered through all of them."""
         features = Features.of(X)
         self.header.check(features.header)
         out = np.empty((features.table.shape[0], len(self.columns)), np.int32)

@@ -29,7 +29,7 @@ class Embedding(Protocol):
     def means(
         self, samples: Samples, weights: NDArray[np.float64] | None = None
     ) -> NDArray[np.float64]:
-        """Mean vector of each sample; `weights`, if given, has one entry an item."""
+        """Mean vector of each sample; `weights`, if given, has one entry per item."""
 
 
 @dataclass(frozen=True, eq=False)

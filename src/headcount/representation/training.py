@@ -21,7 +21,7 @@ class Training:
     Attributes
     ----------
     items : ndarray or None
-        One entry an item: posteriors (n, K), predicted classes (n,) or features;
+        One entry per item: posteriors (n, K), predicted classes (n,) or features;
         out-of-fold where a classifier made them. None for methods that only count.
     codes : ndarray of int64, shape (n,)
         True classes, as positions in the list of classes.
@@ -72,6 +72,6 @@ class Training:
         return np.rint(mass**2 / squares).astype(np.int64)
 
     def class_means(self, embedding: Embedding) -> NDArray[np.float64]:
-        """Mean of the embedded training items of each class, one row a class."""
+        """Mean of the embedded training items of each class, one row per class."""
         by_class = Samples.by_code(self.codes, self.n_classes)
         return embedding.means(by_class, self.weights)

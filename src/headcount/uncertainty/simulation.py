@@ -122,7 +122,7 @@ def simulate(
             )
 
     each_range(work, n, grain=1 + _FEWEST_ITEMS_PER_THREAD // size)
-    samples = Samples._trusted(drawn, offsets, len(training.codes))
+    samples = Samples.unchecked(drawn, offsets, len(training.codes))
     return Simulated(samples, composition / size)
 
 

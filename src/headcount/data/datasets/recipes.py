@@ -90,7 +90,7 @@ class Recipe:
     drop : tuple of str
         Columns that are left out.
     one_hot : "texts" or tuple of str
-        Columns that become a column a value: all of texts, or those named.
+        Columns that become one column per value: all of texts, or those named.
     finite : bool
         Whether all features have few values and none is ever binned.
     scale : "max-abs" or "min-max"

@@ -115,7 +115,7 @@ def load_dataset(
     """Read a dataset of the comparison and prepare it as the comparison did.
 
     Rows with missing values, and those outside all classes, are left out. Columns of values
-    without order become a column a value. Features are then scaled, and are all kept dense:
+    without order become one column per value. Features are then scaled, and are all kept dense:
     the widest table at hand has 1,558 columns but only a thousand rows.
 
     Parameters

@@ -24,7 +24,7 @@ class Words:
     Attributes
     ----------
     counts : sparse array of shape (n, W)
-        One row a text, one column a word of the pool.
+        One row per text, one column per word of the pool.
     """
 
     counts: sparse.csr_matrix
