@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from headcount import accuracy, metrics, plots, shift
-    from headcount.data import Pool
     from headcount.errors import HeadcountError, HeadcountWarning
     from headcount.evaluate.collection import Evaluations
     from headcount.evaluate.evaluation import Evaluation
@@ -146,7 +145,6 @@ __all__ = [
     "OrdinalACC",
     "OrdinalPACC",
     "OrdinalSLD",
-    "Pool",
     "Prevalences",
     "ReadMe",
     "RegularizedLikelihood",
@@ -166,7 +164,6 @@ __all__ = [
 ]
 
 _HOMES = {
-    "headcount.data": {"Pool"},
     "headcount.errors": {"HeadcountError", "HeadcountWarning"},
     "headcount.evaluate.collection": {"Evaluations"},
     "headcount.evaluate.evaluation": {"Evaluation"},

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from headcount.data.column_kinds import look_at
+from headcount.data.column_kinds import infer_column
 from headcount.data.readers import TableFile
 from headcount.errors import HeadcountError
 
@@ -99,7 +99,7 @@ def read_groups(table: TableFile, by: str, column: str) -> Groups:
     Groups
     """
     values = table.read([column])[column]
-    known = look_at(values)
+    known = infer_column(values)
     if column == by:
         names = _texts(values)
     elif known.kind != "date":
@@ -140,7 +140,7 @@ def _only_date(table: TableFile, by: str) -> str:
 
 
 def _is_date(values: pl.Series) -> bool:
-    return look_at(values).kind == "date"
+    return infer_column(values).kind == "date"
 
 
 def _texts(values: pl.Series) -> pl.Series:
