@@ -12,7 +12,7 @@ import numpy as np
 from numba import njit
 
 from headcount._kernels.divergence import LIKELIHOOD, curvatures, slopes, total
-from headcount._kernels.quadratic import minimise_quadratic
+from headcount._kernels.quadratic_programs import minimise_quadratic
 
 __all__ = ["match_mixtures", "mix", "project"]
 

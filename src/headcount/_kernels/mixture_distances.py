@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from headcount._kernels.quadratic import minimise_quadratic
+from headcount._kernels.quadratic_programs import minimise_quadratic
 
 __all__ = ["nearest_mixtures"]
 
