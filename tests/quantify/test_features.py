@@ -255,7 +255,7 @@ def test_columns_must_be_those_learnt_from(method):
         method.predict(X[:, :2])
     with refuses("^X has 2 columns, but the quantifier was fitted with 3"):
         method.predict(sparse.csr_array(X[:, :2]))
-    with refuses("^X has the column 'z' at position 0, where 'x' was"):
+    with refuses("^X has the column 'z' at position 0, but the quantifier was fitted with 'x'"):
         method.predict(frame[["z", "y", "x"]])
     assert_allclose(method.predict(X), method.predict(frame))
 

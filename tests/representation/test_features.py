@@ -118,7 +118,7 @@ def test_columns_must_be_those_learnt_from():
     header.check(Features.of(pl.DataFrame({"a": [1], "b": [2]})).header)
     with refuses("^X has 3 columns, but the quantifier was fitted with 2"):
         header.check(Features.of(np.ones((3, 3))).header)
-    with refuses("^X has the column 'b' at position 0, where 'a' was when"):
+    with refuses("^X has the column 'b' at position 0, but the quantifier was fitted with 'a'"):
         header.check(Features.of(pd.DataFrame({"b": [1], "a": [2]})).header)
 
 

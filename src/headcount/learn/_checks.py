@@ -10,9 +10,9 @@ from scipy.sparse import issparse
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
+from headcount.data import encode_labels
 from headcount.errors import HeadcountError
 from headcount.sampling._streams import base_seeds
-from headcount.scores.checks import check_labels
 
 __all__ = ["check_items", "refuse_sparse", "seeds_of"]
 
@@ -27,8 +27,13 @@ def check_items(
     X, y = validate_data(
         estimator, X, y, accept_sparse=accept_sparse, dtype=np.float64, order="C"
     )
-    classes, codes = check_labels(y)
+    classes, codes = encode_labels(y)
     check_classification_targets(y)
+    if len(classes) == 1:  # scikit-learn's checks look for "one class"
+        raise HeadcountError(
+            f"y has only one class, {classes.tolist()[0]!r}, but at least two are needed: add "
+            "labelled items of the others."
+        )
     return X, classes, codes
 
 
