@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from headcount import accuracy, metrics, plots, shift
     from headcount.errors import HeadcountError, HeadcountWarning
-    from headcount.evaluate.collection import Evaluations
-    from headcount.evaluate.evaluation import Evaluation
-    from headcount.evaluate.run import evaluate, evaluate_scores
-    from headcount.evaluate.search import GridSearch
-    from headcount.evaluate.significance import Comparison, compare
+    from headcount.evaluation.collection import Evaluations
+    from headcount.evaluation.evaluation import Evaluation
+    from headcount.evaluation.run import evaluate
+    from headcount.evaluation.search import GridSearch
+    from headcount.evaluation.significance import Comparison, compare
     from headcount.quantify import (
         ACC,
         BBSE,
@@ -155,7 +155,6 @@ __all__ = [
     "accuracy",
     "compare",
     "evaluate",
-    "evaluate_scores",
     "method",
     "methods",
     "metrics",
@@ -165,17 +164,16 @@ __all__ = [
 
 _HOMES = {
     "headcount.errors": {"HeadcountError", "HeadcountWarning"},
-    "headcount.evaluate.collection": {"Evaluations"},
-    "headcount.evaluate.evaluation": {"Evaluation"},
-    "headcount.evaluate.run": {"evaluate_scores"},
-    "headcount.evaluate.search": {"GridSearch"},
-    "headcount.evaluate.significance": {"Comparison", "compare"},
+    "headcount.evaluation.collection": {"Evaluations"},
+    "headcount.evaluation.evaluation": {"Evaluation"},
+    "headcount.evaluation.run": {"evaluate"},
+    "headcount.evaluation.search": {"GridSearch"},
+    "headcount.evaluation.significance": {"Comparison", "compare"},
     "headcount.sampling": {"APP", "NPP", "UPP", "Dirichlet", "Prevalences", "Samples"},
     "headcount.scores": {"Scored", "Scorer", "Verdicts"},
     "headcount.uncertainty": {"Estimate"},
 }
-# Names that stand for a whole folder; `evaluate` can be called nevertheless.
-_FOLDERS = {"accuracy", "evaluate", "metrics", "plots", "shift"}
+_FOLDERS = {"accuracy", "metrics", "plots", "shift"}
 
 
 def __getattr__(name: str) -> Any:

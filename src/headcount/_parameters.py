@@ -25,6 +25,7 @@ __all__ = [
     "check_not_negative",
     "check_positive",
     "check_random_state",
+    "check_share",
 ]
 
 
@@ -46,6 +47,13 @@ def check_fraction(name: str, value: Any) -> float:
     """A number between zero and one, both excluded."""
     if not _is_number(value) or not 0 < value < 1:
         raise HeadcountError(f"{name} is {value!r}; it must be a number between 0 and 1.")
+    return float(value)
+
+
+def check_share(name: str, value: Any) -> float:
+    """A number from zero to one."""
+    if not _is_number(value) or not 0 <= value <= 1:
+        raise HeadcountError(f"{name} is {value!r}; it must be a number from 0 to 1.")
     return float(value)
 
 

@@ -7,8 +7,8 @@ from sklearn.linear_model import LogisticRegression
 
 import headcount as hc
 from headcount.errors import HeadcountError
-from headcount.evaluate.measures import check_measure
-from headcount.evaluate.selected import labelled, make_splits
+from headcount.evaluation.measures import check_measure
+from headcount.evaluation.selected import labelled, make_splits
 from headcount.quantify import Quantifier
 from headcount.quantify.members import trainer
 from headcount.sampling import APP, UPP

@@ -56,7 +56,7 @@ class Counter:
         """Shares of the quantifier's classes in samples of items."""
         if self.training is not None:
             return self._of_training(samples)
-        items = self.quantifier._items(X, by_folds=self.by_folds)
+        items = self.quantifier.items_of(X, by_folds=self.by_folds)
         return self._solve(items, samples)
 
     def shares_of_scores(self, scores: Floats, samples: Samples) -> Floats:

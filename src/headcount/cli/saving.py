@@ -22,7 +22,7 @@ __all__ = ["load_model", "save_model"]
 _KIND = "headcount model"
 _OUR_FOLDERS = (
     "headcount.data.column_kinds", "headcount.data.column_values", "headcount.data.preparation",
-    "headcount.evaluate", "headcount.learn", "headcount.quantify", "headcount.representation",
+    "headcount.evaluation", "headcount.learn", "headcount.quantify", "headcount.representation",
     "headcount.sampling", "headcount.scores", "headcount.solve", "headcount.uncertainty",
 )  # fmt: skip
 _OUR_MODELS = {f"{model.__module__}.{model.__qualname__}" for model in (ScoreModel, TableModel)}

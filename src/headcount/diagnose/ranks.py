@@ -13,6 +13,7 @@ __all__ = ["RankMoments"]
 
 # Polynomials of each rank. What a shift does to scores is smooth: few low degrees see it best.
 _DEGREES_OF_TWO_CLASSES, _DEGREES_OF_MORE = 3, 2
+_SMALLEST = 1e-150
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,7 +65,9 @@ class RankMoments:
 
 def _used(posteriors: NDArray[np.float64]) -> NDArray[np.float64]:
     """The posteriors that say all, one row per class."""
-    return posteriors.T[1:] if posteriors.shape[1] == 2 else posteriors.T
+    used = posteriors.T[1:] if posteriors.shape[1] == 2 else posteriors.T
+    # Interpolation between neighbours that are closer than this overflows.
+    return np.where(used < _SMALLEST, 0.0, used)
 
 
 def _ranks(

@@ -34,6 +34,7 @@ from headcount.quantify.one_vs_rest import OneVsRest
 from headcount.representation import Training
 from headcount.sampling import Samples
 from headcount.sampling._streams import base_seeds
+from headcount.scores import Scored, Verdicts
 from headcount.solve import Solution
 
 __all__ = ["Mean", "Median"]
@@ -148,6 +149,8 @@ class Median(Quantifier):
         Median
             This one, fitted.
         """
+        if isinstance(X, Scored | Verdicts):
+            return super().fit(X, y, sample_weight)
         # Missing numbers are the business of the classifiers: some take them.
         training, classes = self._labelled(X, y, sample_weight, allow_nan=True)
         chance, draws = base_seeds(self.random_state, 2)
@@ -174,7 +177,7 @@ class Median(Quantifier):
             model, classes, training.prior, scorers, replace(training, items=scores)
         )
 
-    def _items(self, X: Any, *, by_folds: bool | None = None) -> Any:
+    def _items(self, X: Any, *, by_folds: bool = False) -> Any:
         return item_pool(X)
 
     def _pairs(self, n_classes: int) -> list[Quantifier]:
@@ -384,4 +387,5 @@ class _Together(Aggregation):
 
 
 def _from_posteriors(member: Quantifier, posteriors: NDArray[np.float64]) -> NDArray[Any]:
-    return member._arranged(member._scored(posteriors), posteriors.shape[1])
+    items = posteriors.argmax(axis=1) if member.takes == "labels" else posteriors
+    return member._arranged(items, posteriors.shape[1])

@@ -245,12 +245,12 @@ def item_pool(X: Any) -> Any:
 
 def own_items(member: Quantifier, X: Any) -> Any:
     """Items as the member scores them itself."""
-    return member._items(X)
+    return member.items_of(X)
 
 
 def fold_items(member: Quantifier, X: Any) -> Any:
     """Items as the member scores them by its folds, or by its classifier if it has none."""
-    return member._items(X, by_folds=member.scorer_.n_folds_ > 0)
+    return member.items_of(X, by_folds=member.scorer_.n_folds_ > 0)
 
 
 def seeded(estimator: _Seeded, seed: int) -> _Seeded:

@@ -42,6 +42,7 @@ from headcount.quantify.members import (
 from headcount.representation import Training
 from headcount.sampling import Samples
 from headcount.sampling._streams import base_seeds
+from headcount.scores import Scored, Verdicts
 from headcount.scores.traits import allows_nan
 from headcount.solve import Solution
 
@@ -205,7 +206,8 @@ class Ensemble(Quantifier):
             This one, fitted.
         """
         base = self._base()
-        if base._input() == "features" or self._scorer() is not None:
+        classified = isinstance(X, Scored | Verdicts)
+        if classified or base._input() == "features" or self._scorer() is not None:
             return super().fit(X, y, sample_weight)
         takes_nan = allows_nan(trainer(base._scorer()).classifier)
         training, classes = self._labelled(X, y, sample_weight, allow_nan=takes_nan)
@@ -263,18 +265,10 @@ class Ensemble(Quantifier):
             )
         return policy
 
-    def _items(self, X: Any, *, by_folds: bool | None = None) -> Any:
+    def _items(self, X: Any, *, by_folds: bool = False) -> Any:
         if isinstance(self.scorer_, tuple):
             return item_pool(X)
         return super()._items(X, by_folds=by_folds)
-
-    def _scored_items(self, scores: Any) -> NDArray[Any]:
-        if isinstance(self.scorer_, tuple):
-            raise HeadcountError(
-                "Ensemble was fitted on items, with a classifier for each member, so that the "
-                "scores of one are not enough: use predict or predict_many."
-            )
-        return super()._scored_items(scores)
 
 
 def _as_given(member: Quantifier, items: Any) -> Any:

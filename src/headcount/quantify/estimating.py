@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from headcount._parameters import check_choice, check_count
@@ -16,24 +15,29 @@ from headcount.quantify.aggregation import Model
 from headcount.representation import Training
 from headcount.sampling import Samples, as_samples
 from headcount.sampling._streams import base_seeds
-from headcount.scores import ScoredPool, check_scores, one_fold_each
+from headcount.scores import Scored, ScoredPool, Verdicts, one_fold_each
 
 if TYPE_CHECKING:
     from headcount.quantify.base import Quantifier
     from headcount.uncertainty import Estimate, ShareConditioning
 
-__all__ = ["Estimating", "conditioning", "takes_scores"]
-
-Evidence = tuple[Training, NDArray[np.float64]]
-"""Training items by their posteriors, and the posteriors of a pool made in the same way."""
+__all__ = ["Estimating", "Evidence", "conditioning", "pool_samples"]
 
 
-def takes_scores(quantifier: Quantifier) -> bool:
-    """Whether it can do with scores alone; the reason, as an error, if not."""
-    reason = quantifier._why_no_scores()
-    if reason:
-        raise AttributeError(f"{type(quantifier).__name__} {reason}: use fit and predict.")
-    return True
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """Posteriors of training items and of a pool, made in the same way.
+
+    Attributes
+    ----------
+    training : Training
+        Training items by their posteriors.
+    posteriors : ndarray of shape (n, K)
+        Posteriors of the pool.
+    """
+
+    training: Training
+    posteriors: NDArray[np.float64]
 
 
 class Estimating:
@@ -56,7 +60,7 @@ class Estimating:
 
         Parameters
         ----------
-        X : array-like, sparse matrix or frame of shape (n, d), or a list of texts
+        X : array-like, sparse matrix or frame of shape (n, d), list of texts, Scored, Verdicts
             One sample: the items whose shares are wanted.
         target : {"realised", "expected"}, default="realised"
             Shares among these very items, or of the population that they are a random
@@ -101,7 +105,7 @@ class Estimating:
 
         Parameters
         ----------
-        X : array-like, sparse matrix or frame of shape (n, d), or a list of texts
+        X : array-like, sparse matrix or frame of shape (n, d), list of texts, Scored, Verdicts
             The pool.
         samples : Samples, iterable of index arrays, or None
             The samples, as rows of the pool; None for one sample of all rows.
@@ -117,96 +121,55 @@ class Estimating:
             One per sample. Samples of similar size share their simulations.
         """
         check_is_fitted(self, "model_")
-        answering = self._answering()
-        _check_target(target)
+        check_choice("target", target, ("realised", "expected"))
+        answering = self.answering_
         model = answering.model_.cross_fitted(answering._simulation_items())
         shares = conditioning(answering, model, prior, replicates, random_state)
-        by_folds = answering._scores_by_folds()
-        items = answering._items(X, by_folds=by_folds)
-        drawn = answering._samples(samples, items, by_folds)
+        items = answering.items_of(X, by_folds=answering.scores_by_folds)
+        drawn = pool_samples(samples, X)
         raw = self.predict_many(X, drawn)
         answers = model.solve(items, drawn.over(count_rows(items))).prevalence
-        return _estimates(self, shares, answers, drawn, raw, target, _evidence(self, X))
+        return _estimates(self, shares, answers, drawn, raw, target, self.evidence(X))
 
-    @available_if(takes_scores)
-    def estimate_scores(
-        self: Any,
-        scores: Any,
-        *,
-        target: str = "realised",
-        prior: Any = None,
-        replicates: int = 4000,
-        random_state: Any = None,
-    ) -> Estimate:
-        """Like `estimate`, for items that were scored elsewhere.
+    def evidence(self: Any, X: Any) -> Evidence | None:
+        """Posteriors that the assumption of prior shift is tested on.
 
         Parameters
         ----------
-        scores : array-like or frame of shape (n, K)
-            Posteriors of the items, columns in the order of ``classes_``.
-        target : {"realised", "expected"}, default="realised"
-        prior : None, float, array-like of shape (K,) or (M, K), default=None
-        replicates : int, default=4000
-        random_state : int, RandomState, Generator or None, default=None
-            As for `estimate`.
+        X : array-like, sparse matrix or frame of shape (n, d), list of texts, Scored, Verdicts
+            The pool.
 
         Returns
         -------
-        Estimate
-            As of `estimate`.
+        Evidence or None
+            None if there are no posteriors of both training items and pool that were made
+            in the same way.
         """
-        found: list[Estimate] = self.estimate_many_scores(
-            scores,
-            None,
-            target=target,
-            prior=prior,
-            replicates=replicates,
-            random_state=random_state,
-        )
-        return found[0]
+        scorer = self.scorer_
+        if isinstance(scorer, tuple) or isinstance(X, Verdicts):
+            return None
+        if scorer is None:
+            training = self.training_
+            if isinstance(X, Scored) and training is not None and _are_posteriors(training):
+                return Evidence(training, X.posteriors_of(self.classes_))
+            return None
+        if not scorer.has_posteriors_ or (isinstance(X, Scored) and not X.folds):
+            return None
+        if isinstance(X, Scored):
+            by_folds = np.stack([fold.posteriors_of(self.classes_) for fold in X.folds])
+        elif isinstance(X, ScoredPool):
+            by_folds = X.fold_posteriors(scorer)
+        else:
+            by_folds = scorer.fold_posteriors(X)
+        K = len(scorer.classes_)
+        training = Training(scorer.posteriors_, scorer.codes_, K, scorer.weights_)
+        return Evidence(training, one_fold_each(by_folds))
 
-    @available_if(takes_scores)
-    def estimate_many_scores(
-        self: Any,
-        scores: Any,
-        samples: Any,
-        *,
-        target: str = "realised",
-        prior: Any = None,
-        replicates: int = 4000,
-        random_state: Any = None,
-    ) -> list[Estimate]:
-        """Like `estimate_many`, for a pool that was scored elsewhere.
 
-        Parameters
-        ----------
-        scores : array-like or frame of shape (n, K)
-            Posteriors of the pool, columns in the order of ``classes_``.
-        samples : Samples, iterable of index arrays, or None
-            As for `estimate_many`.
-        target : {"realised", "expected"}, default="realised"
-        prior : None, float, array-like of shape (K,) or (M, K), default=None
-        replicates : int, default=4000
-        random_state : int, RandomState, Generator or None, default=None
-            As for `estimate`.
-
-        Returns
-        -------
-        list of Estimate
-            One per sample.
-        """
-        check_is_fitted(self, "model_")
-        _check_target(target)
-        answering = self._answering()
-        model = answering.model_.cross_fitted(answering._simulation_items())
-        shares = conditioning(answering, model, prior, replicates, random_state)
-        items = self._scored_items(scores)
-        n_items = count_rows(items)
-        drawn = Samples.whole(n_items) if samples is None else as_samples(samples, n_items)
-        raw = self._solve(items, drawn).prevalence
-        answers = model.solve(items, drawn).prevalence
-        evidence = _evidence_of_scores(self, scores)
-        return _estimates(self, shares, answers, drawn, raw, target, evidence)
+def pool_samples(samples: Any, X: Any) -> Samples:
+    """Samples of a pool, checked; one of all rows for None."""
+    n_items = count_rows(X)
+    return Samples.whole(n_items) if samples is None else as_samples(samples, n_items)
 
 
 def conditioning(
@@ -246,10 +209,6 @@ def conditioning(
     )
 
 
-def _check_target(target: Any) -> None:
-    check_choice("target", target, ("realised", "expected"))
-
-
 def _estimates(
     quantifier: Quantifier,
     shares: ShareConditioning,
@@ -261,7 +220,7 @@ def _estimates(
 ) -> list[Estimate]:
     from headcount.uncertainty import Estimate
 
-    name = type(quantifier._answering()).__name__
+    name = type(quantifier.answering_).__name__
     posteriors = shares.posteriors(answers, samples.sizes)
     found = [
         Estimate(name, quantifier.classes_, posterior.mean, own, size, target, posterior)
@@ -270,28 +229,12 @@ def _estimates(
     return _examined(found, evidence, samples)
 
 
-def _evidence(quantifier: Quantifier, X: Any) -> Evidence | None:
-    """Posteriors that the assumption is tested on; None if there are none by folds."""
-    scorer = quantifier.scorer_
-    if scorer is None or isinstance(scorer, tuple) or not scorer.has_posteriors_:
-        return None
-    K = len(scorer.classes_)
-    training = Training(scorer.posteriors_, scorer.codes_, K, scorer.weights_)
-    pooled = isinstance(X, ScoredPool)
-    by_folds = X.fold_posteriors(scorer) if pooled else scorer.fold_posteriors(X)
-    return training, one_fold_each(by_folds)
-
-
-def _evidence_of_scores(quantifier: Quantifier, scores: Any) -> Evidence | None:
-    """The same for a pool that was scored elsewhere, as the training items were."""
-    training = quantifier._answering()._training
-    K = len(quantifier.classes_)
-    if quantifier.scorer_ is not None or training is None or training.items is None:
-        return None
+def _are_posteriors(training: Training) -> bool:
+    """True if the items are posteriors of all classes, not predicted classes or features."""
     items: Any = training.items
-    if isinstance(items, list) or items.shape[1:] != (K,) or items.dtype.kind != "f":
-        return None  # predicted classes alone cannot tell
-    return training, check_scores(scores, K)
+    if items is None or isinstance(items, list):
+        return False
+    return bool(items.shape[1:] == (training.n_classes,) and items.dtype.kind == "f")
 
 
 def _examined(
@@ -307,10 +250,9 @@ def _examined(
             for e in estimates
         ]
     else:
-        training, posteriors = evidence
         shares = np.stack([e.shares for e in estimates])
-        diagnostics = Diagnostics.learn(training, classes)
-        found = diagnostics.examine(posteriors, samples, shares, shift="prior")
+        diagnostics = Diagnostics.learn(evidence.training, classes)
+        found = diagnostics.examine(evidence.posteriors, samples, shares, shift="prior")
     return [
         replace(e, fit_test=each.fit_test, warnings=(*e.warnings, *each.warnings))
         for e, each in zip(estimates, found, strict=True)

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import clone
 
 from headcount._parameters import check_choice
 from headcount.errors import HeadcountError
@@ -18,7 +18,7 @@ from headcount.quantify.info import Input, MethodInfo
 from headcount.quantify.matching import DyS
 from headcount.representation import Training
 from headcount.sampling import Samples
-from headcount.scores import Scorer
+from headcount.scores import ItemScorer, Scorer
 from headcount.scores.checks import check_labels
 from headcount.solve import Solution
 
@@ -158,7 +158,7 @@ def _joined(each: list[Solution]) -> Solution:
     )
 
 
-class _SeparateScorer(BaseEstimator):
+class _SeparateScorer(ItemScorer):
     """A scorer for each class against the rest, with a scorer's face."""
 
     def __init__(self, scorer: Scorer) -> None:

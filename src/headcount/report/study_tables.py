@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from headcount.evaluate.tables import in_latex, in_markdown, mark_in_latex
+from headcount.evaluation.tables import in_latex, in_markdown, mark_in_latex
 from headcount.report.writing import csv_text
 
 if TYPE_CHECKING:

@@ -21,6 +21,10 @@ __all__ = [
 ]
 
 _RANGE_TOLERANCE = 1e-6
+# Weights beyond this, or this many times smaller than the largest, cannot be summed exactly.
+_LARGE_WEIGHT = 1e100
+# Share of the weights below which nothing can be learnt of a class.
+_LEAST_SHARE = 1e-12
 _SUM_TOLERANCE = 1e-3
 
 
@@ -102,9 +106,14 @@ def check_weights(weights: Any, n_rows: int, *, name: str = "weights") -> NDArra
             f"{name} has the value {found[row]} at position {row}, but weights are finite and "
             "not negative: drop such items or mend their weights."
         )
-    if not found.sum() > 0:
+    largest = found.max()
+    if not largest > 0:
         raise HeadcountError(f"{name} are all zero: give some items a positive weight.")
-    return found
+    if not 1 / _LARGE_WEIGHT < largest < _LARGE_WEIGHT:
+        # Sums and squares of such weights would overflow. Only their ratios matter.
+        found = found / largest
+    tiny = found < found.max() / _LARGE_WEIGHT
+    return np.where(tiny, 0.0, found) if tiny.any() else found
 
 
 def check_labels(
@@ -164,9 +173,11 @@ def class_shares(
         The shares.
     """
     totals = np.bincount(codes, weights, len(classes))
-    if not totals.all():
+    if totals.min() <= _LEAST_SHARE * totals.sum():
         empty = int(totals.argmin())
         fault = "sample_weight is zero for all" if np.any(codes == empty) else "y has no"
+        if totals[empty] > 0:
+            fault = f"sample_weight has less than {_LEAST_SHARE:g} of its sum on the"
         raise HeadcountError(
             f"{fault} items of class {classes.tolist()[empty]!r}: add some, as the share of a "
             "class cannot be learnt without examples, or drop the class."

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from copy import copy
+from dataclasses import replace
 from typing import Any, Self, TypeVar
 
 import numpy as np
@@ -19,6 +20,7 @@ from headcount.data import check_features, count_rows, take_rows
 from headcount.errors import HeadcountError
 from headcount.scores.checks import check_labels, check_lengths, check_weights, class_shares
 from headcount.scores.folds import check_cv, make_folds
+from headcount.scores.inputs import Scored
 from headcount.scores.outputs import (
     DecisionScaling,
     fit_decisions,
@@ -28,7 +30,7 @@ from headcount.scores.outputs import (
 )
 from headcount.scores.traits import allows_nan, weight_parameter
 
-__all__ = ["Scorer", "one_fold_each"]
+__all__ = ["ItemScorer", "Scorer", "one_fold_each"]
 
 _Made = TypeVar("_Made")
 
@@ -37,7 +39,15 @@ class _NotThereError(HeadcountError, AttributeError):
     """An attribute this fit did not make; an AttributeError too, so that hasattr works."""
 
 
-class Scorer(BaseEstimator):
+class ItemScorer(BaseEstimator):
+    """Base of estimators that score items: once fitted, they have these attributes."""
+
+    classes_: NDArray[Any]
+    codes_: NDArray[np.int64]
+    weights_: NDArray[np.float64] | None
+
+
+class Scorer(ItemScorer):
     """Fits a classifier and scores items with it, the training items out-of-fold.
 
     Rates and score distributions of the classes are only right if they come from items the
@@ -203,6 +213,32 @@ class Scorer(BaseEstimator):
         X = self._checked_items(X)
         scores = score(self.classifier_, X, self.classes_)
         return scores if self._scaling is None else self._scaling.posteriors(scores)
+
+    def score(self, X: Any, *, predictions: bool = False) -> Scored:
+        """Score items in every way that quantifiers may need.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix, frame, or sequence of texts
+            The items.
+        predictions : bool, default=False
+            Call the classifiers' own ``predict`` too, for methods that count predicted
+            classes. Without them, the class with the highest posterior counts as predicted.
+
+        Returns
+        -------
+        Scored
+            Posteriors by the classifier and, in ``folds``, by the classifier of every fold.
+        """
+        own = [self.posteriors(X), *(self.fold_posteriors(X) if self.n_folds_ else ())]
+        codes: list[Any] = [None] * len(own)
+        if predictions:
+            codes = [self.labels(X), *(self.fold_labels(X) if self.n_folds_ else ())]
+        whole, *folds = (
+            Scored(each, self.classes_, None if code is None else self.classes_[code])
+            for each, code in zip(own, codes, strict=True)
+        )
+        return replace(whole, folds=tuple(folds))
 
     def fold_posteriors(self, X: Any) -> NDArray[np.float64]:
         """Score items by the classifier of every fold.

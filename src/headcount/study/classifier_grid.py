@@ -17,8 +17,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 
 from headcount.errors import HeadcountError, HeadcountWarning
-from headcount.evaluate.candidates import Labelled, Split, try_candidates
-from headcount.evaluate.measures import Measure
+from headcount.evaluation.candidates import Labelled, Split, try_candidates
+from headcount.evaluation.measures import Measure
 from headcount.quantify import Quantifier
 from headcount.quantify.members import trainer
 from headcount.quantify.registry import method

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from headcount.errors import HeadcountError
-from headcount.evaluate.summary import group, summarise
-from headcount.evaluate.tables import Table, lowest
+from headcount.evaluation.summary import group, summarise
+from headcount.evaluation.tables import Table, lowest
 
 VALUES = np.array([[0.25, 1.5, np.nan], [0.125, 10.25, np.nan]])
 

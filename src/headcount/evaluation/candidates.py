@@ -19,7 +19,7 @@ from headcount._progress import track
 from headcount.data import take_rows
 from headcount.quantify import Quantifier
 from headcount.sampling import Samples
-from headcount.scores import ScoredPool
+from headcount.scores import Scored, ScoredPool, Verdicts
 
 __all__ = ["Errors", "Labelled", "Outcome", "Split", "try_candidates"]
 
@@ -29,20 +29,23 @@ Errors = Callable[[NDArray[np.float64], NDArray[np.float64], NDArray[np.int64]],
 
 @dataclass(frozen=True, eq=False)
 class Labelled:
-    """Items with labels; `scored` says that X holds posteriors."""
+    """Items with labels."""
 
     X: Any
     classes: NDArray[Any]
     codes: NDArray[np.int64]
     weights: NDArray[np.float64] | None
-    scored: bool
+
+    @property
+    def classified(self) -> bool:
+        """True if the items are given by scores or decisions."""
+        return isinstance(self.X, Scored | Verdicts)
 
     def take(self, rows: NDArray[np.int64]) -> Labelled:
-        """Some of them."""
+        """Items at some positions."""
         weights = None if self.weights is None else self.weights[rows]
-        return Labelled(
-            take_rows(self.X, rows), self.classes, self.codes[rows], weights, self.scored
-        )
+        X = self.X.take(rows) if self.classified else take_rows(self.X, rows)
+        return Labelled(X, self.classes, self.codes[rows], weights)
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,7 +75,7 @@ def try_candidates(
     progress: bool | None = None,
 ) -> list[Outcome]:
     """Fit every candidate on every split and measure it; one outcome a candidate."""
-    groups = _groups(candidates, items.scored)
+    groups = _groups(candidates, items.classified)
     tasks = [(members, split) for split in splits for members in groups]
     work = joblib.Parallel(n_jobs=n_jobs, return_as="generator")(
         joblib.delayed(_try_group)([candidates[i] for i in members], items, split, measure)
@@ -96,11 +99,11 @@ def _joined(outcomes: Sequence[Outcome]) -> Outcome:
     return Outcome(np.concatenate(errors))
 
 
-def _groups(candidates: Sequence[Quantifier], scored: bool) -> list[list[int]]:
+def _groups(candidates: Sequence[Quantifier], classified: bool) -> list[list[int]]:
     """Which candidates can share a scorer."""
     groups: dict[str, list[int]] = {}
     for i, candidate in enumerate(candidates):
-        groups.setdefault(f"{i}" if scored else _scoring(candidate, i), []).append(i)
+        groups.setdefault(f"{i}" if classified else _scoring(candidate, i), []).append(i)
     return list(groups.values())
 
 
@@ -122,9 +125,9 @@ def _try_group(
     candidates: Sequence[Quantifier], items: Labelled, split: Split, measure: Errors
 ) -> list[Outcome]:
     train, test = items.take(split.train), items.take(split.test)
-    pool = ScoredPool(test.X)
+    pool = test.X if items.classified else ScoredPool(test.X)
     scorer = None
-    if len(candidates) > 1 and not items.scored:
+    if len(candidates) > 1 and not items.classified:
         scorer = _scorer(candidates[0])
         needed = {
             "out_of_fold": any(candidate._learns_from_scores() for candidate in candidates),
@@ -147,12 +150,9 @@ def _try_group(
 
 
 def _estimates(
-    candidate: Quantifier, train: Labelled, pool: ScoredPool, samples: Samples, scorer: Any
+    candidate: Quantifier, train: Labelled, pool: Any, samples: Samples, scorer: Any
 ) -> NDArray[np.float64]:
     y = train.classes[train.codes]
-    if train.scored:
-        candidate.fit_scores(train.X, y, train.weights, classes=train.classes)
-        return candidate.predict_many_scores(pool.X, samples)
     if scorer is None:
         candidate.fit(train.X, y, train.weights)
     else:

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from headcount.errors import HeadcountError
-from headcount.evaluate.evaluation import Evaluation
-from headcount.evaluate.significance import Comparison, compare
-from headcount.evaluate.tables import DIGITS, Table, lowest
+from headcount.evaluation.evaluation import Evaluation
+from headcount.evaluation.significance import Comparison, compare
+from headcount.evaluation.tables import DIGITS, Table, lowest
 
 if TYPE_CHECKING:
     import polars as pl

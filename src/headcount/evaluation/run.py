@@ -1,4 +1,4 @@
-"""Estimate samples whose true shares are known, and measure the errors."""
+"""Evaluation of quantifiers on samples whose true shares are known."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from numpy.typing import ArrayLike, NDArray
 from headcount._progress import track
 from headcount.data import count_rows, encode_labels
 from headcount.errors import HeadcountError
-from headcount.evaluate.evaluation import Evaluation
-from headcount.evaluate.measures import Measure, Metric, check_measure
+from headcount.evaluation.evaluation import Evaluation
+from headcount.evaluation.measures import Measure, Metric, check_measure
 from headcount.quantify import Quantifier
 from headcount.sampling import Samples, as_samples
-from headcount.scores import ScoredPool, check_scores
+from headcount.scores import Scored, ScoredPool, Verdicts
 from headcount.scores.checks import check_lengths
 
-__all__ = ["evaluate", "evaluate_scores"]
+__all__ = ["evaluate"]
 
 Floats: TypeAlias = NDArray[np.float64]
 Metrics: TypeAlias = Metric | Sequence[Metric] | Mapping[str, Metric]
@@ -39,7 +39,7 @@ def evaluate(
     metrics: Metrics = ("ae", "rae"),
     progress: bool | None = None,
 ) -> Evaluation:
-    """Let quantifiers estimate samples of a labelled pool, and measure how well they do.
+    """Estimate samples of a labelled pool by quantifiers, and measure the errors.
 
     The pool is scored once by each distinct classifier, however many quantifiers use it.
 
@@ -48,7 +48,7 @@ def evaluate(
     quantifiers : quantifier, mapping of str to quantifier, or sequence of quantifiers
         Fitted, all on the same classes. A sequence is named by the classes of its members.
         Anything with ``predict_many(X, samples)`` and ``classes_`` will do.
-    X : array-like, sparse matrix or frame of shape (n, d), or a list of texts
+    X : array-like, sparse matrix or frame of shape (n, d), list of texts, Scored, Verdicts
         The pool, of items that no quantifier was fitted on.
     y : array-like of shape (n,) or None
         Labels of the pool. None takes the true shares from ``samples.prevalence``, for
@@ -56,8 +56,8 @@ def evaluate(
     samples : protocol, Samples, or iterable of index arrays
         The samples. Those of a protocol are drawn in batches, never all in memory.
     metrics : str, callable, sequence of these, or mapping of str to these
-        Names from `headcount.metrics`, or functions ``(p, p_hat)`` that give one number a
-        sample. Those that smooth do so with 1 / (2 n), n being the sample's own size.
+        Names from `headcount.metrics`, or functions ``(p, p_hat)`` that return one number
+        per sample. Those that smooth do so with 1 / (2 n), n being the sample's own size.
     progress : bool, default=None
         Whether to show a bar; only on a terminal by default.
 
@@ -80,97 +80,36 @@ def evaluate(
     ------  -------  -------
     SLD     0.0198*  0.0012*
     count   0.0366   0.0039
-    """
-    methods = _named(quantifiers)
-    for name, quantifier in methods.items():
-        takes_scores = hasattr(quantifier, "predict_many_scores")
-        if takes_scores and getattr(quantifier, "scorer_", quantifier) is None:
-            raise HeadcountError(
-                f"method {name!r} was fitted on scores and has no classifier for X: score "
-                "the pool and use evaluate_scores."
-            )
-    # Quantifiers of other makes would not know what to do with a scored pool.
-    pool = X if isinstance(X, ScoredPool) else ScoredPool(X)
-    items = pool.X
 
-    def estimate(quantifier: Any, part: Samples) -> Floats:
-        known = isinstance(quantifier, Quantifier)
-        return quantifier.predict_many(pool if known else items, part)
+    A pool that was scored elsewhere:
 
-    return _evaluate(methods, "X", items, y, samples, metrics, progress, estimate)
-
-
-def evaluate_scores(
-    quantifiers: Any,
-    scores: Any,
-    y: ArrayLike | None,
-    samples: Any,
-    *,
-    metrics: Metrics = ("ae", "rae"),
-    progress: bool | None = None,
-) -> Evaluation:
-    """Like `evaluate`, for a pool that was scored elsewhere.
-
-    Parameters
-    ----------
-    quantifiers : quantifier, mapping of str to quantifier, or sequence of quantifiers
-        Fitted, on scores or otherwise, but not on features alone.
-    scores : array-like or frame of shape (n, K)
-        Posteriors of the pool, columns in the order of the classes. With two classes, a
-        vector of the second one's posteriors will do.
-    y : array-like of shape (n,) or None
-        Labels of the pool, as in `evaluate`.
-    samples : protocol, Samples, or iterable of index arrays
-        The samples, as in `evaluate`.
-    metrics : str, callable, sequence of these, or mapping of str to these
-        As in `evaluate`.
-    progress : bool, default=None
-        Whether to show a bar; only on a terminal by default.
-
-    Returns
-    -------
-    Evaluation
-
-    Examples
-    --------
     >>> import numpy as np
-    >>> import headcount as hc
     >>> rng = np.random.default_rng(0)
     >>> scores = rng.beta(0.3, 0.3, 2000)
     >>> y = rng.random(2000) < scores
-    >>> quantifier = hc.SLD().fit_scores(scores[:500], y[:500])
-    >>> protocol = hc.UPP(n_samples=100, size=100, random_state=0)
-    >>> hc.evaluate_scores(quantifier, scores[500:], y[500:], protocol, metrics="ae")
+    >>> quantifier = hc.SLD().fit(hc.Scored(scores[:500]), y[:500])
+    >>> hc.evaluate(quantifier, hc.Scored(scores[500:]), y[500:], protocol, metrics="ae")
     Evaluation: 1 method, 100 samples of 100 items, 2 classes
     method       ae
     ------  -------
     SLD     0.0322*
     """
     methods = _named(quantifiers)
-    checked = check_scores(scores, len(next(iter(methods.values())).classes_))
-
-    def estimate(quantifier: Any, part: Samples) -> Floats:
-        return quantifier.predict_many_scores(checked, part)
-
-    return _evaluate(methods, "scores", checked, y, samples, metrics, progress, estimate)
-
-
-def _evaluate(
-    methods: Mapping[str, Any],
-    what: str,
-    items: Any,
-    y: ArrayLike | None,
-    samples: Any,
-    metrics: Metrics,
-    progress: bool | None,
-    estimate: Estimate,
-) -> Evaluation:
     measures = _measures(metrics)
     classes = _common_classes(methods)
-    n_pool = _n_items(what, items)
+    pool = X if isinstance(X, ScoredPool | Scored | Verdicts) else ScoredPool(X)
+    # Quantifiers of other packages do not accept a ScoredPool.
+    items = pool.X if isinstance(pool, ScoredPool) else pool
+    n_pool = _n_items(items)
     codes = None if y is None else encode_labels(y, classes=classes)[1]
     if codes is not None:
-        check_lengths(what, n_pool, codes)
+        check_lengths("X", n_pool, codes)
+
+    def estimate(quantifier: Any, part: Samples) -> Floats:
+        return quantifier.predict_many(
+            pool if isinstance(quantifier, Quantifier) else items, part
+        )
+
     sizes, true, estimated = [], [], []
     for part in _batches(samples, y, classes, n_pool):
         sizes.append(part.sizes)
@@ -201,7 +140,8 @@ def _estimated(
         if shares.shape != (len(part), n_classes):
             raise HeadcountError(
                 f"predict_many gave an array of shape {shares.shape} for {len(part):,} samples "
-                f"and {n_classes} classes: it must give one row a sample, one column a class."
+                f"and {n_classes} classes: it must have one row per sample "
+                "and one column per class."
             )
     return shares
 
@@ -222,7 +162,7 @@ def _errors(
 
 @contextmanager
 def _naming(method: str) -> Iterator[None]:
-    """Say in errors which of many methods it was."""
+    """Name the method in errors."""
     try:
         yield
     except Exception as error:
@@ -308,13 +248,13 @@ def _measures(metrics: Metrics) -> list[Measure]:
     return named
 
 
-def _n_items(what: str, items: Any) -> int:
+def _n_items(items: Any) -> int:
     try:
         return count_rows(items)
     except TypeError:
         raise HeadcountError(
-            f"{what} is of type {type(items).__name__}, which has no rows: pass a table of "
-            "items, one a row."
+            f"X is of type {type(items).__name__}, which has no rows: pass a table with one "
+            "row per item."
         ) from None
 
 
@@ -348,6 +288,6 @@ def _given_shares(samples: Samples, classes: NDArray[Any]) -> Floats:
     if samples.prevalence.shape[1] != len(classes):
         raise HeadcountError(
             f"samples.prevalence has {samples.prevalence.shape[1]} columns, but the "
-            f"quantifiers have {len(classes)} classes: pass one column a class."
+            f"quantifiers have {len(classes)} classes: pass one column per class."
         )
     return samples.prevalence

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from headcount._parameters import check_count
 from headcount.errors import HeadcountError
-from headcount.evaluate.tables import DIGITS, Table, lowest
+from headcount.evaluation.tables import DIGITS, Table, lowest
 
 if TYPE_CHECKING:
     import polars as pl

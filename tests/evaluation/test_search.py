@@ -8,8 +8,8 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 
 import headcount as hc
-from headcount.evaluate.candidates import Labelled
-from headcount.evaluate.selected import make_splits
+from headcount.evaluation.candidates import Labelled
+from headcount.evaluation.selected import make_splits
 from headcount.scores import Scorer
 
 X, y = make_classification(400, n_informative=4, class_sep=0.7, random_state=0)
@@ -41,7 +41,7 @@ def search(quantifier, grid, **more):
 
 
 def items():
-    return Labelled(X, np.array([0, 1]), y.astype(np.int64), None, scored=False)
+    return Labelled(X, np.array([0, 1]), y.astype(np.int64), None)
 
 
 def test_errors_are_those_of_fitting_each_setting_apart():
@@ -71,7 +71,9 @@ def test_the_best_setting_is_refitted_on_everything_and_answers():
     assert found.classes_.tolist() == [0, 1]
     np.testing.assert_array_equal(found.prior_, again.prior_)
     scores = found.scorer_.posteriors(X)
-    np.testing.assert_array_equal(found.predict_scores(scores), again.predict_scores(scores))
+    np.testing.assert_array_equal(
+        found.predict(hc.Scored(scores)), again.predict(hc.Scored(scores))
+    )
 
 
 def test_a_classifier_is_trained_once_for_all_settings_that_agree_on_it():
@@ -141,9 +143,9 @@ def test_halving_tries_all_on_few_items_and_the_best_on_all():
 
 def test_scores_made_elsewhere_can_be_searched():
     scorer = Scorer(GaussianNB(), random_state=0).fit(X, y)
-    found = search(hc.KDEyML(), {"bandwidth": [0.1, 5.0]}).fit_scores(scorer.posteriors_, y)
+    found = search(hc.KDEyML(), {"bandwidth": [0.1, 5.0]}).fit(hc.Scored(scorer.posteriors_), y)
     assert found.best_params_ == {"bandwidth": 0.1}
-    assert found.predict_scores(scorer.posteriors_).shape == (2,)
+    assert found.predict(hc.Scored(scorer.posteriors_)).shape == (2,)
     with pytest.raises(hc.HeadcountError, match="fitted on scores"):
         found.predict(X)
 
@@ -207,7 +209,7 @@ def test_a_class_with_one_item_cannot_be_split():
 
 def test_every_class_is_on_both_sides_of_a_split():
     labels = np.repeat([0, 1, 2], [300, 97, 3]).astype(np.int64)
-    rare = Labelled(X, np.arange(3), labels, None, scored=False)
+    rare = Labelled(X, np.arange(3), labels, None)
     for holdout in (0.01, 0.4, 0.99):
         (split,) = make_splits(rare, None, holdout, None, 0)
         for rows in (split.train, split.test):

@@ -1,11 +1,7 @@
 from __future__ import annotations
 
 import copy
-import inspect
 import pickle
-import pydoc
-import subprocess
-import sys
 from typing import ClassVar
 
 import numpy as np
@@ -20,7 +16,7 @@ from tests.oracle.evaluation import evaluate_slowly, summarise_slowly
 
 import headcount as hc
 from headcount.errors import HeadcountError, HeadcountWarning
-from headcount.evaluate import run
+from headcount.evaluation import run
 from headcount.scores import ScoredPool
 
 METRICS = ("ae", "rae", "nkld", "se", "nmd")
@@ -334,10 +330,10 @@ def test_scores_made_elsewhere():
     scorer = hc.Scorer(frozen).fit(X, y)
     samples = hc.UPP(10, 30, random_state=0).draw(y_pool)
     on_features = [q.fit_scorer(scorer) for q in (hc.SLD(), hc.PACC())]
-    on_scores = [q.fit_scores(scorer.posteriors_, y) for q in (hc.SLD(), hc.PACC())]
+    on_scores = [q.fit(hc.Scored(scorer.posteriors_), y) for q in (hc.SLD(), hc.PACC())]
     expected = hc.evaluate(on_features, X_pool, y_pool, samples)
     for quantifiers in (on_features, on_scores):
-        found = hc.evaluate_scores(quantifiers, scorer.posteriors(X_pool), y_pool, samples)
+        found = hc.evaluate(quantifiers, hc.Scored(scorer.posteriors(X_pool)), y_pool, samples)
         assert found.methods == ("SLD", "PACC")
         np.testing.assert_allclose(found.estimated, expected.estimated, atol=1e-12)
 
@@ -348,8 +344,8 @@ def test_scores_of_two_classes_as_a_vector():
     quantifier = hc.SLD().fit_scorer(scorer)
     scores = scorer.posteriors(X_pool)
     protocol = hc.UPP(10, 30, random_state=0)
-    both = hc.evaluate_scores(quantifier, scores, y_pool, protocol)
-    second = hc.evaluate_scores(quantifier, scores[:, 1], y_pool, protocol)
+    both = hc.evaluate(quantifier, hc.Scored(scores), y_pool, protocol)
+    second = hc.evaluate(quantifier, hc.Scored(scores[:, 1]), y_pool, protocol)
     np.testing.assert_allclose(both.estimated, second.estimated, atol=1e-12)
 
 
@@ -437,8 +433,8 @@ def test_errors_name_the_method(case):
     narrow = hc.SLD().fit(X_pool[:, :2], y_pool)
     refused("method 'mine' failed: X has 4 columns", narrow)
     scores = np.full((4, len(classes)), 1 / len(classes))
-    on_scores = hc.CC().fit_scores(scores, [*classes, *classes][:4], classes=classes)
-    refused("method 'mine' was fitted on scores .* evaluate_scores", on_scores)
+    on_scores = hc.CC().fit(hc.Scored(scores, classes=classes), [*classes, *classes][:4])
+    refused("method 'mine' failed: CC was fitted on scores", on_scores)
 
 
 @pytest.mark.parametrize("wrong", [None, 3, "SLD", [], {}, [None], {3: None}])
@@ -605,53 +601,6 @@ def test_markdown_and_latex_are_those_of_the_summary(evaluation):
     assert evaluation.to_latex(digits=2, sd=True) == summary.to_latex(digits=2, sd=True)
     assert r"\pm" in evaluation.to_latex(sd=True)
     assert summary.methods[0] in evaluation.to_markdown().splitlines()[2]
-
-
-# A package that can be called
-
-ORDERS = [
-    "import headcount; f = headcount.evaluate",
-    "import headcount.evaluate.tables; f = headcount.evaluate",
-    "import headcount; f = headcount.evaluate; import headcount.evaluate.tables",
-    "from headcount import evaluate as f; import headcount.evaluate.tables",
-    "import headcount.evaluate.tables; from headcount import evaluate as f",
-    "import headcount; headcount.GridSearch; f = headcount.evaluate",
-    "import headcount.evaluate as f",
-    "from headcount import *; f = evaluate",
-]
-
-
-def test_it_can_be_called_whatever_was_imported_first():
-    script = """
-import sys
-for order in sys.argv[1:]:
-    for name in [name for name in sys.modules if name.split(".")[0] == "headcount"]:
-        del sys.modules[name]
-    names = {}
-    exec(order, names)
-    import headcount, headcount.evaluate.run
-    f = names["f"]
-    assert f is headcount.evaluate is sys.modules["headcount.evaluate"], order
-    try:
-        f(None, None, None, None)
-    except headcount.HeadcountError:
-        print(f.run is headcount.evaluate.run)
-"""
-    command = [sys.executable, "-c", script, *ORDERS]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.stdout.split() == ["True"] * len(ORDERS), done.stderr
-
-
-def test_it_looks_like_the_function():
-    assert inspect.signature(hc.evaluate) == inspect.signature(run.evaluate)
-    assert inspect.getdoc(hc.evaluate) == inspect.getdoc(run.evaluate)
-    assert "Let quantifiers estimate samples" in pydoc.plain(pydoc.render_doc(hc.evaluate))
-
-
-@pytest.mark.parametrize("thing", [hc.evaluate, run.evaluate, hc.evaluate_scores])
-def test_it_can_be_pickled_and_copied(thing):
-    assert pickle.loads(pickle.dumps(thing)) is thing
-    assert copy.deepcopy(thing) is thing
 
 
 # Significance

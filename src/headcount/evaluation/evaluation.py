@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 
 from headcount._parameters import check_choice
 from headcount.errors import HeadcountError
-from headcount.evaluate.significance import Comparison, compare
-from headcount.evaluate.summary import Groups, Summary, group, summarise
-from headcount.evaluate.tables import DIGITS
+from headcount.evaluation.significance import Comparison, compare
+from headcount.evaluation.summary import Groups, Summary, group, summarise
+from headcount.evaluation.tables import DIGITS
 
 if TYPE_CHECKING:
     import polars as pl

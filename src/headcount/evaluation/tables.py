@@ -60,7 +60,7 @@ class Table:
     Examples
     --------
     >>> import numpy as np
-    >>> from headcount.evaluate.tables import Table, lowest
+    >>> from headcount.evaluation.tables import Table, lowest
     >>> errors = np.array([[0.01, 0.2], [0.03, 0.1]])
     >>> table = Table("method", ("SLD", "CC"), ("ae", "rae"), errors, lowest(errors, axis=0))
     >>> print(table.to_text(digits=2))

@@ -14,8 +14,8 @@ from tests.oracle import significance as oracle
 
 import headcount as hc
 from headcount.errors import HeadcountError
-from headcount.evaluate import paired
-from headcount.evaluate.significance import Comparison, compare, critical_difference
+from headcount.evaluation import paired
+from headcount.evaluation.significance import Comparison, compare, critical_difference
 from headcount.plots.data import rank_groups
 
 whole = st.integers(-4, 4).map(float)

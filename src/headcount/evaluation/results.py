@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headcount.errors import HeadcountError
-from headcount.evaluate.candidates import Outcome
+from headcount.evaluation.candidates import Outcome
 
 if TYPE_CHECKING:
     import polars as pl

@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from headcount._parameters import check_choice, check_fraction
 from headcount.data.columns import as_narwhals
 from headcount.errors import HeadcountError
-from headcount.evaluate import paired
-from headcount.evaluate.paired import critical_difference
-from headcount.evaluate.tables import in_latex, in_markdown, mark_in_latex
+from headcount.evaluation import paired
+from headcount.evaluation.paired import critical_difference
+from headcount.evaluation.tables import in_latex, in_markdown, mark_in_latex
 from headcount.plots.data import rank_groups
 
 if TYPE_CHECKING:

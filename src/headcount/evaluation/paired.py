@@ -126,7 +126,7 @@ def critical_difference(
 
     Examples
     --------
-    >>> from headcount.evaluate.significance import critical_difference
+    >>> from headcount.evaluation.significance import critical_difference
     >>> round(critical_difference(24, 40), 4)
     5.751
     """

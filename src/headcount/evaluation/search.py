@@ -12,10 +12,10 @@ from sklearn.base import clone
 
 from headcount._parameters import check_count, check_grid
 from headcount.errors import HeadcountError
-from headcount.evaluate.candidates import Labelled, Outcome, Split, try_candidates
-from headcount.evaluate.measures import Metric, check_measure
-from headcount.evaluate.results import SearchResults
-from headcount.evaluate.selected import Selected, labelled, make_splits
+from headcount.evaluation.candidates import Labelled, Outcome, Split, try_candidates
+from headcount.evaluation.measures import Metric, check_measure
+from headcount.evaluation.results import SearchResults
+from headcount.evaluation.selected import Selected, labelled, make_splits
 from headcount.quantify import Quantifier
 from headcount.sampling._streams import base_seeds
 
@@ -117,7 +117,7 @@ class GridSearch(Selected):
 
         Parameters
         ----------
-        X : array-like, sparse matrix or frame of shape (n, d), or a list of texts
+        X : array-like, sparse matrix or frame of shape (n, d), list of texts, Scored, Verdicts
             Items.
         y : array-like of shape (n,)
             Their labels.
@@ -132,42 +132,11 @@ class GridSearch(Selected):
         best = self._search(labelled(X, y, sample_weight))
         return self._take_on(best.fit(X, y, sample_weight)) if self.refit else self
 
-    def fit_scores(
-        self,
-        scores: Any,
-        y: ArrayLike,
-        sample_weight: ArrayLike | None = None,
-        *,
-        classes: ArrayLike | None = None,
-    ) -> Self:
-        """Search on items that were scored elsewhere, then fit on all of them.
-
-        Parameters
-        ----------
-        scores : array-like or frame of shape (n, K)
-            Posteriors made by a classifier that was not trained on these items.
-        y : array-like of shape (n,)
-            Labels of the items.
-        sample_weight : array-like of shape (n,), default=None
-            Weights of the items.
-        classes : array-like of shape (K,), default=None
-            Classes in the order of the columns; sorted by default.
-
-        Returns
-        -------
-        GridSearch
-            This one, fitted.
-        """
-        best = self._search(labelled(scores, y, sample_weight, scored=True, classes=classes))
-        if not self.refit:
-            return self
-        return self._take_on(best.fit_scores(scores, y, sample_weight, classes=classes))
-
     def fit_scorer(self, scorer: Any) -> Self:
         """Not possible: a search fits scorers of its own."""
         raise HeadcountError(
-            "GridSearch fits classifiers of its own and cannot take a scorer: use fit, or "
-            "fit_scores for items that were scored elsewhere."
+            "GridSearch fits classifiers of its own and cannot take a scorer: use fit, with "
+            "hc.Scored(posteriors) for items that were scored elsewhere."
         )
 
     def _search(self, items: Labelled) -> Quantifier:

@@ -12,13 +12,13 @@ from sklearn.model_selection import StratifiedKFold
 from headcount._parameters import check_count
 from headcount.data import check_features, count_rows
 from headcount.errors import HeadcountError
-from headcount.evaluate.candidates import Labelled, Split
+from headcount.evaluation.candidates import Labelled, Split
 from headcount.quantify import Quantifier
 from headcount.quantify.info import Input, MethodInfo
 from headcount.representation import Training
 from headcount.sampling import UPP, Samples
 from headcount.sampling._streams import base_seeds
-from headcount.scores import check_scores
+from headcount.scores import Scored, Verdicts
 from headcount.scores.checks import check_labels, check_lengths, check_weights, class_shares
 from headcount.solve import Solution
 
@@ -52,11 +52,21 @@ class Selected(Quantifier):
         chosen = getattr(self, "best_quantifier_", None)
         return "posteriors" if chosen is None else chosen._input()
 
-    def _items(self, X: Any, *, by_folds: bool | None = None) -> NDArray[Any]:
-        return self.best_quantifier_._items(X, by_folds=by_folds)
+    def items_of(self, X: Any, *, by_folds: bool | None = None) -> Any:
+        """Items of a pool in the form that the chosen quantifier takes.
 
-    def _scored_items(self, scores: Any) -> NDArray[Any]:
-        return self.best_quantifier_._scored_items(scores)
+        Parameters
+        ----------
+        X : array-like, sparse matrix or frame of shape (n, d), list of texts, Scored, Verdicts
+            The pool.
+        by_folds : bool, default=None
+            Score the pool by the classifier of every fold.
+
+        Returns
+        -------
+        ndarray, or whatever the model takes
+        """
+        return self.best_quantifier_.items_of(X, by_folds=by_folds)
 
     def _scorer(self) -> Any:
         return None  # the candidates have theirs
@@ -77,22 +87,16 @@ class Selected(Quantifier):
         return self.best_quantifier_._solve(items, samples)
 
 
-def labelled(
-    X: Any,
-    y: ArrayLike,
-    sample_weight: ArrayLike | None,
-    *,
-    scored: bool = False,
-    classes: ArrayLike | None = None,
-) -> Labelled:
+def labelled(X: Any, y: ArrayLike, sample_weight: ArrayLike | None) -> Labelled:
     """Items with labels, checked."""
-    names, codes = check_labels(y, classes=classes)
-    # Missing numbers are the business of whoever is fitted: some take them.
-    X = check_scores(X, len(names)) if scored else check_features(X, allow_nan=True)
-    check_lengths("scores" if scored else "X", count_rows(X), codes)
+    classified = isinstance(X, Scored | Verdicts)
+    names, codes = check_labels(y, classes=X.classes if classified else None)
+    # Classifiers check for missing numbers themselves: some accept them.
+    X = X if classified else check_features(X, allow_nan=True)
+    check_lengths("X", count_rows(X), codes)
     weights = check_weights(sample_weight, len(codes), name="sample_weight")
     class_shares(codes, weights, names)
-    return Labelled(X, names, codes, None if sample_weight is None else weights, scored)
+    return Labelled(X, names, codes, None if sample_weight is None else weights)
 
 
 def make_splits(
