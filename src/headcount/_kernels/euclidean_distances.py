@@ -9,7 +9,7 @@ __all__ = ["add_distances", "add_sparse_distances", "squared_norms"]
 
 _FAST = {"reassoc", "contract", "nsz"}
 _TILE, _BLOCK = 64, 256
-# Of sparse points, squares smaller than this beside the squared norms are made again.
+# Squared distances of sparse points below this share of the squared norms are recomputed.
 _NEAR = 1e-6
 
 
@@ -17,7 +17,7 @@ _NEAR = 1e-6
 def _squares(group, centres, first, n, out):
     """|x - c|^2 for four points and n centres from `first` on, n even.
 
-    Four by two at a time: what is fetched once serves several pairs.
+    With four points and two centres at a time, each fetched number serves several pairs.
     """
     for i in range(0, n, 2):
         a, b, c, d, e, f, g, h = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
@@ -48,14 +48,14 @@ def _sum_of_roots(squares, weights, first, left, right):
 def add_distances(points, centres, weights, edges, start, stop, out):
     """Add to out[i, j] the weighted sum of |points[i] - c| over the centres c of class j.
 
-    Class j has the centres edges[j]:edges[j + 1]. There is an even number of them in all,
-    filled up with one without weight, and zeros fill up their columns.
+    Class j has the centres edges[j]:edges[j + 1]. Their total number is even, padded with
+    one of weight zero, and their columns are padded with zeros.
     """
     squares = np.empty((4, _TILE))
     group = np.zeros((4, centres.shape[1]))
     for block in range(start, stop, _BLOCK):
         end = min(block + _BLOCK, stop)
-        # Some centres stay at hand while some points pass by.
+        # A tile of centres stays in the cache for a block of points.
         for first in range(0, centres.shape[0], _TILE):
             last = min(first + _TILE, centres.shape[0])
             for i in range(block, end, 4):
@@ -85,7 +85,7 @@ def squared_norms(rows, values):
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath=_FAST)
 def _to_squares(products, norm, norms):
-    """Turn inner products into |x - c|^2, in place; count those that are too small to trust.
+    """Turn inner products into |x - c|^2, in place; count those too small to be accurate.
 
     |x|^2 + |c|^2 - 2 x.c loses its digits where x and c nearly agree.
     """
@@ -100,7 +100,7 @@ def _to_squares(products, norm, norms):
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _square_of_difference(rows, columns, values, i, other_rows, other_columns, others, c):
-    """|x - c|^2 of two sparse rows whose columns rise."""
+    """|x - c|^2 of two sparse rows with sorted columns."""
     square = 0.0
     e, f = rows[i], other_rows[c]
     while e < rows[i + 1] or f < other_rows[c + 1]:
@@ -122,10 +122,10 @@ def add_sparse_distances(
     rows, columns, values, centre_rows, centre_columns, centre_values,
     postings, posted, posted_values, norms, centre_norms, weights, edges, start, stop, out,
 ):  # fmt: skip
-    """The same for sparse points start:stop and sparse centres.
+    """Do the same as `add_distances` for sparse points start:stop and sparse centres.
 
-    The centres come twice: by row, and by column as `postings` (column k has the entries
-    postings[k]:postings[k + 1], each with its centre and its value).
+    The centres are given twice: by row, and by column as `postings` (column k has the
+    entries postings[k]:postings[k + 1], each with its centre and its value).
     """
     squares = np.empty(centre_norms.size)
     for i in range(start, stop):

@@ -32,7 +32,7 @@ __all__ = ["bars", "bias_boxes", "diagonal", "diagonal_panels"]
 _ZERO: dict[str, Any] = {
     "color": FAINT, "linewidth": 0.8, "linestyle": (0, (4, 3)), "zorder": 0.5,
 }  # fmt: skip
-_MOST_BANDS = 4  # of more methods on one another only the lines are drawn
+_MOST_BANDS = 4  # with more methods only the lines are drawn
 
 
 def diagonal(
@@ -44,25 +44,25 @@ def diagonal(
     ax: Axes | None = None,
     width: float = 5.0,
 ) -> Axes:
-    """True against estimated shares, all methods on one another.
+    """Estimated against true shares, all methods in one plot.
 
-    The line is the median over the samples of a true share. With up to four methods a band
-    holds most of the samples. A method that is right lies on the diagonal.
+    The line is the median over the samples with a true share. With up to four methods, a
+    band holds most of the samples. A method without error lies on the diagonal.
 
     Parameters
     ----------
     frame : frame with columns method, class, true, estimated
-        A row a method, sample and class.
+        One row per method, sample and class.
     positive : class label, default=None
-        The class to show. By default the last of two classes, or all of more.
+        Class to show. By default the last of two classes, or all of more than two.
     spread : float, default=0.9
         Share of the samples in the bands.
     bins : int, default=25
-        Groups of true shares.
+        Number of groups of true shares.
     ax : matplotlib Axes, default=None
-        Where to draw; a figure of its own by default.
+        Axes to draw on. By default those of a new figure.
     width : float, default=5.0
-        Inches of that figure.
+        Width of the new figure in inches.
 
     Returns
     -------
@@ -98,20 +98,20 @@ def diagonal_panels(
     bins: int = 25,
     width: float = 7.0,
 ) -> Figure:
-    """True against estimated shares, each method in a panel of its own.
+    """Estimated against true shares, each method in a separate panel.
 
     Parameters
     ----------
     frame : frame with columns method, class, true, estimated
-        A row a method, sample and class.
+        One row per method, sample and class.
     positive : class label, default=None
-        The class to show. By default the last of two classes, or all of more.
+        Class to show. By default the last of two classes, or all of more than two.
     spread : float, default=0.9
         Share of the samples in the bands.
     bins : int, default=25
-        Groups of true shares.
+        Number of groups of true shares.
     width : float, default=7.0
-        Inches of the figure.
+        Width of the figure in inches.
 
     Returns
     -------
@@ -156,20 +156,20 @@ def bias_boxes(
     ax: Axes | None = None,
     width: float = 5.0,
 ) -> Axes:
-    """Signed errors by method: boxes from quartile to quartile, whiskers over 90%.
+    """Signed errors by method: boxes show quartiles, whiskers 90% of the samples.
 
     Parameters
     ----------
     frame : frame with columns method, class, true, estimated
-        A row a method, sample and class.
+        One row per method, sample and class.
     positive : class label, default=None
-        The class to show. By default the last of two classes, or all of more.
+        Class to show. By default the last of two classes, or all of more than two.
     bins : int, default=1
-        Groups of true shares to show apart; 1 for all together.
+        Number of groups of true shares to show separately. 1 for all together.
     ax : matplotlib Axes, default=None
-        Where to draw; a figure of its own by default.
+        Axes to draw on. By default those of a new figure.
     width : float, default=5.0
-        Inches of that figure.
+        Width of the new figure in inches.
 
     Returns
     -------
@@ -197,16 +197,16 @@ def bias_boxes(
 
 
 def bars(frame: Any, *, ax: Axes | None = None, width: float = 5.0) -> Axes:
-    """Shares of the classes with their intervals, and with reference marks if there are any.
+    """Shares of the classes with intervals, and with reference marks if given.
 
     Parameters
     ----------
-    frame : frame with columns class, share, low, high, and perhaps reference
-        A row a class. The reference may be a share in training, or the true one.
+    frame : frame with columns class, share, low, high, and optionally reference
+        One row per class. The reference may be the share in training or the true share.
     ax : matplotlib Axes, default=None
-        Where to draw; a figure of its own by default.
+        Axes to draw on. By default those of a new figure.
     width : float, default=5.0
-        Inches of that figure.
+        Width of the new figure in inches.
 
     Returns
     -------
@@ -248,7 +248,7 @@ def _estimates(ax: Axes, part: pl.DataFrame, style: MethodStyle, band: bool) -> 
         ax.fill_between(
             true, part["low"], part["high"], color=style.colour, alpha=0.22, linewidth=0
         )
-        if len(part) == 1:  # a band of one has no width
+        if len(part) == 1:  # a band of one point has no width
             ax.vlines(true, part["low"], part["high"], color=style.colour, alpha=0.5)
     (line,) = ax.plot(
         true, part["estimated"], color=style.colour, linestyle=style.line, linewidth=1.3,
@@ -259,7 +259,7 @@ def _estimates(ax: Axes, part: pl.DataFrame, style: MethodStyle, band: bool) -> 
 
 
 def _share_axes(canvas: Canvas, x: str, y: str) -> None:
-    """Both axes from none to all, and the diagonal."""
+    """Set both axes to the range from 0 to 1, and draw the diagonal."""
     ax = canvas.ax
     ax.plot([0, 1], [0, 1], color=INK, linestyle=(0, (4, 3)), linewidth=0.8, zorder=1)
     canvas.tidy(x, y)
@@ -271,6 +271,6 @@ def _share_axes(canvas: Canvas, x: str, y: str) -> None:
 
 
 def _shown_class(frame: Any, positive: Any) -> str:
-    """What to write behind "share": the class, if it is one."""
+    """Text after "share" in labels: the class, if only one is shown."""
     classes = names_in_order(of_class(read(frame, ("class",), ()), positive), "class")
     return f" of {classes[0]}" if len(classes) == 1 else ""

@@ -1,4 +1,4 @@
-"""Labels for the items of a sample one after the other, the surest first."""
+"""Labels assigned to the items of a sample one after the other, the most certain first."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["label_in_turn"]
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _likeliest(row, weights):
-    """The class with the largest posterior times weight, the first of equals."""
+    """Class with the largest posterior times weight, on a tie the first one."""
     best = 0
     for j in range(1, row.size):
         if row[j] * weights[j] > row[best] * weights[best]:
@@ -20,10 +20,10 @@ def _likeliest(row, weights):
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _label(posteriors, ranks, rows, first, prior, counts, weights):
-    """Label all items of a sample, `first` of them as they stand; fills `counts`.
+    """Label all items of a sample and fill `counts`; the first `first` items with weights 1.
 
-    A class weighs its share over that in training. Until they are labelled, items count
-    by the training shares. Those of one rank are labelled together.
+    The weight of a class is its share over its share in training. Items that have no label
+    yet are counted with the training shares. Items of one rank are labelled together.
     """
     K, n = prior.size, rows.size
     for j in range(K):
@@ -47,9 +47,9 @@ def label_in_turn(
 ):
     """Shares for samples `start:stop`.
 
-    Rows of `posteriors` come in order of falling confidence, those equally sure have one
-    rank; item i of the pool is row places[i]. Labelled as they stand are items in the first
-    `n_sure` rows, and at least `share` of a sample.
+    Rows of `posteriors` are in order of descending confidence. Rows of equal confidence have
+    the same rank. Item i of the pool is row places[i]. Items in the first `n_sure` rows, and
+    at least the fraction `share` of a sample, are labelled by their posteriors alone.
     """
     K = prior.size
     counts, weights = np.empty(K), np.empty(K)

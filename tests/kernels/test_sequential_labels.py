@@ -6,9 +6,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from tests.kernels.calls import labelled_in_turn
-from tests.oracle import labelling as oracle
+from tests.oracle import sequential_labels as oracle
 
-from headcount._kernels.labelling import label_in_turn
+from headcount._kernels.sequential_labels import label_in_turn
 
 few = settings(
     max_examples=40,

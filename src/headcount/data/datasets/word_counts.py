@@ -1,4 +1,4 @@
-"""Texts as counts of words, counted once; weights of words learnt from any part of them."""
+"""Word counts of texts, computed once, and tf-idf weights fitted on any part of them."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ __all__ = ["Words", "count_words"]
 
 @dataclass(frozen=True, eq=False)
 class Words:
-    """How often each word is in each text of a pool.
+    """Counts of each word in each text of a pool.
 
     Attributes
     ----------
     counts : sparse array of shape (n, W)
-        One row a text, one column a word of the pool.
+        Counts, with one row per text and one column per word of the pool.
     """
 
     counts: sparse.csr_matrix
@@ -39,21 +39,20 @@ class Words:
         least: int = 3,
         count: str = "words",
     ) -> tuple[sparse.csr_matrix, ...]:
-        """Weigh words by how rare they are in a training set, and make texts unit vectors.
+        """Compute tf-idf weights on a training set, and scale texts to unit length.
 
-        Nothing but the training set decides which words there are and what they weigh, as if
-        its texts had been counted alone.
+        The vocabulary and the weights depend on the training set alone.
 
         Parameters
         ----------
         train : ndarray of int
-            The texts of the training set, as rows of the pool.
+            Rows of the training set in the pool.
         *others : ndarray of int
-            Other texts to weigh alike.
+            Rows of other sets, transformed with the same weights.
         least : int, default=3
-            How often a word must be in the training set.
+            Smallest frequency of a word in the training set.
         count : {"words", "texts"}, default="words"
-            Whether that counts every time it is written, or every text it is in.
+            Unit of the frequency: occurrences of the word, or texts that contain it.
 
         Returns
         -------
@@ -67,7 +66,7 @@ class Words:
         kept = np.flatnonzero(np.asarray(seen).ravel() >= least)
         if not len(kept):
             raise HeadcountError(
-                f"least is {least}, but no word is that often in the training set: lower it."
+                f"least is {least}, but no word is that frequent in the training set: lower it."
             )
         weights = TfidfTransformer().fit(chosen[:, kept])
         parts = [chosen, *(self.counts[rows] for rows in others)]
@@ -75,21 +74,21 @@ class Words:
 
 
 def count_words(texts: Sequence[str] | NDArray[Any]) -> Words:
-    """Count the words of texts: runs of two or more letters or digits, in small letters.
+    """Count the words of texts: runs of two or more letters or digits, in lower case.
 
     Parameters
     ----------
     texts : sequence of str
-        The texts of a pool.
+        Texts of a pool.
 
     Returns
     -------
     Words
-        Their counts.
+        Counts of the words.
 
     Examples
     --------
-    >>> from headcount.data.datasets.texts_words import count_words
+    >>> from headcount.data.datasets.word_counts import count_words
     >>> words = count_words(["good, good book", "bad book", "good film"])
     >>> train, test = words.tf_idf([0, 1], [2], least=2)
     >>> train.shape, test.toarray()

@@ -1,18 +1,18 @@
-"""How far the mean of a sample is from every mixture of class means, in its standard errors."""
+"""Distance of a sample mean from the nearest mixture of class means, in standard errors."""
 
 from __future__ import annotations
 
 import numpy as np
 from numba import njit
 
-from headcount._kernels.quadratic import minimise_quadratic
+from headcount._kernels.quadratic_programs import minimise_quadratic
 
 __all__ = ["nearest_mixtures"]
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _covariance(means, covariances, sizes, n, p, V):
-    """Covariance of what is seen less the mixture p of class means, both being noisy."""
+    """Covariance of the sample mean less the mixture p of class means, both with noise."""
     K, d = means.shape
     for i in range(d):
         middle = 0.0
@@ -31,13 +31,13 @@ def _covariance(means, covariances, sizes, n, p, V):
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _factor(V, L):
-    """Cholesky factor of V, whose lower half is given."""
+    """Cholesky factor of V, of which the lower half is given."""
     for i in range(V.shape[0]):
         for k in range(i + 1):
             total = V[i, k]
             for m in range(k):
                 total -= L[i, m] * L[k, m]
-            # A direction in which nothing varies must not divide by zero.
+            # Avoids division by zero in a direction without variance.
             if i == k:
                 L[i, i] = np.sqrt(max(total, 1e-12 * V[i, i] + 1e-300))
             else:
@@ -46,7 +46,7 @@ def _factor(V, L):
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _whiten(L, given, out):
-    """The vector in units of its standard errors."""
+    """Vector in units of its standard errors."""
     for i in range(given.size):
         total = given[i]
         for m in range(i):
@@ -60,10 +60,10 @@ def nearest_mixtures(
 ):
     """Shares p on the simplex with least (q - M'p)' V^-1 (q - M'p), and that least value.
 
-    V depends on p: it is taken at the last p, a few times over. `means` has a row a class,
-    `sizes` the items it is the mean of, `counts` the items of each sample. A sample's mean
-    `seen` is first taken along the `directions`: here, as a matrix product over a batch would
-    round differently in another batch.
+    V depends on p and is updated `steps` times with the last p. `means` has one row per
+    class, `sizes` the number of items of each class, `counts` the number of items of each
+    sample. The mean `seen` of a sample is first projected on the `directions`. That is done
+    here because a matrix product over a batch would round differently in another batch.
     """
     K, d = means.shape
     V, L = np.empty((d, d)), np.zeros((d, d))

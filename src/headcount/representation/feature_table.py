@@ -1,4 +1,4 @@
-"""Tables of features of any kind, read column by column or as one matrix of numbers."""
+"""Tables of features of any kind, by column or as one matrix of numbers."""
 
 from __future__ import annotations
 
@@ -18,41 +18,41 @@ from headcount.errors import HeadcountError
 
 __all__ = ["Features", "Header", "is_missing"]
 
-# Types of None, of pandas' NA and of its missing time, which need no pandas to be known.
+# Names of the types of None and of the missing values of pandas, without importing pandas.
 _MISSING = ("NoneType", "NAType", "NaTType")
 
 
 @dataclass(frozen=True)
 class Header:
-    """How many columns a table has and what they are called, if they have names."""
+    """Number of columns of a table, and their names if they have any."""
 
     n_columns: int
     names: tuple[Any, ...] | None = None
 
     def check(self, other: Header) -> None:
-        """Refuse a table whose columns are not those learnt from."""
+        """Reject a table whose columns differ from those in training."""
         if other.n_columns != self.n_columns:
             raise HeadcountError(
-                f"X has {other.n_columns:,} columns, but had {self.n_columns:,} when the "
-                "quantifier was fitted: pass the same columns in the same order."
+                f"X has {other.n_columns:,} columns, but the quantifier was fitted with "
+                f"{self.n_columns:,}: pass the same columns in the same order."
             )
         if self.names is None or other.names is None:
             return
         for position, (old, new) in enumerate(zip(self.names, other.names, strict=True)):
             if old != new:
                 raise HeadcountError(
-                    f"X has the column {new!r} at position {position}, where {old!r} was when "
-                    "the quantifier was fitted: pass the same columns in the same order."
+                    f"X has the column {new!r} at position {position}, but the quantifier was "
+                    f"fitted with {old!r} there: pass the same columns in the same order."
                 )
 
     def label(self, position: int) -> str:
-        """What messages call a column."""
+        """Name of a column in messages."""
         return repr(position if self.names is None else self.names[position])
 
 
 @dataclass(frozen=True, eq=False)
 class Features:
-    """Checked features (`headcount.data.check_features`) with columns to ask for.
+    """Checked features (`headcount.data.check_features`), accessible by column.
 
     Examples
     --------
@@ -67,28 +67,28 @@ class Features:
 
     @classmethod
     def of(cls, X: Any) -> Features:
-        """Take an array, a CSR matrix or a frame; refuse texts, which have no columns."""
+        """Wrap an array, a CSR matrix or a frame. Texts, without columns, are rejected."""
         frame = None if sparse.issparse(X) else as_narwhals(X, "X")
         if isinstance(frame, nw.DataFrame):
             return cls(frame, Header(len(frame.columns), tuple(frame.columns)))
         if X.ndim == 1:
             raise HeadcountError(
-                "X is a list of texts, but this method looks at columns of features: turn the "
-                "texts into numbers first, for instance with scikit-learn's TfidfVectorizer."
+                "X is a list of texts, but this method needs columns of features: convert the "
+                "texts to numbers, for example with scikit-learn's TfidfVectorizer."
             )
         return cls(X, Header(X.shape[1]))
 
     @property
     def is_sparse(self) -> bool:
-        """Whether zeros are left out of the table."""
+        """True if the table is sparse."""
         return bool(sparse.issparse(self.table))
 
     def column(self, position: int) -> NDArray[Any]:
-        """One column: float64 if it holds numbers, otherwise an array of objects."""
+        """Return one column, as float64 if it has numbers, otherwise as objects."""
         if isinstance(self.table, nw.DataFrame):
             series = self.table[:, position]
             if isinstance(series.dtype, nw.Categorical | nw.Enum):
-                # Whatever names the categories, their order and distance mean nothing.
+                # Categories may be numbers, but their order and distances have no meaning.
                 return np.asarray(series.to_numpy()).astype(object)
             values = np.asarray(series.to_numpy())
         else:
@@ -96,7 +96,7 @@ class Features:
         return self._plain(values, position)
 
     def numbers(self) -> NDArray[np.float64]:
-        """The whole table as a C-contiguous matrix; refuses columns that are not numbers."""
+        """Return the table as a C-contiguous matrix. Columns must be numbers."""
         if isinstance(self.table, np.ndarray) and self.table.dtype.kind in "biuf":
             return np.ascontiguousarray(self.table, dtype=np.float64)
         out = np.empty((self.table.shape[0], self.header.n_columns))
@@ -106,7 +106,7 @@ class Features:
                 raise HeadcountError(
                     f"X has values in column {self.header.label(position)} that are not "
                     f"numbers, such as {values[0]!r}, but distances need numbers: encode the "
-                    "column, for instance with scikit-learn's OneHotEncoder, or drop it."
+                    "column, for example with scikit-learn's OneHotEncoder, or drop it."
                 )
             out[:, position] = values
         return out
@@ -138,10 +138,10 @@ class Features:
 
 def _has_dates(label: str) -> HeadcountError:
     return HeadcountError(
-        f"X has dates or times in column {label}: turn them into numbers or drop the column."
+        f"X has dates or times in column {label}: convert them to numbers or drop the column."
     )
 
 
 def is_missing(value: Any) -> bool:
-    """Whether a value of a column of objects stands for none: None, NaN, NA."""
+    """Return True for None, NaN and NA."""
     return type(value).__name__ in _MISSING or (isinstance(value, float) and value != value)

@@ -16,10 +16,10 @@ def maximise_by_em(
     ratios, indices, offsets, origin, by_norm, tols, min_iter, max_iter, start, stop,
     out, steps, changes, values,
 ):  # fmt: skip
-    """EM from `origin`, stopped by the size of its last change, for samples `start:stop`.
+    """Run EM from `origin` on samples `start:stop` until its last change is small.
 
-    The change is the mean absolute one, or the Euclidean norm if `by_norm`. `tols` holds the
-    tolerance of each sample.
+    The size of a change is its mean absolute value, or its Euclidean norm if `by_norm`.
+    `tols` holds the tolerance of each sample.
     """
     K = ratios.shape[1]
     largest = 0

@@ -13,9 +13,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
-from tests.oracle import drawing as oracle
+from tests.oracle import stratified_draws as oracle
 
-from headcount._kernels import drawing
+from headcount._kernels import stratified_draws
 from headcount.sampling import APP, NPP, UPP, Dirichlet, Prevalences
 from headcount.sampling._shares import (
     dirichlet_shares,
@@ -61,7 +61,7 @@ def test_bounded_integers_match_the_oracle(bound):
     state, stream = np.uint64(5), oracle.words(5)
     for _ in range(50):
         with np.errstate(over="ignore"):
-            number, state = drawing._below(np.uint64(bound), np.uint64(state))
+            number, state = stratified_draws._below(np.uint64(bound), np.uint64(state))
         assert number == oracle.below(stream, bound)
 
 
@@ -83,7 +83,7 @@ def test_items_match_the_oracle(case, base):
     drawn = np.full(offsets[-1], -1, np.int32)
     numbers = np.arange(len(counts))
     with np.errstate(over="ignore"):
-        drawing.draw_items(
+        stratified_draws.draw_items(
             0, len(counts), stream_seeds(base, numbers), counts, items, edges, offsets, drawn
         )
     strata = [part.tolist() for part in np.split(items, edges[1:-1])]
@@ -194,7 +194,7 @@ import pickle, sys
 import numba
 from headcount.sampling import _plan
 assert numba.config.DISABLE_JIT
-_plan._FEWEST_ITEMS_A_THREAD = 1
+_plan._FEWEST_ITEMS_PER_THREAD = 1
 protocols, y = pickle.load(sys.stdin.buffer)
 pickle.dump([protocol.draw(y).indices for protocol in protocols], sys.stdout.buffer)
 """

@@ -1,4 +1,4 @@
-"""Shares of three classes in a triangle."""
+"""Plot of the shares of three classes in a triangle."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["simplex"]
 
 _GRID = (0.2, 0.4, 0.6, 0.8)
-_FEW = 30  # points that may be drawn large
+_FEW = 30  # up to this number, points are drawn large
 
 
 def simplex(
@@ -33,24 +33,24 @@ def simplex(
     ax: Axes | None = None,
     width: float = 4.0,
 ) -> Axes:
-    """Shares of three classes as points of a triangle, and the region that holds most.
+    """Shares of three classes as points of a triangle, and the region that holds most of them.
 
     Parameters
     ----------
     shares : array of shape (n, 3), or mapping of names to such arrays
-        Estimated shares: of several samples, or of one sample many times resampled.
+        Estimated shares of several samples, or of resamples of one sample.
     classes : sequence of three
-        Names of the classes: the corner below left, the one below right, the one above.
+        Names of the classes: the lower left, the lower right and the upper corner.
     truth : array of 3 shares, default=None
-        Marked by a cross.
+        True shares, marked by a cross.
     points : bool, default=True
-        Whether to draw the shares themselves.
+        Draw the shares themselves.
     level : float, default=0.95
-        Draw the region that holds so much of the shares. None for no region.
+        Share of the points inside the region. None draws no region.
     ax : matplotlib Axes, default=None
-        Where to draw; a figure of its own by default.
+        Axes to draw on. By default those of a new figure.
     width : float, default=4.0
-        Inches of that figure.
+        Width of the new figure in inches.
 
     Returns
     -------
@@ -106,15 +106,15 @@ def simplex(
 
 
 def _frame(canvas: Canvas, classes: Sequence[str]) -> None:
-    """Triangle, grid, shares along the sides, names at the corners."""
+    """Draw triangle, grid, shares along the sides and names at the corners."""
     ax, corners = canvas.ax, np.eye(3)
     ax.set_axis_off()
     ax.set(aspect="equal", xlim=(-0.01, 1.01), ylim=(-0.01, 0.88))
-    if canvas.own is None:  # room for the names within the axes: above may be a legend
+    if canvas.own is None:  # names within the axes, as there may be a legend above
         ax.set(xlim=(-0.06, 1.06), ylim=(-0.15, 0.97))
     outline = data.on_triangle(corners[[0, 1, 2, 0]], "corners")
     ax.plot(*outline.T, color=FAINT, linewidth=0.8, zorder=1)
-    # The share of a class is read on the side that goes up to its corner, anticlockwise.
+    # The share of a class is read on the side that leads to its corner, anticlockwise.
     beside = ((-3, 2, "right", "bottom"), (0, -3, "center", "top"), (3, 0, "left", "center"))
     for j, (right, up, ha, va) in enumerate(beside):
         before, after = corners[j - 1], corners[(j + 1) % 3]
@@ -137,7 +137,7 @@ def _frame(canvas: Canvas, classes: Sequence[str]) -> None:
 
 
 def hull(points: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Corners of the smallest convex polygon around points in the plane, in order."""
+    """Corners of the convex hull of points in the plane, in order."""
     ordered = sorted({(float(x), float(y)) for x, y in points})
     return np.array(_half(ordered)[:-1] + _half(ordered[::-1])[:-1] or ordered)
 

@@ -1,7 +1,7 @@
 """Convex quadratic programs in a few non-negative variables, by an active set.
 
-Plain loops over scalars throughout: whole-array expressions would take the compiler
-several times as long for no gain at these sizes.
+Plain loops over scalars throughout, as array expressions would take several times as long
+to compile and gain nothing at these sizes.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ __all__ = ["minimise_quadratic", "minimise_quadratics"]
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _stationary(H, c, on_simplex, chosen, m, L, work):
-    """Minimiser over the chosen variables alone, into work[0]; returns the multiplier.
+    """Minimise over the chosen variables alone, into work[0]; returns the multiplier.
 
-    By the Cholesky factor L of the chosen rows and columns of H.
+    Uses the Cholesky factor L of the chosen rows and columns of H.
     """
     for i in range(m):
-        # A pivot lost to rounding means a direction without curvature: any step along it
-        # is as good as another, so a tiny curvature decides.
+        # A pivot lost to rounding means a direction without curvature. All steps along it
+        # are equally good, so a tiny curvature decides.
         least = 1e-14 * H[chosen[i], chosen[i]] + 1e-300
         for j in range(i + 1):
             total = H[chosen[i], chosen[j]]
@@ -60,7 +60,7 @@ def _stationary(H, c, on_simplex, chosen, m, L, work):
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _step_to_boundary(x, chosen, m, work):
-    """Move x towards work[0] until a variable reaches zero; returns whether it got there."""
+    """Move x towards work[0] until a variable reaches zero; returns True if none does."""
     length = 1.0
     blocking = -1
     for i in range(m):
@@ -80,7 +80,7 @@ def _step_to_boundary(x, chosen, m, work):
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _most_promising(H, c, level, x):
-    """The variable at zero whose growth lowers the objective most, or -1 if none does."""
+    """Variable at zero whose increase lowers the objective most, or -1 if none does."""
     K = c.size
     best = -1
     lowest = 0.0
@@ -106,7 +106,7 @@ def minimise_quadratic(H, c, on_simplex, x, chosen, L, work):
     K = c.size
     entered = -1
     for turn in range(1, 20 * K + 20):
-        m = 0 * K  # not a literal, for which what it is handed to would be compiled too
+        m = 0 * K  # not a literal, for which its callees would be compiled again
         for j in range(K):
             if x[j] > 0.0 or j == entered:
                 chosen[m] = j
@@ -117,7 +117,7 @@ def minimise_quadratic(H, c, on_simplex, x, chosen, L, work):
             if entered < 0:
                 return turn
         elif entered >= 0 and x[entered] == 0.0:
-            return turn  # it entered on rounding alone: x is optimal as it stands
+            return turn  # it entered by rounding alone: x is optimal
         else:
             entered = -1
     return -1

@@ -1,4 +1,4 @@
-"""Nearest neighbours within parts of a pool, out of lists over the whole of it."""
+"""Nearest neighbours within a part of a pool, from neighbour lists of the whole pool."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ __all__ = ["count_near"]
 def count_near(near, member, k, start, stop, out):
     """Classes of the k nearest members, for items `start:stop`.
 
-    `near` lists items of the pool for each item, the nearest first; `member` has the class
-    of an item of the pool plus one, or zero if it is none. `out` has a row an item, a column
-    a class; a row that starts with -1 means that the list was too short.
+    `near` lists items of the pool for each item, the nearest first. `member` holds the class
+    plus one of each item of the pool that is a member, and zero for others. `out` has one
+    row per item and one column per class. A row that starts with -1 marks a list that was
+    too short.
     """
     n_classes = out.shape[1]
     for i in range(start, stop):

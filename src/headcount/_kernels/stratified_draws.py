@@ -1,8 +1,8 @@
-"""Draw items of a pool, stratum by stratum, from one small random stream a sample.
+"""Random draws of the items of a pool, stratum by stratum, with one stream per sample.
 
 The stream is SplitMix64: word ``k`` of the stream with seed ``s`` is
-``mix(s + (k + 1) * GOLDEN)``, all in arithmetic modulo 2**64. Without compilation numpy
-warns of the overflow that this relies on: call under ``np.errstate(over="ignore")``.
+``mix(s + (k + 1) * GOLDEN)``, in arithmetic modulo 2**64. Without compilation numpy warns
+of the overflow that this relies on: call under ``np.errstate(over="ignore")``.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _MOST_FOREIGN = 20
 
 
 def mix(word: Any) -> Any:
-    """Scramble 64-bit words, one to one; numpy arrays and compiled scalars alike."""
+    """Scramble 64-bit words, one to one. Accepts numpy arrays and compiled scalars."""
     word = (word ^ (word >> _S30)) * _FIRST_FACTOR
     word = (word ^ (word >> _S27)) * _SECOND_FACTOR
     return word ^ (word >> _S31)
@@ -38,10 +38,10 @@ _mix = njit(cache=True, nogil=True)(mix)
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _below(bound: np.uint64, state: np.uint64) -> tuple[np.uint64, np.uint64]:
-    """Give an unbiased integer below ``bound`` (at most 2**32), and the next state.
+    """Return an unbiased integer below ``bound`` (at most 2**32), and the next state.
 
-    Lemire's method: the high half of a 32 x 32 bit product, redrawn in the rare case
-    that its low half falls among the values that one result would get too many of.
+    Lemire's method: the high half of a 32 x 32 bit product. In the rare case in which the
+    low half is among the values that would favour one result, the word is drawn again.
     """
     while True:
         state = state + GOLDEN
@@ -53,7 +53,7 @@ def _below(bound: np.uint64, state: np.uint64) -> tuple[np.uint64, np.uint64]:
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _poisson(mean: float, word: np.uint64) -> np.uint64:
-    """Give a Poisson number from one random word, by inversion; for small means."""
+    """Return a Poisson number from one random word, by inversion. For small means."""
     uniform = np.float64(word >> _S11) * _TO_MINUS_53
     number, part = 0, np.exp(-mean)
     while uniform >= part and number < _MOST_FOREIGN:
@@ -79,7 +79,7 @@ def draw_items(
     Sample i takes ``counts[i, j]`` of ``items[strata[j]:strata[j + 1]]`` for each stratum
     j: without replacement if there are that many, with replacement otherwise.
     """
-    # places[p] == p between samples, so that no sample can see what another one did.
+    # places[p] == p between samples, so that samples are independent of one another.
     places = np.empty_like(items)
     for p in range(len(places)):
         places[p] = p
@@ -100,7 +100,7 @@ def draw_items(
                     chosen = first + k + np.int64(pick)
                     drawn[position + k] = places[chosen]
                     places[chosen] = places[first + k]
-                # A place loses what it held at first only when that is drawn.
+                # A place loses its original value only when that value is drawn.
                 for k in range(count):
                     place = drawn[position + k]
                     places[place] = place
@@ -125,10 +125,11 @@ def draw_resampled(
     """Fill ``drawn[offsets[i]:offsets[i + 1]]`` for the samples i from start to stop.
 
     For sample i, each stratum j is first resampled: ``n_resampled[j]`` of its items are drawn
-    with replacement, by ``mass`` (cumulated over all items, from 0) if there is any, and a
-    Poisson number, ``foreign`` on average, of items of any stratum. Then ``counts[i, j]`` items
-    of the resampled stratum are drawn with replacement. A resampled item is computed from
-    its number when it is drawn, so that the time does not depend on the size of the strata.
+    with replacement, and a Poisson number, ``foreign`` on average, of items of any stratum.
+    The probabilities are proportional to ``mass`` (cumulated over all items, from 0), or equal
+    if it is empty. Then ``counts[i, j]`` items of the resampled stratum are drawn with
+    replacement. A resampled item is computed from its number only when it is drawn, so that
+    the time does not depend on the size of the strata.
     """
     for sample in range(start, stop):
         state = seeds[sample]
@@ -151,7 +152,7 @@ def draw_resampled(
                     uniform = np.float64(word >> _S11) * _TO_MINUS_53
                     aim = mass[low] + uniform * (mass[high] - mass[low])
                     chosen = np.searchsorted(mass, aim, side="right") - 1
-                    # Rounding can carry an aim past the end of its stratum.
+                    # Rounding can move the target past the end of its stratum.
                     chosen = min(max(chosen, low), high - 1)
                 drawn[k] = items[chosen]
             position += counts[sample, stratum]

@@ -1,4 +1,4 @@
-"""Items by Gaussian kernels around the training items of each class."""
+"""Representations by Gaussian kernels around the training items of each class."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from headcount.sampling import Samples
 
 __all__ = ["ClassDensities", "KernelMeans", "MixturePoints"]
 
-# Reference points embedded at a time: with 50,000 items, 100 MB of kernel values.
+# Number of points evaluated at a time: with 50,000 items, 100 MB of kernel values.
 _BLOCK = 256
 
 
@@ -28,9 +28,9 @@ class ClassDensities:
     centres : ndarray of shape (n, K)
         Training scores, sorted by class.
     weights : ndarray of shape (n,)
-        Their weights; those of a class sum to 1.
+        Weights of the scores. Those of a class sum to 1.
     edges : ndarray of int64, shape (K + 1,)
-        Class j holds the rows edges[j]:edges[j + 1].
+        Start of each class: class j has the rows edges[j]:edges[j + 1].
     bandwidth : float
         Standard deviation of the kernel.
 
@@ -50,7 +50,7 @@ class ClassDensities:
 
     @classmethod
     def of(cls, training: Training, bandwidth: float) -> ClassDensities:
-        """Densities of the training items of each class."""
+        """Make the densities of the training items of each class."""
         assert training.items is not None
         order = np.argsort(training.codes, kind="stable")
         counts = np.bincount(training.codes, minlength=training.n_classes)
@@ -62,11 +62,11 @@ class ClassDensities:
         )
 
     def ratios(self, points: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Densities of the classes at each point, each row up to a factor of its own."""
+        """Densities of the classes at each point, up to a constant factor per row."""
         return self._sums(points)[0]
 
     def values(self, points: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Mean kernel between each point and each class (densities but for a constant)."""
+        """Mean kernel between each point and each class (densities up to a constant)."""
         sums, shifts = self._sums(points)
         return np.asarray(sums * np.exp(shifts)[:, None], dtype=np.float64)
 
@@ -90,7 +90,7 @@ class ClassDensities:
 
 @dataclass(frozen=True, eq=False)
 class KernelMeans:
-    """Mean Gaussian kernel between an item and each class's training scores.
+    """Mean Gaussian kernel between an item and the training scores of each class.
 
     Parameters
     ----------
@@ -110,23 +110,23 @@ class KernelMeans:
     densities: ClassDensities | None = None
 
     def fit(self, training: Training) -> KernelMeans:
-        """Keep the training scores."""
+        """Store the training scores."""
         return KernelMeans(self.bandwidth, ClassDensities.of(training, self.bandwidth))
 
     def embed(self, items: NDArray[np.float64]) -> Dense:
-        """Items given as posteriors."""
+        """Embed items given as posteriors."""
         assert self.densities is not None
         return Dense(self.densities.values(items))
 
 
 @dataclass(frozen=True, eq=False)
 class MixturePoints:
-    """Kernel density of a sample at points spread over the classes' densities.
+    """Kernel density of a sample at points drawn from the densities of the classes.
 
-    Weighted by the inverse density of the points, sums over them stand for integrals
-    over score space. With two classes the scores lie on a line and the points are an
-    even grid along it, so fine that the integrals are right to 1e-8; with more they
-    are drawn from the classes' densities in equal parts.
+    Weighted by the inverse density of the points, sums over them approximate integrals
+    over score space. With two classes, scores lie on a line and the points are a regular
+    grid along it, fine enough for integrals with an error below 1e-8. With more classes, the
+    points are drawn from the densities of the classes in equal parts.
 
     Parameters
     ----------
@@ -135,7 +135,7 @@ class MixturePoints:
     n_points : int
         Number of points drawn, for more than two classes.
     seed : int
-        Seed of the draw.
+        Random seed.
 
     Examples
     --------
@@ -164,7 +164,7 @@ class MixturePoints:
             points = self._draw(training)
             density = ClassDensities.of(training, self.bandwidth).values(points).mean(axis=1)
             weights = 1 / density
-        # The constant makes the classes' densities sum to 1 over the points.
+        # With this constant, the densities of the classes sum to 1 over the points.
         at_points = _KernelAt(
             np.asarray(training.items, dtype=np.float64), points, self.bandwidth, weights
         )
@@ -172,13 +172,13 @@ class MixturePoints:
         return MixturePoints(self.bandwidth, self.n_points, self.seed, points, weights / mass)
 
     def embed(self, items: NDArray[np.float64]) -> Embedding:
-        """Items given as posteriors."""
+        """Embed items given as posteriors."""
         assert self.points is not None
         assert self.weights is not None
         return _KernelAt(items, self.points, self.bandwidth, self.weights)
 
     def _grid(self) -> NDArray[np.float64]:
-        # Along the second coordinate the kernel's deviation is h / sqrt 2.
+        # Along the second coordinate the standard deviation of the kernel is h / sqrt 2.
         deviation = self.bandwidth / np.sqrt(2)
         margin = 8 * deviation
         n_steps = int(np.ceil((1 + 2 * margin) / (deviation / 4)))
@@ -188,22 +188,22 @@ class MixturePoints:
         scores = np.asarray(training.items, dtype=np.float64)
         K = training.n_classes
         per_class = -(-self.n_points // K)
-        # Chance knows a class by its place among the classes in the order in which training
-        # items first have them. So the order of the classes makes no difference, nor does an
-        # item given twice instead of a weight of two. Which items are chosen does not depend
-        # on the scores: a change in their last digit changes the last digit of the points.
+        # The random stream of a class is numbered by the first training item of the class, so
+        # that the order of the classes makes no difference, nor does an item given twice
+        # instead of a weight of two. The choice of items does not depend on the scores: a
+        # change in their last digit changes only the last digit of the points.
         present = training.class_weights > 0
         members = [np.flatnonzero((training.codes == j) & present) for j in range(K)]
         place = np.argsort(np.argsort([rows[0] for rows in members]))
         parts = []
         for j, rows in enumerate(members):
             rng = np.random.default_rng([self.seed, place[j]])
-            # Evenly along the weights of the class, which spares the noise of the choice.
+            # Systematic sampling along the weights of the class, which reduces the noise.
             levels = (np.arange(per_class) + rng.random()) / per_class
             reached = np.cumsum(training.class_weights[rows])[:-1]
             chosen = rows[np.searchsorted(reached, levels, side="right")]
             noise = rng.normal(scale=self.bandwidth, size=(per_class, K))[:, place]
-            # Off the plane that posteriors lie in, all densities fall alike.
+            # Projected on the plane of the posteriors. Densities are proportional outside it.
             noise -= noise.mean(axis=1, keepdims=True)
             parts.append(scores[chosen] + noise)
         return np.concatenate(parts)
@@ -211,7 +211,7 @@ class MixturePoints:
 
 @dataclass(frozen=True, eq=False)
 class _KernelAt:
-    """Kernel values at given points, made a block of points at a time."""
+    """Kernel values at given points, computed in blocks of points."""
 
     items: NDArray[np.float64]
     points: NDArray[np.float64]
@@ -249,7 +249,7 @@ class _KernelAt:
 def _padded(
     centres: NDArray[np.float64], scale: float
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Centres with columns of zeros up to a multiple of four, and their scaled norms."""
+    """Centres padded with zeros to a multiple of four columns, and their scaled norms."""
     n, width = centres.shape
     padded = np.zeros((n, -(-width // 4) * 4))
     padded[:, :width] = centres

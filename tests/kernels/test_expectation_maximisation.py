@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose
 from tests.kernels.calls import expectation
 from tests.oracle import likelihood as oracle
 
-from headcount._kernels.expectation import maximise_by_em
+from headcount._kernels.expectation_maximisation import maximise_by_em
 
 few = settings(
     max_examples=15,

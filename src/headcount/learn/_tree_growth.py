@@ -1,4 +1,4 @@
-"""Features in bins, and trees grown on them."""
+"""Growth of trees on binned features."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from headcount._parameters import check_choice, check_count
 __all__ = [
     "CRITERIA",
     "SCOPES",
-    "Binned",
-    "Rules",
+    "BinnedFeatures",
+    "GrowthOptions",
     "Tree",
     "bin_features",
-    "check_rules",
+    "check_options",
     "grow",
 ]
 
@@ -29,15 +29,16 @@ _MOST_BINS = 255
 
 
 @dataclass(frozen=True)
-class Binned:
-    """Items by the bins their features fall in.
+class BinnedFeatures:
+    """Items as bins of their features.
 
     Attributes
     ----------
     bins : ndarray of shape (d, n), uint8
-        The bin of each feature and item.
+        Bin of each feature and item.
     edges : list of d ndarrays
-        Bin b of feature f holds values above ``edges[f][b - 1]`` and up to ``edges[f][b]``.
+        Upper edges of the bins: bin b of feature f has values above ``edges[f][b - 1]`` and
+        up to ``edges[f][b]``.
     """
 
     bins: NDArray[np.uint8]
@@ -45,8 +46,8 @@ class Binned:
 
 
 @dataclass(frozen=True)
-class Rules:
-    """How trees are grown: checked parameters."""
+class GrowthOptions:
+    """Checked parameters of tree growth."""
 
     by_errors: bool
     alone: bool
@@ -60,8 +61,8 @@ class Tree:
     """A grown tree.
 
     Node v with ``features[v] >= 0`` sends items up to ``thresholds[v]`` in that feature to
-    node ``children[v]`` and others to the next; the others are leaves. ``counts`` are the
-    class counts of the nodes.
+    node ``children[v]`` and others to the next one. The other nodes are leaves. ``counts``
+    are the class counts of the nodes.
     """
 
     features: NDArray[np.int64]
@@ -70,10 +71,10 @@ class Tree:
     counts: NDArray[np.int64]
 
 
-def bin_features(X: NDArray[np.float64]) -> Binned:
-    """Put each feature into bins: its values, or at most 255 bins of about equal counts.
+def bin_features(X: NDArray[np.float64]) -> BinnedFeatures:
+    """Bin each feature by its values, or into 255 bins of about equal counts.
 
-    Edges lie halfway between the values they part.
+    Edges lie halfway between the values they separate.
     """
     bins = np.empty((X.shape[1], X.shape[0]), dtype=np.uint8)
     edges = []
@@ -85,16 +86,16 @@ def bin_features(X: NDArray[np.float64]) -> Binned:
             wanted = np.linspace(0, len(ordered), _MOST_BINS + 1)[1:-1]
             fresh = np.unique(fresh[np.searchsorted(fresh, wanted).clip(max=len(fresh) - 1)])
         below, above = ordered[fresh - 1], ordered[fresh]
-        # Halves first: the sum may overflow. Rounding must not move the upper value down.
+        # Halved before the addition, which may overflow. An edge stays below the upper value.
         middle = 0.5 * below + 0.5 * above
         edges.append(np.where(middle < above, middle, below))
         bins[feature] = np.searchsorted(edges[-1], column, side="left")
-    return Binned(bins, edges)
+    return BinnedFeatures(bins, edges)
 
 
-def check_rules(
+def check_options(
     criterion: Any, scope: Any, max_features: Any, max_depth: Any, min_samples_leaf: Any, d: int
-) -> Rules:
+) -> GrowthOptions:
     """Check the parameters that trees and forests share, for items of d features."""
     check_choice("criterion", criterion, CRITERIA)
     check_choice("scope", scope, SCOPES)
@@ -105,7 +106,7 @@ def check_rules(
         n_tried = min(d, int(math.log2(d)) + 1)
     else:
         n_tried = min(d, check_count("max_features", max_features))
-    return Rules(
+    return GrowthOptions(
         by_errors=criterion == "balance_errors",
         alone=scope == "node",
         n_tried=n_tried,
@@ -117,11 +118,11 @@ def check_rules(
 
 
 def grow(
-    binned: Binned,
+    binned: BinnedFeatures,
     codes: NDArray[np.int64],
     n_classes: int,
     weights: NDArray[np.int64],
-    rules: Rules,
+    options: GrowthOptions,
     seed: int,
 ) -> Tree:
     """Grow one tree on the items of weight above 0."""
@@ -136,11 +137,11 @@ def grow(
             weights,
             items,
             np.uint64(seed),
-            rules.by_errors,
-            rules.alone,
-            rules.n_tried,
-            rules.depth,
-            rules.least,
+            options.by_errors,
+            options.alone,
+            options.n_tried,
+            options.depth,
+            options.least,
             features,
             cuts,
             children,

@@ -1,4 +1,4 @@
-"""Loops of the structural SVM: the worst labelling under the Q loss, and its dual problem."""
+"""Structural SVM: the most violating labelling under the Q loss, and the dual problem."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _DEEPEST = 128
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def q_loss(true, balance, positives):
-    """Loss in percent, of `true` recalled positives and the balance 1 - |c - b| / max(P, N)."""
+    """Q loss in percent, from `true` positives and the balance 1 - |c - b| / max(P, N)."""
     recall = true / positives
     if balance + recall <= 0.0:
         return 100.0
@@ -24,12 +24,12 @@ def worst_counts_for_q(of_positives, of_negatives, scale, true, false):
     """Counts (a, b) that maximise loss + scale * (best a positives + best b negatives).
 
     `of_positives[a]` is the sum of the a largest scores of positives, `of_negatives`
-    likewise. The labelling (`true`, `false`) is the one to beat.
+    likewise. The search starts from the labelling (`true`, `false`).
 
-    For each number k = a + b called positive, the balance is fixed; up to the a that the
-    top k of all scores would have, the sum of scores rises in a and the loss falls. So on a
-    stretch of a no value exceeds the sum at its end plus the loss at its beginning:
-    stretches that cannot win are dropped, the others halved.
+    For each number k = a + b of predicted positives, the balance is fixed. Up to the a of
+    the k largest scores, the sum of scores rises in a and the loss falls. On a range of a,
+    no value exceeds the sum at its end plus the loss at its beginning. Ranges that cannot
+    contain the maximum are dropped, the others are halved.
     """
     P, N = of_positives.size - 1, of_negatives.size - 1
     firsts, lasts = np.empty(_DEEPEST, np.int64), np.empty(_DEEPEST, np.int64)
@@ -69,10 +69,10 @@ def worst_counts_for_q(of_positives, of_negatives, scale, true, false):
 def solve_planes(gram, losses, weights, n, tol, max_steps, slopes):
     """Maximise weights . losses - weights . gram weights / 2 over weights of the same sum.
 
-    Only the first n planes count; `gram` holds their inner products. Weights stay at least
-    0. Each step moves weight from one plane to another: to that of the steepest slope, from
-    that which promises the most. Ends when no slope that has weight lies more than `tol`
-    below the steepest. Leaves the slopes losses - gram weights, and returns the steps taken.
+    Only the first n planes are used. `gram` holds their inner products. Weights stay at
+    least 0. Each step moves weight to the plane with the steepest slope, from the plane for
+    which the objective gains most. It ends when no plane with weight has a slope more than
+    `tol` below the steepest. Writes the slopes losses - gram weights; returns the steps.
     """
     for j in range(n):
         slopes[j] = losses[j]

@@ -1,4 +1,4 @@
-"""Representations of items by what a classifier says of them."""
+"""Representations of items by the outputs of a classifier."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["AbovePrior", "Histograms", "Posterior", "PredictedClass"]
 
 @dataclass(frozen=True)
 class PredictedClass:
-    """The predicted class: a sample's mean is the share of items called each class.
+    """Predicted class. The mean of a sample is the share of items predicted as each class.
 
     Examples
     --------
@@ -29,17 +29,17 @@ class PredictedClass:
     n_classes: int = 0
 
     def fit(self, training: Training) -> PredictedClass:
-        """Learn how many classes there are."""
+        """Store the number of classes."""
         return PredictedClass(training.n_classes)
 
     def embed(self, items: NDArray[np.int64]) -> Binned:
-        """Items given as codes of predicted classes."""
+        """Embed items given as codes of predicted classes."""
         return Binned(items.astype(np.int32)[:, None], self.n_classes)
 
 
 @dataclass(frozen=True)
 class Posterior:
-    """The vector of posteriors.
+    """Vector of posteriors.
 
     Examples
     --------
@@ -50,17 +50,17 @@ class Posterior:
     """
 
     def fit(self, training: Training) -> Posterior:
-        """Nothing to learn."""
+        """Return itself: there is nothing to fit."""
         return self
 
     def embed(self, items: NDArray[np.float64]) -> Dense:
-        """Items given as posteriors."""
+        """Embed items given as posteriors."""
         return Dense(items)
 
 
 @dataclass(frozen=True, eq=False)
 class AbovePrior:
-    """For each class, whether the posterior exceeds the class's share in training.
+    """Indicators of the classes whose posterior exceeds their share in training.
 
     Examples
     --------
@@ -74,27 +74,27 @@ class AbovePrior:
     prior: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
 
     def fit(self, training: Training) -> AbovePrior:
-        """Learn the shares of the classes."""
+        """Store the shares of the classes."""
         return AbovePrior(training.prior)
 
     def embed(self, items: NDArray[np.float64]) -> Dense:
-        """Items given as posteriors."""
+        """Embed items given as posteriors."""
         return Dense((items > self.prior).astype(np.float64))
 
 
 @dataclass(frozen=True)
 class Histograms:
-    """Histograms of posteriors with bins of equal width on [0, 1]; no smoothing.
+    """Histograms of posteriors with bins of equal width on [0, 1], without smoothing.
 
     Parameters
     ----------
     bins : sequence of int
-        Bin counts, each a histogram of its own.
+        Numbers of bins, one histogram for each.
     every_class : bool, default=True
-        Of the posteriors of all classes; otherwise of the last one's alone, which says
-        everything where there are two.
+        Use the posteriors of all classes. Otherwise only those of the last class, which are
+        sufficient for two classes.
     cumulative : bool, default=False
-        Running sums, that is distribution functions, instead (one bin count only).
+        Use cumulative sums, that is distribution functions (for one number of bins only).
 
     Examples
     --------
@@ -110,18 +110,18 @@ class Histograms:
     cumulative: bool = False
 
     def fit(self, training: Training) -> Histograms:
-        """Nothing to learn: the bins are fixed."""
+        """Return itself: the bins are fixed."""
         return replace(self)
 
     def embed(self, items: NDArray[np.float64]) -> Binned:
-        """Items given as posteriors."""
+        """Embed items given as posteriors."""
         used = items if self.every_class else items[:, -1:]
         codes = np.empty((len(items), used.shape[1] * len(self.bins)), np.int32)
         offset = channel = 0
         for count in self.bins:
             for column in used.T:
                 bin_ = np.minimum(column * count, count - 1).astype(np.int32)
-                # The product can round to just below a whole number.
+                # Rounding can put the product slightly below a whole number.
                 bin_ += column >= (bin_ + 1) / count
                 codes[:, channel] = np.minimum(bin_, count - 1) + offset
                 offset += count

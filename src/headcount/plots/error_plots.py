@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 __all__ = ["error_boxes", "error_by_shift", "learning_curves", "letter_values"]
 
-_MOST_BANDS = 4  # of more methods on one another only the lines are drawn
+_MOST_BANDS = 4  # with more methods only the lines are drawn
 
 
 def error_by_shift(
@@ -43,23 +43,23 @@ def error_by_shift(
     ax: Axes | None = None,
     width: float = 5.0,
 ) -> Axes:
-    """Mean error by the shift of the samples, and behind it how many samples there are.
+    """Mean error by the shift of the samples, with the number of samples in the background.
 
-    With up to four methods bands show a standard deviation to each side. Samples are
-    counted by the shift that they have for the first method.
+    With up to four methods, bands show one standard deviation to each side. Samples are
+    counted by their shift for the first method.
 
     Parameters
     ----------
     frame : frame with columns method, shift, error
-        A row a method and sample.
+        One row per method and sample.
     bins : int, default=10
-        Groups of shifts.
+        Number of groups of shifts.
     error : str, default="error"
-        What to call the error.
+        Name of the error in labels.
     ax : matplotlib Axes, default=None
-        Where to draw; a figure of its own by default.
+        Axes to draw on. By default those of a new figure.
     width : float, default=5.0
-        Inches of that figure.
+        Width of the new figure in inches.
 
     Returns
     -------
@@ -97,13 +97,13 @@ def error_by_shift(
 
 
 def _from_zero(ax: Axes, errors: pl.Series) -> None:
-    """Let the axis of errors begin at zero, unless there are negative ones."""
+    """Start the axis of errors at zero, unless there are negative ones."""
     if (errors >= 0).all():
         ax.set_ylim(bottom=0)
 
 
 def _samples_behind(canvas: Canvas, groups: pl.DataFrame) -> None:
-    """How many samples have which shift, on an axis of its own behind the rest."""
+    """Draw the number of samples by shift, on a separate axis in the background."""
     from matplotlib.ticker import MaxNLocator
 
     behind = canvas.ax.twinx()
@@ -133,20 +133,20 @@ def error_boxes(
     ax: Axes | None = None,
     width: float = 5.0,
 ) -> Axes:
-    """Errors by degree of shift, a box a method: quartiles, whiskers over 90%.
+    """Errors by degree of shift, one box per method: quartiles, and whiskers over 90%.
 
     Parameters
     ----------
     frame : frame with columns method, shift, error
-        A row a method and sample.
+        One row per method and sample.
     bins : int, default=5
-        Groups of shifts.
+        Number of groups of shifts.
     error : str, default="error"
-        What to call the error.
+        Name of the error in labels.
     ax : matplotlib Axes, default=None
-        Where to draw; a figure of its own by default.
+        Axes to draw on. By default those of a new figure.
     width : float, default=5.0
-        Inches of that figure.
+        Width of the new figure in inches.
 
     Returns
     -------
@@ -176,26 +176,26 @@ def letter_values(
     ax: Axes | None = None,
     width: float = 5.0,
 ) -> Axes:
-    """Distribution of the errors as letter values: boxes that show the tails as well.
+    """Distribution of the errors as letter values, which show the tails as well.
 
-    The widest box holds half of the errors, the next, with it, three quarters, then seven
-    eighths, and so on as far as there are errors enough; the few beyond are dots.
+    The widest box holds 1/2 of the errors, the next ones 3/4, 7/8 and so on, as long as
+    there are enough errors. The few errors beyond are dots.
 
     Parameters
     ----------
     frame : frame with columns method, error
-        A row a method and sample.
+        One row per method and sample.
     families : mapping of str to str, default=None
-        A family for each method, to be coloured alike. By default one colour for all.
+        Family of each method. Families have the same colour. By default one colour for all.
     linear_below : float, default=None
-        Scale the errors linearly below this one, which a dotted line marks, and
-        logarithmically above. By default all are scaled linearly.
+        Error below which the scale is linear, marked by a dotted line. Above it the scale
+        is logarithmic. By default the whole scale is linear.
     error : str, default="error"
-        What to call the error.
+        Name of the error in labels.
     ax : matplotlib Axes, default=None
-        Where to draw; a figure of its own by default.
+        Axes to draw on. By default those of a new figure.
     width : float, default=5.0
-        Inches of that figure.
+        Width of the new figure in inches.
 
     Returns
     -------
@@ -230,7 +230,7 @@ def letter_values(
 
 
 def _log_above(ax: Axes, threshold: float, high: float) -> None:
-    """A scale that is linear up to a threshold and logarithmic above, in plain numbers."""
+    """Set a scale that is linear up to a threshold and logarithmic above."""
     ax.set_xscale("symlog", linthresh=threshold)
     powers = 10.0 ** np.arange(math.floor(math.log10(threshold)), 1 + math.log10(high + 1e-9))
     fine = np.outer(powers, (1, 2, 5)).ravel()
@@ -269,7 +269,7 @@ def _family_colours(
         return dict.fromkeys(methods, colour), {}
     missing = [method for method in methods if method not in families]
     if missing:
-        raise HeadcountError(f"families has none for {missing[0]!r}: name one a method.")
+        raise HeadcountError(f"families has none for {missing[0]!r}: pass one per method.")
     kinds = list(dict.fromkeys(families[method] for method in methods))
     styles = method_styles(kinds)
     of_kind = {kind: styles[kind].colour for kind in kinds}
@@ -285,18 +285,18 @@ def _patch(colour: str) -> Artist:
 def learning_curves(
     frame: Any, *, error: str = "error", ax: Axes | None = None, width: float = 5.0
 ) -> Axes:
-    """Mean error by training size, with bars of a standard error to each side.
+    """Mean error by training size, with bars of one standard error to each side.
 
     Parameters
     ----------
     frame : frame with columns method, size, error
-        A row a method, training size and sample (or training set).
+        One row per method, training size and sample (or training set).
     error : str, default="error"
-        What to call the error.
+        Name of the error in labels.
     ax : matplotlib Axes, default=None
-        Where to draw; a figure of its own by default.
+        Axes to draw on. By default those of a new figure.
     width : float, default=5.0
-        Inches of that figure.
+        Width of the new figure in inches.
 
     Returns
     -------
@@ -332,7 +332,7 @@ def learning_curves(
 
 
 def _log_sizes(canvas: Canvas, sizes: NDArray[np.float64]) -> None:
-    """A logarithmic axis that names the sizes themselves, as many as there is room for."""
+    """Set a logarithmic axis labelled with the sizes themselves, as far as they fit."""
     ax = canvas.ax
     ax.set_xscale("log")
     inches = ax.bbox.width / ax.figure.dpi / math.log(sizes[-1] / sizes[0])

@@ -1,4 +1,4 @@
-"""Plots of comparisons: average ranks, means with marks."""
+"""Plots of comparisons: average ranks, and means with marks."""
 
 from __future__ import annotations
 
@@ -31,18 +31,18 @@ def critical_difference(
     ax: Axes | None = None,
     width: float = 5.0,
 ) -> Axes:
-    """Average ranks on a line; bars join methods that do not differ significantly.
+    """Average ranks on a line, with bars that join methods without significant difference.
 
     Parameters
     ----------
     ranks : mapping of str to float
-        Average rank of each method, 1 for the best there could be.
+        Average rank of each method. 1 is the best possible rank.
     difference : float
-        Difference of average ranks that is significant.
+        Smallest significant difference of average ranks.
     ax : matplotlib Axes, default=None
-        Where to draw; a figure of its own by default.
+        Axes to draw on. By default those of a new figure.
     width : float, default=5.0
-        Inches of that figure.
+        Width of the new figure in inches.
 
     Returns
     -------
@@ -78,7 +78,7 @@ def critical_difference(
 
 
 def _rank_axis(canvas: Canvas, n_methods: int, difference: float) -> None:
-    """The line of ranks on top, and above it how long the critical difference is."""
+    """Draw the line of ranks, and above it the length of the critical difference."""
     from matplotlib.transforms import ScaledTranslation
 
     ax = canvas.ax
@@ -89,7 +89,7 @@ def _rank_axis(canvas: Canvas, n_methods: int, difference: float) -> None:
     for side, spine in ax.spines.items():
         spine.set_visible(side == "top")
         spine.set_color(INK)
-    # Ranks across; up, as many points above the axes as the numbers on them need.
+    # Ranks horizontally. Vertically, points above the axes to make room for the numbers.
     rise = 10 + 1.4 * font_size(canvas.small)
     above = ax.get_xaxis_transform()
     ax.plot(
@@ -106,7 +106,7 @@ def _rank_axis(canvas: Canvas, n_methods: int, difference: float) -> None:
 def _name(
     canvas: Canvas, method: str, rank: float, depth: float, edge: float, on_left: bool
 ) -> None:
-    """A line from the rank down and out to the name."""
+    """Draw a line from a rank down and outwards to the name."""
     ax = canvas.ax
     ax.plot([rank, rank, edge], [0, depth, depth], color=FAINT, linewidth=0.7, clip_on=False)
     side, away = ("right", -1) if on_left else ("left", 1)
@@ -120,7 +120,7 @@ def _name(
 
 
 def _spans(table: pl.DataFrame) -> list[tuple[float, float]]:
-    """From which rank to which each group goes."""
+    """First and last rank of each group."""
     spans: dict[int, tuple[float, float]] = {}
     for rank, groups in table.select("rank", "groups").rows():
         for group in groups:
@@ -129,7 +129,7 @@ def _spans(table: pl.DataFrame) -> list[tuple[float, float]]:
 
 
 def _levels(spans: Sequence[tuple[float, float]]) -> dict[tuple[float, float], int]:
-    """A level for each bar, the first on which it is clear of others."""
+    """Level of each bar, the first on which it does not overlap others."""
     ends: list[float] = []
     levels = {}
     for low, high in spans:
@@ -142,18 +142,18 @@ def _levels(spans: Sequence[tuple[float, float]]) -> dict[tuple[float, float], i
 def means(
     frame: Any, *, error: str = "error", ax: Axes | None = None, width: float = 5.0
 ) -> Axes:
-    """Means of the methods with their intervals, and marks of significance behind them.
+    """Means of the methods with intervals, followed by marks of significance.
 
     Parameters
     ----------
-    frame : frame with columns method, mean, low, high, and perhaps mark
-        A row a method, from top to bottom.
+    frame : frame with columns method, mean, low, high, and optionally mark
+        One row per method, from top to bottom.
     error : str, default="error"
-        What to call the error.
+        Name of the error in labels.
     ax : matplotlib Axes, default=None
-        Where to draw; a figure of its own by default.
+        Axes to draw on. By default those of a new figure.
     width : float, default=5.0
-        Inches of that figure.
+        Width of the new figure in inches.
 
     Returns
     -------

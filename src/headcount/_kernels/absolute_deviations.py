@@ -1,4 +1,4 @@
-"""Least absolute differences on one share: a weighted median, exact."""
+"""Exact minimum of absolute deviations over one share, by a weighted median."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ __all__ = ["match_two_absolute"]
 def match_two_absolute(profiles, seen, start, stop, out, values):
     """Minimise sum_b |q_b - (1 - a) f0_b - a f1_b| over a in [0, 1].
 
-    The objective is piecewise linear with its corners where a bin matches; its slope
-    rises by twice the bin's |f1 - f0| there. A flat stretch gives its middle.
+    The objective is piecewise linear with its corners where a bin matches. There its slope
+    rises by twice the bin's |f1 - f0|. If the minimum is an interval, its middle is used.
     """
     bins = profiles.shape[1]
     corners = np.empty(bins)

@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from tests.kernels.calls import quadratics
 from tests.oracle import quadratic as oracle
 
-from headcount._kernels.quadratic import minimise_quadratics
+from headcount._kernels.quadratic_programs import minimise_quadratics
 
 few = settings(
     max_examples=40,

@@ -1,4 +1,4 @@
-"""Class distribution estimation: move the threshold until it agrees with its own count."""
+"""Class distribution estimation: iterate the threshold until it agrees with its own count."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ def iterate_threshold(
 ):
     """Share of positives for samples `start:stop`.
 
-    An item is positive if its score exceeds c0 / (c0 + c1), c0 and c1 the ratios of the
-    current shares to the training ones.
+    An item is positive if its score exceeds c0 / (c0 + c1), where c0 and c1 are the ratios
+    of the current shares to those in training.
     """
     for s in range(start, stop):
         n = offsets[s + 1] - offsets[s]

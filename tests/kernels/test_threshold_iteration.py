@@ -6,9 +6,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from tests.kernels.calls import iterated
-from tests.oracle import iterate as oracle
+from tests.oracle import threshold_iteration as oracle
 
-from headcount._kernels.iterate import iterate_threshold
+from headcount._kernels.threshold_iteration import iterate_threshold
 
 few = settings(
     max_examples=40,

@@ -5,9 +5,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from tests.kernels.calls import absolute
-from tests.oracle import absolute as oracle
+from tests.oracle import absolute_deviations as oracle
 
-from headcount._kernels.absolute import match_two_absolute
+from headcount._kernels.absolute_deviations import match_two_absolute
 
 few = settings(
     max_examples=60,

@@ -1,4 +1,4 @@
-"""What has to be done with single tables before the common recipe."""
+"""Steps for single tables before the common recipe."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ _CM_A_FOOT, _CM_AN_INCH = 30.48, 2.54
 
 
 def complete(frame: pl.DataFrame) -> pl.DataFrame:
-    """Rows without any missing value, in columns that are dropped later as well."""
+    """Remove rows with missing values, also in columns that are dropped later."""
     return frame.drop_nulls()
 
 
 def ads(frame: pl.DataFrame) -> pl.DataFrame:
-    """Sizes of pictures are numbers or a question mark; rows with one are left out."""
+    """Convert sizes of pictures to numbers, and remove rows with a question mark."""
     import polars as pl
 
     sizes = ["height", "width", "aratio", "local"]
@@ -42,7 +42,7 @@ def ads(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def cappl(frame: pl.DataFrame) -> pl.DataFrame:
-    """Columns of two letters become 0 and 1."""
+    """Convert columns with two letters to 0 and 1."""
     import polars as pl
 
     letters = {"A1": "a", "A9": "t", "A10": "t", "A12": "t"}
@@ -50,7 +50,7 @@ def cappl(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def fifa(frame: pl.DataFrame) -> pl.DataFrame:
-    """Numbers out of wages, heights, weights, dates and ratings such as 88+2."""
+    """Convert wages, heights, weights, dates and ratings such as 88+2 to numbers."""
     import polars as pl
 
     frame = frame.drop(_FIFA_DROPPED)
@@ -85,7 +85,7 @@ def _rating(column: str) -> pl.Expr:
 
 
 def flare(frame: pl.DataFrame) -> pl.DataFrame:
-    """Of two columns of ones and twos the twos become zeros."""
+    """Replace 2 by 0 in two columns of ones and twos."""
     import polars as pl
 
     pair = pl.col("att7", "att8")
@@ -93,7 +93,7 @@ def flare(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def mush(frame: pl.DataFrame) -> pl.DataFrame:
-    """The number of rings is a number."""
+    """Convert the number of rings to a number."""
     import polars as pl
 
     rings = pl.col("ring-number").replace_strict({"n": 0, "o": 1, "t": 2})

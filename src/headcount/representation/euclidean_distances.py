@@ -1,4 +1,4 @@
-"""Items by their mean Euclidean distance to the training items of each class."""
+"""Representation of items by their mean Euclidean distance to each class."""
 
 from __future__ import annotations
 
@@ -9,12 +9,16 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from headcount._kernels.euclidean import add_distances, add_sparse_distances, squared_norms
+from headcount._kernels.euclidean_distances import (
+    add_distances,
+    add_sparse_distances,
+    squared_norms,
+)
 from headcount._threads import each_range
 from headcount.errors import HeadcountError
 from headcount.representation.distances import MeanDistance
 from headcount.representation.embedding import Dense
-from headcount.representation.features import Features, Header
+from headcount.representation.feature_table import Features, Header
 from headcount.representation.training import Training
 
 __all__ = ["EuclideanDistance"]
@@ -24,8 +28,8 @@ __all__ = ["EuclideanDistance"]
 class EuclideanDistance:
     """Mean Euclidean distance between an item and the training items of each class.
 
-    No table of pairs is made: memory grows with the items, not with pairs of them. Along
-    a single feature distances follow from sorting.
+    There is no table of pairs: memory grows with the number of items, not of pairs. For a
+    single feature, distances are computed by sorting.
 
     Examples
     --------
@@ -40,7 +44,7 @@ class EuclideanDistance:
     centres: _Centres | _SparseCentres | _Line | None = None
 
     def fit(self, training: Training) -> EuclideanDistance:
-        """Keep the training items."""
+        """Store the training items."""
         features = Features.of(training.items)
         kind: type[_Centres | _SparseCentres | _Line]
         if features.header.n_columns == 1:
@@ -50,7 +54,7 @@ class EuclideanDistance:
         return EuclideanDistance(features.header, kind.of(features, training))
 
     def embed(self, items: Any) -> Dense:
-        """Items given as features."""
+        """Embed items given as features."""
         assert self.header is not None
         assert self.centres is not None
         features = Features.of(items)
@@ -60,7 +64,7 @@ class EuclideanDistance:
 
 @dataclass(frozen=True, eq=False)
 class _Line:
-    """Centres that lie on a line."""
+    """Centres with a single feature."""
 
     sorted: MeanDistance
 
@@ -76,7 +80,7 @@ class _Line:
 
 @dataclass(frozen=True, eq=False)
 class _Centres:
-    """Training items sorted by class, in the shape the kernel takes."""
+    """Training items sorted by class, padded for the kernel."""
 
     values: NDArray[np.float64]
     weights: NDArray[np.float64]
@@ -87,7 +91,7 @@ class _Centres:
         order, edges = _by_class(training)
         table = _dense(features)
         n, width = table.shape
-        # Zeros up to a multiple of four columns, and a row of them to make rows even.
+        # Padded with zeros to a multiple of four columns and an even number of rows.
         values = np.zeros((n + n % 2, -(-width // 4) * 4))
         values[:n, :width] = table[order]
         weights = np.zeros(len(values))
@@ -108,7 +112,7 @@ class _Centres:
 
 @dataclass(frozen=True, eq=False)
 class _SparseCentres:
-    """Training items sorted by class, of which only what differs from zero is kept."""
+    """Sparse training items sorted by class."""
 
     table: sparse.csr_array
     by_column: sparse.csc_array
@@ -142,7 +146,7 @@ class _SparseCentres:
 
 
 def _by_class(training: Training) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The training items class by class, and where each class starts."""
+    """Training items sorted by class, and the start of each class."""
     counts = np.bincount(training.codes, minlength=training.n_classes)
     order = np.argsort(training.codes, kind="stable")
     return order, np.concatenate([[0], np.cumsum(counts)])
@@ -173,6 +177,6 @@ def _check_finite(distances: NDArray[np.float64]) -> None:
     finite = np.isfinite(distances).all(axis=1)
     if not finite.all():
         raise HeadcountError(
-            f"X has numbers in row {int(finite.argmin())} that are too large for their squares "
-            "to be added up: divide its columns by their scale."
+            f"X has numbers in row {int(finite.argmin())} whose squares overflow: divide its "
+            "columns by their scale."
         )
