@@ -61,11 +61,6 @@ class Case:
         return self.method.info.input == "any" and make(self.method)._scorer() is None
 
     @property
-    def resamples(self) -> bool:
-        """Whether it draws samples of the training items, class by class."""
-        return self.name == "Ensemble"
-
-    @property
     def simulates(self) -> bool:
         """True if its answers depend on simulated samples, and so on chance."""
         return "replicates" in inspect.signature(self.method).parameters

@@ -71,6 +71,9 @@ class AutoQuantifier(Conditioned):
         multiclass="native",
         shift="prior",
         reference="headcount",
+        inconsistency="means over simulated samples",
+        depends_on_size=True,
+        resamples=True,
         aliases=("auto",),
     )
 

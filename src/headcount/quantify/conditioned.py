@@ -81,6 +81,9 @@ class Conditioned(Quantifier):
         multiclass="native",
         shift="prior",
         reference="headcount",
+        inconsistency="means over simulated samples",
+        depends_on_size=True,
+        resamples=True,
     )
 
     model_: _Means

@@ -129,6 +129,8 @@ class RLLS(_WithSoft):
         title="regularised learning under label shift",
         family="adjusted count",
         reference="Azizzadenesheli et al., ICLR 2019",
+        inconsistency="shrinks towards the training shares",
+        depends_on_size=True,
     )
 
     def __init__(

@@ -36,6 +36,19 @@ class MethodInfo:
         Classifiers that score new items for ``predict``, if the method learns from
         out-of-fold scores: those of the folds, which made these scores, or the one that was
         trained on all items.
+    inconsistency : str
+        Reason why the shares of an exact mixture of the training classes are not recovered;
+        empty if they are. `OneVsRest` around a method, a positive smoothness and learners
+        trained on the same items are further reasons.
+    needs_overlap : bool
+        True if scores that separate the classes perfectly are not counted without error.
+    depends_on_size : bool
+        True if the number of items, in training or in a sample, has an influence on its own:
+        an item given twice counts as two.
+    resamples : bool
+        True if it draws samples of the training items.
+    sparse : bool
+        True if it takes sparse features, provided that its classifier does.
     aliases : tuple of str
         Other names in the literature. `method` ignores case, spaces, hyphens and brackets,
         so a name that differs in these only needs no entry.
@@ -54,4 +67,9 @@ class MethodInfo:
     multiclass: Multiclass = "native"
     shift: Shift = "prior"
     scoring: Scoring = "folds"
+    inconsistency: str = ""
+    needs_overlap: bool = False
+    depends_on_size: bool = False
+    resamples: bool = False
+    sparse: bool = True
     aliases: tuple[str, ...] = ()

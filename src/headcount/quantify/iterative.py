@@ -58,6 +58,7 @@ class CDE(Quantifier):
         family="iterative",
         multiclass="one-vs-rest",
         reference="Xue & Weiss, KDD 2009",
+        inconsistency="stops where threshold and count agree",
         aliases=("CDE-Iterate",),
     )
 
@@ -155,6 +156,7 @@ class LEIP(Quantifier):
         title="incremental update of the prior",
         family="iterative",
         reference="Zhang, Batista & Kanhere, SDM 2025",
+        inconsistency="does not correct wrong labels",
     )
 
     def __init__(

@@ -66,6 +66,7 @@ class KDEyML(_WithBandwidth):
         title="kernel densities, maximum likelihood",
         family="kernel density",
         reference=_KDEY,
+        inconsistency="smooths the classes but not the sample",
     )
 
     def _aggregation(self) -> Aggregation:

@@ -190,6 +190,7 @@ class QF(Quantifier):
         input="features",
         shift="none",
         reference=_MILLI,
+        sparse=False,
     )
 
     def __init__(
@@ -270,6 +271,7 @@ class QFAC(QF):
         family="learner",
         input="features",
         reference=_MILLI,
+        sparse=False,
         aliases=("QF-AC",),
     )
 

@@ -89,6 +89,8 @@ class SLD(WithCalibration):
         family="maximum likelihood",
         reference="Saerens, Latinne & Decaestecker, Neural Computation 14 (2002)",
         scoring="classifier",
+        inconsistency="stops before the maximum of the likelihood",
+        depends_on_size=True,
         aliases=("EMQ", "EM"),
     )
 

@@ -74,6 +74,7 @@ class ContinuousSweep(Quantifier):
         family="threshold",
         multiclass="one-vs-rest",
         reference="Kloos et al., arXiv:2308.08387 (2023)",
+        inconsistency="models scores as normal",
         aliases=("CS",),
     )
 

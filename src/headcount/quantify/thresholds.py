@@ -21,17 +21,14 @@ from headcount.solve import AdjustedCount, Solution
 
 __all__ = ["MS", "MS2", "T50", "TMAX", "TX"]
 
-_FORMAN = "Forman, Data Mining and Knowledge Discovery 17 (2008)"
 
-
-def _info(title: str, *aliases: str) -> MethodInfo:
+def _info(title: str, *aliases: str, needs_overlap: bool = False) -> MethodInfo:
     return MethodInfo(
         title=title,
         family="threshold",
-        input="posteriors",
+        reference="Forman, Data Mining and Knowledge Discovery 17 (2008)",
         multiclass="one-vs-rest",
-        shift="prior",
-        reference=_FORMAN,
+        needs_overlap=needs_overlap,
         aliases=aliases,
     )
 
@@ -83,7 +80,9 @@ class T50(_AtThresholds):
     array([0.5, 0.5])
     """
 
-    info: ClassVar = _info("adjusted count, true positive rate one half", "TS50")
+    info: ClassVar = _info(
+        "adjusted count, true positive rate one half", "TS50", needs_overlap=True
+    )
 
     def _aggregation(self) -> Aggregation:
         return Moments(AtThreshold("t50", self._checked_decimals()), AdjustedCount())

@@ -96,6 +96,7 @@ class Median(Quantifier):
         family="ensemble",
         input="any",
         reference="Donyavi, Serapio & Batista, SDM 2023",
+        inconsistency="trains classifiers, which score training and new items differently",
         aliases=("MC-SQ",),
     )
 
@@ -278,6 +279,8 @@ class Mean(Quantifier):
         title="mean over quantifiers",
         family="ensemble",
         reference="Donyavi, Li & Batista, LQ workshop at ECML-PKDD 2024",
+        inconsistency="one of its quantifiers, KDEyML, is not consistent",
+        depends_on_size=True,
         aliases=("SC-MQ",),
     )
 

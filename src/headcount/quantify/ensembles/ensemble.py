@@ -127,6 +127,8 @@ class Ensemble(Quantifier):
         family="ensemble",
         input="any",
         reference="Pérez-Gállego et al., Information Fusion 34 (2017) and 45 (2019)",
+        inconsistency="members learn from samples of the training items",
+        resamples=True,
     )
 
     def __init__(
