@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from headcount import accuracy, metrics, plots, shift
-    from headcount.data import Pool
+    from headcount.analysis import Analysis, analyse
     from headcount.errors import HeadcountError, HeadcountWarning
     from headcount.evaluation.collection import Evaluations
     from headcount.evaluation.evaluation import Evaluation
@@ -120,6 +120,7 @@ __all__ = [
     "TX",
     "UPP",
     "AdaptedClassifier",
+    "Analysis",
     "AutoQuantifier",
     "Comparison",
     "Conditioned",
@@ -146,7 +147,6 @@ __all__ = [
     "OrdinalACC",
     "OrdinalPACC",
     "OrdinalSLD",
-    "Pool",
     "Prevalences",
     "ReadMe",
     "RegularizedLikelihood",
@@ -155,6 +155,7 @@ __all__ = [
     "Scorer",
     "Verdicts",
     "accuracy",
+    "analyse",
     "compare",
     "evaluate",
     "method",
@@ -165,7 +166,7 @@ __all__ = [
 ]
 
 _HOMES = {
-    "headcount.data": {"Pool"},
+    "headcount.analysis": {"Analysis", "analyse"},
     "headcount.errors": {"HeadcountError", "HeadcountWarning"},
     "headcount.evaluation.collection": {"Evaluations"},
     "headcount.evaluation.evaluation": {"Evaluation"},

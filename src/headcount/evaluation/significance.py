@@ -12,11 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headcount._parameters import check_choice, check_fraction
+from headcount._text import Cell, Table
 from headcount.data.columns import as_narwhals
 from headcount.errors import HeadcountError
 from headcount.evaluation import paired
 from headcount.evaluation.paired import critical_difference
-from headcount.evaluation.tables import in_latex, in_markdown, mark_in_latex
 from headcount.plots.data import rank_groups
 
 if TYPE_CHECKING:
@@ -148,11 +148,7 @@ class Comparison:
         -------
         str
         """
-        lines = [list(_COLUMNS[:-1]), ["---", *["---:"] * 4]]
-        for i, (name, mean, *others, mark) in enumerate(self._cells(decimals)):
-            shown = f"**{mean}**" if i == 0 else mean + mark
-            lines.append([in_markdown(name), shown, *others])
-        return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+        return self._printed(decimals).to_markdown()
 
     def to_latex(self, *, decimals: int | None = None) -> str:
         r"""A LaTeX ``tabular``, the best mean in bold; needs ``\usepackage{booktabs}``.
@@ -166,14 +162,19 @@ class Comparison:
         -------
         str
         """
-        body = []
-        for i, (name, mean, sd, rank, p, mark) in enumerate(self._cells(decimals)):
-            shown = rf"\textbf{{{mean}}}" if i == 0 else mean + mark_in_latex(mark)
-            p = f"${p}$" if p.startswith("<") else p
-            body.append(" & ".join([in_latex(name), shown, sd, rank, p]).rstrip() + r" \\")
-        head = r"method & mean & sd & rank & $p$ \\"
-        top = [r"\begin{tabular}{lrrrr}", r"\toprule", head, r"\midrule"]
-        return "\n".join([*top, *body, r"\bottomrule", r"\end{tabular}"])
+        return self._printed(decimals).to_latex()
+
+    def _printed(self, decimals: int | None) -> Table:
+        """Marks follow the means, as papers print them."""
+        rows = [
+            [
+                Cell(name),
+                Cell(mean, is_best=i == 0, mark=mark if i else ""),
+                *map(Cell, others),
+            ]
+            for i, (name, mean, *others, mark) in enumerate(self._cells(decimals))
+        ]
+        return Table(_COLUMNS[:-1], rows, [False, *[True] * 4], missing="")
 
     def plot(self, *, ax: Axes | None = None, width: float = 5.0) -> Axes:
         """A picture: average ranks with the critical difference, or means with marks.
@@ -210,11 +211,10 @@ class Comparison:
         return plots.means(frame, error=what, ax=ax, width=width)
 
     def __repr__(self) -> str:
-        cells = [_COLUMNS, *self._cells(None)]
-        widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-        lines = [_line(row, widths) for row in cells]
-        rule = _line(["-" * width for width in widths], widths)
-        return "\n".join([lines[0], rule, *lines[1:], "", *self._notes()])
+        rows = [list(map(Cell, row)) for row in self._cells(None)]
+        numeric = [False, *[True] * 4, False]
+        table = Table(_COLUMNS, rows, numeric, missing="").to_text()
+        return "\n".join([table, "", *self._notes()])
 
     def _notes(self) -> list[str]:
         corrected = ", p-values corrected by Holm's method" if self.holm else ""
@@ -441,9 +441,3 @@ def _p_value(p: float) -> str:
     if math.isnan(p):
         return ""
     return "< 0.0001" if p < 0.0001 else f"{p:.4f}"
-
-
-def _line(row: Sequence[str], widths: Sequence[int]) -> str:
-    """Names and marks to the left, numbers to the right."""
-    cells = [row[0].ljust(widths[0]), *map(str.rjust, row[1:-1], widths[1:-1]), row[-1]]
-    return "  ".join(cells).rstrip()

@@ -49,10 +49,11 @@ def find_methods(package: str, base: type[_Method]) -> dict[str, type[_Method]]:
     dict of str to type
         Sorted by name, capitals and small letters alike.
     """
+    path = importlib.import_module(package).__path__
     found = {
         name: value
-        for module in pkgutil.iter_modules(importlib.import_module(package).__path__)
-        for name, value in vars(importlib.import_module(f"{package}.{module.name}")).items()
+        for module in pkgutil.walk_packages(path, f"{package}.")
+        for name, value in vars(importlib.import_module(module.name)).items()
         if inspect.isclass(value) and issubclass(value, base) and "info" in vars(value)
     }
     return dict(sorted(found.items(), key=lambda entry: entry[0].lower()))
