@@ -168,9 +168,9 @@ class _MetricConditioning:
         return found
 
     def _outcomes(self, made: Simulated) -> Conditional:
-        samples = Samples(
-            self.rows[made.samples.indices], made.samples.offsets, n_pool=len(self.reference)
-        )
+        samples, n_pool = made.samples, len(self.reference)
+        if len(self.rows) < n_pool:
+            samples = Samples(self.rows[samples.indices], samples.offsets, n_pool=n_pool)
         statistics = self.model.statistics(self.reference.outputs, samples)
         answers = self.model.values(statistics, self.metric)
         return Conditional(answers[:, None], self._truths(samples)[:, None])

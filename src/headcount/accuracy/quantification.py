@@ -64,8 +64,10 @@ class FittedQuantifier:
         """Shares of the classes of the quantifier in samples of a pool."""
         found: Floats
         if self.training is not None:
-            rows = Samples(samples.indices, samples.offsets, n_pool=len(self.training.codes))
-            found = self.model.solve_training(self.training, rows).prevalence
+            n_pool = len(self.training.codes)
+            if samples.n_pool != n_pool:
+                samples = Samples(samples.indices, samples.offsets, n_pool=n_pool)
+            found = self.model.solve_training(self.training, samples).prevalence
         elif self.model is None:
             found = self.quantifier.predict_many(X, samples)
         else:
