@@ -101,7 +101,7 @@ def run_split(items, n_reference, seed, n_samples):
     for name, predictor in methods(model).items():
         predictor.fit(items.X[reference], items.y[reference])
         for metric in ("accuracy", "f1"):
-            if predictor._why_not(METRICS[metric]):
+            if not predictor.supports(metric):
                 continue
             both = [rows_ for shift in SHIFTS for rows_ in drawn[shift]]
             found = predictor.estimate_many(pool, both, metric, random_state=seed)

@@ -68,8 +68,8 @@ class Ours:
     """headcount's ensemble."""
 
     def __init__(self, policy: str, scoring: str, size: int, sample_size: int, work):
-        self.settings = {"policy": policy, "scoring": scoring, "size": size}
-        self.settings["sample_size"] = sample_size
+        self.settings = {"policy": policy, "scoring": scoring}
+        self.settings |= {"n_members": size, "size": sample_size}
         self.work = work
 
     def fit(self, seed: int):

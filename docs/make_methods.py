@@ -61,7 +61,7 @@ def shown(value: Any) -> str:
 
 
 def rows() -> Iterable[tuple[str, ...]]:
-    """One row a method, family by family."""
+    """One row per method, family by family."""
     place = {family: i for i, family in enumerate(FAMILIES)}
     found = quantifiers().items()
     for name, method in sorted(found, key=lambda e: place.get(e[1].info.family, len(place))):

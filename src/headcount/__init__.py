@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from headcount import accuracy, metrics, plots, shift
     from headcount.analysis import Analysis, analyse
-    from headcount.data import Pool
     from headcount.errors import HeadcountError, HeadcountWarning
     from headcount.evaluation.collection import Evaluations
     from headcount.evaluation.evaluation import Evaluation
@@ -148,7 +147,6 @@ __all__ = [
     "OrdinalACC",
     "OrdinalPACC",
     "OrdinalSLD",
-    "Pool",
     "Prevalences",
     "ReadMe",
     "RegularizedLikelihood",
@@ -169,7 +167,6 @@ __all__ = [
 
 _HOMES = {
     "headcount.analysis": {"Analysis", "analyse"},
-    "headcount.data": {"Pool"},
     "headcount.errors": {"HeadcountError", "HeadcountWarning"},
     "headcount.evaluation.collection": {"Evaluations"},
     "headcount.evaluation.evaluation": {"Evaluation"},

@@ -54,7 +54,7 @@ def write_bytes(path: Path, content: bytes) -> None:
             path.write_bytes(content)
             return
         target = path.resolve()
-        # In the same folder, as only there renaming is one step.
+        # In the same folder, as renaming is atomic only within a file system.
         part = target.with_name(f".{token_hex(8)}.part")
         try:
             with open(part, "xb") as file:
@@ -66,17 +66,17 @@ def write_bytes(path: Path, content: bytes) -> None:
             part.unlink(missing_ok=True)
     except OSError as error:
         raise HeadcountError(
-            f"{str(path)!r} cannot be written ({error.strerror or error}): choose a place "
-            "where you may write and that has room."
+            f"{str(path)!r} cannot be written ({error.strerror or error}): choose a "
+            "folder that is writable and has room."
         ) from None
 
 
 def is_device(path: Path) -> bool:
-    """Whether it is a pipe, a terminal or the like, which cannot be replaced."""
+    """Return True for pipes, terminals and other files that cannot be replaced."""
     return path.exists() and not path.is_file() and not path.is_dir()
 
 
 def clear_parts(folder: Path) -> None:
-    """Remove what writers that were killed have left in a folder."""
+    """Remove the partial files that killed processes have left in a folder."""
     for part in folder.glob(".*.part"):
         part.unlink(missing_ok=True)

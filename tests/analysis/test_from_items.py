@@ -169,7 +169,7 @@ def test_bad_input_is_named():
         (hc.HDx(), False, 0),
         (hc.ACC(LabelsOnly(), random_state=0), True, 0),
         (hc.OneVsRest(hc.PACC(random_state=0), scoring="separate"), True, 0),
-        (hc.Ensemble(hc.PACC(), size=3, random_state=0), None, None),
+        (hc.Ensemble(hc.PACC(), n_members=3, random_state=0), None, None),
         (hc.GridSearch(hc.DyS(random_state=0), {"bins": [4, 8]}, random_state=0), True, 2),
     ],
     ids=lambda value: type(value).__name__,

@@ -127,7 +127,7 @@ def test_several_columns_of_dates(files, refused):
 
 def test_nothing_to_learn_from(files, refused):
     pl.read_csv("labelled.csv").select("id", "churn").write_csv("labelled.csv")
-    assert "no column to tell the classes by" in refused("estimate", *LEARN, "new.csv")
+    assert "no column that can be used as a feature" in refused("estimate", *LEARN, "new.csv")
 
 
 @pytest.mark.parametrize(

@@ -136,7 +136,7 @@ def test_missing_values_are_counted_and_said(files, call):
 def test_verbose_says_what_was_done_with_each_column(files, call):
     code, out, _ = call("estimate", *LEARN, "new.csv", "--verbose")
     assert code == 0
-    assert "city: category; one feature a value" in out
+    assert "city: category; one feature per value" in out
 
 
 @pytest.mark.parametrize("labels", [[0, 1], [True, False], [3, 7]])

@@ -34,10 +34,10 @@ BAD = {
     "cv": (1, 0, -1, 2.5, "x", True, None),
     "decimals": (-1, 1.5, "x", True),
     "divergence": ("foo", 3, None),
+    "flatness": (*NOT_NEGATIVE, None),
     "gamma": (*POSITIVE, None),
     "keep": (0, -1, 1.5, np.nan, "x", True, None),
     "kernel": ("foo", 3, None),
-    "levels": (*COUNT, 1),
     "max_depth": COUNT[:-1],
     "max_features": COUNT[:-1],
     "max_iter": COUNT,
@@ -45,6 +45,7 @@ BAD = {
     "n_components": COUNT[:-1],
     "n_estimators": COUNT,
     "n_jobs": (0, 1.5, "x", True),
+    "n_members": COUNT,
     "n_neighbors": COUNT,
     "n_points": COUNT,
     "n_subsets": COUNT,
@@ -55,22 +56,20 @@ BAD = {
     "quantifier": ("x", 3, DyS, ENSEMBLE),
     "quantifiers": (3, "x", [], [3], [DyS], DyS(), [Ensemble()], [HDx()]),
     "replicates": (*COUNT, 99, np.nan),
-    "sample_size": (*COUNT[:-1], 1),
     "scope": ("foo", 3, None),
     "scoring": ("x", None),
-    "size": COUNT,
+    "shrinkage": (*NOT_NEGATIVE, None),
+    "size": (*COUNT[:-1], 1),
     "smoothness": (*NOT_NEGATIVE, None),
     "soft": ("x", 3, None),
     "stop": ("foo", 3, None),
     "subset_size": COUNT[:-1],
-    "tau0": (*NOT_NEGATIVE, None),
-    "tau1": (*NOT_NEGATIVE, None),
     "threshold": (0, 1.5, -1, np.nan, "x", True),
     "tol": POSITIVE,
     "weights": ("foo", 3, [1.0], [1.0] * 9, [-1.0, 2.0, 1.0], [-1.0, 2.0, 1.0, 1.0], ["x"] * 3),
 }
 # Bad for others of that name.
-FINE = {("RLLS", "alpha"): (0,), ("Conditioned", "quantifier"): (ENSEMBLE,)}
+FINE = {("Conditioned", "quantifier"): (ENSEMBLE,)}
 # These need folds for estimates only.
 FINE |= {
     (name, "cv"): (None,)

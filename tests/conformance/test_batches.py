@@ -8,7 +8,7 @@ import numpy as np
 
 from headcount import _threads
 from headcount.quantify import aggregation
-from headcount.representation import kernels
+from headcount.representation import kernel_density
 from headcount.scores import Scored
 from tests.conformance.cases import (
     each_case,
@@ -51,7 +51,7 @@ def test_batches_make_no_difference(case, monkeypatch):
     for numbers in (1, 50):
         monkeypatch.setattr(aggregation, "_BATCH_NUMBERS", numbers)
         np.testing.assert_array_equal(case.solve_quick(quantifier, samples()), expected)
-    monkeypatch.setattr(kernels, "_BLOCK", 7)
+    monkeypatch.setattr(kernel_density, "_BLOCK", 7)
     np.testing.assert_array_equal(case.solve_quick(quantifier, samples()), expected)
 
 

@@ -101,8 +101,8 @@ def test_signs_of_patterns_in_names_are_part_of_the_name(tmp_path):
         ("t.feather", b"hello", "cannot be read"),
         ("t.jsonl", b"{]", "cannot be read"),
         ("t.csv.gz", gzip.compress(b"a,b\n1,2\n", mtime=0)[:15], "cannot be read"),
-        ("t.xlsx", b"hello", "ending"),
-        ("t", b"hello", "ending"),
+        ("t.xlsx", b"hello", "extension"),
+        ("t", b"hello", "extension"),
     ],
 )
 def test_bad_files_are_refused_in_one_sentence(tmp_path, name, content, said):

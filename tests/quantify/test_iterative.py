@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
-from tests.oracle import labelling as oracle
+from tests.oracle import sequential_labels as oracle
 from tests.quantify.test_oracle import real
 
 import headcount as hc

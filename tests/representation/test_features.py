@@ -21,7 +21,7 @@ from headcount.representation import (
     Training,
 )
 from headcount.representation.binning import Bins
-from headcount.representation.features import Features
+from headcount.representation.feature_table import Features
 from headcount.sampling import Samples
 
 few = settings(max_examples=25, deadline=None)
@@ -116,9 +116,9 @@ def test_columns_must_be_those_learnt_from():
     header = Features.of(pd.DataFrame({"a": [1], "b": [2]})).header
     header.check(Features.of(np.ones((3, 2))).header)
     header.check(Features.of(pl.DataFrame({"a": [1], "b": [2]})).header)
-    with refuses("^X has 3 columns, but had 2 when the quantifier was fitted"):
+    with refuses("^X has 3 columns, but the quantifier was fitted with 2"):
         header.check(Features.of(np.ones((3, 3))).header)
-    with refuses("^X has the column 'b' at position 0, where 'a' was when"):
+    with refuses("^X has the column 'b' at position 0, but the quantifier was fitted with 'a'"):
         header.check(Features.of(pd.DataFrame({"b": [1], "a": [2]})).header)
 
 
@@ -246,7 +246,7 @@ def test_entries_given_twice_or_out_of_order_add_up():
 
 def test_sparse_items_need_numbers_learnt_from():
     bins = Bins.learn(training(np.array([["a", 1], ["b", 2]], dtype=object)), 2)
-    with refuses("^X is sparse, but had columns of categories"):
+    with refuses("^X is sparse, but the quantifier was fitted with columns of categories"):
         bins.of(sparse.csr_array(np.ones((2, 2))))
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from headcount.data import encode_labels
-from headcount.data.column_kinds import look_at
+from headcount.data.column_kinds import infer_column
 from headcount.data.readers import TableFile
 from headcount.errors import HeadcountError
 from headcount.sampling import Samples
@@ -152,7 +152,7 @@ def read_groups(table: TableFile, by: str, column: str) -> Groups:
     Groups
     """
     values = table.read([column])[column]
-    known = look_at(values)
+    known = infer_column(values)
     if column == by:
         names = _texts(values)
     elif known.kind != "date":
@@ -184,7 +184,7 @@ def read_groups(table: TableFile, by: str, column: str) -> Groups:
 def _only_date(table: TableFile, by: str) -> str:
     head = next(table.batches(table.columns, _LOOKED_AT), None)
     columns = [] if head is None else list(head.iter_columns())
-    dates = [column.name for column in columns if look_at(column).kind == "date"]
+    dates = [column.name for column in columns if infer_column(column).kind == "date"]
     if len(dates) != 1:
         found = f"several ({', '.join(map(repr, dates))})" if dates else "none"
         raise HeadcountError(

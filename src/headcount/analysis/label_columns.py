@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from headcount.data.column_kinds import typed
+from headcount.data.column_kinds import parse_texts
 from headcount.errors import HeadcountError
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def read_labels(column: pl.Series, table: str) -> NDArray[Any]:
             f"{what} lacks {missing:,} of {len(raw):,} labels, the first in row {row:,}: label "
             "these items or leave them out."
         )
-    known = typed(raw)
+    known = parse_texts(raw)
     # A class may be called NA.
     labels = raw if known.null_count() else known
     if labels.dtype.is_temporal() or labels.dtype.is_nested():

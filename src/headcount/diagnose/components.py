@@ -110,7 +110,7 @@ def fit_test_items(
     Returns
     -------
     FitTests
-        One test a sample.
+        One test per sample.
 
     Examples
     --------
@@ -158,7 +158,7 @@ def _numbers(name: str, items: Any) -> Any:
         numbers = np.empty(0)
     if numbers.ndim != 2:
         raise HeadcountError(
-            f"{name} must be numbers, one row an item: make columns of numbers of texts and "
+            f"{name} must be numbers, one row per item: make columns of numbers of texts and "
             "categories first, as the classifier does."
         )
     return numbers

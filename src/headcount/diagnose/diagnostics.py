@@ -70,7 +70,7 @@ class Separation:
 
     @classmethod
     def of(cls, means: NDArray[np.float64]) -> Separation:
-        """Of class means in units of the standard deviation within classes, one row a class.
+        """Of class means in units of the standard deviation within classes, one row per class.
 
         Examples
         --------
@@ -178,7 +178,7 @@ class Diagnostics:
         Returns
         -------
         list of Diagnosis
-            One a sample.
+            One per sample.
         """
         tests = self.mixture.test(posteriors, samples)
         outside = self.outside(posteriors, samples)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.stats import f
 
-from headcount._kernels.overidentified import nearest_mixtures
+from headcount._kernels.mixture_distances import nearest_mixtures
 from headcount._parameters import check_fraction
 from headcount._threads import each_range
 from headcount.data import check_features
@@ -101,7 +101,7 @@ class FitTests:
     statistic, p_value : ndarray of float64, shape (S,)
     df, n : ndarray of int64, shape (S,)
     prevalence : ndarray of float64, shape (S, K)
-        One entry or row a sample, as in `FitTest`.
+        One entry or row per sample, as in `FitTest`.
 
     Examples
     --------
@@ -183,7 +183,7 @@ class MixtureTest:
 
     @classmethod
     def of_vectors(cls, training: Training) -> MixtureTest:
-        """Learn from vectors whose mean describes a sample, one row an item."""
+        """Learn from vectors whose mean describes a sample, one row per item."""
         return _learn(None, np.asarray(training.items, np.float64), training)
 
     def test(
@@ -328,7 +328,7 @@ def fit_test(
     Returns
     -------
     FitTests
-        One test a sample.
+        One test per sample.
 
     Examples
     --------
@@ -368,7 +368,7 @@ def _columns(name: str, given: ArrayLike | None, n: int) -> NDArray[np.float64] 
     columns = np.asarray(check_features(given, name=name), np.float64)
     if len(columns) != n:
         raise HeadcountError(
-            f"{name} has {len(columns):,} rows, but there are {n:,} items: pass one an item."
+            f"{name} has {len(columns):,} rows, but there are {n:,} items: pass one per item."
         )
     return columns
 
@@ -380,7 +380,7 @@ def _checked(
     labels = np.asarray(codes)
     if labels.shape != (len(scored),) or labels.dtype.kind not in "iu":
         raise HeadcountError(
-            f"codes must be {len(scored):,} whole numbers, one a row of training_posteriors, "
+            f"codes must be {len(scored):,} whole numbers, one per row of training_posteriors, "
             f"but is an array of {labels.dtype} of shape {labels.shape}: pass positions in the "
             "list of classes."
         )
@@ -393,6 +393,6 @@ def _checked(
     if weights is not None and np.shape(weights) != labels.shape:
         raise HeadcountError(
             f"weights has shape {np.shape(weights)}, but there are {len(labels):,} training "
-            "items: pass one weight an item."
+            "items: pass one weight per item."
         )
     return Training(scored, labels.astype(np.int64), K, weights)

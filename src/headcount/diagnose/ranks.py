@@ -64,7 +64,7 @@ class RankMoments:
 
 
 def _used(posteriors: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The posteriors that say all, one row a class."""
+    """The posteriors that say all, one row per class."""
     used = posteriors.T[1:] if posteriors.shape[1] == 2 else posteriors.T
     # Interpolation between neighbours that are closer than this overflows.
     return np.where(used < _SMALLEST, 0.0, used)

@@ -18,10 +18,10 @@ from headcount.errors import HeadcountError
 from headcount.quantify.adjusted import GPAC
 from headcount.quantify.aggregation import Model
 from headcount.quantify.base import Quantifier
-from headcount.quantify.committee import seeded
 from headcount.quantify.estimating import conditioning
 from headcount.quantify.info import Input, MethodInfo
 from headcount.quantify.likelihood import SLD
+from headcount.quantify.seeds import seeded
 from headcount.representation import Training
 from headcount.sampling import Samples
 from headcount.sampling._streams import base_seeds

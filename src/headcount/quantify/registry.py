@@ -49,10 +49,11 @@ def find_methods(package: str, base: type[_Method]) -> dict[str, type[_Method]]:
     dict of str to type
         Sorted by name, capitals and small letters alike.
     """
+    path = importlib.import_module(package).__path__
     found = {
         name: value
-        for module in pkgutil.iter_modules(importlib.import_module(package).__path__)
-        for name, value in vars(importlib.import_module(f"{package}.{module.name}")).items()
+        for module in pkgutil.walk_packages(path, f"{package}.")
+        for name, value in vars(importlib.import_module(module.name)).items()
         if inspect.isclass(value) and issubclass(value, base) and "info" in vars(value)
     }
     return dict(sorted(found.items(), key=lambda entry: entry[0].lower()))
@@ -132,6 +133,7 @@ class MethodTable:
     """
 
     rows: tuple[tuple[str, ...], ...]
+    columns: tuple[str, ...] = _COLUMNS
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -143,13 +145,15 @@ class MethodTable:
         return any(row[0] == name for row in self.rows)
 
     def __repr__(self) -> str:
-        return "\n".join(text_table(_COLUMNS, self.rows, n_texts=len(_COLUMNS), ruled=True))
+        return "\n".join(
+            text_table(self.columns, self.rows, n_texts=len(self.columns), ruled=True)
+        )
 
     def to_frame(self) -> pl.DataFrame:
         """The table as a Polars frame."""
         import polars as pl
 
-        return pl.DataFrame(list(self.rows), schema=list(_COLUMNS), orient="row")
+        return pl.DataFrame(list(self.rows), schema=list(self.columns), orient="row")
 
 
 def methods() -> MethodTable:

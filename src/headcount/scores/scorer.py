@@ -15,9 +15,9 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils.validation import check_is_fitted
 
+from headcount._parameters import check_random_state
 from headcount.data import check_features, count_rows, take_rows
 from headcount.errors import HeadcountError
-from headcount.sampling._streams import check_random_state
 from headcount.scores.checks import check_labels, check_lengths, check_weights, class_shares
 from headcount.scores.folds import check_cv, make_folds
 from headcount.scores.inputs import Scored

@@ -20,7 +20,7 @@ from headcount.errors import HeadcountError, HeadcountWarning
 from headcount.evaluation.candidates import Labelled, Split, try_candidates
 from headcount.evaluation.measures import Measure
 from headcount.quantify import Quantifier
-from headcount.quantify.members import trainer
+from headcount.quantify.one_vs_rest import base_scorer
 from headcount.quantify.registry import method
 from headcount.sampling import Samples
 from headcount.scores import ScoredPool
@@ -227,7 +227,7 @@ def _scorer(quantifier: Quantifier) -> Any:
     scorer = None if quantifier._input() == "features" else quantifier._scorer()
     if scorer is not None:
         # As in the published studies.
-        trainer(scorer).set_params(fold_scoring=False)
+        base_scorer(scorer).set_params(fold_scoring=False)
     return scorer
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headcount.data.datasets.texts import load_reviews
-from headcount.data.datasets.texts_words import Words, count_words
+from headcount.data.datasets.word_counts import Words, count_words
 from headcount.evaluation.measures import check_measure
 from headcount.evaluation.selected import labelled, make_splits
 from headcount.sampling import APP, Samples

@@ -12,7 +12,7 @@ from scipy import sparse
 
 from headcount import metrics
 from headcount.data.datasets.texts import Tweets, load_tweets
-from headcount.data.datasets.texts_words import Words, count_words
+from headcount.data.datasets.word_counts import Words, count_words
 from headcount.evaluation.candidates import Split
 from headcount.evaluation.measures import check_measure
 from headcount.evaluation.selected import labelled
