@@ -1,4 +1,4 @@
-"""headcount: how much of each class is in a set of items nobody has labelled.
+"""headcount: shares of the classes in a set of unlabelled items.
 
 >>> import headcount as hc
 >>> from sklearn.datasets import make_classification
@@ -177,7 +177,7 @@ _FOLDERS = {"accuracy", "metrics", "plots", "shift"}
 
 
 def __getattr__(name: str) -> Any:
-    # Imports what is asked for when it is asked for: `import headcount` itself is instant.
+    # Imports on first access, so that `import headcount` itself is instant.
     if name not in __all__:
         raise AttributeError(f"module 'headcount' has no attribute {name!r}")
     if name in _FOLDERS:
