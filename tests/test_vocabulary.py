@@ -36,7 +36,7 @@ PHRASES = {
     rf"\b(one|row) an? ({UNIT})\b": "one per sample",
     rf"\b({NUMBER}) ({COUNTED})s an? ({UNIT})\b": "five samples per class",
     r"\banew\b": "again; or resampled, refitted, retrained",
-    r"\b(drawn|learnt|learned|fitted|trained) again\b": "resampled, refitted, retrained",
+    r"\b(learnt|learned|fitted|trained) again\b": "resampled, refitted, retrained",
     r"\bbeside (its|the|other|their) (peers?|librar\w+)\b": "compared with",
     r"\bwholly\b": "atomically; complete; completely",
     r"\bThat which\b": "name the thing",

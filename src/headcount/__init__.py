@@ -1,4 +1,4 @@
-"""headcount: how much of each class is in a set of items nobody has labelled.
+"""headcount: shares of the classes in a set of unlabelled items.
 
 >>> import headcount as hc
 >>> from sklearn.datasets import make_classification

@@ -1,6 +1,6 @@
 """Checks of parameters that several estimators have.
 
-Each function returns the checked value, converted to its type, or raises `HeadcountError`.
+Each function raises `HeadcountError` for a bad value. Most return the value, converted.
 """
 
 from __future__ import annotations

@@ -94,8 +94,11 @@ def test_decimals_are_numbers():
 @pytest.mark.parametrize(
     ("values", "message"),
     [
-        ([date(2024, 1, 1)] * 2, "^X has dates or times in column 'when': turn"),
-        (np.array(["2024", "2025"], "M8[s]"), "^X has dates or times in column 'when': turn"),
+        ([date(2024, 1, 1)] * 2, "^X has dates or times in column 'when': convert"),
+        (
+            np.array(["2024", "2025"], "M8[s]"),
+            "^X has dates or times in column 'when': convert",
+        ),
         (
             pd.Series([1.0, None], dtype=object),
             r"^X has 1 missing or infinite numbers in column 'when', the first at row 1:",
@@ -189,7 +192,7 @@ def test_categories_not_seen_share_a_bin():
 
 def test_numbers_cannot_turn_into_names():
     bins = Bins.learn(training(pd.DataFrame({"size": [1.0, 2.0], "b": [1, 2]})), 2)
-    with refuses("^X has values in column 'size' that are not numbers, such as 'big', where"):
+    with refuses("^X has values in column 'size' that are not numbers, such as 'big', but"):
         bins.codes(pd.DataFrame({"size": ["big", "small"], "b": [1, 2]}))
 
 
@@ -369,7 +372,7 @@ def test_dense_and_sparse_items_may_be_mixed():
 def test_numbers_too_large_to_square(form):
     X = np.array([[0.0, 1.0], [1.0, 0.0]])
     near = EuclideanDistance().fit(training(form(X)))
-    with refuses("^X has numbers in row 1 that are too large"):
+    with refuses("^X has numbers in row 1 whose squares overflow"):
         near.embed(form(np.array([[0.0, 1.0], [1e200, 0.0]])))
 
 

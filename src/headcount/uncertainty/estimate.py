@@ -244,7 +244,7 @@ class Estimate:
             "target": self.target,
             "level": ends.level,
             "classes": [dict(zip(columns, row, strict=True)) for row in values],
-            "fit_test": test.to_dict() if hasattr(test, "to_dict") else test,
+            "fit_test": None if test is None else test.to_dict(),
             "warnings": list(self.warnings),
         }
 

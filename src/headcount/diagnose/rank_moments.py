@@ -1,4 +1,4 @@
-"""Scores as smooth functions of their rank among the training items."""
+"""Smooth functions of the ranks of scores among the training items."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from headcount.representation import Dense, Training
 
 __all__ = ["RankMoments"]
 
-# Polynomials of each rank. What a shift does to scores is smooth: few low degrees see it best.
+# Degrees of the polynomials. The effect of a shift on scores is smooth, so low degrees have
+# the most power.
 _DEGREES_OF_TWO_CLASSES, _DEGREES_OF_MORE = 3, 2
 _SMALLEST = 1e-150
 
@@ -20,15 +21,15 @@ _SMALLEST = 1e-150
 class RankMoments:
     """Legendre polynomials of the ranks of posteriors.
 
-    A posterior becomes its rank, between -1 and 1, among the training items, every class
-    counting as much as the others; with two classes only the last one's does, in polynomials
-    up to the third degree, with more each class's, up to the second.
+    A posterior is replaced by its rank, between -1 and 1, among the training items, with all
+    classes weighted equally. With two classes the posterior of the last one is used, in
+    polynomials up to the third degree. With more classes all posteriors are used, in
+    polynomials up to the second degree.
 
     Attributes
     ----------
     values, ranks : tuple of ndarray
-        For each posterior that is used, the distinct ones of the training items and their
-        ranks.
+        Distinct training values and their ranks, for each posterior that is used.
 
     Examples
     --------
@@ -43,7 +44,7 @@ class RankMoments:
     ranks: tuple[NDArray[np.float64], ...] = ()
 
     def fit(self, training: Training) -> RankMoments:
-        """Learn the ranks."""
+        """Compute the ranks of the training items."""
         assert training.items is not None
         pairs = [
             _ranks(column, training.class_weights)
@@ -53,7 +54,7 @@ class RankMoments:
         return RankMoments(values, ranks)
 
     def embed(self, items: NDArray[np.float64]) -> Dense:
-        """Items given as posteriors."""
+        """Embed items given as posteriors."""
         degrees = _DEGREES_OF_TWO_CLASSES if len(self.values) == 1 else _DEGREES_OF_MORE
         columns: list[NDArray[np.float64]] = []
         for column, values, ranks in zip(_used(items), self.values, self.ranks, strict=True):
@@ -64,16 +65,16 @@ class RankMoments:
 
 
 def _used(posteriors: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The posteriors that say all, one row per class."""
+    """Posteriors that are used, one row per class."""
     used = posteriors.T[1:] if posteriors.shape[1] == 2 else posteriors.T
-    # Interpolation between neighbours that are closer than this overflows.
+    # Interpolation between values that are closer than this overflows.
     return np.where(used < _SMALLEST, 0.0, used)
 
 
 def _ranks(
     column: NDArray[np.float64], weights: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Distinct values, and the middle of the ranks of each, from -1 to 1."""
+    """Distinct values, and the middle rank of each, from -1 to 1."""
     there = weights > 0
     values, which = np.unique(column[there], return_inverse=True)
     mass = np.bincount(which, weights[there])
