@@ -58,15 +58,20 @@ class Case:
             self.largest = max(self.largest, worst)
 
 
-def load(source: Path) -> dict[str, np.ndarray]:
+def save(source: Path, file: Path, inputs: list[str]) -> None:
+    """Run a version and save its outputs."""
+    run(source, __file__, "--here", str(file.resolve()), "--inputs", *inputs)
+
+
+def load(source: Path, inputs: list[str]) -> dict[str, np.ndarray]:
     """Outputs of a version, computed unless the source is a file of outputs."""
-    if source.is_file():
-        with np.load(source) as kept:
-            return dict(kept)
     with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder) / "outputs.npz"
-        run(source, __file__, "--here", str(file))
-        return load(file)
+        file = source
+        if source.is_dir():
+            file = Path(folder) / "outputs.npz"
+            save(source, file, inputs)
+        with np.load(file) as kept:
+            return dict(kept)
 
 
 def compare(new: dict[str, np.ndarray], old: dict[str, np.ndarray]) -> Iterator[Case]:
@@ -91,13 +96,15 @@ def _size(value: float) -> str:
     return "0" if value == 0 else f"{value:.1e}"
 
 
+def _sums(cases: list[Case]) -> tuple[int, int]:
+    return sum(case.numbers for case in cases), sum(case.identical for case in cases)
+
+
 def _totals(cases: list[Case]) -> str:
     rows = []
     for part in dict.fromkeys(case.part for case in cases):
         chosen = [case for case in cases if case.part == part]
-        numbers, identical = (
-            sum(getattr(c, n) for c in chosen) for n in ("numbers", "identical")
-        )
+        numbers, identical = _sums(chosen)
         rows.append([
             part, f"{len(chosen):,}", f"{sum(case.differs for case in chosen):,}",
             f"{numbers:,}", f"{identical:,}", _size(max(case.largest for case in chosen)),
@@ -107,12 +114,19 @@ def _totals(cases: list[Case]) -> str:
 
 
 def _listed(cases: list[Case]) -> str:
-    rows = [
-        [case.part, case.name, f"{case.numbers - case.identical:,} of {case.numbers:,}",
-         _size(case.largest), case.problem]
-        for case in cases if case.differs
-    ]  # fmt: skip
-    header = ["part", "case", "numbers that differ", "largest difference", "problem"]
+    """Cases that differ; those of one method are one row, whatever the input."""
+    groups: dict[tuple[str, str], list[Case]] = {}
+    for case in cases:
+        if case.differs:
+            groups.setdefault((case.part, case.name.split(" / ", 1)[-1]), []).append(case)
+    rows = []
+    for (part, name), group in groups.items():
+        numbers, identical = _sums(group)
+        problem = next((case.problem for case in group if case.problem), "")
+        largest = _size(max(case.largest for case in group))
+        differ = f"{numbers - identical:,} of {numbers:,}"
+        rows.append([part, name, str(len(group)), differ, largest, problem])
+    header = ["part", "case", "inputs", "numbers that differ", "largest difference", "problem"]
     return markdown_table(header, rows) if rows else "None."
 
 
@@ -134,18 +148,19 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=RESULTS, help="folder of frozen.md")
     parser.add_argument("--save", type=Path, help="save the outputs of a version in this file")
     parser.add_argument("--of", type=Path, default=SOURCE, help="the version to save")
+    parser.add_argument("--inputs", nargs="*", default=[], help="inputs to use (default: all)")
     parser.add_argument("--here", type=Path, help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.here:
         check_version()
         from frozen_outputs import save_outputs
 
-        save_outputs(given.here)
+        save_outputs(given.here, given.inputs)
         return
     if given.save:
-        run(given.of, __file__, "--here", str(given.save.resolve()))
+        save(given.of, given.save, given.inputs)
         return
-    facts, new = describe_machine(), load(SOURCE)
+    facts, new = describe_machine(), load(SOURCE, given.inputs)
     parts = [
         "# Outputs of versions, bit by bit",
         "\n".join(f"- {name}: {facts[name]}" for name in ("date", "machine", "packages")),
@@ -158,7 +173,7 @@ def main() -> None:
         parts.append(
             f"## This tree ({describe_version(SOURCE)}) and version {number} ({title})"
         )
-        parts.append(report(list(compare(new, load(source)))))
+        parts.append(report(list(compare(new, load(source, given.inputs)))))
     text = "\n\n".join(parts) + "\n"
     given.out.mkdir(parents=True, exist_ok=True)
     (given.out / "frozen.md").write_text(text, encoding="utf-8")

@@ -43,7 +43,7 @@ VARIANTS: dict[str, list[dict[str, Any]]] = {
     "DM": [{"divergence": name} for name in ("topsoe", "l2")] + [{"smoothness": 0.1}],
     "DyS": [{"divergence": "hellinger"}, {"bins": 20}],
     "Ensemble": [{"policy": name} for name in ("ptr", "ds", "ae", "rae")]
-    + [{"scoring": "left-out"}, {"combine": "median", "size": 80}],
+    + [{"scoring": "left-out"}, {"combine": "median", "sample_size": 80}],
     "FMM": [{"levels": 30}],
     "GAC": [{"smoothness": 0.1}],
     "GPAC": [{"smoothness": 0.1}],
@@ -543,13 +543,15 @@ def _note_shifts(outputs: Outputs, rng: np.random.Generator) -> None:
         outputs.note("samples", name, experiments)
 
 
-def save_outputs(file: Path) -> None:
+def save_outputs(file: Path, chosen: list[str]) -> None:
     """Call everything in the version that is imported, and save what it returns."""
     warnings.simplefilter("ignore")
     outputs = Outputs()
     _note_metrics(outputs)
     _note_samples(outputs)
     for given in inputs():
+        if chosen and given.name not in chosen:
+            continue
         outputs.note(
             "inputs", given.name,
             lambda g=given: {"scores": g.scores, "pool": g.pool_scores, "labels": g.y},

@@ -33,12 +33,12 @@ __all__ = [
 
 SOURCE = PROJECT / "src"
 RESULTS = PROJECT / "benchmarks" / "results"
-# Names that parameters had in the old version.
-_OLD_NAMES = {
-    ("Ensemble", "n_members"): "size",
-    ("Ensemble", "size"): "sample_size",
-    ("RegularizedLikelihood", "flatness"): "tau0",
-    ("RegularizedLikelihood", "smoothness"): "tau1",
+# Names of a parameter in different versions.
+_NAMES = {
+    ("Ensemble", "n_members"): ("n_members", "size"),
+    ("Ensemble", "sample_size"): ("sample_size", "size"),
+    ("RegularizedLikelihood", "flatness"): ("flatness", "tau0"),
+    ("RegularizedLikelihood", "smoothness"): ("smoothness", "tau1"),
 }
 
 
@@ -101,8 +101,9 @@ def with_scores(owner: Any, call: str, scores: Any, *arguments: Any, **options: 
     """Call a method with posteriors in place of items."""
     import headcount as hc
 
-    if is_old():
-        return getattr(owner, f"{call}_scores")(scores, *arguments, **options)
+    old = getattr(owner, f"{call}_scores", None)
+    if old is not None:
+        return old(scores, *arguments, **options)
     return getattr(owner, call)(hc.Scored(scores), *arguments, **options)
 
 
@@ -132,10 +133,9 @@ def make(method: Any, shared: dict[str, Any], settings: dict[str, Any] | None = 
     known = inspect.signature(method).parameters
 
     def named(given: dict[str, Any]) -> dict[str, Any]:
-        names = _OLD_NAMES if is_old() else {}
-        return {
-            names.get((method.__name__, name), name): value for name, value in given.items()
-        }
+        names = {name: _NAMES.get((method.__name__, name), (name,)) for name in given}
+        chosen = {name: next((n for n in names[name] if n in known), name) for name in given}
+        return {chosen[name]: value for name, value in given.items()}
 
     own = {name: value for name, value in named(shared).items() if name in known}
     return method(**own | named(settings or {}))
@@ -150,7 +150,7 @@ def fit_test(
     import headcount as hc
     from headcount.diagnose import fit_test as test
 
-    if is_old():
+    if "codes" in inspect.signature(test).parameters:
         classes, codes = np.unique(y, return_inverse=True)
         return test(scores, codes, len(classes), pool_scores, samples, weights)
     return test(hc.Scored(scores), y, hc.Scored(pool_scores), samples, sample_weight=weights)
