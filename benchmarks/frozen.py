@@ -17,9 +17,9 @@ from pathlib import Path
 
 import numpy as np
 
-from environment import describe_machine
-from versions import RESULTS, SOURCE, check_version, describe_version, run
-from writing import markdown_table
+from environment import RESULTS, describe_machine
+from tables import markdown_table
+from versions import SOURCE, check_version, describe_version, run
 
 DEFAULT_CLASSIFIER = "default classifier"
 

@@ -36,7 +36,7 @@ __all__ = ["save_outputs"]
 
 SIZES = (60, 1, 150, 2, 33, 100, 80, 45)
 N_ESTIMATED, REPLICATES = 3, 200
-# Settings beside the defaults, by method.
+# Settings other than the defaults, by method.
 VARIANTS: dict[str, list[dict[str, Any]]] = {
     "BBSE": [{"soft": True}],
     "ContinuousSweep": [{"p_delta": 0.3}],

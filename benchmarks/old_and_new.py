@@ -21,9 +21,8 @@ from pathlib import Path
 from time import perf_counter, process_time
 from typing import Any
 
-from environment import describe_machine, pin_blas_threads
+from environment import RESULTS, describe_machine, pin_blas_threads
 from versions import (
-    RESULTS,
     SOURCE,
     check_version,
     describe_version,
@@ -186,6 +185,7 @@ def processes(sources: list[Path], folder: Path) -> Iterator[list[Process]]:
 
 def tasks(chosen: list[str] | None) -> list[dict[str, str]]:
     """Everything that is timed."""
+    sys.path.insert(0, str(SOURCE))
     from headcount import accuracy
     from headcount.quantify.registry import quantifiers
 
@@ -252,7 +252,7 @@ def save_scores(folder: Path) -> None:
 
 
 def report(rows: list[tuple[dict[str, str], list[Times], str]], given: Any) -> str:
-    from writing import markdown_table
+    from tables import markdown_table
 
     header = [
         "workload",
@@ -284,9 +284,9 @@ def report(rows: list[tuple[dict[str, str], list[Times], str]], given: Any) -> s
         f"Old: {describe_version(given.old)}. New: {describe_version(SOURCE)}. Best of "
         f"{given.starts} x {given.rounds} rounds, CPU time. {slower} of {len(lines)} rows take "
         f"more than {LIMIT - 1:.0%} longer than before (bold).",
-        "*predict*: shares of all samples of a workload (benchmarks/workloads.py), from scores. "
-        "Methods on features, and Median, predict from items, of a small workload if there are "
-        "28 classes. "
+        "*predict*: shares of all samples of a workload (workloads.py), from scores. Methods "
+        "on features, and Median, predict from items, of a small workload if there are 28 "
+        "classes. "
         "*estimate*: 20 samples with intervals, 1,000 replicates. *fit*: with the default "
         "classifier, cross-fitted. *accuracy*: accuracy of all samples, from scores.",
         markdown_table(header, lines),

@@ -9,8 +9,8 @@ import argparse
 from collections import Counter
 from pathlib import Path
 
+from tables import markdown_table
 from versions import SOURCE
-from writing import markdown_table
 
 
 def count(source: Path) -> tuple[Counter[str], Counter[str]]:

@@ -17,7 +17,6 @@ from typing import Any
 from environment import PROJECT
 
 __all__ = [
-    "RESULTS",
     "SOURCE",
     "check_version",
     "describe_version",
@@ -32,7 +31,6 @@ __all__ = [
 ]
 
 SOURCE = PROJECT / "src"
-RESULTS = PROJECT / "benchmarks" / "results"
 # Names of a parameter in different versions.
 _NAMES = {
     ("Ensemble", "n_members"): ("n_members", "size"),
@@ -69,12 +67,12 @@ def run(source: Path, *command: str) -> str:
 
 
 def check_version() -> None:
-    """Stop if this process imports another version than the one that was asked for."""
+    """Stop if this process imports another version than that of the source folder."""
     import headcount
 
-    found, asked = Path(headcount.__file__), Path(os.environ["PYTHONPATH"])
-    if not found.is_relative_to(asked):
-        raise SystemExit(f"{found} was imported instead of the version in {asked}.")
+    found, wanted = Path(headcount.__file__), Path(os.environ["PYTHONPATH"])
+    if not found.is_relative_to(wanted):
+        raise SystemExit(f"{found} was imported instead of the version in {wanted}.")
 
 
 def describe_version(source: Path) -> str:

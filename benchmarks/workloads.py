@@ -1,7 +1,7 @@
-"""The frozen workloads: seeded arrays that every benchmark here runs on.
+"""Fixed workloads: seeded arrays for every benchmark.
 
-Only numpy's generator decides what they hold, so they are the same on every machine.
-Change a number here and every earlier result stops being comparable.
+They are made by numpy's generator alone, so they are the same on every machine. After a change
+here, earlier results are not comparable any more.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ __all__ = ["WORKLOADS", "Workload", "make"]
 
 @dataclass(frozen=True)
 class Workload:
-    """Labelled training data, a labelled pool, and how to draw samples from it."""
+    """Labelled training data, a labelled pool, and the protocol that draws samples."""
 
     name: str
     X: np.ndarray
@@ -49,14 +49,14 @@ class Workload:
 
 
 def _clouds(rng, centres, labels, spread):
-    """Unit-variance points round one of their class's centres, picked at random."""
+    """Points of unit variance around a random centre of their class."""
     n_centres, n_features = centres.shape[1:]
     chosen = centres[labels, rng.integers(n_centres, size=len(labels))]
     return chosen + spread * rng.standard_normal((len(labels), n_features))
 
 
 def _binary(n_train=5_000, n_pool=20_000, repeats=100) -> Workload:
-    """Two classes of two clouds each: logistic regression is right about 83 times in 100."""
+    """Two classes of two clouds each: logistic regression has an accuracy of 83%."""
     rng = np.random.default_rng(20_240_501)
     centres = rng.standard_normal((2, 2, 20)) * 0.5
     y = (rng.random(n_train + n_pool) < 0.4).astype(np.int64)
@@ -74,7 +74,7 @@ def _binary(n_train=5_000, n_pool=20_000, repeats=100) -> Workload:
 
 
 def _multiclass(n_train=20_000, n_pool=50_000, repeats=1_000) -> Workload:
-    """28 uneven classes in 256 features: logistic regression is right about 6 times in 10."""
+    """28 uneven classes in 256 features: logistic regression has an accuracy of 60%."""
     rng = np.random.default_rng(20_240_502)
     n_classes, n_features = 28, 256
     centres = rng.standard_normal((n_classes, 2, n_features)) * 0.215
@@ -97,7 +97,7 @@ WORKLOADS = {"binary": _binary, "multiclass": _multiclass}
 
 
 def make(name: str, *, quick: bool = False) -> Workload:
-    """The named workload; ``quick`` shrinks it to a smoke test of the harness itself."""
+    """Workload of a name; ``quick`` makes it small, to try a script."""
     if not quick:
         return WORKLOADS[name]()
     return WORKLOADS[name](n_train=2_000, n_pool=6_000, repeats=5 if name == "binary" else 40)
