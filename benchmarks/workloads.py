@@ -23,9 +23,7 @@ class Workload:
     X_pool: np.ndarray
     y_pool: np.ndarray
     sample_size: int
-    n_prevalences: (
-        int | None
-    )  # grid points of the artificial-prevalence protocol; None: uniform
+    n_prevalences: int | None  # points of the grid of APP; None for UPP
     repeats: int
 
     @property
@@ -55,22 +53,17 @@ def _clouds(rng, centres, labels, spread):
     return chosen + spread * rng.standard_normal((len(labels), n_features))
 
 
+def _split(name, X, y, n_train, protocol) -> Workload:
+    return Workload(name, X[:n_train], y[:n_train], X[n_train:], y[n_train:], *protocol)
+
+
 def _binary(n_train=5_000, n_pool=20_000, repeats=100) -> Workload:
     """Two classes of two clouds each: logistic regression has an accuracy of 83%."""
     rng = np.random.default_rng(20_240_501)
     centres = rng.standard_normal((2, 2, 20)) * 0.5
     y = (rng.random(n_train + n_pool) < 0.4).astype(np.int64)
     X = _clouds(rng, centres, y, 1.0)
-    return Workload(
-        name="binary",
-        X=X[:n_train],
-        y=y[:n_train],
-        X_pool=X[n_train:],
-        y_pool=y[n_train:],
-        sample_size=500,
-        n_prevalences=21,
-        repeats=repeats,
-    )
+    return _split("binary", X, y, n_train, (500, 21, repeats))
 
 
 def _multiclass(n_train=20_000, n_pool=50_000, repeats=1_000) -> Workload:
@@ -81,16 +74,7 @@ def _multiclass(n_train=20_000, n_pool=50_000, repeats=1_000) -> Workload:
     shares = np.linspace(1.0, 4.0, n_classes)
     y = rng.choice(n_classes, size=n_train + n_pool, p=shares / shares.sum())
     X = _clouds(rng, centres, y, 1.0)
-    return Workload(
-        name="multiclass",
-        X=X[:n_train],
-        y=y[:n_train],
-        X_pool=X[n_train:],
-        y_pool=y[n_train:],
-        sample_size=1_000,
-        n_prevalences=None,
-        repeats=repeats,
-    )
+    return _split("multiclass", X, y, n_train, (1_000, None, repeats))
 
 
 WORKLOADS = {"binary": _binary, "multiclass": _multiclass}
