@@ -151,4 +151,4 @@ def fit_test(
     if "codes" in inspect.signature(test).parameters:
         classes, codes = np.unique(y, return_inverse=True)
         return test(scores, codes, len(classes), pool_scores, samples, weights)
-    return test(hc.Scored(scores), y, hc.Scored(pool_scores), samples, sample_weight=weights)
+    return test(hc.Scored(scores), y, hc.Scored(pool_scores), samples, weights)
