@@ -31,7 +31,7 @@ from headcount import accuracy  # noqa: E402
 from headcount.accuracy import METRICS, table_of  # noqa: E402
 from headcount.scores import ScoredPool  # noqa: E402
 from real_datasets import SelectWords, load  # noqa: E402
-from writing import markdown_table  # noqa: E402
+from tables import markdown_table  # noqa: E402
 
 DATASETS = ("adult", "elec2", "spam", "nurse", "womens_clothing_reviews")
 LEVEL, N_TRAINING, SIZE = 0.95, 1000, 500

@@ -1,4 +1,7 @@
-"""Results as Markdown, CSV and JSON."""
+"""Results of versus_peers.py as Markdown, CSV and JSON.
+
+python benchmarks/versus_peers_report.py      # writes the table of the README
+"""
 
 from __future__ import annotations
 
@@ -8,15 +11,13 @@ from dataclasses import asdict, fields
 from pathlib import Path
 
 from comparison import Result
+from environment import PROJECT, RESULTS
 from methods import rows_for
+from tables import bullets, markdown_table, write_json
 
-__all__ = ["markdown_table", "write_results"]
+__all__ = ["write_results"]
 
-
-def markdown_table(header: list[str], rows: list[list[str]]) -> str:
-    lines = ["| " + " | ".join(header) + " |", "|" + " --- |" * len(header)]
-    lines += ["| " + " | ".join(row) + " |" for row in rows]
-    return "\n".join(lines)
+BEGIN, END = "<!-- benchmark table -->", "<!-- /benchmark table -->"
 
 
 def _number(value: float | None, form: str = ".3g") -> str:
@@ -128,10 +129,64 @@ def write_results(
         "workloads": descriptions,
         "results": [asdict(result) for result in results],
     }
-    (folder / "versus_peers.json").write_text(json.dumps(document, indent=1) + "\n")
-    parts = ["# headcount beside its peers", "\n".join(f"- {k}: {v}" for k, v in head.items())]
-    parts.append(_NOTES)
+    write_json(folder / "versus_peers.json", document)
+    parts = ["# headcount compared with its peers", bullets(head), _NOTES]
     for workload, description in descriptions.items():
         chosen = [result for result in results if result.workload == workload]
         parts.append(_section(workload, description, chosen))
     (folder / "versus_peers.md").write_text("\n\n".join(parts) + "\n")
+
+
+def _cell(row: dict | None) -> str:
+    if row is None:
+        return "| | | | |"
+    part = row["peer_samples_timed"] < row["n_samples"]
+    return (
+        f"| {_seconds(row['peer_seconds'])}{' †' if part else ''} "
+        f"| {_seconds(row['our_seconds_one_thread'])} "
+        f"| {row['ratio_one_thread']:,.0f}x / {row['ratio_all_threads']:,.0f}x "
+        f"| {row['our_mae']:.4f} / {row['peer_mae']:.4f} |"
+    )
+
+
+def _readme_table(report: dict) -> str:
+    """Rows of the main peer: one row per method, both workloads in columns."""
+    rows = [row for row in report["results"] if not row["method"].endswith("*")]
+    names = list(dict.fromkeys(row["method"] for row in rows))
+    by_key = {(row["method"], row["workload"]): row for row in rows}
+    peers = {row["peer"] for row in rows}
+    head = report["head"]
+    lines = [
+        f"{head['machine']}; {head['date']}; BLAS on one thread. Seconds to draw the samples, "
+        "classify the pool and predict every sample, warm. *Times faster*: headcount on one "
+        "thread / on all cores. *Error*: mean absolute error on the same samples, ours / the "
+        f"peer's. Peers: {', '.join(sorted(peers))} (CvMy: quantificationlib). † timed on some "
+        "of the samples and scaled up. All columns, a second peer, cold starts and settings: "
+        "[benchmarks/results](benchmarks/results/versus_peers.md).",
+        "",
+        "| | 2 classes, 2,100 samples of 500 | | | "
+        "| 28 classes, 1,000 samples of 1,000 | | | |",
+        "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |",
+        "| **method** | **peer s** | **ours s** | **times faster** | **error** "
+        "| **peer s** | **ours s** | **times faster** | **error** |",
+    ]
+    for name in names:
+        left = _cell(by_key.get((name, "binary")))
+        right = _cell(by_key.get((name, "multiclass")))
+        lines.append(f"| {name} {left}{right[1:]}")
+    return "\n".join(lines)
+
+
+def main() -> None:
+    """Write the figures of the last complete run into the README."""
+    readme = PROJECT / "README.md"
+    text = readme.read_text(encoding="utf-8")
+    before, rest = text.split(BEGIN)
+    _, after = rest.split(END)
+    results = (RESULTS / "versus_peers.json").read_text(encoding="utf-8")
+    made = _readme_table(json.loads(results))
+    readme.write_text(f"{before}{BEGIN}\n{made}\n{END}{after}", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
