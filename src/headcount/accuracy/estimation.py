@@ -19,7 +19,7 @@ from headcount.accuracy.model_outputs import ModelOutputs, Reference, among
 from headcount.accuracy.tables import TableMetric
 from headcount.diagnose import FitTest, MixtureTest
 from headcount.diagnose.diagnostics import BROKEN_LEVEL, FEW_ITEMS
-from headcount.diagnose.fit_test import said
+from headcount.diagnose.fit_test import format_p_value
 from headcount.representation import Training
 from headcount.sampling import Samples
 from headcount.sampling._streams import base_seeds
@@ -228,7 +228,7 @@ def _warnings(
     if test is not None and test.p_value < BROKEN_LEVEL:
         found.append(
             f"The sample does not look like a mixture of the classes of the reference "
-            f"({said(test)}), so that an accuracy estimated under prior shift may be far off: "
+            f"({format_p_value(test)}), so that an accuracy estimated under prior shift may be far off: "
             "label a few of its items; if only the distribution of the inputs has changed "
             "(pure covariate shift), use CBPE and its value raw."
         )

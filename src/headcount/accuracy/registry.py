@@ -7,7 +7,7 @@ from headcount.quantify.registry import MethodTable, find_methods
 
 __all__ = ["methods", "predictors"]
 
-_COLUMNS = ("method", "title", "input", "gives", "shift", "reference")
+_FACTS = ("title", "input", "gives", "shift", "reference")
 
 
 def predictors() -> dict[str, type[Predictor]]:
@@ -41,8 +41,4 @@ def methods() -> MethodTable:
     >>> accuracy.methods().to_frame().columns
     ['method', 'title', 'input', 'gives', 'shift', 'reference']
     """
-    rows = [
-        (name, *(str(getattr(method.info, column)) for column in _COLUMNS[1:]))
-        for name, method in predictors().items()
-    ]
-    return MethodTable(tuple(rows), _COLUMNS)
+    return MethodTable.of(predictors(), _FACTS)

@@ -91,7 +91,7 @@ class Evaluations:
         return pl.concat(frames, how="diagonal")
 
     def errors(self, metric: str | None = None) -> pl.DataFrame:
-        """Mean errors: a row a dataset, named in the first column, and a column a method.
+        """Mean errors, one row per dataset (named in the first column) and one column per method.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""What searches have in common: once fitted, they are the quantifier they chose."""
+"""Base of searches: once fitted, they predict by the quantifier they selected."""
 
 from __future__ import annotations
 

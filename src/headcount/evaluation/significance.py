@@ -1,4 +1,4 @@
-"""Which methods differ? Tests of paired errors, as studies report them."""
+"""Tests of differences between methods, on paired errors, as studies report them."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Comparison:
     ranks : ndarray
         Average ranks, 1 for a method that is the best everywhere.
     p_values : ndarray
-        Of the difference from the best method; NaN for that one itself.
+        p-values of the difference from the best method; NaN for the best one itself.
     n_units : int
         Samples or datasets that were compared.
     level : float
@@ -142,7 +142,7 @@ class Comparison:
         Parameters
         ----------
         decimals : int, default=None
-            Of means and deviations. By default what suits the largest mean.
+            Digits of means and deviations; by default as many as suit the largest mean.
 
         Returns
         -------
@@ -156,7 +156,7 @@ class Comparison:
         Parameters
         ----------
         decimals : int, default=None
-            Of means and deviations. By default what suits the largest mean.
+            Digits of means and deviations; by default as many as suit the largest mean.
 
         Returns
         -------
@@ -263,7 +263,7 @@ def compare(
     Parameters
     ----------
     table : frame, mapping of names to errors, or array of shape (N, M)
-        A row is a sample or dataset, a column a method.
+        One row per sample or dataset and one column per method.
     test : {"wilcoxon", "ttest", "nemenyi"}, default="wilcoxon"
         "wilcoxon" (signed ranks) and "ttest" (paired) test every method against the one
         with the best mean. "nemenyi" ranks the methods on each row, tests whether any
@@ -348,7 +348,7 @@ def _read(table: Any, names: Sequence[str] | None) -> tuple[list[str], Floats]:
     if len(columns) < 2:
         raise HeadcountError(
             f"table has {len(columns)} {'method' if len(columns) == 1 else 'methods'}: a "
-            "comparison needs at least 2, one a column."
+            "comparison needs at least 2, one per column."
         )
     errors = {name: _numbers(name, values) for name, values in columns.items()}
     lengths = {name: len(values) for name, values in errors.items()}
@@ -373,8 +373,8 @@ def _columns(table: Any, names: Sequence[str] | None) -> dict[str, Any]:
         array = np.asarray(table)
         if array.ndim != 2:
             raise HeadcountError(
-                f"table has shape {array.shape}, but must have a row a sample and a column a "
-                "method: pass a frame, a mapping of names to errors, or a 2-D array."
+                f"table has shape {array.shape}, but must have one row per sample and "
+                "one column per method: pass a frame, a mapping of names to errors, or a 2-D array."
             )
         if names is None or len(names) != array.shape[1]:
             given = "no names" if names is None else f"{len(names)} names"
@@ -407,7 +407,7 @@ def _numbers(name: str, values: Any) -> Floats:
         ) from None
     if numbers.ndim != 1:
         raise HeadcountError(
-            f"table has errors of {name!r} of shape {numbers.shape}: pass one number a sample."
+            f"table has errors of {name!r} of shape {numbers.shape}: pass one number per sample."
         )
     if not np.isfinite(numbers).all():
         row = int(np.flatnonzero(~np.isfinite(numbers))[0])

@@ -30,7 +30,7 @@ MARKS_EXPLAINED = "Against the best: † 0.001 < p < 0.05, ‡ p >= 0.05."
 
 @dataclass(frozen=True, eq=False)
 class Groups:
-    """Which group each method's each sample is in."""
+    """Group of each sample, for each method."""
 
     by: str
     names: tuple[str, ...]
@@ -45,7 +45,7 @@ def group(values: NDArray[Any], by: str, bins: int | Sequence[float] | None) -> 
     values : ndarray of shape (M, S)
         The number of each sample, for each method.
     by : str
-        What the number is.
+        Name of the number.
     bins : int, sequence of numbers or None
         So many groups of equal width, or the limits between groups. None groups whole
         numbers by value and shares by tenths.
@@ -95,13 +95,13 @@ class Summary:
     Attributes
     ----------
     methods, metrics, groups : tuple of str
-        What the axes of the arrays stand for; one group, "all", if samples are not grouped.
+        Names along the axes of the arrays; one group, "all", if samples are not grouped.
     by : str or None
-        What the samples are grouped by.
+        Name of the number that samples are grouped by.
     counts : ndarray of shape (M, G)
         How many samples there are.
     mean, sd, median : dict of str to ndarray of shape (M, G)
-        Of each metric.
+        Arrays of each metric.
     marks : dict of str to sequences, or None
         Marks of significance for each metric, by method and group.
     """
@@ -155,7 +155,7 @@ class Summary:
         )
 
     def to_frame(self) -> pl.DataFrame:
-        """A Polars frame: a row a method and group; mean, sd and median of each metric."""
+        """A Polars frame, one row per method and group: mean, sd and median of each metric."""
         import polars as pl
 
         n_methods, n_groups = self.counts.shape
@@ -190,7 +190,7 @@ def summarise(
     groups: Groups | None,
     marks: Mapping[str, Sequence[Sequence[str]]] | None = None,
 ) -> Summary:
-    """Sum up errors, a row a method and a column a sample.
+    """Summarise errors, given with one row per method and one column per sample.
 
     Parameters
     ----------
