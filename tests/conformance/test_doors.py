@@ -180,7 +180,7 @@ def test_an_item_that_was_scored_several_times_is_one_item(case):
 def test_labels_are_enough_for_methods_that_count_them(case):
     X, y = labelled(case.n_classes)
     quantifier = case.make(OnlyLabels())
-    if quantifier._input() == "labels":
+    if quantifier.takes == "labels":
         same = case.make().fit(X, y).predict_many(pool(case.n_classes), samples())
         quantifier.fit(X, y)
         np.testing.assert_array_equal(

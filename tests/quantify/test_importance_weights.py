@@ -105,8 +105,8 @@ def test_a_classifier_that_never_errs_is_believed():
 
 
 def test_predicted_classes_do_without_posteriors_and_means_do_not():
-    assert hc.RLLS(soft=False)._input() == hc.BBSE()._input() == "labels"
-    assert hc.RLLS()._input() == hc.BBSE(soft=True)._input() == "posteriors"
+    assert hc.RLLS(soft=False).takes == hc.BBSE().takes == "labels"
+    assert hc.RLLS().takes == hc.BBSE(soft=True).takes == "posteriors"
 
 
 @pytest.mark.parametrize("soft", [False, True])

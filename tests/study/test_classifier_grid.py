@@ -37,7 +37,7 @@ def test_shared_training_answers_as_if_each_had_trained_alone() -> None:
     for name, quantifier in QUANTIFIERS.items():
         alone = GRID.quantifier(quantifier, choices[name].setting or 0)
         # As in the published studies: without fold scoring.
-        scorer = None if alone._input() == "features" else alone._scorer()
+        scorer = None if alone.takes == "features" else alone._scorer()
         if scorer is None:
             alone.fit(*train)
         else:

@@ -228,8 +228,8 @@ def _warnings(
     if test is not None and test.p_value < BROKEN_LEVEL:
         found.append(
             f"The sample does not look like a mixture of the classes of the reference "
-            f"({format_p_value(test)}), so that an accuracy estimated under prior shift may be far off: "
-            "label a few of its items; if only the distribution of the inputs has changed "
+            f"({format_p_value(test)}), so that an accuracy estimated under prior shift may be "
+            "far off: label a few of its items; if only the distribution of the inputs has changed "
             "(pure covariate shift), use CBPE and its value raw."
         )
     if n < FEW_ITEMS:

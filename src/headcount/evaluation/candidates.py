@@ -109,7 +109,7 @@ def _groups(candidates: Sequence[Quantifier], classified: bool) -> list[list[int
 
 def _scorer(candidate: Quantifier) -> Any:
     """Unfitted scorer of a candidate; None if it has no single one."""
-    return None if candidate._input() == "features" else candidate._scorer()
+    return None if candidate.takes == "features" else candidate._scorer()
 
 
 def _scoring(candidate: Quantifier, i: int) -> str:
@@ -131,7 +131,7 @@ def _try_group(
         scorer = _scorer(candidates[0])
         needed = {
             "out_of_fold": any(candidate._learns_from_scores() for candidate in candidates),
-            "posteriors": any(candidate._input() != "labels" for candidate in candidates),
+            "posteriors": any(candidate.takes != "labels" for candidate in candidates),
         }
         try:
             scorer.fit(train.X, train.classes[train.codes], train.weights, **needed)

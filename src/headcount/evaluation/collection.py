@@ -91,7 +91,7 @@ class Evaluations:
         return pl.concat(frames, how="diagonal")
 
     def errors(self, metric: str | None = None) -> pl.DataFrame:
-        """Mean errors, one row per dataset (named in the first column) and one column per method.
+        """Mean errors, one row per dataset and one column per method.
 
         Parameters
         ----------

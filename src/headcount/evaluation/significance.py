@@ -374,7 +374,8 @@ def _columns(table: Any, names: Sequence[str] | None) -> dict[str, Any]:
         if array.ndim != 2:
             raise HeadcountError(
                 f"table has shape {array.shape}, but must have one row per sample and "
-                "one column per method: pass a frame, a mapping of names to errors, or a 2-D array."
+                "one column per method: pass a frame, a mapping of names to errors, or a 2-D "
+                "array."
             )
         if names is None or len(names) != array.shape[1]:
             given = "no names" if names is None else f"{len(names)} names"
@@ -407,7 +408,8 @@ def _numbers(name: str, values: Any) -> Floats:
         ) from None
     if numbers.ndim != 1:
         raise HeadcountError(
-            f"table has errors of {name!r} of shape {numbers.shape}: pass one number per sample."
+            f"table has errors of {name!r} of shape {numbers.shape}: pass one number per "
+            "sample."
         )
     if not np.isfinite(numbers).all():
         row = int(np.flatnonzero(~np.isfinite(numbers))[0])

@@ -72,10 +72,12 @@ class OneVsRest(Quantifier):
             )
         return base
 
-    def _input(self) -> Input:
+    @property
+    def takes(self) -> Input:
+        """Kind of items that the quantifier inside works on."""
         # Wrong quantifiers are refused when they are used.
         base: Any = self.quantifier
-        return base._input() if isinstance(base, Quantifier) else "posteriors"
+        return base.takes if isinstance(base, Quantifier) else "posteriors"
 
     def _learns_from_scores(self) -> bool:
         return self._base()._learns_from_scores()
@@ -90,14 +92,14 @@ class OneVsRest(Quantifier):
         return scorer
 
     def _items_are_posteriors(self) -> bool:
-        return self._input() == "posteriors" and self.scoring == "shared"
+        return self.takes == "posteriors" and self.scoring == "shared"
 
     def _aggregation(self) -> Aggregation:
-        return _EachClass(self._base()._aggregation(), self._input())
+        return _EachClass(self._base()._aggregation(), self.takes)
 
     def _arranged(self, items: Any, K: int) -> Any:
         """One column per class: its posterior, or 1 for items predicted as the class."""
-        if items is None or items.ndim == 2 or self._input() == "features":
+        if items is None or items.ndim == 2 or self.takes == "features":
             return items
         return items[:, None] == np.arange(K)
 

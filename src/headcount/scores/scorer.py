@@ -456,8 +456,8 @@ def _check_frozen(classifier: Any, classes: NDArray[Any]) -> None:
     missing = [label for label in known if label not in given]
     if missing:
         raise HeadcountError(
-            f"y has no items of class {missing[0]!r}, which the frozen classifier predicts: add "
-            "some, as the share of a class cannot be learnt without examples."
+            f"y has no items of class {missing[0]!r}, which the frozen classifier predicts: "
+            "add some, as the share of a class cannot be learnt without examples."
         )
 
 

@@ -224,7 +224,7 @@ def shares_classifier(quantifier: Quantifier) -> bool:
 
 def _scorer(quantifier: Quantifier) -> Any:
     """Scorer of its items, unfitted; None if it trains something of its own."""
-    scorer = None if quantifier._input() == "features" else quantifier._scorer()
+    scorer = None if quantifier.takes == "features" else quantifier._scorer()
     if scorer is not None:
         # As in the published studies.
         base_scorer(scorer).set_params(fold_scoring=False)

@@ -222,7 +222,7 @@ def _checked_classifiers(classifiers: Any) -> Sequence[Any]:
 
 def _paired(quantifier: Any, classifier: Any) -> Quantifier:
     """A copy of the quantifier with this classifier."""
-    if is_simple(quantifier) and quantifier._input() != "features":
+    if is_simple(quantifier) and quantifier.takes != "features":
         known = quantifier.get_params()
         for place in ("classifier", "quantifier__classifier"):
             if place in known:
@@ -314,7 +314,7 @@ class Mean(Quantifier):
                 "one classifier, such as [SLD(), GPAC()]."
             )
         for each in given:
-            if each._input() == "features":
+            if each.takes == "features":
                 raise HeadcountError(
                     f"quantifiers holds {type(each).__name__}, which works on features: "
                     "only quantifiers on the scores of a classifier can share one."

@@ -163,10 +163,12 @@ class Ensemble(Quantifier):
             )
         return base
 
-    def _input(self) -> Input:
+    @property
+    def takes(self) -> Input:
+        """Kind of items that the quantifier inside works on."""
         # Wrong quantifiers are refused when they are used.
         base: Any = self.quantifier
-        return base._input() if isinstance(base, Quantifier) else "posteriors"
+        return base.takes if isinstance(base, Quantifier) else "posteriors"
 
     def _learns_from_scores(self) -> bool:
         return self._base()._learns_from_scores() or self.policy not in WITHOUT_SCORES
@@ -203,7 +205,7 @@ class Ensemble(Quantifier):
         """
         base = self._base()
         classified = isinstance(X, Scored | Verdicts)
-        if classified or base._input() == "features" or self._scorer() is not None:
+        if classified or base.takes == "features" or self._scorer() is not None:
             return super().fit(X, y, sample_weight)
         takes_nan = allows_nan(base_scorer(base._scorer()).classifier)
         training, classes = self._labelled(X, y, sample_weight, allow_nan=takes_nan)
@@ -255,7 +257,7 @@ class Ensemble(Quantifier):
 
     def _checked_policy(self) -> str:
         policy = check_choice("policy", self.policy, _POLICIES)
-        if policy == "ds" and self._input() == "features":
+        if policy == "ds" and self.takes == "features":
             raise HeadcountError(
                 f"policy is 'ds', which compares scores, but {type(self._base()).__name__} "
                 "works on features: choose another policy, such as 'ptr'."

@@ -1,4 +1,4 @@
-"""Estimates with intervals, for every fitted quantifier."""
+"""Estimates with intervals, and the test of their assumption."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from headcount.quantify.base import Quantifier
     from headcount.uncertainty import Estimate, ShareConditioning
 
-__all__ = ["Estimating", "Evidence", "conditioning", "pool_samples"]
+__all__ = ["EstimationMixin", "Evidence", "conditioning", "pool_samples"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,8 +40,8 @@ class Evidence:
     posteriors: NDArray[np.float64]
 
 
-class Estimating:
-    """The part of every quantifier that estimates with intervals."""
+class EstimationMixin:
+    """Estimates with intervals, for every quantifier."""
 
     def estimate(
         self: Any,
