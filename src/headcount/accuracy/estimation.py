@@ -229,8 +229,8 @@ def _warnings(
         found.append(
             f"The sample does not look like a mixture of the classes of the reference "
             f"({format_p_value(test)}), so that an accuracy estimated under prior shift may be "
-            "far off: label a few of its items; if only the distribution of the inputs has changed "
-            "(pure covariate shift), use CBPE and its value raw."
+            "far off: label a few of its items; if only the distribution of the inputs has "
+            "changed (pure covariate shift), use CBPE and its value raw."
         )
     if n < FEW_ITEMS:
         found.append(
