@@ -306,7 +306,7 @@ class Analysis:
             File that ends in .html, in a folder that exists.
         """
         # Imported here, as pages are drawn from analyses: the package of reports is above
-        # this one, and this line is the only exception that import-linter is told of.
+        # this one, and this line is the only exception in the import-linter contract.
         from headcount.report.page import page
 
         path = Path(path)

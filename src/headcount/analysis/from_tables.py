@@ -135,9 +135,9 @@ def analyse(
     else:
         labelled = as_table(train, "train", separator)
         labelled.require(leave_out, "which `leave_out` names")
-        reasons = dict.fromkeys(leave_out, "left out, as asked for")
+        reasons = dict.fromkeys(leave_out, "left out by request")
         if column is not None:
-            reasons[column] = "groups go by it, so it must not tell the classes"
+            reasons[column] = "used for groups, so not used to classify"
         fitted = fit_table_model(
             labelled,
             str(target),
@@ -200,7 +200,7 @@ def _checked_model(
         )
     if column in model.columns:
         raise HeadcountError(
-            f"`by` goes by column {column!r}, which the model tells the classes by: train "
+            f"`by` uses column {column!r}, which the model classifies with: train "
             "again with the same `by`, or choose other groups."
         )
     return model
