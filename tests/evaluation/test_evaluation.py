@@ -793,7 +793,7 @@ def test_a_method_that_fails_is_left_out_on_request():
 
     protocol = hc.UPP(n_samples=5, size=20, random_state=0)
     methods = {"MLPE": hc.MLPE().fit(X, y), "mine": Failing()}
-    with pytest.warns(HeadcountWarning, match="mine failed and are left out"):
+    with pytest.warns(HeadcountWarning, match="left out, as they failed: mine"):
         found = hc.evaluate(methods, X, y, protocol, on_error="leave out")
     assert found.methods == ("MLPE",)
     assert "oops" in found.failures["mine"]
