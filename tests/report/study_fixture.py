@@ -6,9 +6,9 @@ import polars as pl
 from matplotlib.figure import Figure
 
 from headcount.study import MethodSpec, Section, Spec
-from tests.report.making import NASTY
+from tests.report.analyses import NASTY
 
-KIND = "tests.report.study_making:experiment"
+KIND = "tests.report.study_fixture:experiment"
 METHODS = (NASTY, "a|b_c & 5%", "=1+1")
 
 
