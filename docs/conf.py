@@ -36,7 +36,7 @@ myst_enable_extensions = ["attrs_inline"]
 autosummary_generate = True
 autosummary_ignore_module_all = False
 autosummary_imported_members = True
-# A page a class has them all in one place; a page a method would be thousands.
+# One page per class has them all in one place; one page per method would be thousands.
 numpydoc_class_members_toctree = False
 numpydoc_show_class_members = False
 autodoc_typehints = "none"

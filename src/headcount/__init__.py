@@ -1,4 +1,4 @@
-"""headcount: how much of each class is in a set of items nobody has labelled.
+"""headcount: shares of the classes in a set of unlabelled items.
 
 >>> import headcount as hc
 >>> from sklearn.datasets import make_classification
@@ -22,16 +22,16 @@ if TYPE_CHECKING:
     from headcount import plots as plots
     from headcount import shift as shift
     from headcount import study as study
-    from headcount.data import Pool as Pool
+    from headcount.analysis import Analysis as Analysis
+    from headcount.analysis import analyse as analyse
     from headcount.errors import HeadcountError as HeadcountError
     from headcount.errors import HeadcountWarning as HeadcountWarning
-    from headcount.evaluate.collection import Evaluations as Evaluations
-    from headcount.evaluate.evaluation import Evaluation as Evaluation
-    from headcount.evaluate.run import evaluate as evaluate
-    from headcount.evaluate.run import evaluate_scores as evaluate_scores
-    from headcount.evaluate.search import GridSearch as GridSearch
-    from headcount.evaluate.significance import Comparison as Comparison
-    from headcount.evaluate.significance import compare as compare
+    from headcount.evaluation.collection import Evaluations as Evaluations
+    from headcount.evaluation.evaluation import Evaluation as Evaluation
+    from headcount.evaluation.run import evaluate as evaluate
+    from headcount.evaluation.search import GridSearch as GridSearch
+    from headcount.evaluation.significance import Comparison as Comparison
+    from headcount.evaluation.significance import compare as compare
     from headcount.quantify import *
     from headcount.sampling import APP as APP
     from headcount.sampling import NPP as NPP
@@ -47,19 +47,19 @@ if TYPE_CHECKING:
 __version__ = version("headcount")
 
 _HOMES = {
-    "headcount.data": {"Pool"},
+    "headcount.analysis": {"Analysis", "analyse"},
     "headcount.errors": {"HeadcountError", "HeadcountWarning"},
-    "headcount.evaluate.collection": {"Evaluations"},
-    "headcount.evaluate.evaluation": {"Evaluation"},
-    "headcount.evaluate.run": {"evaluate_scores"},
-    "headcount.evaluate.search": {"GridSearch"},
-    "headcount.evaluate.significance": {"Comparison", "compare"},
+    "headcount.evaluation.collection": {"Evaluations"},
+    "headcount.evaluation.evaluation": {"Evaluation"},
+    "headcount.evaluation.run": {"evaluate"},
+    "headcount.evaluation.search": {"GridSearch"},
+    "headcount.evaluation.significance": {"Comparison", "compare"},
     "headcount.sampling": {"APP", "NPP", "UPP", "Dirichlet", "Prevalences", "Samples"},
     "headcount.scores": {"Scored", "Scorer", "Verdicts"},
     "headcount.uncertainty": {"Estimate"},
 }
-# Packages that are loaded when they are used. `evaluate` can be called, too.
-_PACKAGES = {"accuracy", "diagnose", "evaluate", "learn", "metrics", "plots", "shift", "study"}
+# Packages that are loaded when they are used.
+_PACKAGES = {"accuracy", "diagnose", "learn", "metrics", "plots", "shift", "study"}
 
 if not TYPE_CHECKING:
 

@@ -1,4 +1,7 @@
-"""Checks of parameters that several estimators have."""
+"""Checks of parameters that several estimators have.
+
+Each function raises `HeadcountError` for a bad value. Most return the value, converted.
+"""
 
 from __future__ import annotations
 
@@ -15,11 +18,14 @@ __all__ = [
     "check_choice",
     "check_count",
     "check_counts",
+    "check_flag",
     "check_fraction",
     "check_grid",
     "check_log_base",
     "check_not_negative",
     "check_positive",
+    "check_random_state",
+    "check_share",
 ]
 
 
@@ -38,14 +44,21 @@ def check_not_negative(name: str, value: Any) -> float:
 
 
 def check_fraction(name: str, value: Any) -> float:
-    """A number between zero and one, neither of them."""
+    """A number between zero and one, both excluded."""
     if not _is_number(value) or not 0 < value < 1:
         raise HeadcountError(f"{name} is {value!r}; it must be a number between 0 and 1.")
     return float(value)
 
 
+def check_share(name: str, value: Any) -> float:
+    """A number from zero to one."""
+    if not _is_number(value) or not 0 <= value <= 1:
+        raise HeadcountError(f"{name} is {value!r}; it must be a number from 0 to 1.")
+    return float(value)
+
+
 def check_log_base(name: str, value: Any) -> float:
-    """Of logarithms."""
+    """Base of a logarithm."""
     if not _is_number(value) or not 1 < value < float("inf"):
         raise HeadcountError(f"{name} is {value!r}; it must be a finite number above 1.")
     return float(value)
@@ -76,19 +89,19 @@ def check_count(name: str, value: Any, least: int = 1) -> int:
 
 
 def check_counts(name: str, values: Any, least: int = 1) -> tuple[int, ...]:
-    """A sequence of whole numbers of at least `least`, not empty."""
+    """A non-empty sequence of whole numbers of at least `least`."""
     if isinstance(values, str) or not isinstance(values, Sequence | np.ndarray | range):
         raise HeadcountError(
             f"{name} is {values!r}; it must be a sequence of whole numbers, such as (10,)."
         )
     counts = tuple(check_count(f"an entry of {name}", value, least) for value in values)
     if not counts:
-        raise HeadcountError(f"{name} is empty; it must hold at least one whole number.")
+        raise HeadcountError(f"{name} is empty; it must have at least one whole number.")
     return counts
 
 
 def check_choice(name: str, value: Any, allowed: Sequence[str]) -> str:
-    """One of a few words."""
+    """One of the allowed names."""
     if not isinstance(value, str) or value not in allowed:
         raise HeadcountError(
             f"{name} is {value!r}; it must be one of {', '.join(map(repr, allowed))}."
@@ -96,8 +109,28 @@ def check_choice(name: str, value: Any, allowed: Sequence[str]) -> str:
     return value
 
 
+def check_flag(name: str, value: Any) -> bool:
+    """True or False."""
+    if not isinstance(value, bool | np.bool_):
+        raise HeadcountError(f"{name} is {value!r}; it must be True or False.")
+    return bool(value)
+
+
+def check_random_state(random_state: Any) -> None:
+    """A seed, a numpy generator or None."""
+    if random_state is None or isinstance(
+        random_state, np.random.Generator | np.random.RandomState
+    ):
+        return
+    if not isinstance(random_state, int | np.integer) or random_state < 0:
+        raise HeadcountError(
+            f"random_state is {random_state!r}; it must be None, a whole number of at least 0, "
+            "or a numpy Generator or RandomState."
+        )
+
+
 def check_grid(grid: Any) -> list[dict[str, Any]]:
-    """The settings of a grid of parameters, as scikit-learn writes it."""
+    """Settings of a parameter grid in the format of scikit-learn."""
     from sklearn.model_selection import ParameterGrid
 
     try:

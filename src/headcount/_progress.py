@@ -1,4 +1,4 @@
-"""Progress of long work, for someone who watches a terminal."""
+"""Progress bars for long computations in a terminal."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ _Item = TypeVar("_Item")
 def track(
     items: Iterable[_Item], total: int, what: str, *, show: bool | None = None
 ) -> Iterator[_Item]:
-    """Hand on the items, with a bar and the time left on standard error.
+    """Yield the items, with a progress bar and the remaining time on standard error.
 
     Parameters
     ----------
     items : iterable
-        What is done, item by item.
+        Units of work.
     total : int
-        How many there are.
+        Number of items.
     what : str
-        What is being done, in a few words.
+        Description of the work in a few words.
     show : bool or None, default=None
         None shows the bar if standard error is a terminal.
     """

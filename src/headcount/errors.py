@@ -1,6 +1,6 @@
-"""What headcount raises and what it warns with.
+"""Errors and warnings.
 
-Every message says what was wrong, what is allowed and what to do about it.
+Every message names what was wrong, what is allowed and what to do.
 """
 
 from __future__ import annotations
@@ -12,20 +12,20 @@ __all__ = ["HeadcountError", "HeadcountWarning", "warn"]
 
 
 class HeadcountError(ValueError):
-    """The root of all errors that headcount raises on purpose."""
+    """Bad input or a request that cannot be met."""
 
 
 class HeadcountWarning(UserWarning):
-    """Something the reader of an estimate ought to know; the work goes on."""
+    """A result that may mislead. The computation continues."""
 
 
 def warn(message: str) -> None:
-    """Warn at the line that called the library, however deep inside it this is.
+    """Issue a `HeadcountWarning` at the line that called the library.
 
     Parameters
     ----------
     message : str
-        What the reader ought to know, and what to do about it.
+        Text of the warning, with what to do.
     """
     level, frame = 1, sys._getframe()
     while frame.f_back is not None and _is_ours(frame.f_globals.get("__name__", "")):

@@ -136,7 +136,7 @@ def test_missing_values_are_counted_and_said(files, call):
 def test_verbose_says_what_was_done_with_each_column(files, call):
     code, out, _ = call("estimate", *LEARN, "new.csv", "--verbose")
     assert code == 0
-    assert "city: category; one feature a value" in out
+    assert "city: category; one feature per value" in out
 
 
 @pytest.mark.parametrize("labels", [[0, 1], [True, False], [3, 7]])
@@ -199,10 +199,9 @@ def test_scores_in_a_column_for_each_class_or_for_one(tmp_path, monkeypatch, cal
         call, "--scores", "scores.csv", "--target", "label", "new.csv", "--method", "PACC"
     )
     shares.append(said["overall"]["shares"])
-    quantifier = hc.PACC(random_state=0).fit_scores(
-        learnt.select("ham", "spam"), learnt["label"]
-    )
-    expected = quantifier.estimate_scores(new.select("ham", "spam")).shares
+    scored = hc.Scored(learnt.select("ham", "spam"))
+    quantifier = hc.PACC(random_state=0).fit(scored, learnt["label"])
+    expected = quantifier.estimate(hc.Scored(new.select("ham", "spam"))).shares
     for each in shares:
         assert each == pytest.approx(expected, abs=0.003)
 

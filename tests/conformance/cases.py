@@ -16,6 +16,7 @@ from sklearn.naive_bayes import GaussianNB
 
 from headcount.quantify import PACC, DyS, OneVsRest, Quantifier, quantifiers
 from headcount.sampling import Samples
+from headcount.scores import Scored
 
 METHODS = quantifiers()
 
@@ -52,7 +53,7 @@ class Case:
     @property
     def takes_scores(self) -> bool:
         """Whether it can be fitted on scores made elsewhere."""
-        return hasattr(make(self.method), "fit_scores")
+        return make(self.method).takes_scores
 
     @property
     def trains_several(self) -> bool:
@@ -83,13 +84,13 @@ class Case:
     def fit_quick(self) -> Quantifier:
         """Fitted on scores if it takes them."""
         if self.takes_scores:
-            return self.make().fit_scores(*scored(self.n_classes))
+            return self.make().fit(*labelled_scores(self.n_classes))
         return self.make().fit(*labelled(self.n_classes))
 
     def solve_quick(self, quantifier: Quantifier, samples: Any) -> np.ndarray:
         """Shares in samples of the pool that belongs to `fit_quick`."""
         if self.takes_scores:
-            return quantifier.predict_many_scores(scored_pool(self.n_classes), samples)
+            return quantifier.predict_many(Scored(scored_pool(self.n_classes)), samples)
         return quantifier.predict_many(pool(self.n_classes), samples)
 
     def __str__(self) -> str:
@@ -149,6 +150,12 @@ def scored(n_classes: int) -> tuple[np.ndarray, ...]:
     return _read_only(_scores(codes, n_classes, rng), codes)
 
 
+def labelled_scores(n_classes: int) -> tuple[Scored, np.ndarray]:
+    """The same, as `fit` takes them."""
+    scores, y = scored(n_classes)
+    return Scored(scores), y
+
+
 @cache
 def scored_pool(n_classes: int) -> np.ndarray:
     rng = np.random.default_rng(30 + n_classes)
@@ -174,4 +181,4 @@ def fitted(case: Case) -> Quantifier:
 @cache
 def fitted_on_scores(case: Case) -> Quantifier:
     """Fitted on scores; to be looked at, not changed."""
-    return case.make().fit_scores(*scored(case.n_classes))
+    return case.make().fit(*labelled_scores(case.n_classes))

@@ -17,6 +17,7 @@ from tests.conformance.cases import (
     fitted,
     fitted_on_scores,
     labelled,
+    labelled_scores,
     make,
     pool,
     samples,
@@ -106,7 +107,7 @@ def test_a_single_class(case):
 def test_a_single_class_of_scores(case):
     scores, y = scored(case.n_classes)
     with refuses("^y has the single class 1"):
-        case.make().fit_scores(scores, np.ones(len(y), int))
+        case.make().fit(hc.Scored(scores), np.ones(len(y), int))
 
 
 @each_scored_case
@@ -114,16 +115,18 @@ def test_a_class_that_has_no_items(case):
     scores, y = scored(case.n_classes)
     last = case.n_classes - 1
     with refuses(f"^y has no items of class {last}"):
-        case.make().fit_scores(scores, np.minimum(y, last - 1), classes=range(case.n_classes))
+        case.make().fit(
+            hc.Scored(scores, classes=range(case.n_classes)), np.minimum(y, last - 1)
+        )
     with refuses(f"^sample_weight is zero for all items of class {last}"):
-        case.make().fit_scores(scores, y, sample_weight=y != last)
+        case.make().fit(hc.Scored(scores), y, sample_weight=y != last)
 
 
 @each_scored_case
 def test_labels_that_are_no_class(case):
     scores, y = scored(case.n_classes)
     with refuses("^y has labels that are not among the classes: 0;"):
-        case.make().fit_scores(scores, y, classes=np.arange(case.n_classes) + 1)
+        case.make().fit(hc.Scored(scores, classes=np.arange(case.n_classes) + 1), y)
 
 
 @a_few
@@ -135,7 +138,7 @@ def test_missing_labels(case, missing):
         case.make().fit(X, labels)
     if case.takes_scores:
         with refuses("^y misses 1 of 180 labels, the first at position 0"):
-            case.make().fit_scores(scored(case.n_classes)[0], labels)
+            case.make().fit(hc.Scored(scored(case.n_classes)[0]), labels)
 
 
 @a_few
@@ -195,7 +198,7 @@ def test_methods_for_two_classes_point_to_one_vs_rest(case):
     if not case.takes_scores:
         return
     with refuses(message):
-        make(case.method).fit_scores(*scored(3))
+        make(case.method).fit(*labelled_scores(3))
     with refuses(message):
         scorer = hc.Scorer(make(case.method).classifier).fit(*labelled(3))
         make(case.method).fit_scorer(scorer)
@@ -209,47 +212,50 @@ def test_methods_for_two_classes_point_to_one_vs_rest(case):
 def test_missing_or_infinite_scores(case, value):
     scores, y = scored(case.n_classes)
     new = spoilt(scored_pool(case.n_classes), value)
-    message = "^scores has NaN or infinite values in 1 of [0-9]+ rows, the first in row 7"
+    message = "^posteriors has NaN or infinite values in 1 of [0-9]+ rows, the first in row 7"
     with refuses(message):
-        case.make().fit_scores(spoilt(scores, value), y)
+        case.make().fit(hc.Scored(spoilt(scores, value)), y)
     with refuses(message):
-        fitted_on_scores(case).predict_scores(new)
+        fitted_on_scores(case).predict(hc.Scored(new))
     with refuses(message):
-        fitted_on_scores(case).predict_many_scores(new, samples())
+        fitted_on_scores(case).predict_many(hc.Scored(new), samples())
 
 
 @a_few_scored
 @pytest.mark.parametrize(
     ("spoil", "message"),
     [
-        (lambda scores: scores * 4 - 1.5, "^scores has values from -1.*calibrate"),
-        (lambda scores: scores * 0.9, "^scores has .* rows that do not sum to 1"),
-        (lambda scores: scores[:, :1], "^scores has 1 columns, but there are [23] classes"),
-        (lambda scores: np.column_stack([scores, scores * 0]), "^scores has [46] columns"),
-        (lambda scores: scores[:0], "^scores has no rows"),
-        (lambda scores: scores[None], "^scores has 3 dimensions"),
-        (lambda scores: scores.astype(str), "^scores is not numeric"),
-        (lambda scores: [[0.5, 0.5], [1.0]], "^scores has rows of different lengths"),
+        (lambda scores: scores * 4 - 1.5, "^posteriors has values from -1.*calibrate"),
+        (lambda scores: scores * 0.9, "^posteriors has .* rows that do not sum to 1"),
+        (lambda scores: scores[:, :1], "^posteriors has 1 columns; it must"),
+        (
+            lambda scores: np.column_stack([scores, scores * 0]),
+            "^posteriors has ([46] columns|.* do not sum)",
+        ),
+        (lambda scores: scores[:0], "^posteriors has no rows"),
+        (lambda scores: scores[None], "^posteriors has 3 dimensions"),
+        (lambda scores: scores.astype(str), "^posteriors is not numeric"),
+        (lambda scores: [[0.5, 0.5], [1.0]], "^posteriors has rows of different lengths"),
     ],
 )
 def test_scores_that_are_no_posteriors(case, spoil, message):
     scores, y = scored(case.n_classes)
     with refuses(message):
-        case.make().fit_scores(spoil(scores), y)
+        case.make().fit(hc.Scored(spoil(scores)), y)
     with refuses(message):
-        fitted_on_scores(case).predict_scores(spoil(scored_pool(case.n_classes)))
+        fitted_on_scores(case).predict(hc.Scored(spoil(scored_pool(case.n_classes))))
 
 
 @each_scored_case
 def test_scores_and_labels_of_different_lengths(case):
     scores, y = scored(case.n_classes)
-    with refuses("^scores has 179 rows, but y has 180 labels"):
-        case.make().fit_scores(scores[1:], y)
+    with refuses("^X has 179 rows, but y has 180 labels"):
+        case.make().fit(hc.Scored(scores[1:]), y)
 
 
 @each_scored_case
 def test_items_after_fitting_on_scores(case):
-    message = "was fitted on scores and has no classifier for X: .* predict_scores"
+    message = "was fitted on scores or decisions and has no classifier for X: .*Scored"
     with refuses(message):
         fitted_on_scores(case).predict(pool(case.n_classes))
     with refuses(message):
@@ -279,7 +285,7 @@ def test_samples_that_are_none(case, bad, message):
         fitted(case).predict_many(pool(case.n_classes), bad)
     if case.takes_scores:
         with refuses(message):
-            fitted_on_scores(case).predict_many_scores(scored_pool(case.n_classes), bad)
+            fitted_on_scores(case).predict_many(hc.Scored(scored_pool(case.n_classes)), bad)
 
 
 @each_case
@@ -288,8 +294,8 @@ def test_no_samples_are_one_sample_of_all_items(case):
     np.testing.assert_array_equal(quantifier.predict_many(X, None)[0], quantifier.predict(X))
     if case.takes_scores:
         quantifier, scores = fitted_on_scores(case), scored_pool(case.n_classes)
-        everything = quantifier.predict_many_scores(scores, None)
-        np.testing.assert_array_equal(everything[0], quantifier.predict_scores(scores))
+        everything = quantifier.predict_many(hc.Scored(scores), None)
+        np.testing.assert_array_equal(everything[0], quantifier.predict(hc.Scored(scores)))
 
 
 # Weights
@@ -321,7 +327,7 @@ def test_weights_that_are_none(case, spoil, message):
         case.make().fit(X, y, spoil(weights))
     if case.takes_scores:
         with refuses(message):
-            case.make().fit_scores(*scored(case.n_classes), spoil(weights))
+            case.make().fit(*labelled_scores(case.n_classes), spoil(weights))
 
 
 # Nothing is lost
@@ -352,20 +358,20 @@ def test_a_failed_fit_leaves_what_was_learnt(case):
 @each_scored_case
 def test_a_failed_fit_on_scores_leaves_what_was_learnt(case):
     scores, y = scored(case.n_classes)
-    quantifier = case.make().fit_scores(scores, y)
+    quantifier = case.make().fit(hc.Scored(scores), y)
     before = vars(quantifier).copy()
     names = np.array(["x", "y", "z", "w"])
     for bad in (
-        lambda: quantifier.fit_scores(spoilt(scores, np.nan), names[y]),
-        lambda: quantifier.fit_scores(scores, names[y], sample_weight=-np.ones(len(y))),
-        lambda: quantifier.fit_scores(scores[:50], names[y]),
+        lambda: quantifier.fit(hc.Scored(spoilt(scores, np.nan)), names[y]),
+        lambda: quantifier.fit(hc.Scored(scores), names[y], sample_weight=-np.ones(len(y))),
+        lambda: quantifier.fit(hc.Scored(scores[:50]), names[y]),
     ):
         with pytest.raises(HeadcountError):
             bad()
     assert all(vars(quantifier)[name] is before[name] for name in before)
     np.testing.assert_array_equal(
-        quantifier.predict_many_scores(scored_pool(case.n_classes), samples()),
-        fitted_on_scores(case).predict_many_scores(scored_pool(case.n_classes), samples()),
+        quantifier.predict_many(hc.Scored(scored_pool(case.n_classes)), samples()),
+        fitted_on_scores(case).predict_many(hc.Scored(scored_pool(case.n_classes)), samples()),
     )
 
 

@@ -11,7 +11,7 @@ from sklearn.linear_model import LogisticRegression
 from headcount.errors import HeadcountError
 from headcount.quantify import DyS, Ensemble, HDx
 from headcount.sampling import UPP
-from tests.conformance.cases import METHODS, labelled, make, pool, scored
+from tests.conformance.cases import METHODS, labelled, labelled_scores, make, pool
 
 COUNT = (0, -1, 1.5, "x", True, None)
 POSITIVE = (0, -1, np.nan, np.inf, "x")
@@ -99,7 +99,7 @@ UNUSED_WITH_SCORES = {"classifier", "cv", "scoring"}
 BAD_CALLS_WITH_SCORES = [
     call
     for call in BAD_CALLS
-    if hasattr(call.values[0](), "fit_scores") and call.values[1] not in UNUSED_WITH_SCORES
+    if call.values[0]().takes_scores and call.values[1] not in UNUSED_WITH_SCORES
 ]
 
 
@@ -116,7 +116,7 @@ def test_bad_parameters(method, name, value):
 def test_bad_parameters_with_scores(method, name, value):
     quantifier = make(method).set_params(**{name: value})
     with pytest.raises(HeadcountError, match=name):
-        quantifier.fit_scores(*scored(2))
+        quantifier.fit(*labelled_scores(2))
 
 
 @pytest.mark.parametrize(

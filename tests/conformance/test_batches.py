@@ -8,7 +8,8 @@ import numpy as np
 
 from headcount import _threads
 from headcount.quantify import aggregation
-from headcount.representation import kernels
+from headcount.representation import kernel_density
+from headcount.scores import Scored
 from tests.conformance.cases import (
     each_case,
     each_scored_case,
@@ -38,8 +39,8 @@ def test_a_batch_is_a_loop(case):
 @each_scored_case
 def test_a_batch_of_scores_is_a_loop_to_the_last_bit(case):
     quantifier, scores = fitted_on_scores(case), scored_pool(case.n_classes)
-    batch = quantifier.predict_many_scores(scores, samples())
-    loop = [quantifier.predict_scores(scores[index]) for index in samples()]
+    batch = quantifier.predict_many(Scored(scores), samples())
+    loop = [quantifier.predict(Scored(scores[index])) for index in samples()]
     np.testing.assert_array_equal(batch, loop)
 
 
@@ -50,7 +51,7 @@ def test_batches_make_no_difference(case, monkeypatch):
     for numbers in (1, 50):
         monkeypatch.setattr(aggregation, "_BATCH_NUMBERS", numbers)
         np.testing.assert_array_equal(case.solve_quick(quantifier, samples()), expected)
-    monkeypatch.setattr(kernels, "_BLOCK", 7)
+    monkeypatch.setattr(kernel_density, "_BLOCK", 7)
     np.testing.assert_array_equal(case.solve_quick(quantifier, samples()), expected)
 
 

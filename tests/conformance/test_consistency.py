@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from headcount.quantify import OneVsRest
+from headcount.scores import Scored
 from tests.conformance.cases import CASES
 
 # Items of each class (columns) on each score (rows).
@@ -53,8 +54,8 @@ def estimate(case, data):
     if not case.takes_scores:
         quantifier = case.make().fit(data.scores, data.codes)
         return quantifier.predict_many(data.scores, data.samples)
-    quantifier = case.make().fit_scores(data.scores, data.codes)
-    return quantifier.predict_many_scores(data.scores, data.samples)
+    quantifier = case.make().fit(Scored(data.scores), data.codes)
+    return quantifier.predict_many(Scored(data.scores), data.samples)
 
 
 def why_not(case):

@@ -56,10 +56,12 @@ def test_items_may_come_in_frames(case, kind):
 @each_scored_case
 def test_scores_may_come_in_frames(case, kind):
     scores, y = scored(case.n_classes)
-    quantifier = case.make().fit_scores(FRAMES[kind](scores), SERIES[kind](y))
+    quantifier = case.make().fit(hc.Scored(FRAMES[kind](scores)), SERIES[kind](y))
     np.testing.assert_array_equal(
-        quantifier.predict_many_scores(FRAMES[kind](scored_pool(case.n_classes)), samples()),
-        fitted_on_scores(case).predict_many_scores(scored_pool(case.n_classes), samples()),
+        quantifier.predict_many(
+            hc.Scored(FRAMES[kind](scored_pool(case.n_classes))), samples()
+        ),
+        fitted_on_scores(case).predict_many(hc.Scored(scored_pool(case.n_classes)), samples()),
     )
 
 
@@ -68,13 +70,15 @@ def test_scores_of_two_classes_may_be_a_vector(case):
     scores, y = scored(case.n_classes)
     new = scored_pool(case.n_classes)
     if case.n_classes > 2:
-        with pytest.raises(hc.HeadcountError, match="scores has 1 dimensions"):
-            case.make().fit_scores(scores[:, 1], y)
+        with pytest.raises(
+            hc.HeadcountError, match="posteriors has 2 columns, but there are 3 classes"
+        ):
+            case.make().fit(hc.Scored(scores[:, 1]), y)
         return
     # One minus the second column is the first one up to rounding.
     close(
-        case.make().fit_scores(scores[:, 1], y).predict_scores(new[:, 1]),
-        fitted_on_scores(case).predict_scores(new),
+        case.make().fit(hc.Scored(scores[:, 1]), y).predict(hc.Scored(new[:, 1])),
+        fitted_on_scores(case).predict(hc.Scored(new)),
         1e-9,
     )
 
@@ -133,11 +137,11 @@ def test_a_frozen_classifier_is_as_good_as_its_scores(case):
     X, y = labelled(case.n_classes)
     classifier = GaussianNB().fit(X[:90], y[:90])
     frozen = case.make(FrozenEstimator(classifier)).fit(X[90:], y[90:])
-    by_scores = case.make().fit_scores(classifier.predict_proba(X[90:]), y[90:])
+    by_scores = case.make().fit(hc.Scored(classifier.predict_proba(X[90:])), y[90:])
     new = pool(case.n_classes)
     np.testing.assert_array_equal(
         frozen.predict_many(new, samples()),
-        by_scores.predict_many_scores(classifier.predict_proba(new), samples()),
+        by_scores.predict_many(hc.Scored(classifier.predict_proba(new)), samples()),
     )
 
 
@@ -145,14 +149,14 @@ def test_a_frozen_classifier_is_as_good_as_its_scores(case):
 def test_a_quantifier_fitted_on_items_takes_scores_too(case):
     quantifier, new = fitted(case), pool(case.n_classes)
     if case.trains_several:
-        with pytest.raises(hc.HeadcountError, match="the scores of one are not enough"):
-            quantifier.predict_scores(scored_pool(case.n_classes))
+        with pytest.raises(hc.HeadcountError, match="fitted with several classifiers"):
+            quantifier.predict(hc.Scored(scored_pool(case.n_classes)))
         return
     scores, drawn = quantifier.scorer_.posteriors(new), samples()
     if quantifier._by_folds or case.simulates:
         scores = quantifier.scorer_.fold_posteriors(new).reshape(-1, case.n_classes)
         drawn = drawn.over(len(scores))
-    given = quantifier.predict_many_scores(scores, drawn)
+    given = quantifier.predict_many(hc.Scored(scores), drawn)
     expected = quantifier.predict_many(new, samples())
     if case.simulates and len({member.info.scoring for member in quantifier.members_}) > 1:
         # Some of its methods take scores by the classifier, the others those by folds.
@@ -166,8 +170,8 @@ def test_a_quantifier_fitted_on_items_takes_scores_too(case):
 def test_an_item_that_was_scored_several_times_is_one_item(case):
     quantifier, scores = fitted_on_scores(case), scored_pool(case.n_classes)
     close(
-        quantifier.predict_many_scores(np.tile(scores, (3, 1)), samples().over(360)),
-        quantifier.predict_many_scores(scores, samples()),
+        quantifier.predict_many(hc.Scored(np.tile(scores, (3, 1))), samples().over(360)),
+        quantifier.predict_many(hc.Scored(scores), samples()),
         1e-8,
     )
 
@@ -176,7 +180,7 @@ def test_an_item_that_was_scored_several_times_is_one_item(case):
 def test_labels_are_enough_for_methods_that_count_them(case):
     X, y = labelled(case.n_classes)
     quantifier = case.make(OnlyLabels())
-    if quantifier._input() == "labels":
+    if quantifier.takes == "labels":
         same = case.make().fit(X, y).predict_many(pool(case.n_classes), samples())
         quantifier.fit(X, y)
         np.testing.assert_array_equal(

@@ -8,6 +8,7 @@ import pickle
 import numpy as np
 import pytest
 
+from headcount.scores import Scored
 from tests.conformance.cases import (
     each_case,
     each_scored_case,
@@ -75,11 +76,11 @@ def test_estimates_depend_on_their_sample_alone(case):
 def test_estimates_from_scores(case):
     scores, quantifier = scored_pool(case.n_classes), fitted_on_scores(case)
     rows = [np.arange(40), np.array([7]), np.arange(20, 120)]
-    estimates = quantifier.estimate_many_scores(scores, rows, **QUICK)
+    estimates = quantifier.estimate_many(Scored(scores), rows, **QUICK)
     for estimate, each in zip(estimates, rows, strict=True):
         check(estimate, len(each), case.n_classes)
-        np.testing.assert_array_equal(estimate.raw, quantifier.predict_scores(scores[each]))
-        alone = quantifier.estimate_scores(scores[each], **QUICK)
+        np.testing.assert_array_equal(estimate.raw, quantifier.predict(Scored(scores[each])))
+        alone = quantifier.estimate(Scored(scores[each]), **QUICK)
         np.testing.assert_array_equal(estimate.draws, alone.draws)
 
 

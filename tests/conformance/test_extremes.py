@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from headcount.scores import Scored
 from tests.conformance.cases import each_scored_case
 
 
@@ -66,8 +67,8 @@ def one_item_of_the_others(K, rng):
 @each_scored_case
 def test_shares_come_out_all_the_same(case, situation):
     scores, y, new = situation(case.n_classes, np.random.default_rng(0))
-    quantifier = case.make().fit_scores(scores, y)
-    shares = quantifier.predict_many_scores(new, [np.arange(30), [0], [29, 0, 0]])
+    quantifier = case.make().fit(Scored(scores), y)
+    shares = quantifier.predict_many(Scored(new), [np.arange(30), [0], [29, 0, 0]])
     assert (shares >= 0).all()
     np.testing.assert_allclose(shares.sum(axis=1), 1, atol=1e-12)
 
@@ -82,7 +83,7 @@ def test_perfect_scores_are_counted(case):
     quantifier = case.make()
     if case.simulates:
         quantifier.set_params(replicates=4000)
-    shares = quantifier.fit_scores(scores, y).predict_scores(new)
+    shares = quantifier.fit(Scored(scores), y).predict(Scored(new))
     tolerance = 0.02 if case.simulates else 1e-6
     np.testing.assert_allclose(shares, new.mean(axis=0), rtol=0, atol=tolerance)
 
@@ -95,8 +96,8 @@ def test_many_classes(case):
     codes = np.arange(300) % 12
     scores = np.exp(3 * np.eye(12)[codes] + rng.normal(size=(300, 12)))
     scores /= scores.sum(axis=1, keepdims=True)
-    quantifier = case.make().fit_scores(scores, codes)
+    quantifier = case.make().fit(Scored(scores), codes)
     own = np.concatenate([np.arange(300), np.flatnonzero(codes == 5).repeat(12)])
-    shares = quantifier.predict_many_scores(scores, [np.arange(300), own])
+    shares = quantifier.predict_many(Scored(scores), [np.arange(300), own])
     np.testing.assert_allclose(shares.sum(axis=1), 1, atol=1e-12)
     assert shares[1].argmax() == 5

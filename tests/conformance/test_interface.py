@@ -20,6 +20,7 @@ from tests.conformance.cases import (
     fitted,
     fitted_on_scores,
     labelled,
+    labelled_scores,
     pool,
     samples,
     scored,
@@ -55,11 +56,11 @@ def test_fit_returns_the_quantifier_and_predict_gives_shares(case):
 def test_fit_scores_returns_the_quantifier_and_predict_scores_gives_shares(case):
     scores, y = scored(case.n_classes)
     quantifier = case.make()
-    assert quantifier.fit_scores(scores, y) is quantifier
+    assert quantifier.fit(hc.Scored(scores), y) is quantifier
     np.testing.assert_array_equal(quantifier.classes_, np.arange(case.n_classes))
     np.testing.assert_allclose(quantifier.prior_, np.bincount(y) / len(y), atol=1e-12)
-    check_simplex(quantifier.predict_scores(scored_pool(case.n_classes)), case.n_classes)
-    many = quantifier.predict_many_scores(scored_pool(case.n_classes), samples())
+    check_simplex(quantifier.predict(hc.Scored(scored_pool(case.n_classes))), case.n_classes)
+    many = quantifier.predict_many(hc.Scored(scored_pool(case.n_classes)), samples())
     check_simplex(many, len(samples()), case.n_classes)
 
 
@@ -86,11 +87,11 @@ def test_shares_follow_the_sample(case):
     if case.method.info.family == "baseline":
         pytest.skip("does not use the sample")
     quantifier = case.fit_quick()
-    items, y = scored(case.n_classes) if case.takes_scores else labelled(case.n_classes)
+    training = labelled_scores if case.takes_scores else labelled
+    items, y = training(case.n_classes)
     first, others = np.flatnonzero(y == 0), np.flatnonzero(y > 0)
     mixes = [np.concatenate([*[first] * 4, others]), np.concatenate([first[:5], others])]
-    solve = quantifier.predict_many_scores if case.takes_scores else quantifier.predict_many
-    many, few = solve(items, mixes)
+    many, few = quantifier.predict_many(items, mixes)
     # A class in the middle cannot be cut off by one plane.
     least = 0.05 if case.brings_learner and case.wrapped else 0.15
     assert many[0] > few[0] + least
@@ -111,20 +112,26 @@ def test_before_fitting_there_is_nothing_to_predict(case):
 def test_before_fitting_there_is_nothing_to_predict_from_scores(case):
     quantifier, scores = case.make(), scored_pool(case.n_classes)
     with pytest.raises(NotFittedError):
-        quantifier.predict_scores(scores)
+        quantifier.predict(hc.Scored(scores))
     with pytest.raises(NotFittedError):
-        quantifier.predict_many_scores(scores, samples())
+        quantifier.predict_many(hc.Scored(scores), samples())
     with pytest.raises(NotFittedError):
-        quantifier.solve_many_scores(scores, samples())
+        quantifier.solve_many(hc.Scored(scores), samples())
     with pytest.raises(NotFittedError):
         quantifier.fit_scorer(hc.Scorer())
 
 
 @each_method
-def test_methods_on_features_have_no_scores_door(method):
+def test_methods_on_features_take_no_scores(method):
     closed = method.info.input == "features" or method.__name__ == "Median"
-    doors = ("fit_scores", "fit_scorer", "predict_scores", "predict_many_scores")
-    assert [hasattr(method(), door) for door in doors] == [not closed] * 4
+    quantifier = method()
+    assert quantifier.takes_scores is not closed
+    if closed:
+        message = rf"^{method.__name__} .*: pass the items themselves"
+        with pytest.raises(hc.HeadcountError, match=message):
+            quantifier.fit(*labelled_scores(2))
+        with pytest.raises(hc.HeadcountError, match=message):
+            quantifier.fit_scorer(hc.Scorer())
 
 
 # Parameters
@@ -172,7 +179,7 @@ def fitted_or_quick(case):
 
 def refit(case, quantifier):
     if case.takes_scores:
-        return quantifier.fit_scores(*scored(case.n_classes))
+        return quantifier.fit(*labelled_scores(case.n_classes))
     return quantifier.fit(*labelled(case.n_classes))
 
 
@@ -206,8 +213,8 @@ def test_fitting_changes_no_input(case):
     given = None if case.brings_learner else weights
     case.make().fit(X, y, given).predict_many(items, samples())
     if case.takes_scores:
-        quantifier = case.make().fit_scores(scores, codes, weights)
-        quantifier.predict_many_scores(item_scores, samples())
+        quantifier = case.make().fit(hc.Scored(scores), codes, weights)
+        quantifier.predict_many(hc.Scored(item_scores), samples())
     for before, after in zip(inputs, mine, strict=True):
         np.testing.assert_array_equal(before, after)
     np.testing.assert_array_equal(pool(case.n_classes), items)
@@ -283,7 +290,9 @@ def test_samples_of_one_item(case):
 
 def test_one_vs_rest_has_a_base_by_default():
     scores, y = scored(3)
-    default, explicit = (q.fit_scores(scores, y) for q in (OneVsRest(), OneVsRest(hc.DyS())))
+    default, explicit = (
+        q.fit(hc.Scored(scores), y) for q in (OneVsRest(), OneVsRest(hc.DyS()))
+    )
     np.testing.assert_array_equal(
-        default.predict_scores(scored_pool(3)), explicit.predict_scores(scored_pool(3))
+        default.predict(hc.Scored(scored_pool(3))), explicit.predict(hc.Scored(scored_pool(3)))
     )

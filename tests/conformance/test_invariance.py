@@ -7,6 +7,7 @@ import pytest
 
 from headcount.errors import HeadcountError
 from headcount.sampling import Samples
+from headcount.scores import Scored
 from tests.conformance.cases import (
     CASES,
     SCORED,
@@ -55,12 +56,12 @@ RENAMINGS = [
 def test_names_of_classes_make_no_difference(case, names):
     scores, y = scored(case.n_classes)
     order = np.argsort(names)
-    quantifier = case.make().fit_scores(scores[:, order], names[y])
+    quantifier = case.make().fit(Scored(scores[:, order]), names[y])
     np.testing.assert_array_equal(quantifier.classes_, names[order])
     assert quantifier.classes_.dtype == names.dtype
     new = scored_pool(case.n_classes)
-    given = quantifier.predict_many_scores(new[:, order], samples())
-    expected = fitted_on_scores(case).predict_many_scores(new, samples())
+    given = quantifier.predict_many(Scored(new[:, order]), samples())
+    expected = fitted_on_scores(case).predict_many(Scored(new), samples())
     np.testing.assert_allclose(given, expected[:, order], rtol=0, atol=1e-8)
 
 
@@ -68,11 +69,11 @@ def test_names_of_classes_make_no_difference(case, names):
 def test_classes_may_come_in_any_order(case):
     scores, y = scored(case.n_classes)
     names = np.array(NAMES[case.n_classes][0])
-    quantifier = case.make().fit_scores(scores, names[y], classes=names)
+    quantifier = case.make().fit(Scored(scores, classes=names), names[y])
     np.testing.assert_array_equal(quantifier.classes_, names)
     np.testing.assert_array_equal(
-        quantifier.predict_many_scores(scored_pool(case.n_classes), samples()),
-        fitted_on_scores(case).predict_many_scores(scored_pool(case.n_classes), samples()),
+        quantifier.predict_many(Scored(scored_pool(case.n_classes)), samples()),
+        fitted_on_scores(case).predict_many(Scored(scored_pool(case.n_classes)), samples()),
     )
 
 
@@ -92,9 +93,9 @@ def test_names_of_classes_make_no_difference_to_items(case):
 def test_the_order_of_ordered_classes_makes_a_difference(case):
     scores, y = scored(3)
     new, order = scored_pool(3), np.array([1, 2, 0])
-    quantifier = case.make().fit_scores(scores[:, order], order.argsort()[y])
-    given = quantifier.predict_many_scores(new[:, order], samples())
-    expected = fitted_on_scores(case).predict_many_scores(new, samples())
+    quantifier = case.make().fit(Scored(scores[:, order]), order.argsort()[y])
+    given = quantifier.predict_many(Scored(new[:, order]), samples())
+    expected = fitted_on_scores(case).predict_many(Scored(new), samples())
     assert np.abs(given - expected[:, order]).max() > 1e-5
 
 
@@ -133,13 +134,13 @@ def test_a_sample_given_twice_over_makes_no_difference(case):
 def test_a_weight_of_two_is_an_item_given_twice(case):
     scores, y = scored(case.n_classes)
     times = np.random.default_rng(0).integers(1, 4, len(y))
-    weighted = case.make().fit_scores(scores, y, sample_weight=times.astype(float))
+    weighted = case.make().fit(Scored(scores), y, sample_weight=times.astype(float))
     rows = np.repeat(np.arange(len(y)), times)
-    repeated = case.make().fit_scores(scores[rows], y[rows])
+    repeated = case.make().fit(Scored(scores[rows]), y[rows])
     np.testing.assert_allclose(weighted.prior_, repeated.prior_, atol=1e-12)
     np.testing.assert_allclose(
-        weighted.predict_many_scores(scored_pool(case.n_classes), samples()),
-        repeated.predict_many_scores(scored_pool(case.n_classes), samples()),
+        weighted.predict_many(Scored(scored_pool(case.n_classes)), samples()),
+        repeated.predict_many(Scored(scored_pool(case.n_classes)), samples()),
         rtol=0,
         atol=1e-8,
     )
@@ -148,10 +149,10 @@ def test_a_weight_of_two_is_an_item_given_twice(case):
 @each_scored_case
 def test_equal_weights_are_no_weights(case):
     scores, y = scored(case.n_classes)
-    weighted = case.make().fit_scores(scores, y, sample_weight=np.full(len(y), 3.0))
+    weighted = case.make().fit(Scored(scores), y, sample_weight=np.full(len(y), 3.0))
     np.testing.assert_allclose(
-        weighted.predict_many_scores(scored_pool(case.n_classes), samples()),
-        fitted_on_scores(case).predict_many_scores(scored_pool(case.n_classes), samples()),
+        weighted.predict_many(Scored(scored_pool(case.n_classes)), samples()),
+        fitted_on_scores(case).predict_many(Scored(scored_pool(case.n_classes)), samples()),
         rtol=0,
         atol=1e-9,
     )
@@ -164,11 +165,11 @@ def test_an_item_without_weight_is_not_there(case):
     if case.simulates:
         check_items_without_weight_are_not_simulated(case, kept)
         return
-    weighted = case.make().fit_scores(scores, y, sample_weight=kept)
-    without = case.make().fit_scores(scores[kept], y[kept])
+    weighted = case.make().fit(Scored(scores), y, sample_weight=kept)
+    without = case.make().fit(Scored(scores[kept]), y[kept])
     np.testing.assert_allclose(
-        weighted.predict_many_scores(scored_pool(case.n_classes), samples()),
-        without.predict_many_scores(scored_pool(case.n_classes), samples()),
+        weighted.predict_many(Scored(scored_pool(case.n_classes)), samples()),
+        without.predict_many(Scored(scored_pool(case.n_classes)), samples()),
         rtol=0,
         atol=1e-8,
     )
@@ -201,8 +202,8 @@ NOISE = 0.03
 
 def simulated(case, scores, y, new, **more):
     """Shares by many simulations, of the samples that have more than a few items."""
-    quantifier = case.make().set_params(replicates=8000).fit_scores(scores, y, **more)
-    return quantifier.predict_many_scores(new, samples()[[0, 2, 4]])
+    quantifier = case.make().set_params(replicates=8000).fit(Scored(scores), y, **more)
+    return quantifier.predict_many(Scored(new), samples()[[0, 2, 4]])
 
 
 @pytest.mark.parametrize("case", SIMULATING, ids=str)

@@ -200,7 +200,7 @@ def test_columns_that_are_not_numbers_pass():
         (sparse.coo_array(np.ones(3)), "1-D sparse"),
         (pd.DataFrame(np.ones((2, 2)), columns=["a", "a"]), "same name"),
         (pl.LazyFrame({"a": [1]}), "collect it first"),
-        ([{"a": 1}], "must hold texts"),
+        ([{"a": 1}], "must have texts"),
     ],
     ids=lambda value: value if isinstance(value, str) else type(value).__name__,
 )

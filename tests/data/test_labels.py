@@ -160,5 +160,5 @@ def test_what_cannot_be_labels_is_refused(y, message):
 
 
 def test_repeated_classes_are_refused():
-    with pytest.raises(HeadcountError, match="names a class twice"):
+    with pytest.raises(HeadcountError, match="has a class twice"):
         encode_labels(["a"], classes=["a", "a"])

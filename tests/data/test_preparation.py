@@ -10,7 +10,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
 import headcount as hc
-from headcount.data.column_kinds import look_at
+from headcount.data.column_kinds import infer_column
 from headcount.data.column_values import DateParts
 from headcount.data.preparation import prepare
 from headcount.errors import HeadcountError
@@ -72,14 +72,14 @@ def test_kinds_of_texts_are_those_of_what_they_hold():
     ],
 )
 def test_kind_of_a_column(values, kind):
-    assert look_at(pl.Series("c", values)).kind == kind
+    assert infer_column(pl.Series("c", values)).kind == kind
 
 
 def test_whole_numbers_are_identifiers_by_name_or_by_counting():
-    assert look_at(pl.Series("userID", [5, 3, 9])).kind == "dropped"
-    assert look_at(pl.Series("n", [4, 5, 6])).kind == "dropped"
-    assert look_at(pl.Series("n", [4, 9, 6])).kind == "number"
-    assert look_at(pl.Series("paid", [4, 9, 6])).kind == "number"
+    assert infer_column(pl.Series("userID", [5, 3, 9])).kind == "dropped"
+    assert infer_column(pl.Series("n", [4, 5, 6])).kind == "dropped"
+    assert infer_column(pl.Series("n", [4, 9, 6])).kind == "number"
+    assert infer_column(pl.Series("paid", [4, 9, 6])).kind == "number"
 
 
 def test_a_line_for_each_column_says_what_is_done():
@@ -133,9 +133,9 @@ def test_what_does_not_fit_is_named_with_its_row(column, value):
 
 def test_a_batch_cannot_change_how_dates_are_read():
     # 31/12 shows that days come first; a batch with 01/02 alone would not.
-    column = look_at(pl.Series("d", ["31/12/2024", "01/02/2024", "01/02/2024"]))
+    column = infer_column(pl.Series("d", ["31/12/2024", "01/02/2024", "01/02/2024"]))
     assert column.conform(pl.Series("d", ["03/04/2024"]), "t")[0] == datetime(2024, 4, 3)
-    column = look_at(pl.Series("d", ["12/31/2024", "01/02/2024", "01/02/2024"]))
+    column = infer_column(pl.Series("d", ["12/31/2024", "01/02/2024", "01/02/2024"]))
     assert column.conform(pl.Series("d", ["03/04/2024"]), "t")[0] == datetime(2024, 3, 4)
 
 
@@ -149,7 +149,7 @@ def test_later_dates_count_as_the_last_of_training():
 
 
 def test_nothing_to_learn_from():
-    with pytest.raises(HeadcountError, match="no column to tell the classes by"):
+    with pytest.raises(HeadcountError, match="no column that can be used as a feature"):
         prepare(people().select("id", "constant"))
 
 

@@ -90,8 +90,8 @@ def test_signs_of_patterns_in_names_are_part_of_the_name(tmp_path):
     ("name", "content", "said"),
     [
         ("t.csv", b"", "is empty"),
-        ("t.csv", b"a;b\n1;2\n", "--separator ';'"),
-        ("t.tsv", b"a,b\n1,2\n", "--separator ','"),
+        ("t.csv", b"a;b\n1;2\n", "`separator` ';'"),
+        ("t.tsv", b"a,b\n1,2\n", "`separator` ','"),
         ("t.csv", b"a,b\n1,2\n3,4,5\n", "more cells than the first"),
         ("t.csv", b"a,b\n1,\xff\xfe\n", "UTF-8"),
         ("t.csv", b"a,a\n1,2\n", "'a' twice"),
@@ -101,8 +101,8 @@ def test_signs_of_patterns_in_names_are_part_of_the_name(tmp_path):
         ("t.feather", b"hello", "cannot be read"),
         ("t.jsonl", b"{]", "cannot be read"),
         ("t.csv.gz", gzip.compress(b"a,b\n1,2\n", mtime=0)[:15], "cannot be read"),
-        ("t.xlsx", b"hello", "ending"),
-        ("t", b"hello", "ending"),
+        ("t.xlsx", b"hello", "extension"),
+        ("t", b"hello", "extension"),
     ],
 )
 def test_bad_files_are_refused_in_one_sentence(tmp_path, name, content, said):

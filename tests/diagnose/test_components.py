@@ -82,7 +82,10 @@ def fitted():
     [
         (lambda q, X: (q.scorer_, X[:-1], X), "training_items has 59 rows, but scorer"),
         (lambda q, X: (q.scorer_, X, X[:, 1:]), "has 6 columns, but training_items has 7"),
-        (lambda q, X: (hc.Scorer(), X, X), "scorer has no out-of-fold scores"),
+        (
+            lambda q, X: (hc.Scorer().fit(X, q.scorer_.codes_, out_of_fold=False), X, X),
+            "scorer has no out-of-fold posteriors",
+        ),
         (lambda q, X: (q.scorer_, ["a"] * 60, ["b"]), "training_items must be numbers"),
         (lambda q, X: (q.scorer_, np.where(X > 9, X, np.nan), X), "training_items"),
     ],

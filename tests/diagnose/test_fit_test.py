@@ -11,12 +11,13 @@ from scipy.stats import chi2
 from tests.diagnose.made import drawn, scores
 from tests.oracle import fit_test as oracle
 
-from headcount._kernels.overidentified import nearest_mixtures
+from headcount._kernels.mixture_distances import nearest_mixtures
 from headcount.diagnose import FitTest, MixtureTest, fit_test
-from headcount.diagnose.ranks import RankMoments
+from headcount.diagnose.rank_moments import RankMoments
 from headcount.errors import HeadcountError
 from headcount.representation import Training
 from headcount.sampling import UPP, Samples
+from headcount.scores import Scored, one_fold_each
 
 
 @pytest.fixture(params=[2, 3, 5], name="K")
@@ -41,7 +42,7 @@ def test_statistic_and_shares_against_the_oracle(K):
     pool_codes = drawn(K, 400, rng)
     pool = scores(pool_codes, K, rng)
     samples = UPP(n_samples=6, size=60, random_state=0).draw(pool_codes)
-    tests = fit_test(training, codes, K, pool, samples)
+    tests = fit_test(training, codes, pool, samples)
 
     ranks = RankMoments().fit(Training(training, codes, K))
     moments = oracle.class_moments(ranks.embed(training).values, codes)
@@ -64,7 +65,7 @@ def test_many_training_items_make_the_statistic_chi_squared():
     rng = np.random.default_rng(0)
     codes = np.repeat([0, 1], 20_000)
     pool = scores(drawn(2, 200, rng), 2, rng)
-    test = fit_test(scores(codes, 2, rng), codes, 2, pool)[0]
+    test = fit_test(scores(codes, 2, rng), codes, pool)[0]
     assert_allclose(test.p_value, chi2.sf(test.statistic, test.df), rtol=0.01)
 
 
@@ -91,7 +92,7 @@ def test_p_values_are_uniform_under_prior_shift(K):
         training = scores(codes, K, rng)
         parts = [drawn(K, 60, rng, rng.dirichlet(np.ones(K))) for _ in range(4)]
         pool = scores(np.concatenate(parts), K, rng)
-        found.append(fit_test(training, codes, K, pool, np.arange(240).reshape(4, 60)).p_value)
+        found.append(fit_test(training, codes, pool, np.arange(240).reshape(4, 60)).p_value)
     # Of 600 p-values, two in a thousand such tests would miss these.
     rejected = (np.concatenate(found) < 0.05).mean()
     assert 0.025 < rejected < 0.08
@@ -102,7 +103,7 @@ def test_what_is_no_mixture_is_rejected(K):
     rng = np.random.default_rng(K)
     codes = np.repeat(np.arange(K), 300)
     pool = scores(drawn(K, 600, rng), K, rng, moved=1.5)
-    test = fit_test(scores(codes, K, rng), codes, K, pool)[0]
+    test = fit_test(scores(codes, K, rng), codes, pool)[0]
     assert test.rejects(0.001)
     assert "does not look like a mixture" in str(test)
     assert "p < 0.0001" in str(test)
@@ -112,7 +113,7 @@ def test_pure_training_classes_fit_perfectly(K):
     rng = np.random.default_rng(K)
     codes = np.repeat(np.arange(K), 50)
     training = scores(codes, K, rng)
-    tests = fit_test(training, codes, K, training, Samples.by_code(codes, K))
+    tests = fit_test(training, codes, training, Samples.by_code(codes, K))
     assert_allclose(tests.statistic, 0, atol=1e-9)
     assert_allclose(tests.prevalence, np.eye(K), atol=1e-6)
     assert not tests.rejects().any()
@@ -135,9 +136,9 @@ def test_monotone_scores_and_the_batch_make_no_difference(seed, K):
         assert_array_equal(alone.prevalence[0], together.prevalence[i])
     if K == 2:  # only the order of scores counts, but not between training items
         inside = np.column_stack([1 - training[:, 1] ** 3, training[:, 1] ** 3])
-        again = fit_test(inside, codes, 2, inside, Samples.whole(60))
+        again = fit_test(inside, codes, inside, Samples.whole(60))
         assert_allclose(
-            again.statistic, fit_test(training, codes, 2, training).statistic, atol=1e-9
+            again.statistic, fit_test(training, codes, training).statistic, atol=1e-9
         )
 
 
@@ -145,14 +146,14 @@ def test_equal_weights_are_no_weights_and_a_weight_of_zero_drops_an_item():
     rng = np.random.default_rng(0)
     codes = np.repeat([0, 1], 60)
     training, pool = scores(codes, 2, rng), scores(drawn(2, 50, rng), 2, rng)
-    plain = fit_test(training, codes, 2, pool)
-    equal = fit_test(training, codes, 2, pool, weights=np.full(120, 3.0))
+    plain = fit_test(training, codes, pool)
+    equal = fit_test(training, codes, pool, weights=np.full(120, 3.0))
     assert_allclose(equal.statistic, plain.statistic)
     weights = np.repeat([1.0, 0.0, 1.0], [50, 20, 50])
-    dropped = fit_test(training, codes, 2, pool, weights=weights)
+    dropped = fit_test(training, codes, pool, weights=weights)
     kept = weights > 0
     assert_allclose(
-        dropped.statistic, fit_test(training[kept], codes[kept], 2, pool).statistic, rtol=1e-6
+        dropped.statistic, fit_test(training[kept], codes[kept], pool).statistic, rtol=1e-6
     )
 
 
@@ -178,10 +179,10 @@ def test_known_groups_show_what_scores_do_not():
     training, pool = scores(codes, 2, rng), scores(pool_codes, 2, rng)
     alike = rng.random(400) < np.where(pool_codes, 0.6, 0.3)
     moved = rng.random(400) < np.where(pool_codes, 0.9, 0.3)
-    assert not fit_test(training, codes, 2, pool)[0].rejects(0.001)
+    assert not fit_test(training, codes, pool)[0].rejects(0.001)
     for now, rejected in ((alike, False), (moved, True)):
         test = fit_test(
-            training, codes, 2, pool,
+            training, codes, pool,
             training_covariates=group[:, None], covariates=now[:, None],
         )[0]  # fmt: skip
         assert test.rejects(0.001) == rejected
@@ -191,7 +192,7 @@ def test_known_groups_show_what_scores_do_not():
 def test_scores_with_two_values_leave_nothing_to_test():
     codes = np.repeat([0, 1], 20)
     hard = np.eye(2)[np.where(np.arange(40) % 5 == 0, 1 - codes, codes)]
-    test = fit_test(hard, codes, 2, hard)[0]
+    test = fit_test(hard, codes, hard)[0]
     assert np.isnan(test.p_value)
     assert not test.rejects()
     assert test.to_dict()["p_value"] is None
@@ -201,9 +202,7 @@ def test_scores_with_two_values_leave_nothing_to_test():
 def test_results_as_plain_data():
     rng = np.random.default_rng(0)
     codes = np.repeat([0, 1], 30)
-    tests = fit_test(
-        scores(codes, 2, rng), codes, 2, scores(codes, 2, rng), [[0, 40], [1, 2, 3]]
-    )
+    tests = fit_test(scores(codes, 2, rng), codes, scores(codes, 2, rng), [[0, 40], [1, 2, 3]])
     assert len(tests) == len(list(tests)) == 2
     assert [test.n for test in tests] == [2, 3]
     assert repr(tests).startswith("FitTests(2 samples, ")
@@ -213,15 +212,14 @@ def test_results_as_plain_data():
 @pytest.mark.parametrize(
     ("changed", "words"),
     [
-        ({"codes": [0, 1, 1]}, "codes must be 4 whole numbers"),
-        ({"codes": [0, 0, 0, 0]}, "codes must hold every whole number from 0 to 1"),
-        ({"codes": [0, 1, 2, 1]}, "codes must hold every whole number from 0 to 1"),
-        ({"codes": [0, 1, -1, 1]}, "codes must hold every whole number from 0 to 1"),
-        ({"codes": ["a", "b", "a", "b"]}, "codes must be 4 whole numbers"),
-        ({"weights": np.ones(3)}, "weights has shape"),
-        ({"posteriors": [[0.5, 0.2, 0.3]]}, "posteriors has 3 columns"),
+        ({"y": [0, 1, 1]}, "training has 4 rows, but y has 3 labels"),
+        ({"y": [0, 0, 0, 0]}, "y has the single class 0"),
+        ({"y": [0, 1, 2, 1]}, "posteriors has 2 columns, but there are 3 classes"),
+        ({"weights": np.ones(3)}, "weights has the shape"),
+        ({"weights": [0.0, 1.0, 0.0, 1.0]}, "zero for all items of class 0"),
+        ({"items": [[0.5, 0.2, 0.3]]}, "posteriors has 3 columns"),
         ({"samples": [[0, 9]]}, "9"),
-        ({"covariates": [[1.0], [2.0]]}, "go together"),
+        ({"covariates": [[1.0], [2.0]]}, "only one of training_covariates"),
         (
             {"training_covariates": [[1.0]] * 4, "covariates": [[1.0]]},
             "covariates has 1 rows, but there are 2 items",
@@ -235,14 +233,37 @@ def test_results_as_plain_data():
 def test_bad_input_is_refused_in_a_sentence(changed, words):
     rng = np.random.default_rng(0)
     given = {
-        "training_posteriors": scores(np.array([0, 1, 0, 1]), 2, rng),
-        "codes": [0, 1, 0, 1],
-        "n_classes": 2,
-        "posteriors": scores(np.array([0, 1]), 2, rng),
+        "training": scores(np.array([0, 1, 0, 1]), 2, rng),
+        "y": [0, 1, 0, 1],
+        "items": scores(np.array([0, 1]), 2, rng),
     }
     fit_test(**given)
     with pytest.raises(HeadcountError, match=words):
         fit_test(**given | changed)
+
+
+def test_labels_and_scored_items():
+    rng = np.random.default_rng(0)
+    codes = np.repeat([0, 1], 60)
+    names = np.array(["ham", "spam"])
+    training, pool = scores(codes, 2, rng), scores(drawn(2, 50, rng), 2, rng)
+    expected = fit_test(training, codes, pool)
+    swapped = Scored(training[:, ::-1], ["spam", "ham"])
+    for known, items in ((training, pool[:, 1]), (swapped, Scored(pool, names))):
+        found = fit_test(known, names[codes], items)
+        assert_array_equal(found.statistic, expected.statistic)
+        assert_array_equal(found.prevalence, expected.prevalence)
+
+
+def test_items_scored_by_folds_have_the_scores_of_one_fold_each():
+    rng = np.random.default_rng(0)
+    codes = np.repeat([0, 1], 60)
+    training = scores(codes, 2, rng)
+    by_fold = np.stack([scores(drawn(2, 50, rng), 2, rng) for _ in range(3)])
+    items = Scored(by_fold[0], folds=[Scored(each) for each in by_fold])
+    found = fit_test(training, codes, items)
+    expected = fit_test(training, codes, one_fold_each(by_fold))
+    assert_array_equal(found.statistic, expected.statistic)
 
 
 def test_the_kernel_does_the_same_uncompiled(K):

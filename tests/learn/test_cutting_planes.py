@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 from scipy.optimize import minimize
-from tests.oracle.structured import largest_violation, least_objective
+from tests.oracle.structural_svm import largest_violation, least_objective
 
-from headcount._kernels.structured import solve_planes
+from headcount._kernels.structural_svm import solve_planes
 from headcount.learn._cutting_planes import _Planes, train
 from headcount.learn._labellings import LOSSES, labelling_finder
 

@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
-from tests.oracle.structured import largest_violation, table_loss, violation
+from tests.oracle.structural_svm import largest_violation, table_loss, violation
 
-from headcount._kernels.structured import worst_counts_for_q
+from headcount._kernels.structural_svm import worst_counts_for_q
 from headcount.learn._labellings import LOSSES, labelling_finder
 
 

@@ -220,5 +220,5 @@ def test_bad_labels():
 
 
 def test_one_class_is_refused():
-    with pytest.raises(HeadcountError, match="y has one class only, 'a', but at least two"):
+    with pytest.raises(HeadcountError, match="y has only one class, 'a', but at least two"):
         MultivariateSVC().fit(np.eye(3), ["a", "a", "a"])

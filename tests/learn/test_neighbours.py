@@ -99,5 +99,5 @@ def test_bad_parameters(parameters, message):
 
 
 def test_one_class_is_refused():
-    with pytest.raises(HeadcountError, match="y has one class only"):
+    with pytest.raises(HeadcountError, match="y has only one class"):
         ProportionWeightedKNN().fit([[1.0], [2.0]], [1, 1])

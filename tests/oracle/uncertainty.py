@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from tests.oracle.drawing import below, mix, words
+from tests.oracle.stratified_draws import below, mix, words
 
 _GOLDEN = 0x9E3779B97F4A7C15
 _MASK = 2**64 - 1

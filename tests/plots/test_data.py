@@ -13,7 +13,7 @@ from tests.plots import frames
 from headcount import plots
 from headcount.errors import HeadcountError
 from headcount.plots.data import round_edges
-from headcount.plots.triangle import hull
+from headcount.plots.simplex_plot import hull
 
 data = plots.data
 
@@ -200,7 +200,7 @@ GOOD = {"method": ["A", "A"], "shift": [0.1, 0.2], "error": [0.1, 0.2]}
         (GOOD | {"shift": [0.1, math.inf]}, "missing or infinite values in 'shift'"),
         (GOOD | {"shift": [0.1, None]}, "missing or infinite values in 'shift'"),
         (GOOD | {"method": ["A", None]}, "missing or infinite values in 'method'"),
-        (GOOD | {"error": ["x", "y"]}, "something else than numbers in shift, error"),
+        (GOOD | {"error": ["x", "y"]}, "values that are not numbers in shift, error"),
         (GOOD | {"error": [0.1]}, "columns of equal length"),
         (pl.DataFrame(GOOD).lazy(), "frame is LazyFrame, .*: collect it first"),
         ([1, 2, 3], "frame is list, .*: pass a frame"),
@@ -216,7 +216,7 @@ def test_other_bad_input_is_refused():
         data.error_by_shift(GOOD, bins=0)
     with pytest.raises(HeadcountError, match="spread is 1"):
         data.diagonal(frames.shares(1), spread=1)
-    with pytest.raises(HeadcountError, match="low is above its high"):
+    with pytest.raises(HeadcountError, match="low above high"):
         data.bars({"class": ["a"], "share": [0.5], "low": [0.6], "high": [0.4]})
     with pytest.raises(HeadcountError, match="at least 2 methods"):
         data.critical_difference({"A": 1.0}, 1.0)

@@ -94,8 +94,8 @@ def test_classes_that_are_told_apart_perfectly_raise_no_warning():
     codes = np.arange(60) % 2
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        quantifier = auto().fit_scores(np.eye(2)[codes], codes)
-    shares = quantifier.predict_scores(np.eye(2)[codes[:45]])
+        quantifier = auto().fit(hc.Scored(np.eye(2)[codes]), codes)
+    shares = quantifier.predict(hc.Scored(np.eye(2)[codes[:45]]))
     np.testing.assert_allclose(shares, [23 / 45, 22 / 45], atol=0.01)
 
 

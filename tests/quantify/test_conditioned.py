@@ -7,7 +7,14 @@ from scipy import sparse
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
-from tests.conformance.cases import labelled, pool, samples, scored, scored_pool
+from tests.conformance.cases import (
+    labelled,
+    labelled_scores,
+    pool,
+    samples,
+    scored,
+    scored_pool,
+)
 
 import headcount as hc
 from headcount.errors import HeadcountError
@@ -119,12 +126,12 @@ def test_several_quantifiers_are_better_than_the_worst():
 def test_its_prior_is_that_of_its_estimates():
     scores, y = scored(2)
     prior = np.array([4000.0, 1000.0])
-    quantifier = conditioned(hc.PACC(), prior=prior).fit_scores(scores, y)
+    quantifier = conditioned(hc.PACC(), prior=prior).fit(hc.Scored(scores), y)
     few = scored_pool(2)[:20]
-    assert quantifier.predict_scores(few)[0] == pytest.approx(0.8, abs=0.06)
-    estimate = quantifier.estimate_scores(few, **OPTIONS)
-    assert estimate.shares == pytest.approx(quantifier.predict_scores(few), abs=1e-9)
-    other = quantifier.estimate_scores(few, prior=prior[::-1], **OPTIONS)
+    assert quantifier.predict(hc.Scored(few))[0] == pytest.approx(0.8, abs=0.06)
+    estimate = quantifier.estimate(hc.Scored(few), **OPTIONS)
+    assert estimate.shares == pytest.approx(quantifier.predict(hc.Scored(few)), abs=1e-9)
+    other = quantifier.estimate(hc.Scored(few), prior=prior[::-1], **OPTIONS)
     assert other.shares[0] == pytest.approx(0.2, abs=0.06)
 
 
@@ -136,9 +143,9 @@ def test_it_is_searched_over():
         protocol=hc.UPP(n_samples=20, size=40, random_state=0),
         random_state=0,
     )
-    search.fit_scores(scores, y)
+    search.fit(hc.Scored(scores), y)
     assert isinstance(search.best_quantifier_, hc.Conditioned)
-    estimate = search.estimate_scores(scored_pool(2), **OPTIONS)
+    estimate = search.estimate(hc.Scored(scored_pool(2)), **OPTIONS)
     assert estimate.shares.sum() == pytest.approx(1)
 
 
@@ -148,10 +155,9 @@ def test_members_without_scores_are_named():
         ([hc.Median(), hc.PACC()], "Median"),
     ):
         quantifier = conditioned(several)
-        assert not hasattr(quantifier, "predict_scores")
-        with pytest.raises(AttributeError) as caught:
-            quantifier.fit_scores(*scored(2))
-        assert f"Conditioned has {named}, which" in str(caught.value.__cause__)
+        assert not quantifier.takes_scores
+        with pytest.raises(HeadcountError, match=f"^Conditioned has {named}, which"):
+            quantifier.fit(*labelled_scores(2))
 
 
 @pytest.mark.parametrize("quantifier", [[], 3, [hc.PACC(), "x"], [hc.PACC]])

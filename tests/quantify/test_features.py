@@ -251,11 +251,11 @@ def test_columns_must_be_those_learnt_from(method):
     X, y = labelled(2)
     frame = pd.DataFrame(X, columns=["x", "y", "z"])
     method.fit(frame, y)
-    with refuses("^X has 2 columns, but had 3 when the quantifier was fitted"):
+    with refuses("^X has 2 columns, but the quantifier was fitted with 3"):
         method.predict(X[:, :2])
-    with refuses("^X has 2 columns, but had 3 when the quantifier was fitted"):
+    with refuses("^X has 2 columns, but the quantifier was fitted with 3"):
         method.predict(sparse.csr_array(X[:, :2]))
-    with refuses("^X has the column 'z' at position 0, where 'x' was"):
+    with refuses("^X has the column 'z' at position 0, but the quantifier was fitted with 'x'"):
         method.predict(frame[["z", "y", "x"]])
     assert_allclose(method.predict(X), method.predict(frame))
 
@@ -263,7 +263,7 @@ def test_columns_must_be_those_learnt_from(method):
 @each_method
 def test_texts_are_refused(method):
     texts = ["good day", "bad day"] * 4
-    with refuses("^X is a list of texts, but this method looks at columns of features"):
+    with refuses("^X is a list of texts, but this method needs columns of features"):
         method.fit(texts, [0, 1] * 4)
     method.fit(np.eye(2), [0, 1])
     with refuses("^X is a list of texts"):

@@ -39,12 +39,12 @@ def test_without_a_penalty_it_is_bbse(data, soft):
 @pytest.mark.parametrize("soft", [False, True])
 def test_without_a_penalty_exact_mixtures_are_seen_through(soft):
     data = drawn(3)
-    quantifier = hc.RLLS(soft=soft, shrinkage=0).fit_scores(data.train, data.codes)
+    quantifier = hc.RLLS(soft=soft, shrinkage=0).fit(hc.Scored(data.train), data.codes)
     times = np.array([[1, 1, 1], [4, 1, 2], [0, 3, 1], [0, 0, 1]])
     samples = [np.repeat(np.arange(len(data.codes)), row[data.codes]) for row in times]
     mass = times * np.bincount(data.codes)
     np.testing.assert_allclose(
-        quantifier.predict_many_scores(data.train, samples),
+        quantifier.predict_many(hc.Scored(data.train), samples),
         mass / mass.sum(axis=1, keepdims=True),
         atol=1e-8,
     )
@@ -60,24 +60,24 @@ def test_a_larger_penalty_draws_weights_nearer_to_one(seed, K, soft):
     train /= train.sum(axis=1, keepdims=True)
     distances = []
     for alpha in (0.0, 0.1, 1.0, 30.0, 1e9):
-        fitted = hc.RLLS(soft=soft, shrinkage=alpha).fit_scores(train, codes)
+        fitted = hc.RLLS(soft=soft, shrinkage=alpha).fit(hc.Scored(train), codes)
         assume(fitted.model_.variance > 0.001)  # a classifier that never errs is believed
-        distances.append(np.linalg.norm(fitted.predict_scores(sample) / fitted.prior_ - 1))
+        distances.append(np.linalg.norm(fitted.predict(hc.Scored(sample)) / fitted.prior_ - 1))
     assert (np.diff(distances) <= 1e-9).all()
     assert distances[-1] < 1e-3
 
 
 def test_the_more_items_the_less_shrinking():
     data = drawn(3)
-    plain = hc.BBSE(soft=True).fit_scores(data.train, data.codes)
+    plain = hc.BBSE(soft=True).fit(hc.Scored(data.train), data.codes)
     index = data.samples[0]
     samples = [np.tile(index, times) for times in (1, 10, 100)]
-    expected = plain.predict_scores(data.pool[index])
+    expected = plain.predict(hc.Scored(data.pool[index]))
     far = []
     for times in (1, 20):
         rows = np.tile(np.arange(len(data.codes)), times)
-        fitted = hc.RLLS().fit_scores(data.train[rows], data.codes[rows])
-        found = fitted.predict_many_scores(data.pool, samples)
+        fitted = hc.RLLS().fit(hc.Scored(data.train[rows]), data.codes[rows])
+        found = fitted.predict_many(hc.Scored(data.pool), samples)
         far.append(np.abs(found - expected).max(axis=1))
     assert (np.diff(far, axis=0) < 0).all()
     assert (np.diff(far, axis=1) < 0).all()
@@ -87,26 +87,26 @@ def test_the_more_items_the_less_shrinking():
 def test_uneven_weights_are_fewer_items():
     data = drawn(2)
     weights = np.where(np.arange(len(data.codes)) % 4 == 0, 1.0, 1e-9)
-    weighted = hc.RLLS().fit_scores(data.train, data.codes, sample_weight=weights)
-    fewer = hc.RLLS().fit_scores(data.train[::4], data.codes[::4])
+    weighted = hc.RLLS().fit(hc.Scored(data.train), data.codes, sample_weight=weights)
+    fewer = hc.RLLS().fit(hc.Scored(data.train[::4]), data.codes[::4])
     np.testing.assert_allclose(
-        weighted.predict_many_scores(data.pool, data.samples),
-        fewer.predict_many_scores(data.pool, data.samples),
+        weighted.predict_many(hc.Scored(data.pool), data.samples),
+        fewer.predict_many(hc.Scored(data.pool), data.samples),
         atol=1e-6,
     )
 
 
 def test_a_classifier_that_never_errs_is_believed():
     y = np.arange(30) % 3
-    fitted = hc.RLLS(shrinkage=100).fit_scores(np.eye(3)[y], y)
+    fitted = hc.RLLS(shrinkage=100).fit(hc.Scored(np.eye(3)[y]), y)
     np.testing.assert_allclose(
-        fitted.predict_scores(np.eye(3)[[0, 0, 2]]), [2 / 3, 0, 1 / 3], atol=1e-9
+        fitted.predict(hc.Scored(np.eye(3)[[0, 0, 2]])), [2 / 3, 0, 1 / 3], atol=1e-9
     )
 
 
 def test_predicted_classes_do_without_posteriors_and_means_do_not():
-    assert hc.RLLS(soft=False)._input() == hc.BBSE()._input() == "labels"
-    assert hc.RLLS()._input() == hc.BBSE(soft=True)._input() == "posteriors"
+    assert hc.RLLS(soft=False).takes == hc.BBSE().takes == "labels"
+    assert hc.RLLS().takes == hc.BBSE(soft=True).takes == "posteriors"
 
 
 @pytest.mark.parametrize("soft", [False, True])
@@ -128,7 +128,7 @@ def test_rlls_beats_bbse_when_there_is_little_to_learn_from(n_train, size, at_mo
     for _ in range(5):
         scores, codes = draw(n_train)
         for method in (hc.BBSE(soft=soft), hc.RLLS(soft=soft)):
-            shares = method.fit_scores(scores, codes).predict_many_scores(pool, samples)
+            shares = method.fit(hc.Scored(scores), codes).predict_many(hc.Scored(pool), samples)
             errors.append(np.abs(shares - samples.prevalence).mean())
     plain, shrunk = np.reshape(errors, (5, 2)).mean(axis=0)
     assert shrunk < at_most * plain

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
-from tests.oracle import labelling as oracle
+from tests.oracle import sequential_labels as oracle
 from tests.quantify.test_oracle import real
 
 import headcount as hc
@@ -17,8 +17,8 @@ def data(request):
 @pytest.mark.parametrize("soft", [False, True])
 @pytest.mark.parametrize("threshold", [None, 0.6, 0.9, 1.0])
 def test_leip_labels_one_after_the_other(data, threshold, soft):
-    fitted = hc.LEIP(threshold=threshold, soft=soft).fit_scores(data.train, data.codes)
-    found = fitted.predict_many_scores(data.pool, data.samples)
+    fitted = hc.LEIP(threshold=threshold, soft=soft).fit(hc.Scored(data.train), data.codes)
+    found = fitted.predict_many(hc.Scored(data.pool), data.samples)
     share = oracle.mean_recall(data.train, data.codes) - 1e-9 if threshold is None else 0.0
     for shares, index in zip(found, data.samples, strict=True):
         expected = oracle.label_in_turn(
@@ -31,7 +31,7 @@ def test_leip_labels_one_after_the_other(data, threshold, soft):
 def test_recall_is_weighted():
     # Of the first class a quarter of the weight is recognised, of the second all: 5 of 8.
     scores = np.array([[0.9, 0.1], [0.2, 0.8], [0.1, 0.9]])
-    fitted = hc.LEIP().fit_scores(scores, [0, 0, 1], sample_weight=[1.0, 3.0, 2.0])
+    fitted = hc.LEIP().fit(hc.Scored(scores), [0, 0, 1], sample_weight=[1.0, 3.0, 2.0])
     assert fitted.model_.share == pytest.approx(0.625, abs=1e-8)
 
 
@@ -43,12 +43,12 @@ def test_a_threshold_needs_no_folds():
 
 def test_items_equally_sure_may_come_in_any_order():
     scores = np.array([[0.7, 0.3], [0.3, 0.7], [0.6, 0.4], [0.4, 0.6], [0.2, 0.8]])
-    fitted = hc.LEIP(threshold=0.75).fit_scores(scores, [0, 1, 0, 1, 1])
+    fitted = hc.LEIP(threshold=0.75).fit(hc.Scored(scores), [0, 1, 0, 1, 1])
     rng = np.random.default_rng(0)
     orders = [rng.permutation(5) for _ in range(20)]
-    answers = fitted.predict_many_scores(scores, orders)
+    answers = fitted.predict_many(hc.Scored(scores), orders)
     np.testing.assert_array_equal(answers, np.broadcast_to(answers[0], answers.shape))
-    alone = [fitted.predict_scores(scores[order]) for order in orders]
+    alone = [fitted.predict(hc.Scored(scores[order])) for order in orders]
     np.testing.assert_array_equal(answers, alone)
 
 

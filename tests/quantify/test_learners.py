@@ -124,8 +124,8 @@ def test_rates_of_a_forest_come_from_votes_out_of_the_bag(n_classes):
     forest = QuantificationForestClassifier(40, random_state=1).fit(X[:250], y[:250])
     assert not np.isnan(forest.oob_decision_function_).any()
     one_hot = np.eye(n_classes)
-    by_hand = hc.ACC().fit_scores(one_hot[forest.oob_prediction_], y[:250])
-    expected = by_hand.predict_scores(one_hot[forest.predict(X[250:])])
+    by_hand = hc.ACC().fit(hc.Scored(one_hot[forest.oob_prediction_]), y[:250])
+    expected = by_hand.predict(hc.Scored(one_hot[forest.predict(X[250:])]))
     adjusted = hc.QFAC(40, random_state=1).fit(X[:250], y[:250]).predict(X[250:])
     assert_allclose(adjusted, expected, atol=1e-12)
     plain = hc.QF(40, random_state=1).fit(X[:250], y[:250]).predict(X[250:])
@@ -137,10 +137,10 @@ def test_items_in_every_bag_are_left_out_of_the_rates():
     forest = QuantificationForestClassifier(3, random_state=1).fit(X, y)
     voted = ~np.isnan(forest.oob_decision_function_[:, 0])
     assert 0.1 < 1 - voted.mean() < 0.4
-    by_hand = hc.ACC().fit_scores(np.eye(2)[forest.oob_prediction_[voted]], y[voted])
+    by_hand = hc.ACC().fit(hc.Scored(np.eye(2)[forest.oob_prediction_[voted]]), y[voted])
     assert_allclose(
         hc.QFAC(3, random_state=1).fit(X, y).predict(X),
-        by_hand.predict_scores(np.eye(2)[forest.predict(X)]),
+        by_hand.predict(hc.Scored(np.eye(2)[forest.predict(X)])),
     )
 
 
@@ -163,8 +163,8 @@ def test_rates_of_a_forest_may_come_from_folds(cv):
     forest = QuantificationForestClassifier(10, random_state=1)
     scorer = hc.Scorer(forest, cv=cv, random_state=1).fit(X[:250], y[:250])
     one_hot = np.eye(2)
-    by_hand = hc.ACC().fit_scores(one_hot[scorer.labels_], y[:250])
-    expected = by_hand.predict_scores(one_hot[scorer.labels(X[250:])])
+    by_hand = hc.ACC().fit(hc.Scored(one_hot[scorer.labels_]), y[:250])
+    expected = by_hand.predict(hc.Scored(one_hot[scorer.labels(X[250:])]))
     given = hc.QFAC(10, cv=cv, random_state=1).fit(X[:250], y[:250]).predict(X[250:])
     assert_array_equal(given, expected)
 

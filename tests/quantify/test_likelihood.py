@@ -7,7 +7,14 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from tests.conformance.cases import labelled, pool, samples, scored, scored_pool
+from tests.conformance.cases import (
+    labelled,
+    labelled_scores,
+    pool,
+    samples,
+    scored,
+    scored_pool,
+)
 from tests.oracle import likelihood, matching
 
 import headcount as hc
@@ -40,8 +47,8 @@ def test_calibration_mends_a_distorted_classifier(calibration, K):
     true = np.bincount(codes) / len(codes)
 
     def error(quantifier):
-        fitted = quantifier.fit_scores(overconfident(scores), y)
-        return np.abs(fitted.predict_scores(overconfident(new)) - true).mean()
+        fitted = quantifier.fit(hc.Scored(overconfident(scores)), y)
+        return np.abs(fitted.predict(hc.Scored(overconfident(new))) - true).mean()
 
     assert error(hc.SLD(calibration=calibration)) < 0.6 * error(hc.SLD())
 
@@ -51,13 +58,14 @@ def test_calibration_is_learnt_on_out_of_fold_scores(calibration):
     X, y = labelled(2)
     scorer = hc.Scorer(random_state=0).fit(X, y)
     by_items = hc.SLD(calibration=calibration, random_state=0).fit(X, y)
-    by_scores = hc.SLD(calibration=calibration).fit_scores(scorer.posteriors_, y)
+    by_scores = hc.SLD(calibration=calibration).fit(hc.Scored(scorer.posteriors_), y)
     new = scorer.posteriors(pool(2))
     np.testing.assert_array_equal(
-        by_items.predict_many(pool(2), samples()), by_scores.predict_many_scores(new, samples())
+        by_items.predict_many(pool(2), samples()),
+        by_scores.predict_many(hc.Scored(new), samples()),
     )
-    plain = hc.SLD().fit_scores(scorer.posteriors_, y).predict_scores(new)
-    assert np.abs(by_scores.predict_scores(new) - plain).max() > 1e-6
+    plain = hc.SLD().fit(hc.Scored(scorer.posteriors_), y).predict(hc.Scored(new))
+    assert np.abs(by_scores.predict(hc.Scored(new)) - plain).max() > 1e-6
 
 
 @pytest.mark.parametrize(
@@ -86,15 +94,15 @@ def test_no_warning_where_there_is_no_harm(quantifier):
 
 
 def test_a_tolerance_and_a_limit_of_steps_are_kept():
-    quantifier = hc.SLD(stop="classic", tol=0.02).fit_scores(*scored(3))
-    loose = quantifier.solve_many_scores(scored_pool(3), samples())
+    quantifier = hc.SLD(stop="classic", tol=0.02).fit(*labelled_scores(3))
+    loose = quantifier.solve_many(hc.Scored(scored_pool(3)), samples())
     assert (loose.iterations == 12).all()
-    quantifier.set_params(tol=1e-7).fit_scores(*scored(3))
-    tight = quantifier.solve_many_scores(scored_pool(3), [np.arange(120)])
+    quantifier.set_params(tol=1e-7).fit(*labelled_scores(3))
+    tight = quantifier.solve_many(hc.Scored(scored_pool(3)), [np.arange(120)])
     assert tight.iterations[0] > 15
-    quantifier.set_params(max_iter=15).fit_scores(*scored(3))
+    quantifier.set_params(max_iter=15).fit(*labelled_scores(3))
     with pytest.warns(HeadcountWarning, match=r"^SLD did not converge on 1 of 1 samples"):
-        stopped = quantifier.solve_many_scores(scored_pool(3), [np.arange(120)])
+        stopped = quantifier.solve_many(hc.Scored(scored_pool(3)), [np.arange(120)])
     assert stopped.iterations[0] == 15
     assert not stopped.converged[0]
 
@@ -107,7 +115,9 @@ def test_fewer_items_keep_the_estimate_nearer_to_the_training_shares():
     sizes = [np.tile(np.arange(12), times) for times in (1, 4, 64)]
 
     def solution(quantifier, step=1):
-        return quantifier.fit_scores(flat[::step], y[::step]).solve_many_scores(new, sizes)
+        return quantifier.fit(hc.Scored(flat[::step]), y[::step]).solve_many(
+            hc.Scored(new), sizes
+        )
 
     by_noise, classic = solution(hc.SLD()), solution(hc.SLD(stop="classic"))
     assert (np.diff(by_noise.iterations) > 0).all()
@@ -124,8 +134,10 @@ def test_many_items_are_fitted_by_the_classic_rule():
     scores, y = np.tile(scores, (9, 1)), np.tile(y, 9)
     large = [np.tile(np.arange(120), 30)]
     np.testing.assert_array_equal(
-        hc.SLD().fit_scores(scores, y).predict_many_scores(scored_pool(3), large),
-        hc.SLD(stop="classic").fit_scores(scores, y).predict_many_scores(scored_pool(3), large),
+        hc.SLD().fit(hc.Scored(scores), y).predict_many(hc.Scored(scored_pool(3)), large),
+        hc.SLD(stop="classic")
+        .fit(hc.Scored(scores), y)
+        .predict_many(hc.Scored(scored_pool(3)), large),
     )
 
 
@@ -135,7 +147,9 @@ def test_posteriors_refer_to_their_mean_over_the_training_items(calibration, wei
     rng = np.random.default_rng(0)
     scores, y = calibrated(400, 3, np.array([0.6, 0.3, 0.1]), rng)
     weights = rng.uniform(1, 2, len(y)) if weighted else None
-    fitted = hc.SLD(calibration=calibration, stop="converged").fit_scores(scores, y, weights)
+    fitted = hc.SLD(calibration=calibration, stop="converged").fit(
+        hc.Scored(scores), y, weights
+    )
     calibrator = fit_calibrator(calibration, scores, y, weights)
     mean = np.average(calibrator.transform(scores), axis=0, weights=weights)
     np.testing.assert_allclose(fitted.model_.likelihood.prior, mean, rtol=1e-12)
@@ -143,34 +157,34 @@ def test_posteriors_refer_to_their_mean_over_the_training_items(calibration, wei
     assert own < 1e-6 if calibration in ("bcts", "vs") else own > 1e-4
     new = calibrated(200, 3, np.full(3, 1 / 3), rng)[0]
     best = likelihood.maximise(calibrator.transform(new) / mean)
-    np.testing.assert_allclose(fitted.predict_scores(new), best, atol=1e-4)
+    np.testing.assert_allclose(fitted.predict(hc.Scored(new)), best, atol=1e-4)
 
 
 def test_warnings_point_at_the_line_that_called():
     weighted = hc.SLD(LogisticRegression(class_weight="balanced"))
     scorer = hc.Scorer(weighted.classifier).fit(*labelled(2))
-    hurried = hc.SLD(max_iter=1).fit_scores(*scored(3))
+    hurried = hc.SLD(max_iter=1).fit(*labelled_scores(3))
     new = scored_pool(3)
     with warnings.catch_warnings(record=True) as found:
         warnings.simplefilter("always")
         weighted.fit(*labelled(2))
         weighted.fit_scorer(scorer)
-        weighted.fit_scores(*scored(2))
-        hurried.predict_scores(new)
-        hurried.predict_many_scores(new, [np.arange(120)])
-        hurried.solve_many_scores(new, [np.arange(120)])
+        weighted.fit(*labelled_scores(2))
+        hurried.predict(hc.Scored(new))
+        hurried.predict_many(hc.Scored(new), [np.arange(120)])
+        hurried.solve_many(hc.Scored(new), [np.arange(120)])
     assert [warning.filename for warning in found] == [__file__] * 6
 
 
 def test_steps_of_the_exact_solver_are_limited_too():
-    quantifier = hc.SLD(stop="converged", max_iter=1).fit_scores(*scored(3))
+    quantifier = hc.SLD(stop="converged", max_iter=1).fit(*labelled_scores(3))
     with pytest.warns(HeadcountWarning, match="^SLD did not converge on 1 of 1 samples"):
-        quantifier.predict_scores(scored_pool(3))
+        quantifier.predict(hc.Scored(scored_pool(3)))
 
 
 def test_the_maximum_is_likelier_than_its_surroundings():
     scores, y = scored(3)
-    p = hc.SLD(stop="converged").fit_scores(scores, y).predict_scores(scored_pool(3))
+    p = hc.SLD(stop="converged").fit(hc.Scored(scores), y).predict(hc.Scored(scored_pool(3)))
     ratios = scored_pool(3) / (np.bincount(y) / len(y))
     rng = np.random.default_rng(0)
     for other in rng.dirichlet(np.ones(3), 200):
@@ -183,11 +197,11 @@ def test_the_maximum_is_likelier_than_its_surroundings():
 
 def test_without_a_belief_it_is_maximum_likelihood():
     for K in (2, 3):
-        plain = hc.SLD(stop="converged").fit_scores(*scored(K))
-        quantifier = hc.RegularizedLikelihood(smoothness=0).fit_scores(*scored(K))
+        plain = hc.SLD(stop="converged").fit(*labelled_scores(K))
+        quantifier = hc.RegularizedLikelihood(smoothness=0).fit(*labelled_scores(K))
         np.testing.assert_array_equal(
-            quantifier.predict_many_scores(scored_pool(K), samples()),
-            plain.predict_many_scores(scored_pool(K), samples()),
+            quantifier.predict_many(hc.Scored(scored_pool(K)), samples()),
+            plain.predict_many(hc.Scored(scored_pool(K)), samples()),
         )
 
 
@@ -206,8 +220,8 @@ def test_a_belief_is_weighed_against_the_sample(belief, K):
     if isinstance(belief.get("concentration"), list):
         belief = belief | {"concentration": belief["concentration"][:K]}
     scores, y = scored(K)
-    quantifier = hc.RegularizedLikelihood(**belief).fit_scores(scores, y)
-    solution = quantifier.solve_many_scores(scored_pool(K), samples())
+    quantifier = hc.RegularizedLikelihood(**belief).fit(hc.Scored(scores), y)
+    solution = quantifier.solve_many(hc.Scored(scored_pool(K)), samples())
     prior = np.bincount(y) / len(y)
     a = np.full(K, 1.0) * belief.get("concentration", 1.0)
     for s, index in enumerate(samples()):
@@ -225,10 +239,10 @@ def test_a_belief_is_weighed_against_the_sample(belief, K):
 
 def test_a_belief_matters_less_the_more_has_been_seen():
     quantifier = hc.RegularizedLikelihood(smoothness=0, concentration=[1.0, 1.0, 21.0])
-    quantifier.fit_scores(*scored(3))
-    plain = hc.SLD(stop="converged").fit_scores(*scored(3)).predict_scores(scored_pool(3))
+    quantifier.fit(*labelled_scores(3))
+    plain = hc.SLD(stop="converged").fit(*labelled_scores(3)).predict(hc.Scored(scored_pool(3)))
     sizes = [np.tile(np.arange(120), times) for times in (1, 4, 16, 256)]
-    shifts = quantifier.predict_many_scores(scored_pool(3), sizes)[:, 2] - plain[2]
+    shifts = quantifier.predict_many(hc.Scored(scored_pool(3)), sizes)[:, 2] - plain[2]
     assert shifts[0] > 0.02
     assert (np.diff(shifts) < 0).all()
     assert 0 < shifts[-1] < 0.1 * shifts[0]
@@ -240,21 +254,21 @@ def test_a_belief_for_another_number_of_classes_is_refused():
         "^concentration has 2 values, but there are 3 classes: pass one number, or one per"
     )
     with pytest.raises(HeadcountError, match=message):
-        quantifier.fit_scores(*scored(3))
+        quantifier.fit(*labelled_scores(3))
     with pytest.raises(HeadcountError, match=message):
         quantifier.fit(*labelled(3))
-    quantifier.fit_scores(*scored(2)).predict_scores(scored_pool(2))
+    quantifier.fit(*labelled_scores(2)).predict(hc.Scored(scored_pool(2)))
 
 
 def test_a_belief_in_zeros_is_refused():
     with pytest.raises(HeadcountError, match=r"^concentration is 0\.5; .* at least 1"):
-        hc.RegularizedLikelihood(concentration=0.5).fit_scores(*scored(3))
+        hc.RegularizedLikelihood(concentration=0.5).fit(*labelled_scores(3))
 
 
 def test_the_steps_of_a_belief_are_limited_too():
-    quantifier = hc.RegularizedLikelihood(max_iter=1).fit_scores(*scored(3))
+    quantifier = hc.RegularizedLikelihood(max_iter=1).fit(*labelled_scores(3))
     with pytest.warns(HeadcountWarning, match="^RegularizedLikelihood did not converge on 1"):
-        quantifier.predict_scores(scored_pool(3))
+        quantifier.predict(hc.Scored(scored_pool(3)))
 
 
 @pytest.mark.parametrize("method", [hc.RegularizedLikelihood, hc.OrdinalSLD])

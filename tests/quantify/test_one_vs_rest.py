@@ -7,7 +7,14 @@ import pytest
 from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.naive_bayes import GaussianNB
-from tests.conformance.cases import labelled, pool, samples, scored, scored_pool
+from tests.conformance.cases import (
+    labelled,
+    labelled_scores,
+    pool,
+    samples,
+    scored,
+    scored_pool,
+)
 
 import headcount as hc
 from headcount.errors import HeadcountError
@@ -58,18 +65,19 @@ def test_classes_that_all_come_out_as_zero_get_equal_shares():
     scores, y = scored(3)
     # Each class's posterior is below every threshold seen in training.
     low = np.full((5, 3), 1 / 3)
-    quantifier = hc.OneVsRest(hc.T50()).fit_scores(scores, y)
+    quantifier = hc.OneVsRest(hc.T50()).fit(hc.Scored(scores), y)
     zeros = [
-        hc.T50().fit_scores(scores[:, j], y == j).predict_scores(low[:, j])[1] for j in range(3)
+        hc.T50().fit(hc.Scored(scores[:, j]), y == j).predict(hc.Scored(low[:, j]))[1]
+        for j in range(3)
     ]
     assert zeros == [0, 0, 0]
-    np.testing.assert_array_equal(quantifier.predict_scores(low), np.full(3, 1 / 3))
+    np.testing.assert_array_equal(quantifier.predict(hc.Scored(low)), np.full(3, 1 / 3))
 
 
-def test_a_base_on_features_has_no_scores_door():
+def test_a_base_on_features_takes_no_scores():
     X, y = labelled(3)
     quantifier = hc.OneVsRest(hc.MLPE())
-    assert not hasattr(quantifier, "fit_scores")
+    assert not quantifier.takes_scores
     np.testing.assert_allclose(quantifier.fit(X, y).predict(pool(3)), np.bincount(y) / len(y))
 
 
@@ -77,14 +85,16 @@ def test_parameters_of_the_base_are_in_reach():
     quantifier = hc.OneVsRest(hc.DyS()).set_params(quantifier__bins=4, quantifier__cv=3)
     assert quantifier.quantifier.bins == 4
     few, many = (
-        hc.OneVsRest(hc.DyS(bins=bins)).fit_scores(*scored(3)).predict_scores(scored_pool(3))
+        hc.OneVsRest(hc.DyS(bins=bins))
+        .fit(*labelled_scores(3))
+        .predict(hc.Scored(scored_pool(3)))
         for bins in (4, 10)
     )
-    given = quantifier.fit_scores(*scored(3)).predict_scores(scored_pool(3))
+    given = quantifier.fit(*labelled_scores(3)).predict(hc.Scored(scored_pool(3)))
     np.testing.assert_array_equal(given, few)
     assert np.abs(few - many).max() > 1e-4
 
 
 def test_bad_parameters_of_the_base_are_named():
     with pytest.raises(HeadcountError, match=r"^bins is 0"):
-        hc.OneVsRest(hc.DyS(bins=0)).fit_scores(*scored(3))
+        hc.OneVsRest(hc.DyS(bins=0)).fit(*labelled_scores(3))

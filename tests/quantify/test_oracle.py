@@ -15,7 +15,7 @@ import headcount as hc
 
 
 @dataclass(frozen=True)
-class Scored:
+class ScoredItems:
     train: np.ndarray
     codes: np.ndarray
     pool: np.ndarray
@@ -26,10 +26,10 @@ class Scored:
         return self.train.shape[1]
 
     def fit(self, quantifier):
-        return quantifier.fit_scores(self.train, self.codes)
+        return quantifier.fit(hc.Scored(self.train), self.codes)
 
     def fast(self, quantifier):
-        return self.fit(quantifier).predict_many_scores(self.pool, self.samples)
+        return self.fit(quantifier).predict_many(hc.Scored(self.pool), self.samples)
 
     def slow(self, method, **parameters):
         return np.array(
@@ -50,7 +50,7 @@ def split(scores, codes, n_train, seed):
     for size in (60, 35, 50):
         chances = rng.dirichlet(np.ones(K))[codes[rest]]
         samples.append(rng.choice(len(rest), size, p=chances / chances.sum()))
-    return Scored(scores[train], codes[train], scores[rest], samples)
+    return ScoredItems(scores[train], codes[train], scores[rest], samples)
 
 
 def real(K):

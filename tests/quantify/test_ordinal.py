@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 import pytest
 from scipy.stats import beta
-from tests.conformance.cases import samples, scored, scored_pool
+from tests.conformance.cases import labelled_scores, samples, scored, scored_pool
 from tests.oracle import matching as oracle
 
 import headcount as hc
@@ -51,8 +51,8 @@ class Ratings:
 
     def errors(self, quantifier):
         """Normalised match distance of each sample."""
-        fitted = quantifier.fit_scores(self.scores, self.codes)
-        found = fitted.predict_many_scores(self.pool, self.samples)
+        fitted = quantifier.fit(hc.Scored(self.scores), self.codes)
+        found = fitted.predict_many(hc.Scored(self.pool), self.samples)
         return hc.metrics.nmd(self.shares, found)
 
 
@@ -91,16 +91,16 @@ def test_smooth_shares_are_found_better_when_they_are_expected(ratings, name):
 
 @each
 def test_without_smoothness_they_are_what_they_are_named_after(ratings, name):
-    plain = PAIRS[name]().fit_scores(ratings.scores, ratings.codes)
-    ordinal = getattr(hc, name)(smoothness=0).fit_scores(ratings.scores, ratings.codes)
+    plain = PAIRS[name]().fit(hc.Scored(ratings.scores), ratings.codes)
+    ordinal = getattr(hc, name)(smoothness=0).fit(hc.Scored(ratings.scores), ratings.codes)
     np.testing.assert_array_equal(
-        ordinal.predict_many_scores(ratings.pool, ratings.samples[:20]),
-        plain.predict_many_scores(ratings.pool, ratings.samples[:20]),
+        ordinal.predict_many(hc.Scored(ratings.pool), ratings.samples[:20]),
+        plain.predict_many(hc.Scored(ratings.pool), ratings.samples[:20]),
     )
 
 
 def solve(quantifier, scores, y, pool):
-    return quantifier.fit_scores(scores, y).solve_many_scores(pool, samples())
+    return quantifier.fit(hc.Scored(scores), y).solve_many(hc.Scored(pool), samples())
 
 
 def test_the_same_methods_by_other_names():
@@ -159,13 +159,13 @@ def test_the_order_is_that_of_the_classes_given(quantifier):
     scores, y = scored(3)
     names = np.array(["bad", "so so", "good"])
     one = solve(quantifier, scores, y, scored_pool(3)).prevalence
-    named = quantifier.fit_scores(scores, names[y], classes=names)
+    named = quantifier.fit(hc.Scored(scores, classes=names), names[y])
     np.testing.assert_array_equal(named.classes_, names)
-    np.testing.assert_array_equal(named.predict_many_scores(scored_pool(3), samples()), one)
+    np.testing.assert_array_equal(named.predict_many(hc.Scored(scored_pool(3)), samples()), one)
     # Sorted, "good" would be in the middle.
     order = np.argsort(names)
-    by_letters = quantifier.fit_scores(scores[:, order], names[y])
-    found = by_letters.predict_many_scores(scored_pool(3)[:, order], samples())
+    by_letters = quantifier.fit(hc.Scored(scores[:, order]), names[y])
+    found = by_letters.predict_many(hc.Scored(scored_pool(3)[:, order]), samples())
     assert np.abs(found - one[:, order]).max() > 1e-4
 
 
@@ -183,8 +183,8 @@ def test_two_classes_have_no_bends(quantifier):
 
 def test_the_absolute_difference_cannot_be_smooth():
     with pytest.raises(HeadcountError, match=r"^smoothness is 0\.1, but .*'l1'"):
-        hc.DM(divergence="l1", smoothness=0.1).fit_scores(*scored(3))
-    hc.DM(divergence="l1").fit_scores(*scored(3))
+        hc.DM(divergence="l1", smoothness=0.1).fit(*labelled_scores(3))
+    hc.DM(divergence="l1").fit(*labelled_scores(3))
 
 
 @each

@@ -37,7 +37,7 @@ def quantiles(mean, sd, n):
 
 def fit_on(scores, codes, **parameters):
     """Fitted on scores of two classes of the same size, which are the log-odds."""
-    return hc.ContinuousSweep(**parameters).fit_scores(posteriors(scores), codes)
+    return hc.ContinuousSweep(**parameters).fit(hc.Scored(posteriors(scores)), codes)
 
 
 def two_normals(gap, n, rng):
@@ -59,7 +59,7 @@ def test_the_mean_over_thresholds_of_adjusted_counts(gap, spread, p_delta):
     new = rng.normal(size=60)
     samples = [np.arange(60), [3], [5, 5, 9]]
     for shares, index in zip(
-        quantifier.predict_many_scores(posteriors(new), samples), samples, strict=True
+        quantifier.predict_many(hc.Scored(posteriors(new)), samples), samples, strict=True
     ):
         expected = oracle.mean_adjusted_count(new[index], means, sds, left, right)
         assert shares[1] == pytest.approx(np.clip(expected, 0, 1), abs=1e-9)
@@ -123,23 +123,23 @@ def test_shares_of_normal_classes_are_exact(share, p_delta):
     quantifier = fit_on(scores, codes, p_delta=p_delta)
     n = round(20_000 * share)
     mixed = [quantiles(0.5, 1, n)] * (n > 0) + [quantiles(-0.5, 1, 20_000 - n)] * (n < 20_000)
-    found = quantifier.predict_scores(posteriors(np.concatenate(mixed)))
+    found = quantifier.predict(hc.Scored(posteriors(np.concatenate(mixed))))
     np.testing.assert_allclose(found, [1 - share, share], atol=2e-4)
 
 
 def test_names_of_classes_make_no_difference():
     scores, codes = two_normals(1.5, 300, np.random.default_rng(1))
     new, _ = two_normals(1.5, 80, np.random.default_rng(2))
-    one = fit_on(scores, codes).predict_scores(posteriors(new))
-    other = fit_on(-scores, 1 - codes).predict_scores(posteriors(-new))
+    one = fit_on(scores, codes).predict(hc.Scored(posteriors(new)))
+    other = fit_on(-scores, 1 - codes).predict(hc.Scored(posteriors(-new)))
     np.testing.assert_allclose(one, other[::-1], atol=1e-9)
 
 
 def test_scores_the_wrong_way_round_are_turned():
     scores, codes = two_normals(1.5, 300, np.random.default_rng(1))
     new, _ = two_normals(1.5, 80, np.random.default_rng(2))
-    right = fit_on(scores, codes).predict_scores(posteriors(new))
-    turned = fit_on(-scores, codes).predict_scores(posteriors(-new))
+    right = fit_on(scores, codes).predict(hc.Scored(posteriors(new)))
+    turned = fit_on(-scores, codes).predict(hc.Scored(posteriors(-new)))
     np.testing.assert_allclose(turned, right, atol=1e-9)
 
 
@@ -152,8 +152,8 @@ def test_posteriors_of_nought_and_one_lie_one_beyond_the_others():
     meant[extreme] = [rest.min() - 1] * 2 + [rest.max() + 1] * 2
     new = np.concatenate([posteriors(scores[:50]), np.eye(2)])
     np.testing.assert_allclose(
-        hc.ContinuousSweep().fit_scores(given, codes).predict_scores(new),
-        fit_on(meant, codes).predict_scores(new),
+        hc.ContinuousSweep().fit(hc.Scored(given), codes).predict(hc.Scored(new)),
+        fit_on(meant, codes).predict(hc.Scored(new)),
         atol=1e-9,
     )
 
@@ -162,16 +162,16 @@ def test_scores_that_tell_nothing_are_counted():
     scores = np.tile([-1.0, 0.5, 2.0], 20)
     quantifier = fit_on(scores, np.arange(60) // 30)
     assert quantifier.model_.sweep is None
-    found = quantifier.predict_scores(posteriors(np.array([-3.0, 0.1, 0.2, 0.0])))
+    found = quantifier.predict(hc.Scored(posteriors(np.array([-3.0, 0.1, 0.2, 0.0]))))
     assert found.tolist() == [0.5, 0.5]
 
 
 def test_classes_of_one_score_each_are_counted():
     quantifier = fit_on(np.repeat([-1.0, 2.0], 5), np.arange(10) // 5)
-    found = quantifier.predict_scores(posteriors(np.array([-1.0, 2.0, 2.0, 9.0, -7.0])))
+    found = quantifier.predict(hc.Scored(posteriors(np.array([-1.0, 2.0, 2.0, 9.0, -7.0]))))
     np.testing.assert_allclose(found, [0.4, 0.6], atol=1e-7)
     # Between the two, an item is a positive for the thresholds below it.
-    found = quantifier.predict_scores(posteriors(np.array([0.5])))
+    found = quantifier.predict(hc.Scored(posteriors(np.array([0.5]))))
     np.testing.assert_allclose(found, [0.5, 0.5], atol=1e-7)
 
 
@@ -188,9 +188,9 @@ def test_classes_of_one_score_each_are_counted():
 def test_there_is_always_an_answer(train, p_delta):
     scores, codes = (np.array(column) for column in zip(*train, strict=True))
     assume(0 < codes.sum() < len(codes))
-    quantifier = hc.ContinuousSweep(p_delta=p_delta).fit_scores(scores, codes)
+    quantifier = hc.ContinuousSweep(p_delta=p_delta).fit(hc.Scored(scores), codes)
     grid = np.concatenate([[0.0, 1.0, 1e-300], np.linspace(0, 1, 41), scores])
-    shares = quantifier.predict_many_scores(grid, [[i] for i in range(len(grid))])
+    shares = quantifier.predict_many(hc.Scored(grid), [[i] for i in range(len(grid))])
     assert ((shares >= 0) & (shares <= 1)).all()
     np.testing.assert_allclose(shares.sum(axis=1), 1)
 
@@ -204,7 +204,7 @@ def test_on_normal_scores_it_is_as_good_as_the_median_sweep(gap, at_most):
     for _ in range(8):
         scores, codes = two_normals(gap, 120, rng)
         for i, method in enumerate((hc.MS2(decimals=None), hc.ContinuousSweep())):
-            method.fit_scores(posteriors(scores), codes)
-            shares = method.predict_many_scores(posteriors(pool), samples)
+            method.fit(hc.Scored(posteriors(scores)), codes)
+            shares = method.predict_many(hc.Scored(posteriors(pool)), samples)
             error[i] += np.abs(shares - samples.prevalence).mean()
     assert error[1] < at_most * error[0]

@@ -21,7 +21,7 @@ from headcount.representation import (
     Training,
 )
 from headcount.representation.binning import Bins
-from headcount.representation.features import Features
+from headcount.representation.feature_table import Features
 from headcount.sampling import Samples
 
 few = settings(max_examples=25, deadline=None)
@@ -94,8 +94,11 @@ def test_decimals_are_numbers():
 @pytest.mark.parametrize(
     ("values", "message"),
     [
-        ([date(2024, 1, 1)] * 2, "^X has dates or times in column 'when': turn"),
-        (np.array(["2024", "2025"], "M8[s]"), "^X has dates or times in column 'when': turn"),
+        ([date(2024, 1, 1)] * 2, "^X has dates or times in column 'when': convert"),
+        (
+            np.array(["2024", "2025"], "M8[s]"),
+            "^X has dates or times in column 'when': convert",
+        ),
         (
             pd.Series([1.0, None], dtype=object),
             r"^X has 1 missing or infinite numbers in column 'when', the first at row 1:",
@@ -116,9 +119,9 @@ def test_columns_must_be_those_learnt_from():
     header = Features.of(pd.DataFrame({"a": [1], "b": [2]})).header
     header.check(Features.of(np.ones((3, 2))).header)
     header.check(Features.of(pl.DataFrame({"a": [1], "b": [2]})).header)
-    with refuses("^X has 3 columns, but had 2 when the quantifier was fitted"):
+    with refuses("^X has 3 columns, but the quantifier was fitted with 2"):
         header.check(Features.of(np.ones((3, 3))).header)
-    with refuses("^X has the column 'b' at position 0, where 'a' was when"):
+    with refuses("^X has the column 'b' at position 0, but the quantifier was fitted with 'a'"):
         header.check(Features.of(pd.DataFrame({"b": [1], "a": [2]})).header)
 
 
@@ -189,7 +192,7 @@ def test_categories_not_seen_share_a_bin():
 
 def test_numbers_cannot_turn_into_names():
     bins = Bins.learn(training(pd.DataFrame({"size": [1.0, 2.0], "b": [1, 2]})), 2)
-    with refuses("^X has values in column 'size' that are not numbers, such as 'big', where"):
+    with refuses("^X has values in column 'size' that are not numbers, such as 'big', but"):
         bins.codes(pd.DataFrame({"size": ["big", "small"], "b": [1, 2]}))
 
 
@@ -246,7 +249,7 @@ def test_entries_given_twice_or_out_of_order_add_up():
 
 def test_sparse_items_need_numbers_learnt_from():
     bins = Bins.learn(training(np.array([["a", 1], ["b", 2]], dtype=object)), 2)
-    with refuses("^X is sparse, but had columns of categories"):
+    with refuses("^X is sparse, but the quantifier was fitted with columns of categories"):
         bins.of(sparse.csr_array(np.ones((2, 2))))
 
 
@@ -369,7 +372,7 @@ def test_dense_and_sparse_items_may_be_mixed():
 def test_numbers_too_large_to_square(form):
     X = np.array([[0.0, 1.0], [1.0, 0.0]])
     near = EuclideanDistance().fit(training(form(X)))
-    with refuses("^X has numbers in row 1 that are too large"):
+    with refuses("^X has numbers in row 1 whose squares overflow"):
         near.embed(form(np.array([[0.0, 1.0], [1e200, 0.0]])))
 
 

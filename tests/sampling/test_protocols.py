@@ -85,7 +85,7 @@ def test_any_order_and_division_of_work_gives_the_same(protocol, monkeypatch):
 
 def test_threads_do_not_matter(monkeypatch):
     protocol = UPP(n_samples=300, size=50, random_state=4)
-    monkeypatch.setattr(_plan, "_FEWEST_ITEMS_A_THREAD", 1)
+    monkeypatch.setattr(_plan, "_FEWEST_ITEMS_PER_THREAD", 1)
     ranges = []
     real = _plan.each_range
 
@@ -228,7 +228,7 @@ def test_given_classes_stay_writeable():
 
 
 def test_absent_classes():
-    with pytest.raises(HeadcountError, match="class 'fox' were asked for, but y_pool has none"):
+    with pytest.raises(HeadcountError, match="class 'fox' were requested, but y_pool has none"):
         UPP(n_samples=5, size=50, random_state=0).draw(
             POOL, classes=["cat", "dog", "eel", "fox"]
         )
@@ -287,7 +287,7 @@ def test_init_only_stores():
         (UPP(size=-5), "size is -5"),
         (UPP(size=2.5), "size is 2.5"),
         (UPP(n_samples=3, size=[5, 5]), "size has 2 entries: .* each of the 3 samples"),
-        (UPP(n_samples=2, size=[5, 0]), "size holds 0"),
+        (UPP(n_samples=2, size=[5, 0]), "size has the entry 0"),
         (UPP(n_samples=2, size=[5, 1.5]), "size holds float64"),
         (UPP(n_samples=1, size=[[5]]), "size has 2 dimension"),
         (UPP(random_state=-1), "random_state is -1"),

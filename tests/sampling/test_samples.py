@@ -185,12 +185,12 @@ def test_repr(samples, text):
         ([True, False], [0, 2], {}, "flatnonzero"),
         ([[0], [1]], [0, 2], {}, "indices has 2 dimension"),
         ([0, 1], [1, 2], {}, "offsets starts at 1"),
-        ([0, 1, 2], [0, 2, 1, 3], {}, "offsets falls from 2 to 1 after entry 1"),
+        ([0, 1, 2], [0, 2, 1, 3], {}, "offsets decreases from 2 to 1 after entry 1"),
         ([0, 1], [0, 1], {}, "offsets ends at 1, but there are 2 indices"),
         ([0, 1], [0, 2.5], {}, "offsets holds float64"),
         ([0, 1], [0, 1, 1, 2], {}, "sample 1 is empty"),
         ([], [0, 0], {}, "sample 0 is empty"),
-        ([], [0], {}, "no sample"),
+        ([], [0], {}, "samples is empty"),
         ([0], [0, 1], {"n_pool": 0}, "n_pool is 0"),
         ([0], [0, 1], {"n_pool": 2.0}, "n_pool is 2.0"),
         ([0], [0, 1], {"prevalence": [0.5, 0.5]}, "prevalence has 1 dimension"),
@@ -218,14 +218,14 @@ def test_bad_arrays_are_refused():
         Samples.from_arrays([0, 1], n_pool=2)
     with pytest.raises(HeadcountError, match="sample 0 is ragged"):
         Samples.from_arrays([[[0], [1, 2]]], n_pool=3)
-    with pytest.raises(HeadcountError, match="no sample"):
+    with pytest.raises(HeadcountError, match="samples is empty"):
         Samples.from_arrays([], n_pool=2)
     with pytest.raises(HeadcountError, match="3 labels were given"):
         Samples.from_arrays([[0]], n_pool=2, y=[0, 1, 1])
 
 
 def test_bad_codes_are_refused():
-    with pytest.raises(HeadcountError, match="codes runs from 0 to 2"):
+    with pytest.raises(HeadcountError, match="codes has values from 0 to 2"):
         Samples.by_code([0, 2], 2)
     with pytest.raises(HeadcountError, match="sample 1 is empty"):
         Samples.by_code([0, 2], 3)

@@ -61,8 +61,8 @@ def test_numbers_of_samples(protocol, n_training_sets, n_samples, reviews):
 def test_the_stated_totals():
     totals = [p.n_samples for p in (PriorShift(), GlobalCovariateShift(), ConceptShift())]
     assert totals == [60_500, 544_500, 8_000]
-    assert PriorShift()._asked().size == 121
-    assert GlobalCovariateShift(prevalences=[0.5])._asked().size == 121
+    assert PriorShift()._pairs().size == 121
+    assert GlobalCovariateShift(prevalences=[0.5])._pairs().size == 121
 
 
 @pytest.mark.parametrize(("protocol", "rows", "names"), ROWS, ids=lambda p: type(p).__name__)

@@ -7,8 +7,8 @@ from sklearn.linear_model import LogisticRegression
 
 import headcount as hc
 from headcount.errors import HeadcountError
-from headcount.evaluate.measures import check_measure
-from headcount.evaluate.selected import labelled, make_splits
+from headcount.evaluation.measures import check_measure
+from headcount.evaluation.selected import labelled, make_splits
 from headcount.quantify import Quantifier
 from headcount.quantify.one_vs_rest import base_scorer
 from headcount.sampling import APP, UPP
@@ -37,7 +37,7 @@ def test_shared_training_answers_as_if_each_had_trained_alone() -> None:
     for name, quantifier in QUANTIFIERS.items():
         alone = GRID.quantifier(quantifier, choices[name].setting or 0)
         # As in the published studies: without fold scoring.
-        scorer = None if alone._input() == "features" else alone._scorer()
+        scorer = None if alone.takes == "features" else alone._scorer()
         if scorer is None:
             alone.fit(*train)
         else:

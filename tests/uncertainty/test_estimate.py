@@ -17,12 +17,12 @@ from headcount.uncertainty.shares import SharePosterior
 from tests.uncertainty.conftest import scores_of
 
 QUICK = {"replicates": 500, "random_state": 0}
-DOORS = ("estimate", "estimate_many", "estimate_scores", "estimate_many_scores")
+CALLS = ("estimate", "estimate_many")
 
 
 @pytest.fixture
 def estimate(training, pool):
-    return hc.PACC().fit_scores(*training).estimate_scores(pool, **QUICK)
+    return hc.PACC().fit(hc.Scored(training[0]), training[1]).estimate(hc.Scored(pool), **QUICK)
 
 
 def by_hand(shares, draws, n_items=10, target="realised", **more):
@@ -48,17 +48,18 @@ def test_the_shares_are_the_mean_of_the_posterior(estimate):
 
 
 def test_the_raw_shares_are_those_that_are_predicted(training, pool):
-    quantifier = hc.SLD().fit_scores(*training)
-    estimate = quantifier.estimate_scores(pool, **QUICK)
-    assert estimate.raw.tolist() == quantifier.predict_scores(pool).tolist()
+    quantifier = hc.SLD().fit(hc.Scored(training[0]), training[1])
+    estimate = quantifier.estimate(hc.Scored(pool), **QUICK)
+    assert estimate.raw.tolist() == quantifier.predict(hc.Scored(pool)).tolist()
     assert estimate.shares == pytest.approx(estimate.raw, abs=0.05)
     assert estimate.n_items == len(pool)
 
 
 def test_the_same_seed_gives_the_same_estimate(training, pool):
-    quantifier = hc.DM().fit_scores(*training)
+    quantifier = hc.DM().fit(hc.Scored(training[0]), training[1])
     one, two, three = (
-        quantifier.estimate_scores(pool, **QUICK | {"random_state": seed}) for seed in (0, 0, 1)
+        quantifier.estimate(hc.Scored(pool), **QUICK | {"random_state": seed})
+        for seed in (0, 0, 1)
     )
     assert (one.draws == two.draws).all()
     assert (one.shares != three.shares).any()
@@ -66,18 +67,18 @@ def test_the_same_seed_gives_the_same_estimate(training, pool):
 
 def test_the_seed_of_the_quantifier_serves_where_none_is_given(training, pool):
     options = QUICK | {"random_state": None}
-    fixed = hc.PACC(random_state=3).fit_scores(*training)
-    one, two = (fixed.estimate_scores(pool, **options) for _ in range(2))
+    fixed = hc.PACC(random_state=3).fit(hc.Scored(training[0]), training[1])
+    one, two = (fixed.estimate(hc.Scored(pool), **options) for _ in range(2))
     assert (one.draws == two.draws).all()
-    given = fixed.estimate_scores(pool, **QUICK | {"random_state": 3})
+    given = fixed.estimate(hc.Scored(pool), **QUICK | {"random_state": 3})
     assert (one.draws == given.draws).all()
-    free = hc.PACC().fit_scores(*training)
-    one, two = (free.estimate_scores(pool, **options) for _ in range(2))
+    free = hc.PACC().fit(hc.Scored(training[0]), training[1])
+    one, two = (free.estimate(hc.Scored(pool), **options) for _ in range(2))
     assert (one.shares != two.shares).any()
 
 
 def test_options_are_parameters():
-    for name in DOORS:
+    for name in CALLS:
         known = inspect.signature(getattr(hc.PACC(), name)).parameters
         assert {"target", "prior", "replicates", "random_state"} <= set(known)
     with pytest.raises(TypeError, match="level"):
@@ -88,28 +89,29 @@ def test_options_are_parameters():
 
 
 def test_a_sample_is_estimated_as_if_it_were_alone(training, pool, samples):
-    quantifier = hc.PACC().fit_scores(*training)
-    many = quantifier.estimate_many_scores(pool, samples, **QUICK)
+    quantifier = hc.PACC().fit(hc.Scored(training[0]), training[1])
+    many = quantifier.estimate_many(hc.Scored(pool), samples, **QUICK)
     assert [each.n_items for each in many] == [150, 250]
     for each, rows in zip(many, samples, strict=True):
-        alone = quantifier.estimate_scores(pool[rows], **QUICK)
+        alone = quantifier.estimate(hc.Scored(pool[rows]), **QUICK)
         assert (each.draws == alone.draws).all()
         assert (each.raw == alone.raw).all()
-    twice = quantifier.estimate_many_scores(pool, [*samples, *samples], **QUICK)
+    twice = quantifier.estimate_many(hc.Scored(pool), [*samples, *samples], **QUICK)
     for each, again in zip(many, twice[2:], strict=True):
         assert (each.draws == again.draws).all()
-    whole = quantifier.estimate_many_scores(pool, None, **QUICK)
-    assert (whole[0].draws == quantifier.estimate_scores(pool, **QUICK).draws).all()
+    whole = quantifier.estimate_many(hc.Scored(pool), None, **QUICK)
+    assert (whole[0].draws == quantifier.estimate(hc.Scored(pool), **QUICK).draws).all()
 
 
 def test_larger_samples_have_narrower_intervals(training, pool):
-    quantifier = hc.PACC().fit_scores(*training)
+    quantifier = hc.PACC().fit(hc.Scored(training[0]), training[1])
     rows = [np.arange(n) for n in (20, 100, 400)]
     options = QUICK | {"replicates": 4000}
     widths = [
         (ends.high - ends.low).mean()
         for ends in (
-            each.interval() for each in quantifier.estimate_many_scores(pool, rows, **options)
+            each.interval()
+            for each in quantifier.estimate_many(hc.Scored(pool), rows, **options)
         )
     ]
     assert (np.diff(widths) < 0).all()
@@ -142,9 +144,9 @@ def situations(draw):
 @settings(max_examples=60, deadline=None)
 def test_what_holds_for_every_estimate(situation, method, target):
     scores, codes, new = situation
-    quantifier = method().fit_scores(scores, codes)
+    quantifier = method().fit(hc.Scored(scores), codes)
     options = {"replicates": 150, "random_state": 0}
-    estimate = quantifier.estimate_scores(new, target=target, **options)
+    estimate = quantifier.estimate(hc.Scored(new), target=target, **options)
     for shares in (estimate.shares, estimate.draws):
         assert np.isfinite(shares).all()
         assert (shares >= 0).all()
@@ -174,9 +176,9 @@ def test_names_of_classes_permute_the_estimate(seed, order):
     codes, new = rng.integers(3, size=300), rng.choice(3, 200, p=[0.6, 0.3, 0.1])
     scores, pool = scores_of(codes, 3, rng), scores_of(new, 3, rng)
     options = {"replicates": 4000, "random_state": 0}
-    one = hc.PACC().fit_scores(scores, codes).estimate_scores(pool, **options)
-    renamed = hc.PACC().fit_scores(scores[:, order], order.argsort()[codes])
-    two = renamed.estimate_scores(pool[:, order], **options)
+    one = hc.PACC().fit(hc.Scored(scores), codes).estimate(hc.Scored(pool), **options)
+    renamed = hc.PACC().fit(hc.Scored(scores[:, order]), order.argsort()[codes])
+    two = renamed.estimate(hc.Scored(pool[:, order]), **options)
     np.testing.assert_allclose(two.raw, one.raw[order], atol=1e-8)
     errors = one.draws.std(axis=0)[order]
     # Noise of 4,000 simulations: a small part of the standard error.
@@ -189,11 +191,11 @@ def test_names_of_classes_permute_the_estimate(seed, order):
 def test_expected_shares_are_less_certain_than_realised_ones(seed, n):
     rng = np.random.default_rng(seed)
     codes, new = rng.integers(2, size=200), rng.integers(2, size=n)
-    quantifier = hc.PACC().fit_scores(scores_of(codes, 2, rng), codes)
+    quantifier = hc.PACC().fit(hc.Scored(scores_of(codes, 2, rng)), codes)
     pool = scores_of(new, 2, rng)
     options = QUICK | {"replicates": 4000}
     here, behind = (
-        quantifier.estimate_scores(pool, target=target, **options)
+        quantifier.estimate(hc.Scored(pool), target=target, **options)
         for target in ("realised", "expected")
     )
     assert (here.shares == behind.shares).all()
@@ -207,11 +209,11 @@ def test_the_noise_of_a_sample_is_that_of_its_size():
     # Scores that are always right: realised shares are known but for errors that 200 items of a
     # class may not show; those behind them are not.
     codes = np.arange(400) % 2
-    quantifier = hc.PACC().fit_scores(np.eye(2)[codes], codes)
+    quantifier = hc.PACC().fit(hc.Scored(np.eye(2)[codes]), codes)
     for n in (50, 2000):
         shares = np.eye(2)[np.arange(n) % 2]
         here, behind = (
-            quantifier.estimate_scores(shares, target=target, **QUICK)
+            quantifier.estimate(hc.Scored(shares), target=target, **QUICK)
             for target in ("realised", "expected")
         )
         assert here.draws[:, 0].std() < 0.01
@@ -224,37 +226,37 @@ def test_the_noise_of_a_sample_is_that_of_its_size():
 @pytest.mark.parametrize("as_draws", [False, True])
 def test_a_concentrated_prior_wins_over_a_weak_sample(training, pool, n_classes, as_draws):
     scores, codes = training
-    quantifier = hc.PACC().fit_scores(scores, codes)
+    quantifier = hc.PACC().fit(hc.Scored(scores), codes)
     shares = np.array([0.9, 0.1]) if n_classes == 2 else np.array([0.7, 0.2, 0.1])
     prior = 2000 * shares
     if as_draws:
         prior = np.random.default_rng(0).dirichlet(prior, 500)
     weak = (scores + 9 / n_classes) / 10  # hardly apart, so that the noise is large
-    unsure = hc.PACC().fit_scores(np.random.default_rng(0).permutation(weak), codes)
-    few = unsure.estimate_scores(weak[:10], prior=prior, **QUICK)
+    unsure = hc.PACC().fit(hc.Scored(np.random.default_rng(0).permutation(weak)), codes)
+    few = unsure.estimate(hc.Scored(weak[:10]), prior=prior, **QUICK)
     assert few.shares == pytest.approx(shares, abs=0.03)
-    free = quantifier.estimate_scores(pool, **QUICK)
+    free = quantifier.estimate(hc.Scored(pool), **QUICK)
     assert np.abs(free.shares - shares).max() > 0.3
     sure = free.draws.std(axis=0)
     assert (
-        quantifier.estimate_scores(pool, prior=prior, **QUICK).draws.std(axis=0) < sure
+        quantifier.estimate(hc.Scored(pool), prior=prior, **QUICK).draws.std(axis=0) < sure
     ).all()
 
 
 def test_a_weak_prior_gives_way_to_a_large_sample(training, pool, n_classes):
-    quantifier = hc.PACC().fit_scores(*training)
+    quantifier = hc.PACC().fit(hc.Scored(training[0]), training[1])
     options = QUICK | {"replicates": 4000}
     flat, tilted = (
-        quantifier.estimate_scores(pool, prior=prior, **options)
+        quantifier.estimate(hc.Scored(pool), prior=prior, **options)
         for prior in (1.0, np.arange(1.0, n_classes + 1))
     )
     assert flat.shares == pytest.approx(tilted.shares, abs=0.03)
 
 
 def test_numbers_are_the_same_prior_for_all_classes(training, pool, n_classes):
-    quantifier = hc.PACC().fit_scores(*training)
+    quantifier = hc.PACC().fit(hc.Scored(training[0]), training[1])
     one, all_alike = (
-        quantifier.estimate_scores(pool, prior=prior, **QUICK)
+        quantifier.estimate(hc.Scored(pool), prior=prior, **QUICK)
         for prior in (2.0, np.full(n_classes, 2.0))
     )
     assert (one.draws == all_alike.draws).all()
@@ -286,10 +288,10 @@ def test_bad_options_are_named(options, named):
     rng = np.random.default_rng(0)
     codes = rng.integers(2, size=60)
     scores = scores_of(codes, 2, rng)
-    quantifier = hc.PACC().fit_scores(scores, codes)
-    for door, more in (("estimate_scores", ()), ("estimate_many_scores", ([[0, 1]],))):
+    quantifier = hc.PACC().fit(hc.Scored(scores), codes)
+    for name, more in (("estimate", ()), ("estimate_many", ([[0, 1]],))):
         with pytest.raises(HeadcountError, match=f"^{named}") as caught:
-            getattr(quantifier, door)(scores, *more, **options)
+            getattr(quantifier, name)(hc.Scored(scores), *more, **options)
         # One sentence.
         text = str(caught.value)
         assert text.endswith(".")
@@ -466,11 +468,11 @@ def test_a_search_estimates_with_what_it_chose(training):
     search = hc.GridSearch(hc.DyS(), {"bins": [5, 10]}, protocol=protocol, random_state=0)
     if scores.shape[1] > 2:
         search = hc.GridSearch(hc.PACC(), {}, protocol=protocol, random_state=0)
-    search.fit_scores(scores, codes)
-    estimate = search.estimate_scores(scores, **QUICK)
+    search.fit(hc.Scored(scores), codes)
+    estimate = search.estimate(hc.Scored(scores), **QUICK)
     assert estimate.method == type(search.best_quantifier_).__name__
-    assert (estimate.raw == search.predict_scores(scores)).all()
-    chosen = search.best_quantifier_.estimate_scores(scores, **QUICK)
+    assert (estimate.raw == search.predict(hc.Scored(scores))).all()
+    chosen = search.best_quantifier_.estimate(hc.Scored(scores), **QUICK)
     assert (estimate.draws == chosen.draws).all()
 
 
@@ -483,8 +485,8 @@ def test_weights_make_training_less_certain(n_classes, pool):
     options = QUICK | {"replicates": 2000}
     plain, weighted = (
         hc.PACC()
-        .fit_scores(scores, codes, sample_weight=given)
-        .estimate_scores(pool, **options)
+        .fit(hc.Scored(scores), codes, sample_weight=given)
+        .estimate(hc.Scored(pool), **options)
         for given in (None, weights)
     )
     assert (weighted.draws.std(axis=0) > 1.5 * plain.draws.std(axis=0)).all()

@@ -1,4 +1,4 @@
-"""Gaussian kernel sums: how close each point is to the items of each class."""
+"""Sums of Gaussian kernels between points and the items of each class."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ __all__ = ["kernel_sums", "kernel_values"]
 _FAST = {"reassoc", "contract", "nsz"}
 _TILE = 512
 
-# exp(v) = 2^k exp(r): k rounds v / ln 2, found by adding a number so large that the
-# fraction falls off; exp(r) by its series, exact to the last bit or two. The compiler
+# exp(v) = 2^k exp(r). k is v / ln 2, rounded by adding a number so large that the fraction
+# is lost. exp(r) is computed by its series, exact to the last bit or two. The compiler
 # turns this into vector instructions, which it cannot do with a call of the C library.
 _LOG2_E = 1.4426950408889634
 _ROUND = 6755399441055744.0
@@ -21,7 +21,7 @@ _LN2_LOW = 1.90821492927058770002e-10
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
 def _exponentials(values, n):
-    """Exp of the first n values, each at most 0, in place; below -700 it is 0."""
+    """Exponential of the first n values, each at most 0, in place; 0 for values below -700."""
     for i in range(n):
         v = max(values[i], -700.0)
         shifted = v * _LOG2_E + _ROUND
@@ -48,7 +48,7 @@ def _exponentials(values, n):
 def _exponents(group, centres, norms, first, n, out):
     """2 x.c - |c|^2, all times the scale, for four points and n centres from `first` on.
 
-    Four points at a time: each centre is then fetched once for four products.
+    With four points at a time, each centre is fetched once for four products.
     """
     for i in range(n):
         a, b, c, d = 0.0, 0.0, 0.0, 0.0
@@ -67,9 +67,9 @@ def _exponents(group, centres, norms, first, n, out):
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _load(points, scale, first, n, group, own):
-    """Points `first:first + n`, times twice the scale, into the rows of `group`.
+    """Copy points `first:first + n`, times twice the scale, into the rows of `group`.
 
-    Their own part of the exponent, -|x|^2 times the scale, goes into `own`.
+    Their own part of the exponent, -|x|^2 times the scale, is written to `own`.
     """
     for r in range(n):
         own[r] = 0.0
@@ -98,7 +98,7 @@ def _weighted_sum(values, weights, first, n):
 def _add_tile(values, weights, first, n, j, sums, shift):
     """Add n kernel values, given by their exponents, to the sum of class j.
 
-    If an exponent exceeds the shift, the sums so far are scaled down to a new one.
+    If an exponent exceeds the shift, it becomes the new shift and the sums are rescaled.
     """
     top = _largest(values, n)
     if top > shift:

@@ -1,4 +1,4 @@
-"""Mean absolute distances on a line, by one sweep over sorted values."""
+"""Mean absolute distances between numbers, by one sweep over sorted values."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ __all__ = ["add_mean_distances"]
 def add_mean_distances(points, order, centres, classes, weights, out):
     """Add to out[i, j] the weighted mean of |points[i] - c| over the centres of class j.
 
-    `order` sorts the points; `centres` are sorted, with their classes and weights, the
-    weights of a class summing to 1.
+    `order` sorts the points. `centres` are sorted, with their classes and weights. The
+    weights of a class sum to 1.
     """
     K = out.shape[1]
     below = np.zeros(K)  # weight of the centres passed so far

@@ -1,6 +1,6 @@
-"""Divergences D(q, m) between what was seen (q) and what a mixture says (m), bin by bin.
+"""Divergences D(q, m) between observed frequencies q and those of a mixture m, by bin.
 
-All are convex in m; `slopes` and `curvatures` are their derivatives in m.
+All are convex in m. `slopes` and `curvatures` are their derivatives in m.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ HELLINGER = 1
 TOPSOE = 2
 PROBSYMM = 3
 
-# Keeps derivatives finite where no class has mass; far below any real frequency.
+# Keeps derivatives finite where no class has mass. Far below any real frequency.
 _FLOOR = 1e-90
 
 

@@ -1,4 +1,4 @@
-"""Bins of features in tables that leave out their zeros."""
+"""Bins of features in sparse tables."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["bin_entries", "count_entries"]
 def bin_entries(values, columns, cuts, edges, out):
     """Number of the cuts of an entry's column that lie below its value.
 
-    The cuts of column j are cuts[edges[j]:edges[j + 1]], rising.
+    The cuts of column j are cuts[edges[j]:edges[j + 1]], in ascending order.
     """
     for e in range(values.size):
         left, right = edges[columns[e]], edges[columns[e] + 1]
@@ -29,11 +29,11 @@ def bin_entries(values, columns, cuts, edges, out):
 def count_entries(
     rows, codes, homes, zeros, weights, indices, offsets, start, stop, out,
 ):  # fmt: skip
-    """Share of each code among the items of each sample, one code an item and column.
+    """Share of each code among the items of each sample. An item has one code per column.
 
-    Item i has the entries rows[i]:rows[i + 1], each with its code and the code its column
-    gives to zero (its home). `zeros` lists the latter for all columns: where an item has no
-    entry it has that code.
+    Item i has the entries rows[i]:rows[i + 1], each with its code and with the code of zero
+    in its column (its home). `zeros` holds the code of zero for every column, which an item
+    has where it has no entry.
     """
     for s in range(start, stop):
         row = out[s]
@@ -47,7 +47,7 @@ def count_entries(
                 row[codes[e]] += weight
                 row[homes[e]] -= weight
         for j in range(zeros.size):
-            # Below zero by rounding only.
+            # Negative only by rounding.
             row[zeros[j]] = max(0.0, row[zeros[j]] + total)
         for b in range(row.size):
             row[b] /= total

@@ -1,11 +1,11 @@
-"""Trees that balance false positives and false negatives: growing them, and their votes."""
+"""Growth and votes of trees that balance false positives and false negatives."""
 
 from __future__ import annotations
 
 import numpy as np
 from numba import njit
 
-from headcount._kernels.drawing import GOLDEN, mix
+from headcount._kernels.stratified_draws import GOLDEN, mix
 
 __all__ = ["count_votes", "find_leaves", "grow_tree"]
 
@@ -19,12 +19,12 @@ def _search(
     bins, codes, weights, items, feature, by_errors, least, false_up, false_down,
     node, table, best,
 ):  # fmt: skip
-    """Try all cuts of one feature on one node; tells whether one is better than `best`.
+    """Try all cuts of one feature on one node; returns True if one is better than `best`.
 
     `false_up` and `false_down` are the false positives and negatives of each class in the
-    rest of the tree, `node` the class counts here. `best` holds the imbalance and the errors
-    of the best tree so far, and the feature and bin of its cut: the smallest imbalance wins,
-    among equals the fewest errors, among these the first found.
+    rest of the tree, `node` the class counts of the node. `best` holds the imbalance and the
+    errors of the best tree so far, and the feature and bin of its cut. The smallest imbalance
+    wins, then the fewest errors, then the cut that was found first.
     """
     K, size = node.size, 0
     highest = 0
@@ -82,9 +82,9 @@ def _search(
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _add_leaf(node, sign, false_up, false_down):
-    """Add a leaf's errors to the tree's, or take them away; returns whether it has any.
+    """Add the errors of a leaf to the tree's, or subtract them; returns True if it has any.
 
-    A leaf says its most frequent class, the first of equals.
+    A leaf predicts its most frequent class, on a tie the first one.
     """
     label, size = 0, 0
     for c in range(node.size):
@@ -100,7 +100,7 @@ def _add_leaf(node, sign, false_up, false_down):
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _part(here, spare, row, codes, weights, cut, low, high):
-    """Put items up to the cut first, and count both parts; returns how many are first."""
+    """Move items up to the cut to the front, count both parts; returns how many they are."""
     n_low, n_high = 0, 0
     for k in range(here.size):
         i = here[k]
@@ -124,11 +124,11 @@ def grow_tree(
 ):  # fmt: skip
     """Grow a tree on `items`, level by level; returns its number of nodes.
 
-    `bins[f, i]` is the bin of feature f that item i is in, `weights` how often each item
-    counts. A node tries `n_tried` features drawn at random, and further ones until some cut
-    makes the whole tree better, or if `alone` the node by itself. Node v with
-    `features[v] >= 0` sends bins up to `cuts[v]` to node `children[v]`, others to the next;
-    `counts[v]` are its class counts, all zero to begin with.
+    `bins[f, i]` is the bin of item i in feature f, `weights` the multiplicity of each item.
+    A node tries `n_tried` features drawn at random, and then further ones until a cut
+    improves the whole tree, or the node alone if `alone`. Node v with `features[v] >= 0`
+    sends bins up to `cuts[v]` to node `children[v]`, others to the next one. `counts[v]` are
+    its class counts, which must be zero on entry.
     """
     K, d = counts.shape[1], bins.shape[0]
     spare, order = np.empty_like(items), np.arange(d)
@@ -187,7 +187,7 @@ def grow_tree(
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def find_leaves(X, features, thresholds, children, start, stop, out):
-    """Number of the leaf that each of the items `start:stop` comes to."""
+    """Number of the leaf that each of the items `start:stop` falls into."""
     for i in range(start, stop):
         v = 0
         while features[v] >= 0:
@@ -199,7 +199,7 @@ def find_leaves(X, features, thresholds, children, start, stop, out):
 def count_votes(
     X, roots, features, thresholds, children, labels, seen, start, stop, votes
 ):  # fmt: skip
-    """Add the votes on the items `start:stop` of the trees that have not `seen` them."""
+    """Add the votes on items `start:stop` of the trees that were not grown on them (`seen`)."""
     for t in range(roots.size):
         for i in range(start, stop):
             if t < seen.shape[0] and seen[t, i]:

@@ -1,6 +1,6 @@
-"""Match a mixture of class profiles to what was seen, for any number of classes.
+"""Mixtures of class profiles matched to observed samples, for any number of classes.
 
-`A` holds one row a class: histograms (shared by all samples) or the likelihoods of a
+`A` holds one row per class: histograms (shared by all samples) or the likelihoods of a
 sample's own items. Both are the same convex problem, min over the simplex of
 sum_b D(q_b, (A'p)_b) + p'Qp/2, and are stopped by the same certificate: with g the
 gradient, the objective is within max_j g.(p - e_j) of its minimum.
@@ -12,7 +12,7 @@ import numpy as np
 from numba import njit
 
 from headcount._kernels.divergence import LIKELIHOOD, curvatures, slopes, total
-from headcount._kernels.quadratic import minimise_quadratic
+from headcount._kernels.quadratic_programs import minimise_quadratic
 
 __all__ = ["match_mixtures", "mix", "project"]
 
@@ -42,7 +42,7 @@ def project(A, weights, out):
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath=_FAST)
 def _local_model(A, second, Q, p, gradient, weighted, H, pull):
-    """The quadratic x'Hx/2 - pull'x that the objective looks like around p."""
+    """Quadratic model x'Hx/2 - pull'x of the objective around p."""
     K = A.shape[0]
     n = second.size
     for j in range(K):
@@ -55,7 +55,8 @@ def _local_model(A, second, Q, p, gradient, weighted, H, pull):
             H[j, k] = along + Q[j, k]
             H[k, j] = H[j, k]
     for j in range(K):
-        # It slows no step that matters, and decides where classes are alike.
+        # Too small to slow down a step, large enough to make the minimum unique where
+        # classes have equal profiles.
         H[j, j] += 1e-10 * H[j, j] + 1e-12
         pull[j] = -gradient[j]
     for j in range(K):
@@ -67,8 +68,8 @@ def _local_model(A, second, Q, p, gradient, weighted, H, pull):
 def _step_length(kind, q, m, move, lean, bend, first, trial):
     """Step along `move` at which the slope of the objective has (nearly) vanished.
 
-    Judged by slopes, not values: near the optimum values drown in rounding. No step is
-    so long that a bin that was seen loses all its mass in the mixture.
+    Slopes decide, not values, whose differences are lost to rounding near the optimum. Steps
+    are limited so that no observed bin loses all its mass in the mixture.
     """
     n = q.size
     longest = 1.0
@@ -100,21 +101,21 @@ def _step_length(kind, q, m, move, lean, bend, first, trial):
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _slope_beside_bins(Q, p, gradient, change):
-    """What the slope along `change` has beyond the bins' part, and how it grows."""
+    """Slope along `change` without the part of the bins, and its derivative."""
     lean, bend = 0.0, 0.0
     for j in range(p.size):
         for k in range(p.size):
             lean += p[j] * Q[j, k] * change[k]
             bend += change[j] * Q[j, k] * change[k]
-            # The changes sum to zero but for rounding, which times the level of the
-            # gradient would outweigh the slope itself close to the optimum.
+            # The changes sum to zero except for rounding, which times the level of the
+            # gradient would exceed the slope itself close to the optimum.
             lean -= change[j] * p[k] * gradient[k]
     return lean, bend
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _certificate(Q, p, gradient):
-    """Complete the gradient of the bins by that of p'Qp/2; bound the excess of p."""
+    """Add the gradient of p'Qp/2 to that of the bins; returns a bound on the excess of p."""
     here, least = 0.0, np.inf
     for j in range(p.size):
         for k in range(p.size):
@@ -126,7 +127,7 @@ def _certificate(Q, p, gradient):
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _load(kind, profiles, seen, indices, offsets, s, A, q):
-    """What was seen in sample s, and for LIKELIHOOD the likelihoods of its items."""
+    """Load the frequencies of sample s, and for LIKELIHOOD the likelihoods of its items."""
     if kind == LIKELIHOOD:
         n = offsets[s + 1] - offsets[s]
         for i in range(n):
@@ -149,13 +150,13 @@ def match_mixtures(
 ):  # fmt: skip
     """Best shares for samples `start:stop`.
 
-    Histograms: `profiles` is K x bins and `seen` has a row a sample. LIKELIHOOD:
-    `profiles` is pool x K and a sample is its items, each with weight 1/n; if `seen` has a
-    row, then as if so many items sure to be of each class had been seen before. A few EM
-    steps, which know nothing of Q, bring p near enough for Newton's to be few.
+    Histograms: `profiles` is K x bins and `seen` has one row per sample. LIKELIHOOD:
+    `profiles` is pool x K and a sample is its items, each with weight 1/n. If `seen` has a
+    row, it is a number of items of each class that are added with certainty. A few EM
+    steps, which ignore Q, bring p near enough for few Newton steps to be enough.
     """
-    # The calls are kept this shallow because the compiler works through a function again
-    # at every level it is called from.
+    # Calls are not nested deeper because the compiler processes a function again at every
+    # level from which it is called.
     K = Q.shape[0]
     bins = profiles.shape[1]
     if kind == LIKELIHOOD:
@@ -165,7 +166,7 @@ def match_mixtures(
     H, L = np.empty((K, K)), np.empty((K, K))
     gradient, pull, change, target = np.empty(K), np.empty(K), np.empty(K), np.empty(K)
     pair, chosen = np.empty((2, K)), np.empty(K, np.int64)
-    simplex = K > 0  # not a literal, for which the solver would be compiled once more
+    simplex = K > 0  # not a literal, for which the solver would be compiled again
     work = np.empty((5, bins))
     A = np.empty((K, bins)) if kind == LIKELIHOOD else profiles
     for s in range(start, stop):

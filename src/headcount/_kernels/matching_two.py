@@ -1,4 +1,4 @@
-"""Match a mixture of two class profiles to what was seen: a search on one share."""
+"""Mixtures of two class profiles matched to observed samples: a search over one share."""
 
 from __future__ import annotations
 
@@ -43,9 +43,9 @@ def _search(kind, base, diff, q, tilt, bend, tol, max_iter, m, first, second):
         slope, curvature = _derivatives(kind, base, diff, q, share, m, first, second)
         slope += tilt + share * bend
         curvature += bend
-        # With the gradient (0, slope), the certificate max_j g.(p - e_j) is this:
+        # The certificate max_j g.(p - e_j) for the gradient (0, slope).
         gap = max(slope * share, -slope * (1.0 - share))
-        # Near an end of the range the gap is tiny well before the share is right.
+        # Near an end of the range the gap is small long before the share is accurate.
         move = slope / curvature if curvature > 0.0 else 0.0
         room = share if slope > 0.0 else 1.0 - share
         if gap <= tol and min(abs(move), room) <= 1e-9:
@@ -79,9 +79,9 @@ def match_two(
 ):
     """Best share of the second class for samples `start:stop`.
 
-    Histograms: `profiles` is 2 x bins and `seen` has a row a sample. LIKELIHOOD:
-    `profiles` is pool x 2 and a sample is its items, each with weight 1/n; if `seen` has a
-    row, then as if so many items sure to be of each class had been seen before.
+    Histograms: `profiles` is 2 x bins and `seen` has one row per sample. LIKELIHOOD:
+    `profiles` is pool x 2 and a sample is its items, each with weight 1/n. If `seen` has a
+    row, it is a number of items of each class that are added with certainty.
     """
     bend = Q[0, 0] - Q[0, 1] - Q[1, 0] + Q[1, 1]
     tilt = 0.5 * (Q[0, 1] + Q[1, 0]) - Q[0, 0]

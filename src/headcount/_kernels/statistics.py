@@ -10,7 +10,7 @@ __all__ = ["count_codes", "sum_rows"]
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def sum_rows(values, weights, indices, offsets, start, stop, out):
-    """Mean row of `values` picked by each sample (weighted unless `weights` is empty)."""
+    """Mean of the rows of `values` in each sample (weighted unless `weights` is empty)."""
     width = values.shape[1]
     for s in range(start, stop):
         row = out[s]
@@ -35,7 +35,7 @@ def sum_rows(values, weights, indices, offsets, start, stop, out):
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def count_codes(codes, weights, indices, offsets, start, stop, out):
-    """Share of each code among the items of each sample; an item has one code a channel."""
+    """Share of each code among the items of each sample. An item has one code per channel."""
     channels = codes.shape[1]
     for s in range(start, stop):
         row = out[s]

@@ -10,7 +10,7 @@ __all__ = ["median_sweep"]
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _select(values, n, k):
-    """The k-th smallest of the first n values, which are reordered (Hoare's selection)."""
+    """K-th smallest of the first n values, which are reordered (Hoare's selection)."""
     left, right = 0, n - 1
     while left < right:
         pivot = values[(left + right) // 2]
@@ -37,10 +37,10 @@ def _select(values, n, k):
 def median_sweep(
     codes, indices, offsets, used, false_rates, spreads, n_codes, start, stop, out
 ):
-    """Median over thresholds of (share at or above - false rate) / spread, each sample.
+    """Median over thresholds of (share at or above - false rate) / spread, per sample.
 
-    The code of an item is the number of thresholds at or below its score; `used` names
-    the thresholds to take, `false_rates` and `spreads` belong to them, in order.
+    The code of an item is the number of thresholds at or below its score. `used` are the
+    numbers of the thresholds, with `false_rates` and `spreads` in the same order.
     """
     counts = np.empty(n_codes)
     ratios = np.empty(used.size)

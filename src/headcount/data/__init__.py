@@ -1,9 +1,8 @@
-"""Data as the library takes it: features of any kind, labels of any kind, and pools of both."""
+"""Features and labels of any kind in one checked form, readers of files, and datasets."""
 
 from __future__ import annotations
 
 from headcount.data.features import check_features, count_rows, take_rows
 from headcount.data.labels import encode_labels
-from headcount.data.pool import Pool
 
-__all__ = ["Pool", "check_features", "count_rows", "encode_labels", "take_rows"]
+__all__ = ["check_features", "count_rows", "encode_labels", "take_rows"]

@@ -1,4 +1,4 @@
-"""What a column of a table is, by its type and by looking at its values."""
+"""Kinds of columns in a table, inferred from their types and values."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from headcount.errors import HeadcountError
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["Column", "Kind", "look_at", "typed"]
+__all__ = ["Column", "Kind", "infer_column", "parse_texts"]
 
 Kind = Literal["number", "flag", "date", "category", "text", "dropped"]
 
 _DONE = {
-    "number": "median for missing, with a flag; standardised",
-    "flag": "the more frequent for missing; standardised",
-    "date": "days, year, month, weekday and hour, standardised; later than training counts as "
+    "number": "median for missing values, with a flag, standardised",
+    "flag": "most frequent for missing values, standardised",
+    "date": "days, year, month, weekday and hour, standardised; dates after training count as "
     "its last day",
-    "category": "one feature a value, one for rare and unknown values",
+    "category": "one feature per value, one for rare and unknown values",
     "text": "words weighted by tf-idf",
 }
 _WORDS = {
@@ -32,9 +32,9 @@ _PLURALS = {
     "number": "numbers", "flag": "true and false only", "date": "dates", "category": "texts",
     "text": "texts",
 }  # fmt: skip
-# What people write where a value is missing.
+# Texts that stand for a missing value.
 _MISSING = ("", "NA", "N/A", "n/a", "NaN", "nan", "null", "NULL", "#N/A", "-", "?")
-# Ways to write dates; the last ones only if those of training fit no other.
+# Formats of dates. The last ones are used only if the dates of training fit no other.
 _CLEAR_FORMS = (
     "%Y-%m-%d", "%Y-%m-%dT%H:%M:%S%.f", "%Y-%m-%d %H:%M:%S%.f", "%Y-%m-%d %H:%M",
     "%Y-%m-%dT%H:%M", "%Y-%m-%dT%H:%M:%S%.fZ", "%Y-%m-%dT%H:%M:%S%.f%#z",
@@ -43,7 +43,7 @@ _CLEAR_FORMS = (
 _FORMS = (*_CLEAR_FORMS, "%d/%m/%Y", "%m/%d/%Y")
 _TRUTHS = {"true": True, "false": False}
 _NAME_OF_ID = re.compile(r"(?i:(^|[_\W])(id|uuid|guid|index|row|key)$)|[a-z]I[Dd]$")
-# A column is prose if its values have so many words on average, and are mostly different.
+# A column is prose if its values have this many words on average and are mostly different.
 _WORDS_OF_PROSE = 3
 _FEWEST_TEXTS = 20
 
@@ -55,39 +55,39 @@ class Column:
     Attributes
     ----------
     name : str
-        Its name.
+        Name of the column.
     kind : Kind
-        What it is.
-    done : str
-        What is done with it.
+        Kind of the column.
+    treatment : str
+        Description of the features that are made from it.
     n_missing, n_values : int
-        Missing values and all values in training.
+        Numbers of missing values and of all values in training.
     form : str
-        How dates are written, if they are texts.
+        Format of the dates, if they are texts.
     """
 
     name: str
     kind: Kind
-    done: str
+    treatment: str
     n_missing: int
     n_values: int
     form: str = ""
 
     @property
     def is_used(self) -> bool:
-        """Whether it becomes features."""
+        """True if features are made from the column."""
         return self.kind != "dropped"
 
-    def said(self) -> str:
-        """What it is and what is done with it, in words."""
+    def describe(self) -> str:
+        """Describe the kind and the treatment of the column in words."""
         missing = f" ({self.n_missing:,} of {self.n_values:,} missing)"
-        return f"{_WORDS[self.kind]}; {self.done}{missing if self.n_missing else ''}"
+        return f"{_WORDS[self.kind]}; {self.treatment}{missing if self.n_missing else ''}"
 
     def __str__(self) -> str:
-        return f"{self.name}: {self.said()}"
+        return f"{self.name}: {self.describe()}"
 
     def conform(self, values: pl.Series, table: str, first_row: int = 0) -> pl.Series:
-        """Values of another table as values of this kind; an error if they are not."""
+        """Convert values of another table to this kind, or raise an error."""
         import polars as pl
 
         given = _without_marks(values)
@@ -101,7 +101,7 @@ class Column:
             values,
             table,
             first_row,
-            f"the column held {_PLURALS[self.kind]} in training",
+            f"the column had {_PLURALS[self.kind]} in training",
         )
         if self.kind == "number":
             self._refuse_first(
@@ -136,15 +136,15 @@ class Column:
         )
 
 
-def look_at(values: pl.Series, why_not: str | None = None) -> Column:
-    """Decide what a column is.
+def infer_column(values: pl.Series, why_not: str | None = None) -> Column:
+    """Infer the kind of a column.
 
     Parameters
     ----------
     values : polars.Series
-        The column in the training table.
+        Column of the training table.
     why_not : str, default=None
-        Why it must not be used, if so.
+        Reason to leave the column out, if there is one.
 
     Returns
     -------
@@ -153,13 +153,13 @@ def look_at(values: pl.Series, why_not: str | None = None) -> Column:
     Examples
     --------
     >>> import polars as pl
-    >>> from headcount.data.column_kinds import look_at
-    >>> look_at(pl.Series("price", ["1.5", "", "3"])).kind
+    >>> from headcount.data.column_kinds import infer_column
+    >>> infer_column(pl.Series("price", ["1.5", "", "3"])).kind
     'number'
-    >>> print(look_at(pl.Series("user_id", [17, 12, 90])))
-    user_id: not used; every value is different, as identifiers are
+    >>> print(infer_column(pl.Series("user_id", [17, 12, 90])))
+    user_id: not used; all values are different, as in identifiers
     """
-    known = typed(values)
+    known = parse_texts(values)
     counts = known.null_count(), len(known)
     if why_not:
         return Column(values.name, "dropped", why_not, *counts)
@@ -168,8 +168,8 @@ def look_at(values: pl.Series, why_not: str | None = None) -> Column:
     return Column(values.name, kind, why or _DONE[kind], *counts, form)
 
 
-def typed(values: pl.Series) -> pl.Series:
-    """Texts that are all numbers, dates, or true and false, as these; others as they are."""
+def parse_texts(values: pl.Series) -> pl.Series:
+    """Convert texts that are all numbers, dates or booleans; return others unchanged."""
     import polars as pl
 
     values = _without_marks(values)
@@ -193,25 +193,25 @@ def _kind(values: pl.Series) -> tuple[Kind, str]:
     if not len(there):
         return "dropped", "has no values"
     if dtype.is_nested() or dtype in (pl.Binary, pl.Object):
-        return "dropped", f"holds values of type {dtype}"
+        return "dropped", f"has values of type {dtype}"
     n_unique = there.n_unique()
     if n_unique == 1 and not values.null_count():
         return "dropped", "has a single value"
     if dtype.is_numeric():
         if dtype.is_integer() and n_unique == len(there) and _numbers_rows(values):
-            return "dropped", "every value is different, as identifiers are"
+            return "dropped", "all values are different, as in identifiers"
         return "number", ""
     if dtype == pl.Boolean:
         return "flag", ""
     if dtype in (pl.Date, pl.Datetime):
         return "date", ""
     if dtype.is_temporal():
-        return "dropped", f"holds values of type {dtype}"
+        return "dropped", f"has values of type {dtype}"
     return _kind_of_texts(there.cast(pl.String), n_unique)
 
 
 def _numbers_rows(values: pl.Series) -> bool:
-    """Whether different whole numbers are rather names: called so, or counting on by one."""
+    """Return True for whole numbers that are identifiers, by name or by counting up."""
     if len(values) < 3 or values.null_count():
         return False
     return bool(_NAME_OF_ID.search(values.name)) or bool(
@@ -226,12 +226,12 @@ def _kind_of_texts(texts: pl.Series, n_unique: int) -> tuple[Kind, str]:
     if prose and (different or (n_unique > _FEWEST_TEXTS and n_unique > 0.2 * len(texts))):
         return "text", ""
     if different:
-        return "dropped", "every value is different, as identifiers are"
+        return "dropped", "all values are different, as in identifiers"
     return "category", ""
 
 
 def _without_marks(values: pl.Series) -> pl.Series:
-    """Values with nulls where something stands for a missing one."""
+    """Replace texts that stand for missing values by nulls."""
     import polars as pl
 
     if values.dtype.is_float():
@@ -266,7 +266,7 @@ def _as_flags(values: pl.Series) -> pl.Series:
 
 
 def _as_dates(values: pl.Series, forms: Sequence[str]) -> pl.Series:
-    """Times of dates; of texts by the first form that fits all of them."""
+    """Convert dates to times. Texts are read in the first format that fits all of them."""
     import polars as pl
 
     if values.dtype.is_numeric() or values.dtype == pl.Boolean:
@@ -280,7 +280,7 @@ def _as_dates(values: pl.Series, forms: Sequence[str]) -> pl.Series:
         if made[-1].null_count() == values.null_count():
             return made[-1]
         made.append(_read_dates(values, form))
-    # None fits: the one that fits best shows which values are wrong.
+    # No format fits. The best one shows which values are wrong.
     return min(made, key=lambda each: each.null_count())
 
 
@@ -290,7 +290,7 @@ def _read_dates(texts: pl.Series, form: str) -> pl.Series:
 
 
 def _form(texts: pl.Series) -> str:
-    """How all the dates are written; empty if in no form that is known."""
+    """Format of all the dates; empty if no format fits."""
     import polars as pl
 
     if texts.dtype != pl.String:
@@ -300,7 +300,7 @@ def _form(texts: pl.Series) -> str:
 
 
 def _fits(texts: pl.Series, form: str) -> bool:
-    # A glance at a few values tells most forms apart.
+    # A few values are enough to exclude most formats.
     head = texts.drop_nulls().head(20)
     return all(
         _read_dates(part, form).null_count() == part.null_count() for part in (head, texts)

@@ -1,4 +1,4 @@
-"""Transformers for columns that scikit-learn has none for: dates, yes or no, texts."""
+"""Transformers of dates, booleans and texts, which scikit-learn does not have."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _DAY = 86_400_000_000  # in microseconds
 
 
 class _Stateless(TransformerMixin, BaseEstimator):
-    """Takes frames; learns nothing."""
+    """Transformer of frames without a fitted state."""
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Do nothing."""
@@ -25,7 +25,7 @@ class _Stateless(TransformerMixin, BaseEstimator):
 
 
 class Flags(_Stateless):
-    """Columns of yes and no as 1 and 0, missing ones as NaN."""
+    """Booleans as 1 and 0, missing values as NaN."""
 
     def transform(self, X: Any) -> NDArray[np.float64]:
         """Turn a frame into a table of numbers."""
@@ -36,7 +36,7 @@ class Flags(_Stateless):
 
 
 class Categories(_Stateless):
-    """Columns of categories as texts, missing ones as empty."""
+    """Categories as texts, missing values as empty texts."""
 
     def transform(self, X: Any) -> NDArray[np.object_]:
         """Turn a frame into a table of texts."""
@@ -45,7 +45,7 @@ class Categories(_Stateless):
 
 
 class Texts(_Stateless):
-    """The texts of one column, missing ones as empty."""
+    """Texts of one column, missing values as empty texts."""
 
     def transform(self, X: Any) -> list[str]:
         """Turn a frame with one column into a list of texts."""
@@ -56,13 +56,13 @@ class Texts(_Stateless):
 class DateParts(TransformerMixin, BaseEstimator):
     """Days since 1970, year, month, day of the week and hour of dates.
 
-    Days and years before those of training count as its first, those after it as its last:
-    a trend must not be carried on into times nobody has seen labels of.
+    Days and years outside the range of training are replaced by its first or last value, so
+    that a trend is not extrapolated to times without labels.
 
     Attributes
     ----------
     earliest_, latest_ : ndarray
-        Days and years of training, column by column.
+        First and last days and years of training, column by column.
 
     Examples
     --------
@@ -74,7 +74,7 @@ class DateParts(TransformerMixin, BaseEstimator):
     """
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Remember the range of the dates."""
+        """Store the range of the dates."""
         self.n_features_in_ = X.shape[1]
         parts = _parts(X)[..., :2]
         known = ~np.isnan(parts)
@@ -83,19 +83,19 @@ class DateParts(TransformerMixin, BaseEstimator):
         return self
 
     def transform(self, X: Any) -> NDArray[np.float64]:
-        """Turn a frame of dates into a table of numbers, five a column."""
+        """Turn a frame of dates into a table of numbers, five per column."""
         parts = _parts(X)
         parts[..., :2] = np.clip(parts[..., :2], self.earliest_, self.latest_)
         return parts.reshape(len(parts), -1)
 
 
 def _texts(column: nw.Series[Any]) -> list[str]:
-    # NaN alone differs from itself.
+    # Only NaN differs from itself.
     return ["" if text is None or text != text else str(text) for text in column.to_list()]
 
 
 def _parts(X: Any) -> NDArray[np.float64]:
-    """An array of rows, columns and parts; NaN where a date is missing."""
+    """Array of rows, columns and parts, with NaN where a date is missing."""
     made = []
     for column in nw.from_native(X, eager_only=True).iter_columns():
         zoned = getattr(column.dtype, "time_zone", None) is not None

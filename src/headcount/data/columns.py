@@ -1,4 +1,4 @@
-"""Series and frames of any library, and one column of values as a numpy array."""
+"""Conversion of series and frames of any library, and of one column to a numpy array."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ __all__ = ["as_narwhals", "plain_column"]
 
 
 def as_narwhals(values: Any, name: str) -> nw.Series[Any] | nw.DataFrame[Any] | None:
-    """Wrap a series or frame of any library for narwhals; ``None`` if it is neither."""
+    """Wrap a series or frame of any library for narwhals; return None if it is neither."""
     if isinstance(values, np.ndarray | list):
         return None
     try:
         native = nw.from_native(values, pass_through=True, allow_series=True)
     except DuplicateError:
         raise HeadcountError(
-            f"{name} has columns of the same name: give each column its own."
+            f"{name} has columns with the same name: give each column its own name."
         ) from None
     if isinstance(native, nw.LazyFrame):
         raise HeadcountError(f"{name} is a lazy frame: collect it first.")
@@ -33,7 +33,7 @@ def as_narwhals(values: Any, name: str) -> nw.Series[Any] | nw.DataFrame[Any] | 
 def plain_column(values: Any, name: str) -> NDArray[Any]:
     """Return a sequence, array, series or one-column frame as a 1-D array.
 
-    Python objects that are all strings, all booleans or all numbers become so for numpy.
+    Python objects that are all strings, all booleans or all numbers get that numpy type.
     """
     column = _raw_column(values, name)
     if column.dtype.kind == "T":
@@ -55,7 +55,7 @@ def _raw_column(values: Any, name: str) -> NDArray[Any]:
     if known is not None:
         column = known.to_numpy()
     elif isinstance(values, list | tuple):
-        # numpy would quietly turn [1, "a"] into strings: keep the values as they are.
+        # numpy would silently turn [1, "a"] into strings, so the objects are kept.
         column = np.asarray(values, dtype=object)
     else:
         column = np.asarray(values)
@@ -63,7 +63,7 @@ def _raw_column(values: Any, name: str) -> NDArray[Any]:
         column = column[:, 0]
     if column.ndim != 1 or _is_nested(column):
         shape = "nested" if column.ndim == 1 else f"of shape {column.shape}"
-        raise HeadcountError(f"{name} is {shape}, but must be 1-D: pass one value an item.")
+        raise HeadcountError(f"{name} is {shape}, but must be 1-D: pass one value per item.")
     return column
 
 

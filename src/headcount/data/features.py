@@ -1,4 +1,4 @@
-"""Features of any kind: how many rows, some of the rows, and are they fit for use."""
+"""Checks of features of any kind, their number of rows, and selection of rows."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def count_rows(X: Any) -> int:
     Returns
     -------
     int
-        The number of rows.
+        Number of rows.
 
     Examples
     --------
@@ -42,19 +42,19 @@ def count_rows(X: Any) -> int:
 
 
 def take_rows(X: Any, indices: ArrayLike) -> Any:
-    """Take some rows of ``X``, in the order asked for; a row may be taken repeatedly.
+    """Take rows of ``X`` in a given order. A row may be taken repeatedly.
 
     Parameters
     ----------
     X : array, sparse matrix, frame, series or sequence
         Anything :func:`check_features` accepts.
     indices : array-like of int
-        Row numbers, from 0 to the number of rows less 1.
+        Row numbers, from 0 to the number of rows minus 1.
 
     Returns
     -------
     object of the same kind as ``X``
-        The rows; a sparse matrix of another format comes back as CSR.
+        The rows. Sparse matrices are returned as CSR.
 
     Examples
     --------
@@ -74,29 +74,29 @@ def take_rows(X: Any, indices: ArrayLike) -> Any:
 
 
 def check_features(X: Any, *, name: str = "X", allow_nan: bool = False) -> Any:
-    """Check that ``X`` can be used as features, and return it in a form to index by rows.
+    """Check features and return them in a form that can be indexed by rows.
 
     Parameters
     ----------
     X : array-like of shape (n, d), sparse matrix, frame, or sequence of n texts
         The features.
     name : str, default="X"
-        What error messages call the features.
+        Name of the features in error messages.
     allow_nan : bool, default=False
-        Whether numbers may be missing. Infinite ones are always refused.
+        Allow missing numbers. Infinite ones are always rejected.
 
     Returns
     -------
     ndarray, CSR matrix or array, or the frame itself
         Arrays and lists of lists as a two-dimensional array, sparse matrices and arrays as
         CSR, pandas and polars frames untouched, texts as a one-dimensional array of
-        objects. Nothing is copied that has the right form already.
+        objects. Data that already has the right form is not copied.
 
     Raises
     ------
     HeadcountError
         If there are no rows or no columns, if numbers are missing or infinite, or if
-        numbers come in other than two dimensions.
+        numbers do not have two dimensions.
 
     Examples
     --------
@@ -118,7 +118,7 @@ def check_features(X: Any, *, name: str = "X", allow_nan: bool = False) -> Any:
         return _check_texts(table, name)
     if table.ndim != 2:
         raise HeadcountError(
-            f"{name} has {table.ndim} dimensions, but must have 2: pass one row an item, "
+            f"{name} has {table.ndim} dimensions, but must have 2: pass one row per item, "
             "each flattened to its features."
         )
     _check_shape(table.shape, name)
@@ -127,7 +127,7 @@ def check_features(X: Any, *, name: str = "X", allow_nan: bool = False) -> Any:
 
 
 def _as_csr(X: Any) -> Any:
-    return X.tocsr()  # itself if it is CSR already
+    return X.tocsr()  # the same object if it is CSR
 
 
 def _check_indices(indices: ArrayLike, n_rows: int) -> NDArray[np.integer[Any]]:
@@ -137,7 +137,7 @@ def _check_indices(indices: ArrayLike, n_rows: int) -> NDArray[np.integer[Any]]:
     if rows.ndim != 1 or rows.dtype.kind not in "iu":
         raise HeadcountError(
             f"indices is an array of {rows.dtype} with {rows.ndim} dimensions, but must be "
-            "a 1-D array of row numbers: of a mask, pass numpy.flatnonzero(mask)."
+            "a 1-D array of row numbers: for a mask, pass numpy.flatnonzero(mask)."
         )
     if rows.min() < 0 or rows.max() >= n_rows:
         wrong = rows[(rows < 0) | (rows >= n_rows)][0]
@@ -159,10 +159,10 @@ def _as_array(X: Any, name: str) -> NDArray[Any]:
         table = np.asarray(X)
     except ValueError:
         raise HeadcountError(
-            f"{name} has rows of different lengths: pass as many features for every item."
+            f"{name} has rows of different lengths: pass the same features for every item."
         ) from None
     if table.dtype.kind in "UT" and not isinstance(X, np.ndarray):
-        # numpy turned everything to text, numbers too: texts and mixed rows stay objects.
+        # numpy converts numbers in mixed rows to text, so texts and mixed rows stay objects.
         table = np.asarray(X, dtype=object)
     if table.dtype == object and table.ndim == 2 and _all_numbers(table):
         return table.astype(np.float64)
@@ -178,15 +178,15 @@ def _check_texts(column: NDArray[Any], name: str) -> NDArray[Any]:
     _check_shape(column.shape, name)
     if column.dtype.kind in _NUMBERS:
         raise HeadcountError(
-            f"{name} is 1-D, but numbers must come as a table, one row an item: for a single "
+            f"{name} is 1-D, but numbers must be a table, one row per item: for a single "
             "feature pass X.reshape(-1, 1), for a single item X.reshape(1, -1)."
         )
     texts = column.astype(object)
     for position, text in enumerate(texts):
         if not isinstance(text, str):
             raise HeadcountError(
-                f"{name} is 1-D, so it must hold texts, but at position {position} there is "
-                f"{text!r}: pass strings only, or a table with one row an item."
+                f"{name} is 1-D, so it must have texts, but at position {position} it has "
+                f"{text!r}: pass strings only, or a table with one row per item."
             )
     return texts
 
@@ -194,7 +194,7 @@ def _check_texts(column: NDArray[Any], name: str) -> NDArray[Any]:
 def _check_array(table: NDArray[Any], name: str, allow_nan: bool) -> None:
     if table.dtype.kind in "cmMV":
         raise HeadcountError(
-            f"{name} holds values of type {table.dtype}: pass numbers (turn dates to numbers)."
+            f"{name} has values of type {table.dtype}: pass numbers (dates as numbers too)."
         )
     if _surely_finite(table):
         return
@@ -206,7 +206,7 @@ def _check_array(table: NDArray[Any], name: str, allow_nan: bool) -> None:
 
 def _check_sparse(X: Any, name: str, allow_nan: bool) -> Any:
     if X.ndim != 2:
-        raise HeadcountError(f"{name} is 1-D sparse: pass one row an item, in 2 dimensions.")
+        raise HeadcountError(f"{name} is 1-D sparse: pass one row per item, in 2 dimensions.")
     _check_shape(X.shape, name)
     table = _as_csr(X)
     if _surely_finite(table.data):
@@ -223,7 +223,7 @@ def _check_frame(frame: nw.DataFrame[Any], name: str, allow_nan: bool) -> None:
     for column in frame.iter_columns():
         if not (column.dtype.is_float() or column.dtype.is_integer()):
             continue
-        values = column.to_numpy()  # in which missing numbers are NaN
+        values = column.to_numpy()  # missing numbers become NaN
         if _surely_finite(values):
             continue
         wrong = _wrong(values, allow_nan)
@@ -234,7 +234,7 @@ def _check_frame(frame: nw.DataFrame[Any], name: str, allow_nan: bool) -> None:
 def _surely_finite(values: NDArray[Any]) -> bool:
     if values.dtype.kind != "f":
         return True
-    # One pass without temporaries; a sum that overflowed is looked at closely afterwards.
+    # One pass without temporary arrays. A sum that overflows is examined afterwards.
     with np.errstate(over="ignore", invalid="ignore"):
         return bool(np.isfinite(values.sum()))
 
@@ -247,5 +247,5 @@ def _wrong(values: NDArray[Any], allow_nan: bool) -> NDArray[np.bool_]:
 def _refuse(count: int, row: int, column: int | str, name: str) -> None:
     raise HeadcountError(
         f"{name} has {count:,} missing or infinite numbers, the first at row {row}, column "
-        f"{column!r}: fill them in, drop these rows, or let a pipeline's imputer do it."
+        f"{column!r}: fill them in, drop these rows, or add an imputer to the pipeline."
     )

@@ -27,22 +27,22 @@ def encode_labels(
         Strings, booleans or numbers: a list, a numpy array, a pandas or polars series
         (categorical ones too) or anything with a single column.
     name : str, default="y"
-        What error messages call the labels.
+        Name of the labels in error messages.
     classes : array-like of shape (K,), optional
-        The classes, in the order to encode them. By default those found in ``y``, sorted.
+        Classes, in the order of their codes. By default the sorted classes of ``y``.
 
     Returns
     -------
     classes : ndarray of shape (K,)
-        The classes, as a plain numpy array.
+        Classes, as a numpy array.
     codes : ndarray of shape (n,)
-        ``classes[codes]`` are the labels.
+        Positions of the labels in ``classes``.
 
     Raises
     ------
     HeadcountError
-        If ``y`` is empty, is not one-dimensional, misses values, mixes kinds that have no
-        common order, or has labels that are not among the ``classes``.
+        If ``y`` is empty, is not one-dimensional, has missing values, mixes types that have
+        no common order, or has labels that are not among the ``classes``.
 
     Examples
     --------
@@ -60,7 +60,7 @@ def encode_labels(
     known = _labels(classes, "classes")
     ordered = _sorted_unique(known, "classes")
     if len(ordered) != len(known):
-        raise HeadcountError("classes names a class twice: name each once.")
+        raise HeadcountError("classes has a class twice: pass each once.")
     _check_known(labels, ordered, name)
     return known, np.argsort(known).astype(np.int64)[_look_up(labels, ordered)]
 
@@ -80,14 +80,14 @@ def _labels(y: ArrayLike, name: str) -> NDArray[Any]:
 
 def _missing(labels: NDArray[Any]) -> NDArray[np.bool_]:
     if labels.dtype != object:
-        # NaN and NaT alone differ from themselves.
+        # Only NaN and NaT differ from themselves.
         return np.asarray(labels != labels)
     return np.fromiter(map(_is_missing, labels), np.bool_, len(labels))
 
 
 def _is_missing(value: Any) -> bool:
     same = value == value
-    # pandas' NA answers a comparison neither with true nor with false.
+    # A comparison with the NA of pandas is neither true nor false.
     return value is None or not isinstance(same, bool | np.bool_) or not same
 
 
@@ -98,7 +98,7 @@ def _sorted_unique(labels: NDArray[Any], name: str) -> NDArray[Any]:
         kinds = sorted({type(label).__name__ for label in labels})
         raise HeadcountError(
             f"{name} mixes labels of types {', '.join(kinds)}, which have no common order: "
-            "make them all of one type, for instance all strings."
+            "make them all of one type, for example all strings."
         ) from None
 
 
@@ -108,7 +108,7 @@ def _look_up(labels: NDArray[Any], ordered: NDArray[Any]) -> NDArray[np.int64]:
 
 def _check_known(labels: NDArray[Any], ordered: NDArray[Any], name: str) -> None:
     present = _sorted_unique(labels, name)
-    # Compared across kinds, numpy would take the number 1 for the string "1".
+    # In comparisons of different types, numpy takes the number 1 for the string "1".
     if _kind(present) == _kind(ordered):
         unknown = present[~np.isin(present, ordered)]
     else:
@@ -116,7 +116,7 @@ def _check_known(labels: NDArray[Any], ordered: NDArray[Any], name: str) -> None
     if len(unknown):
         raise HeadcountError(
             f"{name} has labels that are not among the classes: {_some(unknown)}; "
-            f"the classes are {_some(ordered)}: drop these items or name their classes too."
+            f"the classes are {_some(ordered)}: drop these items or add their classes."
         )
 
 

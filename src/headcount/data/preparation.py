@@ -1,4 +1,4 @@
-"""Columns of a table as features: what each is, and a pipeline that turns it to numbers."""
+"""Preparation of the columns of a table as numeric features."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from sklearn.impute import SimpleImputer
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
-from headcount.data.column_kinds import Column, look_at
+from headcount.data.column_kinds import Column, infer_column
 from headcount.data.column_values import Categories, DateParts, Flags, Texts
 from headcount.errors import HeadcountError
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Preparation", "prepare"]
 
-# Values of a category that are rarer share one feature, as do those never seen in training.
+# Values of a category that are rarer share one feature with those not seen in training.
 _RARE = 5
 _MOST_CATEGORIES = 100
 _MOST_WORDS = 50_000
@@ -28,12 +28,12 @@ _MOST_WORDS = 50_000
 
 @dataclass(frozen=True)
 class Preparation:
-    r"""How the columns of a table become features, as decided on the training table.
+    r"""Conversion of the columns of a table to features, determined by the training table.
 
     Attributes
     ----------
     columns : tuple of Column
-        What was found of each column, and what is done with it.
+        Kind and treatment of each column.
 
     Examples
     --------
@@ -42,8 +42,8 @@ class Preparation:
     >>> table = pl.DataFrame({"age": [31, 54, None, 27], "member": [True, False, True, True]})
     >>> preparation = prepare(table)
     >>> print(*preparation.columns, sep="\n")
-    age: number; median for missing, with a flag; standardised (1 of 4 missing)
-    member: yes or no; the more frequent for missing; standardised
+    age: number; median for missing values, with a flag, standardised (1 of 4 missing)
+    member: yes or no; most frequent for missing values, standardised
     >>> preparation.pipeline().fit_transform(table).shape
     (4, 3)
     """
@@ -56,17 +56,17 @@ class Preparation:
         return tuple(column.name for column in self.columns if column.is_used)
 
     def facts(self) -> dict[str, str]:
-        """What is done with each column, by its name."""
-        return {column.name: column.said() for column in self.columns}
+        """Description of each column, by its name."""
+        return {column.name: column.describe() for column in self.columns}
 
     def pipeline(self) -> ColumnTransformer:
-        """A transformer of frames with these columns, not fitted yet.
+        """Create an unfitted transformer of frames with these columns.
 
         Returns
         -------
         ColumnTransformer
-            Of scikit-learn, to go before a classifier in a pipeline. It takes Polars and
-            pandas frames.
+            Transformer of Polars and pandas frames, to be put before a classifier in a
+            pipeline.
         """
         by_kind = {
             kind: [column.name for column in self.columns if column.kind == kind]
@@ -86,11 +86,11 @@ class Preparation:
         Parameters
         ----------
         frame : polars.DataFrame
-            With all columns that are used, of whatever type.
+            Table with all columns that are used, of any type.
         name : str
-            Of the table, for messages.
+            Name of the table in messages.
         first_row : int, default=0
-            Number of its first row in the whole table, for messages.
+            Number of the first row in the whole table, for messages.
 
         Returns
         -------
@@ -106,29 +106,30 @@ class Preparation:
 def prepare(
     frame: pl.DataFrame, *, leave_out: dict[str, str] | None = None, name: str = "The table"
 ) -> Preparation:
-    """Decide what to do with the columns of a training table.
+    """Infer the kinds and treatments of the columns of a training table.
 
     Parameters
     ----------
     frame : polars.DataFrame
-        Without the labels. Texts that hold numbers or dates throughout count as these.
+        Training table without the labels. Columns of texts that are all numbers or dates are
+        treated as numbers or dates.
     leave_out : dict of str to str, default=None
-        Columns that must not become features, and why.
+        Columns that are not used as features, with the reasons.
     name : str, default="The table"
-        What error messages call it.
+        Name of the table in error messages.
 
     Returns
     -------
     Preparation
     """
     out = leave_out or {}
-    columns = tuple(look_at(frame[each], out.get(each)) for each in frame.columns)
+    columns = tuple(infer_column(frame[each], out.get(each)) for each in frame.columns)
     preparation = Preparation(columns)
     if not preparation.used:
-        why = "; ".join(f"{column.name}: {column.done}" for column in columns[:5])
+        why = "; ".join(f"{column.name}: {column.treatment}" for column in columns[:5])
         raise HeadcountError(
-            f"{name} has no column to tell the classes by{f' ({why})' if why else ''}: add "
-            "columns with features."
+            f"{name} has no column that can be used as a feature{f' ({why})' if why else ''}: "
+            "add columns with features."
         )
     return preparation
 

@@ -1,4 +1,4 @@
-"""Tables on disk: CSV, TSV, Parquet, Feather and JSON lines, whole or in batches."""
+"""Tables on disk or in memory: CSV, TSV, Parquet, Feather, JSON lines and frames."""
 
 from __future__ import annotations
 
@@ -9,12 +9,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import narwhals.stable.v2 as nw
+
+from headcount.data.columns import as_narwhals
 from headcount.errors import HeadcountError
 
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["TableFile", "batch_rows", "open_table"]
+__all__ = ["TableFile", "batch_rows", "frame_table", "open_table"]
 
 _SEPARATORS = {".csv": ",", ".tsv": "\t", ".tab": "\t", ".txt": ","}
 _TYPED = {
@@ -28,23 +31,23 @@ _TYPED = {
 }
 _COMPRESSED = (".gz", ".zst")
 _PACKABLE = (*_SEPARATORS, ".jsonl", ".ndjson")
-# Cells that are read, and scored, at a time; and rows, where there are few columns.
+# Largest number of cells that are read and scored at a time, and of rows.
 _BATCH_CELLS = 1 << 21
 _BATCH_ROWS = 1 << 16
 
 
 @dataclass(frozen=True, eq=False)
 class TableFile:
-    """A table on disk, of which nothing but the names of its columns has been read.
+    """A table on disk or in memory, read as a whole or in batches.
 
     Attributes
     ----------
     name : str
-        The file's name, for messages.
+        Name of the file or argument, for messages.
     columns : tuple of str
         Names of the columns.
     typed : bool
-        Whether the file says of what type its columns are; otherwise all are texts.
+        True if the file stores the types of its columns. Otherwise all are texts.
     """
 
     name: str
@@ -53,45 +56,45 @@ class TableFile:
     _lazy: pl.LazyFrame
 
     def read(self, columns: Sequence[str] | None = None) -> pl.DataFrame:
-        """Read the table, or some of its columns.
+        """Read all or some columns of the table.
 
         Parameters
         ----------
         columns : sequence of str, default=None
-            Which to read; all by default.
+            Columns to read. By default all.
 
         Returns
         -------
         polars.DataFrame
-            With at least one row.
+            The table, with at least one row.
         """
-        with _told(self.name):
+        with _clear_errors(self.name):
             frame = self._only(columns).collect(engine="streaming")
         if not len(frame):
-            raise HeadcountError(f"{self.name!r} has no rows: pass a table with some.")
+            raise HeadcountError(f"{self.name!r} has no rows: pass a table with at least one.")
         return frame
 
     def batches(
         self, columns: Sequence[str], rows: int | None = None
     ) -> Iterator[pl.DataFrame]:
-        """Read some columns, a batch of rows at a time, in order.
+        """Read columns in batches of rows, in order.
 
         Parameters
         ----------
         columns : sequence of str
-            Which to read.
+            Columns to read.
         rows : int, default=None
-            Rows in a batch; by default as many as `batch_rows` says.
+            Number of rows per batch. By default that of `batch_rows`.
 
         Yields
         ------
         polars.DataFrame
         """
         rows = rows or batch_rows(len(columns))
-        with _told(self.name):
+        with _clear_errors(self.name):
             found = iter(self._only(columns).collect_batches(chunk_size=rows))
         while True:
-            with _told(self.name):
+            with _clear_errors(self.name):
                 batch = next(found, None)
             if batch is None:
                 return
@@ -99,21 +102,21 @@ class TableFile:
                 yield batch
 
     def count_rows(self) -> int:
-        """How many rows there are."""
+        """Number of rows."""
         import polars as pl
 
-        with _told(self.name):
+        with _clear_errors(self.name):
             return int(self._lazy.select(pl.len()).collect(engine="streaming").item())
 
     def require(self, columns: Sequence[str], why: str) -> None:
-        """Raise an error that names the columns which are not there.
+        """Raise an error that names missing columns.
 
         Parameters
         ----------
         columns : sequence of str
-            What has to be there.
+            Required columns.
         why : str
-            Why it has to, for the message.
+            Reason for the message.
         """
         missing = [name for name in columns if name not in self.columns]
         if missing:
@@ -127,12 +130,12 @@ class TableFile:
 
 
 def batch_rows(n_columns: int) -> int:
-    """Rows of so many columns that are read at a time.
+    """Number of rows that are read at a time.
 
     Parameters
     ----------
     n_columns : int
-        How many columns are read.
+        Number of columns.
 
     Returns
     -------
@@ -147,15 +150,15 @@ def batch_rows(n_columns: int) -> int:
 
 
 def open_table(path: str | os.PathLike[str], *, separator: str | None = None) -> TableFile:
-    r"""Look at a table on disk.
+    r"""Open a table on disk.
 
     Parameters
     ----------
     path : str or path
-        The file, whose ending says what it is: .csv, .tsv, .parquet, .feather, .arrow or
-        .jsonl; texts may be compressed, as .csv.gz or .csv.zst.
+        File with the extension .csv, .tsv, .parquet, .feather, .arrow or .jsonl. Text files
+        may be compressed, as .csv.gz or .csv.zst.
     separator : str, default=None
-        What separates the columns of a text; by default a comma, or the tab of .tsv.
+        Separator of the columns of a text file. By default a comma, or a tab for .tsv.
 
     Returns
     -------
@@ -178,16 +181,59 @@ def open_table(path: str | os.PathLike[str], *, separator: str | None = None) ->
     ending = _ending(path)
     if ending in _SEPARATORS:
         return _open_text(path, separator or _SEPARATORS[ending], chosen=separator is not None)
-    with _told(path.name):
+    with _clear_errors(path.name):
         lazy = _scan_typed(path, _TYPED[ending])
         columns = tuple(lazy.collect_schema().names())
     return TableFile(path.name, columns, True, lazy)
 
 
+def frame_table(frame: Any, name: str) -> TableFile:
+    """Table of a frame in memory.
+
+    Parameters
+    ----------
+    frame : frame of Polars (also lazy), pandas or another library
+        The table; the index of a pandas frame is ignored.
+    name : str
+        Name of the table, for messages.
+
+    Returns
+    -------
+    TableFile
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> frame_table(pl.DataFrame({"age": [31, 54]}), "new").columns
+    ('age',)
+    """
+    import polars as pl
+
+    if not isinstance(frame, pl.LazyFrame):
+        native = as_narwhals(frame, name)
+        if not isinstance(native, nw.DataFrame):
+            raise HeadcountError(
+                f"{name} is of type {type(frame).__name__}; it must be a frame of Polars or "
+                "pandas, or the path of a table."
+            )
+        try:
+            frame = native.to_polars().lazy()
+        except ModuleNotFoundError as error:
+            raise HeadcountError(
+                f"{name} is a frame that cannot be read without {error.name}: install it, or "
+                "pass a Polars frame."
+            ) from None
+        except (ValueError, TypeError) as error:  # what pyarrow raises for mixed columns
+            raise HeadcountError(f"{name} cannot be read: {_reason(error)}.") from None
+    with _clear_errors(name):
+        columns = tuple(frame.collect_schema().names())
+    return TableFile(name, columns, True, frame)
+
+
 def _check_file(path: Path) -> None:
     name = str(path)
     if os.path.isdir(path):
-        raise HeadcountError(f"{name!r} is a folder: name a file in it.")
+        raise HeadcountError(f"{name!r} is a folder: pass a file.")
     try:
         with open(path, "rb") as file:
             empty = path.is_file() and not file.read(1)
@@ -197,7 +243,7 @@ def _check_file(path: Path) -> None:
         reason = getattr(error, "strerror", None) or error
         raise HeadcountError(f"{name!r} cannot be read ({reason}).") from None
     if empty:
-        raise HeadcountError(f"{path.name!r} is empty: pass a table with some rows.")
+        raise HeadcountError(f"{path.name!r} is empty: pass a table with at least one row.")
 
 
 def _ending(path: Path) -> str:
@@ -206,8 +252,8 @@ def _ending(path: Path) -> str:
     ending = "".join(endings[-2:-1]) if packed else "".join(endings[-1:])
     if ending not in (_PACKABLE if packed else (*_SEPARATORS, *_TYPED)):
         raise HeadcountError(
-            f"{path.name!r} has an ending that says of no kind of table: use .csv, .tsv, "
-            ".parquet, .feather, .arrow or .jsonl, the texts with .gz or .zst if compressed."
+            f"{path.name!r} has an extension that is not supported: use .csv, .tsv, .parquet, "
+            ".feather, .arrow or .jsonl, text files also with .gz or .zst."
         )
     return ending
 
@@ -230,7 +276,7 @@ def _open_text(path: Path, separator: str, *, chosen: bool) -> TableFile:
             f"separator is {separator!r}; it must be a single character, such as ';'."
         )
     options: dict[str, Any] = {"separator": separator, "infer_schema": False, "glob": False}
-    with _told(path.name):
+    with _clear_errors(path.name):
         first = pl.scan_csv(path, has_header=False, n_rows=1, **options).collect()
     columns = ["" if name is None else name for name in first.row(0)]
     columns[0] = columns[0].removeprefix("\ufeff")
@@ -239,7 +285,7 @@ def _open_text(path: Path, separator: str, *, chosen: bool) -> TableFile:
             f"{path.name!r} has the column {repeated!r} twice: give each column its own name."
         )
     _check_separated(path.name, columns, separator, chosen)
-    with _told(path.name):
+    with _clear_errors(path.name):
         lazy = pl.scan_csv(path, new_columns=columns, **options)
     return TableFile(path.name, tuple(columns), False, lazy)
 
@@ -251,11 +297,11 @@ def _check_separated(name: str, columns: list[str], separator: str, chosen: bool
     if better is not None:
         raise HeadcountError(
             f"{name!r} has a single column when split at {separator!r}, but its first line has "
-            f"{better!r} in it: pass --separator {_shell(better)}."
+            f"{better!r} in it: pass `separator` {_shell(better)}."
         )
     if chosen:
         raise HeadcountError(
-            f"{name!r} has a single column when split at {separator!r}: check --separator."
+            f"{name!r} has a single column when split at {separator!r}: check `separator`."
         )
 
 
@@ -264,8 +310,8 @@ def _shell(sign: str) -> str:
 
 
 @contextmanager
-def _told(name: str) -> Iterator[None]:
-    """Say what polars could not read in one sentence."""
+def _clear_errors(name: str) -> Iterator[None]:
+    """Turn errors of polars into one sentence."""
     import polars as pl
 
     try:
@@ -277,9 +323,9 @@ def _told(name: str) -> Iterator[None]:
 def _reason(error: BaseException) -> str:
     text = " ".join(str(error).split("\n\n")[0].split())
     if "utf-8" in text.lower() or "utf8" in text.lower():
-        return "it is not UTF-8 text, so save it as that"
+        return "it is not UTF-8 text, so save it as UTF-8"
     if "more fields than defined" in text:
-        return "some line has more cells than the first, so check the separator and quotes"
+        return "a line has more cells than the first, so check the separator and quotes"
     return (text[:200].rstrip(".") or type(error).__name__).strip()
 
 

@@ -1,4 +1,4 @@
-"""Whether the assumption behind an estimate holds, and what else should be said of it."""
+"""Tests of the shift assumption behind an estimate, and warnings."""
 
 from __future__ import annotations
 

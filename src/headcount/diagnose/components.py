@@ -1,4 +1,4 @@
-"""The test of the assumption on what items are like, beside their scores."""
+"""Test of the shift assumption on features as well as scores."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from headcount._parameters import check_count
 from headcount.data import check_features, count_rows
 from headcount.diagnose.fit_test import FitTests, fit_test
 from headcount.errors import HeadcountError
-from headcount.scores import Scorer, one_fold_each
+from headcount.scores import Scored, Scorer
 
 __all__ = ["components", "fit_test_items"]
 
@@ -22,28 +22,29 @@ Floats = NDArray[np.float64]
 def components(
     training_items: Any, items: Any, n_components: int = 8, *, random_state: Any = 0
 ) -> tuple[Floats, Floats]:
-    """Directions in which items vary most, to be looked at by `fit_test` beside scores.
+    """Principal directions of the features, as covariates for `fit_test`.
 
-    They are found among training items and new ones together: those that suit the training
-    items best would show a difference even where there is none.
+    They are fitted on training items and new items together. Directions fitted on the
+    training items alone would show a difference even where there is none.
 
     Parameters
     ----------
     training_items : array-like or sparse matrix of shape (n, d)
-        Features of the training items, numbers all of them.
+        Numeric features of the training items.
     items : array-like or sparse matrix of shape (m, d)
         Features of the pool.
     n_components : int, default=8
-        How many directions; if there are no more features than that, these themselves.
+        Number of directions. If there are no more features, the features themselves are
+        returned.
     random_state : int, RandomState or None, default=0
-        For the search of the directions.
+        Random seed.
 
     Returns
     -------
     tuple of ndarray of shape (n, c) and ndarray of shape (m, c)
-        How far training items and new ones go in each direction: ``training_covariates`` and
-        ``covariates`` of `fit_test`. Columns of arrays count alike, whatever their scale; those
-        of sparse matrices as they are.
+        Coordinates of training items and of new items: ``training_covariates`` and
+        ``covariates`` of `fit_test`. Columns of arrays are standardised first, those of
+        sparse matrices are not.
 
     Examples
     --------
@@ -86,31 +87,31 @@ def fit_test_items(
     n_components: int = 8,
     random_state: Any = 0,
 ) -> FitTests:
-    """Test whether samples are mixtures of the training classes, by scores and by features.
+    """Test if samples are mixtures of the training classes, by scores and by features.
 
-    A test by scores alone, as estimates have it, does not see what the classifier is blind to.
-    Here the main directions of the features are looked at, too, so that more shifts
-    come out: also such that do no harm.
+    The test of estimates uses scores alone and misses changes that do not affect them. This
+    test also uses the principal directions of the features. It detects more shifts,
+    including harmless ones.
 
     Parameters
     ----------
     scorer : Scorer
-        Fitted on the training items, such as ``scorer_`` of a quantifier.
+        Scorer fitted on the training items, such as ``scorer_`` of a quantifier.
     training_items : array-like or sparse matrix of shape (n, d)
-        Features of the training items, in the order in which the scorer was fitted on them.
+        Features of the training items, in the order in which the scorer was fitted.
     items : array-like or sparse matrix of shape (m, d)
         Features of the pool.
     samples : Samples or iterable of index arrays, default=None
-        Samples of the pool; by default one, of all of it.
+        Samples of the pool. By default one sample, the whole pool.
     n_components : int, default=8
-        Directions of the features, as for `components`.
+        Number of directions, as for `components`.
     random_state : int, RandomState or None, default=0
-        For the search of the directions.
+        Random seed.
 
     Returns
     -------
     FitTests
-        One test a sample.
+        One test per sample.
 
     Examples
     --------
@@ -125,22 +126,21 @@ def fit_test_items(
     >>> print(fit_test_items(quantifier.scorer_, X[:2000], new)[0])
     The sample does not look like a mixture of the training classes (p < 0.0001).
     """
-    if not hasattr(scorer, "posteriors_"):
+    if not scorer.has_posteriors_:
         raise HeadcountError(
-            "scorer has no out-of-fold scores of the training items: pass a Scorer that was "
-            "fitted on them, such as scorer_ of a fitted PACC."
+            "scorer has no out-of-fold posteriors of the training items: pass a Scorer that "
+            "was fitted on them, such as scorer_ of a fitted PACC."
         )
     if count_rows(training_items) != len(scorer.codes_):
         raise HeadcountError(
             f"training_items has {count_rows(training_items):,} rows, but scorer was fitted on "
-            f"{len(scorer.codes_):,} items: pass these, in the same order."
+            f"{len(scorer.codes_):,} items: pass the same items in the same order."
         )
     own, new = components(training_items, items, n_components, random_state=random_state)
     return fit_test(
-        scorer.posteriors_,
-        scorer.codes_,
-        len(scorer.classes_),
-        one_fold_each(scorer.fold_posteriors(items)),
+        Scored(scorer.posteriors_, scorer.classes_),
+        scorer.classes_[scorer.codes_],
+        scorer.score(items),
         samples,
         scorer.weights_,
         training_covariates=own,
@@ -158,14 +158,14 @@ def _numbers(name: str, items: Any) -> Any:
         numbers = np.empty(0)
     if numbers.ndim != 2:
         raise HeadcountError(
-            f"{name} must be numbers, one row an item: make columns of numbers of texts and "
-            "categories first, as the classifier does."
+            f"{name} must be numbers, one row per item: convert texts and categories to "
+            "columns of numbers first."
         )
     return numbers
 
 
 def _scaled(columns: Floats) -> Floats:
-    """Columns of mean 0 and spread 1; constant ones are left out."""
+    """Standardise columns, and leave out constant ones."""
     centred = columns - columns.mean(axis=0)
     spread = centred.std(axis=0)
     there = spread > 1e-12 * np.maximum(np.abs(columns).max(axis=0), 1e-300)

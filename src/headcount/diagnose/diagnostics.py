@@ -1,4 +1,4 @@
-"""Everything that is checked of an estimate, and what a person is told of it."""
+"""Checks of an estimate, and the warnings that follow from them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headcount._parameters import check_choice
-from headcount.diagnose.fit_test import FitTest, MixtureTest, said
+from headcount.diagnose.fit_test import FitTest, MixtureTest, format_p_value
 from headcount.errors import HeadcountError
 from headcount.representation import Dense, Training
 from headcount.sampling import Samples
@@ -28,21 +28,21 @@ __all__ = [
 ]
 
 BROKEN_LEVEL = 0.01
-"""A p-value below which the assumption is said to look broken."""
+"""P-value below which a warning reports that the assumption is violated."""
 FEW_ITEMS = 30
-"""Items below which a sample is said to have too few."""
+"""Number of items below which a warning reports that a sample is small."""
 HARDLY_APART = 0.5
-"""Standard deviations below which classes are said to be hardly told apart."""
+"""Distance of classes, in standard deviations, below which there is a warning."""
 AT_BOUNDARY = 1e-6
-"""Distance from 0 or 1 at which a share counts as being there."""
+"""Distance from 0 or 1 at which a share counts as 0 or 1."""
 MUCH_OUTSIDE = 0.05
-"""Part of a sample's scores beyond those of training above which that is said."""
+"""Share of scores outside the range of training above which there is a warning."""
 
 _SHIFTS = ("prior", "covariate", "none")
 
 
 class Diagnosis(NamedTuple):
-    """What was found out about one estimate."""
+    """Test and warnings of one estimate."""
 
     fit_test: FitTest | None
     warnings: tuple[str, ...]
@@ -50,18 +50,18 @@ class Diagnosis(NamedTuple):
 
 @dataclass(frozen=True)
 class Separation:
-    """How well scores tell the classes apart.
+    """Separation of the classes by the scores.
 
     Attributes
     ----------
     distance : float
-        Standard deviations between the means of the two classes, or groups of classes,
-        that are hardest to tell apart.
+        Distance between the means of the two classes, or groups of classes, that are hardest
+        to distinguish, in standard deviations.
     condition : float
-        Condition number of the class means: how much noise they can magnify; infinite if some
-        class is a mixture of others.
+        Condition number of the class means, the factor by which they can magnify noise.
+        Infinite if a class is a mixture of others.
     pair : tuple of int
-        The two classes that matter most in it.
+        The two classes that are hardest to distinguish.
     """
 
     distance: float
@@ -70,7 +70,7 @@ class Separation:
 
     @classmethod
     def of(cls, means: NDArray[np.float64]) -> Separation:
-        """Of class means in units of the standard deviation within classes, one row a class.
+        """Compute it from class means, in standard deviations within classes.
 
         Examples
         --------
@@ -80,30 +80,30 @@ class Separation:
         ((0, 1), 0.5)
         """
         K = len(means)
-        # The vector of ones comes out as the last, with nothing to its name.
+        # The last contrast is the vector of ones, with singular value 0.
         contrasts, sizes, _ = np.linalg.svd(means - means.mean(axis=0))
         sizes = np.concatenate([sizes, np.zeros(K)])[: K - 1]
         worst = contrasts[:, K - 2]
         first, second = sorted((int(worst.argmin()), int(worst.argmax())))
-        # Of two classes: contrast (1, -1) / sqrt 2, which is their distance / sqrt 2.
+        # For two classes, the contrast (1, -1) / sqrt 2 is their distance / sqrt 2.
         condition = sizes[0] / sizes[-1] if sizes[-1] > 0 else np.inf
         return cls(float(np.sqrt(2) * sizes[-1]), float(condition), (first, second))
 
 
 @dataclass(frozen=True, eq=False)
 class Diagnostics:
-    """What is learnt from training items to judge estimates by.
+    """Statistics of the training items, for checks of estimates.
 
     Attributes
     ----------
     classes : tuple
         Names of the classes.
     mixture : MixtureTest
-        The test of the assumption.
+        Test of the assumption.
     separation : Separation
-        How well the scores tell the classes apart.
+        Separation of the classes by the scores.
     low, high : ndarray of shape (K,)
-        The least and the greatest posterior of each class among the training items.
+        Smallest and largest posterior of each class among the training items.
     n_training : int
         Number of training items.
 
@@ -120,7 +120,7 @@ class Diagnostics:
     >>> diagnosis.fit_test.rejects()
     False
     >>> diagnosis.warnings
-    ('The sample has 3 items, fewer than 30: its shares are little more than a guess; add ...',)
+    ('The sample has 3 items, fewer than 30, so that its shares are very uncertain: add ...',)
     """
 
     classes: tuple[Any, ...]
@@ -132,12 +132,12 @@ class Diagnostics:
 
     @classmethod
     def learn(cls, training: Training, classes: Sequence[Any]) -> Diagnostics:
-        """Learn from labelled items with their out-of-fold or held-out posteriors."""
+        """Compute the statistics of labelled items with out-of-sample posteriors."""
         posteriors = np.asarray(training.items, np.float64)
         if posteriors.ndim != 2 or posteriors.shape[1] != len(classes):
             raise HeadcountError(
-                f"training has items of shape {posteriors.shape}, but diagnostics need their "
-                f"posteriors, one column for each of the {len(classes)} classes."
+                f"training has items of shape {posteriors.shape}, but diagnostics need "
+                f"posteriors: pass one column for each of the {len(classes)} classes."
             )
         mixture = MixtureTest.of_posteriors(training)
         return cls(
@@ -150,7 +150,7 @@ class Diagnostics:
         )
 
     def outside(self, posteriors: NDArray[np.float64], samples: Samples) -> NDArray[np.float64]:
-        """Part of each sample's items with a posterior beyond those of training."""
+        """Share of the items of each sample with a posterior outside those of training."""
         beyond = np.any((posteriors < self.low) | (posteriors > self.high), axis=1)
         return Dense(beyond.astype(np.float64).reshape(-1, 1)).means(samples)[:, 0]
 
@@ -167,22 +167,23 @@ class Diagnostics:
         Parameters
         ----------
         posteriors : ndarray of shape (m, K)
-            Posteriors of the pool, made as those of the training items were: see `fit_test`.
+            Posteriors of the pool, from the same classifiers as those in training; see
+            `fit_test`.
         samples : Samples
             The samples.
         prevalence : ndarray of shape (S, K)
             The estimated shares.
         shift : {"prior", "covariate", "none"}, default="prior"
-            What the method assumes, its ``info.shift``.
+            Assumption of the method, its ``info.shift``.
 
         Returns
         -------
         list of Diagnosis
-            One a sample.
+            One per sample.
         """
         tests = self.mixture.test(posteriors, samples)
         outside = self.outside(posteriors, samples)
-        # Of N training items, a new one exceeds either end in one of N + 1 cases.
+        # A new item exceeds either end of N training items with probability 1 / (N + 1).
         usual = 2 * max(1, len(self.classes) - 1) / (self.n_training + 1)
         return [
             Diagnosis(test, self._warnings(test, shares, float(part - usual), shift))
@@ -213,29 +214,29 @@ def assumption_warnings(
     outside: float = 0.0,
     shift: str = "prior",
 ) -> tuple[str, ...]:
-    """Say what a person ought to know before trusting an estimate, a sentence each.
+    """Return warnings about an estimate, one sentence each.
 
     Parameters
     ----------
     prevalence : array of shape (K,)
-        The estimated shares.
+        Estimated shares.
     classes : sequence of length K
         Names of the classes.
     n : int
         Number of items in the sample.
     fit_test : FitTest, default=None
-        The test of the assumption, if there was one.
+        Test of the assumption, if there is one.
     separation : Separation, default=None
-        How well scores tell the classes apart, if that is known.
+        Separation of the classes by the scores, if known.
     outside : float, default=0.0
-        Part of the sample's scores that are beyond those of training.
+        Share of the sample's scores outside the range of training.
     shift : {"prior", "covariate", "none"}, default="prior"
-        What the method assumes.
+        Assumption of the method.
 
     Returns
     -------
     tuple of str
-        Empty if nothing is wrong.
+        Warnings. Empty if there are none.
 
     Examples
     --------
@@ -244,30 +245,30 @@ def assumption_warnings(
     ()
     >>> for sentence in assumption_warnings(np.array([0.0, 1.0]), ["ham", "spam"], n=12):
     ...     print(sentence)
-    The sample has 12 items, fewer than 30: its shares are little more than a guess; add items.
+    The sample has 12 items, fewer than 30, so that its shares are very uncertain: add items.
     The share of class 'ham' is estimated as 0, the end of its range: it may be rare, not
-    absent; read the interval, not the share.
+    absent, so read the interval.
     """
     check_choice("shift", shift, _SHIFTS)
-    said_of = [
+    warnings = [
         _broken(fit_test, shift),
         _few(n),
         _hardly_apart(separation, classes),
         _at_boundary(prevalence, classes),
         _outside(outside),
     ]
-    return tuple(sentence for sentence in said_of if sentence)
+    return tuple(sentence for sentence in warnings if sentence)
 
 
 def _broken(test: FitTest | None, shift: str) -> str:
-    # PCC and its like do not assume what the test is of.
+    # PCC and similar methods do not assume prior shift.
     if test is None or shift == "covariate" or not test.p_value < BROKEN_LEVEL:
         return ""
     return (
-        f"The sample does not look like a mixture of the training classes ({said(test)}), so "
-        "that shares estimated under prior shift may be far off: label a few of its items, or "
-        "retrain; if only the inputs have changed and not what they mean (pure covariate "
-        "shift), PCC().predict remains sensible."
+        "The sample does not look like a mixture of the training classes "
+        f"({format_p_value(test)}), so that shares estimated under prior shift may be far off: "
+        "label a few of its items, or retrain; if only the inputs have changed and not their "
+        "relation to the classes (pure covariate shift), use PCC().predict."
     )
 
 
@@ -275,8 +276,8 @@ def _few(n: int) -> str:
     if n >= FEW_ITEMS:
         return ""
     return (
-        f"The sample has {n} item{'' if n == 1 else 's'}, fewer than {FEW_ITEMS}: its shares "
-        "are little more than a guess; add items."
+        f"The sample has {n} item{'' if n == 1 else 's'}, fewer than {FEW_ITEMS}, so that its "
+        "shares are very uncertain: add items."
     )
 
 
@@ -285,9 +286,9 @@ def _hardly_apart(separation: Separation | None, classes: Sequence[Any]) -> str:
         return ""
     first, second = (classes[j] for j in separation.pair)
     return (
-        f"The scores hardly tell class {first!r} from class {second!r} (their means are "
-        f"{separation.distance:.2g} standard deviations apart): how the two share what they "
-        "have together is uncertain; use a better classifier, or merge them."
+        f"The scores hardly distinguish class {first!r} from class {second!r} (their means are "
+        f"{separation.distance:.2g} standard deviations apart), so that only their total is "
+        "reliable: use a better classifier, or merge them."
     )
 
 
@@ -300,8 +301,7 @@ def _at_boundary(prevalence: NDArray[np.float64], classes: Sequence[Any]) -> str
     one = len(empty) == 1
     return (
         f"The share of class{'' if one else 'es'} {named} is estimated as 0, the end of its "
-        f"range: {'it' if one else 'they'} may be rare, not absent; read the interval, not the "
-        "share."
+        f"range: {'it' if one else 'they'} may be rare, not absent, so read the interval."
     )
 
 
@@ -309,6 +309,6 @@ def _outside(part: float) -> str:
     if part <= MUCH_OUTSIDE:
         return ""
     return (
-        f"Of the sample's items {part:.0%} have scores beyond all those of the training items: "
-        "their classes are extrapolated; look at some of them."
+        f"{part:.0%} of the sample's items have scores outside the range of training, so that "
+        "their classes are extrapolated: inspect some of them."
     )

@@ -1,4 +1,4 @@
-"""A test of prior shift: whether a sample is a mixture of the training classes."""
+"""Test of prior shift: samples are compared with mixtures of the training classes."""
 
 from __future__ import annotations
 
@@ -10,38 +10,39 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.stats import f
 
-from headcount._kernels.overidentified import nearest_mixtures
+from headcount._kernels.mixture_distances import nearest_mixtures
 from headcount._parameters import check_fraction
 from headcount._threads import each_range
 from headcount.data import check_features
-from headcount.diagnose.ranks import RankMoments
+from headcount.diagnose.rank_moments import RankMoments
 from headcount.errors import HeadcountError
 from headcount.representation import Dense, Training
 from headcount.sampling import Samples, as_samples
-from headcount.scores import check_scores
+from headcount.scores import Scored, one_fold_each
+from headcount.scores.checks import check_labels, check_lengths, check_weights, class_shares
 
 __all__ = ["FitTest", "FitTests", "MixtureTest", "fit_test"]
 
-# Times that the covariance is taken at the shares found last; more change nothing.
+# Number of updates of the covariance with the last shares. More make no difference.
 _STEPS = 4
-# Directions with less than this part of the largest variance within classes say nothing.
+# Directions with a smaller fraction of the largest variance within classes are ignored.
 _LEAST_VARIANCE = 1e-6
-# Samples whose covariances are held at a time, and what keeps these from being singular.
+# Number of samples whose covariances are in memory at a time, and their regularisation.
 _AT_ONCE, _RIDGE = 1024, 1e-12
 
 
 @dataclass(frozen=True, eq=False)
 class FitTest:
-    """Whether a sample looks like a mixture of the training classes.
+    """Result of the test that a sample is a mixture of the training classes.
 
     Attributes
     ----------
     statistic : float
         Squared distance from the sample to the nearest mixture, in standard errors.
     df : int
-        Degrees of freedom: numbers compared, less shares that were free to fit them.
+        Degrees of freedom: compared numbers minus fitted shares.
     p_value : float
-        Chance of so large a statistic under prior shift; NaN if nothing can be tested.
+        Probability of a larger statistic under prior shift. NaN if nothing can be tested.
     prevalence : ndarray of shape (K,)
         Shares of the nearest mixture.
     n : int
@@ -64,11 +65,11 @@ class FitTest:
     n: int
 
     def rejects(self, level: float = 0.05) -> bool:
-        """Whether prior shift is rejected at this level."""
+        """Return True if prior shift is rejected at this level."""
         return bool(self.p_value < check_fraction("level", level))
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain numbers, for JSON and tables; no p-value if nothing can be tested."""
+        """Return plain numbers, for JSON and tables. The p-value may be None."""
         return {
             "statistic": self.statistic,
             "df": self.df,
@@ -80,28 +81,29 @@ class FitTest:
     def __str__(self) -> str:
         if np.isnan(self.p_value):
             return (
-                "Whether the sample is a mixture of the training classes cannot be tested: its "
-                "scores take too few different values."
+                "It cannot be tested if the sample is a mixture of the training classes: its "
+                "scores have too few different values."
             )
         verb = "does not look" if self.rejects() else "looks"
-        return f"The sample {verb} like a mixture of the training classes ({said(self)})."
+        p_value = format_p_value(self)
+        return f"The sample {verb} like a mixture of the training classes ({p_value})."
 
 
-def said(test: FitTest) -> str:
-    """The p-value as a person would write it."""
+def format_p_value(test: FitTest) -> str:
+    """Text of the p-value, such as "p = 0.03"."""
     return "p < 0.0001" if test.p_value < 1e-4 else f"p = {test.p_value:.2g}"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class FitTests:
-    """The tests of many samples: a sequence of `FitTest`, held as arrays.
+    """Tests of many samples: a sequence of `FitTest`, stored as arrays.
 
     Attributes
     ----------
     statistic, p_value : ndarray of float64, shape (S,)
     df, n : ndarray of int64, shape (S,)
     prevalence : ndarray of float64, shape (S, K)
-        One entry or row a sample, as in `FitTest`.
+        One entry or row per sample, as in `FitTest`.
 
     Examples
     --------
@@ -121,7 +123,7 @@ class FitTests:
     n: NDArray[np.int64]
 
     def rejects(self, level: float = 0.05) -> NDArray[np.bool_]:
-        """Which samples prior shift is rejected for at this level."""
+        """Mark the samples for which prior shift is rejected at this level."""
         return np.asarray(self.p_value < check_fraction("level", level))
 
     def __len__(self) -> int:
@@ -145,24 +147,24 @@ class FitTests:
 
 @dataclass(frozen=True, eq=False)
 class MixtureTest:
-    """The test, learnt from labelled items: means and covariances of their vectors, by class.
+    """Test of prior shift, fitted on labelled items.
 
-    Make one by `of_posteriors` for any method that scores items, or by `of_vectors` for the
-    representation of a moment method; then test samples by `test`.
+    `of_posteriors` makes one for any method that scores items, `of_vectors` for the
+    representation of a moment method. `test` tests samples.
 
     Attributes
     ----------
     representation : RankMoments or None
-        How posteriors become vectors, to which covariates may be added; None if vectors are
-        given.
+        Representation of posteriors by vectors, to which covariates may be added. None if
+        vectors are given.
     means : ndarray of shape (K, d)
-        Mean of each class, in the directions that vary.
+        Mean of each class, in the directions with variance.
     covariances : ndarray of shape (K, d, d)
         Covariance within each class.
     sizes : ndarray of shape (K,)
-        Items of each class; with weights, the number that equal ones would have.
+        Number of items of each class, with weights the effective number.
     directions : ndarray of shape (D, d)
-        What vectors are multiplied with.
+        Matrix that projects vectors on these directions.
     """
 
     representation: RankMoments | None
@@ -175,15 +177,15 @@ class MixtureTest:
     def of_posteriors(
         cls, training: Training, covariates: NDArray[np.float64] | None = None
     ) -> MixtureTest:
-        """Learn from posteriors that are out-of-fold or held-out, and columns beside them."""
+        """Fit it on out-of-sample posteriors, and covariates if given."""
         assert training.items is not None
         representation = RankMoments().fit(training)
         vectors = representation.embed(np.asarray(training.items, np.float64)).values
-        return _learn(representation, _beside(vectors, covariates), training)
+        return _learn(representation, _with_covariates(vectors, covariates), training)
 
     @classmethod
     def of_vectors(cls, training: Training) -> MixtureTest:
-        """Learn from vectors whose mean describes a sample, one row an item."""
+        """Fit it on vectors whose mean describes a sample, one row per item."""
         return _learn(None, np.asarray(training.items, np.float64), training)
 
     def test(
@@ -192,10 +194,10 @@ class MixtureTest:
         samples: Samples,
         covariates: NDArray[np.float64] | None = None,
     ) -> FitTests:
-        """Test samples of a pool of items, given in the form the training items had."""
+        """Test samples of a pool, whose items have the form of the training items."""
         vectors = items
         if self.representation is not None:
-            vectors = _beside(self.representation.embed(items).values, covariates)
+            vectors = _with_covariates(self.representation.embed(items).values, covariates)
         seen = Dense(vectors).means(samples)
         S, K = len(samples), len(self.means)
         shares, statistics = np.empty((S, K)), np.empty(S)
@@ -209,8 +211,7 @@ class MixtureTest:
 
         d = self.means.shape[1]
         each_range(work, S, grain=max(1, 20_000 // (K * (d + 1) ** 2)))
-        # On a face of the simplex the distance to it counts too: a direction more for every
-        # share that is held at zero.
+        # On a face of the simplex, every share that is held at zero adds a degree of freedom.
         df = d + 1 - (shares > 0).sum(axis=1)
         spare = self._spare(shares, counts)
         p_values = np.where(df > 0, _chance(statistics, np.maximum(df, 1), spare), np.nan)
@@ -219,9 +220,9 @@ class MixtureTest:
     def _spare(
         self, shares: NDArray[np.float64], counts: NDArray[np.float64]
     ) -> NDArray[np.float64]:
-        """Degrees of freedom that the covariance of each sample's distance was estimated with.
+        """Degrees of freedom of the estimated covariance of each sample's distance.
 
-        Those of a Wishart matrix whose moments are those of the sum of the classes' parts.
+        Those of a Wishart matrix with the moments of the sum over the classes.
         """
         d = self.means.shape[1]
         found = np.empty(len(shares))
@@ -246,12 +247,12 @@ class MixtureTest:
 def _chance(
     statistics: NDArray[np.float64], df: NDArray[np.int64], spare: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """Chance of larger statistics: Hotelling's, as the covariance was estimated, too."""
+    """Probability of larger statistics, by Hotelling's distribution."""
     left = np.maximum(spare - df + 1, 1.0)
     return np.asarray(f.sf(statistics * left / (np.maximum(spare, df) * df), df, left))
 
 
-def _beside(
+def _with_covariates(
     vectors: NDArray[np.float64], covariates: NDArray[np.float64] | None
 ) -> NDArray[np.float64]:
     return vectors if covariates is None else np.column_stack([vectors, covariates])
@@ -271,7 +272,8 @@ def _learn(
         covariances[j] = (centred * weights[own, None]).T @ centred
     spare = np.maximum(sizes - 1, 0)
     pooled = np.einsum("j,jab->ab", sizes, covariances) / max(spare.sum(), 1)
-    # A class borrows from all as if it had one item more: enough for one with a single item.
+    # The pooled covariance counts as one more item of each class, so that a class with a
+    # single item has a covariance.
     own = sizes[:, None, None] * covariances + pooled
     covariances = own / (spare[:, None, None] + 1)
     values, axes = np.linalg.eigh(pooled)
@@ -287,48 +289,45 @@ def _learn(
 
 
 def fit_test(
-    training_posteriors: Any,
-    codes: ArrayLike,
-    n_classes: int,
-    posteriors: Any,
+    training: Any,
+    y: ArrayLike,
+    items: Any,
     samples: Any = None,
-    weights: NDArray[np.float64] | None = None,
+    weights: ArrayLike | None = None,
     *,
     training_covariates: ArrayLike | None = None,
     covariates: ArrayLike | None = None,
 ) -> FitTests:
-    """Test whether samples are mixtures of the training classes, as prior shift has it.
+    """Test if samples are mixtures of the training classes, as prior shift implies.
 
-    Under prior shift a class looks the same in the sample as in training, so that the mean of
-    any function of the scores is a mixture of its class means. Smooth functions of the
-    scores' ranks are compared with the nearest mixture; what is left over has
-    Hotelling's distribution: chi-squared, but for the covariances being estimated, too.
+    Under prior shift a class looks the same in the sample as in training. The mean of any
+    function of the scores is then a mixture of its class means. Smooth functions of the
+    ranks of the scores are compared with the nearest mixture. The squared distance has
+    Hotelling's distribution: chi-squared, corrected for the estimated covariances.
 
     Parameters
     ----------
-    training_posteriors : array-like of shape (n, K)
-        Posteriors of labelled items, made by a classifier that was not trained on them.
-    codes : array-like of int of shape (n,)
-        Their classes, from 0 to ``n_classes - 1``.
-    n_classes : int
-        Number of classes.
-    posteriors : array-like of shape (m, K)
-        Posteriors of the pool. They must be made as those of the training items were: by the
-        same classifier, or, where those are out-of-fold, each by the classifier of some fold
-        chosen at random. The classifier trained on everything gives scores that are not
-        quite like those of the folds', which a large sample shows.
+    training : Scored, or array-like of shape (n, K) or (n,)
+        Posteriors of labelled items, from a classifier that was not trained on them.
+    y : array-like of shape (n,)
+        Labels of these items.
+    items : Scored, or array-like of shape (m, K) or (m,)
+        Posteriors of the pool, from the classifier that scored the training items. For
+        out-of-fold posteriors, pass the result of `Scorer.score`: each item then has the
+        posteriors of one of its ``folds``, chosen at random. The classifier trained on all
+        items has slightly different scores, which a large sample reveals.
     samples : Samples or iterable of index arrays, default=None
-        Samples of the pool; by default one, of all of it.
-    weights : ndarray of shape (n,), default=None
+        Samples of the pool. By default one sample, the whole pool.
+    weights : array-like of shape (n,), default=None
         Weights of the training items.
     training_covariates, covariates : array-like of shape (n, c) and (m, c), default=None
-        Numbers that are known of training items and of the pool, to be looked at beside the
-        scores, such as indicators of a group. The same columns in both.
+        Further numbers about the training items and the pool, such as indicators of a
+        group, with the same columns in both.
 
     Returns
     -------
     FitTests
-        One test a sample.
+        One test per sample.
 
     Examples
     --------
@@ -337,29 +336,45 @@ def fit_test(
     >>> def scores(centres):
     ...     positive = 1 / (1 + np.exp(1 - rng.normal(centres)))
     ...     return np.column_stack([1 - positive, positive])
-    >>> codes = np.repeat([0, 1], 500)
-    >>> training = scores(2 * codes)
-    >>> print(fit_test(training, codes, 2, scores(np.repeat([0, 2], [50, 450])))[0])
+    >>> training, y = scores(np.repeat([0, 2], 500)), np.repeat(["ham", "spam"], 500)
+    >>> print(fit_test(training, y, scores(np.repeat([0, 2], [50, 450])))[0])
     The sample looks like a mixture of the training classes (p = ...).
-    >>> print(fit_test(training, codes, 2, scores(np.ones(500)))[0])
+    >>> print(fit_test(training, y, scores(np.ones(500)))[0])
     The sample does not look like a mixture of the training classes (p < 0.0001).
     """
-    training = _checked(training_posteriors, codes, n_classes, weights)
-    pool = check_scores(posteriors, n_classes, name="posteriors")
+    classes, codes = check_labels(y)
+    known = _scored(training).posteriors_of(classes)
+    check_lengths("training", len(known), codes)
+    if weights is not None:
+        weights = check_weights(weights, len(codes))
+        class_shares(codes, weights, classes)
+    pool = _one_score_each(_scored(items), classes)
     chosen = Samples.whole(len(pool)) if samples is None else as_samples(samples, len(pool))
     if (training_covariates is None) != (covariates is None):
         raise HeadcountError(
-            "training_covariates and covariates go together, but one of them is missing: pass "
-            "the same columns for the training items and for the pool."
+            "only one of training_covariates and covariates is given: pass the same columns "
+            "for the training items and for the pool."
         )
-    own = _columns("training_covariates", training_covariates, len(training.codes))
+    own = _columns("training_covariates", training_covariates, len(known))
     new = _columns("covariates", covariates, len(pool))
     if own is not None and new is not None and own.shape[1] != new.shape[1]:
         raise HeadcountError(
             f"covariates has {new.shape[1]} columns, but training_covariates has "
             f"{own.shape[1]}: pass the same columns in the same order."
         )
-    return MixtureTest.of_posteriors(training, own).test(pool, chosen, new)
+    fitted = MixtureTest.of_posteriors(Training(known, codes, len(classes), weights), own)
+    return fitted.test(pool, chosen, new)
+
+
+def _scored(items: Any) -> Scored:
+    return items if isinstance(items, Scored) else Scored(items)
+
+
+def _one_score_each(items: Scored, classes: NDArray[Any]) -> NDArray[np.float64]:
+    """Posteriors as the training items have them: by one fold per item, if there are folds."""
+    if not items.folds:
+        return items.posteriors_of(classes)
+    return one_fold_each(np.stack([fold.posteriors_of(classes) for fold in items.folds]))
 
 
 def _columns(name: str, given: ArrayLike | None, n: int) -> NDArray[np.float64] | None:
@@ -368,31 +383,6 @@ def _columns(name: str, given: ArrayLike | None, n: int) -> NDArray[np.float64] 
     columns = np.asarray(check_features(given, name=name), np.float64)
     if len(columns) != n:
         raise HeadcountError(
-            f"{name} has {len(columns):,} rows, but there are {n:,} items: pass one an item."
+            f"{name} has {len(columns):,} rows, but there are {n:,} items: pass one per item."
         )
     return columns
-
-
-def _checked(
-    posteriors: Any, codes: ArrayLike, K: int, weights: NDArray[np.float64] | None
-) -> Training:
-    scored = check_scores(posteriors, K, name="training_posteriors")
-    labels = np.asarray(codes)
-    if labels.shape != (len(scored),) or labels.dtype.kind not in "iu":
-        raise HeadcountError(
-            f"codes must be {len(scored):,} whole numbers, one a row of training_posteriors, "
-            f"but is an array of {labels.dtype} of shape {labels.shape}: pass positions in the "
-            "list of classes."
-        )
-    counts = np.bincount(labels, minlength=K) if labels.min() >= 0 else np.empty(0)
-    if len(counts) != K or not counts.all():
-        raise HeadcountError(
-            f"codes must hold every whole number from 0 to {K - 1} and no others: leave out "
-            "classes without items."
-        )
-    if weights is not None and np.shape(weights) != labels.shape:
-        raise HeadcountError(
-            f"weights has shape {np.shape(weights)}, but there are {len(labels):,} training "
-            "items: pass one weight an item."
-        )
-    return Training(scored, labels.astype(np.int64), K, weights)

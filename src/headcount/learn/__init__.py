@@ -1,4 +1,4 @@
-"""Classifiers made for quantification, scikit-learn estimators in their own right."""
+"""Classifiers trained for quantification, as scikit-learn estimators."""
 
 from __future__ import annotations
 

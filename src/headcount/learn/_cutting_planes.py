@@ -1,4 +1,4 @@
-"""Structural SVM with one structured example, trained by cutting planes with one slack."""
+"""Cutting-plane training of a structural SVM with one example and one slack variable."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from headcount._kernels.structured import solve_planes
+from headcount._kernels.structural_svm import solve_planes
 from headcount.learn._labellings import WorstLabelling
 
-__all__ = ["Trained", "train"]
+__all__ = ["Hyperplane", "train"]
 
 _IDLE_ROUNDS = 50
 _CLOSE = 0.005
@@ -22,8 +22,8 @@ _Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Trained:
-    """A hyperplane, and how well it is known.
+class Hyperplane:
+    """A hyperplane, and the accuracy of its training.
 
     Attributes
     ----------
@@ -32,13 +32,13 @@ class Trained:
     intercept : float
         Weight of the constant feature.
     n_rounds : int
-        How often the most violated labelling was sought.
+        Number of searches for the most violated labelling.
     objective : float
-        |w|^2 / 2 + C times the largest violation, the constant's weight part of w.
+        |w|^2 / 2 + C times the largest violation, where w includes the intercept.
     gap : float
-        The objective is at most this far above the smallest there is.
+        Upper bound on the distance of the objective from its minimum.
     converged : bool
-        Whether the last labelling was violated by no more than the slack plus tol.
+        True if the last labelling was violated by at most the slack plus tol.
     """
 
     coef: _Floats
@@ -58,7 +58,7 @@ def train(
     tol: float,
     max_iter: int,
     constant: float,
-) -> Trained:
+) -> Hyperplane:
     """Minimise |w|^2 / 2 + C xi, so that no labelling is violated by more than xi + tol.
 
     Parameters
@@ -66,15 +66,15 @@ def train(
     X : ndarray or CSR matrix of shape (n, d)
         The items.
     positive : ndarray of shape (n,)
-        Their labels.
+        True for positive items.
     worst : callable
-        Finds the most violated labelling.
+        Function that finds the most violated labelling.
     C, tol : float
         Weight of the slack, and tolerated violation in percent.
     max_iter : int
-        The most rounds.
+        Largest number of rounds.
     constant : float
-        Value of the constant feature; 0 for none.
+        Value of the constant feature. 0 for none.
     """
     n, d = X.shape
     planes = _Planes(d + 1, C)
@@ -91,9 +91,9 @@ def train(
         converged = gap <= min(C * tol, _CLOSE * objective)
         if not converged and rounds < max_iter:
             planes.add(plane, loss)
-            # More exact than the planes describe the problem would be wasted.
+            # No more accurate than the planes found so far describe the problem.
             w, slack = planes.solve(0.1 * gap / C)
-    return Trained(
+    return Hyperplane(
         coef=w[:-1],
         intercept=float(constant * w[-1]),
         n_rounds=rounds,
@@ -104,9 +104,9 @@ def train(
 
 
 class _Planes:
-    """The constraints found so far, with their weights in the dual problem.
+    """Constraints found so far, with their weights in the dual problem.
 
-    Plane 0 is the true labelling, of no loss: what weight it has is not used up of C.
+    Plane 0 is the true labelling, which has no loss. Its weight is the unused part of C.
     """
 
     def __init__(self, width: int, C: float) -> None:
@@ -128,7 +128,7 @@ class _Planes:
         self.gram[at, : self.n] = self.gram[: self.n, at] = products
 
     def solve(self, tol: float) -> tuple[_Floats, float]:
-        """Give the best w for these planes, and the slack it needs."""
+        """Return the best w for these planes, and its slack."""
         solve_planes(self.gram, self.losses, self.weights, self.n, tol, _MAX_STEPS, self.slopes)
         weights = self.weights[: self.n]
         w: _Floats = weights @ self.planes[: self.n]
@@ -141,7 +141,7 @@ class _Planes:
         return w, slack
 
     def dual(self, w: _Floats) -> float:
-        """Give a bound that no objective is below."""
+        """Return a lower bound on the objective."""
         return float(self.weights[: self.n] @ self.losses[: self.n]) - 0.5 * float(w @ w)
 
     def _rearrange(self, kept: NDArray[np.int64], room: int) -> None:

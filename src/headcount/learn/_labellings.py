@@ -1,8 +1,8 @@
-"""The most violated labelling: loss plus score at its largest, over all 2^n labellings.
+"""The most violated of all 2^n labellings, with the largest loss plus score.
 
 With a = true and b = false positives, c = false and d = true negatives, P = a + c and
-N = b + d, a labelling is worth its loss (in percent) plus (100 / n) times the sum of the
-scores it calls positive.
+N = b + d, the value of a labelling is its loss (in percent) plus (100 / n) times the sum of
+the scores of its positives.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from headcount._kernels.structured import q_loss, worst_counts_for_q
+from headcount._kernels.structural_svm import q_loss, worst_counts_for_q
 
 __all__ = ["LOSSES", "WorstLabelling", "labelling_finder"]
 
@@ -25,14 +25,14 @@ LOSSES = ("q", *_OF_COUNTS, "error")
 
 
 class WorstLabelling(Protocol):
-    """Finds, for scores of all items, the most violated labelling and its loss."""
+    """Search for the most violated labelling, given the scores of all items."""
 
     def __call__(self, scores: _Floats) -> tuple[_Bools, float]:
-        """Say which items the labelling calls positive, and its loss in percent."""
+        """Return the labelling, True for positives, and its loss in percent."""
 
 
 def labelling_finder(loss: str, positive: _Bools) -> WorstLabelling:
-    """Prepare the search for the items whose true labels these are."""
+    """Make the search for items with these true labels."""
     if loss == "error":
         return _by_item(positive)
     if loss == "q":
@@ -41,7 +41,7 @@ def labelling_finder(loss: str, positive: _Bools) -> WorstLabelling:
 
 
 def losses_of_counts(loss: str, positives: int, n: int) -> _Floats:
-    """Loss in percent of calling k = 0, ..., n items positive, when `positives` are."""
+    """Loss in percent of predicting k = 0, ..., n positives when `positives` is true."""
     k = np.arange(n + 1)
     off = np.abs(positives - k)
     if loss == "ae":
@@ -52,7 +52,7 @@ def losses_of_counts(loss: str, positives: int, n: int) -> _Floats:
     divergence = true * np.log(true / said) + (1 - true) * np.log((1 - true) / (1 - said))
     if loss == "kld":
         return 100.0 * divergence
-    # 200 / (1 + exp(KLD)), written so that it cannot overflow.
+    # 200 / (1 + exp(KLD)), in a form that does not overflow.
     return 100.0 - 200.0 * np.exp(-divergence) / (1.0 + np.exp(-divergence))
 
 
@@ -83,7 +83,7 @@ def _by_count(losses: _Floats) -> WorstLabelling:
 def _by_recall_and_balance(positive: _Bools) -> WorstLabelling:
     items, others = np.flatnonzero(positive), np.flatnonzero(~positive)
     P, N, n = len(items), len(others), len(positive)
-    before = (0, 0)  # the last answer is a good first guess
+    before = (0, 0)  # the last result is a good starting point
 
     def find(scores: _Floats) -> tuple[_Bools, float]:
         nonlocal before

@@ -1,4 +1,4 @@
-"""A support vector machine trained for the count of a class, not for its items."""
+"""Support vector machine trained to minimise the error of the count of a class."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from headcount._parameters import check_choice, check_count, check_positive
 from headcount._threads import each_range
 from headcount.errors import warn
 from headcount.learn._checks import check_items, seeds_of
-from headcount.learn._cutting_planes import Trained, train
+from headcount.learn._cutting_planes import Hyperplane, train
 from headcount.learn._labellings import LOSSES, labelling_finder
 
 __all__ = ["MultivariateSVC"]
@@ -26,9 +26,9 @@ _MANY_ITEMS = 10_000
 class MultivariateSVC(ClassifierMixin, BaseEstimator):
     r"""Linear or kernel SVM that minimises a loss of the whole set of predictions.
 
-    Ordinary classifiers minimise errors item by item; this one a loss of the table of
-    errors, such as how far the *number* of predicted positives is off. It is a structural
-    SVM whose only example is the training set: with labels y of -1 and +1,
+    Ordinary classifiers minimise errors item by item. This one minimises a loss of the
+    table of errors, such as the error of the *number* of predicted positives. It is a
+    structural SVM whose only example is the training set: with labels y of -1 and +1,
 
     .. math:: \min_{w, \xi} \tfrac12 \|w\|^2 + C \xi \quad\text{such that for all } y'\quad
               w \cdot (\Psi(y) - \Psi(y')) \ge \Delta(y') - \xi,
@@ -41,10 +41,10 @@ class MultivariateSVC(ClassifierMixin, BaseEstimator):
     Parameters
     ----------
     loss : {"q", "kld", "nkld", "ae", "rae", "error"}, default="q"
-        With a true and b false positives, c false and d true negatives, P = a + c,
-        N = b + d, n = P + N:
+        Loss to minimise. With a true and b false positives, c false and d true negatives,
+        P = a + c, N = b + d, n = P + N:
 
-        - "q": 100 (1 - 2qr / (q + r)), of recall r = a / P and q = 1 - |c - b| / max(P, N);
+        - "q": 100 (1 - 2qr / (q + r)) with recall r = a / P and q = 1 - |c - b| / max(P, N);
         - "ae": absolute error, 100 |c - b| / n;
         - "rae": relative absolute error, 50 |c - b| (1 / (P + .5) + 1 / (N + .5));
         - "kld": 100 times the Kullback-Leibler divergence of (a + b + .5) / (n + 1) from
@@ -53,52 +53,52 @@ class MultivariateSVC(ClassifierMixin, BaseEstimator):
         - "error": error rate, 100 (b + c) / n. This is the usual linear SVM:
           ``LinearSVC(loss="hinge", C=100 * C / n)``.
     C : float or None, default=1.0
-        Weight of the loss against the margin. None is 1, and 0.1 for more than 10,000
-        training items, which take long otherwise.
+        Weight of the loss relative to the margin. None means 1, or 0.1 for more than 10,000
+        training items, to save time.
     kernel : {"linear", "rbf"}, default="linear"
-        With "rbf" the items are first mapped to features whose inner products approximate
-        the Gaussian kernel exp(-gamma |x - x'|^2) (Nystroem's method).
+        Kernel. With "rbf" the items are first mapped to features whose inner products
+        approximate the Gaussian kernel exp(-gamma |x - x'|^2) (Nystroem's method).
     gamma : {"scale", "auto"} or float, default="scale"
-        Of the Gaussian kernel; "scale" is 1 / (d X.var()), "auto" is 1 / d.
+        Parameter of the Gaussian kernel. "scale" is 1 / (d X.var()), "auto" is 1 / d.
     n_components : int or None, default=300
-        How many training items, drawn at random, the kernel's features are made of. None
-        takes all, which is the exact kernel, in memory and time of n^2.
+        Number of random training items for the features of the kernel. None uses all, which
+        gives the exact kernel with memory and time of order n^2.
     tol : float, default=0.1
-        Violation tolerated beyond the slack, in percent: the objective ends at most
+        Tolerated violation beyond the slack, in percent. The final objective is at most
         ``C * tol`` above its minimum, and at most 0.5% of itself if that is less.
     max_iter : int, default=5000
-        The most rounds of cutting planes, for each class.
+        Largest number of rounds of cutting planes for each class.
     fit_intercept : bool, default=True
-        Append a constant feature of 1. Its weight is part of w, and so kept small like the
-        others, as in the original.
+        Append a constant feature of 1. Its weight is part of w and regularised like the
+        others, as in the original method.
     random_state : int, RandomState, Generator or None, default=None
-        Draws the items that the kernel's features are made of.
+        Random seed for the items of the kernel.
 
     Attributes
     ----------
     classes_ : ndarray of shape (K,)
-        The classes, sorted. Of two, the second is the positive one.
+        Classes, sorted. The second of two classes is the positive one.
     coef_ : ndarray of shape (1 or K, d or n_components)
-        Weights of the features (of the kernel's features with "rbf").
+        Weights of the features (of those of the kernel with "rbf").
     intercept_ : ndarray of shape (1 or K,)
         Weights of the constant feature.
     n_iter_ : ndarray of shape (1 or K,)
-        Rounds taken.
+        Number of rounds.
     objective_, gap_ : ndarray of shape (1 or K,)
-        The value reached, and a bound on how far above the minimum it is.
+        Final objective, and a bound on its distance from the minimum.
     kernel_map_ : Nystroem or None
-        Maps items to the kernel's features.
+        Map from items to the features of the kernel.
     n_features_in_ : int
         Number of columns of ``X``.
     feature_names_in_ : ndarray of shape (d,)
-        Names of the columns, if ``X`` had any.
+        Names of the columns of ``X``, if it had any.
 
     Notes
     -----
-    The classifier gives decision values, not probabilities. With more than two classes
-    there is one hyperplane for each against the rest, and the largest decision value wins.
-    Features should be of similar scale. A loss of counts alone ("ae", "rae", "kld", "nkld")
-    looks at which items are called positive only through the margin.
+    The classifier has decision values, not probabilities. With more than two classes there
+    is one hyperplane for each class against the rest, and the largest decision value wins.
+    Features should have similar scales. With a loss of counts alone ("ae", "rae", "kld",
+    "nkld"), only the margin depends on which items are predicted as positive.
 
     References
     ----------
@@ -154,12 +154,12 @@ class MultivariateSVC(ClassifierMixin, BaseEstimator):
         X : array-like or sparse matrix of shape (n, d)
             The items.
         y : array-like of shape (n,)
-            Their labels, of any kind.
+            Labels of any type.
 
         Returns
         -------
         MultivariateSVC
-            This one.
+            The fitted classifier.
         """
         check_choice("loss", self.loss, LOSSES)
         tol, max_iter = check_positive("tol", self.tol), check_count("max_iter", self.max_iter)
@@ -169,7 +169,7 @@ class MultivariateSVC(ClassifierMixin, BaseEstimator):
         self.kernel_map_ = self._fit_kernel(X) if self.kernel == "rbf" else None
         features = self._features(X)
         sides = [1] if len(self.classes_) == 2 else range(len(self.classes_))
-        found: list[Trained | None] = [None] * len(sides)
+        found: list[Hyperplane | None] = [None] * len(sides)
 
         def work(start: int, stop: int) -> None:
             for i in range(start, stop):
@@ -190,7 +190,7 @@ class MultivariateSVC(ClassifierMixin, BaseEstimator):
         return self
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
-        """Give signed distances from the hyperplanes, times the length of w.
+        """Return signed distances from the hyperplanes, times the length of w.
 
         Parameters
         ----------
@@ -200,7 +200,8 @@ class MultivariateSVC(ClassifierMixin, BaseEstimator):
         Returns
         -------
         ndarray of shape (n,) or (n, K)
-            Of two classes one column, above 0 for the second class; of more, one a class.
+            Decision values. For two classes a vector, above 0 for the second class. For
+            more, one column per class.
         """
         check_is_fitted(self)
         X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
@@ -208,7 +209,7 @@ class MultivariateSVC(ClassifierMixin, BaseEstimator):
         return values[:, 0] if len(self.classes_) == 2 else values
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """Label items.
+        """Predict the classes of items.
 
         Parameters
         ----------
@@ -218,8 +219,8 @@ class MultivariateSVC(ClassifierMixin, BaseEstimator):
         Returns
         -------
         ndarray of shape (n,)
-            Of two classes the second where the decision value is above 0; of more, that of
-            the largest decision value.
+            For two classes the second where the decision value is above 0. For more, the
+            class with the largest decision value.
         """
         values = self.decision_function(X)
         codes = values.argmax(axis=1) if values.ndim == 2 else (values > 0).astype(np.int64)
@@ -254,7 +255,7 @@ class MultivariateSVC(ClassifierMixin, BaseEstimator):
     def _features(self, X: Any) -> Any:
         return X if self.kernel_map_ is None else self.kernel_map_.transform(X)
 
-    def _keep(self, trained: list[Trained]) -> None:
+    def _keep(self, trained: list[Hyperplane]) -> None:
         self.coef_ = np.array([one.coef for one in trained])
         self.intercept_ = np.array([one.intercept for one in trained])
         self.n_iter_ = np.array([one.n_rounds for one in trained])
@@ -262,19 +263,19 @@ class MultivariateSVC(ClassifierMixin, BaseEstimator):
         self.gap_ = np.array([one.gap for one in trained])
         if not all(one.converged for one in trained):
             warn(
-                f"MultivariateSVC stopped after max_iter={self.max_iter} rounds, its objective "
-                f"at most {self.gap_.max():.3g} above the minimum: raise max_iter, lower C or "
+                f"MultivariateSVC stopped after max_iter={self.max_iter} rounds, objective at "
+                f"most {self.gap_.max():.3g} above the minimum: raise max_iter, lower C or "
                 "scale the features."
             )
 
 
 def _usual_weight(n_items: int) -> float:
-    """Give the C that is used where none is named."""
+    """Default of C."""
     return 0.1 if n_items > _MANY_ITEMS else 1.0
 
 
 def _variance(X: Any) -> float:
-    """Give the variance of all numbers of a dense or sparse table."""
+    """Variance of all numbers of a dense or sparse table."""
     if isinstance(X, np.ndarray):
         return float(X.var())
     return float(X.multiply(X).mean() - X.mean() ** 2)

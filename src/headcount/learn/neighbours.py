@@ -1,4 +1,4 @@
-"""Nearest neighbours that weigh each class against its frequency."""
+"""Nearest neighbours with votes weighted by class frequency."""
 
 from __future__ import annotations
 
@@ -19,38 +19,38 @@ _ROUNDING = 1e-9
 
 
 class ProportionWeightedKNN(ClassifierMixin, BaseEstimator):
-    """Nearest neighbours whose votes weigh less the more frequent their class is.
+    """Nearest neighbours whose votes have less weight for more frequent classes.
 
     A neighbour of class c votes with weight ``(n_c / n_min) ** (-1 / alpha)``, where n_c is
-    the number of training items of its class and n_min that of the rarest: majorities in
-    the training set win no vote by their number alone. Known as PWK.
+    the number of training items of its class and n_min that of the rarest class. A frequent
+    class therefore does not win votes by its number alone. Known as PWK.
 
     Parameters
     ----------
     n_neighbors : int, default=10
-        Neighbours that vote; all training items if there are fewer.
+        Number of neighbours that vote. All training items if there are fewer.
     alpha : float, default=1.0
-        The larger, the more alike the weights; 1 makes them inversely proportional to the
-        size of the class.
+        Exponent of the weights. With 1 they are inversely proportional to the size of the
+        class. Larger values make them more equal.
     metric : str or callable, default="euclidean"
-        A metric of scikit-learn's ``NearestNeighbors``.
+        Metric of scikit-learn's ``NearestNeighbors``.
     algorithm : {"auto", "ball_tree", "kd_tree", "brute"}, default="auto"
-        How neighbours are searched.
+        Algorithm of the search, as in ``NearestNeighbors``.
     n_jobs : int or None, default=None
-        Jobs of the search, as in ``NearestNeighbors``.
+        Number of jobs of the search, as in ``NearestNeighbors``.
 
     Attributes
     ----------
     classes_ : ndarray of shape (K,)
-        The classes, sorted.
+        Classes, sorted.
     weights_ : ndarray of shape (K,)
-        Weight of a vote for each class; 1 for the rarest.
+        Weight of a vote for each class. 1 for the rarest.
     neighbors_ : NearestNeighbors
-        The index of the training items.
+        Index of the training items.
     n_features_in_ : int
         Number of columns of ``X``.
     feature_names_in_ : ndarray of shape (d,)
-        Names of the columns, if ``X`` had any.
+        Names of the columns of ``X``, if it had any.
 
     References
     ----------
@@ -84,19 +84,19 @@ class ProportionWeightedKNN(ClassifierMixin, BaseEstimator):
         self.n_jobs = n_jobs
 
     def fit(self, X: Any, y: ArrayLike) -> Self:
-        """Keep the labelled items.
+        """Store the labelled items.
 
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n, d)
             The items.
         y : array-like of shape (n,)
-            Their labels, of any kind.
+            Labels of any type.
 
         Returns
         -------
         ProportionWeightedKNN
-            This one.
+            The fitted classifier.
         """
         asked = check_count("n_neighbors", self.n_neighbors)
         alpha = check_positive("alpha", self.alpha)
@@ -112,7 +112,7 @@ class ProportionWeightedKNN(ClassifierMixin, BaseEstimator):
         return self
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """Give each class's share of the weighted votes.
+        """Return the share of each class in the weighted votes.
 
         Parameters
         ----------
@@ -122,14 +122,14 @@ class ProportionWeightedKNN(ClassifierMixin, BaseEstimator):
         Returns
         -------
         ndarray of shape (n, K)
-            Shares, columns in the order of ``classes_``, rows summing to 1.
+            Shares that sum to 1, with columns in the order of ``classes_``.
         """
         votes = self._votes(X)
         shares: NDArray[np.float64] = votes / votes.sum(axis=1, keepdims=True)
         return shares
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """Label items by the largest weighted vote, the first class on a tie.
+        """Predict the class with the largest weighted vote, on a tie the first.
 
         Parameters
         ----------
@@ -139,10 +139,10 @@ class ProportionWeightedKNN(ClassifierMixin, BaseEstimator):
         Returns
         -------
         ndarray of shape (n,)
-            Labels.
+            Predicted classes.
         """
         votes = self._votes(X)
-        # Weights are rounded: three votes of a third tie with one of 1.
+        # Rounded, so that three votes of weight 1/3 tie with one vote of weight 1.
         leading = votes >= (1.0 - _ROUNDING) * votes.max(axis=1, keepdims=True)
         labels: NDArray[Any] = self.classes_[leading.argmax(axis=1)]
         return labels
@@ -153,7 +153,7 @@ class ProportionWeightedKNN(ClassifierMixin, BaseEstimator):
         return tags
 
     def _votes(self, X: Any) -> NDArray[np.float64]:
-        """Weighted votes of every item's neighbours, one column a class."""
+        """Weighted votes of the neighbours of each item, one column per class."""
         check_is_fitted(self)
         X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
         near = self._codes[self.neighbors_.kneighbors(X, return_distance=False)]

@@ -13,7 +13,7 @@ from headcount._kernels.forest import count_votes, find_leaves
 from headcount._parameters import check_count
 from headcount._threads import each_range
 from headcount.learn._checks import check_items, refuse_sparse, seeds_of
-from headcount.learn._growing import Tree, bin_features, check_rules, grow
+from headcount.learn._tree_growth import Tree, bin_features, check_options, grow
 
 __all__ = ["QuantificationForestClassifier", "QuantificationTreeClassifier"]
 
@@ -23,64 +23,60 @@ _ROWS_A_THREAD = 1000
 class QuantificationTreeClassifier(ClassifierMixin, BaseEstimator):
     r"""Decision tree whose splits balance the false positives and negatives of each class.
 
-    Where the two are equally many for each class, counting predictions gives the right
-    shares in spite of the errors. With FP_c and FN_c the false positives and negatives of
-    class c on the training items of a node, it is split so that
+    Where both are equally frequent for each class, the count of predictions is correct in
+    spite of the errors. With FP_c and FN_c the false positives and negatives of class c on
+    the training items of a node, the split of the node minimises
 
     .. math:: \sqrt{\textstyle\sum_c |FP_c - FN_c|^2}
 
-    becomes smallest. Among equal splits that with the fewest errors is taken, and a split
-    is made if it lowers the norm, or leaves it as it is and lowers the errors. Nodes are
-    taken level by level. Leaves say their most frequent class, the first of equals.
+    On a tie the split with the fewest errors is used. A node is split if that lowers the
+    norm, or lowers the errors at an equal norm. Nodes are processed level by level. A leaf
+    predicts its most frequent class, on a tie the first one.
 
     Parameters
     ----------
     criterion : {"balance", "balance_errors"}, default="balance"
-        Of what the norm is taken: |FP_c - FN_c|, or |FP_c - FN_c| (FP_c + FN_c), which also
-        asks for few errors.
+        Terms of the norm: |FP_c - FN_c|, or |FP_c - FN_c| (FP_c + FN_c), which also favours
+        few errors.
     scope : {"node", "tree"}, default="node"
-        Where errors are to be in balance: in the node by itself, or in the whole tree as it
-        stands. See the notes.
+        Part of the tree in which errors are balanced: the node alone, or the whole tree. See
+        the notes.
     max_features : "log2", int or None, default=None
-        Features that a node tries, drawn at random: floor(log2 d) + 1, a number, or all.
-        Where none of them has an acceptable split, the others are tried too.
+        Number of random features that a node tries: floor(log2 d) + 1, a number, or all. If
+        none of them has an acceptable split, the others are tried too.
     max_depth : int or None, default=None
-        Most splits from the root to a leaf; no bound by default.
+        Largest number of splits from the root to a leaf. By default unlimited.
     min_samples_leaf : int, default=1
-        Fewest training items in a leaf.
+        Smallest number of training items in a leaf.
     random_state : int, RandomState, Generator or None, default=None
-        Draws the features, and the order in which equally good ones are found.
+        Random seed for the features that are tried and their order.
 
     Attributes
     ----------
     classes_ : ndarray of shape (K,)
-        The classes, sorted.
+        Classes, sorted.
     n_leaves_ : int
         Number of leaves.
     n_features_in_ : int
         Number of columns of ``X``.
     feature_names_in_ : ndarray of shape (d,)
-        Names of the columns, if ``X`` had any.
+        Names of the columns of ``X``, if it had any.
 
     Notes
     -----
-    A feature with more than 255 values is cut into 255 bins of about equal counts, and
+    A feature with more than 255 values is divided into 255 bins of about equal counts, and
     split between bins.
 
-    By default every node is split as if it were a tree of its own, and trees grow as deep as
-    others do. With ``scope="tree"`` the errors of the whole tree are counted. Once they are
-    in balance hardly any further split is accepted: of two classes, none at all, as a split
-    that changes a prediction upsets the balance. Trees are small then, often of two leaves,
-    and a useless feature that parts the items in the right proportion is as good as any.
+    By default every node is split like a tree of its own, and trees grow to the usual depth.
+    With ``scope="tree"`` the errors of the whole tree are counted. Once they are balanced,
+    hardly any further split is accepted: for two classes none at all, as a split that changes
+    a prediction destroys the balance. Such trees are small, often with two leaves, and a
+    useless feature that divides the items in the right proportion is as good as any other.
 
-    Forests of either kind come about equally near the published errors of QF and QF-AC (on
-    15 two-class datasets of a large comparison, one draw each, the mean distance of errors was
-    .077 and .097 with "node", .072 and .081 with "tree"; the errors themselves .44 and .23,
-    .45 and .24; on six of three or four classes "tree" was nearer and had the smaller error
-    of QF, .72 against .77, and about that of QF-AC). On simulated data of two classes "node"
-    had a third of the error of "tree" where both were equally frequent in training and the
-    same where they were not (QF-AC: a quarter, and half to the same). It can do far better
-    and does little worse: hence the default.
+    Forests of both kinds reproduce the published errors of QF and QF-AC about equally well.
+    On simulated data of two classes, "node" had a third of the error of "tree" where both
+    classes were equally frequent in training, and the same error elsewhere. This is why it is
+    the default.
 
     References
     ----------
@@ -122,16 +118,16 @@ class QuantificationTreeClassifier(ClassifierMixin, BaseEstimator):
         X : array-like of shape (n, d)
             The items.
         y : array-like of shape (n,)
-            Their labels, of any kind.
+            Labels of any type.
 
         Returns
         -------
         QuantificationTreeClassifier
-            This one.
+            The fitted classifier.
         """
         seed = int(seeds_of(self.random_state, 1)[0])
         X, self.classes_, codes = check_items(self, X, y, accept_sparse=False)
-        rules = check_rules(
+        options = check_options(
             self.criterion,
             self.scope,
             self.max_features,
@@ -140,12 +136,12 @@ class QuantificationTreeClassifier(ClassifierMixin, BaseEstimator):
             X.shape[1],
         )
         ones = np.ones(len(codes), dtype=np.int64)
-        self._tree = grow(bin_features(X), codes, len(self.classes_), ones, rules, seed)
+        self._tree = grow(bin_features(X), codes, len(self.classes_), ones, options, seed)
         self.n_leaves_ = int((self._tree.features < 0).sum())
         return self
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """Give the shares of the classes among the training items of each item's leaf.
+        """Return the shares of the classes among the training items of each item's leaf.
 
         Parameters
         ----------
@@ -155,14 +151,14 @@ class QuantificationTreeClassifier(ClassifierMixin, BaseEstimator):
         Returns
         -------
         ndarray of shape (n, K)
-            Shares, columns in the order of ``classes_``, rows summing to 1.
+            Shares that sum to 1, with columns in the order of ``classes_``.
         """
         counts = self._counts(X)
         shares: NDArray[np.float64] = counts / counts.sum(axis=1, keepdims=True)
         return shares
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """Label items with the most frequent class of their leaf, the first of equals.
+        """Predict the most frequent class of each item's leaf, on a tie the first.
 
         Parameters
         ----------
@@ -172,7 +168,7 @@ class QuantificationTreeClassifier(ClassifierMixin, BaseEstimator):
         Returns
         -------
         ndarray of shape (n,)
-            Labels.
+            Predicted classes.
         """
         codes = self._counts(X).argmax(axis=1)
         labels: NDArray[Any] = self.classes_[codes]
@@ -195,8 +191,8 @@ class QuantificationTreeClassifier(ClassifierMixin, BaseEstimator):
 class QuantificationForestClassifier(ClassifierMixin, BaseEstimator):
     """Forest of trees that balance the false positives and negatives of each class.
 
-    Each tree is a :class:`QuantificationTreeClassifier` grown on a bootstrap sample; each
-    has one vote. Counting the forest's predictions is the method QF, its adjusted count
+    Each tree is a :class:`QuantificationTreeClassifier` grown on a bootstrap sample and has
+    one vote. The count of the forest's predictions is the method QF, its adjusted count
     QF-AC.
 
     Parameters
@@ -204,41 +200,42 @@ class QuantificationForestClassifier(ClassifierMixin, BaseEstimator):
     n_estimators : int, default=100
         Number of trees.
     criterion : {"balance", "balance_errors"}, default="balance"
-        What splits make small, as a norm over the classes: |FP_c - FN_c|, or
+        Terms of the norm that splits minimise: |FP_c - FN_c|, or
         |FP_c - FN_c| (FP_c + FN_c).
     scope : {"node", "tree"}, default="node"
-        Where errors are to be in balance: in each node by itself, which lets trees grow, or
-        in the whole tree, which keeps them small; see :class:`QuantificationTreeClassifier`.
+        Part of the tree in which errors are balanced: each node alone, with deep trees, or
+        the whole tree, with small trees; see :class:`QuantificationTreeClassifier`.
     max_features : "log2", int or None, default="log2"
-        Features that a node tries, drawn at random: floor(log2 d) + 1, a number, or all.
-        Where none of them has an acceptable split, the others are tried too.
+        Number of random features that a node tries: floor(log2 d) + 1, a number, or all. If
+        none of them has an acceptable split, the others are tried too.
     max_depth : int or None, default=None
-        Most splits from the root to a leaf; no bound by default.
+        Largest number of splits from the root to a leaf. By default unlimited.
     min_samples_leaf : int, default=1
-        Fewest items of the bootstrap sample in a leaf.
+        Smallest number of items of the bootstrap sample in a leaf.
     random_state : int, RandomState, Generator or None, default=None
-        Draws the bootstrap samples and the features. The forest is the same on however many
-        threads it was grown (``HEADCOUNT_NUM_THREADS``, every core by default).
+        Random seed for the bootstrap samples and the features. The forest does not depend on
+        the number of threads (``HEADCOUNT_NUM_THREADS``, by default every core).
 
     Attributes
     ----------
     classes_ : ndarray of shape (K,)
-        The classes, sorted.
+        Classes, sorted.
     oob_decision_function_ : ndarray of shape (n, K)
-        Shares of the votes on each training item, of the trees that were not grown on it;
-        NaN for an item that all trees were grown on, which happens if they are few.
+        Shares of the votes on each training item of the trees that were not grown on it. NaN
+        for an item that all trees were grown on, which happens with few trees.
     oob_prediction_ : ndarray of shape (n,)
-        Labels by these votes, for such an item the most frequent class in training. Rates
-        of the forest's errors can come from them without cross-validation.
+        Predicted classes by these votes, or the most frequent class in training where there
+        are none. The error rates of the forest follow without cross-validation.
     n_features_in_ : int
         Number of columns of ``X``.
     feature_names_in_ : ndarray of shape (d,)
-        Names of the columns, if ``X`` had any.
+        Names of the columns of ``X``, if it had any.
 
     Notes
     -----
     Shares of votes are not calibrated posteriors. A feature with more than 255 values is
-    cut into 255 bins of about equal counts over all training items, and split between bins.
+    divided into 255 bins of about equal counts over all training items, and split between
+    bins.
 
     References
     ----------
@@ -282,17 +279,17 @@ class QuantificationForestClassifier(ClassifierMixin, BaseEstimator):
         X : array-like of shape (n, d)
             The items.
         y : array-like of shape (n,)
-            Their labels, of any kind.
+            Labels of any type.
 
         Returns
         -------
         QuantificationForestClassifier
-            This one.
+            The fitted classifier.
         """
         n_trees = check_count("n_estimators", self.n_estimators)
         seeds = seeds_of(self.random_state, n_trees)
         X, self.classes_, codes = check_items(self, X, y, accept_sparse=False)
-        rules = check_rules(
+        options = check_options(
             self.criterion,
             self.scope,
             self.max_features,
@@ -309,7 +306,7 @@ class QuantificationForestClassifier(ClassifierMixin, BaseEstimator):
                 rng = np.random.default_rng(seeds[t])
                 times = np.bincount(rng.integers(n, size=n), minlength=n)
                 seen[t] = times > 0
-                trees[t] = grow(binned, codes, K, times, rules, int(rng.integers(2**63)))
+                trees[t] = grow(binned, codes, K, times, options, int(rng.integers(2**63)))
 
         each_range(work, n_trees)
         self._forest = _Forest([trees[t] for t in range(n_trees)])
@@ -317,7 +314,7 @@ class QuantificationForestClassifier(ClassifierMixin, BaseEstimator):
         return self
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """Give each class's share of the trees' votes.
+        """Return the share of each class in the votes of the trees.
 
         Parameters
         ----------
@@ -327,14 +324,14 @@ class QuantificationForestClassifier(ClassifierMixin, BaseEstimator):
         Returns
         -------
         ndarray of shape (n, K)
-            Shares, columns in the order of ``classes_``, rows summing to 1.
+            Shares that sum to 1, with columns in the order of ``classes_``.
         """
         votes = self._votes(X)
         shares: NDArray[np.float64] = votes / votes.sum(axis=1, keepdims=True)
         return shares
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """Label items by the most votes, the first class on a tie.
+        """Predict the class with the most votes, on a tie the first.
 
         Parameters
         ----------
@@ -344,7 +341,7 @@ class QuantificationForestClassifier(ClassifierMixin, BaseEstimator):
         Returns
         -------
         ndarray of shape (n,)
-            Labels.
+            Predicted classes.
         """
         codes = self._votes(X).argmax(axis=1)
         labels: NDArray[Any] = self.classes_[codes]
@@ -368,7 +365,7 @@ class QuantificationForestClassifier(ClassifierMixin, BaseEstimator):
 
 
 class _Forest:
-    """The nodes of all trees in a row."""
+    """Concatenated nodes of all trees."""
 
     def __init__(self, trees: list[Tree]) -> None:
         sizes = [len(tree.features) for tree in trees]
@@ -383,7 +380,7 @@ class _Forest:
     def votes(
         self, X: NDArray[np.float64], n_classes: int, seen: NDArray[np.bool_]
     ) -> NDArray[np.int64]:
-        """Count votes on items; tree t has none on item i where ``seen[t, i]``."""
+        """Count votes on items. Tree t does not vote on item i where ``seen[t, i]``."""
         out = np.zeros((len(X), n_classes), dtype=np.int64)
 
         def work(start: int, stop: int) -> None:

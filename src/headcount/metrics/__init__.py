@@ -1,13 +1,13 @@
-"""Errors of estimated shares: how far an estimate is from the truth.
+"""Errors between true and estimated shares.
 
 Every function takes the true shares ``p`` and the estimated ones ``p_hat`` with classes
-along the last axis, broadcasts over the axes before it, and returns one number a pair (a
+along the last axis, broadcasts over the axes before it, and returns one number per pair (a
 plain number for one-dimensional input). The order of the classes matters only to ``nmd``,
 ``macro_nmd``, ``rnod`` and ``jaggedness``.
 
-``rae``, ``nrae``, ``kld`` and ``nkld`` are undefined where shares are zero. They smooth
-both vectors to ``(p + eps) / (1 + K * eps)`` if told to, by ``size=n``, the number of
-items in the sample, which means ``eps = 1 / (2 * n)``, or by ``eps=`` itself.
+``rae``, ``nrae``, ``kld`` and ``nkld`` are undefined where shares are zero. With ``size=n``,
+the number of items in the sample, they smooth both vectors to ``(p + eps) / (1 + K * eps)``
+with ``eps = 1 / (2 * n)``. ``eps=`` sets the smoothing directly.
 
 Examples
 --------

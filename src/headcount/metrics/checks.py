@@ -29,13 +29,13 @@ _SUM_TOLERANCE = 1e-3
 
 
 def errors(values: Any) -> Errors:
-    """Plain numbers for single values, arrays for the rest."""
+    """Return plain numbers for single values and arrays for others."""
     errors: Errors = np.asarray(values, dtype=np.float64)[()]
     return errors
 
 
 def check_pair(p: ArrayLike, other: ArrayLike, name: str = "p_hat") -> tuple[Floats, Floats]:
-    """Two arrays of shares over the same classes, checked."""
+    """Check two arrays of shares over the same classes."""
     true, estimated = check_shares(p, "p"), check_shares(other, name)
     if true.shape[-1] != estimated.shape[-1]:
         raise HeadcountError(
@@ -49,7 +49,7 @@ def check_pair(p: ArrayLike, other: ArrayLike, name: str = "p_hat") -> tuple[Flo
 def check_smooth_pair(
     p: ArrayLike, p_hat: ArrayLike, size: Numbers, eps: Numbers
 ) -> tuple[Floats, Floats]:
-    """Two arrays of shares, checked and smoothed if told to."""
+    """Check two arrays of shares, and smooth them if size or eps is given."""
     true, estimated = check_pair(p, p_hat)
     if size is None and eps is None:
         return true, estimated
@@ -67,7 +67,7 @@ def check_smooth_pair(
 
 
 def check_shares(p: ArrayLike, name: str) -> Floats:
-    """One array of shares, checked."""
+    """Check an array of shares."""
     shares = _check_numbers(p, name)
     if shares.ndim == 0 or shares.shape[-1] < 2 or not shares.size:
         raise HeadcountError(
@@ -80,8 +80,8 @@ def check_shares(p: ArrayLike, name: str) -> Floats:
     if low < -_SHARE_TOLERANCE or high > 1 + _SHARE_TOLERANCE:
         wrong = low if low < -_SHARE_TOLERANCE else high
         raise HeadcountError(
-            f"{name} has the value {wrong:.6g}, but shares must lie in [0, 1]: of counts, "
-            "pass each divided by their sum."
+            f"{name} has the value {wrong:.6g}, but shares must lie in [0, 1]: divide "
+            "counts by their sum."
         )
     sums = shares.sum(axis=-1)
     off = np.abs(sums - 1)
@@ -94,7 +94,7 @@ def check_shares(p: ArrayLike, name: str) -> Floats:
 
 
 def check_no_zero(p: Floats, name: str) -> None:
-    """Refuse zero shares for a metric that divides by them."""
+    """Reject zero shares for a metric that divides by them."""
     if np.any(p == 0):
         raise HeadcountError(
             f"p has a share of 0, for which {name} is undefined: pass size= (items in a "
@@ -107,7 +107,7 @@ def _check_numbers(values: Numbers, name: str) -> Floats:
         return np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError):
         raise HeadcountError(
-            f"{name} is not an array of numbers: pass numbers only, rows of equal length."
+            f"{name} is not an array of numbers: pass numbers only, in rows of equal length."
         ) from None
 
 
@@ -117,6 +117,6 @@ def check_broadcast(shapes: dict[str, tuple[int, ...]]) -> None:
     except ValueError:
         each = ", ".join(f"{name} {shape}" for name, shape in shapes.items())
         raise HeadcountError(
-            f"The shapes before the classes do not agree ({each}): pass as many of each, "
-            "or one of one of them."
+            f"the shapes without the axis of classes do not agree ({each}): pass arrays that "
+            "broadcast, for example of equal shape."
         ) from None

@@ -47,7 +47,7 @@ def ae(p: ArrayLike, p_hat: ArrayLike) -> Errors:
 def tae(p: ArrayLike, p_hat: ArrayLike) -> Errors:
     """Total absolute error, the sum over classes of ``|p_hat - p|``.
 
-    Some studies call this the absolute error; here that is the mean, :func:`ae`.
+    Some studies call this the absolute error, which here is the mean :func:`ae`.
 
     Parameters
     ----------
@@ -70,7 +70,7 @@ def tae(p: ArrayLike, p_hat: ArrayLike) -> Errors:
 
 
 def nae(p: ArrayLike, p_hat: ArrayLike) -> Errors:
-    """Normalised absolute error, relative to the worst estimate there is of ``p``.
+    """Normalised absolute error, relative to the worst possible estimate of ``p``.
 
     Parameters
     ----------
@@ -100,7 +100,7 @@ def rae(p: ArrayLike, p_hat: ArrayLike, *, size: Numbers = None, eps: Numbers = 
     p, p_hat : array-like of shape (..., K)
         True and estimated shares.
     size, eps : number or array-like, optional
-        Items in each sample, or the smoothing itself; not both. By default no smoothing.
+        Number of items in each sample, or the smoothing constant. By default no smoothing.
 
     Returns
     -------
@@ -123,14 +123,14 @@ def rae(p: ArrayLike, p_hat: ArrayLike, *, size: Numbers = None, eps: Numbers = 
 def nrae(
     p: ArrayLike, p_hat: ArrayLike, *, size: Numbers = None, eps: Numbers = None
 ) -> Errors:
-    """Normalised relative absolute error, relative to the worst estimate of ``p``.
+    """Normalised relative absolute error, relative to the worst possible estimate of ``p``.
 
     Parameters
     ----------
     p, p_hat : array-like of shape (..., K)
         True and estimated shares.
     size, eps : number or array-like, optional
-        Items in each sample, or the smoothing itself; not both. By default no smoothing.
+        Number of items in each sample, or the smoothing constant. By default no smoothing.
 
     Returns
     -------
@@ -146,7 +146,7 @@ def nrae(
     p, p_hat = check_smooth_pair(p, p_hat, size, eps)
     check_no_zero(p, "nrae")
     rarest = p.min(axis=-1, keepdims=True)
-    # Both the error and its maximum are multiplied by the rarest share: nothing overflows.
+    # The error and its maximum are both multiplied by the smallest share to avoid overflow.
     error = (np.abs(p_hat - p) * (rarest / p)).sum(axis=-1)
     return errors(error / (1 + (p.shape[-1] - 2) * rarest[..., 0]))
 
@@ -189,9 +189,9 @@ def kld(
     p, p_hat : array-like of shape (..., K)
         True and estimated shares.
     size, eps : number or array-like, optional
-        Items in each sample, or the smoothing itself; not both. By default no smoothing.
+        Number of items in each sample, or the smoothing constant. By default no smoothing.
     base : float, default=None
-        Of the logarithm, such as 2 for bits; by default it is natural.
+        Base of the logarithm, such as 2 for bits. By default the natural logarithm.
 
     Returns
     -------
@@ -219,17 +219,17 @@ def nkld(
     eps: Numbers = None,
     base: float | None = None,
 ) -> Errors:
-    """Kullback-Leibler divergence brought to [0, 1]: ``2 * exp(kld) / (1 + exp(kld)) - 1``.
+    """Kullback-Leibler divergence mapped to [0, 1]: ``2 * exp(kld) / (1 + exp(kld)) - 1``.
 
     Parameters
     ----------
     p, p_hat : array-like of shape (..., K)
         True and estimated shares.
     size, eps : number or array-like, optional
-        Items in each sample, or the smoothing itself; not both. By default no smoothing.
+        Number of items in each sample, or the smoothing constant. By default no smoothing.
     base : float, default=None
-        Of the logarithm in the divergence, by default natural. Some published figures are of
-        base 2, and so are larger.
+        Base of the logarithm in the divergence. By default the natural logarithm. Some
+        published figures use base 2 and are larger.
 
     Returns
     -------
@@ -256,7 +256,7 @@ def bias(p: ArrayLike, p_hat: ArrayLike) -> Floats:
     Returns
     -------
     ndarray of shape (..., K)
-        Positive for the classes that are estimated too large.
+        The errors, positive for classes that are overestimated.
 
     Examples
     --------
@@ -269,9 +269,9 @@ def bias(p: ArrayLike, p_hat: ArrayLike) -> Floats:
 
 
 def shift(p: ArrayLike, p_train: ArrayLike) -> Errors:
-    """How far the shares of a sample are from those in training, as absolute error.
+    """Absolute error between the shares of a sample and those in training.
 
-    :func:`bias` tells the direction, class by class.
+    :func:`bias` gives the signed difference of each class.
 
     Parameters
     ----------
@@ -304,9 +304,9 @@ def _divergence(
     p, p_hat = check_smooth_pair(p, p_hat, size, eps)
     if np.any((p > 0) & (p_hat == 0)):
         raise HeadcountError(
-            f"p_hat has a share of 0 where p has not, for which {name} is undefined: pass "
+            f"p_hat has a share of 0 where p is above 0, for which {name} is undefined: pass "
             "size= (items in a sample) or eps= to smooth."
         )
-    # Rounding can leave equal shares a divergence just below zero.
+    # Rounding can make the divergence of equal shares slightly negative.
     nats = np.maximum(rel_entr(p, p_hat).sum(axis=-1), 0.0)
     return errors(nats if base is None else nats / np.log(check_log_base("base", base)))

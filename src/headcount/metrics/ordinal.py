@@ -13,7 +13,7 @@ _EDGE_TOLERANCE = 1e-9
 
 
 def nmd(p: ArrayLike, p_hat: ArrayLike) -> Errors:
-    """Normalised match distance: how far shares must be moved along ordered classes.
+    """Normalised match distance: mass times distance to be moved along ordered classes.
 
     Parameters
     ----------
@@ -23,7 +23,7 @@ def nmd(p: ArrayLike, p_hat: ArrayLike) -> Errors:
     Returns
     -------
     float or ndarray of shape (...)
-        The distances, from 0 to 1, which is from one end to the other.
+        The distances, from 0 to 1, where 1 is from one end of the order to the other.
 
     Examples
     --------
@@ -40,21 +40,21 @@ def macro_nmd(p: ArrayLike, p_hat: ArrayLike, *, last_bin_closed: bool = False) 
     """Mean of :func:`nmd` over equally weighted ranges of the samples' true mean label.
 
     With labels 1 to K, samples are put into the bins [1, 2), [2, 3), ... [K - 1, K) of
-    their mean label; the error is the mean over the bins of the mean of each. A bin without
-    samples counts 0.
+    their mean label. The result is the mean over the bins of the mean error per bin. A bin
+    without samples counts as 0.
 
     Parameters
     ----------
     p, p_hat : array-like of shape (..., S, K)
         True and estimated shares of ordered classes in a set of S samples.
     last_bin_closed : bool, default=False
-        Whether a sample whose mean label is exactly K belongs to the last bin. By default
-        it is left out, as in the official scores of LeQua 2024.
+        Include samples whose mean label is exactly K in the last bin. By default they are
+        left out, as in the official scores of LeQua 2024.
 
     Returns
     -------
     float or ndarray of shape (...)
-        One error a set of samples, from 0 to 1.
+        One error per set of samples, from 0 to 1.
 
     Examples
     --------
@@ -67,9 +67,9 @@ def macro_nmd(p: ArrayLike, p_hat: ArrayLike, *, last_bin_closed: bool = False) 
     p = np.atleast_2d(p)
     distances = np.abs(np.cumsum(p_hat - p, axis=-1)[..., :-1]).mean(axis=-1)
     last = p.shape[-1] - 2
-    # Divided by their sum, since shares written to few digits need not sum to 1.
+    # Divided by their sum, since rounded shares need not sum to 1.
     mean_label = (p @ np.arange(last + 2.0)) / p.sum(axis=-1)
-    # A mean of exactly 2 may come out a rounding error below it.
+    # A mean of exactly 2 may be computed as slightly less.
     bins = np.floor(mean_label + _EDGE_TOLERANCE)
     if last_bin_closed:
         bins = np.minimum(bins, last)
@@ -84,9 +84,9 @@ def macro_nmd(p: ArrayLike, p_hat: ArrayLike, *, last_bin_closed: bool = False) 
 def rnod(p: ArrayLike, p_hat: ArrayLike) -> Errors:
     """Root normalised order-aware divergence: squared errors weighted by their distance.
 
-    For each class that truly occurs, the squared errors of all classes are summed, weighted
-    by how many steps away they are; the divergence is the root of the mean of these sums
-    over the classes that occur, divided by the number of steps from end to end.
+    For each class with a positive true share, the squared errors of all classes are summed,
+    weighted by their distance in steps. The divergence is the square root of the mean of these
+    sums, divided by the number of steps from the first class to the last.
 
     Parameters
     ----------
@@ -114,9 +114,9 @@ def rnod(p: ArrayLike, p_hat: ArrayLike) -> Errors:
 
 
 def jaggedness(p: ArrayLike) -> Errors:
-    """How far the shares of ordered classes are from changing evenly.
+    """Half the sum of the squared second differences of the shares of ordered classes.
 
-    Half the sum of the squared second differences: 0 if the shares lie on a line.
+    0 if the shares lie on a line.
 
     Parameters
     ----------

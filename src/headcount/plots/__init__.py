@@ -1,13 +1,13 @@
 """Plots of evaluations, comparisons and estimates.
 
 Every function takes a frame (Polars, pandas or any other, or a mapping of names to columns)
-or plain arrays, draws on the ``ax`` it is given or in a new figure ``width`` inches wide, and
-returns the axes: ``plots.diagonal(frame).figure.savefig("diagonal.pdf")``. The numbers that a
-plot shows come from its namesake in ``plots.data``. Nothing is registered with pyplot, nothing
-is shown, no setting is changed.
+or plain arrays, draws on ``ax`` or in a new figure ``width`` inches wide, and returns the
+axes: ``plots.diagonal(frame).figure.savefig("diagonal.pdf")``. The function of the same name
+in ``plots.data`` returns the numbers that a plot shows. Figures are not registered with
+pyplot, nothing is displayed, and no matplotlib setting is changed.
 
-A legend stands above the axes. On axes of your own, make room for it by a figure with
-``layout="constrained"``.
+The legend is above the axes. If you pass ``ax``, create its figure with
+``layout="constrained"`` to make room for the legend.
 
 Examples
 --------
@@ -22,14 +22,21 @@ Examples
 from __future__ import annotations
 
 from headcount.plots import data
-from headcount.plots.errors import error_boxes, error_by_shift, learning_curves, letter_values
-from headcount.plots.ranks import critical_difference, means
-from headcount.plots.shares import bars, bias_boxes, diagonal, diagonal_panels
-from headcount.plots.triangle import simplex
+from headcount.plots.error_plots import (
+    error_boxes,
+    error_by_shift,
+    learning_curves,
+    letter_values,
+)
+from headcount.plots.group_plots import by_group
+from headcount.plots.rank_plots import critical_difference, means
+from headcount.plots.share_plots import bars, bias_boxes, diagonal, diagonal_panels
+from headcount.plots.simplex_plot import simplex
 
 __all__ = [
     "bars",
     "bias_boxes",
+    "by_group",
     "critical_difference",
     "data",
     "diagonal",

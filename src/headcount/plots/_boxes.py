@@ -1,4 +1,4 @@
-"""Boxes with whiskers, lying or standing side by side."""
+"""Box plots, horizontal or vertical side by side."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ if TYPE_CHECKING:
 
 __all__ = ["grouped_boxes", "lying_boxes"]
 
-_ROOM = 0.8  # of the distance between groups is filled with boxes
+_ROOM = 0.8  # share of the distance between groups that is filled with boxes
 
 
 def lying_boxes(boxes: pl.DataFrame, ax: Axes | None, width: float) -> Canvas:
-    """One box a method, from top to bottom."""
+    """Draw one box per method, from top to bottom."""
     methods = names_in_order(boxes)
     canvas = open_canvas(ax, width, 0.55 + 0.19 * len(methods))
     drawn, colour = canvas.ax, method_styles(methods)[methods[0]].colour
@@ -46,7 +46,7 @@ def lying_boxes(boxes: pl.DataFrame, ax: Axes | None, width: float) -> Canvas:
 
 
 def grouped_boxes(boxes: pl.DataFrame, ax: Axes | None, width: float) -> Canvas:
-    """Groups from left to right, in each a box a method."""
+    """Draw groups from left to right, with one box per method in each."""
     methods = names_in_order(boxes)
     canvas = open_canvas(ax, width, 0.5 + 0.42 * width, legend=methods)
     edges = boxes.select("left", "right").unique().sort("left")
@@ -81,7 +81,7 @@ def _standing(
 
 
 def _label_groups(canvas: Canvas, edges: pl.DataFrame) -> None:
-    """Values under groups of one value; the limits between groups of a range."""
+    """Label groups by their value, or by the limits between them if they are ranges."""
     ax, n = canvas.ax, len(edges)
     ax.set_xlim(-0.5, n - 0.5)
     for between in range(n - 1):

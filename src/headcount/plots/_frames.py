@@ -1,4 +1,4 @@
-"""Frames as plots take them, checked."""
+"""Checks of the frames that plots take."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ __all__ = ["names_in_order", "of_class", "read"]
 def read(
     frame: Any, text: Sequence[str], numbers: Sequence[str], optional: Sequence[str] = ()
 ) -> pl.DataFrame:
-    """The columns asked for, of the right kind, nothing missing.
+    """Read columns from a frame and check their types and values.
 
     Parameters
     ----------
     frame : frame of any library, or mapping of names to columns
-        What the user gave.
+        Frame passed by the user.
     text, numbers : sequence of str
-        Columns that must be there.
+        Required columns.
     optional : sequence of str
-        Columns that are kept as they are if they are there.
+        Columns that are kept unchanged if they exist.
     """
     import polars as pl
 
@@ -36,7 +36,7 @@ def read(
                 f"frame has no column {name!r}: it needs {', '.join([*text, *numbers])}."
             )
     if not len(table):
-        raise HeadcountError("frame has no rows: there is nothing to draw.")
+        raise HeadcountError("frame has no rows: pass at least one.")
     kept = [name for name in optional if name in table.columns]
     try:
         table = table.select(
@@ -46,7 +46,7 @@ def read(
         )
     except pl.exceptions.PolarsError:
         raise HeadcountError(
-            f"frame has something else than numbers in {', '.join(numbers)}: pass numbers."
+            f"frame has values that are not numbers in {', '.join(numbers)}: pass numbers."
         ) from None
     for name in (*text, *numbers):
         wrong = table[name].is_null()
@@ -54,7 +54,7 @@ def read(
             wrong = wrong | ~table[name].is_finite()
         if wrong.any():
             raise HeadcountError(
-                f"frame has missing or infinite values in {name!r}: leave those rows out."
+                f"frame has missing or infinite values in {name!r}: remove those rows."
             )
     return table
 
@@ -70,7 +70,7 @@ def _as_polars(frame: Any) -> pl.DataFrame:
             return pl.DataFrame(dict(frame), strict=False)  # 1 and 2.0 may be mixed
         except (pl.exceptions.PolarsError, TypeError, ValueError):
             raise HeadcountError(
-                "frame has columns that do not make a table: pass columns of equal length."
+                "frame has columns that do not form a table: pass columns of equal length."
             ) from None
     native = nw.from_native(frame, pass_through=True)
     if isinstance(native, nw.DataFrame):
@@ -80,12 +80,12 @@ def _as_polars(frame: Any) -> pl.DataFrame:
 
 
 def names_in_order(table: pl.DataFrame, column: str = "method") -> list[str]:
-    """The different names in a column, in the order in which they come."""
+    """Distinct names in a column, in order of appearance."""
     return table[column].unique(maintain_order=True).to_list()
 
 
 def of_class(table: pl.DataFrame, positive: Any) -> pl.DataFrame:
-    """Rows of one class: the one named, else the last of two, else all."""
+    """Rows of the class ``positive``, by default of the last of two classes, or all rows."""
     import polars as pl
 
     classes = names_in_order(table, "class")

@@ -1,4 +1,4 @@
-"""How the plots look: colours, sizes, legends."""
+"""Style of the plots: colours, sizes, legends."""
 
 from __future__ import annotations
 
@@ -28,26 +28,26 @@ __all__ = [
 
 INK, FAINT, PALE = "#1f2328", "#6e7781", "#d8dce1"
 
-# The colours of Okabe and Ito, told apart with every kind of colour vision; grey in place
-# of their yellow, which is lost on white paper.
+# The colours of Okabe and Ito, distinct for every kind of colour vision. Grey replaces their
+# yellow, which is hard to see on white paper.
 _COLOURS = (
     "#0072B2", "#D55E00", "#009E73", "#E69F00", "#CC79A7", "#56B4E9", "#1f2328", "#8c939b",
 )  # fmt: skip
-# With eight colours these make 24 different pairs before one comes again.
+# With eight colours these make 24 different combinations.
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", "p", ">", "*", "h")
 _LINES = ("-", (0, (4, 1.5)), (0, (1, 1)), (0, (5, 1.5, 1, 1.5)))
 _HATCHES = ("", "////////", "........", "xxxxxxxx")
 
 _TEXT, _SMALL = 8.0, 7.0  # points
 _INCH = 72.0
-_HANDLE = 2.2  # room of a legend's symbol, in sizes of its letters
-_BETWEEN = 1.2  # between columns of a legend
-_LEGEND = 0.94  # of the width of a figure may be taken by its legend
+_HANDLE = 2.2  # width of a legend's symbol, in font sizes
+_BETWEEN = 1.2  # distance between columns of a legend, in font sizes
+_LEGEND = 0.94  # largest width of a legend, as a share of the width of the figure
 
 
 @dataclass(frozen=True)
 class MethodStyle:
-    """How a method is drawn: no two of 24 look alike."""
+    """Colour, line and marker of a method. 24 methods have different styles."""
 
     colour: str
     marker: str
@@ -56,7 +56,7 @@ class MethodStyle:
 
 
 def method_styles(methods: Sequence[str]) -> dict[str, MethodStyle]:
-    """A style for each method, by its place."""
+    """Style of each method, by its position."""
     return {
         method: MethodStyle(
             _COLOURS[i % len(_COLOURS)],
@@ -69,7 +69,7 @@ def method_styles(methods: Sequence[str]) -> dict[str, MethodStyle]:
 
 
 def lighter(colour: str, amount: float) -> tuple[float, float, float]:
-    """A colour mixed with white; 0 leaves it, 1 is white."""
+    """Mix a colour with white: 0 leaves it unchanged, 1 is white."""
     from matplotlib.colors import to_rgb
 
     red, green, blue = (part + (1 - part) * amount for part in to_rgb(colour))
@@ -78,10 +78,10 @@ def lighter(colour: str, amount: float) -> tuple[float, float, float]:
 
 @dataclass(frozen=True)
 class Canvas:
-    """Axes to draw on, with the sizes of letters that suit them.
+    """Axes to draw on, with font sizes.
 
-    ``own`` is the figure if it was made here. On axes that a user brought it is None, and
-    so are the sizes: theirs apply.
+    ``own`` is the figure if it was created here. On axes passed by the user it is None, and
+    so are the font sizes, so that the user's settings apply.
     """
 
     ax: Axes
@@ -90,7 +90,7 @@ class Canvas:
     small: float | None
 
     def tidy(self, x: str = "", y: str = "") -> None:
-        """Label the axes, and leave two sides of the frame open."""
+        """Label the axes, and hide two sides of the frame."""
         ax = self.ax
         self.label(x, y)
         ax.tick_params(length=3, width=0.6, color=FAINT, labelcolor=INK)
@@ -102,12 +102,12 @@ class Canvas:
             spine.set_linewidth(0.6)
 
     def label(self, x: str, y: str) -> None:
-        """Say what the axes show."""
+        """Label the axes."""
         self.ax.set_xlabel(x, fontsize=self.text, color=INK, parse_math=False)
         self.ax.set_ylabel(y, fontsize=self.text, color=INK, parse_math=False)
 
     def names_down(self, names: Sequence[str]) -> None:
-        """Names along the vertical axis, the first on top, one unit each."""
+        """Write names along the vertical axis, the first on top, one unit apart."""
         ax = self.ax
         ax.set_yticks(range(len(names)), names, parse_math=False)
         ax.set_ylim(len(names) - 0.5, -0.5)
@@ -115,7 +115,7 @@ class Canvas:
         ax.spines["left"].set_visible(False)
 
     def legend(self, symbols: Mapping[str, Artist]) -> None:
-        """A legend above the axes, in as many columns as fit."""
+        """Draw a legend above the axes, in as many columns as fit."""
         if not symbols:
             return
         ax, names = self.ax, list(symbols)
@@ -128,7 +128,7 @@ class Canvas:
             "handlelength": _HANDLE - 0.5,
             "handletextpad": 0.5,
         }
-        # Names come after: as labels, those that begin with "_" would be left out.
+        # Names are set afterwards, as matplotlib leaves out labels that begin with "_".
         entries = list(symbols.values()), [str(i) for i in range(len(names))]
         if self.own is not None:
             columns = legend_columns(names, _LEGEND * self.own.get_figwidth(), self.small)
@@ -148,7 +148,7 @@ class Canvas:
 
 
 def legend_columns(names: Sequence[str], width: float, size: float | None) -> int:
-    """The most columns of a legend that fit into so many inches, entries going down."""
+    """Largest number of legend columns that fit in a width, with entries filled downwards."""
     size = font_size(size)
     symbol, gap = _HANDLE * size / _INCH, _BETWEEN * size / _INCH
     widths = [symbol + text_width(name, size) for name in names]
@@ -170,7 +170,7 @@ def text_width(text: str, size: float | None) -> float:
 
 
 def font_size(size: float | None) -> float:
-    """Points of a size of letters, the user's own if it is None."""
+    """Font size in points, the user's setting if it is None."""
     from matplotlib.font_manager import FontProperties
 
     return float(FontProperties(size=size).get_size_in_points())
@@ -179,14 +179,14 @@ def font_size(size: float | None) -> float:
 def open_canvas(
     ax: Axes | None, width: float, height: float, legend: Sequence[str] = ()
 ) -> Canvas:
-    """The user's axes, or new ones in a figure of their own.
+    """Return a canvas with the user's axes, or with new axes in a new figure.
 
     Parameters
     ----------
     ax : matplotlib Axes or None
-        The user's, if any.
+        Axes passed by the user.
     width, height : float
-        Inches of the new figure, its legend left out.
+        Size of the new figure in inches, without its legend.
     legend : sequence of str
         Names to make room for above the axes.
     """
@@ -197,13 +197,13 @@ def open_canvas(
     if legend:
         columns = legend_columns(legend, _LEGEND * width, _SMALL)
         height += math.ceil(len(legend) / columns) * 1.35 * _SMALL / _INCH
-    # Not made by pyplot, which would keep it for ever and may want a screen.
+    # Not created by pyplot, which would keep a reference and may need a display.
     figure = Figure(figsize=(width, height), layout="constrained")
     return Canvas(figure.add_subplot(), figure, _TEXT, _SMALL)
 
 
 def open_panels(n: int, across: int, width: float) -> tuple[Figure, list[Canvas]]:
-    """A figure with so many square axes, filled row by row."""
+    """Create a figure with n square axes, filled row by row."""
     from matplotlib.figure import Figure
 
     down = math.ceil(n / across)

@@ -1,8 +1,8 @@
-"""The numbers behind the plots: every plot draws what its namesake here returns.
+"""Numbers shown by the plots. The functions have the names of the plots that use them.
 
-Groups: where a function has ``bins``, values are grouped as they are if there are at most
-that many different ones, and otherwise in bins of equal, round width, about that many.
-Columns ``left`` and ``right`` say from where to where a group goes.
+Functions with ``bins`` group values. If there are at most ``bins`` distinct values, each of
+them is a group. Otherwise groups are about ``bins`` intervals of equal, round width. Columns
+``left`` and ``right`` hold the limits of each group.
 
 Examples
 --------
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 __all__ = [
     "bars",
     "bias_boxes",
+    "by_group",
     "critical_difference",
     "diagonal",
     "error_boxes",
@@ -49,25 +50,25 @@ Floats: TypeAlias = NDArray[np.float64]
 WHISKERS = (0.05, 0.95)
 """Quantiles at which the whiskers of boxes end."""
 
-_SAME = 9  # decimals beyond which values on an axis are taken as equal
-_TAIL = 4  # a letter value needs so many errors beyond it to be worth showing
+_SAME = 9  # decimals to which values on an axis are compared
+_TAIL = 4  # a letter value is shown if there are at least this many errors beyond it
 
 
 def diagonal(
     frame: Any, *, positive: Any = None, spread: float = 0.9, bins: int = 25
 ) -> pl.DataFrame:
-    """True against estimated shares: method, left, right, true, low, estimated, high, n.
+    """Estimated by true shares: method, left, right, true, low, estimated, high, n.
 
     Parameters
     ----------
     frame : frame with columns method, class, true, estimated
-        A row a method, sample and class.
+        One row per method, sample and class.
     positive : class label, default=None
-        The class to show. By default the last of two classes, or all of more.
+        Class to show. By default the last of two classes, or all of more than two.
     spread : float, default=0.9
         Share of the samples between ``low`` and ``high``.
     bins : int, default=25
-        Groups of true shares.
+        Number of groups of true shares.
 
     Returns
     -------
@@ -94,14 +95,14 @@ def error_by_shift(frame: Any, *, bins: int = 10) -> pl.DataFrame:
     Parameters
     ----------
     frame : frame with columns method, shift, error
-        A row a method and sample.
+        One row per method and sample.
     bins : int, default=10
-        Groups of shifts.
+        Number of groups of shifts.
 
     Returns
     -------
     polars.DataFrame
-        A row a method and group; the deviation of a single error is 0.
+        One row per method and group. The standard deviation of a single error is 0.
     """
     import polars as pl
 
@@ -120,16 +121,16 @@ def bias_boxes(frame: Any, *, positive: Any = None, bins: int = 1) -> pl.DataFra
     Parameters
     ----------
     frame : frame with columns method, class, true, estimated
-        A row a method, sample and class.
+        One row per method, sample and class.
     positive : class label, default=None
-        The class to show. By default the last of two classes, or all of more.
+        Class to show. By default the last of two classes, or all of more than two.
     bins : int, default=1
-        Groups of true shares; 1 for all together.
+        Number of groups of true shares. 1 for all together.
 
     Returns
     -------
     polars.DataFrame
-        Quantiles of ``estimated - true``, a row a method and group.
+        Quantiles of ``estimated - true``, one row per method and group.
     """
     import polars as pl
 
@@ -144,14 +145,14 @@ def error_boxes(frame: Any, *, bins: int = 5) -> pl.DataFrame:
     Parameters
     ----------
     frame : frame with columns method, shift, error
-        A row a method and sample.
+        One row per method and sample.
     bins : int, default=5
-        Groups of shifts.
+        Number of groups of shifts.
 
     Returns
     -------
     polars.DataFrame
-        Quantiles of the errors, a row a method and group.
+        Quantiles of the errors, one row per method and group.
     """
     return _box(_by_group(read(frame, ("method",), ("shift", "error")), "shift", bins))
 
@@ -162,14 +163,14 @@ def letter_values(frame: Any) -> pl.DataFrame:
     Parameters
     ----------
     frame : frame with columns method, error
-        A row a method and sample.
+        One row per method and sample.
 
     Returns
     -------
     polars.DataFrame
-        A row a method and depth: the share of errors ``inside`` (0 at the median, then a
-        half, three quarters, seven eighths, ...) and from where to where they lie. The last
-        has some four to eight errors beyond it on each side.
+        One row per method and depth: the share of errors ``inside`` (0 at the median, then
+        1/2, 3/4, 7/8, ...) and the limits of that range. Beyond the last one there are about
+        four to eight errors on each side.
     """
     import polars as pl
 
@@ -191,12 +192,13 @@ def learning_curves(frame: Any) -> pl.DataFrame:
     Parameters
     ----------
     frame : frame with columns method, size, error
-        A row a method, training size and sample (or training set).
+        One row per method, training size and sample (or training set).
 
     Returns
     -------
     polars.DataFrame
-        Sorted by size; the standard error of a single error is 0.
+        One row per method and size, sorted by size. The standard error of a single error is
+        0.
     """
     import polars as pl
 
@@ -213,13 +215,13 @@ def means(frame: Any) -> pl.DataFrame:
 
     Parameters
     ----------
-    frame : frame with columns method, mean, low, high, and perhaps mark
-        A row a method.
+    frame : frame with columns method, mean, low, high, and optionally mark
+        One row per method.
 
     Returns
     -------
     polars.DataFrame
-        The same, marks empty if there were none.
+        The same columns. Marks are empty if there are none.
     """
     import polars as pl
 
@@ -233,17 +235,37 @@ def bars(frame: Any) -> pl.DataFrame:
 
     Parameters
     ----------
-    frame : frame with columns class, share, low, high, and perhaps reference
-        A row a class.
+    frame : frame with columns class, share, low, high, and optionally reference
+        One row per class.
 
     Returns
     -------
     polars.DataFrame
-        The same, checked.
+        The same columns, checked.
     """
     table = read(frame, ("class",), ("share", "low", "high"), ("reference",))
     _check_intervals(table)
     return table
+
+
+def by_group(frame: Any, *, positive: Any = None) -> pl.DataFrame:
+    """Shares with intervals over groups: group, class, share, low, high, perhaps reference.
+
+    Parameters
+    ----------
+    frame : frame with columns group, class, share, low, high, and perhaps reference
+        One row per group and class.
+    positive : class label, default=None
+        Class to show. By default the last of two classes, or all of more.
+
+    Returns
+    -------
+    polars.DataFrame
+        Rows of these classes, checked.
+    """
+    table = read(frame, ("group", "class"), ("share", "low", "high"), ("reference",))
+    _check_intervals(table)
+    return of_class(table, positive)
 
 
 def critical_difference(ranks: Mapping[str, float], difference: float) -> pl.DataFrame:
@@ -254,20 +276,20 @@ def critical_difference(ranks: Mapping[str, float], difference: float) -> pl.Dat
     ranks : mapping of str to float
         Average rank of each method.
     difference : float
-        Difference of average ranks that is significant.
+        Smallest significant difference of average ranks.
 
     Returns
     -------
     polars.DataFrame
-        ``groups`` lists the numbers of the groups without significant differences that a
-        method is in, from 0.
+        One row per method. ``groups`` lists the numbers, from 0, of the groups without
+        significant differences that a method belongs to.
     """
     import polars as pl
 
     if len(ranks) < 2 or not np.isfinite([*ranks.values(), difference]).all():
         raise HeadcountError(
-            "ranks must be those of at least 2 methods, and all numbers finite, as must "
-            "difference."
+            "ranks must have at least 2 methods and finite numbers, and difference must be "
+            "finite."
         )
     ordered = sorted(ranks.items(), key=lambda entry: entry[1])
     groups = rank_groups([rank for _, rank in ordered], difference)
@@ -284,14 +306,14 @@ def critical_difference(ranks: Mapping[str, float], difference: float) -> pl.Dat
 
 
 def rank_groups(ranks: Sequence[float] | Floats, difference: float) -> list[tuple[int, ...]]:
-    """Largest runs of two or more sorted ranks that lie within less than a difference.
+    """Find the largest runs of two or more sorted ranks closer than a difference.
 
     Parameters
     ----------
     ranks : sequence of float
-        From the lowest to the highest.
+        Ranks in ascending order.
     difference : float
-        From which on ranks differ.
+        Smallest significant difference.
 
     Returns
     -------
@@ -310,7 +332,7 @@ def rank_groups(ranks: Sequence[float] | Floats, difference: float) -> list[tupl
         stop = start + 1
         while stop < len(ranks) and ranks[stop] - ranks[start] < difference:
             stop += 1
-        # A run that ends where an earlier one does is part of it.
+        # A run with the same end as an earlier one is part of it.
         if stop > max(end, start + 1):
             found.append(tuple(range(start, stop)))
             end = stop
@@ -327,13 +349,14 @@ def simplex(
     shares : array of shape (n, 3), or mapping of names to such arrays
         Estimated shares, such as those of resampled data.
     level : float, default=0.95
-        Share of the points of each name that count as ``inside``: the nearest to their
-        mean, distances measured by their covariance.
+        Share of the points of each name that count as ``inside``: those nearest to their
+        mean in Mahalanobis distance.
 
     Returns
     -------
     polars.DataFrame
-        The first class is the corner (0, 0), the second (1, 0), the third the one above.
+        One row per point. The first class is the corner (0, 0), the second the corner
+        (1, 0), the third the upper corner.
     """
     import polars as pl
 
@@ -345,12 +368,12 @@ def simplex(
         points = {"x": x, "y": y, "inside": _nearest(np.column_stack([x, y]), level)}
         parts.append(pl.DataFrame({"method": [str(name)] * len(x)} | points))
     if not parts:
-        raise HeadcountError("shares is empty: there is nothing to draw.")
+        raise HeadcountError("shares is empty: pass at least one row.")
     return pl.concat(parts)
 
 
 def on_triangle(shares: Any, name: str) -> Floats:
-    """Points in the plane of shares of three classes."""
+    """Points in the plane for shares of three classes."""
     checked = np.atleast_2d(check_shares(shares, name))
     if checked.ndim != 2 or checked.shape[1] != 3:
         raise HeadcountError(
@@ -362,17 +385,17 @@ def on_triangle(shares: Any, name: str) -> Floats:
 
 
 def _nearest(points: Floats, level: float) -> NDArray[np.bool_]:
-    """The share of points nearest to their mean."""
+    """Mark the share ``level`` of the points that is nearest to their mean."""
     away = points - points.mean(axis=0)
     spread = away.T @ away / len(points)
-    # Points on a line have no inverse covariance; along the line they have.
+    # The pseudo-inverse serves points on a line, whose covariance has no inverse.
     distance = np.einsum("ij,jk,ik->i", away, np.linalg.pinv(spread, hermitian=True), away)
     within = distance <= np.sort(distance)[math.ceil(level * len(points)) - 1]
     return np.asarray(within, dtype=bool)
 
 
 def _by_group(table: pl.DataFrame, column: str, bins: int) -> Any:
-    """Rows grouped by method and by value, methods as they come, values upwards."""
+    """Group rows by method, in order of appearance, and by ascending value."""
     import polars as pl
 
     check_count("bins", bins)
@@ -388,7 +411,7 @@ def _by_group(table: pl.DataFrame, column: str, bins: int) -> Any:
 
 
 def _in_order(table: pl.DataFrame, column: str) -> pl.DataFrame:
-    """Rows sorted by method, in the order in which they first come, then by a column."""
+    """Sort rows by method, in order of appearance, then by a column."""
     import polars as pl
 
     place = {method: i for i, method in enumerate(names_in_order(table))}
@@ -396,7 +419,7 @@ def _in_order(table: pl.DataFrame, column: str) -> pl.DataFrame:
 
 
 def round_edges(low: float, high: float, bins: int) -> Floats:
-    """Edges of about so many bins whose width is a round number; of one, the ends."""
+    """Edges of about ``bins`` bins with a round width. For one bin, its ends."""
     if bins == 1:
         return np.array([low, high])
     raw = (high - low) / bins
@@ -421,4 +444,4 @@ def _box(groups: Any) -> pl.DataFrame:
 
 def _check_intervals(table: pl.DataFrame) -> None:
     if (table["low"] > table["high"]).any():
-        raise HeadcountError("frame has an interval whose low is above its high: swap them.")
+        raise HeadcountError("frame has an interval with low above high: swap them.")

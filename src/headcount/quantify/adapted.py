@@ -115,7 +115,7 @@ class AdaptedClassifier(ClassifierMixin, BaseEstimator):
         quantifier = self._unfitted_quantifier()
         cv = check_cv(self.cv) if isinstance(self.cv, list) else self.cv
         scorer = Scorer(self.classifier, cv=cv, random_state=self.random_state)
-        shares_scores = not quantifier._why_no_scores()
+        shares_scores = quantifier.takes_scores
         needed = shares_scores and quantifier._learns_from_scores()
         scorer.fit(X, y, sample_weight, out_of_fold=needed)
         if shares_scores:

@@ -2,16 +2,42 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self, TypeVar
 
-from headcount._parameters import check_not_negative
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from headcount._parameters import check_count, check_not_negative, check_share
+from headcount.data import encode_labels
+from headcount.errors import HeadcountError
 from headcount.quantify.aggregation import Aggregation, Moments
 from headcount.quantify.base import Quantifier
 from headcount.quantify.info import MethodInfo
 from headcount.representation import AbovePrior, Posterior, PredictedClass
+from headcount.scores import Verdicts, check_scores
 from headcount.solve import AdjustedCount, LeastSquares
 
 __all__ = ["ACC", "FM", "GAC", "GPAC", "PACC", "SMM"]
+
+
+class _Smoothed(Quantifier):
+    """Base of methods by least squares with a penalty for rough shares."""
+
+    def __init__(
+        self,
+        classifier: Any = None,
+        *,
+        smoothness: float = 0.0,
+        cv: Any = 5,
+        random_state: Any = None,
+    ) -> None:
+        self.classifier = classifier
+        self.smoothness = smoothness
+        self.cv = cv
+        self.random_state = random_state
+
+    def _least_squares(self) -> LeastSquares:
+        return LeastSquares(check_not_negative("smoothness", self.smoothness))
 
 
 class ACC(Quantifier):
@@ -52,6 +78,47 @@ class ACC(Quantifier):
     def _aggregation(self) -> Aggregation:
         return Moments(PredictedClass(), AdjustedCount())
 
+    @classmethod
+    def from_rates(
+        cls,
+        *,
+        sensitivity: tuple[float, int],
+        specificity: tuple[float, int],
+        classes: ArrayLike,
+    ) -> Self:
+        """Fitted quantifier from published rates of a classifier of two classes.
+
+        Parameters
+        ----------
+        sensitivity : tuple of float and int
+            Share of the items of the second class that are classified correctly, and the
+            number of items that it was measured on.
+        specificity : tuple of float and int
+            The same for the first class.
+        classes : array-like of shape (2,)
+            The first (negative) and the second (positive) class.
+
+        Returns
+        -------
+        ACC
+            Fitted. It takes `Verdicts`. Its intervals contain the noise of the rates.
+
+        Examples
+        --------
+        >>> import headcount as hc
+        >>> q = hc.ACC.from_rates(
+        ...     sensitivity=(0.90, 200), specificity=(0.85, 300), classes=["ok", "bad"]
+        ... )
+        >>> q.predict(hc.Verdicts(["ok"] * 60 + ["bad"] * 40)).round(2)
+        array([0.67, 0.33])
+        """
+        rates = {"sensitivity": sensitivity, "specificity": specificity}
+        (tpr, n_positive), (tnr, n_negative) = (
+            _check_rate(name, given) for name, given in rates.items()
+        )
+        table = [[tnr, 1 - tnr], [1 - tpr, tpr]]
+        return _fitted_on_rates(cls(), table, [n_negative, n_positive], classes, 2)
+
 
 class PACC(Quantifier):
     """Probabilistic adjusted classify and count: `ACC` with mean posteriors for counts.
@@ -88,7 +155,7 @@ class PACC(Quantifier):
         return Moments(Posterior(), AdjustedCount())
 
 
-class GAC(Quantifier):
+class GAC(_Smoothed):
     """Generalised adjusted count: least squares on the simplex, for any number of classes.
 
     Parameters
@@ -121,25 +188,40 @@ class GAC(Quantifier):
         reference="Firat, arXiv:1606.00868 (2016)",
     )
 
-    def __init__(
-        self,
-        classifier: Any = None,
-        *,
-        smoothness: float = 0.0,
-        cv: Any = 5,
-        random_state: Any = None,
-    ) -> None:
-        self.classifier = classifier
-        self.smoothness = smoothness
-        self.cv = cv
-        self.random_state = random_state
-
     def _aggregation(self) -> Aggregation:
-        smoothness = check_not_negative("smoothness", self.smoothness)
-        return Moments(PredictedClass(), LeastSquares(smoothness))
+        return Moments(PredictedClass(), self._least_squares())
+
+    @classmethod
+    def from_rates(cls, rates: ArrayLike, sizes: ArrayLike, *, classes: ArrayLike) -> Self:
+        """Fitted quantifier from a published table of a classifier's rates.
+
+        Parameters
+        ----------
+        rates : array-like of shape (K, K)
+            One row per true class: shares of its items that are classified as each class.
+            Rows sum to 1.
+        sizes : array-like of shape (K,)
+            Number of items of each true class that the rates were measured on.
+        classes : array-like of shape (K,)
+            The classes, in the order of rows and columns.
+
+        Returns
+        -------
+        GAC
+            Fitted. It takes `Verdicts`. Its intervals contain the noise of the rates.
+
+        Examples
+        --------
+        >>> import headcount as hc
+        >>> rates = [[0.8, 0.1, 0.1], [0.2, 0.7, 0.1], [0.0, 0.2, 0.8]]
+        >>> q = hc.GAC.from_rates(rates, [200, 150, 100], classes=["bad", "fair", "good"])
+        >>> q.predict(hc.Verdicts(["bad"] * 30 + ["fair"] * 40 + ["good"] * 30)).round(2)
+        array([0.26, 0.45, 0.29])
+        """
+        return _fitted_on_rates(cls(), rates, sizes, classes, None)
 
 
-class GPAC(Quantifier):
+class GPAC(_Smoothed):
     """Generalised probabilistic adjusted count: `GAC` with mean posteriors for counts.
 
     Parameters
@@ -172,25 +254,11 @@ class GPAC(Quantifier):
         reference="Firat, arXiv:1606.00868 (2016)",
     )
 
-    def __init__(
-        self,
-        classifier: Any = None,
-        *,
-        smoothness: float = 0.0,
-        cv: Any = 5,
-        random_state: Any = None,
-    ) -> None:
-        self.classifier = classifier
-        self.smoothness = smoothness
-        self.cv = cv
-        self.random_state = random_state
-
     def _aggregation(self) -> Aggregation:
-        smoothness = check_not_negative("smoothness", self.smoothness)
-        return Moments(Posterior(), LeastSquares(smoothness))
+        return Moments(Posterior(), self._least_squares())
 
 
-class FM(Quantifier):
+class FM(_Smoothed):
     """Friedman's method: counts of posteriors above the class's training share.
 
     Parameters
@@ -223,22 +291,8 @@ class FM(Quantifier):
         reference="Friedman, Class counts in future unlabeled samples (2014)",
     )
 
-    def __init__(
-        self,
-        classifier: Any = None,
-        *,
-        smoothness: float = 0.0,
-        cv: Any = 5,
-        random_state: Any = None,
-    ) -> None:
-        self.classifier = classifier
-        self.smoothness = smoothness
-        self.cv = cv
-        self.random_state = random_state
-
     def _aggregation(self) -> Aggregation:
-        smoothness = check_not_negative("smoothness", self.smoothness)
-        return Moments(AbovePrior(), LeastSquares(smoothness))
+        return Moments(AbovePrior(), self._least_squares())
 
 
 class SMM(Quantifier):
@@ -275,3 +329,57 @@ class SMM(Quantifier):
 
     def _aggregation(self) -> Aggregation:
         return Moments(Posterior(), AdjustedCount())
+
+
+_Fitted = TypeVar("_Fitted", bound=Quantifier)
+
+
+def _fitted_on_rates(
+    quantifier: _Fitted, rates: Any, sizes: Any, classes: Any, n_classes: int | None
+) -> _Fitted:
+    """Fit on labelled verdicts with the given rates in each class."""
+    names, _ = encode_labels(classes, name="classes", classes=classes)
+    K = len(names)
+    if n_classes is not None and n_classes != K:
+        raise HeadcountError(f"classes has {K} entries; it must have {n_classes}.")
+    table = check_scores(rates, K, name="rates")
+    numbers = np.asarray(sizes)
+    if table.shape != (K, K) or numbers.shape != (K,):
+        raise HeadcountError(
+            f"rates has the shape {table.shape} and sizes {numbers.shape}; with {K} classes "
+            f"they must be ({K}, {K}) and ({K},)."
+        )
+    verdicts, y, weights = [], [], []
+    for code, row in enumerate(table):
+        n = check_count("sizes", numbers[code].item())
+        counts = _rounded_counts(row * n, n)
+        verdicts.append(np.repeat(np.arange(K), counts))
+        y.append(np.full(n, code))
+        # Rounded counts are not quite the published rates; weights make up for it.
+        weights.append(np.repeat(row * n / np.maximum(counts, 1), counts))
+    return quantifier.fit(
+        Verdicts(names[np.concatenate(verdicts)], names),
+        names[np.concatenate(y)],
+        np.concatenate(weights),
+    )
+
+
+def _rounded_counts(expected: NDArray[np.float64], n: int) -> NDArray[np.int64]:
+    """Whole numbers near the expected ones that sum to n; at least 1 where any is expected."""
+    counts = np.maximum(np.floor(expected + 1e-9), expected > 0).astype(np.int64)
+    gap = n - int(counts.sum())
+    if gap > 0:
+        order = np.argsort(counts - expected, kind="stable")
+        counts[order[:gap]] += 1
+    elif gap < 0:
+        counts[counts.argmax()] += gap
+    return counts
+
+
+def _check_rate(name: str, given: Any) -> tuple[float, int]:
+    if not isinstance(given, tuple | list) or len(given) != 2:
+        raise HeadcountError(
+            f"{name} is {given!r}; it must be a rate and the number of items that it was "
+            "measured on, such as (0.9, 200)."
+        )
+    return check_share(f"the rate of {name}", given[0]), check_count(f"n of {name}", given[1])

@@ -1,36 +1,36 @@
-"""The base of all quantifiers: how items get in and shares come out."""
+"""Base of all quantifiers: from items to shares."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from copy import copy
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from headcount.data import check_features, count_rows
 from headcount.errors import HeadcountError, warn
 from headcount.quantify.aggregation import Aggregation, Model
-from headcount.quantify.estimating import Estimating, takes_scores
+from headcount.quantify.estimation import EstimationMixin, pool_samples
 from headcount.quantify.info import Input, MethodInfo
 from headcount.representation import Training
-from headcount.sampling import Samples, as_samples
-from headcount.scores import ScoredPool, Scorer, check_scores
+from headcount.sampling import Samples
+from headcount.scores import ItemScorer, Scored, ScoredPool, Scorer, Verdicts
 from headcount.scores.checks import check_labels, check_lengths, check_weights, class_shares
 from headcount.solve import Solution
 
 __all__ = ["Quantifier", "is_simple"]
 
 
-class Quantifier(Estimating, BaseEstimator):
-    """Estimates the shares of classes in samples of unlabelled items.
+class Quantifier(EstimationMixin, BaseEstimator):
+    """Base of methods that estimate the shares of classes in samples of unlabelled items.
 
-    A method is a subclass with an ``info`` and an ``_aggregation``; whatever its
-    ``info.input`` asks for (posteriors, predicted labels, features) is made here. One that
-    has parameters of its own writes its own ``__init__``.
+    A method is a subclass with an ``info`` and an ``_aggregation``. Posteriors, predicted
+    labels or features are computed here, as ``info.input`` demands. A method with parameters
+    of its own has an ``__init__``.
 
     Parameters
     ----------
@@ -47,11 +47,11 @@ class Quantifier(Estimating, BaseEstimator):
     classes_ : ndarray of shape (K,)
         The classes, in the order of the columns of every result.
     prior_ : ndarray of shape (K,)
-        Their shares in the training set.
+        Shares of the classes in the training set.
     model_ : Model
-        What was learnt.
+        The fitted model.
     scorer_ : Scorer or None
-        What scores items; None if the quantifier was fitted on scores or features.
+        Scorer of the items; None if the quantifier was fitted on scores or features.
     """
 
     info: ClassVar[MethodInfo]
@@ -64,48 +64,68 @@ class Quantifier(Estimating, BaseEstimator):
         self.random_state = random_state
 
     def _aggregation(self) -> Aggregation:
-        """What the method does with scored items; checks the parameters."""
+        """Unfitted aggregation with checked parameters."""
         raise HeadcountError(
             f"{type(self).__name__} is not made of one classifier and what is done with its "
             "scores: it cannot be a part of another quantifier."
         )
 
     def _learns_from_scores(self) -> bool:
-        """Whether scores of the training items are needed, which takes cross-fitting."""
+        """True if out-of-fold scores of the training items are needed."""
         return True
 
-    def _input(self) -> Input:
-        return self.info.input
-
     def _why_no_scores(self) -> str:
-        """What is said of the quantifier where it has no use for scores; empty if it has."""
-        if self._input() == "features":
+        """Reason why the quantifier takes no scores, for messages; empty if it takes them."""
+        if self.takes == "features":
             return "works on the features, not on a classifier's scores"
         return ""
 
     def _scorer(self) -> Any:
-        """What is to score the items; None if no single classifier does."""
+        """Unfitted scorer; None if there is no single classifier."""
         return Scorer(self.classifier, cv=self.cv, random_state=self.random_state)
+
+    @property
+    def takes(self) -> Input:
+        """Kind of items that the method works on: see ``info.input``."""
+        return self.info.input
+
+    @property
+    def takes_scores(self) -> bool:
+        """True if `fit` accepts `Scored`; a method on features does not."""
+        return not self._why_no_scores()
+
+    @property
+    def answering_(self) -> Quantifier:
+        """Fitted quantifier whose model answers: this one, unless it selected another."""
+        return self
+
+    @property
+    def training_(self) -> Training | None:
+        """Labelled items in the form the method learnt from them; None if it kept none."""
+        return self.answering_._training
 
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Learn from labelled items.
 
         Parameters
         ----------
-        X : array-like, sparse matrix or frame of shape (n, d), or a list of texts
-            Items, as the classifier takes them. With a classifier in a
-            ``FrozenEstimator``, items it was not trained on.
+        X : array-like, sparse matrix or frame of shape (n, d), list of texts, Scored, Verdicts
+            Items, as the classifier takes them, or classified elsewhere. With a classifier
+            in a ``FrozenEstimator``, items it was not trained on.
         y : array-like of shape (n,)
-            Their labels, of any kind.
+            Labels of the items, of any kind.
         sample_weight : array-like of shape (n,), default=None
             Weights of the items.
 
         Returns
         -------
         Quantifier
-            This one, fitted.
+            This quantifier, fitted. Fitted on `Scored` or `Verdicts`, it takes later items
+            in the same form.
         """
-        if self._input() == "features":
+        if isinstance(X, Scored | Verdicts):
+            return self._fit_classified(X, y, sample_weight)
+        if self.takes == "features":
             training, classes = self._labelled(X, y, sample_weight)
             return self._learn(training, classes, None)
         scorer = self._scorer()
@@ -114,12 +134,18 @@ class Quantifier(Estimating, BaseEstimator):
             y,
             sample_weight,
             out_of_fold=self._learns_from_scores() or self._cv() is not None,
-            posteriors=self._input() != "labels",
+            posteriors=self.takes != "labels",
         )
         return self.fit_scorer(scorer)
 
-    @available_if(takes_scores)
-    def fit_scorer(self, scorer: Scorer) -> Self:
+    def _fit_classified(self, X: Scored | Verdicts, y: ArrayLike, sample_weight: Any) -> Self:
+        self._check_classified(X)
+        classes, codes = check_labels(y, classes=X.classes)
+        check_lengths("X", len(X), codes)
+        items = self._arranged(self._classified(X, classes), len(classes))
+        return self._learn(_training(items, codes, classes, sample_weight), classes, None)
+
+    def fit_scorer(self, scorer: Any) -> Self:
         """Learn from a fitted `Scorer`, so that many quantifiers share one scoring.
 
         Parameters
@@ -130,7 +156,7 @@ class Quantifier(Estimating, BaseEstimator):
         Returns
         -------
         Quantifier
-            This one, fitted.
+            This quantifier, fitted.
 
         Examples
         --------
@@ -142,9 +168,10 @@ class Quantifier(Estimating, BaseEstimator):
         >>> [q.predict(X[200:]).round(1).tolist() for q in quantifiers]
         [[0.5, 0.5], [0.5, 0.5], [0.5, 0.5]]
         """
-        if not hasattr(scorer, "posteriors") or isinstance(scorer, type):
+        self._check_takes_scores()
+        if not isinstance(scorer, ItemScorer):
             raise HeadcountError(
-                f"scorer is {scorer!r}, but must be a fitted Scorer: pass for instance "
+                f"scorer is {scorer!r}; it must be a fitted Scorer: pass for instance "
                 "Scorer(LogisticRegression()).fit(X, y)."
             )
         check_is_fitted(scorer)
@@ -158,46 +185,12 @@ class Quantifier(Estimating, BaseEstimator):
         self._by_folds = by_folds and self._learns_from_scores()
         return self
 
-    @available_if(takes_scores)
-    def fit_scores(
-        self,
-        scores: Any,
-        y: ArrayLike,
-        sample_weight: ArrayLike | None = None,
-        *,
-        classes: ArrayLike | None = None,
-    ) -> Self:
-        """Learn from labelled items that were scored elsewhere.
-
-        Parameters
-        ----------
-        scores : array-like or frame of shape (n, K)
-            Posteriors made by a classifier that was not trained on these items. With two
-            classes, a vector of the second one's posteriors will do.
-        y : array-like of shape (n,)
-            Labels of the items.
-        sample_weight : array-like of shape (n,), default=None
-            Weights of the items.
-        classes : array-like of shape (K,), default=None
-            Classes in the order of the columns; sorted by default.
-
-        Returns
-        -------
-        Quantifier
-            This one, fitted. Samples are then given by their scores, too.
-        """
-        names, codes = check_labels(y, classes=classes)
-        posteriors = check_scores(scores, len(names))
-        check_lengths("scores", len(posteriors), codes)
-        items = self._arranged(self._scored(posteriors), len(names))
-        return self._learn(_training(items, codes, names, sample_weight), names, None)
-
     def predict(self, X: Any) -> NDArray[np.float64]:
         """Shares of the classes among the items.
 
         Parameters
         ----------
-        X : array-like, sparse matrix or frame of shape (n, d), or a list of texts
+        X : array-like, sparse matrix or frame of shape (n, d), list of texts, Scored, Verdicts
             One sample: the items whose shares are wanted.
 
         Returns
@@ -212,7 +205,7 @@ class Quantifier(Estimating, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like, sparse matrix or frame of shape (n, d), or a list of texts
+        X : array-like, sparse matrix or frame of shape (n, d), list of texts, Scored, Verdicts
             The pool.
         samples : Samples, iterable of index arrays, or None
             The samples, as rows of the pool; None for one sample of all rows.
@@ -229,7 +222,7 @@ class Quantifier(Estimating, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like, sparse matrix or frame of shape (n, d), or a list of texts
+        X : array-like, sparse matrix or frame of shape (n, d), list of texts, Scored, Verdicts
             The pool.
         samples : Samples, iterable of index arrays, or None
             The samples, as rows of the pool; None for one sample of all rows.
@@ -240,64 +233,38 @@ class Quantifier(Estimating, BaseEstimator):
             ``prevalence``, ``converged``, ``iterations`` and ``objective`` by sample.
         """
         check_is_fitted(self, "model_")
-        items = self._items(X)
-        return self._solve(items, self._samples(samples, items, self._by_folds))
+        items = self.items_of(X)
+        return self._solve(items, pool_samples(samples, X))
 
-    @available_if(takes_scores)
-    def predict_scores(self, scores: Any) -> NDArray[np.float64]:
-        """Shares of the classes among items that were scored elsewhere.
-
-        Parameters
-        ----------
-        scores : array-like or frame of shape (n, K)
-            Posteriors of the items, columns in the order of ``classes_``.
-
-        Returns
-        -------
-        ndarray of shape (K,)
-            Shares in the order of ``classes_``, on the simplex.
-        """
-        return self.predict_many_scores(scores, None)[0]
-
-    @available_if(takes_scores)
-    def predict_many_scores(self, scores: Any, samples: Any) -> NDArray[np.float64]:
-        """Shares of the classes in many samples of a pool that was scored elsewhere.
+    def items_of(self, X: Any, *, by_folds: bool | None = None) -> Any:
+        """Items of a pool in the form the model takes.
 
         Parameters
         ----------
-        scores : array-like or frame of shape (n, K)
-            Posteriors of the pool, columns in the order of ``classes_``.
-        samples : Samples, iterable of index arrays, or None
-            The samples, as rows of the pool; None for one sample of all rows.
+        X : array-like, sparse matrix or frame of shape (n, d), list of texts, Scored, Verdicts
+            The pool.
+        by_folds : bool, default=None
+            True scores the pool by the classifier of every fold: the result then has the
+            pool once per fold, one copy after the other. None does what `predict` does.
 
         Returns
         -------
-        ndarray of shape (S, K)
-            Shares, one row a sample, in the order of ``classes_``.
+        ndarray, or whatever the model takes
         """
-        return self.solve_many_scores(scores, samples).prevalence
-
-    @available_if(takes_scores)
-    def solve_many_scores(self, scores: Any, samples: Any) -> Solution:
-        """Like `predict_many_scores`, with the diagnostics of the solver.
-
-        Parameters
-        ----------
-        scores : array-like or frame of shape (n, K)
-            Posteriors of the pool, columns in the order of ``classes_``.
-        samples : Samples, iterable of index arrays, or None
-            The samples, as rows of the pool; None for one sample of all rows.
-
-        Returns
-        -------
-        Solution
-            ``prevalence``, ``converged``, ``iterations`` and ``objective`` by sample.
-        """
-        check_is_fitted(self, "model_")
-        items = self._scored_items(scores)
-        whole = samples is None
-        drawn = Samples.whole(len(items)) if whole else as_samples(samples, len(items))
-        return self._solve(items, drawn)
+        by_folds = self._by_folds if by_folds is None else by_folds
+        if not isinstance(X, Scored | Verdicts):
+            return self._items(X, by_folds=by_folds)
+        self._check_classified(X)
+        if isinstance(self.scorer_, tuple):
+            raise HeadcountError(
+                f"{type(self).__name__} was fitted with several classifiers, and X holds what "
+                "one of them returned: pass the items themselves."
+            )
+        folds = X.folds if by_folds and isinstance(X, Scored) else ()
+        given: Sequence[Any] = folds or [X]
+        parts = [self._classified(part, self.classes_) for part in given]
+        items = parts[0] if len(parts) == 1 else np.concatenate(parts)
+        return self._arranged(items, len(self.classes_))
 
     def _learn(self, training: Training, classes: NDArray[Any], scorer: Any) -> Self:
         if self.info.multiclass == "one-vs-rest" and len(classes) > 2:
@@ -328,10 +295,6 @@ class Quantifier(Estimating, BaseEstimator):
         self._by_folds = False
         return self
 
-    def _answering(self) -> Quantifier:
-        """The quantifier whose model answers: itself, unless it chose another one."""
-        return self
-
     def _labelled(
         self, X: Any, y: ArrayLike, sample_weight: Any, *, allow_nan: bool = False
     ) -> tuple[Training, NDArray[Any]]:
@@ -343,26 +306,27 @@ class Quantifier(Estimating, BaseEstimator):
 
     def _out_of_fold(self, scorer: Any) -> NDArray[Any]:
         """Out-of-fold predictions or posteriors of the items that a scorer was fitted on."""
-        return scorer.labels_ if self._input() == "labels" else scorer.posteriors_
+        return scorer.labels_ if self.takes == "labels" else scorer.posteriors_
 
-    def _items(self, X: Any, *, by_folds: bool | None = None) -> Any:
-        """The items of a pool in the form the aggregation takes.
-
-        Scored by folds, the pool is there once for each fold, one after the other.
-        """
+    def _items(self, X: Any, *, by_folds: bool = False) -> Any:
+        """`items_of` for a pool that the quantifier itself scores."""
         pool = X if isinstance(X, ScoredPool) else None
-        if self._input() == "features":
+        if self.takes == "features":
             return check_features(X if pool is None else pool.X)
         if self.scorer_ is None:
             raise HeadcountError(
-                f"{type(self).__name__} was fitted on scores and has no classifier for X: "
-                "score the items and use predict_scores or predict_many_scores."
+                f"{type(self).__name__} was fitted on scores or decisions and has no "
+                "classifier for X: classify the items and pass hc.Scored(posteriors) or "
+                "hc.Verdicts(labels)."
             )
-        by_folds = self._by_folds if by_folds is None else by_folds
-        wanted = "labels" if self._input() == "labels" else "posteriors"
-        name = f"fold_{wanted}" if by_folds else wanted
-        score = getattr(self.scorer_ if pool is None else pool, name)
-        scored = score(X if pool is None else self.scorer_)
+        scored_by = self.scorer_ if pool is None else pool
+        given = X if pool is None else self.scorer_
+        if self.takes == "labels":
+            scored = scored_by.fold_labels(given) if by_folds else scored_by.labels(given)
+        elif by_folds:
+            scored = scored_by.fold_posteriors(given)
+        else:
+            scored = scored_by.posteriors(given)
         if by_folds:
             scored = scored.reshape(-1, *scored.shape[2:])
         return self._arranged(scored, len(self.classes_))
@@ -384,7 +348,7 @@ class Quantifier(Estimating, BaseEstimator):
 
         A list if the items are a list and only some entries are; False if none is.
         """
-        return self._input() == "posteriors"
+        return self.takes == "posteriors"
 
     def _cv(self) -> Any:
         """The folds; None if training items are not scored without need."""
@@ -394,26 +358,32 @@ class Quantifier(Estimating, BaseEstimator):
         """Prior distribution of the shares for estimates, if none is given."""
         return None
 
-    def _scores_by_folds(self) -> bool:
-        """True if a scorer with folds scores the items of estimates."""
+    @property
+    def scores_by_folds(self) -> bool:
+        """True if the classifiers of the folds score the items of estimates."""
         one_scorer = self.scorer_ is not None and not isinstance(self.scorer_, tuple)
-        return one_scorer and self._input() != "features"
+        return one_scorer and self.takes != "features"
 
-    def _samples(self, samples: Any, items: Any, by_folds: bool) -> Samples:
-        """Samples of a pool, given its items as `_items` made them; None for one of all."""
-        n_items = count_rows(items)
-        if by_folds:
-            n_items //= self.scorer_.n_folds_
-        return Samples.whole(n_items) if samples is None else as_samples(samples, n_items)
+    def _check_takes_scores(self) -> None:
+        reason = self._why_no_scores()
+        if reason:
+            raise HeadcountError(
+                f"{type(self).__name__} {reason}: pass the items themselves to fit and predict."
+            )
 
-    def _scored_items(self, scores: Any) -> NDArray[Any]:
-        K = len(self.classes_)
-        return self._arranged(self._scored(check_scores(scores, K)), K)
+    def _check_classified(self, X: Scored | Verdicts) -> None:
+        self._check_takes_scores()
+        if isinstance(X, Verdicts) and self.takes == "posteriors":
+            raise HeadcountError(
+                f"{type(self).__name__} needs posteriors, and Verdicts are decisions alone: "
+                "pass hc.Scored(posteriors), or use a method that takes decisions, such as "
+                "CC, ACC or GAC."
+            )
 
-    def _scored(self, posteriors: NDArray[np.float64]) -> NDArray[Any]:
-        if self._input() == "labels":
-            return posteriors.argmax(axis=1)
-        return posteriors
+    def _classified(self, X: Scored | Verdicts, classes: NDArray[Any]) -> NDArray[Any]:
+        if isinstance(X, Verdicts) or self.takes == "labels":
+            return X.codes_of(classes)
+        return X.posteriors_of(classes)
 
     def _arranged(self, items: Any, K: int) -> Any:
         """The scored items as the aggregation wants them; a hook for wrappers."""
@@ -423,7 +393,8 @@ class Quantifier(Estimating, BaseEstimator):
         solution = self.model_.solve(items, samples.over(count_rows(items)))
         failed = int(np.count_nonzero(~solution.converged))
         if failed:
-            advice = "raise max_iter, or " if hasattr(self, "max_iter") else ""
+            limited = "max_iter" in self.get_params(deep=False)
+            advice = "raise max_iter, or " if limited else ""
             warn(
                 f"{type(self).__name__} did not converge on {failed:,} of {len(samples):,} "
                 f"samples: their shares are the last ones reached; {advice}see which by "
@@ -433,7 +404,7 @@ class Quantifier(Estimating, BaseEstimator):
 
 
 def is_simple(quantifier: Any) -> bool:
-    """Whether it is made of one classifier and an aggregation: others can be built on it."""
+    """True if a quantifier has one classifier and an aggregation, to build others on."""
     if not isinstance(quantifier, Quantifier):
         return False
     return type(quantifier)._aggregation is not Quantifier._aggregation

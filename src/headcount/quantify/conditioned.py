@@ -10,23 +10,22 @@ from typing import Any, ClassVar, Self
 
 import joblib
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.base import clone
-from sklearn.utils.metaestimators import available_if
 
 from headcount.data import check_features, count_rows
 from headcount.errors import HeadcountError
 from headcount.quantify.adjusted import GPAC
 from headcount.quantify.aggregation import Model
 from headcount.quantify.base import Quantifier
-from headcount.quantify.estimating import conditioning, takes_scores
+from headcount.quantify.estimation import conditioning
 from headcount.quantify.info import Input, MethodInfo
 from headcount.quantify.likelihood import SLD
 from headcount.quantify.seeds import seeded
 from headcount.representation import Training
 from headcount.sampling import Samples
 from headcount.sampling._streams import base_seeds
-from headcount.scores import ScoredPool, check_scores
+from headcount.scores import Scored, ScoredPool, Verdicts
 from headcount.solve import Solution
 from headcount.uncertainty import ShareConditioning
 
@@ -119,8 +118,10 @@ class Conditioned(Quantifier):
         seed = base_seeds(self.random_state, 1)[0]
         return [seeded(clone(each), seed) for each in given]
 
-    def _input(self) -> Input:
-        inputs = {each._input() for each in self._given() if isinstance(each, Quantifier)}
+    @property
+    def takes(self) -> Input:
+        """Kind of items that the quantifier inside works on."""
+        inputs = {each.takes for each in self._given() if isinstance(each, Quantifier)}
         return inputs.pop() if len(inputs) == 1 else "posteriors"
 
     def _why_no_scores(self) -> str:
@@ -134,7 +135,7 @@ class Conditioned(Quantifier):
         """The scorer of all members; None if they have different ones."""
         scorers = [each._scorer() for each in self._unfitted()]
         alike = len({joblib.hash(scorer) for scorer in scorers}) == 1
-        return scorers[0] if alike and self._input() != "features" else None
+        return scorers[0] if alike and self.takes != "features" else None
 
     def _prior(self) -> Any:
         return self.prior
@@ -148,23 +149,25 @@ class Conditioned(Quantifier):
 
         Parameters
         ----------
-        X : array-like, sparse matrix or frame of shape (n, d), or a list of texts
-            Items, as the classifiers take them.
+        X : array-like, sparse matrix or frame of shape (n, d), list of texts, Scored, Verdicts
+            Items, as the classifiers take them, or classified elsewhere.
         y : array-like of shape (n,)
-            Their labels, of any kind.
+            Labels of the items, of any kind.
         sample_weight : array-like of shape (n,), default=None
             Weights of the items.
 
         Returns
         -------
         Conditioned
-            This one, fitted.
+            This quantifier, fitted.
         """
+        if isinstance(X, Scored | Verdicts):
+            return self._fit_classified(X, y, sample_weight)
         members = self._unfitted()
         scorers: dict[str, Any] = {}
         with self._while_fitting():
             for member in members:
-                scorer = None if member._input() == "features" else member._scorer()
+                scorer = None if member.takes == "features" else member._scorer()
                 if scorer is None:
                     member.fit(X, y, sample_weight)
                     continue
@@ -174,7 +177,12 @@ class Conditioned(Quantifier):
                 member.fit_scorer(scorers[key])
         return self._gather(members)
 
-    @available_if(takes_scores)
+    def _fit_classified(self, X: Scored | Verdicts, y: ArrayLike, sample_weight: Any) -> Self:
+        self._check_classified(X)
+        with self._while_fitting():
+            members = [member.fit(X, y, sample_weight) for member in self._unfitted()]
+        return self._gather(members)
+
     def fit_scorer(self, scorer: Any) -> Self:
         """Fit all quantifiers on the scores of one scorer.
 
@@ -186,51 +194,18 @@ class Conditioned(Quantifier):
         Returns
         -------
         Conditioned
-            This one, fitted.
+            This quantifier, fitted.
         """
+        self._check_takes_scores()
         with self._while_fitting():
             members = [member.fit_scorer(scorer) for member in self._unfitted()]
         return self._gather(members)
-
-    @available_if(takes_scores)
-    def fit_scores(
-        self,
-        scores: Any,
-        y: ArrayLike,
-        sample_weight: ArrayLike | None = None,
-        *,
-        classes: ArrayLike | None = None,
-    ) -> Self:
-        """Fit all quantifiers on items that were scored elsewhere.
-
-        Parameters
-        ----------
-        scores : array-like or frame of shape (n, K)
-            Posteriors made by a classifier that was not trained on these items.
-        y : array-like of shape (n,)
-            Labels of the items.
-        sample_weight : array-like of shape (n,), default=None
-            Weights of the items.
-        classes : array-like of shape (K,), default=None
-            Classes in the order of the columns; sorted by default.
-
-        Returns
-        -------
-        Conditioned
-            This one, fitted.
-        """
-        with self._while_fitting():
-            members = [
-                member.fit_scores(scores, y, sample_weight, classes=classes)
-                for member in self._unfitted()
-            ]
-        return self._gather(members, takes_items=False)
 
     def _while_fitting(self) -> AbstractContextManager[None]:
         """Context in which the members are fitted."""
         return nullcontext()
 
-    def _gather(self, members: list[Quantifier], takes_items: bool = True) -> Self:
+    def _gather(self, members: list[Quantifier]) -> Self:
         first = members[0]
         parts = [member._simulation_items() for member in members]
         items: Any = [part.items for part in parts]
@@ -245,7 +220,6 @@ class Conditioned(Quantifier):
         # On a copy first: a fit that fails leaves this quantifier as it was.
         fitted = copy(self)
         fitted.members_ = members
-        fitted._takes_items = takes_items
         # The first of several scorers: what the assumption is tested on.
         fitted._keep(joint, first.classes_, first.prior_, first.scorer_, training)
         shares = conditioning(fitted, joint, self.prior, self.replicates, self.random_state)
@@ -253,16 +227,28 @@ class Conditioned(Quantifier):
         self.__dict__.update(fitted.__dict__)
         return self
 
-    def _items(self, X: Any, *, by_folds: bool | None = None) -> Any:
-        if not self._takes_items:
-            return self.members_[0]._items(X)  # which refuses items with its reason
-        return X if isinstance(X, ScoredPool) else ScoredPool(check_features(X, allow_nan=True))
+    def items_of(self, X: Any, *, by_folds: bool | None = None) -> Any:
+        """The pool itself, checked: each member takes its items from it.
 
-    def _scores_by_folds(self) -> bool:
+        Parameters
+        ----------
+        X : array-like, sparse matrix or frame of shape (n, d), list of texts, Scored, Verdicts
+            The pool.
+        by_folds : bool, default=None
+            No effect: the members decide.
+
+        Returns
+        -------
+        ScoredPool, Scored or Verdicts
+        """
+        if isinstance(X, ScoredPool | Scored | Verdicts):
+            return X
+        return ScoredPool(check_features(X, allow_nan=True))
+
+    @property
+    def scores_by_folds(self) -> bool:
+        """True if the classifiers of the folds score the items of estimates."""
         return False  # each member does
-
-    def _scored_items(self, scores: Any) -> NDArray[Any]:
-        return check_scores(scores, len(self.classes_))
 
 
 @dataclass(frozen=True, eq=False)
@@ -275,7 +261,7 @@ class _Joint(Model):
     def solve(self, items: Any, samples: Samples) -> Solution:
         answers = []
         for member, model in zip(self.members, self.models, strict=True):
-            own = _read(member, items)
+            own = member.items_of(items, by_folds=member.scores_by_folds)
             answers.append(model.solve(own, samples.over(count_rows(own))))
         return _in_a_row(answers)
 
@@ -287,13 +273,6 @@ class _Joint(Model):
                 for model, own in zip(self.models, items, strict=True)
             ]
         )
-
-
-def _read(member: Quantifier, items: Any) -> Any:
-    """Items as a member takes them: scored elsewhere, by its folds, or as they are."""
-    if isinstance(items, ScoredPool):
-        return member._items(items, by_folds=member._scores_by_folds())
-    return member._scored_items(items)
 
 
 def _in_a_row(answers: Sequence[Solution]) -> Solution:

@@ -27,7 +27,8 @@ class _WithSoft(Quantifier):
 
     soft: bool
 
-    def _input(self) -> Input:
+    @property
+    def takes(self) -> Input:
         return "posteriors" if self.soft else "labels"
 
     def _moments(self) -> Moments:

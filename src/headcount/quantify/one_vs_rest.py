@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import clone
 
 from headcount._parameters import check_choice
 from headcount.errors import HeadcountError
@@ -18,7 +18,7 @@ from headcount.quantify.info import Input, MethodInfo
 from headcount.quantify.matching import DyS
 from headcount.representation import Training
 from headcount.sampling import Samples
-from headcount.scores import Scorer
+from headcount.scores import ItemScorer, Scorer
 from headcount.scores.checks import check_labels
 from headcount.solve import Solution
 
@@ -72,10 +72,12 @@ class OneVsRest(Quantifier):
             )
         return base
 
-    def _input(self) -> Input:
+    @property
+    def takes(self) -> Input:
+        """Kind of items that the quantifier inside works on."""
         # Wrong quantifiers are refused when they are used.
         base: Any = self.quantifier
-        return base._input() if isinstance(base, Quantifier) else "posteriors"
+        return base.takes if isinstance(base, Quantifier) else "posteriors"
 
     def _learns_from_scores(self) -> bool:
         return self._base()._learns_from_scores()
@@ -90,14 +92,14 @@ class OneVsRest(Quantifier):
         return scorer
 
     def _items_are_posteriors(self) -> bool:
-        return self._input() == "posteriors" and self.scoring == "shared"
+        return self.takes == "posteriors" and self.scoring == "shared"
 
     def _aggregation(self) -> Aggregation:
-        return _EachClass(self._base()._aggregation(), self._input())
+        return _EachClass(self._base()._aggregation(), self.takes)
 
     def _arranged(self, items: Any, K: int) -> Any:
         """One column per class: its posterior, or 1 for items predicted as the class."""
-        if items is None or items.ndim == 2 or self._input() == "features":
+        if items is None or items.ndim == 2 or self.takes == "features":
             return items
         return items[:, None] == np.arange(K)
 
@@ -161,7 +163,7 @@ def base_scorer(scorer: Scorer | SeparateScorer) -> Scorer:
     return scorer.scorer if isinstance(scorer, SeparateScorer) else scorer
 
 
-class SeparateScorer(BaseEstimator):
+class SeparateScorer(ItemScorer):
     """One scorer per class, for the class against the rest; has the methods of a `Scorer`."""
 
     def __init__(self, scorer: Scorer) -> None:

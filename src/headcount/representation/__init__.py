@@ -1,21 +1,21 @@
-"""Items as vectors whose mean describes a sample.
+"""Representations of items by vectors whose mean describes a sample.
 
-A representation has ``fit(training)``, which returns a fitted one, and
-``embed(items)``, which returns an `Embedding`: something with the means of samples.
+A representation has ``fit(training)``, which returns a fitted representation, and
+``embed(items)``, which returns an `Embedding` that computes the means of samples.
 """
 
 from headcount.representation.binning import FeatureHistograms
-from headcount.representation.distances import MeanDistance
-from headcount.representation.embedding import Binned, Dense, Embedding
-from headcount.representation.euclidean import EuclideanDistance
-from headcount.representation.kernels import ClassDensities, KernelMeans, MixturePoints
-from headcount.representation.patterns import FeaturePatterns, PatternTable
-from headcount.representation.scores import (
+from headcount.representation.classifier_outputs import (
     AbovePrior,
     Histograms,
     Posterior,
     PredictedClass,
 )
+from headcount.representation.distances import MeanDistance
+from headcount.representation.embedding import Binned, Dense, Embedding
+from headcount.representation.euclidean_distances import EuclideanDistance
+from headcount.representation.kernel_density import ClassDensities, KernelMeans, MixturePoints
+from headcount.representation.patterns import FeaturePatterns, PatternTable
 from headcount.representation.thresholds import AtThreshold, Rates, rates_by_threshold
 from headcount.representation.training import Training
 

@@ -1,4 +1,4 @@
-"""Features in bins: numbers cut where the training items lie, categories as they are."""
+"""Bins of features: quantiles of numbers, and values of categories."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from headcount._kernels.feature_bins import bin_entries, count_entries
 from headcount._threads import each_range
 from headcount.errors import HeadcountError
 from headcount.representation.embedding import Binned, Embedding
-from headcount.representation.features import Features, Header, is_missing
+from headcount.representation.feature_table import Features, Header, is_missing
 from headcount.representation.training import Training
 from headcount.sampling import Samples
 
@@ -25,7 +25,7 @@ _NO_WEIGHTS = np.empty(0)
 
 @dataclass(frozen=True, eq=False)
 class _Cuts:
-    """Bins of numbers: bin b reaches up to points[b], and includes it."""
+    """Bins of numbers. Bin b reaches up to and includes points[b]."""
 
     points: NDArray[np.float64]
 
@@ -33,10 +33,10 @@ class _Cuts:
     def between(
         cls, values: NDArray[np.float64], mass: NDArray[np.float64], bins: int
     ) -> _Cuts:
-        """Bins of about equal mass, given distinct values in order and their masses."""
+        """Make bins of about equal mass from sorted distinct values and their masses."""
         if len(values) <= bins:
             return cls(values[:-1])
-        # By the middle of its mass, a frequent value is parted from the others on both sides.
+        # The middle of its mass decides, so that a frequent value gets a bin of its own.
         middle = (np.cumsum(mass) - mass / 2) / mass.sum()
         bin_ = np.floor(bins * middle + 1e-9)
         return cls(values[:-1][np.diff(bin_) > 0])
@@ -49,15 +49,15 @@ class _Cuts:
         if values.dtype != np.float64:
             raise HeadcountError(
                 f"X has values in column {label} that are not numbers, such as {values[0]!r}, "
-                "where numbers were when the quantifier was fitted: pass the same columns in "
-                "the same form."
+                "but the quantifier was fitted with numbers: pass the same columns in the same "
+                "form."
             )
         return np.searchsorted(self.points, values, side="left")
 
 
 @dataclass(frozen=True, eq=False)
 class _Categories:
-    """A bin for each category that was seen, and one for all others."""
+    """One bin per category of the training set, and one for all others."""
 
     positions: dict[Any, int]
 
@@ -80,25 +80,25 @@ def _names(values: NDArray[Any], label: str) -> list[Any]:
     except TypeError:
         raise HeadcountError(
             f"X has values in column {label} that are neither numbers nor names of "
-            f"categories, such as {names[0]!r}: turn them into columns of such, or drop it."
+            f"categories, such as {names[0]!r}: convert the column, or drop it."
         ) from None
     return names
 
 
 @dataclass(frozen=True, eq=False)
 class SparseCodes:
-    """Bins of a table that leaves out its zeros, numbered through all columns.
+    """Bins of a sparse table, numbered consecutively over all columns.
 
     Attributes
     ----------
     rows : ndarray of int64, shape (n + 1,)
-        Item i has the entries ``rows[i]:rows[i + 1]``.
+        Start of the entries of each item: item i has ``rows[i]:rows[i + 1]``.
     columns, codes : ndarray of int32
         Column and bin of each entry.
     zeros : ndarray of int32
-        For each column, the bin that zero is in.
+        Bin of zero in each column.
     n_bins : int
-        Bins of all columns together.
+        Total number of bins of all columns.
     """
 
     rows: NDArray[np.int64]
@@ -133,21 +133,21 @@ class SparseCodes:
 
 @dataclass(frozen=True, eq=False)
 class Bins:
-    """How columns of a table are cut into bins, learnt from training items alone.
+    """Bins of the columns of a table, determined by the training items.
 
-    Numbers are cut into bins of about equal mass; with no more distinct values than bins,
-    each value has its own. Categories (texts, booleans with gaps, whatever a frame calls
-    categorical) keep theirs, a missing one counting as one of them; all that were not
-    seen in training share a bin.
+    Numbers are divided into bins of about equal mass. If there are no more distinct values
+    than bins, each value has its own bin. Categories (texts, booleans with missing values and
+    categorical columns of a frame) have one bin each. A missing category counts as a
+    category. All categories that are not in the training set share a bin.
 
     Attributes
     ----------
     header : Header
         All columns of the table.
     columns : ndarray of int64
-        Positions of those that are binned.
+        Positions of the binned columns.
     rules : tuple
-        How each of them is.
+        Binning rule of each of them.
 
     Examples
     --------
@@ -165,7 +165,7 @@ class Bins:
     def learn(
         cls, training: Training, bins: int, columns: NDArray[np.int64] | None = None
     ) -> Bins:
-        """Learn the bins of some columns, or of all."""
+        """Determine the bins of some columns, by default of all."""
         features = Features.of(training.items)
         if columns is None:
             columns = np.arange(features.header.n_columns)
@@ -178,15 +178,15 @@ class Bins:
 
     @cached_property
     def edges(self) -> NDArray[np.int64]:
-        """Where the bins of each column begin in the count through all of them."""
+        """Number of the first bin of each column."""
         return np.concatenate([[0], np.cumsum([rule.n_bins for rule in self.rules])])
 
     def of(self, X: Any) -> NDArray[np.int32] | SparseCodes:
-        """Bins of the items, in the form their table has."""
+        """Bins of the items, sparse for a sparse table."""
         return self.sparse_codes(X) if sparse.issparse(X) else self.codes(X)
 
     def codes(self, X: Any) -> NDArray[np.int32]:
-        """Bins of the items, one column a column, numbered through all of them."""
+        """Bins of the items, numbered consecutively over all columns."""
         features = Features.of(X)
         self.header.check(features.header)
         out = np.empty((features.table.shape[0], len(self.columns)), np.int32)
@@ -202,8 +202,8 @@ class Bins:
         cuts = [rule.points for rule in self.rules if isinstance(rule, _Cuts)]
         if len(cuts) < len(self.rules):
             raise HeadcountError(
-                "X is sparse, but had columns of categories when the quantifier was fitted: "
-                "pass a frame or an array with the same columns."
+                "X is sparse, but the quantifier was fitted with columns of categories: pass a "
+                "frame or an array with the same columns."
             )
         table = _canonical(X[:, self.columns])
         columns = table.indices.astype(np.int32)
@@ -255,7 +255,7 @@ def _sums(weights: NDArray[np.float64], which: NDArray[np.intp]) -> NDArray[np.f
 
 
 def _canonical(table: Any) -> Any:
-    """Each entry once and in order, leaving the given matrix alone."""
+    """Sum duplicate entries and sort them, without changing the given matrix."""
     if not table.has_canonical_format:
         table = table.copy()
         table.sum_duplicates()
@@ -264,12 +264,12 @@ def _canonical(table: Any) -> Any:
 
 @dataclass(frozen=True, eq=False)
 class FeatureHistograms:
-    """Histograms of all features, one after the other; no smoothing.
+    """Concatenated histograms of all features, without smoothing.
 
     Parameters
     ----------
     bins : int
-        Bins of a feature of numbers; see `Bins`.
+        Number of bins of a numeric feature; see `Bins`.
 
     Examples
     --------
@@ -285,11 +285,11 @@ class FeatureHistograms:
     fitted: Bins | None = None
 
     def fit(self, training: Training) -> FeatureHistograms:
-        """Learn the bins."""
+        """Determine the bins."""
         return replace(self, fitted=Bins.learn(training, self.bins))
 
     def embed(self, items: Any) -> Embedding:
-        """Items given as features."""
+        """Embed items given as features."""
         assert self.fitted is not None
         codes = self.fitted.of(items)
         if isinstance(codes, SparseCodes):

@@ -1,4 +1,4 @@
-"""Items by their mean distance to the training items of each class."""
+"""Representation of items by their mean distance to the training items of each class."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ _EMPTY = np.empty((0, 0))
 
 @dataclass(frozen=True, eq=False)
 class MeanDistance:
-    """Mean Manhattan distance between an item's scores and each class's training scores.
+    """Mean Manhattan distance between the scores of an item and those of each class.
 
-    The Manhattan distance adds up over columns, and along one column mean distances
-    follow from one sweep over sorted values: no pair of items is ever looked at.
+    The Manhattan distance is a sum over columns. For one column, all mean distances are
+    computed by one sweep over sorted values, without visiting pairs of items.
 
     Parameters
     ----------
     by_rank : bool, default=False
-        Replace each score by its rank among the training scores of its column first
-        (from 0 to 1, the middle rank where scores are tied).
+        First replace each score by its rank among the training scores of its column (from 0
+        to 1, the middle rank for ties).
 
     Examples
     --------
@@ -46,7 +46,7 @@ class MeanDistance:
     n_classes: int = 0
 
     def fit(self, training: Training) -> MeanDistance:
-        """Keep the training scores, each column sorted."""
+        """Store the training scores, each column sorted."""
         assert training.items is not None
         scores = np.asarray(training.items, dtype=np.float64)
         within = training.class_weights
@@ -56,7 +56,7 @@ class MeanDistance:
         )
 
     def embed(self, items: NDArray[np.float64]) -> Dense:
-        """Items given as posteriors."""
+        """Embed items given as posteriors."""
         out = np.zeros((len(items), self.n_classes))
         for column in range(self.centres.shape[1]):
             points, centres = items[:, column], self.centres[:, column]
@@ -77,7 +77,7 @@ class MeanDistance:
 
 @dataclass(frozen=True, eq=False)
 class _Ranks:
-    """Share of the reference's mass below a value, ties counting half."""
+    """Share of the mass of the reference below a value, with ties counted half."""
 
     values: NDArray[np.float64]
     upto: NDArray[np.float64]

@@ -1,4 +1,4 @@
-"""Items of a pool as vectors, and the mean of the vectors of each sample."""
+"""Embeddings: the items of a pool as vectors, with the mean vector of each sample."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from headcount.sampling import Samples
 __all__ = ["Binned", "Dense", "Embedding"]
 
 _NO_WEIGHTS = np.empty(0)
-# Items a thread should have to sum before a second thread is worth starting.
+# Number of items to sum that justifies another thread.
 _GRAIN_ITEMS = 20_000
 
 
 class Embedding(Protocol):
-    """Anything that has sample means."""
+    """Items of a pool, of which the means over samples can be computed."""
 
     @property
     def width(self) -> int:
@@ -29,7 +29,7 @@ class Embedding(Protocol):
     def means(
         self, samples: Samples, weights: NDArray[np.float64] | None = None
     ) -> NDArray[np.float64]:
-        """Mean vector of each sample; `weights`, if given, has one entry an item."""
+        """Mean vector of each sample. `weights` has one entry per item."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,16 +68,16 @@ class Dense:
 
 @dataclass(frozen=True, eq=False)
 class Binned:
-    """Items as indicators: each item is in one bin of every channel.
+    """Items as indicators: each item is in one bin of each channel.
 
     Parameters
     ----------
     codes : ndarray of int32, shape (n, channels)
-        The bins of each item, numbered through all channels.
+        Bins of each item, numbered consecutively over all channels.
     n_bins : int
-        Bins of all channels together.
+        Total number of bins of all channels.
     cumulative : bool, default=False
-        Return running sums of the means: the share of items in a bin or before it.
+        Return cumulative sums of the means: the share of items in a bin or before it.
 
     Examples
     --------
@@ -112,5 +112,5 @@ class Binned:
 
 
 def _grain(samples: Samples, width: int) -> int:
-    """Samples that make a thread worth its start."""
+    """Number of samples that justifies another thread."""
     return max(1, int(_GRAIN_ITEMS * 4 // max(1.0, samples.sizes.mean() * width)))

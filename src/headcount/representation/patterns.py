@@ -1,4 +1,4 @@
-"""Items by the joint pattern of a few of their features."""
+"""Representation of items by joint patterns of a few of their features."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from headcount._kernels.drawing import GOLDEN, mix
+from headcount._kernels.stratified_draws import GOLDEN, mix
 from headcount.errors import HeadcountError
 from headcount.representation.binning import Bins, SparseCodes
-from headcount.representation.features import Features
+from headcount.representation.feature_table import Features
 from headcount.representation.training import Training
 
 __all__ = ["FeaturePatterns", "PatternTable"]
@@ -22,17 +22,17 @@ __all__ = ["FeaturePatterns", "PatternTable"]
 
 @dataclass(frozen=True, eq=False)
 class PatternTable:
-    """How often the patterns of one subset of features are met in each class.
+    """Shares of the patterns of one subset of features in each class.
 
     Attributes
     ----------
     members : ndarray of int64
-        The features, as positions among those that are binned.
+        Positions of the features among those that are binned.
     known : ndarray of uint64, shape (P,)
-        The patterns seen in training, by their hash, rising.
+        Hashes of the patterns in training, sorted.
     shares : ndarray of shape (P + 1, K + 1)
-        Share of each pattern in each class, and a one; the last row, all zero, is for
-        patterns that were not seen.
+        Share of each pattern in each class, and a one. The last row, all zero, is for
+        patterns that are not in training.
     """
 
     members: NDArray[np.int64]
@@ -55,35 +55,35 @@ class PatternTable:
 
     @property
     def overlap(self) -> NDArray[np.float64]:
-        """Inner products of the classes' pattern shares, (K, K)."""
+        """Inner products of the pattern shares of the classes, (K, K)."""
         shares = self.shares[:-1, :-1]
         return np.asarray(shares.T @ shares, dtype=np.float64)
 
     def look_up(self, hashes: NDArray[np.uint64]) -> NDArray[np.float64]:
-        """The row of `shares` of each pattern."""
+        """Row of `shares` for each pattern."""
         place = np.minimum(np.searchsorted(self.known, hashes), len(self.known) - 1)
         return self.shares[np.where(self.known[place] == hashes, place, len(self.known))]
 
 
 @dataclass(frozen=True, eq=False)
 class FeaturePatterns:
-    """Joint patterns of random subsets of the features, each a category of its own.
+    """Joint patterns of random subsets of the features, each pattern a category.
 
-    A pattern is known by a 64-bit hash, the sum of a random word for every (feature, bin)
-    in it: no table of all possible patterns is ever made, and items of a sparse matrix
-    take as many steps as they have entries. Among a million patterns the chance that any
-    two share a hash is below one in ten million.
+    A pattern is identified by a 64-bit hash, the sum of a random word for every (feature,
+    bin) in it. There is no table of all possible patterns, and items of a sparse matrix take
+    as many steps as they have entries. Among a million patterns, the probability that any two
+    have the same hash is below one in ten million.
 
     Parameters
     ----------
     bins : int
-        Bins of a feature of numbers; see `Bins`.
+        Number of bins of a numeric feature; see `Bins`.
     n_subsets : int
-        How many subsets; if there are no more than that, each is used once.
+        Number of subsets. If there are no more different subsets, each is used once.
     subset_size : int or None
-        Features in a subset; by default floor(log2 D + 1) of D.
+        Number of features in a subset. By default floor(log2 D + 1) of D.
     seed : int
-        Seed of the draw.
+        Random seed.
 
     Examples
     --------
@@ -105,7 +105,7 @@ class FeaturePatterns:
         """Draw the subsets and count their patterns in each class."""
         D = Features.of(training.items).header.n_columns
         subsets = self._draw(D)
-        # Of very many features only those drawn are looked at.
+        # Of very many features, only the drawn ones are binned.
         columns = np.unique(np.concatenate(subsets))
         bins = Bins.learn(training, self.bins, columns)
         members = [np.searchsorted(columns, subset) for subset in subsets]
@@ -114,7 +114,7 @@ class FeaturePatterns:
         return replace(self, fitted=bins, tables=tuple(tables))
 
     def hashes(self, items: Any) -> _Hashes:
-        """Bins of the items, to be hashed subset by subset."""
+        """Hash the bins of the items, for use by subset."""
         assert self.fitted is not None
         return _Hashes.of(self.fitted, items)
 
@@ -133,7 +133,7 @@ class FeaturePatterns:
 
 @dataclass(frozen=True, eq=False)
 class _Hashes:
-    """A word for each feature and item, and for items without an entry the `plain` one."""
+    """One word per feature and item, or `plain` for items without an entry."""
 
     words: NDArray[np.uint64] | sparse.csr_array
     plain: NDArray[np.uint64]
@@ -143,7 +143,7 @@ class _Hashes:
         words = mix((np.arange(bins.edges[-1], dtype=np.uint64) + np.uint64(1)) * GOLDEN)
         codes = bins.of(items)
         if not isinstance(codes, SparseCodes):
-            # A feature's words side by side, as they are added feature by feature.
+            # The words of a feature are contiguous, as they are added feature by feature.
             return cls(words[codes.T], np.zeros(codes.shape[1], np.uint64))
         plain = words[codes.zeros]
         shape = (len(codes.rows) - 1, len(plain))
@@ -152,7 +152,7 @@ class _Hashes:
         return cls(table, plain)
 
     def over(self, members: NDArray[np.int64]) -> NDArray[np.uint64]:
-        """The hash of each item's pattern of some features."""
+        """Hash of each item's pattern of some features."""
         if isinstance(self.words, np.ndarray):
             return self.words[members].sum(axis=0, dtype=np.uint64)
         chosen = np.zeros(self.words.shape[1], np.uint64)

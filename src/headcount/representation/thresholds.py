@@ -1,4 +1,4 @@
-"""Items by which side of a threshold their score falls on."""
+"""Representation of items by comparing their score with a threshold."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["AtThreshold", "Rates", "rates_by_threshold"]
 
 @dataclass(frozen=True, eq=False)
 class Rates:
-    """True and false positive rates at each threshold, thresholds rising."""
+    """True and false positive rates at each threshold, in ascending order."""
 
     thresholds: NDArray[np.float64]
     true_rates: NDArray[np.float64]
@@ -23,7 +23,7 @@ class Rates:
 
     @property
     def useless(self) -> NDArray[np.bool_]:
-        """Thresholds at which both classes look alike."""
+        """Thresholds at which both classes have the same rates."""
         return np.asarray(np.abs(self.true_rates - self.false_rates) < 1e-12)
 
 
@@ -33,10 +33,10 @@ def rates_by_threshold(training: Training, decimals: int | None) -> Rates:
     Parameters
     ----------
     training : Training
-        Posteriors of two classes; the second is the positive one.
+        Posteriors of two classes, of which the second is the positive one.
     decimals : int or None
-        Round the thresholds to so many decimals first, unless the classes look alike at all
-        that are left.
+        Number of decimals of the thresholds. They are not rounded if that leaves no threshold
+        at which the rates of the classes differ.
     """
     assert training.items is not None
     scores = np.asarray(training.items, dtype=np.float64)[:, 1]
@@ -51,7 +51,7 @@ def rates_by_threshold(training: Training, decimals: int | None) -> Rates:
 def _rates(
     training: Training, scores: NDArray[np.float64], thresholds: NDArray[np.float64]
 ) -> Rates:
-    # An item counts at the thresholds up to its score: a histogram, summed from above.
+    # An item counts at all thresholds up to its score: a histogram, summed from above.
     codes = np.searchsorted(thresholds, scores, side="right")
     rates = []
     for j in (1, 0):
@@ -63,16 +63,16 @@ def _rates(
 
 @dataclass(frozen=True)
 class AtThreshold:
-    """Whether the positive score reaches a threshold chosen on the training scores.
+    """Indicator of a positive score at or above a threshold chosen in training.
 
     Parameters
     ----------
     policy : {"max", "x", "t50"}
-        "max" has the largest difference of true and false positive rate, "x" has the two
-        error rates closest, "t50" the true positive rate closest to one half; the lowest
-        threshold wins a tie.
+        Choice of the threshold. "max": largest difference between true and false positive
+        rate; "x": closest error rates of the two classes; "t50": true positive rate closest to
+        one half. On a tie the lowest threshold is used.
     decimals : int or None, default=None
-        Round candidate thresholds to so many decimals; None takes every distinct score.
+        Number of decimals of candidate thresholds. None uses every distinct score.
 
     Examples
     --------
@@ -94,14 +94,14 @@ class AtThreshold:
             "x": np.abs(rates.true_rates - (1 - rates.false_rates)),
             "t50": np.abs(rates.true_rates - 0.5),
         }[self.policy]
-        # A threshold at which both classes look alike serves only if there is no other.
+        # A threshold with equal rates of both classes is used only if there is no other.
         useless = rates.useless
         cost = np.where(useless & ~useless.all(), np.inf, cost)
-        # Rates that differ by rounding alone are tied.
+        # Rates that differ only by rounding are tied.
         best = int(np.flatnonzero(cost <= cost.min() + 1e-12)[0])
         return replace(self, threshold=float(rates.thresholds[best]))
 
     def embed(self, items: NDArray[np.float64]) -> Binned:
-        """Items given as posteriors."""
+        """Embed items given as posteriors."""
         positive = items[:, 1] >= self.threshold
         return Binned(positive.astype(np.int32)[:, None], 2)

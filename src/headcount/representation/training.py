@@ -1,4 +1,4 @@
-"""The labelled items a representation learns from."""
+"""Labelled items from which a representation is fitted."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ __all__ = ["Training"]
 
 @dataclass(frozen=True, eq=False)
 class Training:
-    """Labelled items, in the form that a method works on.
+    """Labelled items, in the form that a method uses.
 
     Attributes
     ----------
     items : ndarray or None
-        One entry an item: posteriors (n, K), predicted classes (n,) or features;
-        out-of-fold where a classifier made them. None for methods that only count.
+        Posteriors (n, K), predicted classes (n,) or features. Outputs of a classifier are
+        out-of-fold. None for methods that use the labels alone.
     codes : ndarray of int64, shape (n,)
-        True classes, as positions in the list of classes.
+        Positions of the true classes in the list of classes.
     n_classes : int
         Number of classes.
     weights : ndarray of float64, shape (n,), or None
-        Weights of the items; None if all are equal.
+        Weights of the items. None if all are equal.
 
     Examples
     --------
@@ -44,27 +44,27 @@ class Training:
 
     @cached_property
     def prior(self) -> NDArray[np.float64]:
-        """Shares of the classes, weighted."""
+        """Weighted shares of the classes."""
         mass = np.bincount(self.codes, self.weights, self.n_classes)
         return np.asarray(mass / mass.sum(), dtype=np.float64)
 
     @cached_property
     def class_weights(self) -> NDArray[np.float64]:
-        """Weight of each item within its class; those of a class sum to 1."""
+        """Weight of each item within its class. Those of a class sum to 1."""
         weights = np.ones(len(self.codes)) if self.weights is None else self.weights
         mass = np.bincount(self.codes, weights, self.n_classes)
         return np.asarray(weights / mass[self.codes], dtype=np.float64)
 
     @cached_property
     def effective_size(self) -> float:
-        """Number of items of equal weight whose mean is as noisy as the weighted one."""
+        """Number of equally weighted items whose mean has the same variance."""
         if self.weights is None:
             return float(len(self.codes))
         return float(self.weights.sum() ** 2 / (self.weights**2).sum())
 
     @cached_property
     def class_sizes(self) -> NDArray[np.int64]:
-        """Number of items of equal weight that are worth as much as those of each class."""
+        """Effective number of items of each class, rounded."""
         if self.weights is None:
             return np.bincount(self.codes, minlength=self.n_classes)
         mass = np.bincount(self.codes, self.weights, self.n_classes)
@@ -72,6 +72,6 @@ class Training:
         return np.rint(mass**2 / squares).astype(np.int64)
 
     def class_means(self, embedding: Embedding) -> NDArray[np.float64]:
-        """Mean of the embedded training items of each class, one row a class."""
+        """Mean of the embedded training items, one row per class."""
         by_class = Samples.by_code(self.codes, self.n_classes)
         return embedding.means(by_class, self.weights)

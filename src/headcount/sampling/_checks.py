@@ -1,4 +1,4 @@
-"""Checks of the numbers that samples and protocols are made with."""
+"""Checks of the arrays that define samples and protocols."""
 
 from __future__ import annotations
 
@@ -7,29 +7,22 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from headcount._parameters import check_count
 from headcount.errors import HeadcountError
 
 __all__ = [
+    "check_codes",
+    "check_integers",
+    "check_offsets",
+    "check_prevalence",
+    "check_share_rows",
     "check_within",
-    "checked_codes",
-    "checked_offsets",
-    "checked_prevalence",
-    "checked_shares",
-    "whole_array",
-    "whole_number",
 ]
 
 _TOLERANCE = 1e-6
 
 
-def whole_number(value: Any, name: str, *, least: int = 1) -> int:
-    """Return ``value`` as an int of at least ``least``."""
-    if isinstance(value, int | np.integer) and not isinstance(value, bool) and value >= least:
-        return int(value)
-    raise HeadcountError(f"{name} is {value!r}; it must be a whole number of at least {least}.")
-
-
-def whole_array(values: Any, name: str, *, advice: str) -> NDArray[np.integer[Any]]:
+def check_integers(values: Any, name: str, *, advice: str) -> NDArray[np.integer[Any]]:
     """Return ``values`` as a 1-D array of integers of any width."""
     try:
         array = np.asarray(values)
@@ -47,20 +40,20 @@ def whole_array(values: Any, name: str, *, advice: str) -> NDArray[np.integer[An
     return array.astype(np.int64) if array.dtype == np.uint64 else array
 
 
-def checked_offsets(offsets: Any, n_indices: int) -> NDArray[np.int64]:
-    """Return a copy of ``offsets`` that cuts ``n_indices`` indices into samples."""
-    advice = "give where each sample starts in indices, and where the last one ends"
-    bounds = whole_array(offsets, "offsets", advice=advice).astype(np.int64)
+def check_offsets(offsets: Any, n_indices: int) -> NDArray[np.int64]:
+    """Return a copy of ``offsets`` that divides ``n_indices`` indices into samples."""
+    advice = "pass the start of each sample in indices, and the end of the last one"
+    bounds = check_integers(offsets, "offsets", advice=advice).astype(np.int64)
     if len(bounds) < 2:
-        raise HeadcountError("samples holds no sample: pass at least one.")
+        raise HeadcountError("samples is empty: pass at least one sample.")
     if bounds[0] != 0:
         raise HeadcountError(f"offsets starts at {bounds[0]}, but must start at 0: {advice}.")
     sizes = np.diff(bounds)
     if (sizes < 0).any():
         number = int((sizes < 0).argmax())
         raise HeadcountError(
-            f"offsets falls from {bounds[number]} to {bounds[number + 1]} after entry "
-            f"{number}, but must never fall: {advice}."
+            f"offsets decreases from {bounds[number]} to {bounds[number + 1]} after entry "
+            f"{number}, but must not decrease: {advice}."
         )
     if bounds[-1] != n_indices:
         raise HeadcountError(
@@ -69,7 +62,7 @@ def checked_offsets(offsets: Any, n_indices: int) -> NDArray[np.int64]:
     if (sizes == 0).any():
         raise HeadcountError(
             f"sample {int((sizes == 0).argmax())} is empty, but a sample must have an item: "
-            "leave empty samples out."
+            "remove empty samples."
         )
     return bounds
 
@@ -88,66 +81,66 @@ def check_within(
     )
 
 
-def checked_codes(codes: Any, n_codes: int) -> NDArray[np.integer[Any]]:
+def check_codes(codes: Any, n_codes: int) -> NDArray[np.integer[Any]]:
     """Return ``codes`` as an array of integers from 0 to ``n_codes - 1``."""
-    n_codes = whole_number(n_codes, "n_codes")
-    known = whole_array(codes, "codes", advice="give one code an item")
+    n_codes = check_count("n_codes", n_codes)
+    known = check_integers(codes, "codes", advice="pass one code per item")
     if not len(known):
-        raise HeadcountError("codes is empty: pass one code an item.")
+        raise HeadcountError("codes is empty: pass one code per item.")
     if known.min() < 0 or known.max() >= n_codes:
         raise HeadcountError(
-            f"codes runs from {known.min()} to {known.max()}, but must stay from 0 to "
+            f"codes has values from {known.min()} to {known.max()}, but must be from 0 to "
             f"{n_codes - 1}: encode the labels first."
         )
     return known
 
 
-def checked_prevalence(
+def check_prevalence(
     prevalence: ArrayLike | None, classes: ArrayLike | None, n_samples: int
 ) -> tuple[NDArray[np.float64] | None, NDArray[Any] | None]:
-    """Return copies of the shares and the classes, of shapes that agree."""
+    """Return copies of the shares and the classes, with shapes that agree."""
     names = None if classes is None else np.array(classes)
     if names is not None and names.ndim != 1:
         raise HeadcountError(
-            f"classes has {names.ndim} dimension(s), but must have 1: name one class a column "
-            "of prevalence."
+            f"classes has {names.ndim} dimension(s), but must have 1: pass one class per "
+            "column of prevalence."
         )
     if prevalence is None:
         return None, names
-    shares = checked_shares(prevalence, name="prevalence")
+    shares = check_share_rows(prevalence, name="prevalence")
     n_classes = shares.shape[1] if names is None else len(names)
     if shares.shape != (n_samples, n_classes):
         raise HeadcountError(
             f"prevalence has shape {shares.shape}, but there are {n_samples} samples and "
-            f"{n_classes} classes: pass one row a sample and one column a class."
+            f"{n_classes} classes: pass one row per sample and one column per class."
         )
     return shares, names
 
 
-def checked_shares(shares: Any, *, name: str) -> NDArray[np.float64]:
-    """Return ``shares`` as a new (S, K) array with rows that sum to 1, or say what is wrong."""
+def check_share_rows(shares: Any, *, name: str) -> NDArray[np.float64]:
+    """Return ``shares`` as a new (S, K) array with rows that sum to 1."""
     try:
         rows = np.array(shares, dtype=np.float64, order="C")
     except (TypeError, ValueError):
         raise HeadcountError(
-            f"{name} cannot be read as an array of numbers: pass one row a sample and one "
-            "column a class."
+            f"{name} cannot be read as an array of numbers: pass one row per sample and one "
+            "column per class."
         ) from None
     if rows.ndim != 2:
         raise HeadcountError(
-            f"{name} has {rows.ndim} dimension(s), but must have 2: pass one row a sample "
-            "and one column a class."
+            f"{name} has {rows.ndim} dimension(s), but must have 2: pass one row per sample "
+            "and one column per class."
         )
     if not rows.shape[1]:
-        raise HeadcountError(f"{name} has no columns: pass one column a class.")
-    with np.errstate(invalid="ignore"):  # Infinities of both signs have no sum.
+        raise HeadcountError(f"{name} has no columns: pass one column per class.")
+    with np.errstate(invalid="ignore"):  # The sum of infinities of both signs.
         least, total = rows.min(axis=1), rows.sum(axis=1)
         right = (least >= -_TOLERANCE) & (np.abs(total - 1) <= _TOLERANCE)
     if not right.all():
         row = int(right.argmin())
         raise HeadcountError(
             f"{name} is off the simplex in row {row}, whose least entry is {least[row]:g} and "
-            f"whose sum is {total[row]:g}: give shares of at least 0 that sum to 1."
+            f"whose sum is {total[row]:g}: pass shares of at least 0 that sum to 1."
         )
     np.maximum(rows, 0, out=rows)
     rows /= rows.sum(axis=1, keepdims=True)

@@ -1,4 +1,4 @@
-"""A protocol made ready for one pool: any run of its samples, at any time, in any order."""
+"""Plans: protocols applied to one pool, which draw any range of samples in any order."""
 
 from __future__ import annotations
 
@@ -9,25 +9,25 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from headcount._kernels.drawing import draw_items
+from headcount._kernels.stratified_draws import draw_items
 from headcount._threads import each_range
 from headcount.errors import HeadcountError
 from headcount.sampling._shares import nearest_counts
 from headcount.sampling._streams import stream_seeds
 from headcount.sampling.samples import Samples, index_dtype, sort_by_code
 
-__all__ = ["Plan", "Wanted"]
+__all__ = ["Plan", "TargetShares"]
 
 _LARGEST_POOL = 2**32
-_FEWEST_ITEMS_A_THREAD = 1 << 14
+_FEWEST_ITEMS_PER_THREAD = 1 << 14
 
 
 @dataclass(frozen=True)
-class Wanted:
-    """The prevalences that samples are to have.
+class TargetShares:
+    """Requested shares of the classes in each sample.
 
-    Sample ``i`` asks for row ``i // repeats``; ``shares`` gives the (R, K) prevalences of
-    rows by their numbers, and is None if items are drawn whatever their class.
+    Sample ``i`` has the shares of row ``i // repeats``. ``shares`` returns the (R, K) shares
+    of rows by their numbers. It is None if items are drawn regardless of their class.
     """
 
     n_rows: int
@@ -40,13 +40,13 @@ class Wanted:
 
 
 class Plan:
-    """All that decides what sample ``i`` is, for every ``i``."""
+    """Pool, shares, sizes and seed, which together determine every sample."""
 
     def __init__(
         self,
         classes: NDArray[Any],
         codes: NDArray[np.int64],
-        wanted: Wanted,
+        target: TargetShares,
         sizes: NDArray[np.int64],
         seed: int,
     ) -> None:
@@ -57,10 +57,10 @@ class Plan:
             )
         self.classes = classes.copy()
         self.codes = codes
-        self.wanted = wanted
+        self.target = target
         self.sizes = sizes
         self.seed = seed
-        if wanted.shares is None:
+        if target.shares is None:
             self._items = np.arange(len(codes), dtype=index_dtype(len(codes)))
             self._strata = np.array([0, len(codes)])
         else:
@@ -76,30 +76,30 @@ class Plan:
         drawn = np.empty(offsets[-1], self._items.dtype)
 
         def work(first: int, last: int) -> None:
-            # Here, as other threads do not inherit it: see the kernel on its overflow.
+            # Set in each thread, as threads do not inherit it. The kernel relies on overflow.
             with np.errstate(over="ignore"):
                 draw_items(
                     first, last, seeds, counts, self._items, self._strata, offsets, drawn
                 )
 
-        # A thread first writes a scratch array as long as the pool: make that worth it.
-        worth = max(_FEWEST_ITEMS_A_THREAD, len(self.codes))
+        # Each thread first fills a scratch array as long as the pool.
+        worth = max(_FEWEST_ITEMS_PER_THREAD, len(self.codes))
         each_range(work, len(numbers), grain=1 + worth * len(numbers) // len(drawn))
         return self._with_prevalence(drawn, offsets, counts)
 
     def _counts(
         self, numbers: NDArray[np.int64], sizes: NDArray[np.int64]
     ) -> NDArray[np.int64]:
-        if self.wanted.shares is None:
+        if self.target.shares is None:
             return np.ascontiguousarray(sizes[:, None])
-        rows = numbers // self.wanted.repeats
-        counts = nearest_counts(self.wanted.shares(rows), sizes, rows)
+        rows = numbers // self.target.repeats
+        counts = nearest_counts(self.target.shares(rows), sizes, rows)
         absent = (np.diff(self._strata) == 0) & (counts > 0).any(axis=0)
         if absent.any():
             name = self.classes.tolist()[absent.argmax()]
             raise HeadcountError(
-                f"samples with items of class {name!r} were asked for, but y_pool has none: "
-                "leave it out of classes, or add such items to the pool."
+                f"samples with items of class {name!r} were requested, but y_pool has none: "
+                "remove the class from classes, or add such items to the pool."
             )
         return counts
 
@@ -109,9 +109,9 @@ class Plan:
         offsets: NDArray[np.int64],
         counts: NDArray[np.int64],
     ) -> Samples:
-        if self.wanted.shares is None:
-            bare = Samples._trusted(drawn, offsets, len(self.codes))
+        if self.target.shares is None:
+            bare = Samples.unchecked(drawn, offsets, len(self.codes))
             prevalence = bare.prevalence_of(self.codes, len(self.classes))
         else:
             prevalence = counts / np.diff(offsets)[:, None]
-        return Samples._trusted(drawn, offsets, len(self.codes), prevalence, self.classes)
+        return Samples.unchecked(drawn, offsets, len(self.codes), prevalence, self.classes)

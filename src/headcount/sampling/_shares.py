@@ -1,4 +1,4 @@
-"""Points on the simplex, and the whole counts that come nearest to them."""
+"""Points on the simplex, and the nearest whole counts."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ __all__ = [
     "uniform_shares",
 ]
 
-_TIES = 0  # The base of the fixed streams that settle ties, whatever the random_state.
+_TIES = 0  # Base seed of the fixed streams that break ties, independent of random_state.
 _REMAINDER_DECIMALS = 9
 
 
 def grid_length(n_steps: int, n_classes: int) -> int:
-    """Count the points of the grid with step ``1 / n_steps`` on the simplex."""
+    """Number of points of the grid with step ``1 / n_steps`` on the simplex."""
     return comb(n_steps + n_classes - 1, n_classes - 1)
 
 
 def grid_shares(n_steps: int, n_classes: int) -> NDArray[np.float64]:
-    """List the grid from all in the first class to all in the last."""
-    # Each point is a row of n_steps stars cut by bars: where the bars stand says it all.
+    """Points of the grid, from all in the first class to all in the last."""
+    # Stars and bars: each point is a row of n_steps stars, separated by K - 1 bars.
     n_places, n_bars = n_steps + n_classes - 1, n_classes - 1
     length = grid_length(n_steps, n_classes)
     places = chain.from_iterable(combinations(range(n_places), n_bars))
@@ -67,12 +67,12 @@ def nearest_counts(
 ) -> NDArray[np.int64]:
     """Round ``shares * sizes`` to counts that sum to ``sizes``, by largest remainder.
 
-    Equal remainders are ranked by a fixed hash of the row's number in ``rows`` and the
-    class: no class is favoured over many rows, and repeats of a row have equal counts.
+    Ties are broken by a fixed hash of the row's number in ``rows`` and the class. No class
+    is favoured over many rows, and repetitions of a row have equal counts.
     """
     quotas = shares * sizes[:, None]
     floors = np.floor(quotas)
-    # Rounded, so that ties are ties in spite of floating point.
+    # Rounded, so that floating point does not break ties.
     remainders = np.round(quotas - floors, _REMAINDER_DECIMALS)
     hashes = uniforms(_TIES, rows, shares.shape[1])
     ranking = np.lexsort((hashes, -remainders), axis=1)

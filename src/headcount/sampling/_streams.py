@@ -1,7 +1,7 @@
-"""One random stream a sample, found from the seed and the sample's number alone.
+"""Random streams: one per sample, determined by the seed and the number of the sample.
 
-Nothing is consumed in sequence, so sample i is the same whatever is drawn before it,
-beside it or on how many threads.
+Nothing is consumed in sequence. Sample i is the same whatever is drawn before it and on any
+number of threads.
 """
 
 from __future__ import annotations
@@ -11,30 +11,17 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from headcount._kernels.drawing import GOLDEN, mix
-from headcount.errors import HeadcountError
+from headcount._kernels.stratified_draws import GOLDEN, mix
+from headcount._parameters import check_random_state
 
-__all__ = ["RandomState", "base_seeds", "check_random_state", "stream_seeds", "uniforms"]
+__all__ = ["RandomState", "base_seeds", "stream_seeds", "uniforms"]
 
 RandomState: TypeAlias = int | np.random.Generator | np.random.RandomState | None
 
 
 def base_seeds(random_state: RandomState, n: int) -> list[int]:
-    """Turn a ``random_state`` into ``n`` unrelated 64-bit seeds."""
+    """Turn a ``random_state`` into ``n`` independent 64-bit seeds."""
     return [int(seed) for seed in _seed_sequence(random_state).generate_state(n, np.uint64)]
-
-
-def check_random_state(random_state: Any) -> None:
-    """Refuse what is no source of chance."""
-    if random_state is None or isinstance(
-        random_state, np.random.Generator | np.random.RandomState
-    ):
-        return
-    if not isinstance(random_state, int | np.integer) or random_state < 0:
-        raise HeadcountError(
-            f"random_state is {random_state!r}; it must be None, a whole number of at least 0, "
-            "or a numpy Generator or RandomState."
-        )
 
 
 def _seed_sequence(random_state: Any) -> np.random.SeedSequence:
@@ -49,14 +36,14 @@ def _seed_sequence(random_state: Any) -> np.random.SeedSequence:
 
 
 def stream_seeds(base: int, numbers: NDArray[np.int64]) -> NDArray[np.uint64]:
-    """Seed the streams of these numbers: no two of one base share a seed."""
+    """Seeds of the streams with these numbers, all different for one base."""
     return _words(np.uint64(base), numbers.astype(np.uint64))
 
 
 def uniforms(base: int, numbers: NDArray[np.int64], n: int) -> NDArray[np.float64]:
-    """Give the first ``n`` uniforms of each numbered stream, all strictly within (0, 1)."""
+    """First ``n`` uniforms of each numbered stream, strictly between 0 and 1."""
     words = _words(stream_seeds(base, numbers)[:, None], np.arange(n, dtype=np.uint64))
-    # Of 52 bits and a half, which a double holds exactly: neither end can be reached.
+    # 52 bits and a half, which a double holds exactly: neither end is reached.
     return ((words >> np.uint64(12)).astype(np.float64) + 0.5) * 2.0**-52
 
 

@@ -1,11 +1,10 @@
-"""Protocols: which prevalences the samples of an experiment have, and how items are drawn.
+"""Protocols that draw samples with given or random prevalences.
 
-All of them draw alike. A requested prevalence becomes whole counts that sum to the size
-of the sample exactly, by largest remainder; the items of each class are then drawn at
-random, without replacement where the pool has enough of the class and with replacement
-where it has not. Sample ``i`` is decided by ``random_state`` and ``i`` alone: it is the same
-in ``draw`` and in ``batches``, on any number of threads, and if fewer or more samples
-are asked for.
+All protocols draw in the same way. A requested prevalence is rounded to whole counts that
+sum to the size of the sample, by largest remainder. The items of each class are then drawn
+at random, without replacement where the pool has enough of the class, otherwise with
+replacement. Sample ``i`` is determined by ``random_state`` and ``i`` alone. It is the same
+in ``draw`` and in ``batches``, on any number of threads and for any number of samples.
 """
 
 from __future__ import annotations
@@ -18,10 +17,11 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from headcount._parameters import check_count
 from headcount.data import encode_labels
 from headcount.errors import HeadcountError
-from headcount.sampling._checks import checked_shares, whole_array, whole_number
-from headcount.sampling._plan import Plan, Wanted
+from headcount.sampling._checks import check_integers, check_share_rows
+from headcount.sampling._plan import Plan, TargetShares
 from headcount.sampling._shares import (
     dirichlet_shares,
     grid_length,
@@ -41,14 +41,14 @@ _STEP_TOLERANCE = 1e-9
 
 
 class _Protocol(ABC):
-    """Draws what ``_wanted`` of a subclass asks for."""
+    """Draws samples with the shares that ``_target_shares`` of a subclass returns."""
 
     size: Any
     random_state: Any
 
     @abstractmethod
-    def _wanted(self, n_classes: int, seed: int) -> Wanted:
-        """Check the parameters and say what is wanted of a pool with so many classes."""
+    def _target_shares(self, n_classes: int, seed: int) -> TargetShares:
+        """Check the parameters; return the shares of all samples."""
 
     def draw(self, y_pool: ArrayLike, classes: ArrayLike | None = None) -> Samples:
         """Draw all samples.
@@ -58,28 +58,28 @@ class _Protocol(ABC):
         y_pool : array-like of shape (n_pool,)
             Labels of the pool.
         classes : array-like of shape (K,), optional
-            The classes, in the order of the columns of a prevalence. By default those
-            found in ``y_pool``, sorted.
+            The classes, in the order of the columns of a prevalence. By default the
+            sorted classes of ``y_pool``.
 
         Returns
         -------
         Samples
-            With the prevalences that the samples really have.
+            The samples, with their true prevalences.
         """
         plan = self._plan(y_pool, classes)
-        return plan.draw(0, plan.wanted.n_samples)
+        return plan.draw(0, plan.target.n_samples)
 
     def batches(
         self, y_pool: ArrayLike, size: int, classes: ArrayLike | None = None
     ) -> Iterator[Samples]:
-        """Draw the same samples as ``draw``, a batch at a time, never all in memory.
+        """Draw the same samples as ``draw``, one batch at a time, to save memory.
 
         Parameters
         ----------
         y_pool : array-like of shape (n_pool,)
             Labels of the pool.
         size : int
-            Number of samples in a batch; the last one may have fewer.
+            Number of samples per batch. The last batch may have fewer.
         classes : array-like of shape (K,), optional
             As in ``draw``.
 
@@ -87,9 +87,9 @@ class _Protocol(ABC):
         -------
         iterator of Samples
         """
-        size = whole_number(size, "size of a batch")
+        size = check_count("size of a batch", size)
         plan = self._plan(y_pool, classes)
-        n_samples = plan.wanted.n_samples
+        n_samples = plan.target.n_samples
         return (
             plan.draw(start, min(start + size, n_samples))
             for start in range(0, n_samples, size)
@@ -98,9 +98,9 @@ class _Protocol(ABC):
     def _plan(self, y_pool: ArrayLike, classes: ArrayLike | None) -> Plan:
         names, codes = encode_labels(y_pool, name="y_pool", classes=classes)
         share_seed, item_seed = base_seeds(self.random_state, 2)
-        wanted = self._wanted(len(names), share_seed)
-        sizes = _check_sizes(self.size, wanted.n_samples)
-        return Plan(names, codes, wanted, sizes, item_seed)
+        target = self._target_shares(len(names), share_seed)
+        sizes = _check_sizes(self.size, target.n_samples)
+        return Plan(names, codes, target, sizes, item_seed)
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,10 +111,10 @@ class APP(_Protocol):
     default. With more, every combination of multiples of the step that sums to 1 is
     drawn: 231 points for three classes, 1,771 for four, 10,626 for five.
 
-    Items are drawn without replacement where the pool has enough of a class, and with
-    replacement where it has not. Where the size times a prevalence is not a whole number
-    the largest remainders are rounded up; a fixed rule that favours no class settles ties,
-    and all repeats of a point have equal counts.
+    Items are drawn without replacement where the pool has enough of a class, otherwise with
+    replacement. Where the size times a prevalence is not a whole number, the largest
+    remainders are rounded up. A fixed rule that favours no class breaks ties, so that all
+    repetitions of a point have equal counts.
 
     Parameters
     ----------
@@ -127,10 +127,10 @@ class APP(_Protocol):
     step : float, optional
         Distance between prevalences, instead of ``n_prevalences``; it must divide 1.
     max_samples : int, default=1_000_000
-        The most samples to agree to: the grid grows fast with the number of classes.
+        Largest number of samples allowed. The grid grows fast with the number of classes.
     random_state : int, Generator, RandomState or None, default=None
-        The seed of the draws. None takes a new one at each draw; of a numpy generator one
-        integer is taken at each draw.
+        Random seed. None uses a new seed for each draw. A numpy generator provides one
+        integer for each draw.
 
     Examples
     --------
@@ -150,30 +150,30 @@ class APP(_Protocol):
     max_samples: int = 1_000_000
     random_state: RandomState = None
 
-    def _wanted(self, n_classes: int, seed: int) -> Wanted:
+    def _target_shares(self, n_classes: int, seed: int) -> TargetShares:
         _check_several_classes(n_classes, "APP")
-        whole_number(self.size, "size")  # One size for all: repeats share their counts.
-        repeats = whole_number(self.repeats, "repeats")
+        check_count("size", self.size)  # a single size, as repetitions have equal counts
+        repeats = check_count("repeats", self.repeats)
         n_steps = self._n_steps()
         n_points = grid_length(n_steps, n_classes)
-        if n_points * repeats > whole_number(self.max_samples, "max_samples"):
+        if n_points * repeats > check_count("max_samples", self.max_samples):
             raise HeadcountError(
                 f"APP would draw {n_points * repeats:,} samples ({n_points:,} prevalences of "
                 f"{n_classes} classes, {repeats:,} times each), more than max_samples="
                 f"{self.max_samples:,}: lower n_prevalences or repeats, raise max_samples, or "
-                "use UPP, which draws as many samples as you say."
+                "use UPP, which draws a given number of samples."
             )
         grid = grid_shares(n_steps, n_classes)
-        return Wanted(n_points, repeats, lambda rows: grid[rows])
+        return TargetShares(n_points, repeats, lambda rows: grid[rows])
 
     def _n_steps(self) -> int:
         if self.step is None:
             n = _DEFAULT_PREVALENCES if self.n_prevalences is None else self.n_prevalences
-            return whole_number(n, "n_prevalences", least=2) - 1
+            return check_count("n_prevalences", n, 2) - 1
         if self.n_prevalences is not None:
             raise HeadcountError(
                 f"n_prevalences={self.n_prevalences} and step={self.step} are both given, but "
-                "each decides the grid: give one of them."
+                "each of them determines the grid: pass only one."
             )
         return _check_step(self.step)
 
@@ -183,18 +183,18 @@ class UPP(_Protocol):
     """Prevalences drawn uniformly from the simplex, for any number of classes.
 
     The prevalences are the gaps between sorted uniform numbers (Kraemer's method). Items
-    are drawn without replacement where the pool has enough of a class, and with
-    replacement where it has not; counts are rounded by largest remainder.
+    are drawn without replacement where the pool has enough of a class, otherwise with
+    replacement. Counts are rounded by largest remainder.
 
     Parameters
     ----------
     n_samples : int, default=1000
-        Number of samples. The first ones do not depend on how many there are.
+        Number of samples. The first n samples are the same for every number of samples.
     size : int or sequence of int, default=500
         Number of items in every sample, or in each of the ``n_samples``.
     random_state : int, Generator, RandomState or None, default=None
-        The seed of the draws. None takes a new one at each draw; of a numpy generator one
-        integer is taken at each draw.
+        Random seed. None uses a new seed for each draw. A numpy generator provides one
+        integer for each draw.
 
     Examples
     --------
@@ -209,28 +209,28 @@ class UPP(_Protocol):
     _: KW_ONLY
     random_state: RandomState = None
 
-    def _wanted(self, n_classes: int, seed: int) -> Wanted:
+    def _target_shares(self, n_classes: int, seed: int) -> TargetShares:
         _check_several_classes(n_classes, "UPP")
-        n_samples = whole_number(self.n_samples, "n_samples")
-        return Wanted(n_samples, 1, lambda rows: uniform_shares(seed, rows, n_classes))
+        n_samples = check_count("n_samples", self.n_samples)
+        return TargetShares(n_samples, 1, lambda rows: uniform_shares(seed, rows, n_classes))
 
 
 @dataclass(frozen=True, eq=False)
 class NPP(_Protocol):
-    """Natural prevalences: items drawn from the whole pool, whatever their class.
+    """Natural prevalences: items drawn from the whole pool, regardless of their class.
 
-    Without replacement within a sample if the pool is as large as it, and with
-    replacement if the pool is smaller. The prevalence varies about that of the pool.
+    Items are drawn without replacement within a sample, or with replacement if the pool is
+    smaller than the sample. The prevalence varies around that of the pool.
 
     Parameters
     ----------
     n_samples : int, default=1000
-        Number of samples. The first ones do not depend on how many there are.
+        Number of samples. The first n samples are the same for every number of samples.
     size : int or sequence of int, default=500
         Number of items in every sample, or in each of the ``n_samples``.
     random_state : int, Generator, RandomState or None, default=None
-        The seed of the draws. None takes a new one at each draw; of a numpy generator one
-        integer is taken at each draw.
+        Random seed. None uses a new seed for each draw. A numpy generator provides one
+        integer for each draw.
 
     Examples
     --------
@@ -245,30 +245,30 @@ class NPP(_Protocol):
     _: KW_ONLY
     random_state: RandomState = None
 
-    def _wanted(self, n_classes: int, seed: int) -> Wanted:
-        return Wanted(whole_number(self.n_samples, "n_samples"), 1, None)
+    def _target_shares(self, n_classes: int, seed: int) -> TargetShares:
+        return TargetShares(check_count("n_samples", self.n_samples), 1, None)
 
 
 @dataclass(frozen=True, eq=False)
 class Dirichlet(_Protocol):
     """Prevalences drawn from a Dirichlet distribution.
 
-    All ones is the uniform distribution (see ``UPP``, which is faster); smaller values
-    prefer samples with few classes, larger ones keep near ``alpha / sum(alpha)``. Items are
-    drawn without replacement where the pool has enough of a class, and with replacement
-    where it has not; counts are rounded by largest remainder.
+    With ``alpha=1`` the distribution is uniform (see ``UPP``, which is faster). Smaller values
+    prefer samples with few classes, larger ones stay near ``alpha / sum(alpha)``. Items are
+    drawn without replacement where the pool has enough of a class, otherwise with
+    replacement. Counts are rounded by largest remainder.
 
     Parameters
     ----------
     alpha : float or sequence of float, default=1.0
-        The concentration, above 0: one for all classes, or one a class.
+        Concentration, above 0: one for all classes, or one per class.
     n_samples : int, default=1000
-        Number of samples. The first ones do not depend on how many there are.
+        Number of samples. The first n samples are the same for every number of samples.
     size : int or sequence of int, default=500
         Number of items in every sample, or in each of the ``n_samples``.
     random_state : int, Generator, RandomState or None, default=None
-        The seed of the draws. None takes a new one at each draw; of a numpy generator one
-        integer is taken at each draw.
+        Random seed. None uses a new seed for each draw. A numpy generator provides one
+        integer for each draw.
 
     Examples
     --------
@@ -284,11 +284,11 @@ class Dirichlet(_Protocol):
     _: KW_ONLY
     random_state: RandomState = None
 
-    def _wanted(self, n_classes: int, seed: int) -> Wanted:
+    def _target_shares(self, n_classes: int, seed: int) -> TargetShares:
         _check_several_classes(n_classes, "Dirichlet")
-        n_samples = whole_number(self.n_samples, "n_samples")
+        n_samples = check_count("n_samples", self.n_samples)
         alpha = self._checked_alpha(n_classes)
-        return Wanted(n_samples, 1, lambda rows: dirichlet_shares(seed, rows, alpha))
+        return TargetShares(n_samples, 1, lambda rows: dirichlet_shares(seed, rows, alpha))
 
     def _checked_alpha(self, n_classes: int) -> NDArray[np.float64]:
         try:
@@ -307,25 +307,25 @@ class Dirichlet(_Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Prevalences(_Protocol):
-    """Prevalences that you give.
+    """Prevalences given by the user.
 
-    Items are drawn without replacement where the pool has enough of a class, and with
-    replacement where it has not. Where the size times a prevalence is not a whole number
-    the largest remainders are rounded up; a fixed rule that favours no class settles ties,
-    and repeats of a row have equal counts if they have equal sizes.
+    Items are drawn without replacement where the pool has enough of a class, otherwise with
+    replacement. Where the size times a prevalence is not a whole number, the largest
+    remainders are rounded up. A fixed rule that favours no class breaks ties, so that
+    repetitions of a row have equal counts if they have equal sizes.
 
     Parameters
     ----------
     prevalences : array-like of shape (R, K)
-        One row a prevalence, one column a class (classes are sorted), each row summing
-        to 1.
+        Shares of the classes: one row per prevalence, one column per class (classes are
+        sorted). Each row sums to 1.
     repeats : int, default=1
-        Number of samples of each row, one after the other.
+        Number of samples for each row, in consecutive order.
     size : int or sequence of int, default=500
         Number of items in every sample, or in each of the ``R * repeats``.
     random_state : int, Generator, RandomState or None, default=None
-        The seed of the draws. None takes a new one at each draw; of a numpy generator one
-        integer is taken at each draw.
+        Random seed. None uses a new seed for each draw. A numpy generator provides one
+        integer for each draw.
 
     Examples
     --------
@@ -342,17 +342,17 @@ class Prevalences(_Protocol):
     _: KW_ONLY
     random_state: RandomState = None
 
-    def _wanted(self, n_classes: int, seed: int) -> Wanted:
-        repeats = whole_number(self.repeats, "repeats")
-        shares = checked_shares(self.prevalences, name="prevalences")
+    def _target_shares(self, n_classes: int, seed: int) -> TargetShares:
+        repeats = check_count("repeats", self.repeats)
+        shares = check_share_rows(self.prevalences, name="prevalences")
         if not len(shares):
-            raise HeadcountError("prevalences has no rows: pass one row a sample to draw.")
+            raise HeadcountError("prevalences has no rows: pass at least one.")
         if shares.shape[1] != n_classes:
             raise HeadcountError(
                 f"prevalences has {shares.shape[1]} columns, but there are {n_classes} "
-                "classes: pass one column a class."
+                "classes: pass one column per class."
             )
-        return Wanted(len(shares), repeats, lambda rows: shares[rows])
+        return TargetShares(len(shares), repeats, lambda rows: shares[rows])
 
 
 def _check_several_classes(n_classes: int, protocol: str) -> None:
@@ -373,13 +373,13 @@ def _check_step(step: Any) -> int:
 
 def _check_sizes(size: Any, n_samples: int) -> NDArray[np.int64]:
     if np.ndim(size) == 0:
-        return np.broadcast_to(np.int64(whole_number(size, "size")), n_samples)
+        return np.broadcast_to(np.int64(check_count("size", size)), n_samples)
     advice = f"pass one whole number, or one for each of the {n_samples:,} samples"
-    sizes = whole_array(size, "size", advice=advice)
+    sizes = check_integers(size, "size", advice=advice)
     if len(sizes) != n_samples:
         raise HeadcountError(f"size has {len(sizes):,} entries: {advice}.")
     if sizes.min() < 1:
         raise HeadcountError(
-            f"size holds {sizes.min()}, but each must be at least 1: {advice}."
+            f"size has the entry {sizes.min()}, but each must be at least 1: {advice}."
         )
     return sizes.astype(np.int64)

@@ -1,4 +1,4 @@
-"""Samples of a pool, held as index arrays and never as copies of the pool."""
+"""Samples of a pool, stored as index arrays and never as copies of the pool."""
 
 from __future__ import annotations
 
@@ -9,43 +9,43 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from headcount._parameters import check_count
 from headcount.data import encode_labels
 from headcount.errors import HeadcountError
 from headcount.sampling._checks import (
+    check_codes,
+    check_integers,
+    check_offsets,
+    check_prevalence,
     check_within,
-    checked_codes,
-    checked_offsets,
-    checked_prevalence,
-    whole_array,
-    whole_number,
 )
 
 __all__ = ["Samples", "as_samples", "index_dtype", "sort_by_code"]
 
 _CHUNK_ITEMS = 1 << 22
-_INDEX_ADVICE = "give the positions of items in the pool, and np.flatnonzero(mask) of a mask"
+_INDEX_ADVICE = "pass the positions of items in the pool; for a mask, np.flatnonzero(mask)"
 
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)
 class Samples:
-    """Many samples of one pool, as positions of its items.
+    """Samples of one pool, as positions of its items.
 
-    Sample ``i`` is ``indices[offsets[i]:offsets[i + 1]]``. An item may be in many samples,
-    and many times in one. The arrays are checked once, when the object is made, and are
-    read-only; parts of it share its memory.
+    Sample ``i`` is ``indices[offsets[i]:offsets[i + 1]]``. An item may be in several samples,
+    and several times in one sample. The arrays are checked once, when the object is created,
+    and are read-only. Slices share their memory.
 
     Parameters
     ----------
     indices : array-like of int
-        The samples' positions in the pool, one sample after the other.
+        Positions of items in the pool, one sample after the other.
     offsets : array-like of int of shape (S + 1,)
-        Where each sample starts in ``indices``, and where the last one ends.
+        Start of each sample in ``indices``, and the end of the last one.
     n_pool : int
         Number of items in the pool.
     prevalence : array-like of shape (S, K), optional
         True shares of the classes in each sample.
     classes : array-like of shape (K,), optional
-        The classes that the columns of ``prevalence`` stand for.
+        Classes, in the order of the columns of ``prevalence``.
 
     Attributes
     ----------
@@ -55,7 +55,7 @@ class Samples:
     prevalence : ndarray of float64 of shape (S, K), or None
     classes : ndarray of shape (K,), or None
     copies : int
-        Number of rows of the pool that each item has; above 1 in samples made by `over`.
+        Number of rows of the pool per item. Above 1 in samples made by `over`.
 
     Raises
     ------
@@ -90,12 +90,12 @@ class Samples:
         prevalence: ArrayLike | None = None,
         classes: ArrayLike | None = None,
     ) -> None:
-        n_pool = whole_number(n_pool, "n_pool")
-        given = whole_array(indices, "indices", advice=_INDEX_ADVICE)
-        bounds = checked_offsets(offsets, len(given))
+        n_pool = check_count("n_pool", n_pool)
+        given = check_integers(indices, "indices", advice=_INDEX_ADVICE)
+        bounds = check_offsets(offsets, len(given))
         check_within(given, bounds, n_pool)
-        shares, names = checked_prevalence(prevalence, classes, len(bounds) - 1)
-        # Copies, so that nobody can change what has been checked.
+        shares, names = check_prevalence(prevalence, classes, len(bounds) - 1)
+        # Copies, so that the checked arrays cannot be changed.
         self._store(np.array(given, index_dtype(n_pool)), bounds, n_pool, shares, names)
 
     def _store(
@@ -120,7 +120,7 @@ class Samples:
         )
 
     @classmethod
-    def _trusted(
+    def unchecked(
         cls,
         indices: NDArray[np.integer[Any]],
         offsets: NDArray[np.int64],
@@ -129,7 +129,7 @@ class Samples:
         classes: NDArray[Any] | None = None,
         copies: int = 1,
     ) -> Samples:
-        """Make samples of arrays known to be right, without a check or a copy."""
+        """Make samples from arrays known to be valid, without checks or copies."""
         samples = cls.__new__(cls)
         samples._store(indices, offsets, n_pool, prevalence, classes, copies)
         return samples
@@ -138,16 +138,16 @@ class Samples:
     def from_arrays(
         cls, arrays: Iterable[ArrayLike], *, n_pool: int, y: ArrayLike | None = None
     ) -> Samples:
-        """Make samples of one index array each.
+        """Make samples from index arrays, one per sample.
 
         Parameters
         ----------
         arrays : iterable of array-like of int
-            One array of positions a sample.
+            Positions of the items of each sample.
         n_pool : int
             Number of items in the pool.
         y : array-like of shape (n_pool,), optional
-            Labels of the pool, from which the samples' true shares are counted.
+            Labels of the pool, from which the true shares of the samples are computed.
 
         Returns
         -------
@@ -162,7 +162,7 @@ class Samples:
                [0. , 1. ]])
         """
         parts = [
-            whole_array(part, f"sample {number}", advice=_INDEX_ADVICE)
+            check_integers(part, f"sample {number}", advice=_INDEX_ADVICE)
             for number, part in enumerate(arrays)
         ]
         offsets = np.cumsum([0, *map(len, parts)], dtype=np.int64)
@@ -172,13 +172,13 @@ class Samples:
             return samples
         classes, codes = encode_labels(y, name="y")
         prevalence = samples.prevalence_of(codes, len(classes))
-        return cls._trusted(
+        return cls.unchecked(
             samples.indices, samples.offsets, samples.n_pool, prevalence, classes
         )
 
     @classmethod
     def whole(cls, n: int) -> Samples:
-        """Make one sample of all ``n`` items of a pool, in their order.
+        """Make one sample of all ``n`` items of a pool, in order.
 
         Examples
         --------
@@ -186,18 +186,18 @@ class Samples:
         >>> Samples.whole(3)[0]
         array([0, 1, 2], dtype=int32)
         """
-        n = whole_number(n, "n")
-        return cls._trusted(np.arange(n, dtype=index_dtype(n)), np.array([0, n]), n)
+        n = check_count("n", n)
+        return cls.unchecked(np.arange(n, dtype=index_dtype(n)), np.array([0, n]), n)
 
     @classmethod
     def by_code(cls, codes: ArrayLike, n_codes: int) -> Samples:
-        """Make one sample a code: sample ``j`` has the items whose code is ``j``, in order.
+        """Make one sample per code: sample ``j`` has the items with code ``j``, in order.
 
         Parameters
         ----------
         codes : array-like of int of shape (n_pool,)
-            A class, group or fold of each item, from 0 to ``n_codes - 1``; none may be
-            without items.
+            Class, group or fold of each item, from 0 to ``n_codes - 1``. Every code must
+            occur.
         n_codes : int
             Number of codes, and of samples.
 
@@ -211,8 +211,8 @@ class Samples:
         >>> list(Samples.by_code([1, 0, 1], 2))
         [array([1], dtype=int32), array([0, 2], dtype=int32)]
         """
-        items, offsets = sort_by_code(checked_codes(codes, n_codes), n_codes)
-        return cls._trusted(items, checked_offsets(offsets, len(items)), len(items))
+        items, offsets = sort_by_code(check_codes(codes, n_codes), n_codes)
+        return cls.unchecked(items, check_offsets(offsets, len(items)), len(items))
 
     @property
     def sizes(self) -> NDArray[np.int64]:
@@ -221,7 +221,7 @@ class Samples:
 
     @property
     def n_items(self) -> NDArray[np.int64]:
-        """Number of items in each sample, each of which may have several rows."""
+        """Number of items in each sample. An item may have several rows."""
         return self.sizes // self.copies
 
     def __len__(self) -> int:
@@ -250,7 +250,7 @@ class Samples:
 
     def _between(self, start: int, stop: int) -> Samples:
         offsets = self.offsets[start : stop + 1]
-        return self._trusted(
+        return self.unchecked(
             self.indices[offsets[0] : offsets[-1]],
             offsets - offsets[0],
             self.n_pool,
@@ -263,7 +263,7 @@ class Samples:
         sizes = self.sizes[numbers]
         offsets = np.concatenate(([0], np.cumsum(sizes)))
         shifts = self.offsets[numbers] - offsets[:-1]
-        return self._trusted(
+        return self.unchecked(
             self.indices[np.arange(offsets[-1]) + np.repeat(shifts, sizes)],
             offsets,
             self.n_pool,
@@ -273,12 +273,12 @@ class Samples:
         )
 
     def chunks(self, max_items: int) -> Iterator[Samples]:
-        """Cut into runs of samples with at most so many items together.
+        """Split into chunks of consecutive samples with a limited number of items.
 
         Parameters
         ----------
         max_items : int
-            The most items in a chunk. A sample that is larger gets a chunk of its own.
+            Largest number of items in a chunk. A larger sample gets a chunk of its own.
 
         Returns
         -------
@@ -291,7 +291,7 @@ class Samples:
         >>> [len(chunk) for chunk in samples.chunks(3)]
         [2, 1]
         """
-        return self._chunks(whole_number(max_items, "max_items"))
+        return self._chunks(check_count("max_items", max_items))
 
     def _chunks(self, max_items: int) -> Iterator[Samples]:
         start = 0
@@ -303,13 +303,13 @@ class Samples:
             start = stop
 
     def over(self, n_rows: int) -> Samples:
-        """The same samples of a pool whose items are repeated, block after block.
+        """Return the same samples of a pool whose items are repeated, block after block.
 
         Parameters
         ----------
         n_rows : int
-            Rows of the repeated pool, a multiple of ``n_pool``: item i is in the rows i,
-            i + n_pool, i + 2 n_pool and so on. A sample has all copies of its items.
+            Number of rows of the repeated pool, a multiple of ``n_pool``. Item i is in the
+            rows i, i + n_pool, i + 2 n_pool and so on. A sample has all copies of its items.
 
         Returns
         -------
@@ -335,7 +335,7 @@ class Samples:
         steps = np.repeat(self.sizes, self.sizes)
         for copy in range(copies):
             indices[places + copy * steps] = self.indices + copy * self.n_pool
-        return self._trusted(
+        return self.unchecked(
             indices,
             self.offsets * copies,
             n_rows,
@@ -345,12 +345,12 @@ class Samples:
         )
 
     def prevalence_of(self, codes: ArrayLike, n_codes: int) -> NDArray[np.float64]:
-        """Count the share of each code in each sample.
+        """Compute the share of each code in each sample.
 
         Parameters
         ----------
         codes : array-like of int of shape (n_pool,)
-            The code of each item of the pool, from 0 to ``n_codes - 1``.
+            Code of each item of the pool, from 0 to ``n_codes - 1``.
         n_codes : int
             Number of codes.
 
@@ -365,11 +365,11 @@ class Samples:
         array([[0.25, 0.75],
                [0.  , 1.  ]])
         """
-        known = checked_codes(codes, n_codes)
+        known = check_codes(codes, n_codes)
         if len(known) != self.n_pool:
             raise HeadcountError(
                 f"{len(known):,} labels were given, but the samples are of a pool of "
-                f"{self.n_pool:,} items: pass one label an item of that pool."
+                f"{self.n_pool:,} items: pass one label per item of that pool."
             )
         shares = np.empty((len(self), n_codes))
         done = 0
@@ -383,8 +383,8 @@ class Samples:
         return shares
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # Through the constructor of ours, because pickled arrays come back writeable.
-        return Samples._trusted, tuple(vars(self).values())
+        # Through our own constructor, because pickled arrays are restored as writeable.
+        return Samples.unchecked, tuple(vars(self).values())
 
     def __repr__(self) -> str:
         text = f"{len(self):,} sample{'' if len(self) == 1 else 's'}"
@@ -399,7 +399,7 @@ class Samples:
 
 
 def as_samples(samples: Samples | Iterable[ArrayLike], n_pool: int) -> Samples:
-    """Take samples as they are, or make them of index arrays, for a pool of ``n_pool`` items.
+    """Return samples unchanged, or make them from index arrays, for a pool of ``n_pool`` items.
 
     Parameters
     ----------
@@ -415,7 +415,7 @@ def as_samples(samples: Samples | Iterable[ArrayLike], n_pool: int) -> Samples:
     Raises
     ------
     HeadcountError
-        If the samples are of a pool of another size, or are no valid samples at all.
+        If the samples belong to a pool of another size, or are not valid samples.
 
     Examples
     --------
@@ -427,7 +427,7 @@ def as_samples(samples: Samples | Iterable[ArrayLike], n_pool: int) -> Samples:
         if isinstance(samples, str | bytes) or not isinstance(samples, Iterable):
             raise HeadcountError(
                 f"samples is of type {type(samples).__name__}; pass Samples, or a list of "
-                "index arrays, one a sample."
+                "index arrays, one per sample."
             )
         return Samples.from_arrays(samples, n_pool=n_pool)
     if samples.n_pool != n_pool:
@@ -439,15 +439,15 @@ def as_samples(samples: Samples | Iterable[ArrayLike], n_pool: int) -> Samples:
 
 
 def index_dtype(n_pool: int) -> np.dtype[Any]:
-    """Give the narrowest type of index that reaches all of a pool."""
+    """Narrowest integer type for the positions of a pool."""
     return np.dtype(np.int32) if n_pool < 2**31 else np.dtype(np.int64)
 
 
 def sort_by_code(
     codes: NDArray[np.integer[Any]], n_codes: int
 ) -> tuple[NDArray[np.integer[Any]], NDArray[np.int64]]:
-    """List the items code by code, in order, and where each code starts in that list."""
-    # Sixteen bits are sorted in linear time.
+    """Return the items sorted by code, in order, and the start of each code."""
+    # Integers of sixteen bits are sorted in linear time.
     narrow = codes.astype(np.int16) if n_codes < 2**15 else codes
     items = np.argsort(narrow, kind="stable").astype(index_dtype(len(codes)))
     offsets = np.zeros(n_codes + 1, np.int64)

@@ -6,10 +6,11 @@ from headcount.scores.calibration import CALIBRATIONS, fit_calibrator
 from headcount.scores.checks import check_scores
 from headcount.scores.inputs import Scored, Verdicts
 from headcount.scores.pool import ScoredPool
-from headcount.scores.scorer import Scorer, one_fold_each
+from headcount.scores.scorer import ItemScorer, Scorer, one_fold_each
 
 __all__ = [
     "CALIBRATIONS",
+    "ItemScorer",
     "Scored",
     "ScoredPool",
     "Scorer",

@@ -21,6 +21,10 @@ __all__ = [
 ]
 
 _RANGE_TOLERANCE = 1e-6
+# Weights beyond this, or this many times smaller than the largest, cannot be summed exactly.
+_LARGE_WEIGHT = 1e100
+# Share of the weights below which nothing can be learnt of a class.
+_LEAST_SHARE = 1e-12
 _SUM_TOLERANCE = 1e-3
 
 
@@ -30,12 +34,12 @@ def check_scores(scores: Any, n_classes: int, *, name: str = "scores") -> NDArra
     Parameters
     ----------
     scores : array-like or frame of shape (n, n_classes), or (n,) for two classes
-        The posteriors, one column a class in the order of the classes. With two classes a
+        The posteriors, one column per class in the order of the classes. With two classes a
         vector is taken as the posterior of the second one.
     n_classes : int
         How many classes there are.
     name : str, default="scores"
-        What error messages call the scores.
+        Name of the scores in error messages.
 
     Returns
     -------
@@ -80,7 +84,7 @@ def check_weights(weights: Any, n_rows: int, *, name: str = "weights") -> NDArra
     n_rows : int
         How many items there are.
     name : str, default="weights"
-        What error messages call the weights.
+        Name of the weights in error messages.
 
     Returns
     -------
@@ -93,7 +97,7 @@ def check_weights(weights: Any, n_rows: int, *, name: str = "weights") -> NDArra
     if found.shape != (n_rows,):
         raise HeadcountError(
             f"{name} has the shape {found.shape}, but there are {n_rows:,} items: pass one "
-            "weight an item."
+            "weight per item."
         )
     wrong = ~(np.isfinite(found) & (found >= 0))
     if wrong.any():
@@ -102,9 +106,14 @@ def check_weights(weights: Any, n_rows: int, *, name: str = "weights") -> NDArra
             f"{name} has the value {found[row]} at position {row}, but weights are finite and "
             "not negative: drop such items or mend their weights."
         )
-    if not found.sum() > 0:
+    largest = found.max()
+    if not largest > 0:
         raise HeadcountError(f"{name} are all zero: give some items a positive weight.")
-    return found
+    if not 1 / _LARGE_WEIGHT < largest < _LARGE_WEIGHT:
+        # Sums and squares of such weights would overflow. Only their ratios matter.
+        found = found / largest
+    tiny = found < found.max() / _LARGE_WEIGHT
+    return np.where(tiny, 0.0, found) if tiny.any() else found
 
 
 def check_labels(
@@ -139,7 +148,7 @@ def check_lengths(name: str, n_rows: int, codes: NDArray[np.int64]) -> None:
     """Refuse more or fewer labels than items, which messages call by their name."""
     if len(codes) != n_rows:
         raise HeadcountError(
-            f"{name} has {n_rows:,} rows, but y has {len(codes):,} labels: pass one label a "
+            f"{name} has {n_rows:,} rows, but y has {len(codes):,} labels: pass one label per "
             "row."
         )
 
@@ -164,9 +173,11 @@ def class_shares(
         The shares.
     """
     totals = np.bincount(codes, weights, len(classes))
-    if not totals.all():
+    if totals.min() <= _LEAST_SHARE * totals.sum():
         empty = int(totals.argmin())
         fault = "sample_weight is zero for all" if np.any(codes == empty) else "y has no"
+        if totals[empty] > 0:
+            fault = f"sample_weight has less than {_LEAST_SHARE:g} of its sum on the"
         raise HeadcountError(
             f"{fault} items of class {classes.tolist()[empty]!r}: add some, as the share of a "
             "class cannot be learnt without examples, or drop the class."
@@ -188,7 +199,7 @@ def as_numbers(scores: Any, name: str) -> NDArray[np.float64]:
             f"{name} is not numeric ({type(scores).__name__} of {values.dtype}): pass plain "
             "dense numbers."
         )
-    # Writable, too: kernels would be compiled anew for an array that is not.
+    # Writable, too: kernels would be compiled again for an array that is not.
     return np.require(values, np.float64, ["C", "W"])
 
 
@@ -198,14 +209,14 @@ def _as_table(values: NDArray[np.float64], n_classes: int, name: str) -> NDArray
     if values.ndim != 2:
         hint = ", or the posteriors of the second class as a vector" if n_classes == 2 else ""
         raise HeadcountError(
-            f"{name} has {values.ndim} dimensions, but must have 2: pass one row an item and "
-            f"one column a class ({n_classes}){hint}."
+            f"{name} has {values.ndim} dimensions, but must have 2: pass one row per item and "
+            f"one column per class ({n_classes}){hint}."
         )
     n_rows, n_columns = values.shape
     if n_columns != n_classes:
         raise HeadcountError(
             f"{name} has {n_columns} columns, but there are {n_classes} classes: pass one "
-            "column a class, in the order of the classes."
+            "column per class, in the order of the classes."
         )
     if n_rows == 0:
         raise HeadcountError(f"{name} has no rows: pass the scores of at least one item.")

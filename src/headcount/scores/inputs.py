@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from headcount.data import encode_labels, take_rows
 from headcount.errors import HeadcountError
-from headcount.scores.checks import check_scores
+from headcount.scores.checks import as_numbers, check_scores
 
 __all__ = ["Scored", "Verdicts"]
 
@@ -49,14 +49,13 @@ class Scored:
     folds: Sequence[Scored] = ()
 
     def __post_init__(self) -> None:
-        values = self.posteriors
-        shape = np.shape(values)
-        if not 1 <= len(shape) <= 2:
+        values = as_numbers(self.posteriors, "posteriors")
+        n_classes = values.shape[1] if values.ndim == 2 else 2
+        if n_classes < 2:
             raise HeadcountError(
-                f"posteriors has {len(shape)} dimensions: pass one row per item and one column "
-                "per class, or a vector for two classes."
+                f"posteriors has {n_classes} columns; it must have one column per class, or be "
+                "a vector with the posteriors of the second of two classes."
             )
-        n_classes = shape[1] if len(shape) == 2 else 2
         _set(self, "posteriors", check_scores(values, n_classes, name="posteriors"))
         if self.classes is not None:
             classes, _ = encode_labels(self.classes, name="classes", classes=self.classes)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from copy import copy
+from dataclasses import replace
 from typing import Any, Self, TypeVar
 
 import numpy as np
@@ -14,11 +15,12 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils.validation import check_is_fitted
 
+from headcount._parameters import check_random_state
 from headcount.data import check_features, count_rows, take_rows
 from headcount.errors import HeadcountError
-from headcount.sampling._streams import check_random_state
 from headcount.scores.checks import check_labels, check_lengths, check_weights, class_shares
 from headcount.scores.folds import check_cv, make_folds
+from headcount.scores.inputs import Scored
 from headcount.scores.outputs import (
     DecisionScaling,
     fit_decisions,
@@ -28,7 +30,7 @@ from headcount.scores.outputs import (
 )
 from headcount.scores.traits import allows_nan, weight_parameter
 
-__all__ = ["Scorer", "one_fold_each"]
+__all__ = ["ItemScorer", "Scorer", "one_fold_each"]
 
 _Made = TypeVar("_Made")
 
@@ -37,7 +39,15 @@ class _NotThereError(HeadcountError, AttributeError):
     """An attribute this fit did not make; an AttributeError too, so that hasattr works."""
 
 
-class Scorer(BaseEstimator):
+class ItemScorer(BaseEstimator):
+    """Base of estimators that score items: once fitted, they have these attributes."""
+
+    classes_: NDArray[Any]
+    codes_: NDArray[np.int64]
+    weights_: NDArray[np.float64] | None
+
+
+class Scorer(ItemScorer):
     """Fits a classifier and scores items with it, the training items out-of-fold.
 
     Rates and score distributions of the classes are only right if they come from items the
@@ -138,7 +148,7 @@ class Scorer(BaseEstimator):
             ``posteriors_`` and ``labels_`` are not needed. Posteriors learnt from decision
             values take cross-fitting all the same.
         posteriors : bool, default=True
-            Whether posteriors will be asked for. With ``out_of_fold=False`` as well, False
+            True if posteriors will be needed. With ``out_of_fold=False`` as well, False
             saves the cross-fitting that learning them from decision values takes.
 
         Returns
@@ -203,6 +213,32 @@ class Scorer(BaseEstimator):
         X = self._checked_items(X)
         scores = score(self.classifier_, X, self.classes_)
         return scores if self._scaling is None else self._scaling.posteriors(scores)
+
+    def score(self, X: Any, *, predictions: bool = False) -> Scored:
+        """Score items in every way that quantifiers may need.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix, frame, or sequence of texts
+            The items.
+        predictions : bool, default=False
+            Call the classifiers' own ``predict`` too, for methods that count predicted
+            classes. Without them, the class with the highest posterior counts as predicted.
+
+        Returns
+        -------
+        Scored
+            Posteriors by the classifier and, in ``folds``, by the classifier of every fold.
+        """
+        own = [self.posteriors(X), *(self.fold_posteriors(X) if self.n_folds_ else ())]
+        codes: list[Any] = [None] * len(own)
+        if predictions:
+            codes = [self.labels(X), *(self.fold_labels(X) if self.n_folds_ else ())]
+        whole, *folds = (
+            Scored(each, self.classes_, None if code is None else self.classes_[code])
+            for each, code in zip(own, codes, strict=True)
+        )
+        return replace(whole, folds=tuple(folds))
 
     def fold_posteriors(self, X: Any) -> NDArray[np.float64]:
         """Score items by the classifier of every fold.
@@ -393,7 +429,7 @@ def one_fold_each(by_folds: NDArray[Any]) -> NDArray[Any]:
 
 
 def _width(X: Any) -> int | None:
-    """How many columns items have; none if they are texts."""
+    """Number of columns of the items; None for texts."""
     return int(X.shape[1]) if len(X.shape) == 2 else None
 
 
@@ -420,8 +456,8 @@ def _check_frozen(classifier: Any, classes: NDArray[Any]) -> None:
     missing = [label for label in known if label not in given]
     if missing:
         raise HeadcountError(
-            f"y has no items of class {missing[0]!r}, which the frozen classifier knows: add "
-            "some, as the share of a class cannot be learnt without examples."
+            f"y has no items of class {missing[0]!r}, which the frozen classifier predicts: "
+            "add some, as the share of a class cannot be learnt without examples."
         )
 
 

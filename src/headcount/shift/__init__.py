@@ -1,4 +1,4 @@
-"""Protocols that make dataset shift: training sets and test samples that differ as told."""
+"""Protocols that create dataset shift between training sets and test samples."""
 
 from __future__ import annotations
 

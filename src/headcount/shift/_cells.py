@@ -1,4 +1,4 @@
-"""The pool cut into cells, and random draws from the cells of a part of it."""
+"""Cells of a pool, and random draws from the cells of a part of it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from headcount._kernels.drawing import draw_items
+from headcount._kernels.stratified_draws import draw_items
 from headcount._threads import each_range
 from headcount.sampling._streams import stream_seeds
 from headcount.sampling.samples import index_dtype, sort_by_code
@@ -20,7 +20,7 @@ _FEWEST_ITEMS_A_THREAD = 1 << 14
 
 @dataclass(frozen=True)
 class Part:
-    """Items of the pool, cell by cell: those of cell ``j`` lie between two ``bounds``."""
+    """Items of the pool, cell by cell. Those of cell ``j`` lie between two ``bounds``."""
 
     items: NDArray[np.integer[Any]]
     bounds: NDArray[np.int64]
@@ -33,20 +33,20 @@ class Part:
     def draw(
         self, counts: NDArray[np.int64], seeds: NDArray[np.uint64]
     ) -> tuple[NDArray[np.integer[Any]], NDArray[np.int64]]:
-        """Draw ``counts[i, j]`` items of cell ``j`` for sample ``i``: indices and offsets.
+        """Draw ``counts[i, j]`` items of cell ``j`` for sample ``i``; returns indices, offsets.
 
-        Without replacement, except from cells that have fewer.
+        Items are drawn without replacement, except from cells that have too few.
         """
         counts = np.ascontiguousarray(counts)
         offsets = np.concatenate(([0], np.cumsum(counts.sum(axis=1))))
         drawn = np.empty(offsets[-1], self.items.dtype)
 
         def work(first: int, last: int) -> None:
-            # Here, as other threads do not inherit it: see the kernel on its overflow.
+            # Set in each thread, as threads do not inherit it. The kernel relies on overflow.
             with np.errstate(over="ignore"):
                 draw_items(first, last, seeds, counts, self.items, self.bounds, offsets, drawn)
 
-        # A thread first writes a scratch array as long as the part: make that worth it.
+        # Each thread first fills a scratch array as long as the part.
         worth = max(_FEWEST_ITEMS_A_THREAD, len(self.items))
         each_range(work, len(counts), grain=1 + worth * len(counts) // len(drawn))
         return drawn, offsets
@@ -54,10 +54,10 @@ class Part:
 
 @dataclass(frozen=True)
 class Cells:
-    """Kinds of items that are drawn at random among themselves.
+    """Kinds of items, such as those of one class in one group.
 
-    ``codes`` has the cell of each row of the pool, -1 for rows that are left out; ``names``
-    says what each cell holds; ``classes`` are the classes that samples are counted in.
+    ``codes`` has the cell of each row of the pool, -1 for rows that are left out. ``names``
+    describes each cell. ``classes`` are the classes of the items.
     """
 
     codes: NDArray[np.int64]
@@ -70,7 +70,7 @@ class Cells:
         return np.bincount(self.codes[self.codes >= 0], minlength=len(self.names))
 
     def split(self, share: float, seed: int) -> tuple[Part, Part]:
-        """Cut the pool in two at random, the first part with ``share`` of each cell."""
+        """Split the pool at random in two parts, the first with ``share`` of each cell."""
         kept = np.flatnonzero(self.codes >= 0)
         order, bounds = sort_by_code(self.codes[kept], len(self.names))
         whole = Part(kept[order].astype(index_dtype(len(self.codes))), bounds)

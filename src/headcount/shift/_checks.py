@@ -1,4 +1,4 @@
-"""Checks of what shift protocols are made with and draw from."""
+"""Checks of the parameters and columns of shift protocols."""
 
 from __future__ import annotations
 
@@ -12,10 +12,8 @@ from headcount.data import encode_labels
 from headcount.errors import HeadcountError
 
 __all__ = [
-    "check_flag",
     "check_lengths",
     "check_numbers",
-    "check_open_share",
     "check_shares",
     "cut",
     "read_classes",
@@ -25,22 +23,8 @@ __all__ = [
 ]
 
 
-def check_flag(name: str, value: Any) -> bool:
-    """True or False."""
-    if not isinstance(value, bool | np.bool_):
-        raise HeadcountError(f"{name} is {value!r}; it must be True or False.")
-    return bool(value)
-
-
-def check_open_share(name: str, value: Any) -> float:
-    """A number between 0 and 1, without the ends."""
-    if isinstance(value, bool) or not isinstance(value, Real) or not 0 < float(value) < 1:
-        raise HeadcountError(f"{name} is {value!r}; it must be a number between 0 and 1.")
-    return float(value)
-
-
 def check_numbers(name: str, values: Any) -> NDArray[np.float64]:
-    """A sequence of finite numbers, none twice, not empty."""
+    """A non-empty sequence of distinct finite numbers."""
     try:
         numbers = np.array(values, dtype=np.float64)
     except (TypeError, ValueError):
@@ -50,60 +34,60 @@ def check_numbers(name: str, values: Any) -> NDArray[np.float64]:
             f"{name} is {values!r}; it must be a sequence of numbers, such as (0.25, 0.5)."
         )
     if len(np.unique(numbers)) < len(numbers):
-        raise HeadcountError(f"{name} has a number twice: give each once.")
+        raise HeadcountError(f"{name} has a number twice: pass each once.")
     return numbers
 
 
 def check_shares(
     name: str, values: Any, *, least: float = 0.0, most: float = 1.0
 ) -> NDArray[np.float64]:
-    """A sequence of shares from ``least`` to ``most``, none twice, not empty."""
+    """A non-empty sequence of distinct shares from ``least`` to ``most``."""
     shares = check_numbers(name, values)
     outside = (shares < least) | (shares > most)
     if outside.any():
         raise HeadcountError(
-            f"{name} holds {shares[outside.argmax()]:g}, but its entries must be from "
+            f"{name} has the entry {shares[outside.argmax()]:g}, but entries must be from "
             f"{least:g} to {most:g}."
         )
     return shares
 
 
 def check_lengths(**columns: Any) -> None:
-    """Refuse columns of different lengths."""
+    """Reject columns of different lengths."""
     (first, n), *others = ((name, len(column)) for name, column in columns.items())
     for name, length in others:
         if length != n:
             raise HeadcountError(
-                f"{name} has {length:,} values, but {first} has {n:,}: pass one value an item "
-                "of the pool in both."
+                f"{name} has {length:,} values, but {first} has {n:,}: pass one value per item "
+                "of the pool in each of them."
             )
 
 
 def read_ratings(
     ratings: ArrayLike | None, protocol: str
 ) -> tuple[NDArray[Any], NDArray[np.int64]]:
-    """Return the ratings found, in order, and each item's position among them."""
+    """Return the distinct ratings, sorted, and the position of each item's rating."""
     if ratings is None:
         raise HeadcountError(
-            f"{protocol} needs ratings, such as 1 to 5 stars, to cut at its cut points: "
+            f"{protocol} needs ratings, such as 1 to 5 stars, to split at its cut points: "
             "pass ratings=."
         )
     values, codes = encode_labels(ratings, name="ratings")
     if values.dtype.kind not in "iuf":
         raise HeadcountError(
-            f"ratings holds values such as {values.tolist()[0]!r}, which are no numbers and "
-            "have no order to cut: pass numbers, such as 1 to 5 stars."
+            f"ratings has values such as {values.tolist()[0]!r}, which are not numbers and "
+            "have no order: pass numbers, such as 1 to 5 stars."
         )
     return values, codes
 
 
 def cut(values: NDArray[Any], cut_point: float, name: str) -> NDArray[np.int64]:
-    """Give 1 for ratings above a cut point, 0 for those below, -1 for those equal to it."""
+    """Return 1 for ratings above a cut point, 0 for those below, -1 for those equal to it."""
     codes = np.where(values == cut_point, -1, (values > cut_point).astype(np.int64))
     if not ((codes == 0).any() and (codes == 1).any()):
         raise HeadcountError(
-            f"{name} is {cut_point:g}, but ratings run from {values.min():g} to "
-            f"{values.max():g}: cut where there are ratings on both sides."
+            f"{name} is {cut_point:g}, but ratings are from {values.min():g} to "
+            f"{values.max():g}: choose a cut point with ratings on both sides."
         )
     return codes
 
@@ -124,12 +108,12 @@ def read_labels(y: ArrayLike | None, protocol: str) -> tuple[NDArray[Any], NDArr
 def read_classes(
     y: ArrayLike | None, ratings: ArrayLike | None, cut_point: Any, protocol: str
 ) -> tuple[NDArray[Any], NDArray[np.int64]]:
-    """Return classes and codes: those of labels, or of ratings cut in two (-1 at the cut)."""
+    """Return classes and codes of labels, or of ratings split in two (-1 at the cut)."""
     if y is not None:
         return read_labels(y, protocol)
     if ratings is None:
         raise HeadcountError(
-            f"{protocol} needs labels: pass y, or ratings to be cut at cut_point."
+            f"{protocol} needs labels: pass y, or ratings to be split at cut_point."
         )
     values, codes = read_ratings(ratings, protocol)
     if isinstance(cut_point, bool) or not isinstance(cut_point, Real):
@@ -140,17 +124,17 @@ def read_classes(
 def read_two_groups(
     groups: ArrayLike | None, categories: Any, protocol: str
 ) -> tuple[list[Any], NDArray[np.int64]]:
-    """Return the two groups, and for each item 0 or 1, or -1 for any other group."""
+    """Return the two groups, and 0 or 1 for each item, or -1 for other groups."""
     if groups is None:
         raise HeadcountError(
-            f"{protocol} needs to know to which of two groups each item belongs: pass groups=."
+            f"{protocol} needs the group of each item, one of two: pass groups=."
         )
     names, codes = encode_labels(groups, name="groups")
     if categories is None:
         if len(names) != 2:
             raise HeadcountError(
-                f"groups has {len(names):,} different values, but {protocol} needs two: name "
-                "the two to use by categories=."
+                f"groups has {len(names):,} different values, but {protocol} needs two: pass "
+                "the two to use as categories=."
             )
         return names.tolist(), codes
     wanted = categories.tolist() if isinstance(categories, np.ndarray) else categories

@@ -1,4 +1,4 @@
-"""What a protocol asks for: counts of items from each cell, in training and in tests."""
+"""Designs: counts of items from each cell in training sets and in test samples."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ __all__ = [
     "share_of",
 ]
 
-DECIMALS = 9  # of what shares and sizes make, so that floating point does not show
+DECIMALS = 9  # Products of shares and sizes are rounded to this, to remove rounding errors.
 
 
 @dataclass(frozen=True)
 class Side:
-    """The kinds of training set, or of test sample, one row each.
+    """Kinds of training sets, or of test samples, one row per kind.
 
-    ``counts`` has the (D, C) items wanted of each cell, ``labels`` the class that a cell
-    has there, and ``columns`` what tells one row from the others, for tables.
+    ``counts`` is the (D, C) number of items of each cell, ``labels`` the class of each cell
+    there, and ``columns`` the settings of each kind, for tables.
     """
 
     counts: NDArray[np.int64]
@@ -38,24 +38,24 @@ class Side:
     columns: dict[str, NDArray[Any]]
 
     def prevalence(self, n_classes: int) -> NDArray[np.float64]:
-        """Give the (D, K) shares of the classes, exactly as they are drawn."""
+        """Return the (D, K) shares of the classes, exactly as they are drawn."""
         counts = [(self.counts * (self.labels == k)).sum(axis=1) for k in range(n_classes)]
         return np.stack(counts, axis=1) / self.counts.sum(axis=1, keepdims=True)
 
 
 @dataclass(frozen=True)
 class Design:
-    """All kinds of training set and of test sample, and the degree of shift between them.
+    """All kinds of training sets and test samples, and the degree of shift between them.
 
-    ``degree`` and ``asked`` are (T, U): a training set meets only the tests asked for. With
-    ``nested`` the tests of one repetition draw alike, cell after cell, so that they share
-    their items as far as their counts agree.
+    ``degree`` and ``pairs`` are (T, U). A training set is tested on the kinds that ``pairs``
+    selects. With ``nested`` the tests of one repetition use the same random numbers for each
+    cell, so that they share items as far as their counts agree.
     """
 
     train: Side
     test: Side
     degree: NDArray[np.float64]
-    asked: NDArray[np.bool_]
+    pairs: NDArray[np.bool_]
     nested: bool = False
 
 
@@ -65,25 +65,25 @@ def counts_near(shares: NDArray[np.float64], size: int) -> NDArray[np.int64]:
 
 
 def share_of(share: float, size: int | np.integer[Any]) -> int:
-    """Round ``share * size`` to a whole number, in spite of floating point."""
+    """Round ``share * size`` to a whole number, after removal of rounding errors."""
     return round(round(share * int(size), DECIMALS))
 
 
 def check_learnable(cells: Cells, train: Side) -> None:
-    """Refuse training sets without a class."""
+    """Reject training sets in which a class is missing."""
     absent = (train.prevalence(len(cells.classes)) == 0).any(axis=0)
     if absent.any():
         name = cells.classes.tolist()[absent.argmax()]
         raise HeadcountError(
-            f"a training set would have no item of class {name!r}, of which nothing could be "
-            "learnt then: ask for a larger share of it, or raise train_size."
+            f"a training set would have no item of class {name!r}, so that nothing can be "
+            "learned about it: choose a larger share, or raise train_size."
         )
 
 
 def check_enough(
     cells: Cells, part: Part, side: Side, *, training: bool, replace: bool
 ) -> None:
-    """Refuse a part of the pool that has too few items of a cell."""
+    """Reject a part of the pool that has too few items of a cell."""
     wanted, found = side.counts.max(axis=0), part.sizes
     short = (wanted > found) & ((found == 0) | (not replace))
     if not short.any():

@@ -1,4 +1,4 @@
-"""What all protocols of shift have in common: how training sets and tests are drawn."""
+"""Base class of the shift protocols."""
 
 from __future__ import annotations
 
@@ -8,10 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from headcount._parameters import check_count
+from headcount._parameters import check_count, check_flag, check_fraction
 from headcount.sampling._streams import RandomState, base_seeds
 from headcount.shift._cells import Cells
-from headcount.shift._checks import check_flag, check_open_share
 from headcount.shift._design import Design, check_enough, check_learnable
 from headcount.shift.experiments import ShiftedSamples
 
@@ -22,7 +21,7 @@ TENTHS = tuple(step / 10 for step in range(11))
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ShiftProtocol(ABC):
-    """Draws what ``_plan`` of a subclass asks for."""
+    """Draws training sets and tests by the design that ``_plan`` of a subclass returns."""
 
     train_size: int = 5000
     test_size: int = 500
@@ -33,26 +32,26 @@ class ShiftProtocol(ABC):
     random_state: RandomState = None
 
     @abstractmethod
-    def _asked(self) -> NDArray[np.bool_]:
-        """Check the parameters; say which kinds of training set meet which kinds of test."""
+    def _pairs(self) -> NDArray[np.bool_]:
+        """Check the parameters; return the kinds of tests of each kind of training set."""
 
     @abstractmethod
     def _plan(
         self, y: ArrayLike | None, groups: ArrayLike | None, ratings: ArrayLike | None
     ) -> tuple[Cells, Design]:
-        """Cut the pool into cells, and say what is wanted of them."""
+        """Divide the pool into cells; return them with the counts to draw."""
 
     @property
     def n_training_sets(self) -> int:
         """Number of training sets."""
-        return len(self._asked()) * check_count("repeats", self.repeats)
+        return len(self._pairs()) * check_count("repeats", self.repeats)
 
     @property
     def n_samples(self) -> int:
-        """Number of test samples, those of all training sets together."""
+        """Total number of test samples of all training sets."""
         each = check_count("repeats", self.repeats)
         each *= check_count("test_repeats", self.test_repeats)
-        return int(self._asked().sum()) * each
+        return int(self._pairs().sum()) * each
 
     def draw(
         self,
@@ -60,9 +59,9 @@ class ShiftProtocol(ABC):
         groups: ArrayLike | None = None,
         ratings: ArrayLike | None = None,
     ) -> ShiftedSamples:
-        """Make the experiments of a pool. Items are drawn when an experiment is asked for.
+        """Make the experiments of a pool. Items are drawn when an experiment is accessed.
 
-        Each protocol uses those columns that it needs, and ignores the others.
+        Each protocol uses the columns that it needs and ignores the others.
 
         Parameters
         ----------
@@ -70,21 +69,21 @@ class ShiftProtocol(ABC):
             Labels of the pool. With two classes, the last one (classes are sorted) is the
             positive one.
         groups : array-like of shape (n_pool,), optional
-            The group of each item: a product, a site, an author.
+            Group of each item, such as a product, a site or an author.
         ratings : array-like of numbers of shape (n_pool,), optional
             Ordinal ratings, such as 1 to 5 stars.
 
         Returns
         -------
         ShiftedSamples
-            One experiment a training set.
+            One experiment per training set.
         """
-        self._asked()
+        self._pairs()
         repeats = check_count("repeats", self.repeats)
         test_repeats = check_count("test_repeats", self.test_repeats)
         check_count("train_size", self.train_size)
         check_count("test_size", self.test_size)
-        share = check_open_share("split", self.split)
+        share = check_fraction("split", self.split)
         replace = check_flag("replace", self.replace)
         split_seed, train_seed, test_seed = base_seeds(self.random_state, 3)
         cells, design = self._plan(y, groups, ratings)

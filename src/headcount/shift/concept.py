@@ -1,4 +1,4 @@
-"""Concept shift: the same items, but what counts as positive changes."""
+"""Concept shift: the same items, but the definition of the positive class changes."""
 
 from __future__ import annotations
 
@@ -9,11 +9,10 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from headcount._parameters import check_flag, check_fraction
 from headcount.shift._cells import Cells
 from headcount.shift._checks import (
-    check_flag,
     check_numbers,
-    check_open_share,
     cut,
     read_ratings,
 )
@@ -29,27 +28,27 @@ CutPoints: TypeAlias = Sequence[float] | NDArray[np.floating[Any]]
 class ConceptShift(ShiftProtocol):
     """The cut between negative and positive ratings moves; P(X) stays, P(Y|X) changes.
 
-    Algorithm 4 of González, Moreo and Sebastiani (2024), whose settings are the defaults:
-    an item is of class 1 if its rating is above a cut point, and of class 0 if it is below;
-    4 cut points in training by 4 in tests, 10 training sets of each, 50 samples of each:
-    8,000 samples. All ratings are equally frequent in all samples, so that with five ratings
-    the cut points give prevalences of 0.8, 0.6, 0.4 and 0.2.
+    Algorithm 4 of González, Moreo and Sebastiani (2024), whose settings are the defaults.
+    An item is of class 1 if its rating is above a cut point, and of class 0 if it is below.
+    There are 4 cut points in training and 4 in tests, 10 training sets of each kind and 50
+    samples of each kind: 8,000 samples. All ratings are equally frequent in all samples.
+    With five ratings, the prevalences are 0.8, 0.6, 0.4 and 0.2.
 
-    The degree of shift is the cut point of training less that of the test. As labels depend
-    on it, take them from ``train_labels`` and ``test_labels`` of an experiment.
+    The degree of shift is the cut point of training minus that of the test. Labels depend
+    on the cut point: take them from ``train_labels`` and ``test_labels`` of an experiment.
 
     Parameters
     ----------
     cut_points : sequence of float, default=(1.5, 2.5, 3.5, 4.5)
-        Where ratings are cut in two, in training and in tests. Items rated just so are left
-        out.
+        Ratings at which classes are separated, in training and in tests. Items with exactly
+        this rating are left out.
     balanced : bool, default=True
-        Whether all ratings are equally frequent; else they are as in the pool.
+        Draw all ratings with equal frequency. Otherwise they are as frequent as in the pool.
     train_prevalence : float, optional
-        A share of the positive class that training sets have whatever the cut point, with
-        ratings in proportion within each class. P(X) is then not the same for all.
+        Share of the positive class in training sets for every cut point, with ratings in
+        proportion within each class. P(X) is then not the same for all sets.
     test_prevalence : float, optional
-        The same for test samples.
+        Share of the positive class in test samples, likewise.
     train_size, test_size, repeats, test_repeats, split, replace, random_state
         As in :class:`PriorShift`.
 
@@ -72,11 +71,11 @@ class ConceptShift(ShiftProtocol):
     train_prevalence: float | None = None
     test_prevalence: float | None = None
 
-    def _asked(self) -> NDArray[np.bool_]:
+    def _pairs(self) -> NDArray[np.bool_]:
         check_flag("balanced", self.balanced)
         for name in ("train_prevalence", "test_prevalence"):
             if getattr(self, name) is not None:
-                check_open_share(name, getattr(self, name))
+                check_fraction(name, getattr(self, name))
         n = len(check_numbers("cut_points", self.cut_points))
         return np.ones((n, n), np.bool_)
 
@@ -95,14 +94,14 @@ class ConceptShift(ShiftProtocol):
             Side(train, labels, {"train_cut_point": points}),
             Side(test, labels, {"test_cut_point": points}),
             points[:, None] - points,
-            self._asked(),
+            self._pairs(),
         )
 
 
 def _counts(
     shares: NDArray[np.float64], labels: NDArray[np.int64], prevalence: float | None, size: int
 ) -> NDArray[np.int64]:
-    """Count ratings in proportion to ``shares``, in all or in each class; none at a cut."""
+    """Counts of ratings in proportion to ``shares``, overall or within each class."""
     if prevalence is None:
         return _near(np.where(labels < 0, 0, shares), size)
     positives = share_of(prevalence, size)

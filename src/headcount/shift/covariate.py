@@ -1,4 +1,4 @@
-"""Covariate shift: the mix of two groups of items changes, in all classes or in one."""
+"""Covariate shift: the shares of two groups change, in both classes or in one."""
 
 from __future__ import annotations
 
@@ -11,13 +11,11 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from headcount._parameters import check_count
+from headcount._parameters import check_count, check_flag, check_fraction
 from headcount.errors import HeadcountError
 from headcount.shift._cells import Cells
 from headcount.shift._checks import (
-    check_flag,
     check_lengths,
-    check_open_share,
     check_shares,
     read_classes,
     read_two_groups,
@@ -30,8 +28,8 @@ __all__ = ["GlobalCovariateShift", "LocalCovariateShift"]
 Shares: TypeAlias = Sequence[float] | NDArray[np.floating[Any]]
 
 _TWENTIETHS = tuple(step / 20 for step in range(5, 16))
-# Items are drawn cell by cell: the one that local shift varies comes last, so that the tests
-# of one repetition have all others in common.
+# Items are drawn cell by cell. The cell that local shift varies is the last one, so that the
+# tests of one repetition have the items of all others in common.
 _GROUPS = np.array([0, 1, 1, 0])
 _LABELS = np.array([0, 0, 1, 1])
 _CELL_OF = np.array([[0, 3], [1, 2]])  # by group, then by label
@@ -70,21 +68,21 @@ class _TwoGroups(ShiftProtocol):
 
     @abstractmethod
     def _design(self) -> Design:
-        """Say how many items of each of the four cells are wanted."""
+        """Return the number of items of each of the four cells."""
 
 
 @dataclass(frozen=True, eq=False)
 class GlobalCovariateShift(_TwoGroups):
-    """The mix of two groups changes in both classes alike; P(Y|X) stays.
+    """The shares of two groups change equally in both classes; P(Y|X) stays.
 
     Algorithm 2 of González, Moreo and Sebastiani (2024), whose settings are the defaults:
     shares of group A of 0, 0.1, ..., 1 and prevalences of 0.25, 0.5 and 0.75, in training
-    and in tests independently; 10 training sets of each kind, 50 samples of each: 544,500
-    samples. Both groups of a sample have the prevalence of the whole, as nearly as counts
-    can. The shift is *pure* where training and test have the same prevalence (181,500
+    and in tests independently, 10 training sets of each kind and 50 samples of each kind:
+    544,500 samples. Both groups of a sample have the prevalence of the whole sample, up to
+    rounding. The shift is *pure* where training and test have the same prevalence (181,500
     samples), and *mixed* where they differ (363,000).
 
-    The degree of shift is the share of group A in training less that in the test.
+    The degree of shift is the share of group A in training minus that in the test.
 
     Parameters
     ----------
@@ -95,8 +93,8 @@ class GlobalCovariateShift(_TwoGroups):
     pure : bool or None, default=None
         True for pure shift only, False for mixed shift only, None for both.
     categories : pair of groups, optional
-        Group A and group B; items of other groups are left out. By default the two groups
-        found, sorted.
+        Group A and group B. Items of other groups are left out. By default the two groups
+        of the pool, sorted.
     cut_point, train_size, test_size, repeats, test_repeats, split, replace, random_state
         As in :class:`PriorShift`.
 
@@ -121,7 +119,7 @@ class GlobalCovariateShift(_TwoGroups):
     _: KW_ONLY
     pure: bool | None = None
 
-    def _asked(self) -> NDArray[np.bool_]:
+    def _pairs(self) -> NDArray[np.bool_]:
         prevalences, _ = self._kinds()
         alike = prevalences[:, None] == prevalences
         if self.pure is None:
@@ -130,7 +128,7 @@ class GlobalCovariateShift(_TwoGroups):
             return alike
         if alike.all():
             raise HeadcountError(
-                "pure is False, but prevalences has a single one: give at least two for mixed "
+                "pure is False, but prevalences has a single one: pass at least two for mixed "
                 "shift."
             )
         return ~alike
@@ -147,40 +145,40 @@ class GlobalCovariateShift(_TwoGroups):
             _mixed_side(prevalences, alphas, self.train_size, "train"),
             _mixed_side(prevalences, alphas, self.test_size, "test"),
             np.round(alphas[:, None] - alphas, DECIMALS) + 0.0,
-            self._asked(),
+            self._pairs(),
         )
 
 
 @dataclass(frozen=True, eq=False)
 class LocalCovariateShift(_TwoGroups):
-    """Positives of one group become more or fewer; all else stays, P(X|Y=0) too.
+    """The number of positives of one group changes; P(X|Y=0) and the other group stay.
 
     Algorithm 3 of González, Moreo and Sebastiani (2024), whose settings are the defaults.
-    Training sets are half positive and half from either group; two thirds of their positives
+    Training sets are half positive and half from each group. Two thirds of their positives
     are from group A, and two thirds of their negatives from group B. A test sample of
-    ``test_size`` items is made alike, and then brought to its prevalence by adding or
-    removing positives of A, so that its size varies: from 333 to 1,000 items by default.
-    Tests of one repetition have all other items in common, and positives of A as far as
-    their numbers agree.
+    ``test_size`` items has the same composition at first. Positives of A are then added or
+    removed until it has its prevalence, so that its size varies from 333 to 1,000 items by
+    default. Tests of one repetition have all other items in common, and positives of A as
+    far as their numbers agree.
 
-    11 prevalences, 10 training sets and 50 samples of each make 5,500 samples. The paper
-    counts 60,500, eleven times as many, for which its algorithm has no loop;
+    11 prevalences, 10 training sets and 50 samples of each kind make 5,500 samples. The paper
+    reports 60,500, eleven times as many, for which its algorithm has no loop.
     ``test_repeats=550`` draws that many.
 
-    The degree of shift is the prevalence in the test less that in training, 0.5, rounded to
+    The degree of shift is the prevalence in the test minus that in training, 0.5, rounded to
     two decimals.
 
     Parameters
     ----------
     test_prevalences : sequence of float, default=(0.25, 0.3, ..., 0.75)
-        Shares of the positive class in tests. The least is what is left without positives of
-        A, a quarter by default.
+        Shares of the positive class in tests. The smallest possible share is that without
+        positives of A, 0.25 by default.
     skew : float, default=2/3
         Share of group A among training positives, and of group B among training negatives.
     control : bool, default=False
-        Whether to make prior shift instead, to compare: positives of both groups become
-        more or fewer in proportion, at the same numbers of positives and negatives.
-        Training sets and negatives are the same, given the same ``random_state``.
+        Create prior shift for comparison: the positives of both groups change in proportion,
+        with the same numbers of positives and negatives. Training sets and negatives are
+        the same for the same ``random_state``.
     categories, cut_point, train_size, test_size, repeats, test_repeats, split, replace, \
 random_state
         As in :class:`GlobalCovariateShift`.
@@ -201,14 +199,14 @@ random_state
     skew: float = 2 / 3
     control: bool = False
 
-    def _asked(self) -> NDArray[np.bool_]:
+    def _pairs(self) -> NDArray[np.bool_]:
         check_flag("control", self.control)
-        skew = check_open_share("skew", self.skew)
+        skew = check_fraction("skew", self.skew)
         least = round((1 - skew) / (2 - skew), DECIMALS)
         shares = check_shares("test_prevalences", self.test_prevalences, least=least)
         if shares.max() == 1:
             raise HeadcountError(
-                "test_prevalences holds 1, but local shift keeps the negatives: choose "
+                "test_prevalences has the entry 1, but local shift keeps the negatives: choose "
                 "prevalences below 1."
             )
         return np.ones((1, len(shares)), np.bool_)
@@ -227,12 +225,12 @@ random_state
             Side(train[None, :], _LABELS[None, :], {}),
             Side(counts, np.broadcast_to(_LABELS, counts.shape), {"test_prevalence": shares}),
             np.round(shares - 0.5, 2)[None, :] + 0.0,
-            self._asked(),
+            self._pairs(),
             nested=True,
         )
 
     def _alike(self, size: int) -> NDArray[np.int64]:
-        """Counts of a sample made like the training sets."""
+        """Counts of a sample with the composition of the training sets."""
         positives = size // 2
         first = share_of(self.skew, positives)
         second = share_of(self.skew, size - positives)
@@ -240,7 +238,7 @@ random_state
 
     @staticmethod
     def _added(share: float, others: NDArray[np.int64]) -> int:
-        """Positives of A that bring the positives to a share of all."""
+        """Number of positives of A for a share of positives in the whole sample."""
         missing = share * int(others.sum()) - int(others[2])
         return max(0, round(round(missing / (1 - share), DECIMALS)))
 
@@ -257,9 +255,9 @@ def _mixed_side(
 
 
 def _mixed(size: int, prevalence: float, alpha: float) -> list[int]:
-    """Counts with ``alpha`` of A, rounded up, and as near as can be the prevalence in both."""
+    """Counts with the share ``alpha`` of A, rounded up, and the nearest prevalence in both."""
     n_first = ceil(round(alpha * size, DECIMALS))
     first = share_of(prevalence, n_first)
-    # What is left of the positives of the whole: so its prevalence is as near as can be too.
+    # The rest of all positives, so that the prevalence of the whole is also the nearest.
     second = share_of(prevalence, size) - first
     return [n_first - first, size - n_first - second, second, first]

@@ -23,29 +23,28 @@ __all__ = ["ShiftExperiment", "ShiftedSamples"]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ShiftExperiment:
-    """One training set, and the test samples for what is trained on it.
+    """One training set and its test samples.
 
-    Unpacks into the three things that are always wanted:
-    ``train, test, degree = experiment``.
+    Unpacks into ``train, test, degree = experiment``.
 
     Attributes
     ----------
     number : int
-        Which training set this is, from 0.
+        Number of the training set, from 0.
     train : Samples
         The training set, a single sample in random order, with its true shares.
     test : Samples
-        The test samples, with their true shares. No item is in a training set too.
+        The test samples, with their true shares. They share no item with training sets.
     degree : ndarray of float of shape (S,)
-        The degree of shift of each test sample.
+        Degree of shift of each test sample.
     train_labels : ndarray of shape (n_train,)
-        The label of each training item, in the order of ``train[0]``.
+        Labels of the training items, in the order of ``train[0]``.
     test_labels : ndarray of shape (len(test.indices),)
-        The label of each test item, in the order of ``test.indices``. Under concept shift an
-        item may be in a different class in training, or in another test sample.
+        Labels of the test items, in the order of ``test.indices``. Under concept shift an
+        item may have another label in training or in another test sample.
     settings : dict
-        What the protocol asked of the training set, such as its prevalence, and of the test
-        samples, an array each.
+        Settings of the training set, such as its prevalence, and of the test samples, one
+        array per setting.
 
     Examples
     --------
@@ -72,7 +71,7 @@ class ShiftExperiment:
         return iter((self.train, self.test, self.degree))
 
     def to_frame(self) -> pl.DataFrame:
-        """One row a test sample: what was asked for, its degree, size and true shares.
+        """Table with one row per test sample: settings, degree, size and true shares.
 
         Returns
         -------
@@ -98,11 +97,11 @@ class ShiftExperiment:
 
 
 class ShiftedSamples:
-    """The experiments of a protocol on one pool: one a training set.
+    """Experiments of a protocol on one pool, one per training set.
 
-    A sequence of :class:`ShiftExperiment`, of which each is drawn when it is asked for and
-    none is kept: half a million test samples take the memory of those of one training set.
-    Experiment ``i`` is always the same, in whatever order and process it is drawn.
+    A sequence of :class:`ShiftExperiment`. Each is drawn when it is accessed and none is
+    kept: half a million test samples take the memory of those of one training set.
+    Experiment ``i`` is always the same, in any order and in any process.
 
     Attributes
     ----------
@@ -113,11 +112,11 @@ class ShiftedSamples:
     n_pool : int
         Number of items in the pool.
     n_samples : int
-        Number of test samples, those of all experiments together.
+        Total number of test samples of all experiments.
     train_items, test_items : ndarray of int
-        The items that training sets, and those that test samples, are drawn from.
+        Items from which training sets and test samples are drawn.
     degrees : ndarray of float
-        The degrees of shift that occur, sorted.
+        Distinct degrees of shift, sorted.
 
     Examples
     --------
@@ -152,26 +151,26 @@ class ShiftedSamples:
 
     @property
     def n_samples(self) -> int:
-        """Number of test samples, those of all experiments together."""
-        return int(self._design.asked.sum()) * self._repeats * self._test_repeats
+        """Total number of test samples of all experiments."""
+        return int(self._design.pairs.sum()) * self._repeats * self._test_repeats
 
     @property
     def train_items(self) -> NDArray[np.integer[Any]]:
-        """The items that training sets are drawn from, sorted."""
+        """Items from which training sets are drawn, sorted."""
         return np.sort(self._train_part.items)
 
     @property
     def test_items(self) -> NDArray[np.integer[Any]]:
-        """The items that test samples are drawn from, sorted."""
+        """Items from which test samples are drawn, sorted."""
         return np.sort(self._test_part.items)
 
     @property
     def degrees(self) -> NDArray[np.float64]:
-        """The degrees of shift that occur, sorted."""
-        return np.unique(self._design.degree[self._design.asked])
+        """Distinct degrees of shift, sorted."""
+        return np.unique(self._design.degree[self._design.pairs])
 
     def __len__(self) -> int:
-        return len(self._design.asked) * self._repeats
+        return len(self._design.pairs) * self._repeats
 
     def __iter__(self) -> Iterator[ShiftExperiment]:
         return (self[number] for number in range(len(self)))
@@ -180,7 +179,7 @@ class ShiftedSamples:
         if not -len(self) <= number < len(self):
             raise IndexError(f"there is no experiment {number}: there are {len(self):,}.")
         number = int(number) % len(self)
-        repeat, kind = divmod(number, len(self._design.asked))
+        repeat, kind = divmod(number, len(self._design.pairs))
         repeats, kinds = self._tests(kind)
         train, train_labels = self._draw_training(number, kind)
         test, test_labels = self._draw_tests(number, repeats, kinds)
@@ -196,21 +195,21 @@ class ShiftedSamples:
         )
 
     def to_frame(self) -> pl.DataFrame:
-        """One row a test sample of any experiment, without drawing one.
+        """Table with one row per test sample of all experiments, without drawing them.
 
         Returns
         -------
         polars.DataFrame
-            Training set, sample, what was asked for, degree, size and true shares.
+            Training set, sample, settings, degree, size and true shares.
         """
         import polars as pl
 
         design = self._design
-        sets = [self._tests(kind) for kind in range(len(design.asked))] * self._repeats
+        sets = [self._tests(kind) for kind in range(len(design.pairs))] * self._repeats
         lengths = [len(kinds) for _, kinds in sets]
         numbers = np.repeat(np.arange(len(sets)), lengths)
         repeats, kinds = (np.concatenate(column) for column in zip(*sets, strict=True))
-        train_repeats, train_kinds = np.divmod(numbers, len(design.asked))
+        train_repeats, train_kinds = np.divmod(numbers, len(design.pairs))
         return pl.DataFrame(
             {
                 "training_set": numbers,
@@ -240,16 +239,16 @@ class ShiftedSamples:
         }
 
     def _tests(self, kind: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Which repetition and which kind each test of such a training set is."""
-        asked = np.flatnonzero(self._design.asked[kind])
-        repeats = np.repeat(np.arange(self._test_repeats), len(asked))
-        return repeats, np.tile(asked, self._test_repeats)
+        """Repetition and kind of each test of a kind of training set."""
+        chosen = np.flatnonzero(self._design.pairs[kind])
+        repeats = np.repeat(np.arange(self._test_repeats), len(chosen))
+        return repeats, np.tile(chosen, self._test_repeats)
 
     def _draw_training(self, number: int, kind: int) -> tuple[Samples, NDArray[Any]]:
         seeds = stream_seeds(self._train_seed, np.array([number]))
         counts = self._design.train.counts[[kind]]
         items, offsets = self._train_part.draw(counts, seeds)
-        # Out of the order of the cells, for those who split a training set as it stands.
+        # Shuffled, so that a training set can be split without shuffling it first.
         deck = Part(np.arange(len(items), dtype=index_dtype(len(items))), offsets)
         order, _ = deck.draw(
             counts.sum(axis=1, keepdims=True),
@@ -262,7 +261,7 @@ class ShiftedSamples:
     ) -> tuple[Samples, NDArray[Any]]:
         design = self._design
         base = int(stream_seeds(self._test_seed, np.array([number]))[0])
-        streams = repeats if design.nested else repeats * design.asked.shape[1] + kinds
+        streams = repeats if design.nested else repeats * design.pairs.shape[1] + kinds
         items, offsets = self._test_part.draw(
             design.test.counts[kinds], stream_seeds(base, streams)
         )
@@ -276,7 +275,7 @@ class ShiftedSamples:
         kinds: NDArray[np.int64],
     ) -> tuple[Samples, NDArray[Any]]:
         prevalence = side.prevalence(len(self.classes))[kinds]
-        samples = Samples._trusted(items, offsets, self.n_pool, prevalence, self.classes)
+        samples = Samples.unchecked(items, offsets, self.n_pool, prevalence, self.classes)
         labels = side.labels[np.repeat(kinds, samples.sizes), self._codes[items]]
         return samples, self.classes[labels]
 

@@ -24,20 +24,20 @@ Shares: TypeAlias = Sequence[float] | NDArray[np.floating[Any]]
 
 @dataclass(frozen=True, eq=False)
 class TweakOne(ShiftProtocol):
-    """The share of one class varies in tests; the others make room for it. P(X|Y) stays.
+    """The share of one class varies in tests, with the others reduced; P(X|Y) stays.
 
     The "tweak-one shift" of Lipton, Wang and Smola (2018). Training sets have the shares
-    of the pool. The degree is the share of the class in the test less that in the pool.
+    of the pool. The degree is the share of the class in the test minus that in the pool.
 
     Parameters
     ----------
     label : label
-        The class whose share varies.
+        Class whose share varies.
     prevalences : sequence of float, default=(0, 0.1, ..., 1)
-        Its shares in test samples.
+        Shares of the class in test samples.
     others : {"proportional", "even"}, default="proportional"
-        Whether the other classes keep their proportions of the pool, or have equal shares, as
-        they do in the paper.
+        Shares of the other classes: in the proportions of the pool, or equal as in the
+        paper.
     train_size, test_size, repeats, test_repeats, split, replace, random_state
         As in :class:`PriorShift`.
 
@@ -56,7 +56,7 @@ class TweakOne(ShiftProtocol):
     _: KW_ONLY
     others: str = "proportional"
 
-    def _asked(self) -> NDArray[np.bool_]:
+    def _pairs(self) -> NDArray[np.bool_]:
         check_choice("others", self.others, ("proportional", "even"))
         return np.ones((1, len(check_shares("prevalences", self.prevalences))), np.bool_)
 
@@ -76,31 +76,30 @@ class TweakOne(ShiftProtocol):
             _side(pool[None, :], self.train_size, labels, {"train_prevalence": pool[[chosen]]}),
             _side(test, self.test_size, labels, {"test_prevalence": shares}),
             (shares - pool[chosen])[None, :],
-            self._asked(),
+            self._pairs(),
         )
 
 
 @dataclass(frozen=True, eq=False)
 class KnockOut(ShiftProtocol):
-    """A part of one class, or of one group, is missing from training; tests have it all.
+    """A part of one class, or of one group, is missing from training but not from tests.
 
     The "knock-out shift" of Lipton, Wang and Smola (2018). Training sets are drawn from a
-    pool without a share of the items of one class, or of one group whatever their class.
-    Test samples have the shares of the pool. To knock out a class is a prior shift; to knock
-    out a group is a shift of the covariates, and of the priors if classes are mixed
-    otherwise there. The degree is the share that is missing.
+    pool without a share of the items of one class or of one group. Test samples have the
+    shares of the pool. Knocking out a class is a prior shift. Knocking out a group is a
+    covariate shift, and also a prior shift if the group has other class shares. The degree
+    is the share that is missing.
 
     Parameters
     ----------
     value : label
-        The class, or the group, to knock out.
+        Class or group to knock out.
     removed : sequence of float, default=(0, 0.1, ..., 0.9)
-        Shares of it that are missing from training.
+        Shares of the class or group that are missing from training.
     by : {"class", "group"}, default="class"
-        Whether ``value`` is a class or a group.
+        Kind of ``value``.
     train_size, test_size, repeats, test_repeats, split, replace, random_state
-        As in :class:`PriorShift`. Training sets have ``train_size`` items, whatever is
-        removed.
+        As in :class:`PriorShift`. Training sets always have ``train_size`` items.
 
     Examples
     --------
@@ -116,7 +115,7 @@ class KnockOut(ShiftProtocol):
     _: KW_ONLY
     by: str = "class"
 
-    def _asked(self) -> NDArray[np.bool_]:
+    def _pairs(self) -> NDArray[np.bool_]:
         check_choice("by", self.by, ("class", "group"))
         return np.ones((len(check_shares("removed", self.removed)), 1), np.bool_)
 
@@ -138,22 +137,22 @@ class KnockOut(ShiftProtocol):
             _side(train, self.train_size, labels, {"removed": removed}),
             _side(pool[None, :], self.test_size, labels, {}),
             removed[:, None],
-            self._asked(),
+            self._pairs(),
         )
 
     def _by_group(self, cells: Cells, groups: ArrayLike | None) -> Cells:
-        """Cut each class into the items of the group, and all the others."""
+        """Divide each class into the items of the group and all others."""
         if groups is None:
             raise HeadcountError(
-                'KnockOut with by="group" needs to know the group of each item: pass groups=.'
+                'KnockOut with by="group" needs the group of each item: pass groups=.'
             )
         known, members = encode_labels(groups, name="groups")
         check_lengths(y=cells.codes, groups=members)
         others = members != _position(self.value, known, "value", "groups")
         if not others.any():
             raise HeadcountError(
-                f"groups has no group but {self.value!r}, so that nothing would be left: pass "
-                "groups of two kinds at least."
+                f"groups has only the group {self.value!r}, so that no items would be left: "
+                "pass at least two groups."
             )
         places = (f"group {self.value!r}", "the other groups")
         names = [f"{name} in {place}" for place in places for name in cells.names]

@@ -1,4 +1,4 @@
-"""Prior probability shift: class shares change, the items within a class do not."""
+"""Prior probability shift: class shares change, the distribution within a class does not."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from headcount._parameters import check_count
 from headcount.errors import HeadcountError
-from headcount.sampling._checks import checked_shares
+from headcount.sampling._checks import check_share_rows
 from headcount.shift._cells import Cells
 from headcount.shift._checks import check_shares, read_classes
 from headcount.shift._design import Design, Side, counts_near
@@ -27,26 +27,27 @@ class PriorShift(ShiftProtocol):
     """Class shares differ between training and test; P(X|Y) stays.
 
     Algorithm 1 of González, Moreo and Sebastiani (2024), whose settings are the defaults:
-    11 prevalences in training by 11 in tests, 10 training sets of each, 50 samples of each:
-    60,500 samples. The pool is first split in two at random, class by class; training sets
-    are drawn from one part, test samples from the other, without replacement within each.
+    11 prevalences in training and 11 in tests, 10 training sets of each kind and 50 samples
+    of each kind, in total 60,500 samples. The pool is first split at random in two parts,
+    class by class. Training sets are drawn from one part and test samples from the other,
+    without replacement within each.
 
-    The degree of shift is the prevalence of the positive class in the test less that in
-    training, as asked for and rounded to one decimal, as in the paper's tables. With more
-    than two classes it is the mean absolute difference of the shares, which has no sign.
+    The degree of shift is the requested prevalence of the positive class in the test minus
+    that in training, rounded to one decimal as in the tables of the paper. With more than
+    two classes it is the mean absolute difference of the shares, which has no sign.
 
     Parameters
     ----------
     train_prevalences : sequence of float, or array-like of shape (R, K)
-        Shares of the positive class (the last one) in training sets, or rows with a share a
-        class. By default 0.02, 0.1, 0.2, ..., 0.9, 0.98.
+        Shares of the positive class (the last one) in training sets, or rows with one share
+        per class. By default 0.02, 0.1, 0.2, ..., 0.9, 0.98.
     test_prevalences : sequence of float, or array-like of shape (R, K)
-        The same for test samples. By default 0, 0.1, ..., 1.
+        Shares in test samples, likewise. By default 0, 0.1, ..., 1.
     cut_point : float, default=3
-        Where ratings are cut in two if no labels are given: those above are class 1, those
-        below class 0, and items rated just so are left out.
+        Rating at which classes are separated if no labels are given. Items above are class 1,
+        items below class 0. Items with exactly this rating are left out.
     decimals : int, default=1
-        Decimals of the degree.
+        Number of decimals of the degree.
     train_size : int, default=5000
         Number of items in a training set.
     test_size : int, default=500
@@ -54,14 +55,14 @@ class PriorShift(ShiftProtocol):
     repeats : int, default=10
         Number of training sets of each kind.
     test_repeats : int, default=50
-        Number of test samples of each kind that a training set has.
+        Number of test samples of each kind per training set.
     split : float, default=0.6
-        Share of the pool that training sets are drawn from.
+        Share of the pool from which training sets are drawn.
     replace : bool, default=False
-        Whether to draw with replacement where the pool has too few items; else it is refused.
+        Draw with replacement where the pool has too few items. Otherwise an error is raised.
     random_state : int, Generator, RandomState or None, default=None
-        The seed of the draws. None takes a new one at each draw; of a numpy generator one
-        integer is taken at each draw.
+        Random seed. None uses a new seed for each draw. A numpy generator provides one
+        integer for each draw.
 
     Examples
     --------
@@ -82,7 +83,7 @@ class PriorShift(ShiftProtocol):
     cut_point: float = 3
     decimals: int = 1
 
-    def _asked(self) -> NDArray[np.bool_]:
+    def _pairs(self) -> NDArray[np.bool_]:
         check_count("decimals", self.decimals, least=0)
         n_train = len(_shares(self.train_prevalences, "train_prevalences"))
         n_test = len(_shares(self.test_prevalences, "test_prevalences"))
@@ -100,22 +101,22 @@ class PriorShift(ShiftProtocol):
             if shares.shape[1] != len(names):
                 raise HeadcountError(
                     f"{name} is for {shares.shape[1]} classes, but there are {len(names)}: "
-                    "pass rows with one share a class."
+                    "pass rows with one share per class."
                 )
         change = test[None, :, :] - train[:, None, :]
         degree = change[..., 1] if len(names) == 2 else np.abs(change).mean(axis=2)
         return cells, Design(
             _side(train, self.train_size, names, "train"),
             _side(test, self.test_size, names, "test"),
-            # Added, because a rounded degree may be -0.
+            # Zero is added because a rounded degree may be -0.
             np.round(degree, self.decimals) + 0.0,
-            self._asked(),
+            self._pairs(),
         )
 
 
 def _shares(prevalences: Any, name: str) -> NDArray[np.float64]:
     if np.ndim(prevalences) == 2:
-        return checked_shares(prevalences, name=name)
+        return check_share_rows(prevalences, name=name)
     positive = check_shares(name, prevalences)
     return np.stack([1 - positive, positive], axis=1)
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from headcount._kernels.quadratic import minimise_quadratics
+from headcount._kernels.quadratic_programs import minimise_quadratics
 from headcount._threads import each_range
 from headcount.solve.roughness import roughness
 from headcount.solve.solution import Solution

@@ -17,8 +17,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 
 from headcount.errors import HeadcountError, HeadcountWarning
-from headcount.evaluate.candidates import Labelled, Split, try_candidates
-from headcount.evaluate.measures import Measure
+from headcount.evaluation.candidates import Labelled, Split, try_candidates
+from headcount.evaluation.measures import Measure
 from headcount.quantify import Quantifier
 from headcount.quantify.one_vs_rest import base_scorer
 from headcount.quantify.registry import method
@@ -224,7 +224,7 @@ def shares_classifier(quantifier: Quantifier) -> bool:
 
 def _scorer(quantifier: Quantifier) -> Any:
     """Scorer of its items, unfitted; None if it trains something of its own."""
-    scorer = None if quantifier._input() == "features" else quantifier._scorer()
+    scorer = None if quantifier.takes == "features" else quantifier._scorer()
     if scorer is not None:
         # As in the published studies.
         base_scorer(scorer).set_params(fold_scoring=False)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy import stats
 
-from headcount.evaluate.significance import compare
+from headcount.evaluation.significance import compare
 
 if TYPE_CHECKING:
     import polars as pl

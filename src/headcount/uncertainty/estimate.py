@@ -35,8 +35,8 @@ class Counts:
     classes : ndarray of shape (K,)
         The classes.
     count, low, high : ndarray of shape (K,)
-        The estimates, which sum to the number of items, and the ends of the intervals:
-        whole numbers, unless the target is "expected".
+        Estimates, which sum to the number of items, and ends of the intervals. They are
+        whole numbers, except for the target "expected".
     level : float
         Probability that an interval contains the count.
     """
@@ -56,11 +56,11 @@ class Counts:
 
 @dataclass(frozen=True, eq=False)
 class Estimate:
-    """Shares of the classes in a sample, with intervals at any level; prints as a table.
+    """Shares of the classes in a sample, with intervals at any level. Prints as a table.
 
-    The shares are conditioned on the answer of a method: samples with known shares are
-    simulated from the training items, and those to which the method gives similar answers
-    show which shares are likely. `prevalence` is their mean, and intervals are quantiles.
+    The shares are conditioned on the result of a method. Samples with known shares are
+    simulated from the training items. Those with similar results of the method show which
+    shares are likely: `prevalence` is their mean, and intervals are quantiles.
 
     Attributes
     ----------
@@ -69,20 +69,20 @@ class Estimate:
     classes : ndarray of shape (K,)
         The classes.
     shares : ndarray of shape (K,)
-        Their estimated shares.
+        Estimated shares of the classes.
     raw : ndarray of shape (K,)
-        The answer of the quantifier itself, as `predict` returns it.
+        Shares that `predict` of the quantifier returns.
     n_items : int
         Number of items in the sample.
     target : {"realised", "expected"}
-        Shares among these very items, or of the population that the items are a random
-        sample of. The latter are less certain.
+        Shares among these items, or in the population of which the items are a random
+        sample. The latter are less certain.
     posterior : SharePosterior
         Distribution of the realised shares.
     fit_test : Any
-        Result of a test of the method's assumption; None if there was none.
+        Result of the test of the method's assumption. None if there was no test.
     warnings : tuple of str
-        Sentences for the reader.
+        Warnings, one sentence each.
 
     Examples
     --------
@@ -112,7 +112,7 @@ class Estimate:
 
     @property
     def prevalence(self) -> dict[Any, float]:
-        """The shares by class."""
+        """Shares by class."""
         return dict(zip(self.classes.tolist(), self.shares.tolist(), strict=True))
 
     @cached_property
@@ -138,12 +138,12 @@ class Estimate:
         Returns
         -------
         Intervals
-            A mapping of classes to (low, high), with arrays ``low`` and ``high``.
+            Mapping of classes to (low, high), with arrays ``low`` and ``high``.
         """
         check_fraction("level", level)
         low, high = np.quantile(self.draws, [(1 - level) / 2, (1 + level) / 2], axis=0)
-        # Shares among n items are known to half an item at best. The same half at every level,
-        # so that higher levels have wider intervals.
+        # Shares among n items are accurate to half an item at best. Every level is extended by
+        # the same half, so that higher levels have wider intervals.
         half = 0.5 / self.n_items
         low = np.clip(np.minimum(low, self.shares - half), 0, 1)
         high = np.clip(np.maximum(high, self.shares + half), 0, 1)
@@ -160,8 +160,8 @@ class Estimate:
         Returns
         -------
         Region
-            With ``contains(shares)``, and ends ``low`` and ``high`` that hold for all
-            classes at once.
+            Region with ``contains(shares)``, and with ends ``low`` and ``high`` that hold for
+            all classes at once.
         """
         level = check_fraction("level", level)
         return Region.of(self.draws, self.shares, self.n_items, level)
@@ -177,21 +177,21 @@ class Estimate:
         Returns
         -------
         Counts
-            Whole numbers. With the target "expected", the mean number in a sample of this
-            size, which is not whole.
+            Whole numbers. With the target "expected", mean numbers in a sample of this size,
+            which are not whole.
         """
         ends = self.interval(level)
         due, low, high = (self.n_items * part for part in (self.shares, ends.low, ends.high))
         if self.target == "expected":
             return Counts(self.classes, due, low, high, ends.level)
         count = _whole(due)
-        # Whole numbers within the interval, but for the estimate itself.
+        # Whole numbers within the interval, extended to contain the estimate.
         least = np.minimum(np.ceil(low - 1e-9).astype(np.int64), count)
         most = np.maximum(np.floor(high + 1e-9).astype(np.int64), count)
         return Counts(self.classes, count, least, most, ends.level)
 
     def to_frame(self, level: float = 0.95) -> pl.DataFrame:
-        """One row per class: class, share, raw, low, high, count, count_low, count_high.
+        """Table with columns class, share, raw, low, high, count, count_low, count_high.
 
         Parameters
         ----------
@@ -219,7 +219,7 @@ class Estimate:
         )
 
     def to_dict(self, level: float = 0.95) -> dict[str, Any]:
-        """Everything but the draws, as plain values for JSON.
+        """Return all results except the draws, as plain values for JSON.
 
         Parameters
         ----------
@@ -244,7 +244,7 @@ class Estimate:
             "target": self.target,
             "level": ends.level,
             "classes": [dict(zip(columns, row, strict=True)) for row in values],
-            "fit_test": test.to_dict() if hasattr(test, "to_dict") else test,
+            "fit_test": None if test is None else test.to_dict(),
             "warnings": list(self.warnings),
         }
 
@@ -256,10 +256,10 @@ class Estimate:
         level : float, default=0.95
             Level of the intervals or of the region.
         kind : {"bars", "simplex"}, default="bars"
-            Bars with intervals, or, for three classes, the draws and their region in a
-            triangle.
+            Kind of plot: bars with intervals, or for three classes the draws and their
+            region in a triangle.
         ax : matplotlib Axes, default=None
-            Axes to draw into; a new figure by default.
+            Axes to draw on. By default those of a new figure.
 
         Returns
         -------
@@ -272,7 +272,7 @@ class Estimate:
             return plots.bars(self.to_frame(level), ax=ax)
         if len(self.classes) != 3:
             raise HeadcountError(
-                f"kind is 'simplex', a triangle for three classes, but there are "
+                f"kind is 'simplex', which is for three classes, but there are "
                 f"{len(self.classes)}: choose 'bars'."
             )
         level = check_fraction("level", level)
@@ -282,7 +282,7 @@ class Estimate:
         return self.to_text()
 
     def to_text(self, level: float = 0.95) -> str:
-        """Table that `print` shows, at any level.
+        """Return the table that `print` shows, at any level.
 
         Parameters
         ----------

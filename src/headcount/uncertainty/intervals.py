@@ -17,14 +17,14 @@ __all__ = ["Intervals", "Region"]
 
 @dataclass(frozen=True, eq=False)
 class Intervals(Mapping[Any, tuple[float, float]]):
-    """Intervals of the classes: a mapping of classes to ends that prints as a table.
+    """Intervals of the classes, as a mapping of classes to ends. Prints as a table.
 
     Attributes
     ----------
     classes : ndarray of shape (K,)
         The classes.
     low, high : ndarray of shape (K,)
-        The ends.
+        Ends of the intervals.
     level : float
         Probability that an interval contains its share.
 
@@ -72,8 +72,8 @@ class Intervals(Mapping[Any, tuple[float, float]]):
 class Region:
     """Region for the shares of all classes together.
 
-    An interval for every class, all of which contain their shares at once with the
-    probability ``level``. Each reaches the same number of standard errors to both sides.
+    One interval per class. All of them contain their shares at once with probability
+    ``level``. Each extends the same number of standard errors to both sides.
 
     Attributes
     ----------
@@ -82,7 +82,7 @@ class Region:
     errors : ndarray of shape (K,)
         Standard errors.
     reach : float
-        Number of standard errors that the region reaches from the centre.
+        Extent of the region around the centre, in standard errors.
     level : float
         Probability that the region contains the shares.
 
@@ -106,8 +106,8 @@ class Region:
     def of(
         cls, draws: NDArray[np.float64], centre: NDArray[np.float64], n_items: int, level: float
     ) -> Region:
-        """The region around the centre that contains the part `level` of the draws."""
-        # Shares among n items are known to half an item at best.
+        """Region around the centre that contains the fraction `level` of the draws."""
+        # Shares among n items are accurate to half an item at best.
         errors = np.sqrt(draws.var(axis=0) + 0.25 / n_items**2)
         farthest = np.abs((draws - draws.mean(axis=0)) / errors).max(axis=1)
         return cls(centre, errors, float(np.quantile(farthest, level)), level)
@@ -123,7 +123,7 @@ class Region:
         return np.clip(self.centre + self.reach * self.errors, 0, 1)
 
     def contains(self, shares: ArrayLike) -> bool:
-        """Whether shares lie in the region.
+        """Return True if shares lie in the region.
 
         Parameters
         ----------
@@ -138,7 +138,7 @@ class Region:
         fine = given.shape == self.centre.shape and np.isfinite(given).all()
         if not fine or given.min() < 0 or abs(given.sum() - 1) > 1e-6:
             raise HeadcountError(
-                f"shares is {shares!r}; it must hold {len(self.centre)} shares, one per class, "
+                f"shares is {shares!r}; it must have {len(self.centre)} shares, one per class, "
                 "that sum to 1."
             )
         inside = (self.low - 1e-9 <= given) & (given <= self.high + 1e-9)

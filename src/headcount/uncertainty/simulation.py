@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from headcount._kernels.drawing import draw_resampled
+from headcount._kernels.stratified_draws import draw_resampled
 from headcount._threads import each_range
 from headcount.representation import Training
 from headcount.sampling import Samples
@@ -122,7 +122,7 @@ def simulate(
             )
 
     each_range(work, n, grain=1 + _FEWEST_ITEMS_PER_THREAD // size)
-    samples = Samples._trusted(drawn, offsets, len(training.codes))
+    samples = Samples.unchecked(drawn, offsets, len(training.codes))
     return Simulated(samples, composition / size)
 
 

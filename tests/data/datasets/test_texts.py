@@ -9,7 +9,7 @@ import pytest
 from sklearn.feature_extraction.text import TfidfVectorizer
 
 from headcount.data.datasets.texts import REVIEWS, TWEETS, load_reviews, load_tweets
-from headcount.data.datasets.texts_words import count_words
+from headcount.data.datasets.word_counts import count_words
 from headcount.errors import HeadcountError
 
 TEXTS = [
@@ -80,7 +80,7 @@ def test_ratings_to_ten_become_stars(tmp_path: Path) -> None:
 
 
 def test_unknown_and_missing_datasets_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(HeadcountError, match="none of those known"):
+    with pytest.raises(HeadcountError, match="which is unknown"):
         load_reviews("imdb", tmp_path)
     with pytest.raises(HeadcountError, match=r"no file 'imdb50k\.parquet'"):
         load_reviews("imdb50k", tmp_path)

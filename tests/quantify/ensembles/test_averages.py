@@ -159,10 +159,9 @@ def test_the_median_needs_a_place_for_the_classifier(inner):
         hc.Median(inner, BAYES).fit(*labelled(2))
 
 
-def test_the_median_has_no_scores_door():
-    with pytest.raises(AttributeError, match="fit_scores") as caught:
-        hc.Median().fit_scores  # noqa: B018
-    assert "Median trains several classifiers" in str(caught.value.__cause__)
+def test_the_median_takes_no_scores():
+    with pytest.raises(HeadcountError, match=r"^Median trains several classifiers"):
+        hc.Median().fit(hc.Scored([0.2, 0.8]), [0, 1])
 
 
 def test_the_median_takes_classifiers_of_all_kinds():
@@ -206,7 +205,7 @@ def test_the_mean_over_quantifiers(K):
     # All of them take the scores by folds, from which most of them learn.
     by_folds = scorer.fold_posteriors(pool(K)).reshape(-1, K)
     drawn = samples().over(len(by_folds))
-    each = [q.fit_scorer(scorer).predict_many_scores(by_folds, drawn) for q in quantifiers]
+    each = [q.fit_scorer(scorer).predict_many(hc.Scored(by_folds), drawn) for q in quantifiers]
     for mean in (
         hc.Mean(classifier=GaussianNB(), random_state=0).fit(X, y),
         hc.Mean(quantifiers).fit_scorer(scorer),
@@ -246,22 +245,24 @@ def test_a_pool_is_scored_once_for_all():
 def test_members_that_count_take_the_largest_posterior():
     scores, y = scored(3)
     quantifiers = [hc.ACC(), hc.OneVsRest(hc.DyS()), hc.OneVsRest(hc.ACC()), hc.PCC()]
-    each = [q.fit_scores(scores, y).predict_scores(scored_pool(3)) for q in quantifiers]
-    found = hc.Mean(quantifiers).fit_scores(scores, y).predict_scores(scored_pool(3))
+    each = [q.fit(hc.Scored(scores), y).predict(hc.Scored(scored_pool(3))) for q in quantifiers]
+    found = hc.Mean(quantifiers).fit(hc.Scored(scores), y).predict(hc.Scored(scored_pool(3)))
     np.testing.assert_allclose(found, np.mean(each, axis=0), rtol=0, atol=1e-12)
 
 
 def test_others_are_built_on_means():
     scores, y = scored(3)
     binary = hc.Mean([hc.DyS(), hc.SMM()])
-    whole = hc.OneVsRest(binary).fit_scores(scores, y).predict_scores(scored_pool(3))
+    whole = hc.OneVsRest(binary).fit(hc.Scored(scores), y).predict(hc.Scored(scored_pool(3)))
     positive = [
-        clone(binary).fit_scores(scores[:, j], y == j).predict_scores(scored_pool(3)[:, j])[1]
+        clone(binary)
+        .fit(hc.Scored(scores[:, j]), y == j)
+        .predict(hc.Scored(scored_pool(3)[:, j]))[1]
         for j in range(3)
     ]
     np.testing.assert_allclose(whole, np.array(positive) / sum(positive), atol=1e-12)
     with pytest.raises(HeadcountError, match=r"^DyS works with two classes, but y has 3"):
-        binary.fit_scores(scores, y)
+        binary.fit(hc.Scored(scores), y)
 
 
 def test_features_do_not_mix_with_scores():
@@ -285,10 +286,10 @@ def test_parameters_are_in_reach():
 def test_weights_as_given():
     scores, y = scored(3)
     quantifiers = [hc.SLD(), hc.GPAC(), hc.PCC()]
-    each = [q.fit_scores(scores, y).predict_scores(scored_pool(3)) for q in quantifiers]
-    mean = hc.Mean(quantifiers, weights=[3, 0, 1]).fit_scores(scores, y)
+    each = [q.fit(hc.Scored(scores), y).predict(hc.Scored(scored_pool(3))) for q in quantifiers]
+    mean = hc.Mean(quantifiers, weights=[3, 0, 1]).fit(hc.Scored(scores), y)
     np.testing.assert_array_equal(mean.weights_, [0.75, 0, 0.25])
-    found = mean.predict_scores(scored_pool(3))
+    found = mean.predict(hc.Scored(scored_pool(3)))
     np.testing.assert_allclose(found, (3 * each[0] + each[2]) / 4, rtol=0, atol=1e-12)
     X, y = labelled(2)
     median = hc.Median(hc.PACC(random_state=0), BAYES, weights=[1, 5, 1]).fit(X, y)
@@ -323,15 +324,15 @@ def test_weights_of_quantifiers_by_their_errors(rule, error, keep, n_kept):
     scores, y = scored(3)
     protocol = hc.UPP(n_samples=15, size=40, random_state=3)
     quantifiers = [hc.PCC(), hc.GPAC(), hc.ACC()]
-    alone = [q.fit_scores(scores, y) for q in quantifiers]
+    alone = [q.fit(hc.Scored(scores), y) for q in quantifiers]
     mean = hc.Mean(quantifiers, weights=rule, keep=keep, protocol=protocol)
-    mean.fit_scores(scores, y)
+    mean.fit(hc.Scored(scores), y)
     errors = errors_by_hand(
-        lambda m, rows: alone[m].predict_scores(scores[rows]), protocol.draw(y), error
+        lambda m, rows: alone[m].predict(hc.Scored(scores[rows])), protocol.draw(y), error
     )
     np.testing.assert_allclose(mean.weights_, weights_by_hand(errors, n_kept), atol=1e-12)
-    each = [q.predict_scores(scored_pool(3)) for q in alone]
-    found = mean.predict_scores(scored_pool(3))
+    each = [q.predict(hc.Scored(scored_pool(3))) for q in alone]
+    found = mean.predict(hc.Scored(scored_pool(3)))
     expected = sum(w * answer for w, answer in zip(mean.weights_, each, strict=True))
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-12)
 
@@ -345,7 +346,7 @@ def test_weights_of_classifiers_by_their_errors(rule, error, keep, n_kept):
     median = hc.Median(base, BAYES, weights=rule, keep=keep, protocol=protocol).fit(X, y)
     alone = [clone(base).set_params(classifier=each).fit(X, y) for each in BAYES]
     errors = errors_by_hand(
-        lambda m, rows: alone[m].predict_scores(alone[m].scorer_.posteriors_[rows]),
+        lambda m, rows: alone[m].predict(hc.Scored(alone[m].scorer_.posteriors_[rows])),
         protocol.draw(y),
         error,
     )
@@ -364,7 +365,7 @@ def test_samples_to_weigh_by_are_drawn_by_default():
 
 def test_a_perfect_member_is_no_trouble():
     codes = np.arange(60) % 2
-    mean = hc.Mean([hc.CC(), hc.GAC()], weights="ae").fit_scores(np.eye(2)[codes], codes)
+    mean = hc.Mean([hc.CC(), hc.GAC()], weights="ae").fit(hc.Scored(np.eye(2)[codes]), codes)
     np.testing.assert_allclose(mean.weights_, [0.5, 0.5])
 
 

@@ -15,7 +15,14 @@ from sklearn.naive_bayes import GaussianNB, MultinomialNB
 from sklearn.pipeline import make_pipeline
 from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
-from tests.conformance.cases import labelled, pool, samples, scored, scored_pool
+from tests.conformance.cases import (
+    labelled,
+    labelled_scores,
+    pool,
+    samples,
+    scored,
+    scored_pool,
+)
 from tests.oracle.ensembles import (
     absolute_error,
     mean_errors,
@@ -55,7 +62,7 @@ class Counted(GaussianNB):
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_shares_of_samples_cover_the_simplex(n_classes):
     scores, y = scored(n_classes)
-    drawn = small(n_members=200).fit_scores(scores, y).samples_
+    drawn = small(n_members=200).fit(hc.Scored(scores), y).samples_
     assert len(drawn) == 200
     assert (drawn.sizes == 180).all()
     np.testing.assert_array_equal(drawn.prevalence, drawn.prevalence_of(y, n_classes))
@@ -94,23 +101,25 @@ def test_an_item_without_weight_is_never_drawn():
 def test_samples_are_as_large_as_the_training_set(each, size):
     scores, y = scored(3)
     rows = np.concatenate([np.flatnonzero(y == j)[:each] for j in range(3)])
-    fitted = small().fit_scores(scores[rows], y[rows])
+    fitted = small().fit(hc.Scored(scores[rows]), y[rows])
     assert (fitted.samples_.sizes == size).all()
 
 
 def test_samples_are_of_a_thousand_items_at_most():
     rng = np.random.default_rng(0)
     scores, y = rng.random(1500), rng.integers(2, size=1500)
-    assert (small(n_members=2).fit_scores(scores, y).samples_.sizes == 1000).all()
-    assert (small(n_members=2, size=1200).fit_scores(scores, y).samples_.sizes == 1200).all()
+    assert (small(n_members=2).fit(hc.Scored(scores), y).samples_.sizes == 1000).all()
+    assert (
+        small(n_members=2, size=1200).fit(hc.Scored(scores), y).samples_.sizes == 1200
+    ).all()
 
 
 def test_samples_smaller_than_a_handful_of_each_class():
     scores, y = scored(3)
-    drawn = small(size=7).fit_scores(scores, y).samples_
+    drawn = small(size=7).fit(hc.Scored(scores), y).samples_
     assert (drawn.prevalence >= 2 / 7 - 1e-12).all()
     with pytest.raises(HeadcountError, match=r"^size is 2; it must be .* at least 3"):
-        small(size=2).fit_scores(scores, y)
+        small(size=2).fit(hc.Scored(scores), y)
 
 
 # Members
@@ -126,22 +135,22 @@ def test_a_single_member_decides_alone(policy, combine):
         rtol=0,
         atol=1e-15,
     )
-    one = small(n_members=1, policy=policy).fit_scores(*scored(3))
+    one = small(n_members=1, policy=policy).fit(*labelled_scores(3))
     np.testing.assert_array_equal(
-        one.predict_many_scores(scored_pool(3), samples()),
-        one.members_[0].predict_many_scores(scored_pool(3), samples()),
+        one.predict_many(hc.Scored(scored_pool(3)), samples()),
+        one.members_[0].predict_many(hc.Scored(scored_pool(3)), samples()),
     )
 
 
 @pytest.mark.parametrize("base", [hc.PACC(), hc.ACC(), hc.SLD(calibration="bcts"), hc.DM()])
 def test_members_learn_from_samples_of_the_scores(base):
     scores, y = scored(3)
-    fitted = small(base).fit_scores(scores, y)
+    fitted = small(base).fit(hc.Scored(scores), y)
     for member, rows in zip(fitted.members_, fitted.samples_, strict=True):
-        alone = clone(base).fit_scores(scores[rows], y[rows])
+        alone = clone(base).fit(hc.Scored(scores[rows]), y[rows])
         np.testing.assert_array_equal(
-            member.predict_many_scores(scored_pool(3), samples()),
-            alone.predict_many_scores(scored_pool(3), samples()),
+            member.predict_many(hc.Scored(scored_pool(3)), samples()),
+            alone.predict_many(hc.Scored(scored_pool(3)), samples()),
         )
 
 
@@ -149,7 +158,7 @@ def test_members_learn_from_samples_of_the_features():
     X, y = labelled(3)
     frame = pd.DataFrame(X, columns=list("abc"))
     fitted = small(hc.HDx()).fit(frame, y)
-    assert not hasattr(fitted, "fit_scores")
+    assert not fitted.takes_scores
     for member, rows in zip(fitted.members_, fitted.samples_, strict=True):
         alone = hc.HDx().fit(frame.iloc[rows], y[rows])
         np.testing.assert_array_equal(
@@ -323,8 +332,8 @@ def training_histogram(member, rows, door, K):
 def test_members_are_chosen_as_the_oracle_does(K, base, door, policy, combine):
     settings = {"policy": policy, "combine": combine, "keep": 0.4}
     if door == "scores":
-        fitted = small(base(), **settings).fit_scores(*scored(K))
-        found = fitted.predict_many_scores(scored_pool(K), samples())
+        fitted = small(base(), **settings).fit(*labelled_scores(K))
+        found = fitted.predict_many(hc.Scored(scored_pool(K)), samples())
     else:
         fitted = small(base(GaussianNB()), scoring=door, **settings).fit(*labelled(K))
         found = fitted.predict_many(pool(K), samples())
@@ -335,7 +344,7 @@ def test_members_are_chosen_as_the_oracle_does(K, base, door, policy, combine):
     ]
     for rows, given in zip(samples(), found, strict=True):
         if door == "scores":
-            answers = [member.predict_scores(scored_pool(K)[rows]) for member in members]
+            answers = [member.predict(hc.Scored(scored_pool(K)[rows])) for member in members]
         else:
             answers = [member.predict(pool(K)[rows]) for member in members]
         chosen = range(7)
@@ -350,8 +359,8 @@ def test_members_are_chosen_as_the_oracle_does(K, base, door, policy, combine):
 def test_policies_make_a_difference():
     answers = [
         small(policy=policy)
-        .fit_scores(*scored(3))
-        .predict_many_scores(scored_pool(3), samples())
+        .fit(*labelled_scores(3))
+        .predict_many(hc.Scored(scored_pool(3)), samples())
         for policy in ("all", "ptr", "ds", "ae", "rae")
     ]
     for i, one in enumerate(answers[:4]):
@@ -365,7 +374,7 @@ def test_policies_make_a_difference():
 def test_members_with_the_least_error_are_kept(K, door, policy, error):
     if door == "scores":
         items, y = scored(K)
-        fitted = small(policy=policy, keep=0.3).fit_scores(items, y)
+        fitted = small(policy=policy, keep=0.3).fit(hc.Scored(items), y)
     else:
         items, y = labelled(K)
         fitted = small(policy=policy, keep=0.3, scoring=door, size=50).fit(items, y)
@@ -373,18 +382,18 @@ def test_members_with_the_least_error_are_kept(K, door, policy, error):
     def answer(m, rows):
         member = fitted.members_[m]
         if door == "scores":
-            return member.predict_scores(items[rows]), rows
+            return member.predict(hc.Scored(items[rows])), rows
         honest, known = honest_scores(member, fitted.samples_[m], items, door)
         place = {row: i for i, row in enumerate(known)}
         asked = [row for row in rows if row in place]
-        return member.predict_scores(honest[[place[row] for row in asked]]), np.array(asked)
+        return member.predict(hc.Scored(honest[[place[row] for row in asked]])), np.array(asked)
 
     errors = mean_errors(answer, list(fitted.samples_), y, error)
     np.testing.assert_allclose(fitted.errors_, errors, atol=1e-10)
     best = [fitted.members_[m] for m in np.argsort(errors)[:2]]
     if door == "scores":
-        found = fitted.predict_many_scores(scored_pool(K), samples())
-        each = [member.predict_many_scores(scored_pool(K), samples()) for member in best]
+        found = fitted.predict_many(hc.Scored(scored_pool(K)), samples())
+        each = [member.predict_many(hc.Scored(scored_pool(K)), samples()) for member in best]
     else:
         found = fitted.predict_many(pool(K), samples())
         each = [member.predict_many(pool(K), samples()) for member in best]
@@ -421,17 +430,17 @@ def test_scores_are_made_for_policies_that_look_at_them(base):
 @pytest.mark.parametrize("policy", ["ptr", "ds", "rae"])
 @pytest.mark.parametrize("K", [2, 3])
 def test_what_it_was_computed_with_makes_no_difference(K, policy, combine, monkeypatch):
-    fitted = small(policy=policy, combine=combine).fit_scores(*scored(K))
+    fitted = small(policy=policy, combine=combine).fit(*labelled_scores(K))
     scores = scored_pool(K)
-    batch = fitted.predict_many_scores(scores, samples())
+    batch = fitted.predict_many(hc.Scored(scores), samples())
     order = [3, 0, 5, 1, 4, 2]
     np.testing.assert_array_equal(
-        fitted.predict_many_scores(scores, samples()[order]), batch[order]
+        fitted.predict_many(hc.Scored(scores), samples()[order]), batch[order]
     )
-    loop = [fitted.predict_scores(scores[rows]) for rows in samples()]
+    loop = [fitted.predict(hc.Scored(scores[rows])) for rows in samples()]
     np.testing.assert_array_equal(batch, loop)
     monkeypatch.setattr(module, "_BATCH_SAMPLES", 2)
-    np.testing.assert_array_equal(fitted.predict_many_scores(scores, samples()), batch)
+    np.testing.assert_array_equal(fitted.predict_many(hc.Scored(scores), samples()), batch)
 
 
 @pytest.mark.parametrize("base", [hc.PACC(GaussianNB()), hc.ACC(RandomForestClassifier(3))])
@@ -485,8 +494,8 @@ def test_parameters_of_the_base_are_in_reach():
 
 def test_scores_after_items_are_refused():
     fitted = small().fit(*labelled(2))
-    with pytest.raises(HeadcountError, match=r"a classifier for each member.* pass items"):
-        fitted.predict_many_scores(scored_pool(2), samples())
+    with pytest.raises(HeadcountError, match=r"fitted with several classifiers"):
+        fitted.predict_many(hc.Scored(scored_pool(2)), samples())
 
 
 @pytest.mark.parametrize("inner", [hc.Ensemble(), hc.Median(), "x", hc.PACC])
@@ -515,11 +524,11 @@ def test_a_class_of_one_item():
 
 
 def test_solutions_are_put_together():
-    fitted = small(hc.SLD(max_iter=1)).fit_scores(*scored(3))
+    fitted = small(hc.SLD(max_iter=1)).fit(*labelled_scores(3))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", HeadcountWarning)
-        whole = fitted.solve_many_scores(scored_pool(3), samples())
-        parts = [m.solve_many_scores(scored_pool(3), samples()) for m in fitted.members_]
+        whole = fitted.solve_many(hc.Scored(scored_pool(3)), samples())
+        parts = [m.solve_many(hc.Scored(scored_pool(3)), samples()) for m in fitted.members_]
     np.testing.assert_array_equal(whole.converged, np.all([p.converged for p in parts], axis=0))
     np.testing.assert_array_equal(
         whole.iterations, np.max([p.iterations for p in parts], axis=0)

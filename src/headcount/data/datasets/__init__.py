@@ -1,4 +1,4 @@
-"""Datasets by name, read from a folder of the user's and prepared by code."""
+"""Datasets by name, read from a local folder and prepared by code."""
 
 from __future__ import annotations
 

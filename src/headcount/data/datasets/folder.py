@@ -1,4 +1,4 @@
-"""Where datasets are: a folder that the user names."""
+"""Folder of the datasets, chosen by the user."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ _ENVIRONMENT = "HEADCOUNT_DATA"
 
 
 def data_folder(path: str | os.PathLike[str] | None = None) -> Path:
-    """The folder of the datasets.
+    """Return the folder of the datasets.
 
     Parameters
     ----------
     path : path, default=None
-        The folder; by default the one that the environment variable ``HEADCOUNT_DATA`` names.
+        The folder. By default that of the environment variable ``HEADCOUNT_DATA``.
 
     Returns
     -------
@@ -34,24 +34,24 @@ def data_folder(path: str | os.PathLike[str] | None = None) -> Path:
     named = os.environ.get(_ENVIRONMENT) if path is None else path
     if not named:
         raise HeadcountError(
-            f"There is no folder of datasets: set {_ENVIRONMENT} to its path, or name it with "
-            "--data on the command line."
+            f"there is no folder of datasets: set {_ENVIRONMENT} to its path, or pass --data "
+            "on the command line."
         )
     folder = Path(named)
     if not folder.is_dir():
         raise HeadcountError(
-            f"The folder of datasets {str(folder)!r} does not exist: correct {_ENVIRONMENT} or "
+            f"the folder of datasets {str(folder)!r} does not exist: correct {_ENVIRONMENT} or "
             "--data."
         )
     return folder
 
 
 def data_file(folder: Path, name: str) -> Path:
-    """A file of the folder; one that is not there is refused by name."""
+    """Return the path of a file in the folder, or raise an error if it is missing."""
     path = folder / name
     if not path.is_file():
         raise HeadcountError(
-            f"The folder of datasets {str(folder)!r} has no file {name!r}: put it there, or "
-            "leave the dataset out."
+            f"the folder of datasets {str(folder)!r} has no file {name!r}: put it there, or "
+            "remove the dataset."
         )
     return path

@@ -1,7 +1,7 @@
-"""How each table of the quantifier comparison becomes features and classes.
+"""Recipes that turn each table of the quantifier comparison into features and classes.
 
-A recipe says in data what is done with a table's columns; the few things that are peculiar
-to one table are functions, in `headcount.data.datasets.peculiar`.
+A recipe describes the treatment of a table's columns. Steps for a single table are functions
+in `headcount.data.datasets.special_tables`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from headcount.data.datasets import peculiar
+from headcount.data.datasets import special_tables
 from headcount.errors import HeadcountError
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ Codes = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Cut:
-    """A target of numbers, cut into intervals that are open below and closed above.
+    """A numeric target divided into intervals that are open below and closed above.
 
     Examples
     --------
@@ -43,7 +43,7 @@ class Cut:
         return len(self.edges) - 1
 
     def codes(self, target: pl.Series) -> Codes:
-        """The interval of each value, -1 outside all of them."""
+        """Interval of each value, -1 for values outside all of them."""
         values = target.to_numpy().astype(np.float64)
         found = np.searchsorted(self.edges, values, side="left") - 1
         outside = ~((values > self.edges[0]) & (values <= self.edges[-1]))
@@ -52,7 +52,7 @@ class Cut:
 
 @dataclass(frozen=True)
 class Labels:
-    """A target of labels, named class by class; the others have a class or are left out.
+    """A target of labels mapped to classes. Other labels have one class or are left out.
 
     Examples
     --------
@@ -70,7 +70,7 @@ class Labels:
         return len({*self.named.values(), self.otherwise} - {-1})
 
     def codes(self, target: pl.Series) -> Codes:
-        """The class of each label, -1 for one that has none."""
+        """Class of each label, -1 for labels without a class."""
         return np.array([self.named.get(label, self.otherwise) for label in target.to_list()])
 
 
@@ -79,26 +79,26 @@ Rule = Cut | Labels
 
 @dataclass(frozen=True)
 class Recipe:
-    """What is done with one table.
+    """Treatment of one table.
 
     Attributes
     ----------
     target : str
-        Column that the classes are made of.
+        Column from which the classes are made.
     binary, multiclass : Cut, Labels or None
-        How; None if there are no such classes.
+        Rule for the classes. None if there are no such classes.
     drop : tuple of str
         Columns that are left out.
     one_hot : "texts" or tuple of str
-        Columns that become a column a value: all of texts, or those named.
+        Columns that become one column per value: all texts, or those named.
     finite : bool
-        Whether all features have few values and none is ever binned.
+        True if all features have few values, so that none is binned.
     scale : "max-abs" or "min-max"
-        How features are scaled.
+        Scaling of the features.
     prepare : callable or None
-        What comes first of all, frame to frame.
+        First step, from frame to frame.
     file : str or None
-        The table's file without ``.csv.gz``, if not named like the dataset.
+        Name of the file without ``.csv.gz``, if it differs from that of the dataset.
     """
 
     target: str
@@ -113,7 +113,7 @@ class Recipe:
 
     @property
     def partial(self) -> bool:
-        """Whether the table at hand is a part of what the comparison used."""
+        """True if the available table is a part of what the comparison used."""
         return self.file is not None
 
 
@@ -121,7 +121,7 @@ _POSITIVE = Labels({1: 1}, otherwise=0)
 
 RECIPES: Mapping[str, Recipe] = {
     "ads": Recipe(
-        "class", Labels({"ad.": 1}, otherwise=0), prepare=peculiar.ads, file="ads_part"
+        "class", Labels({"ad.": 1}, otherwise=0), prepare=special_tables.ads, file="ads_part"
     ),
     "adult": Recipe(
         "Income",
@@ -140,7 +140,7 @@ RECIPES: Mapping[str, Recipe] = {
         one_hot=("season", "yr", "mnth", "hr", "weekday", "weathersit"),
     ),
     "blog": Recipe("att280", Cut((-1, 0, 2000)), Cut((-1, 0, 1, 10, 2000))),
-    "cappl": Recipe("A16", Labels({"+": 1}, otherwise=0), prepare=peculiar.cappl),
+    "cappl": Recipe("A16", Labels({"+": 1}, otherwise=0), prepare=special_tables.cappl),
     "cars": Recipe("Acceptability", Labels({"unacc": 0}, otherwise=1), finite=True),
     "ccard": Recipe(
         "DEFAULT_PAYMENT",
@@ -179,14 +179,16 @@ RECIPES: Mapping[str, Recipe] = {
         Cut((0, 50, 100, 2000)),
         drop=("date", "rv1", "rv2"),
     ),
-    "fifa": Recipe("Wage", Cut((0, 3, 1000)), Cut((0, 1, 3, 10, 1000)), prepare=peculiar.fifa),
+    "fifa": Recipe(
+        "Wage", Cut((0, 3, 1000)), Cut((0, 1, 3, 10, 1000)), prepare=special_tables.fifa
+    ),
     "flare": Recipe(
         "C",
         Labels({0: 0}, otherwise=1),
         drop=("M", "X", "att10"),
         one_hot=("att1", "att2", "att3", "att4", "att5", "att9", "att6"),
         finite=True,
-        prepare=peculiar.flare,
+        prepare=special_tables.flare,
     ),
     "magic": Recipe("class", Labels({"g": 1}, otherwise=0)),
     "mush": Recipe(
@@ -194,7 +196,7 @@ RECIPES: Mapping[str, Recipe] = {
         Labels({"e": 1}, otherwise=0),
         drop=("stalk-root",),
         finite=True,
-        prepare=peculiar.mush,
+        prepare=special_tables.mush,
     ),
     "music": Recipe("att117", Cut((-40, 35, 60)), drop=("att118",)),
     "musk": Recipe("class", _POSITIVE, drop=("molecule",), scale="min-max"),
@@ -217,7 +219,7 @@ RECIPES: Mapping[str, Recipe] = {
     "phish": Recipe("Result", _POSITIVE, finite=True),
     "spam": Recipe("spam", _POSITIVE),
     "study": Recipe("math score", Cut((-1, 66, 100))),
-    # What is left of the table tells only whether any of the heuristics works: class 0.
+    # The remaining columns only show if any of the heuristics works: class 0.
     "thrm": Recipe("class", Labels({0: 1}, otherwise=0), file="thrm_h0"),
     "turk": Recipe(
         "instr",
@@ -231,7 +233,7 @@ RECIPES: Mapping[str, Recipe] = {
         Cut((0, 72, 100)),
         Cut((0, 50, 70, 80, 100)),
         drop=("Name", "Publisher", "Global_Sales", "Developer"),
-        prepare=peculiar.complete,
+        prepare=special_tables.complete,
     ),
     "wine": Recipe("quality", Cut((0, 5, 10)), Cut((0, 4, 5, 6, 10)), drop=("good",)),
     "yeast": Recipe(
@@ -241,21 +243,21 @@ RECIPES: Mapping[str, Recipe] = {
         drop=("name",),
     ),
 }
-"""The recipes by the comparison's names of the datasets."""
+"""Recipes by the names of the datasets in the comparison."""
 
 
 def rule_of(name: str, task: str) -> Rule:
-    """How the classes of a dataset are made."""
+    """Rule for the classes of a dataset."""
     if name not in RECIPES:
         raise HeadcountError(
-            f"There is no dataset {name!r}: choose one of {', '.join(RECIPES)}."
+            f"there is no dataset {name!r}: choose one of {', '.join(RECIPES)}."
         )
     recipe = RECIPES[name]
     rule = recipe.binary if task == "binary" else recipe.multiclass
     if rule is None:
         several = [each for each in RECIPES if RECIPES[each].multiclass]
         raise HeadcountError(
-            f"The dataset {name!r} has two classes only: choose task='binary', or one of "
+            f"the dataset {name!r} has two classes only: choose task='binary', or one of "
             f"{', '.join(several)}."
         )
     return rule
@@ -272,4 +274,4 @@ SIZES: Mapping[str, tuple[int, int]] = {
     "study": (1000, 19), "thrm": (6118, 51), "turk": (5820, 30), "vgame": (6825, 131),
     "wine": (6497, 13), "yeast": (1484, 8),
 }  # fmt: skip
-"""Rows and features once prepared: to plan work before anything is read."""
+"""Numbers of rows and features after preparation, to plan work before reading."""

@@ -1,4 +1,4 @@
-"""The datasets of the quantifier comparison, made ready for learners."""
+"""Datasets of the quantifier comparison, prepared for learners."""
 
 from __future__ import annotations
 
@@ -31,17 +31,17 @@ class Dataset:
     Attributes
     ----------
     name : str
-        As the comparison names it.
+        Name of the dataset in the comparison.
     X : ndarray of shape (n, d)
         Features, each divided by its largest absolute value.
     y : ndarray of shape (n,)
         Classes, 0 to K - 1.
     feature_names : tuple of str
-        Names of the columns of `X`; of one made of a value, ``column=value``.
+        Names of the columns of `X`, ``column=value`` for a column of one value.
     categorical : ndarray of bool of shape (d,)
-        Columns with a finite number of values by nature.
+        Columns that are categorical.
     partial : bool
-        Whether these are a part of the items that the comparison used.
+        True if these are only a part of the items that the comparison used.
     """
 
     name: str
@@ -65,10 +65,10 @@ class Dataset:
         return np.bincount(self.y)
 
     def binned(self) -> NDArray[np.int64]:
-        """The features as small whole numbers: what methods for finite features take.
+        """Features as small whole numbers, for methods on finite features.
 
-        A categorical column has a number for each of its values, in their order; another is
-        cut at its quartiles, a value at a cut belonging below it.
+        The values of a categorical column are numbered in order. Other columns are divided
+        at their quartiles. A value equal to a quartile belongs to the part below it.
         """
         codes = np.empty(self.X.shape[::-1], np.int64)
         for j, column in enumerate(np.ascontiguousarray(self.X.T)):
@@ -82,12 +82,12 @@ class Dataset:
 
 
 def dataset_names(task: Task = "binary") -> tuple[str, ...]:
-    """The datasets there are recipes for.
+    """Names of the datasets that have recipes.
 
     Parameters
     ----------
     task : {"binary", "multiclass"}, default="binary"
-        "multiclass" leaves out those with two classes only.
+        Kind of classes. "multiclass" leaves out datasets with two classes only.
 
     Returns
     -------
@@ -105,7 +105,7 @@ def dataset_names(task: Task = "binary") -> tuple[str, ...]:
 
 
 def has_dataset(name: str, folder: str | os.PathLike[str] | None = None) -> bool:
-    """Whether the file of a dataset is in the folder."""
+    """Return True if the file of a dataset is in the folder."""
     return _path(data_folder(folder), name).is_file()
 
 
@@ -114,23 +114,23 @@ def load_dataset(
 ) -> Dataset:
     """Read a dataset of the comparison and prepare it as the comparison did.
 
-    Rows with missing values, and those outside all classes, are left out. Columns of values
-    without order become a column a value. Features are then scaled, and are all kept dense:
-    the widest table at hand has 1,558 columns but only a thousand rows.
+    Rows with missing values or outside all classes are left out. Columns of unordered values
+    become one column per value. Features are then scaled. They are dense: the widest table
+    has 1,558 columns but only a thousand rows.
 
     Parameters
     ----------
     name : str
         One of `dataset_names`.
     task : {"binary", "multiclass"}, default="binary"
-        Which classes.
+        Kind of classes.
     folder : path, default=None
-        Where the tables are; see `data_folder`.
+        Folder of the tables; see `data_folder`.
 
     Returns
     -------
     Dataset
-        With ``X``, ``y`` and what the columns are.
+        Features, classes and the kinds of the columns.
     """
     check_choice("task", task, _TASKS)
     rule, recipe = rule_of(name, task), RECIPES[name]
@@ -161,7 +161,7 @@ def _complete_rows(frame: pl.DataFrame, recipe: Recipe) -> pl.DataFrame:
 def _features(
     frame: pl.DataFrame, recipe: Recipe
 ) -> tuple[NDArray[np.float64], tuple[str, ...], NDArray[np.bool_]]:
-    """The columns in their order, one that is spread out in place of its column."""
+    """Columns in order, with one-hot columns in the place of the original column."""
     import polars as pl
 
     columns: list[NDArray[np.float64]] = []

@@ -28,10 +28,10 @@ __all__ = [
 ]
 
 TWEETS_FILE = "tweets_text8.parquet"
-_SHARES = (0.6, 0.1, 0.3)  # of training, validation and test where a collection has no parts
+_SHARES = (0.6, 0.1, 0.3)  # training, validation and test of collections without parts
 _LABELS = {
     **{label: label for label in ("negative", "neutral", "positive")},
-    # Of OMD, the viewers' votes on a debate: these give the shares the paper reports.
+    # In OMD, the viewers' votes on a debate. These give the shares that the paper reports.
     **dict.fromkeys(("tie", "mixed"), "neutral"),
 }
 _TRAINED_ELSEWHERE = {"semeval2014": "semeval2013", "semeval2015": "semeval2013"}
@@ -46,20 +46,20 @@ _PARTS = {
 
 @dataclass(frozen=True, eq=False)
 class Reviews:
-    """Texts with stars, and the group of each if there is one.
+    """Texts with stars, and optionally the group of each text.
 
     Attributes
     ----------
     name : str
         Name of the dataset.
     texts : ndarray of str of shape (n,)
-        The reviews, no two of them the same.
+        Distinct reviews.
     stars : ndarray of int of shape (n,)
-        From 1 to 5.
+        Number of stars, from 1 to 5.
     groups : ndarray of str of shape (n,), or None
-        What is reviewed, one of two kinds.
+        Kind of product, one of two.
     pair : tuple of two str, or None
-        The two kinds, in the order of a study.
+        The two kinds of products, in the order of a study.
     """
 
     name: str
@@ -74,18 +74,18 @@ class Reviews:
 
 @dataclass(frozen=True, eq=False)
 class Tweets:
-    """A collection of tweets: texts and labels, and the part that each is in.
+    """A collection of tweets: texts, labels and parts.
 
     Attributes
     ----------
     name : str
         Name of the collection.
     texts : ndarray of str of shape (n,)
-        The tweets.
+        Texts of the tweets.
     labels : ndarray of str of shape (n,)
-        "negative", "neutral" or "positive".
+        Labels: "negative", "neutral" or "positive".
     parts : ndarray of str of shape (n,)
-        "train", "validation" or "test".
+        Parts of the collection: "train", "validation" or "test".
     """
 
     name: str
@@ -94,13 +94,13 @@ class Tweets:
     parts: NDArray[Any]
 
     def rows(self, part: str) -> NDArray[np.int64]:
-        """The tweets of a part."""
+        """Rows of the tweets of a part."""
         return np.flatnonzero(self.parts == part)
 
 
 @dataclass(frozen=True)
 class _Source:
-    """Columns of a file of reviews, and what is made of them."""
+    """Columns of a file of reviews, and their conversion."""
 
     text: str
     stars: str
@@ -111,7 +111,7 @@ class _Source:
 
 
 def _out_of_five(rating: float) -> int:
-    """Stars of a rating from 1 to 10."""
+    """Convert a rating from 1 to 10 to stars."""
     return (round(rating) + 1) // 2
 
 
@@ -125,9 +125,9 @@ REVIEWS = {
 }
 """Datasets of reviews.
 
-Books and DVDs are one group of `amazon_blitzer`, electronics and kitchenware the other; tops
+Books and DVDs are one group of `amazon_blitzer`, electronics and kitchenware the other. Tops
 are one group of `womens_clothing_reviews`, all other clothes the other. The five categories of
-`amazon_5cat_small` are no groups: a category has some 80 negative reviews.
+`amazon_5cat_small` are not used as groups, as a category has only about 80 negative reviews.
 """
 
 TWEETS = (
@@ -145,19 +145,19 @@ TWEETS = (
 
 @lru_cache(maxsize=4)
 def load_reviews(name: str, data: Path) -> Reviews:
-    """Reviews by name; those without a text or a group are left out, and repeated ones.
+    """Load reviews by name. Repeated ones and those without a text or group are left out.
 
     Parameters
     ----------
     name : str
         One of ``REVIEWS``.
     data : Path
-        The folder with the files.
+        Folder with the files.
 
     Returns
     -------
     Reviews
-        Ratings from 1 to 10 become stars, two to a star.
+        The reviews. Ratings from 1 to 10 are halved to stars.
     """
     import polars as pl
 
@@ -177,23 +177,23 @@ def load_reviews(name: str, data: Path) -> Reviews:
 
 @lru_cache(maxsize=2)
 def load_tweets(name: str, data: Path) -> Tweets:
-    """A collection of tweets with three labels; tweets with other labels are left out.
+    """Load a collection of tweets with three labels. Tweets with other labels are left out.
 
-    Collections that come in parts keep them. The tests of SemEval 2014 and 2015 are met by
-    what was trained on SemEval 2013, as in the competitions. Others are divided at random,
-    label by label: 60% for training, 10% for validation, 30% for tests.
+    Collections that have parts keep them. SemEval 2014 and 2015 are test sets for training on
+    SemEval 2013, as in the competitions. Others are divided at random, label by label: 60%
+    for training, 10% for validation, 30% for tests.
 
     Parameters
     ----------
     name : str
         One of ``TWEETS``.
     data : Path
-        The folder with the file `tweets_text8.parquet`.
+        Folder with the file `tweets_text8.parquet`.
 
     Returns
     -------
     Tweets
-        With "train", "validation" and "test" as parts.
+        The tweets, with "train", "validation" and "test" as parts.
     """
     import polars as pl
 
@@ -212,7 +212,7 @@ def load_tweets(name: str, data: Path) -> Tweets:
         .with_columns(pl.lit(part).alias("split"))
         for part, split in zip(("train", "validation", "test"), _PARTS[name], strict=True)
     ]
-    # A tweet that is in two parts stays in the test, which comes first here.
+    # A tweet in two parts stays in the test set, which comes first here.
     whole = pl.concat(parts[::-1]).unique("text", keep="first", maintain_order=True)
     return _collection(name, whole, whole["split"].to_numpy())
 
@@ -220,8 +220,7 @@ def load_tweets(name: str, data: Path) -> Tweets:
 def _known(name: str, known: dict[str, Any]) -> Any:
     if name not in known:
         raise HeadcountError(
-            f"dataset is {name!r}, which is none of those known: choose one of "
-            f"{', '.join(known)}."
+            f"dataset is {name!r}, which is unknown: choose one of {', '.join(known)}."
         )
     return known[name]
 
@@ -232,7 +231,7 @@ def _collection(name: str, table: pl.DataFrame, parts: NDArray[Any]) -> Tweets:
 
 
 def _divided(labels: NDArray[Any]) -> NDArray[Any]:
-    """The part of each item: the same shares of every label, at random but always alike."""
+    """Part of each item, at random with a fixed seed and with equal shares of every label."""
     rng = np.random.default_rng(0)
     parts = np.full(len(labels), "validation", dtype=object)
     for label in np.unique(labels.astype(str)):

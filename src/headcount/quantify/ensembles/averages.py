@@ -32,6 +32,7 @@ from headcount.quantify.seeds import seeded
 from headcount.representation import Training
 from headcount.sampling import Samples
 from headcount.sampling._streams import base_seeds
+from headcount.scores import Scored, Verdicts
 from headcount.solve import Solution
 
 __all__ = ["Mean", "Median"]
@@ -145,6 +146,8 @@ class Median(Quantifier):
         Median
             This one, fitted.
         """
+        if isinstance(X, Scored | Verdicts):
+            return super().fit(X, y, sample_weight)
         # Missing numbers are left to the classifiers: some take them.
         training, classes = self._labelled(X, y, sample_weight, allow_nan=True)
         member_seed, trial_seed = base_seeds(self.random_state, 2)
@@ -164,7 +167,7 @@ class Median(Quantifier):
             model, classes, training.prior, scorers, replace(training, items=scores)
         )
 
-    def _items(self, X: Any, *, by_folds: bool | None = None) -> Any:
+    def _items(self, X: Any, *, by_folds: bool = False) -> Any:
         return item_pool(X)
 
     def _pairs(self, n_classes: int) -> list[Quantifier]:
@@ -219,7 +222,7 @@ def _checked_classifiers(classifiers: Any) -> Sequence[Any]:
 
 def _paired(quantifier: Any, classifier: Any) -> Quantifier:
     """A copy of the quantifier with this classifier."""
-    if is_simple(quantifier) and quantifier._input() != "features":
+    if is_simple(quantifier) and quantifier.takes != "features":
         known = quantifier.get_params()
         for place in ("classifier", "quantifier__classifier"):
             if place in known:
@@ -311,7 +314,7 @@ class Mean(Quantifier):
                 "one classifier, such as [SLD(), GPAC()]."
             )
         for each in given:
-            if each._input() == "features":
+            if each.takes == "features":
                 raise HeadcountError(
                     f"quantifiers holds {type(each).__name__}, which works on features: "
                     "only quantifiers on the scores of a classifier can share one."

@@ -97,11 +97,12 @@ class Committee(Model):
 def member_items(member: Quantifier, items: Any, form: MemberInput) -> Any:
     """Items in the form that a member takes."""
     if form == "posteriors":
-        return member._arranged(member._scored(items), items.shape[1])
+        given = items.argmax(axis=1) if member.takes == "labels" else items
+        return member._arranged(given, items.shape[1])
     if form == "own":
-        return member._items(items)
+        return member.items_of(items)
     if form == "folds":
-        return member._items(items, by_folds=member.scorer_.n_folds_ > 0)
+        return member.items_of(items, by_folds=member.scorer_.n_folds_ > 0)
     return items
 
 

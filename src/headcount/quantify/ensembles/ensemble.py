@@ -38,6 +38,7 @@ from headcount.quantify.one_vs_rest import base_scorer
 from headcount.representation import Training
 from headcount.sampling import Samples
 from headcount.sampling._streams import base_seeds
+from headcount.scores import Scored, Verdicts
 from headcount.scores.traits import allows_nan
 from headcount.solve import Solution
 
@@ -162,10 +163,12 @@ class Ensemble(Quantifier):
             )
         return base
 
-    def _input(self) -> Input:
+    @property
+    def takes(self) -> Input:
+        """Kind of items that the quantifier inside works on."""
         # Wrong quantifiers are refused when they are used.
         base: Any = self.quantifier
-        return base._input() if isinstance(base, Quantifier) else "posteriors"
+        return base.takes if isinstance(base, Quantifier) else "posteriors"
 
     def _learns_from_scores(self) -> bool:
         return self._base()._learns_from_scores() or self.policy not in WITHOUT_SCORES
@@ -201,7 +204,8 @@ class Ensemble(Quantifier):
             This one, fitted.
         """
         base = self._base()
-        if base._input() == "features" or self._scorer() is not None:
+        classified = isinstance(X, Scored | Verdicts)
+        if classified or base.takes == "features" or self._scorer() is not None:
             return super().fit(X, y, sample_weight)
         takes_nan = allows_nan(base_scorer(base._scorer()).classifier)
         training, classes = self._labelled(X, y, sample_weight, allow_nan=takes_nan)
@@ -253,25 +257,17 @@ class Ensemble(Quantifier):
 
     def _checked_policy(self) -> str:
         policy = check_choice("policy", self.policy, _POLICIES)
-        if policy == "ds" and self._input() == "features":
+        if policy == "ds" and self.takes == "features":
             raise HeadcountError(
                 f"policy is 'ds', which compares scores, but {type(self._base()).__name__} "
                 "works on features: choose another policy, such as 'ptr'."
             )
         return policy
 
-    def _items(self, X: Any, *, by_folds: bool | None = None) -> Any:
+    def _items(self, X: Any, *, by_folds: bool = False) -> Any:
         if isinstance(self.scorer_, tuple):
             return item_pool(X)
         return super()._items(X, by_folds=by_folds)
-
-    def _scored_items(self, scores: Any) -> NDArray[Any]:
-        if isinstance(self.scorer_, tuple):
-            raise HeadcountError(
-                "Ensemble was fitted on items, with a classifier for each member, so that the "
-                "scores of one are not enough: pass items."
-            )
-        return super()._scored_items(scores)
 
 
 @dataclass(frozen=True, eq=False)

@@ -191,7 +191,7 @@ class MemberTraining:
         self, member: Quantifier, rows: NDArray[Any], seed: int
     ) -> tuple[Any, NDArray[Any], NDArray[Any]]:
         """Scorer of the member, scores of items it was not trained on, and their rows."""
-        training, labels = self.training, member._input() == "labels"
+        training, labels = self.training, member.takes == "labels"
         scorer = member._scorer()
         # Methods that do not learn from scores need folds only for estimates.
         wanted = self._learns_from_scores or self.base._cv() is not None

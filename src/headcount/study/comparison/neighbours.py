@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from headcount._kernels.near_lists import count_near
+from headcount._kernels.neighbour_counts import count_near
 from headcount._parameters import check_count, check_positive
 from headcount._threads import each_range
 from headcount.representation import Binned

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from headcount.data.datasets.recipes import RECIPES
-from headcount.evaluate.significance import Comparison, compare
-from headcount.evaluate.tables import lowest
+from headcount.evaluation.significance import Comparison, compare
+from headcount.evaluation.tables import lowest
 
 if TYPE_CHECKING:
     import polars as pl

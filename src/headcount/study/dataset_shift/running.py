@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headcount.data.datasets.texts import load_reviews
-from headcount.data.datasets.texts_words import Words, count_words
-from headcount.evaluate.measures import check_measure
-from headcount.evaluate.selected import labelled, make_splits
+from headcount.data.datasets.word_counts import Words, count_words
+from headcount.evaluation.measures import check_measure
+from headcount.evaluation.selected import labelled, make_splits
 from headcount.sampling import APP, Samples
 from headcount.scores import ScoredPool
 from headcount.shift import ShiftedSamples, ShiftExperiment

@@ -9,7 +9,7 @@ from typing import Any
 from headcount._parameters import check_count
 from headcount.data.datasets.texts import REVIEWS
 from headcount.errors import HeadcountError
-from headcount.evaluate.measures import check_measure
+from headcount.evaluation.measures import check_measure
 from headcount.shift import (
     ConceptShift,
     GlobalCovariateShift,

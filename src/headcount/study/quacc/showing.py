@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from headcount.evaluate.significance import compare
+from headcount.evaluation.significance import compare
 from headcount.study.marked_tables import BEST, NOTE, Marks, paired_errors
 from headcount.study.quacc.beside import beside_the_paper
 from headcount.study.quacc.settings import is_quacc, repeats_of

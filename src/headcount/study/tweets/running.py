@@ -12,10 +12,10 @@ from scipy import sparse
 
 from headcount import metrics
 from headcount.data.datasets.texts import Tweets, load_tweets
-from headcount.data.datasets.texts_words import Words, count_words
-from headcount.evaluate.candidates import Split
-from headcount.evaluate.measures import check_measure
-from headcount.evaluate.selected import labelled
+from headcount.data.datasets.word_counts import Words, count_words
+from headcount.evaluation.candidates import Split
+from headcount.evaluation.measures import check_measure
+from headcount.evaluation.selected import labelled
 from headcount.sampling import APP, Samples
 from headcount.scores import ScoredPool
 from headcount.study.classifier_grid import (

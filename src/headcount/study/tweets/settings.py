@@ -7,7 +7,7 @@ from typing import Any
 from headcount._parameters import check_count
 from headcount.data.datasets.texts import TWEETS
 from headcount.errors import HeadcountError
-from headcount.evaluate.measures import check_measure
+from headcount.evaluation.measures import check_measure
 from headcount.study.checking import check_keys, check_known
 from headcount.study.classifier_grid import made, shares_classifier
 from headcount.study.spec import MethodSpec, Spec

@@ -1,0 +1,46 @@
+"""Random degenerate problems over every method: finite shares and intervals, or one error.
+
+    python benchmarks/fuzz.py [--problems 320] [--seed 1]
+
+The tests run a small part of this (tests/conformance/test_random_problems.py).
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import warnings
+
+from environment import PROJECT
+
+sys.path.insert(0, str(PROJECT))
+
+from tests.conformance.cases import METHODS, make
+from tests.conformance.random_problems import random_problems
+from tests.conformance.test_random_problems import check_interval, check_shares
+
+
+def main() -> None:
+    """Check every method on every problem and print what fails."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--problems", type=int, default=320)
+    parser.add_argument("--seed", type=int, default=1)
+    given = parser.parse_args()
+    warnings.simplefilter("error")
+    names = [name for name, method in METHODS.items() if make(method).takes_scores]
+    failures = n_checks = 0
+    for problem in random_problems(given.problems, given.seed):
+        for name in names:
+            for check in (check_shares, check_interval):
+                n_checks += 1
+                try:
+                    check(name, problem)
+                except Exception as error:
+                    failures += 1
+                    print(f"{name}, problem {problem.name}: {type(error).__name__}: {error}")
+    print(f"{failures} of {n_checks:,} checks failed")
+    raise SystemExit(failures > 0)
+
+
+if __name__ == "__main__":
+    main()

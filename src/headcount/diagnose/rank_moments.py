@@ -1,0 +1,81 @@
+"""Smooth functions of the ranks of scores among the training items."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headcount.representation import Dense, Training
+
+__all__ = ["RankMoments"]
+
+# Degrees of the polynomials. The effect of a shift on scores is smooth, so low degrees have
+# the most power.
+_DEGREES_OF_TWO_CLASSES, _DEGREES_OF_MORE = 3, 2
+_SMALLEST = 1e-150
+
+
+@dataclass(frozen=True, eq=False)
+class RankMoments:
+    """Legendre polynomials of the ranks of posteriors.
+
+    A posterior is replaced by its rank, between -1 and 1, among the training items, with all
+    classes weighted equally. With two classes the posterior of the last one is used, in
+    polynomials up to the third degree. With more classes all posteriors are used, in
+    polynomials up to the second degree.
+
+    Attributes
+    ----------
+    values, ranks : tuple of ndarray
+        Distinct training values and their ranks, for each posterior that is used.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> P = np.array([[0.9, 0.1], [0.6, 0.4], [0.3, 0.7], [0.2, 0.8]])
+    >>> ranks = RankMoments().fit(Training(P, np.array([0, 0, 1, 1]), 2))
+    >>> ranks.embed(P).values[:, 0]
+    array([-0.75, -0.25,  0.25,  0.75])
+    """
+
+    values: tuple[NDArray[np.float64], ...] = ()
+    ranks: tuple[NDArray[np.float64], ...] = ()
+
+    def fit(self, training: Training) -> RankMoments:
+        """Compute the ranks of the training items."""
+        assert training.items is not None
+        pairs = [
+            _ranks(column, training.class_weights)
+            for column in _used(np.asarray(training.items, np.float64))
+        ]
+        values, ranks = zip(*pairs, strict=True)
+        return RankMoments(values, ranks)
+
+    def embed(self, items: NDArray[np.float64]) -> Dense:
+        """Embed items given as posteriors."""
+        degrees = _DEGREES_OF_TWO_CLASSES if len(self.values) == 1 else _DEGREES_OF_MORE
+        columns: list[NDArray[np.float64]] = []
+        for column, values, ranks in zip(_used(items), self.values, self.ranks, strict=True):
+            x = np.interp(column, values, ranks)
+            polynomials = (x, (3 * x**2 - 1) / 2, (5 * x**3 - 3 * x) / 2)
+            columns.extend(polynomials[:degrees])
+        return Dense(np.column_stack(columns))
+
+
+def _used(posteriors: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Posteriors that are used, one row per class."""
+    used = posteriors.T[1:] if posteriors.shape[1] == 2 else posteriors.T
+    # Interpolation between values that are closer than this overflows.
+    return np.where(used < _SMALLEST, 0.0, used)
+
+
+def _ranks(
+    column: NDArray[np.float64], weights: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Distinct values, and the middle rank of each, from -1 to 1."""
+    there = weights > 0
+    values, which = np.unique(column[there], return_inverse=True)
+    mass = np.bincount(which, weights[there])
+    return values, (2 * np.cumsum(mass) - mass) / mass.sum() - 1

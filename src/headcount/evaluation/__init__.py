@@ -1,0 +1,20 @@
+"""Evaluation over samples, significance tests and model selection."""
+
+from __future__ import annotations
+
+from headcount.evaluation.collection import Evaluations
+from headcount.evaluation.evaluation import Evaluation
+from headcount.evaluation.run import evaluate
+from headcount.evaluation.search import GridSearch
+from headcount.evaluation.significance import Comparison, compare
+from headcount.evaluation.summary import Summary
+
+__all__ = [
+    "Comparison",
+    "Evaluation",
+    "Evaluations",
+    "GridSearch",
+    "Summary",
+    "compare",
+    "evaluate",
+]

@@ -1,0 +1,427 @@
+"""Results of an evaluation: true and estimated shares of many samples, and the errors."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headcount._parameters import check_choice
+from headcount.errors import HeadcountError
+from headcount.evaluation.significance import Comparison, compare
+from headcount.evaluation.summary import Groups, Summary, group, summarise
+from headcount.evaluation.tables import DIGITS
+
+if TYPE_CHECKING:
+    import polars as pl
+    from matplotlib.axes import Axes
+
+__all__ = ["Evaluation"]
+
+Floats: TypeAlias = NDArray[np.float64]
+Bins: TypeAlias = int | Sequence[float] | None
+
+_GROUPINGS = ("shift", "prevalence", "size")
+_METHODS_SHOWN = 30
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Evaluation:
+    """Methods, samples, true and estimated shares, errors; prints as a table of mean errors.
+
+    Made by `evaluate`. M methods, S samples, K classes.
+
+    Attributes
+    ----------
+    methods : tuple of str
+        Names of the methods.
+    classes : ndarray of shape (K,)
+        The classes, in the order of the shares.
+    true : ndarray of shape (S, K)
+        True shares of the samples.
+    estimated : ndarray of shape (M, S, K)
+        Estimated shares.
+    sizes : ndarray of shape (S,)
+        Items in each sample.
+    priors : ndarray of shape (M, K)
+        Shares that each method was trained on; NaN where a method does not say.
+    metrics : dict of str to ndarray of shape (M, S)
+        The errors by metric; lower is better.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_classification
+    >>> import headcount as hc
+    >>> X, y = make_classification(2000, weights=[0.7], flip_y=0.1, random_state=0)
+    >>> quantifiers = [q.fit(X[:800], y[:800]) for q in (hc.CC(), hc.SLD())]
+    >>> protocol = hc.APP(n_prevalences=5, repeats=20, size=100, random_state=0)
+    >>> evaluation = hc.evaluate(quantifiers, X[800:], y[800:], protocol)
+    >>> evaluation
+    Evaluation: 2 methods, 100 samples of 100 items, 2 classes
+    method       ae      rae
+    ------  -------  -------
+    SLD     0.0208*  0.7521*
+    CC      0.0655   3.1687
+    >>> evaluation.to_frame().columns[:4]
+    ['method', 'sample', 'size', 'shift']
+    >>> evaluation.summary(by="shift", bins=[0.2]).to_frame()["samples"].to_list()
+    [40, 60, 40, 60]
+    """
+
+    methods: tuple[str, ...]
+    classes: NDArray[Any]
+    true: Floats
+    estimated: Floats
+    sizes: NDArray[np.int64]
+    priors: Floats
+    metrics: Mapping[str, Floats]
+
+    def __post_init__(self) -> None:
+        fields = (self.classes, self.true, self.estimated, self.sizes, self.priors)
+        for array in (*fields, *self.metrics.values()):
+            array.setflags(write=False)
+
+    def __len__(self) -> int:
+        return len(self.true)
+
+    @property
+    def shift(self) -> Floats:
+        """Absolute error between the shares of each sample and the training shares.
+
+        An array of shape (M, S).
+        """
+        return np.abs(self.true - self.priors[:, None]).mean(axis=-1)
+
+    @property
+    def signed_shift(self) -> Floats:
+        """By how much the second of two classes is more common than in training, (M, S)."""
+        if len(self.classes) != 2:
+            raise HeadcountError(
+                f"signed_shift is for two classes, but there are {len(self.classes)}: use "
+                "shift."
+            )
+        return self.true[:, 1] - self.priors[:, None, 1]
+
+    def only(self, *methods: str) -> Evaluation:
+        """The same with some of the methods, in the order given."""
+        rows = [self._method(name) for name in methods]
+        if not rows:
+            raise HeadcountError("only() was given no method: name at least one.")
+        return replace(
+            self,
+            methods=methods,
+            estimated=self.estimated[rows],
+            priors=self.priors[rows],
+            metrics={name: values[rows] for name, values in self.metrics.items()},
+        )
+
+    def to_frame(self, *, long: bool = False) -> pl.DataFrame:
+        """Everything as a Polars frame.
+
+        Parameters
+        ----------
+        long : bool, default=False
+            False gives one row per method and sample: method, sample, size, shift (and
+            signed_shift with two classes), true and estimated share of each class, and the
+            errors. True gives one row per method, sample and class: method, sample, size,
+            class, true, estimated and shift.
+
+        Returns
+        -------
+        polars.DataFrame
+        """
+        import polars as pl
+
+        return pl.DataFrame(self._long() if long else self._wide(), nan_to_null=True)
+
+    def _keys(self, each: int = 1) -> dict[str, Any]:
+        n_methods, n_samples = len(self.methods), len(self)
+        return {
+            "method": np.repeat(self.methods, n_samples * each),
+            "sample": np.tile(np.repeat(np.arange(n_samples), each), n_methods),
+            "size": np.tile(np.repeat(self.sizes, each), n_methods),
+        }
+
+    def _wide(self) -> dict[str, Any]:
+        columns = self._keys() | {"shift": self.shift.ravel()}
+        if len(self.classes) == 2:
+            columns["signed_shift"] = self.signed_shift.ravel()
+        for j, label in enumerate(self.classes.tolist()):
+            columns[f"true_{label}"] = np.tile(self.true[:, j], len(self.methods))
+        for j, label in enumerate(self.classes.tolist()):
+            columns[f"estimated_{label}"] = self.estimated[..., j].ravel()
+        return columns | {name: values.ravel() for name, values in self.metrics.items()}
+
+    def _long(self) -> dict[str, Any]:
+        n_methods, K = len(self.methods), len(self.classes)
+        return self._keys(each=K) | {
+            "class": np.tile(self.classes, n_methods * len(self)),
+            "true": np.tile(self.true.ravel(), n_methods),
+            "estimated": self.estimated.ravel(),
+            "shift": np.repeat(self.shift.ravel(), K),
+        }
+
+    def errors(self, metric: str | None = None) -> pl.DataFrame:
+        """Errors as a Polars frame, one row per sample and one column per method.
+
+        Parameters
+        ----------
+        metric : str, default=None
+            One of ``metrics``; the first one by default.
+
+        Returns
+        -------
+        polars.DataFrame
+        """
+        import polars as pl
+
+        values = self.metrics[self._metric(metric)]
+        return pl.DataFrame(dict(zip(self.methods, values, strict=True)))
+
+    def summary(
+        self,
+        by: str | None = None,
+        *,
+        bins: Bins = None,
+        of: Any = None,
+        test: str | None = None,
+    ) -> Summary:
+        """Mean, standard deviation and median of the errors by method, the best first.
+
+        Parameters
+        ----------
+        by : {"shift", "prevalence", "size"}, default=None
+            Sum up groups of samples apart: by the shift from training, by the true share
+            of a class, or by the number of items. All together by default.
+        bins : int or sequence of numbers, default=None
+            So many groups of equal width, or the limits between groups. By default shifts
+            and shares are grouped by tenths, and sizes by value.
+        of : class label, default=None
+            The class whose share is meant by "prevalence"; the last one by default.
+        test : {"wilcoxon", "ttest", "nemenyi"}, default=None
+            Mark the methods that do not clearly differ from the best of their column: a
+            double dagger for p >= 0.05, a dagger for 0.001 < p < 0.05. See `compare`.
+
+        Returns
+        -------
+        Summary
+            Prints as a table; has ``to_frame``, ``to_markdown`` and ``to_latex``.
+        """
+        groups = self._groups(by, bins, of)
+        marks = None if test is None else self._marks(test, groups)
+        return summarise(self.methods, self.metrics, groups, marks)
+
+    def _groups(self, by: str | None, bins: Bins, of: Any) -> Groups | None:
+        if by is None:
+            return None
+        check_choice("by", by, _GROUPINGS)
+        values: NDArray[Any] = self.shift
+        if by == "prevalence":
+            values = np.tile(self.true[:, self._class(of)], (len(self.methods), 1))
+        elif by == "size":
+            values = np.tile(self.sizes, (len(self.methods), 1))
+        elif np.isnan(values).any():
+            name = self.methods[int(np.isnan(values).any(axis=1).argmax())]
+            raise HeadcountError(
+                f"method {name!r} has no prior_, so that the shift is unknown: leave it out "
+                "by only(...), or choose another by."
+            )
+        return group(values, by, bins)
+
+    def _marks(self, test: str, groups: Groups | None) -> dict[str, list[list[str]]]:
+        """Marks of significance for each metric, by method and group."""
+        codes = np.zeros((1, len(self)), np.int64) if groups is None else groups.codes
+        if (codes != codes[0]).any():
+            raise HeadcountError(
+                "test compares methods on the same samples, but methods that were trained on "
+                "different shares have different samples in a group of shifts: leave test "
+                "out, or choose another by."
+            )
+        n_groups = 1 if groups is None else len(groups.names)
+        marks = {name: [[""] * n_groups for _ in self.methods] for name in self.metrics}
+        for name, errors in self.metrics.items():
+            for g in range(n_groups):
+                inside = errors[:, codes[0] == g]
+                if inside.shape[1] < 2 or len(inside) < 2:
+                    continue  # nothing to compare
+                comparison = compare(dict(zip(self.methods, inside, strict=True)), test=test)
+                for method, mark in zip(comparison.methods, comparison.marks, strict=True):
+                    marks[name][self.methods.index(method)][g] = mark
+        return marks
+
+    def compare(self, test: str = "wilcoxon", *, metric: str | None = None) -> Comparison:
+        """Test which methods differ.
+
+        Parameters
+        ----------
+        test : {"wilcoxon", "ttest", "nemenyi"}, default="wilcoxon"
+            The test; see `headcount.compare`.
+        metric : str, default=None
+            One of ``metrics``; the first one by default.
+
+        Returns
+        -------
+        Comparison
+        """
+        return compare(self.errors(metric), test=test)
+
+    def plot_diagonal(self, **options: Any) -> Axes:
+        """True against estimated shares; ``options`` as in `headcount.plots.diagonal`."""
+        from headcount import plots
+
+        return plots.diagonal(self.to_frame(long=True), **options)
+
+    def plot_bias(self, **options: Any) -> Axes:
+        """Signed errors as boxes; ``options`` as in `headcount.plots.bias_boxes`."""
+        from headcount import plots
+
+        return plots.bias_boxes(self.to_frame(long=True), **options)
+
+    def plot_error_by_shift(self, metric: str | None = None, **options: Any) -> Axes:
+        """Mean error by shift; ``options`` as in `headcount.plots.error_by_shift`."""
+        from headcount import plots
+
+        name = self._metric(metric)
+        return plots.error_by_shift(self._shifts_and_errors(name), error=name, **options)
+
+    def plot_error_boxes(self, metric: str | None = None, **options: Any) -> Axes:
+        """Errors by degree of shift; ``options`` as in `headcount.plots.error_boxes`."""
+        from headcount import plots
+
+        name = self._metric(metric)
+        return plots.error_boxes(self._shifts_and_errors(name), error=name, **options)
+
+    def plot_letter_values(self, metric: str | None = None, **options: Any) -> Axes:
+        """Spread of the errors; ``options`` as in `headcount.plots.letter_values`."""
+        from headcount import plots
+
+        name = self._metric(metric)
+        return plots.letter_values(self._shifts_and_errors(name), error=name, **options)
+
+    def plot_simplex(self, **options: Any) -> Axes:
+        """Estimated shares of three classes; ``options`` as in `headcount.plots.simplex`.
+
+        Clear if all samples have the same true shares, which are then marked.
+        """
+        from headcount import plots
+
+        alike = bool((self.true == self.true[0]).all())
+        marked = {"truth": self.true[0]} if alike else {"level": None}
+        shares = dict(zip(self.methods, self.estimated, strict=True))
+        return plots.simplex(shares, classes=self.classes.tolist(), **marked | options)
+
+    def _shifts_and_errors(self, metric: str) -> pl.DataFrame:
+        return self.to_frame().select("method", "sample", "shift", error=metric)
+
+    def to_markdown(
+        self, *, digits: int = DIGITS, sd: bool = False, test: str | None = None
+    ) -> str:
+        """The mean errors as a Markdown table, the best in bold; ``test`` as in `summary`."""
+        return self.summary(test=test).to_markdown(digits=digits, sd=sd)
+
+    def to_latex(
+        self, *, digits: int = DIGITS, sd: bool = False, test: str | None = None
+    ) -> str:
+        r"""The mean errors as a LaTeX table, the best in bold; ``test`` as in `summary`.
+
+        It needs ``\usepackage{booktabs}``.
+        """
+        return self.summary(test=test).to_latex(digits=digits, sd=sd)
+
+    def to_parquet(self, path: str | Path) -> None:
+        """Write everything to a Parquet file: ``to_frame()``, and how to make it this again.
+
+        Parameters
+        ----------
+        path : str or Path
+            The file; one that is there is overwritten.
+        """
+        head = {
+            "methods": self.methods,
+            "classes": self.classes.tolist(),
+            "dtype": self.classes.dtype.str,
+            "priors": self.priors.tolist(),
+            "metrics": list(self.metrics),
+        }
+        self.to_frame().write_parquet(path, metadata={"headcount": json.dumps(head)})
+
+    @classmethod
+    def from_parquet(cls, path: str | Path) -> Evaluation:
+        """Read what `to_parquet` wrote.
+
+        Parameters
+        ----------
+        path : str or Path
+            The file.
+
+        Returns
+        -------
+        Evaluation
+        """
+        import polars as pl
+
+        written = pl.read_parquet_metadata(path).get("headcount")
+        if written is None:
+            raise HeadcountError(
+                f"{path} is a table, but not one written by Evaluation.to_parquet: read it "
+                "with polars.read_parquet."
+            )
+        head, frame = json.loads(written), pl.read_parquet(path)
+        labels, shape = head["classes"], (len(head["methods"]), -1)
+        n_samples = len(frame) // shape[0]
+
+        def columns(names: list[str], rows: int = len(frame)) -> Floats:
+            return np.column_stack([frame[name][:rows].to_numpy() for name in names])
+
+        return cls(
+            tuple(head["methods"]),
+            np.array(labels, dtype=head["dtype"]),
+            columns([f"true_{label}" for label in labels], n_samples),
+            columns([f"estimated_{label}" for label in labels]).reshape(*shape, len(labels)),
+            frame["size"][:n_samples].to_numpy(),
+            np.array(head["priors"]),
+            {name: frame[name].to_numpy().reshape(shape) for name in head["metrics"]},
+        )
+
+    def __repr__(self) -> str:
+        low, high = int(self.sizes.min()), int(self.sizes.max())
+        size = f"{low:,}" if low == high else f"{low:,} to {high:,}"
+        head = (
+            f"Evaluation: {_count(len(self.methods), 'method')}, "
+            f"{_count(len(self), 'sample')} of {size} items, {len(self.classes)} classes"
+        )
+        lines = self.summary().tables()[0].to_text().splitlines()
+        shown = lines[: _METHODS_SHOWN + 2]
+        more = [f"... and {len(lines) - len(shown)} more"] if len(lines) > len(shown) else []
+        return "\n".join([head, *shown, *more])
+
+    def _method(self, name: str) -> int:
+        if name not in self.methods:
+            raise HeadcountError(
+                f"there is no method {name!r}: choose from {', '.join(self.methods)}."
+            )
+        return self.methods.index(name)
+
+    def _metric(self, name: str | None) -> str:
+        if name is None:
+            return next(iter(self.metrics))
+        return check_choice("metric", name, tuple(self.metrics))
+
+    def _class(self, label: Any) -> int:
+        labels = self.classes.tolist()
+        if label is None:
+            return len(labels) - 1
+        if label not in labels:
+            raise HeadcountError(
+                f"of is {label!r}; it must be one of {', '.join(map(repr, labels))}."
+            )
+        return labels.index(label)
+
+
+def _count(n: int, what: str) -> str:
+    return f"{n:,} {what}{'' if n == 1 else 's'}"

@@ -1,0 +1,114 @@
+"""Results of a search, as a table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headcount.errors import HeadcountError
+from headcount.evaluation.candidates import Outcome
+
+if TYPE_CHECKING:
+    import polars as pl
+
+__all__ = ["SearchResults"]
+
+
+@dataclass(frozen=True, eq=False)
+class SearchResults:
+    """Settings and their errors on the samples; prints as a table, the best first.
+
+    Attributes
+    ----------
+    settings : tuple of dict
+        Settings that were tried.
+    errors : tuple of ndarray or None
+        Errors by sample of each setting; None if it failed.
+    problems : tuple of str
+        Why a setting failed; empty if it did not.
+    rounds : ndarray of int
+        The last round of successive halving that each setting reached.
+    metric : str
+        Name of the error.
+    """
+
+    settings: tuple[dict[str, Any], ...]
+    errors: tuple[NDArray[np.float64] | None, ...]
+    problems: tuple[str, ...]
+    rounds: NDArray[np.int64]
+    metric: str
+
+    @classmethod
+    def of(
+        cls,
+        settings: Sequence[dict[str, Any]],
+        outcomes: Sequence[Outcome],
+        rounds: NDArray[np.int64],
+        metric: str,
+    ) -> SearchResults:
+        """Put together; refused if every setting failed."""
+        if all(outcome.errors is None for outcome in outcomes):
+            n = "The only setting" if len(outcomes) == 1 else f"All {len(outcomes)} settings"
+            raise HeadcountError(f"{n} failed; the first because: {outcomes[0].problem}")
+        return cls(
+            tuple(settings),
+            tuple(outcome.errors for outcome in outcomes),
+            tuple(outcome.problem for outcome in outcomes),
+            rounds,
+            metric,
+        )
+
+    def __len__(self) -> int:
+        return len(self.settings)
+
+    @property
+    def means(self) -> NDArray[np.float64]:
+        """Mean error of each setting; NaN if it failed."""
+        return np.array([np.nan if e is None else e.mean() for e in self.errors])
+
+    @property
+    def order(self) -> NDArray[np.int64]:
+        """Positions of the settings, the best first, those that failed last."""
+        means = self.means
+        return np.lexsort((np.nan_to_num(means, nan=np.inf), -self.rounds, np.isnan(means)))
+
+    @property
+    def best(self) -> int:
+        """Position of the best setting."""
+        return int(self.order[0])
+
+    def to_frame(self) -> pl.DataFrame:
+        """The table as a Polars frame: parameters, mean, standard deviation, problem."""
+        import polars as pl
+
+        names = list(dict.fromkeys(name for setting in self.settings for name in setting))
+        columns: dict[str, list[Any]] = {
+            name: [_plain(setting.get(name)) for setting in self.settings] for name in names
+        }
+        columns[f"mean_{self.metric}"] = [None if np.isnan(m) else m for m in self.means]
+        columns[f"sd_{self.metric}"] = [
+            None if e is None else float(e.std()) for e in self.errors
+        ]
+        columns["samples"] = [0 if e is None else len(e) for e in self.errors]
+        columns["round"] = self.rounds.tolist()
+        columns["problem"] = [problem or None for problem in self.problems]
+        return pl.DataFrame(columns, strict=False)[self.order.tolist()]
+
+    def __repr__(self) -> str:
+        lines = []
+        for i in self.order[:20]:
+            setting = ", ".join(f"{name}={value!r}" for name, value in self.settings[i].items())
+            mean = "failed  " if self.problems[i] else f"{self.means[i]:.6f}"
+            lines.append(f"{mean}  {setting}{self.problems[i] and ': ' + self.problems[i]}")
+        if len(self) > 20:
+            lines.append(f"... and {len(self) - 20:,} more: see to_frame().")
+        return "\n".join([f"mean {self.metric} by setting, the best first", *lines])
+
+
+def _plain(value: Any) -> Any:
+    """A value that fits a column: estimators and the like by their name."""
+    return value if isinstance(value, bool | int | float | str | None) else repr(value)

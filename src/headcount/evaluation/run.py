@@ -1,0 +1,293 @@
+"""Evaluation of quantifiers on samples whose true shares are known."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from itertools import chain, count
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from headcount._progress import track
+from headcount.data import count_rows, encode_labels
+from headcount.errors import HeadcountError
+from headcount.evaluation.evaluation import Evaluation
+from headcount.evaluation.measures import Measure, Metric, check_measure
+from headcount.quantify import Quantifier
+from headcount.sampling import Samples, as_samples
+from headcount.scores import Scored, ScoredPool, Verdicts
+from headcount.scores.checks import check_lengths
+
+__all__ = ["evaluate"]
+
+Floats: TypeAlias = NDArray[np.float64]
+Metrics: TypeAlias = Metric | Sequence[Metric] | Mapping[str, Metric]
+Estimate: TypeAlias = Callable[[Any, Samples], Floats]
+
+# Indices of samples held at a time: 64 MB.
+_BATCH_ITEMS = 1 << 24
+
+
+def evaluate(
+    quantifiers: Any,
+    X: Any,
+    y: ArrayLike | None,
+    samples: Any,
+    *,
+    metrics: Metrics = ("ae", "rae"),
+    progress: bool | None = None,
+) -> Evaluation:
+    """Estimate samples of a labelled pool by quantifiers, and measure the errors.
+
+    The pool is scored once by each distinct classifier, however many quantifiers use it.
+
+    Parameters
+    ----------
+    quantifiers : quantifier, mapping of str to quantifier, or sequence of quantifiers
+        Fitted, all on the same classes. A sequence is named by the classes of its members.
+        Anything with ``predict_many(X, samples)`` and ``classes_`` will do.
+    X : array-like, sparse matrix or frame of shape (n, d), list of texts, Scored, Verdicts
+        The pool, of items that no quantifier was fitted on.
+    y : array-like of shape (n,) or None
+        Labels of the pool. None takes the true shares from ``samples.prevalence``, for
+        samples whose items nobody has labelled one by one.
+    samples : protocol, Samples, or iterable of index arrays
+        The samples. Those of a protocol are drawn in batches, never all in memory.
+    metrics : str, callable, sequence of these, or mapping of str to these
+        Names from `headcount.metrics`, or functions ``(p, p_hat)`` that return one number
+        per sample. Those that smooth do so with 1 / (2 n), n being the sample's own size.
+    progress : bool, default=None
+        Whether to show a bar; only on a terminal by default.
+
+    Returns
+    -------
+    Evaluation
+        Prints as a table; has ``to_frame``, ``summary``, ``compare`` and plots.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_classification
+    >>> import headcount as hc
+    >>> X, y = make_classification(2000, flip_y=0.1, random_state=0)
+    >>> scorer = hc.Scorer(random_state=0).fit(X[:500], y[:500])
+    >>> quantifiers = {"count": hc.CC().fit_scorer(scorer), "SLD": hc.SLD().fit_scorer(scorer)}
+    >>> protocol = hc.UPP(n_samples=100, size=100, random_state=0)
+    >>> hc.evaluate(quantifiers, X[500:], y[500:], protocol, metrics=["ae", "nkld"])
+    Evaluation: 2 methods, 100 samples of 100 items, 2 classes
+    method       ae     nkld
+    ------  -------  -------
+    SLD     0.0198*  0.0012*
+    count   0.0366   0.0039
+
+    A pool that was scored elsewhere:
+
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> scores = rng.beta(0.3, 0.3, 2000)
+    >>> y = rng.random(2000) < scores
+    >>> quantifier = hc.SLD().fit(hc.Scored(scores[:500]), y[:500])
+    >>> hc.evaluate(quantifier, hc.Scored(scores[500:]), y[500:], protocol, metrics="ae")
+    Evaluation: 1 method, 100 samples of 100 items, 2 classes
+    method       ae
+    ------  -------
+    SLD     0.0322*
+    """
+    methods = _named(quantifiers)
+    measures = _measures(metrics)
+    classes = _common_classes(methods)
+    pool = X if isinstance(X, ScoredPool | Scored | Verdicts) else ScoredPool(X)
+    # Quantifiers of other packages do not accept a ScoredPool.
+    items = pool.X if isinstance(pool, ScoredPool) else pool
+    n_pool = _n_items(items)
+    codes = None if y is None else encode_labels(y, classes=classes)[1]
+    if codes is not None:
+        check_lengths("X", n_pool, codes)
+
+    def estimate(quantifier: Any, part: Samples) -> Floats:
+        return quantifier.predict_many(
+            pool if isinstance(quantifier, Quantifier) else items, part
+        )
+
+    sizes, true, estimated = [], [], []
+    for part in _batches(samples, y, classes, n_pool):
+        sizes.append(part.sizes)
+        true.append(
+            _given_shares(part, classes)
+            if codes is None
+            else part.prevalence_of(codes, len(classes))
+        )
+        each = track(methods.items(), len(methods), "Evaluating", show=progress)
+        estimated.append(
+            np.stack([_estimated(name, q, part, len(classes), estimate) for name, q in each])
+        )
+    shares = np.concatenate(true), np.concatenate(estimated, axis=1), np.concatenate(sizes)
+    return Evaluation(
+        tuple(methods),
+        classes,
+        *shares,
+        np.stack([_prior(quantifier, len(classes)) for quantifier in methods.values()]),
+        {measure.name: _errors(methods, measure, *shares) for measure in measures},
+    )
+
+
+def _estimated(
+    name: str, quantifier: Any, part: Samples, n_classes: int, estimate: Estimate
+) -> Floats:
+    with _naming(name):
+        shares = np.asarray(estimate(quantifier, part), dtype=np.float64)
+        if shares.shape != (len(part), n_classes):
+            raise HeadcountError(
+                f"predict_many gave an array of shape {shares.shape} for {len(part):,} samples "
+                f"and {n_classes} classes: it must have one row per sample "
+                "and one column per class."
+            )
+    return shares
+
+
+def _errors(
+    methods: Iterable[str],
+    measure: Measure,
+    true: Floats,
+    estimated: Floats,
+    sizes: NDArray[np.int64],
+) -> Floats:
+    rows = []
+    for name, shares in zip(methods, estimated, strict=True):
+        with _naming(name):
+            rows.append(measure(true, shares, sizes))
+    return np.stack(rows)
+
+
+@contextmanager
+def _naming(method: str) -> Iterator[None]:
+    """Name the method in errors."""
+    try:
+        yield
+    except Exception as error:
+        kind = "" if isinstance(error, ValueError) else f"{type(error).__name__}: "
+        raise HeadcountError(f"method {method!r} failed: {kind}{error}") from error
+
+
+def _named(quantifiers: Any) -> dict[str, Any]:
+    """Fitted quantifiers by name."""
+    if isinstance(quantifiers, Mapping):
+        named = dict(quantifiers)
+    elif hasattr(quantifiers, "predict_many"):
+        named = {type(quantifiers).__name__: quantifiers}
+    elif isinstance(quantifiers, Iterable) and not isinstance(quantifiers, str):
+        named = {}
+        for each in quantifiers:
+            named[_unused(type(each).__name__, named)] = each
+    else:
+        named = {"": quantifiers}
+    if not named:
+        raise HeadcountError("quantifiers is empty: pass at least one.")
+    for name, quantifier in named.items():
+        _check_method(name, quantifier)
+    return named
+
+
+def _unused(name: str, taken: Mapping[str, Any]) -> str:
+    names = chain([name], (f"{name}_{number}" for number in count(2)))
+    return next(each for each in names if each not in taken)
+
+
+def _check_method(name: Any, quantifier: Any) -> None:
+    if not isinstance(name, str):
+        raise HeadcountError(
+            f"quantifiers has the name {name!r}; names must be strings: pass a dict such as "
+            "{'SLD': quantifier}."
+        )
+    if isinstance(quantifier, type) or not hasattr(quantifier, "predict_many"):
+        raise HeadcountError(
+            f"quantifiers has {quantifier!r}, which is not a quantifier: pass fitted ones, "
+            "such as SLD().fit(X, y)."
+        )
+    if not hasattr(quantifier, "classes_"):
+        raise HeadcountError(
+            f"method {name!r} is not fitted: call its fit first, on items that are not in "
+            "the pool."
+        )
+
+
+def _common_classes(methods: Mapping[str, Any]) -> NDArray[Any]:
+    """The classes of all methods, which must agree."""
+    first, *others = methods.items()
+    classes = np.array(first[1].classes_)
+    for name, quantifier in others:
+        theirs = np.asarray(quantifier.classes_).tolist()
+        if theirs != classes.tolist():
+            raise HeadcountError(
+                f"method {name!r} has the classes {theirs}, but {first[0]!r} has "
+                f"{classes.tolist()}: evaluate only methods with the same classes, in the "
+                "same order, together."
+            )
+    return classes
+
+
+def _prior(quantifier: Any, n_classes: int) -> Floats:
+    prior = getattr(quantifier, "prior_", None)
+    return np.full(n_classes, np.nan) if prior is None else np.asarray(prior, np.float64)
+
+
+def _measures(metrics: Metrics) -> list[Measure]:
+    if isinstance(metrics, Mapping):
+        named = [Measure(name, check_measure(each).function) for name, each in metrics.items()]
+    else:
+        alone = isinstance(metrics, str) or callable(metrics)
+        given: Any = (metrics,) if alone else metrics
+        named = [check_measure(each) for each in given]
+    names = [measure.name for measure in named]
+    if not names or len(set(names)) < len(names):
+        raise HeadcountError(
+            f"metrics has the names {names}; there must be at least one, and no two alike: "
+            "pass a dict to name functions yourself."
+        )
+    return named
+
+
+def _n_items(items: Any) -> int:
+    try:
+        return count_rows(items)
+    except TypeError:
+        raise HeadcountError(
+            f"X is of type {type(items).__name__}, which has no rows: pass a table with one "
+            "row per item."
+        ) from None
+
+
+def _batches(
+    samples: Any, y: ArrayLike | None, classes: NDArray[Any], n_pool: int
+) -> Iterable[Samples]:
+    if not hasattr(samples, "batches") or isinstance(samples, type):
+        return [as_samples(samples, n_pool)]
+    if y is None:
+        raise HeadcountError(
+            "y is None, but a protocol needs the labels of the pool to draw from it: pass y, "
+            "or Samples that have a prevalence."
+        )
+    sizes = np.asarray(samples.size)
+    # The protocol checks its sizes when it draws.
+    largest = int(sizes.max()) if sizes.dtype.kind == "i" and sizes.size else 1
+    return samples.batches(y, max(1, _BATCH_ITEMS // max(1, largest)), classes=classes)
+
+
+def _given_shares(samples: Samples, classes: NDArray[Any]) -> Floats:
+    if samples.prevalence is None:
+        raise HeadcountError(
+            "y is None, but the samples have no prevalence: pass the labels of the pool, or "
+            "Samples(..., prevalence=...)."
+        )
+    if samples.classes is not None and samples.classes.tolist() != classes.tolist():
+        raise HeadcountError(
+            f"samples have the classes {samples.classes.tolist()}, but the quantifiers "
+            f"{classes.tolist()}: give the prevalence in the order of the latter."
+        )
+    if samples.prevalence.shape[1] != len(classes):
+        raise HeadcountError(
+            f"samples.prevalence has {samples.prevalence.shape[1]} columns, but the "
+            f"quantifiers have {len(classes)} classes: pass one column per class."
+        )
+    return samples.prevalence

@@ -1,0 +1,234 @@
+"""Mean errors by method, over all samples or by groups of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headcount._parameters import check_count
+from headcount._text import Table
+from headcount.errors import HeadcountError
+from headcount.evaluation.tables import DIGITS, error_table, lowest
+
+if TYPE_CHECKING:
+    import polars as pl
+
+__all__ = ["Groups", "Summary", "group", "summarise"]
+
+Floats: TypeAlias = NDArray[np.float64]
+
+_TENTHS = tuple(i / 10 for i in range(1, 10))
+# A shift of 0.1 may come out a rounding error below it.
+_EDGE_TOLERANCE = 1e-9
+
+MARKS_EXPLAINED = "Against the best: † 0.001 < p < 0.05, ‡ p >= 0.05."
+
+
+@dataclass(frozen=True, eq=False)
+class Groups:
+    """Group of each sample, for each method."""
+
+    by: str
+    names: tuple[str, ...]
+    codes: NDArray[np.int64]  # (M, S)
+
+
+def group(values: NDArray[Any], by: str, bins: int | Sequence[float] | None) -> Groups:
+    """Group the samples by a number that each of them has.
+
+    Parameters
+    ----------
+    values : ndarray of shape (M, S)
+        The number of each sample, for each method.
+    by : str
+        Name of the number.
+    bins : int, sequence of numbers or None
+        So many groups of equal width, or the limits between groups. None groups whole
+        numbers by value and shares by tenths.
+    """
+    if bins is None and values.dtype.kind == "i":
+        found, codes = np.unique(values, return_inverse=True)
+        names = tuple(f"{value:,}" for value in found)
+        return Groups(by, names, codes.reshape(values.shape))
+    limits = _limits(values, bins)
+    codes = np.searchsorted(limits, values + _EDGE_TOLERANCE, side="right")
+    # Groups beyond the first and last that have samples say nothing.
+    first, last = int(codes.min()), int(codes.max())
+    edges = ["", *(f"{limit:.3g}" for limit in limits), ""]
+    names = tuple(_between(edges[i], edges[i + 1]) for i in range(first, last + 1))
+    return Groups(by, names, codes - first)
+
+
+def _limits(values: NDArray[Any], bins: Any) -> Floats:
+    if bins is None:
+        return np.array(_TENTHS)
+    if np.ndim(bins) == 0:
+        n = check_count("bins", bins)
+        return np.linspace(values.min(), values.max(), n + 1)[1:-1]
+    limits = np.asarray(bins)
+    if limits.ndim != 1 or limits.dtype.kind not in "iuf" or not (np.diff(limits) > 0).all():
+        raise HeadcountError(
+            f"bins is {bins!r}; it must be a number of groups or the rising limits between "
+            "them, such as [0.2, 0.4]."
+        )
+    return limits.astype(np.float64)
+
+
+def _between(low: str, high: str) -> str:
+    if not low and not high:
+        return "all"
+    if not low:
+        return f"< {high}"
+    return f"{low} to {high}" if high else f">= {low}"
+
+
+@dataclass(frozen=True, eq=False)
+class Summary:
+    """Mean, standard deviation and median of the errors, the best method first.
+
+    It prints as a table, the best in each column marked with a star.
+
+    Attributes
+    ----------
+    methods, metrics, groups : tuple of str
+        Names along the axes of the arrays; one group, "all", if samples are not grouped.
+    by : str or None
+        Name of the number that samples are grouped by.
+    counts : ndarray of shape (M, G)
+        How many samples there are.
+    mean, sd, median : dict of str to ndarray of shape (M, G)
+        Arrays of each metric.
+    marks : dict of str to sequences, or None
+        Marks of significance for each metric, by method and group.
+    """
+
+    methods: tuple[str, ...]
+    metrics: tuple[str, ...]
+    groups: tuple[str, ...]
+    by: str | None
+    counts: NDArray[np.int64]
+    mean: Mapping[str, Floats]
+    sd: Mapping[str, Floats]
+    median: Mapping[str, Floats]
+    marks: Mapping[str, Sequence[Sequence[str]]] | None = None
+
+    def tables(self, *, digits: int = DIGITS, sd: bool = False) -> list[Table]:
+        """The means as tables to print: one with one column per metric, or one per metric."""
+        if self.by is None:
+            return [self._overall(digits, sd)]
+        return [self._grouped(metric, digits, sd) for metric in self.metrics]
+
+    def _overall(self, digits: int, sd: bool) -> Table:
+        mean = np.column_stack([self.mean[metric][:, 0] for metric in self.metrics])
+        spread = np.column_stack([self.sd[metric][:, 0] for metric in self.metrics])
+        marks = None
+        if self.marks is not None:
+            each = [[row[0] for row in self.marks[metric]] for metric in self.metrics]
+            marks = list(zip(*each, strict=True))
+        return error_table(
+            "method",
+            self.methods,
+            self.metrics,
+            mean,
+            lowest(mean, axis=0),
+            spread=spread if sd else None,
+            marks=marks,
+            digits=digits,
+        )
+
+    def _grouped(self, metric: str, digits: int, sd: bool) -> Table:
+        mean = self.mean[metric]
+        return error_table(
+            "method",
+            self.methods,
+            self.groups,
+            mean,
+            lowest(mean, axis=0),
+            spread=self.sd[metric] if sd else None,
+            marks=None if self.marks is None else self.marks[metric],
+            title=f"{metric} by {self.by}",
+            digits=digits,
+        )
+
+    def to_frame(self) -> pl.DataFrame:
+        """A Polars frame, one row per method and group: mean, sd and median of each metric."""
+        import polars as pl
+
+        n_methods, n_groups = self.counts.shape
+        columns: dict[str, Any] = {"method": np.repeat(self.methods, n_groups)}
+        if self.by is not None:
+            columns[self.by] = np.tile(self.groups, n_methods)
+        columns["samples"] = self.counts.ravel()
+        for metric in self.metrics:
+            columns[metric] = self.mean[metric].ravel()
+            columns[f"{metric}_sd"] = self.sd[metric].ravel()
+            columns[f"{metric}_median"] = self.median[metric].ravel()
+        return pl.DataFrame(columns, nan_to_null=True)
+
+    def to_markdown(self, *, digits: int = DIGITS, sd: bool = False) -> str:
+        """Markdown tables of the means, the best in bold."""
+        tables = self.tables(digits=digits, sd=sd)
+        return "\n\n".join(table.to_markdown() for table in tables)
+
+    def to_latex(self, *, digits: int = DIGITS, sd: bool = False) -> str:
+        r"""LaTeX tables of the means, the best in bold; need ``\usepackage{booktabs}``."""
+        tables = self.tables(digits=digits, sd=sd)
+        return "\n\n".join(table.to_latex() for table in tables)
+
+    def __repr__(self) -> str:
+        tables = [table.to_text() for table in self.tables(sd=self.by is None)]
+        return "\n\n".join(tables if self.marks is None else [*tables, MARKS_EXPLAINED])
+
+
+def summarise(
+    methods: Sequence[str],
+    errors: Mapping[str, Floats],
+    groups: Groups | None,
+    marks: Mapping[str, Sequence[Sequence[str]]] | None = None,
+) -> Summary:
+    """Summarise errors, given with one row per method and one column per sample.
+
+    Parameters
+    ----------
+    methods : sequence of str
+        The rows.
+    errors : mapping of str to ndarray of shape (M, S)
+        The errors by metric; the first one decides which method is the best.
+    groups : Groups or None
+        Groups of the samples.
+    marks : mapping of str to sequences, optional
+        Marks of significance for each metric, by method and group.
+    """
+    first = next(iter(errors.values()))
+    order = np.argsort(first.mean(axis=1), kind="stable")
+    codes = np.zeros(first.shape, np.int64) if groups is None else groups.codes
+    names = ("all",) if groups is None else groups.names
+    counts = np.stack([np.bincount(codes[m], minlength=len(names)) for m in order])
+    mean, sd, median = (
+        {metric: np.full(counts.shape, np.nan) for metric in errors} for _ in range(3)
+    )
+    for metric, values in errors.items():
+        for i, m in enumerate(order):
+            for g in np.flatnonzero(counts[i]):
+                inside = values[m][codes[m] == g]
+                mean[metric][i, g] = inside.mean()
+                median[metric][i, g] = np.median(inside)
+                if len(inside) > 1:
+                    sd[metric][i, g] = inside.std(ddof=1)
+    if marks is not None:
+        marks = {metric: [rows[m] for m in order] for metric, rows in marks.items()}
+    return Summary(
+        tuple(methods[m] for m in order),
+        tuple(errors),
+        names,
+        None if groups is None else groups.by,
+        counts,
+        mean,
+        sd,
+        median,
+        marks,
+    )

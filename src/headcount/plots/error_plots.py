@@ -1,0 +1,345 @@
+"""Plots of errors."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from headcount._parameters import check_positive
+from headcount.errors import HeadcountError
+from headcount.plots import data
+from headcount.plots._boxes import grouped_boxes
+from headcount.plots._frames import names_in_order, read
+from headcount.plots._style import (
+    FAINT,
+    INK,
+    PALE,
+    Canvas,
+    lighter,
+    method_styles,
+    open_canvas,
+    text_width,
+)
+
+if TYPE_CHECKING:
+    import polars as pl
+    from matplotlib.artist import Artist
+    from matplotlib.axes import Axes
+    from numpy.typing import NDArray
+
+__all__ = ["error_boxes", "error_by_shift", "learning_curves", "letter_values"]
+
+_MOST_BANDS = 4  # with more methods only the lines are drawn
+
+
+def error_by_shift(
+    frame: Any,
+    *,
+    bins: int = 10,
+    error: str = "error",
+    ax: Axes | None = None,
+    width: float = 5.0,
+) -> Axes:
+    """Mean error by the shift of the samples, with the number of samples in the background.
+
+    With up to four methods, bands show one standard deviation to each side. Samples are
+    counted by their shift for the first method.
+
+    Parameters
+    ----------
+    frame : frame with columns method, shift, error
+        One row per method and sample.
+    bins : int, default=10
+        Number of groups of shifts.
+    error : str, default="error"
+        Name of the error in labels.
+    ax : matplotlib Axes, default=None
+        Axes to draw on. By default those of a new figure.
+    width : float, default=5.0
+        Width of the new figure in inches.
+
+    Returns
+    -------
+    matplotlib Axes
+
+    Examples
+    --------
+    >>> from headcount import plots
+    >>> errors = {"method": ["SLD"] * 3, "shift": [0.1, 0.2, 0.3],
+    ...           "error": [0.01, 0.03, 0.02]}
+    >>> len(plots.error_by_shift(errors).lines)
+    1
+    """
+    groups = data.error_by_shift(frame, bins=bins)
+    methods = names_in_order(groups)
+    canvas = open_canvas(ax, width, 0.4 + 0.55 * width, legend=methods)
+    _samples_behind(canvas, groups.filter(groups["method"] == methods[0]))
+    symbols: dict[str, Artist] = {}
+    for method, style in method_styles(methods).items():
+        part = groups.filter(groups["method"] == method)
+        shift, mean, sd = (part[name].to_numpy() for name in ("shift", "mean", "sd"))
+        if len(methods) <= _MOST_BANDS:
+            low = np.maximum(mean - sd, 0) if (mean >= 0).all() else mean - sd
+            canvas.ax.fill_between(
+                shift, low, mean + sd, color=style.colour, alpha=0.18, linewidth=0
+            )
+        (symbols[method],) = canvas.ax.plot(
+            shift, mean, color=style.colour, linestyle=style.line, linewidth=1.3,
+            marker=style.marker, markersize=3.5, markeredgewidth=0,
+        )  # fmt: skip
+    canvas.tidy("shift from training", f"mean {error}")
+    _from_zero(canvas.ax, groups["mean"])
+    canvas.legend(symbols)
+    return canvas.ax
+
+
+def _from_zero(ax: Axes, errors: pl.Series) -> None:
+    """Start the axis of errors at zero, unless there are negative ones."""
+    if (errors >= 0).all():
+        ax.set_ylim(bottom=0)
+
+
+def _samples_behind(canvas: Canvas, groups: pl.DataFrame) -> None:
+    """Draw the number of samples by shift, on a separate axis in the background."""
+    from matplotlib.ticker import MaxNLocator
+
+    behind = canvas.ax.twinx()
+    left, right = groups["left"].to_numpy(), groups["right"].to_numpy()
+    if (left == right).all():
+        gap = np.diff(left).min() if len(left) > 1 else 0.1
+        left, right = left - 0.4 * gap, right + 0.4 * gap
+    behind.bar(
+        left, groups["n"], right - left, align="edge", color=lighter(PALE, 0.35),
+        edgecolor="white", linewidth=0.5,
+    )  # fmt: skip
+    behind.set_ylabel("samples", fontsize=canvas.text, color=FAINT)
+    behind.tick_params(length=0, labelcolor=FAINT, labelsize=canvas.small)
+    behind.yaxis.set_major_locator(MaxNLocator(5, integer=True))
+    behind.set_ylim(0, 1.6 * groups["n"].to_numpy().max())
+    for spine in behind.spines.values():
+        spine.set_visible(False)
+    canvas.ax.set_zorder(behind.get_zorder() + 1)
+    canvas.ax.patch.set_visible(False)
+
+
+def error_boxes(
+    frame: Any,
+    *,
+    bins: int = 5,
+    error: str = "error",
+    ax: Axes | None = None,
+    width: float = 5.0,
+) -> Axes:
+    """Errors by degree of shift, one box per method: quartiles, and whiskers over 90%.
+
+    Parameters
+    ----------
+    frame : frame with columns method, shift, error
+        One row per method and sample.
+    bins : int, default=5
+        Number of groups of shifts.
+    error : str, default="error"
+        Name of the error in labels.
+    ax : matplotlib Axes, default=None
+        Axes to draw on. By default those of a new figure.
+    width : float, default=5.0
+        Width of the new figure in inches.
+
+    Returns
+    -------
+    matplotlib Axes
+
+    Examples
+    --------
+    >>> from headcount import plots
+    >>> errors = {"method": ["CC", "SLD"] * 2, "shift": [0.1, 0.1, 0.3, 0.3],
+    ...           "error": [0.05, 0.01, 0.2, 0.02]}
+    >>> len(plots.error_boxes(errors).patches)
+    4
+    """
+    boxes = data.error_boxes(frame, bins=bins)
+    canvas = grouped_boxes(boxes, ax, width)
+    canvas.label("shift from training", error)
+    _from_zero(canvas.ax, boxes["low"])
+    return canvas.ax
+
+
+def letter_values(
+    frame: Any,
+    *,
+    families: Mapping[str, str] | None = None,
+    linear_below: float | None = None,
+    error: str = "error",
+    ax: Axes | None = None,
+    width: float = 5.0,
+) -> Axes:
+    """Distribution of the errors as letter values, which show the tails as well.
+
+    The widest box holds 1/2 of the errors, the next ones 3/4, 7/8 and so on, as long as
+    there are enough errors. The few errors beyond are dots.
+
+    Parameters
+    ----------
+    frame : frame with columns method, error
+        One row per method and sample.
+    families : mapping of str to str, default=None
+        Family of each method. Families have the same colour. By default one colour for all.
+    linear_below : float, default=None
+        Error below which the scale is linear, marked by a dotted line. Above it the scale
+        is logarithmic. By default the whole scale is linear.
+    error : str, default="error"
+        Name of the error in labels.
+    ax : matplotlib Axes, default=None
+        Axes to draw on. By default those of a new figure.
+    width : float, default=5.0
+        Width of the new figure in inches.
+
+    Returns
+    -------
+    matplotlib Axes
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from headcount import plots
+    >>> errors = {"method": ["SLD"] * 64, "error": np.random.default_rng(0).random(64)}
+    >>> len(plots.letter_values(errors).patches)
+    3
+    """
+    letters = data.letter_values(frame)
+    methods = names_in_order(letters)
+    colours, kinds = _family_colours(methods, families)
+    canvas = open_canvas(ax, width, 0.5 + 0.19 * len(methods), legend=list(kinds))
+    errors = read(frame, ("method",), ("error",))
+    for i, method in enumerate(methods):
+        part = letters.filter(letters["method"] == method)
+        own = errors.filter(errors["method"] == method)["error"].to_numpy()
+        _draw_letters(canvas.ax, i, part, own, colours[method])
+    canvas.tidy(error)
+    canvas.names_down(methods)
+    low, high = errors["error"].to_numpy().min(), errors["error"].to_numpy().max()
+    if linear_below is not None:
+        _log_above(canvas.ax, check_positive("linear_below", linear_below), high)
+    if low >= 0:
+        canvas.ax.set_xlim(0, 1.1 * high if high > 0 else None)
+    canvas.legend({kind: _patch(colour) for kind, colour in kinds.items()})
+    return canvas.ax
+
+
+def _log_above(ax: Axes, threshold: float, high: float) -> None:
+    """Set a scale that is linear up to a threshold and logarithmic above."""
+    ax.set_xscale("symlog", linthresh=threshold)
+    powers = 10.0 ** np.arange(math.floor(math.log10(threshold)), 1 + math.log10(high + 1e-9))
+    fine = np.outer(powers, (1, 2, 5)).ravel()
+    above = [tick for ticks in (fine, powers) for tick in [ticks[ticks > 1.5 * threshold]]]
+    ticks = above[0] if (above[0] <= high).sum() <= 5 else above[1]
+    ax.set_xticks([0, threshold / 2, threshold, *ticks[ticks <= high]])
+    ax.set_xticks([], minor=True)
+    ax.xaxis.set_major_formatter("{x:g}")
+    ax.axvline(threshold, color=FAINT, linewidth=0.8, linestyle=":")
+
+
+def _draw_letters(ax: Axes, at: int, letters: pl.DataFrame, errors: Any, colour: str) -> None:
+    depth = len(letters)
+    for i, (low, high) in enumerate(letters.select("low", "high").rows()[:0:-1]):
+        rank = depth - 1 - i  # 1 for the box of half the errors
+        shade = lighter(colour, 0.12 + 0.7 * (rank - 1) / max(depth - 1, 1))
+        ax.barh(
+            at, high - low, 0.8 * (1 - (rank - 1) / depth), low,
+            facecolor=shade, edgecolor="white", linewidth=0.3, zorder=2,
+        )  # fmt: skip
+    median = letters["low"][0]
+    ax.vlines(median, at - 0.4, at + 0.4, colors=INK, linewidth=1.2, zorder=3)
+    beyond = errors[(errors < letters["low"][-1]) | (errors > letters["high"][-1])]
+    ax.plot(
+        beyond, np.full(len(beyond), at), linestyle="none", marker="o", markersize=1.6,
+        markeredgewidth=0, color=colour, zorder=2,
+    )  # fmt: skip
+
+
+def _family_colours(
+    methods: list[str], families: Mapping[str, str] | None
+) -> tuple[dict[str, str], dict[str, str]]:
+    """Colours of the methods, and of the families for the legend."""
+    if families is None:
+        colour = method_styles(["all"])["all"].colour
+        return dict.fromkeys(methods, colour), {}
+    missing = [method for method in methods if method not in families]
+    if missing:
+        raise HeadcountError(f"families has none for {missing[0]!r}: pass one per method.")
+    kinds = list(dict.fromkeys(families[method] for method in methods))
+    styles = method_styles(kinds)
+    of_kind = {kind: styles[kind].colour for kind in kinds}
+    return {method: of_kind[families[method]] for method in methods}, of_kind
+
+
+def _patch(colour: str) -> Artist:
+    from matplotlib.patches import Patch
+
+    return Patch(facecolor=colour)
+
+
+def learning_curves(
+    frame: Any, *, error: str = "error", ax: Axes | None = None, width: float = 5.0
+) -> Axes:
+    """Mean error by training size, with bars of one standard error to each side.
+
+    Parameters
+    ----------
+    frame : frame with columns method, size, error
+        One row per method, training size and sample (or training set).
+    error : str, default="error"
+        Name of the error in labels.
+    ax : matplotlib Axes, default=None
+        Axes to draw on. By default those of a new figure.
+    width : float, default=5.0
+        Width of the new figure in inches.
+
+    Returns
+    -------
+    matplotlib Axes
+        Sizes are on a logarithmic scale if the largest is five times the smallest.
+
+    Examples
+    --------
+    >>> from headcount import plots
+    >>> errors = {"method": ["SLD"] * 4, "size": [100, 100, 1000, 1000],
+    ...           "error": [0.05, 0.06, 0.02, 0.01]}
+    >>> plots.learning_curves(errors).get_xscale()
+    'log'
+    """
+    curves = data.learning_curves(frame)
+    methods = names_in_order(curves)
+    canvas = open_canvas(ax, width, 0.4 + 0.5 * width, legend=methods)
+    symbols: dict[str, Artist] = {}
+    for method, style in method_styles(methods).items():
+        part = curves.filter(curves["method"] == method)
+        size, mean, se = (part[name].to_numpy() for name in ("size", "mean", "se"))
+        canvas.ax.vlines(size, mean - se, mean + se, colors=style.colour, linewidth=0.9)
+        (symbols[method],) = canvas.ax.plot(
+            size, mean, color=style.colour, linestyle=style.line, linewidth=1.3,
+            marker=style.marker, markersize=4, markeredgewidth=0,
+        )  # fmt: skip
+    sizes = curves["size"].unique().sort().to_numpy()
+    if sizes[0] > 0 and sizes[-1] >= 5 * sizes[0]:
+        _log_sizes(canvas, sizes)
+    canvas.tidy("items in training", f"mean {error}")
+    canvas.legend(symbols)
+    return canvas.ax
+
+
+def _log_sizes(canvas: Canvas, sizes: NDArray[np.float64]) -> None:
+    """Set a logarithmic axis labelled with the sizes themselves, as far as they fit."""
+    ax = canvas.ax
+    ax.set_xscale("log")
+    inches = ax.bbox.width / ax.figure.dpi / math.log(sizes[-1] / sizes[0])
+    named = sizes[:1].tolist()
+    for size in sizes[1:].tolist():
+        needed = text_width(f"{size:,.0f}00", canvas.small)
+        if math.log(size / named[-1]) * inches >= needed:
+            named.append(size)
+    ax.set_xticks(named, [f"{size:,.0f}" for size in named])
+    ax.set_xticks([], minor=True)

@@ -1,0 +1,276 @@
+"""Plots of true and estimated shares."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from headcount.plots import data
+from headcount.plots._boxes import grouped_boxes, lying_boxes
+from headcount.plots._frames import names_in_order, of_class, read
+from headcount.plots._style import (
+    FAINT,
+    INK,
+    PALE,
+    Canvas,
+    MethodStyle,
+    lighter,
+    method_styles,
+    open_canvas,
+    open_panels,
+)
+
+if TYPE_CHECKING:
+    import polars as pl
+    from matplotlib.artist import Artist
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+__all__ = ["bars", "bias_boxes", "diagonal", "diagonal_panels"]
+
+_ZERO: dict[str, Any] = {
+    "color": FAINT, "linewidth": 0.8, "linestyle": (0, (4, 3)), "zorder": 0.5,
+}  # fmt: skip
+_MOST_BANDS = 4  # with more methods only the lines are drawn
+
+
+def diagonal(
+    frame: Any,
+    *,
+    positive: Any = None,
+    spread: float = 0.9,
+    bins: int = 25,
+    ax: Axes | None = None,
+    width: float = 5.0,
+) -> Axes:
+    """Estimated against true shares, all methods in one plot.
+
+    The line is the median over the samples with a true share. With up to four methods, a
+    band holds most of the samples. A method without error lies on the diagonal.
+
+    Parameters
+    ----------
+    frame : frame with columns method, class, true, estimated
+        One row per method, sample and class.
+    positive : class label, default=None
+        Class to show. By default the last of two classes, or all of more than two.
+    spread : float, default=0.9
+        Share of the samples in the bands.
+    bins : int, default=25
+        Number of groups of true shares.
+    ax : matplotlib Axes, default=None
+        Axes to draw on. By default those of a new figure.
+    width : float, default=5.0
+        Width of the new figure in inches.
+
+    Returns
+    -------
+    matplotlib Axes
+
+    Examples
+    --------
+    >>> from headcount import plots
+    >>> frame = {"method": ["SLD"] * 4, "class": ["b", "a"] * 2,
+    ...          "true": [0.2, 0.8, 0.6, 0.4], "estimated": [0.25, 0.75, 0.6, 0.4]}
+    >>> plots.diagonal(frame).get_xlabel()
+    'true share of a'
+    """
+    groups = data.diagonal(frame, positive=positive, spread=spread, bins=bins)
+    methods = names_in_order(groups)
+    canvas = open_canvas(ax, width, width - 0.15, legend=methods)
+    symbols: dict[str, Artist] = {}
+    for method, style in method_styles(methods).items():
+        part = groups.filter(groups["method"] == method)
+        band = len(methods) <= _MOST_BANDS
+        symbols[method] = _estimates(canvas.ax, part, style, band)
+    of = _shown_class(frame, positive)
+    _share_axes(canvas, f"true share{of}", "estimated share")
+    canvas.legend(symbols)
+    return canvas.ax
+
+
+def diagonal_panels(
+    frame: Any,
+    *,
+    positive: Any = None,
+    spread: float = 0.9,
+    bins: int = 25,
+    width: float = 7.0,
+) -> Figure:
+    """Estimated against true shares, each method in a separate panel.
+
+    Parameters
+    ----------
+    frame : frame with columns method, class, true, estimated
+        One row per method, sample and class.
+    positive : class label, default=None
+        Class to show. By default the last of two classes, or all of more than two.
+    spread : float, default=0.9
+        Share of the samples in the bands.
+    bins : int, default=25
+        Number of groups of true shares.
+    width : float, default=7.0
+        Width of the figure in inches.
+
+    Returns
+    -------
+    matplotlib Figure
+
+    Examples
+    --------
+    >>> from headcount import plots
+    >>> frame = {"method": ["SLD", "CC"], "class": ["a", "a"], "true": [0.2, 0.2],
+    ...          "estimated": [0.25, 0.4]}
+    >>> len(plots.diagonal_panels(frame).axes)
+    2
+    """
+    groups = data.diagonal(frame, positive=positive, spread=spread, bins=bins)
+    methods = names_in_order(groups)
+    most = max(1, math.floor(width / 1.15))
+    across = math.ceil(len(methods) / math.ceil(len(methods) / most))  # rows of equal length
+    figure, panels = open_panels(len(methods), across, width)
+    style = replace(method_styles(methods)[methods[0]], marker="")
+    for i, (method, panel) in enumerate(zip(methods, panels, strict=True)):
+        part = groups.filter(groups["method"] == method)
+        _estimates(panel.ax, part, style, band=True)
+        _share_axes(panel, "", "")
+        title = panel.ax.set_title(method, fontsize=panel.text, color=INK, pad=3)
+        title.set_parse_math(False)
+        panel.ax.set_xticks([0, 0.5, 1], ["0", "50%", "100%"])
+        panel.ax.set_yticks([0, 0.5, 1], ["0", "50%", "100%"])
+        lowest = i + across >= len(methods)
+        panel.ax.tick_params(labelbottom=lowest, labelleft=i % across == 0)
+    figure.supxlabel(
+        f"true share{_shown_class(frame, positive)}", fontsize=panels[0].text, color=INK
+    )
+    figure.supylabel("estimated share", fontsize=panels[0].text, color=INK)
+    return figure
+
+
+def bias_boxes(
+    frame: Any,
+    *,
+    positive: Any = None,
+    bins: int = 1,
+    ax: Axes | None = None,
+    width: float = 5.0,
+) -> Axes:
+    """Signed errors by method: boxes show quartiles, whiskers 90% of the samples.
+
+    Parameters
+    ----------
+    frame : frame with columns method, class, true, estimated
+        One row per method, sample and class.
+    positive : class label, default=None
+        Class to show. By default the last of two classes, or all of more than two.
+    bins : int, default=1
+        Number of groups of true shares to show separately. 1 for all together.
+    ax : matplotlib Axes, default=None
+        Axes to draw on. By default those of a new figure.
+    width : float, default=5.0
+        Width of the new figure in inches.
+
+    Returns
+    -------
+    matplotlib Axes
+
+    Examples
+    --------
+    >>> from headcount import plots
+    >>> frame = {"method": ["SLD"] * 3, "class": ["a"] * 3, "true": [0.1, 0.5, 0.9],
+    ...          "estimated": [0.1, 0.4, 0.9]}
+    >>> plots.bias_boxes(frame).get_xlabel()
+    'estimated - true share of a'
+    """
+    boxes = data.bias_boxes(frame, positive=positive, bins=bins)
+    of = _shown_class(frame, positive)
+    if bins == 1:
+        canvas = lying_boxes(boxes, ax, width)
+        canvas.label(f"estimated - true share{of}", "")
+        canvas.ax.axvline(0, **_ZERO)
+    else:
+        canvas = grouped_boxes(boxes, ax, width)
+        canvas.label(f"true share{of}", "estimated - true share")
+        canvas.ax.axhline(0, **_ZERO)
+    return canvas.ax
+
+
+def bars(frame: Any, *, ax: Axes | None = None, width: float = 5.0) -> Axes:
+    """Shares of the classes with intervals, and with reference marks if given.
+
+    Parameters
+    ----------
+    frame : frame with columns class, share, low, high, and optionally reference
+        One row per class. The reference may be the share in training or the true share.
+    ax : matplotlib Axes, default=None
+        Axes to draw on. By default those of a new figure.
+    width : float, default=5.0
+        Width of the new figure in inches.
+
+    Returns
+    -------
+    matplotlib Axes
+
+    Examples
+    --------
+    >>> from headcount import plots
+    >>> frame = {"class": ["a", "b"], "share": [0.3, 0.7], "low": [0.2, 0.6],
+    ...          "high": [0.4, 0.8]}
+    >>> len(plots.bars(frame).patches)
+    2
+    """
+    table = data.bars(frame)
+    with_reference = "reference" in table.columns
+    n = len(table)
+    names = ["estimate", "interval", *(["reference"] if with_reference else [])]
+    canvas = open_canvas(ax, width, 0.5 + 0.24 * n, legend=names)
+    drawn, colour = canvas.ax, method_styles(["share"])["share"].colour
+    boxes = drawn.barh(range(n), table["share"], 0.6, color=lighter(colour, 0.55))
+    lines = drawn.hlines(range(n), table["low"], table["high"], colors=INK, linewidth=1.4)
+    symbols: dict[str, Any] = {"estimate": boxes, "interval": lines}
+    if with_reference:
+        (symbols["reference"],) = drawn.plot(
+            table["reference"].cast(float), range(n), linestyle="none", marker="D",
+            markersize=4.5, markerfacecolor="white", markeredgecolor="#D55E00", zorder=4,
+        )  # fmt: skip
+    canvas.tidy("share")
+    canvas.names_down(table["class"].to_list())
+    drawn.set_xlim(left=0)
+    drawn.xaxis.set_major_formatter("{x:.0%}")
+    canvas.legend(symbols)
+    return drawn
+
+
+def _estimates(ax: Axes, part: pl.DataFrame, style: MethodStyle, band: bool) -> Artist:
+    true = part["true"].to_numpy()
+    if band:
+        ax.fill_between(
+            true, part["low"], part["high"], color=style.colour, alpha=0.22, linewidth=0
+        )
+        if len(part) == 1:  # a band of one point has no width
+            ax.vlines(true, part["low"], part["high"], color=style.colour, alpha=0.5)
+    (line,) = ax.plot(
+        true, part["estimated"], color=style.colour, linestyle=style.line, linewidth=1.3,
+        marker=style.marker if len(part) > 1 else style.marker or "o", markersize=3.5,
+        markeredgewidth=0,
+    )  # fmt: skip
+    return line
+
+
+def _share_axes(canvas: Canvas, x: str, y: str) -> None:
+    """Set both axes to the range from 0 to 1, and draw the diagonal."""
+    ax = canvas.ax
+    ax.plot([0, 1], [0, 1], color=INK, linestyle=(0, (4, 3)), linewidth=0.8, zorder=1)
+    canvas.tidy(x, y)
+    ax.grid(color=PALE, linewidth=0.4)
+    ax.set_axisbelow(True)
+    ax.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02), aspect="equal")
+    ax.xaxis.set_major_formatter("{x:.0%}")
+    ax.yaxis.set_major_formatter("{x:.0%}")
+
+
+def _shown_class(frame: Any, positive: Any) -> str:
+    """Text after "share" in labels: the class, if only one is shown."""
+    classes = names_in_order(of_class(read(frame, ("class",), ()), positive), "class")
+    return f" of {classes[0]}" if len(classes) == 1 else ""

@@ -1,0 +1,129 @@
+"""Representations of items by the outputs of a classifier."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headcount.representation.embedding import Binned, Dense
+from headcount.representation.training import Training
+
+__all__ = ["AbovePrior", "Histograms", "Posterior", "PredictedClass"]
+
+
+@dataclass(frozen=True)
+class PredictedClass:
+    """Predicted class. The mean of a sample is the share of items predicted as each class.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from headcount.sampling import Samples
+    >>> PredictedClass(2).embed(np.array([0, 1, 1, 1])).means(Samples.whole(4))
+    array([[0.25, 0.75]])
+    """
+
+    n_classes: int = 0
+
+    def fit(self, training: Training) -> PredictedClass:
+        """Store the number of classes."""
+        return PredictedClass(training.n_classes)
+
+    def embed(self, items: NDArray[np.int64]) -> Binned:
+        """Embed items given as codes of predicted classes."""
+        return Binned(items.astype(np.int32)[:, None], self.n_classes)
+
+
+@dataclass(frozen=True)
+class Posterior:
+    """Vector of posteriors.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from headcount.sampling import Samples
+    >>> Posterior().embed(np.array([[0.2, 0.8], [0.6, 0.4]])).means(Samples.whole(2))
+    array([[0.4, 0.6]])
+    """
+
+    def fit(self, training: Training) -> Posterior:
+        """Return itself: there is nothing to fit."""
+        return self
+
+    def embed(self, items: NDArray[np.float64]) -> Dense:
+        """Embed items given as posteriors."""
+        return Dense(items)
+
+
+@dataclass(frozen=True, eq=False)
+class AbovePrior:
+    """Indicators of the classes whose posterior exceeds their share in training.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from headcount.sampling import Samples
+    >>> above = AbovePrior(np.array([0.5, 0.5]))
+    >>> above.embed(np.array([[0.2, 0.8], [0.6, 0.4]])).means(Samples.whole(2))
+    array([[0.5, 0.5]])
+    """
+
+    prior: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
+
+    def fit(self, training: Training) -> AbovePrior:
+        """Store the shares of the classes."""
+        return AbovePrior(training.prior)
+
+    def embed(self, items: NDArray[np.float64]) -> Dense:
+        """Embed items given as posteriors."""
+        return Dense((items > self.prior).astype(np.float64))
+
+
+@dataclass(frozen=True)
+class Histograms:
+    """Histograms of posteriors with bins of equal width on [0, 1], without smoothing.
+
+    Parameters
+    ----------
+    bins : sequence of int
+        Numbers of bins, one histogram for each.
+    every_class : bool, default=True
+        Use the posteriors of all classes. Otherwise only those of the last class, which are
+        sufficient for two classes.
+    cumulative : bool, default=False
+        Use cumulative sums, that is distribution functions (for one number of bins only).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from headcount.sampling import Samples
+    >>> last = Histograms((4,), every_class=False)
+    >>> last.embed(np.array([[0.9, 0.1], [0.0, 1.0]])).means(Samples.whole(2))
+    array([[0.5, 0. , 0. , 0.5]])
+    """
+
+    bins: Sequence[int]
+    every_class: bool = True
+    cumulative: bool = False
+
+    def fit(self, training: Training) -> Histograms:
+        """Return itself: the bins are fixed."""
+        return replace(self)
+
+    def embed(self, items: NDArray[np.float64]) -> Binned:
+        """Embed items given as posteriors."""
+        used = items if self.every_class else items[:, -1:]
+        codes = np.empty((len(items), used.shape[1] * len(self.bins)), np.int32)
+        offset = channel = 0
+        for count in self.bins:
+            for column in used.T:
+                bin_ = np.minimum(column * count, count - 1).astype(np.int32)
+                # Rounding can put the product slightly below a whole number.
+                bin_ += column >= (bin_ + 1) / count
+                codes[:, channel] = np.minimum(bin_, count - 1) + offset
+                offset += count
+                channel += 1
+        return Binned(codes, offset, self.cumulative)

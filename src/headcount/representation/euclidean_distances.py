@@ -1,0 +1,182 @@
+"""Representation of items by their mean Euclidean distance to each class."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from headcount._kernels.euclidean_distances import (
+    add_distances,
+    add_sparse_distances,
+    squared_norms,
+)
+from headcount._threads import each_range
+from headcount.errors import HeadcountError
+from headcount.representation.distances import MeanDistance
+from headcount.representation.embedding import Dense
+from headcount.representation.feature_table import Features, Header
+from headcount.representation.training import Training
+
+__all__ = ["EuclideanDistance"]
+
+
+@dataclass(frozen=True, eq=False)
+class EuclideanDistance:
+    """Mean Euclidean distance between an item and the training items of each class.
+
+    There is no table of pairs: memory grows with the number of items, not of pairs. For a
+    single feature, distances are computed by sorting.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.array([[0.0, 0.0], [3.0, 4.0], [6.0, 8.0]])
+    >>> near = EuclideanDistance().fit(Training(X, np.array([0, 1, 1]), 2))
+    >>> near.embed(X).values
+    array([[ 0. , 7.5], [ 5. , 2.5], [10. , 2.5]])
+    """
+
+    header: Header | None = None
+    centres: _Centres | _SparseCentres | _Line | None = None
+
+    def fit(self, training: Training) -> EuclideanDistance:
+        """Store the training items."""
+        features = Features.of(training.items)
+        kind: type[_Centres | _SparseCentres | _Line]
+        if features.header.n_columns == 1:
+            kind = _Line
+        else:
+            kind = _SparseCentres if features.is_sparse else _Centres
+        return EuclideanDistance(features.header, kind.of(features, training))
+
+    def embed(self, items: Any) -> Dense:
+        """Embed items given as features."""
+        assert self.header is not None
+        assert self.centres is not None
+        features = Features.of(items)
+        self.header.check(features.header)
+        return Dense(self.centres.distances(features))
+
+
+@dataclass(frozen=True, eq=False)
+class _Line:
+    """Centres with a single feature."""
+
+    sorted: MeanDistance
+
+    @classmethod
+    def of(cls, features: Features, training: Training) -> _Line:
+        values = _dense(features)
+        around = Training(values, training.codes, training.n_classes, training.weights)
+        return cls(MeanDistance().fit(around))
+
+    def distances(self, features: Features) -> NDArray[np.float64]:
+        return self.sorted.embed(_dense(features)).values
+
+
+@dataclass(frozen=True, eq=False)
+class _Centres:
+    """Training items sorted by class, padded for the kernel."""
+
+    values: NDArray[np.float64]
+    weights: NDArray[np.float64]
+    edges: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, features: Features, training: Training) -> _Centres:
+        order, edges = _by_class(training)
+        table = _dense(features)
+        n, width = table.shape
+        # Padded with zeros to a multiple of four columns and an even number of rows.
+        values = np.zeros((n + n % 2, -(-width // 4) * 4))
+        values[:n, :width] = table[order]
+        weights = np.zeros(len(values))
+        weights[:n] = training.class_weights[order]
+        return cls(values, weights, edges)
+
+    def distances(self, features: Features) -> NDArray[np.float64]:
+        points = _dense(features)
+        out = np.zeros((len(points), len(self.edges) - 1))
+
+        def work(start: int, stop: int) -> None:
+            add_distances(points, self.values, self.weights, self.edges, start, stop, out)
+
+        each_range(work, len(points), grain=max(4, 1_000_000 // self.values.size))
+        _check_finite(out)
+        return out
+
+
+@dataclass(frozen=True, eq=False)
+class _SparseCentres:
+    """Sparse training items sorted by class."""
+
+    table: sparse.csr_array
+    by_column: sparse.csc_array
+    norms: NDArray[np.float64]
+    weights: NDArray[np.float64]
+    edges: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, features: Features, training: Training) -> _SparseCentres:
+        order, edges = _by_class(training)
+        table = _sparse(features)[order]
+        weights = training.class_weights[order]
+        norms = squared_norms(table.indptr.astype(np.int64), table.data)
+        return cls(table, sparse.csc_array(table), norms, weights, edges)
+
+    def distances(self, features: Features) -> NDArray[np.float64]:
+        points = _sparse(features)
+        own = _entries(points)
+        norms = squared_norms(own[0], own[2])
+        out = np.zeros((points.shape[0], len(self.edges) - 1))
+        centres = (*_entries(self.table), *_entries(self.by_column))
+
+        def work(start: int, stop: int) -> None:
+            add_sparse_distances(
+                *own, *centres, norms, self.norms, self.weights, self.edges, start, stop, out
+            )
+
+        each_range(work, points.shape[0], grain=1 + 200_000 // len(self.norms))
+        _check_finite(out)
+        return out
+
+
+def _by_class(training: Training) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Training items sorted by class, and the start of each class."""
+    counts = np.bincount(training.codes, minlength=training.n_classes)
+    order = np.argsort(training.codes, kind="stable")
+    return order, np.concatenate([[0], np.cumsum(counts)])
+
+
+def _dense(features: Features) -> NDArray[np.float64]:
+    if features.is_sparse:
+        return np.asarray(features.table.toarray(), dtype=np.float64)
+    return features.numbers()
+
+
+def _sparse(features: Features) -> sparse.csr_array:
+    source = features.table if features.is_sparse else features.numbers()
+    table = sparse.csr_array(source, dtype=np.float64)
+    if not table.has_canonical_format:
+        table = table.copy()
+        table.sum_duplicates()
+    return table
+
+
+def _entries(
+    table: sparse.csr_array | sparse.csc_array,
+) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float64]]:
+    return table.indptr.astype(np.int64), table.indices.astype(np.int32), table.data
+
+
+def _check_finite(distances: NDArray[np.float64]) -> None:
+    finite = np.isfinite(distances).all(axis=1)
+    if not finite.all():
+        raise HeadcountError(
+            f"X has numbers in row {int(finite.argmin())} whose squares overflow: divide its "
+            "columns by their scale."
+        )
