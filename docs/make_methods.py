@@ -1,4 +1,4 @@
-"""Write the table of methods in methods.md from what the methods say of themselves.
+"""Write the table of methods in methods.md from the registry.
 
 python docs/make_methods.py
 """
@@ -15,7 +15,7 @@ from headcount.quantify import Quantifier, quantifiers
 PAGE = Path(__file__).with_name("methods.md")
 BEGIN, END = "<!-- methods: begin -->", "<!-- methods: end -->"
 
-# From the plain to the elaborate; a family not named here comes last.
+# Order of the families in the table. Others come last.
 FAMILIES = (
     "baseline",
     "counting",
@@ -32,14 +32,14 @@ FAMILIES = (
 )
 HEAD = (
     "method",
-    "what it is",
+    "name",
     "family",
-    "looks at",
+    "input",
     "classes",
-    "right under",
-    "settings",
+    "assumes",
+    "parameters",
     "reference",
-    "also called",
+    "aliases",
 )
 SHARED = {"classifier", "cv", "random_state"}
 CLASSES = {"native": "any", "one-vs-rest": "two"}
@@ -47,14 +47,14 @@ SHIFTS = {"prior": "prior shift", "covariate": "covariate shift", "none": "no sh
 
 
 def settings(method: type[Quantifier]) -> str:
-    """Parameters of a method that not all have, with their defaults."""
+    """Parameters that are specific to a method, with their defaults."""
     parameters = inspect.signature(method).parameters.values()
     own = [parameter for parameter in parameters if parameter.name not in SHARED]
     return ", ".join(f"`{each.name}={shown(each.default)}`" for each in own)
 
 
 def shown(value: Any) -> str:
-    """A default as one would write it, long sequences shortened."""
+    """Text of a default value, with long sequences shortened."""
     if isinstance(value, tuple) and len(value) > 4:
         return f"({value[0]!r}, {value[1]!r}, ..., {value[-1]!r})"
     return repr(value).replace("'", '"')
@@ -80,13 +80,13 @@ def rows() -> Iterable[tuple[str, ...]]:
 
 
 def table() -> str:
-    """The table in Markdown."""
+    """Table in Markdown."""
     lines = [HEAD, ("---",) * len(HEAD), *rows()]
     return "\n".join("| " + " | ".join(cells) + " |" for cells in lines)
 
 
 def renewed(page: str) -> str:
-    """The page with a new table between its marks."""
+    """Page with a new table between its marks."""
     before, rest = page.split(BEGIN)
     _, after = rest.split(END)
     return f"{before}{BEGIN}\n\n{table()}\n\n{END}{after}"
