@@ -27,7 +27,7 @@ from sklearn.linear_model import LogisticRegression  # noqa: E402
 
 import headcount as hc  # noqa: E402
 from headcount import accuracy  # noqa: E402
-from writing import markdown_table  # noqa: E402
+from tables import markdown_table  # noqa: E402
 
 LEVEL = 0.95
 SIZES = (100, 300, 1000)

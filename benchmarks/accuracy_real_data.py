@@ -31,7 +31,7 @@ from headcount import accuracy  # noqa: E402
 from headcount.accuracy import METRICS, table_of  # noqa: E402
 from headcount.scores import ScoredPool  # noqa: E402
 from real_datasets import SelectWords, load  # noqa: E402
-from writing import markdown_table  # noqa: E402
+from tables import markdown_table  # noqa: E402
 
 DATASETS = ("adult", "elec2", "spam", "nurse", "womens_clothing_reviews")
 LEVEL, N_TRAINING, SIZE = 0.95, 1000, 500
@@ -101,7 +101,7 @@ def run_split(items, n_reference, seed, n_samples):
     for name, predictor in methods(model).items():
         predictor.fit(items.X[reference], items.y[reference])
         for metric in ("accuracy", "f1"):
-            if predictor._why_not(METRICS[metric]):
+            if not predictor.supports(metric):
                 continue
             both = [rows_ for shift in SHIFTS for rows_ in drawn[shift]]
             found = predictor.estimate_many(pool, both, metric, random_state=seed)

@@ -23,8 +23,8 @@ pin_blas_threads()
 import headcount as hc  # noqa: E402
 from accuracy_workloads import clouds  # noqa: E402
 from headcount import accuracy  # noqa: E402
+from tables import markdown_table  # noqa: E402
 from timing import best_of_three  # noqa: E402
-from writing import markdown_table  # noqa: E402
 
 GOALS = {"LEAP(SLD)": 1.0, "QuAcc(KDEyML)": 20.0}
 N_REFERENCE, N_POOL = 5000, 20000

@@ -30,7 +30,7 @@ import numpy as np  # noqa: E402
 import headcount as hc  # noqa: E402
 from accuracy_workloads import adult, clouds, covariate_chunks, prior_chunks  # noqa: E402
 from headcount import accuracy  # noqa: E402
-from writing import markdown_table  # noqa: E402
+from tables import markdown_table  # noqa: E402
 
 SIZE = 1000
 SEEDS = (0, 1, 2)

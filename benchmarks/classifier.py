@@ -1,4 +1,4 @@
-"""The classifier of every benchmark: fitted once on the same rows, whoever asks."""
+"""Classifier of every benchmark, fitted once on the same rows for both sides."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ FOLDS = StratifiedKFold(5)
 
 
 class RememberedLogistic(LogisticRegression):
-    """Logistic regression that recalls its coefficients when asked to fit the same rows again.
+    """Logistic regression that keeps its coefficients and reuses them for the same rows.
 
-    Both sides then compare on identical scores, and their fit times leave the classifier
-    out. ``fits`` counts the different row sets seen: six when both sides used the same five
+    Both sides then have identical scores, and their fit times leave out the classifier.
+    ``fits`` counts the sets of rows: six when both sides used the same five
     folds and the whole training set.
     """
 

@@ -1,4 +1,4 @@
-"""One row of the comparison: both sides timed, errors paired sample by sample, goals judged."""
+"""One row of the comparison: times of both sides, errors paired by sample, goals."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _FEWEST_TO_JUDGE = 20
 
 @dataclass
 class Result:
-    """What one method measured on one workload; ``None`` where a side was not run."""
+    """Measurements of one method on one workload; ``None`` where a side was not run."""
 
     workload: str
     method: str
@@ -45,12 +45,12 @@ class Result:
 
 
 def spread(n: int, most: int) -> np.ndarray:
-    """At most ``most`` of ``n`` positions, evenly spread so that every prevalence is met."""
+    """At most ``most`` of ``n`` positions, evenly spread over the prevalences."""
     return np.unique(np.linspace(0, n - 1, min(n, most)).astype(int))
 
 
 def compare_estimates(true: np.ndarray, ours: np.ndarray, theirs: np.ndarray) -> dict:
-    """Errors of both sides on the same samples, and how far apart the estimates are."""
+    """Errors of both sides on the same samples, and differences of the estimates."""
     our_errors = np.abs(ours - true).mean(axis=1)
     their_errors = np.abs(theirs - true).mean(axis=1)
     excess = our_errors - their_errors
@@ -69,7 +69,7 @@ def compare_estimates(true: np.ndarray, ours: np.ndarray, theirs: np.ndarray) ->
 
 
 def _judge_accuracy(excess: float, error: float, n_samples: int) -> str:
-    """Worse only beyond two standard errors, and beyond what any table would print."""
+    """Result of the paired comparison: different beyond two standard errors and 1e-5."""
     if abs(excess) <= 1e-5:
         return "same"
     if n_samples < _FEWEST_TO_JUDGE:
@@ -80,7 +80,7 @@ def _judge_accuracy(excess: float, error: float, n_samples: int) -> str:
 
 
 def judge_speed(goal: float | None, ratio_one: float, ratio_all: float) -> str:
-    """Whether the goal is met on one thread, only on every core, or not."""
+    """Result for a goal: met on one thread, on all cores only, or not."""
     if goal is None:
         return "no goal"
     if ratio_one >= goal:

@@ -1,7 +1,7 @@
-"""Ensembles beside quapy's: the same data, classifier, samples, members and policies.
+"""Ensembles compared with quapy's: same data, classifier, samples, members and policies.
 
     python benchmarks/ensemble.py [--policies all ptr ds] [--fits 3] [--budget 60]
-        [--quick] [--output FILE] [--no-venv]
+        [--quick] [--output FOLDER] [--no-venv]
 
 Both sides train every classifier themselves, in one process and on one thread: 50 members of
 PACC on samples of 1,000. headcount is also timed with `scoring="left-out"`, which trains a
@@ -11,32 +11,27 @@ sixth as many classifiers. A run is a fit, and the prediction of every sample.
 from __future__ import annotations
 
 import argparse
-import json
-import tempfile
-import warnings
-from pathlib import Path
 
-from environment import PROJECT, describe_machine, enter_venv, pin_blas_threads
+from environment import command_line, describe_machine, start
 
 GOAL = 20.0
 THEIR_POLICIES = {"all": "ave", "ptr": "ptr", "ds": "ds"}
 
 
 def arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = command_line(__doc__, quick=True)
     parser.add_argument(
         "--policies", nargs="+", choices=THEIR_POLICIES, default=list(THEIR_POLICIES)
     )
-    parser.add_argument("--fits", type=int, default=3, help="ensembles a side")
+    parser.add_argument(
+        "--fits", type=int, default=3, help="number of ensembles that each side fits"
+    )
     parser.add_argument("--budget", type=float, default=60.0, help="seconds for the peer")
-    parser.add_argument("--quick", action="store_true", help="small data: checks the harness")
-    parser.add_argument("--output", type=Path, help="where the results go")
-    parser.add_argument("--no-venv", action="store_true", help="use this interpreter as it is")
-    return parser.parse_args()
+    return start(parser)
 
 
 class Peer:
-    """quapy's ensemble; members are drawn with numpy's global generator."""
+    """Ensemble of quapy, which draws its members with numpy's global generator."""
 
     def __init__(self, policy: str, size: int, sample_size: int, work):
         self.policy, self.size, self.sample_size, self.work = policy, size, sample_size, work
@@ -47,7 +42,7 @@ class Peer:
         from quapy.method.meta import Ensemble
         from sklearn.linear_model import LogisticRegression
 
-        np.random.seed(seed)  # noqa: NPY002  (the only one it listens to)
+        np.random.seed(seed)  # noqa: NPY002  (it has no other seed)
         self.model = Ensemble(
             PACC(LogisticRegression(max_iter=1000)),
             size=self.size,
@@ -65,11 +60,11 @@ class Peer:
 
 
 class Ours:
-    """headcount's ensemble."""
+    """Ensemble of headcount."""
 
     def __init__(self, policy: str, scoring: str, size: int, sample_size: int, work):
-        self.settings = {"policy": policy, "scoring": scoring, "size": size}
-        self.settings["sample_size"] = sample_size
+        self.settings = {"policy": policy, "scoring": scoring}
+        self.settings |= {"n_members": size, "size": sample_size}
         self.work = work
 
     def fit(self, seed: int):
@@ -86,7 +81,7 @@ class Ours:
 
 
 def time_ours(side: Ours, draw) -> dict[str, float]:
-    """Best seconds to fit, and to draw and predict every sample; nothing left to compile."""
+    """Best seconds to fit, and to draw and predict every sample, compiled beforehand."""
     from ours import threads
     from timing import best_of_three
 
@@ -117,7 +112,7 @@ def time_peer(side: Peer, samples, budget: float) -> dict[str, float]:
 
 
 def errors(side, samples, chosen, n_fits: int):
-    """Estimates of the same samples by ensembles of several seeds, one after the other."""
+    """Estimates of the same samples by ensembles of several seeds, concatenated."""
     import numpy as np
 
     found = []
@@ -129,7 +124,7 @@ def errors(side, samples, chosen, n_fits: int):
 
 
 def compare(policy: str, work, size: int, sample_size: int, options) -> list[dict]:
-    """Both sides of a policy: one record for each way of scoring."""
+    """Compare both sides of a policy: one record per way of scoring."""
     import numpy as np
 
     from comparison import compare_estimates, judge_speed, spread
@@ -178,7 +173,7 @@ def compare(policy: str, work, size: int, sample_size: int, options) -> list[dic
 
 
 def line(record: dict) -> str:
-    """One row for people who watch."""
+    """Row of a record as one line, to follow the run."""
     peer, ours, faster = record["peer"], record["ours"], record["times_faster"]
     return (
         f"{record['policy']:<4} {record['scoring']:<9} fit {peer['fit_seconds']:.2f} s against "
@@ -192,22 +187,13 @@ def line(record: dict) -> str:
 
 def main() -> None:
     options = arguments()
-    if not options.no_venv:
-        enter_venv()
-    pin_blas_threads()
-    # Peers warn a lot about things of their own; ours are still seen by the test suite.
-    warnings.simplefilter("ignore")
-
+    from tables import write_json
     from workloads import make
 
     work = make("binary", quick=options.quick)
     size, sample_size = (6, 300) if options.quick else (50, 1000)
     if options.quick:
         options.budget = min(options.budget, 2.0)
-    if options.output is None:
-        folder = Path(tempfile.gettempdir()) / "headcount-benchmarks"
-        folder = folder if options.quick else PROJECT / "benchmarks" / "results"
-        options.output = folder / "ensemble.json"
     head = describe_machine() | {
         "threads": "BLAS, OpenMP and headcount pinned to 1; one process on both sides"
     }
@@ -219,12 +205,10 @@ def main() -> None:
     document = {
         "head": head,
         "workload": work.describe(),
-        "settings": f"{settings}; errors over {options.fits} fits a side, same samples",
+        "settings": f"{settings}; errors over {options.fits} fits on each side, same samples",
         "results": records,
     }
-    options.output.parent.mkdir(parents=True, exist_ok=True)
-    options.output.write_text(json.dumps(document, indent=1) + "\n")
-    print(f"written: {options.output}")
+    write_json(options.output / "ensemble.json", document)
 
 
 if __name__ == "__main__":

@@ -1,19 +1,32 @@
-"""Where a benchmark runs: its own virtual environment, one BLAS thread, a described machine."""
+"""Start of every benchmark: command line, environment, threads, facts of the machine."""
 
 from __future__ import annotations
 
+import argparse
 import os
 import platform
 import subprocess
 import sys
+import tempfile
 import venv
+import warnings
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-__all__ = ["PROJECT", "core_count", "describe_machine", "enter_venv", "pin_blas_threads"]
+__all__ = [
+    "PROJECT",
+    "RESULTS",
+    "command_line",
+    "core_count",
+    "describe_machine",
+    "enter_venv",
+    "pin_blas_threads",
+    "start",
+]
 
 PROJECT = Path(__file__).resolve().parents[1]
+RESULTS = PROJECT / "benchmarks" / "results"
 _VENV = PROJECT / ".venv-bench"
 _BLAS_VARIABLES = (
     "OMP_NUM_THREADS",
@@ -35,8 +48,38 @@ _PACKAGES = (
 )
 
 
+def command_line(description: str, *, quick: bool = False) -> argparse.ArgumentParser:
+    """Parser with the options that benchmarks share."""
+    parser = argparse.ArgumentParser(description=description.splitlines()[0])
+    parser.add_argument("--output", type=Path, help="folder of the results")
+    parser.add_argument("--no-venv", action="store_true", help="use this interpreter as it is")
+    if quick:
+        parser.add_argument(
+            "--quick", action="store_true", help="small data, to try the script"
+        )
+    return parser
+
+
+def start(parser: argparse.ArgumentParser) -> argparse.Namespace:
+    """Parse the command line, enter the virtual environment and use one BLAS thread.
+
+    Results of ``--quick`` go to the temporary folder of the system.
+    """
+    options = parser.parse_args()
+    if not options.no_venv:
+        enter_venv()
+    pin_blas_threads()
+    # The peers warn a lot; warnings of headcount are seen by the tests.
+    warnings.simplefilter("ignore")
+    if options.output is None:
+        scratch = Path(tempfile.gettempdir()) / "headcount-benchmarks"
+        options.output = scratch if getattr(options, "quick", False) else RESULTS
+    options.output.mkdir(parents=True, exist_ok=True)
+    return options
+
+
 def pin_blas_threads() -> None:
-    """One BLAS and OpenMP thread for both sides; call it before numpy is imported."""
+    """Use one BLAS and OpenMP thread; call it before numpy is imported."""
     if "numpy" in sys.modules:
         raise RuntimeError("pin_blas_threads came after numpy was imported: call it first.")
     for variable in _BLAS_VARIABLES:
@@ -44,7 +87,7 @@ def pin_blas_threads() -> None:
 
 
 def enter_venv() -> None:
-    """Run the same command again inside the benchmark's environment, made when missing."""
+    """Run the same command in the virtual environment of the benchmarks, made if missing."""
     if Path(sys.prefix).resolve() == _VENV.resolve():
         return
     python = _VENV / ("Scripts" if os.name == "nt" else "bin") / "python"
@@ -66,7 +109,7 @@ def core_count() -> int:
 
 
 def describe_machine() -> dict[str, str]:
-    """What the head of every result says: machine, versions, BLAS, threads, date."""
+    """Facts at the head of every result: date, machine, versions, BLAS, load, threads."""
     return {
         "date": datetime.now(UTC).strftime("%Y-%m-%d"),
         "machine": f"{_processor()}, {core_count()} cores, {_memory()}",
@@ -106,7 +149,7 @@ def _memory() -> str:
 
 
 def _load() -> str:
-    """How busy the machine already was: times measured beside other work mean less."""
+    """Load of the machine before the run: times on a busy machine mean less."""
     if not hasattr(os, "getloadavg"):
         return "unknown"
     return f"{os.getloadavg()[0]:.1f} processes running on average over the minute before"

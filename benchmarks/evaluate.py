@@ -1,6 +1,6 @@
-"""Twenty methods that share a classifier, evaluated together: how much longer than the slowest?
+"""Time of evaluating twenty methods that share a classifier, compared with the slowest alone.
 
-python benchmarks/evaluate.py [--quick] [--output FILE] [--no-venv]
+python benchmarks/evaluate.py [--quick] [--output FOLDER] [--no-venv]
 
 A timed run draws the samples, classifies the pool, estimates every sample and measures the
 errors. All methods are fitted on one scorer beforehand.
@@ -8,29 +8,15 @@ errors. All methods are fitted on one scorer beforehand.
 
 from __future__ import annotations
 
-import argparse
-import json
 import os
-import warnings
-from pathlib import Path
 
-from environment import PROJECT, describe_machine, enter_venv, pin_blas_threads
+from environment import command_line, core_count, describe_machine, start
 
 GOAL = 3.0
 METHODS = (
     *("CC", "PCC", "ACC", "PACC", "T50", "TMAX", "TX", "MS", "MS2", "CDE"),
     *("FM", "DM", "HDy", "DyS", "SMM", "EDy", "CvMy", "SLD", "KDEyML", "KDEyHD"),
 )
-
-
-def arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--quick", action="store_true", help="small data: checks the harness")
-    parser.add_argument(
-        "--output", type=Path, default=PROJECT / "benchmarks" / "results" / "evaluate.json"
-    )
-    parser.add_argument("--no-venv", action="store_true", help="use this interpreter as it is")
-    return parser.parse_args()
 
 
 def measure(work) -> dict:
@@ -46,7 +32,7 @@ def measure(work) -> dict:
     def run(chosen):
         return hc.evaluate(chosen, work.X_pool, work.y_pool, protocol(work))
 
-    evaluation = run(methods)  # compiles, which a first run ever does once
+    evaluation = run(methods)  # compiles
     alone = {name: best_of_three(lambda q=q: run(q))[0] for name, q in methods.items()}
     together, _ = best_of_three(lambda: run(methods))
     slowest = max(alone, key=alone.__getitem__)
@@ -67,13 +53,9 @@ def measure(work) -> dict:
 
 
 def main() -> None:
-    options = arguments()
-    if not options.no_venv:
-        enter_venv()
-    pin_blas_threads()
-    warnings.simplefilter("ignore")
+    options = start(command_line(__doc__, quick=True))
 
-    from environment import core_count
+    from tables import write_json
     from workloads import make
 
     work = make("binary", quick=options.quick)
@@ -93,9 +75,8 @@ def main() -> None:
             flush=True,
         )
         print(*(f"{name} {seconds:.3f}" for name, seconds in row["seconds_alone"].items()))
-    if not options.quick:
-        document = {"head": head, "workload": work.describe(), "rows": rows}
-        options.output.write_text(json.dumps(document, indent=1) + "\n")
+    document = {"head": head, "workload": work.describe(), "rows": rows}
+    write_json(options.output / "evaluate.json", document)
 
 
 if __name__ == "__main__":

@@ -1,9 +1,9 @@
-"""Methods on features beside quantificationlib's: seconds, agreement, and ED's peak memory.
+"""Methods on features compared with quantificationlib's: seconds, errors, memory of ED.
 
     python benchmarks/features.py [--output benchmarks/results] [--budget 5] [--no-venv]
 
-HDX and ours get features of eight whole numbers, on which both put each number in a bin of
-its own; the peer's sum of squared Hellinger distances is our default. Two minutes at most.
+HDx of both sides gets features with eight values, each in a bin of its own; the peer's sum of
+squared Hellinger distances is our default. Two minutes at most.
 """
 
 from __future__ import annotations
@@ -13,10 +13,9 @@ import json
 import os
 import subprocess
 import sys
-import warnings
 from pathlib import Path
 
-from environment import PROJECT, core_count, describe_machine, enter_venv, pin_blas_threads
+from environment import command_line, core_count, describe_machine, start
 
 _LEVELS = 8
 _HEADER = [
@@ -35,7 +34,7 @@ _HEADER = [
 
 
 def clouds(n_classes: int, n_features: int, n_train: int, n_pool: int):
-    """Training data and a pool: a cloud for each class, all of unit variance."""
+    """Training data and a pool: one cloud of unit variance per class."""
     import numpy as np
 
     rng = np.random.default_rng(20_240_610 + n_classes)
@@ -48,7 +47,7 @@ def clouds(n_classes: int, n_features: int, n_train: int, n_pool: int):
 
 
 def levels(X, *tables):
-    """The tables as whole numbers, cut where the training items X lie; all levels occur."""
+    """Tables as whole numbers, cut at quantiles of the training items X, so that all occur."""
     import numpy as np
 
     cuts = np.quantile(X, np.arange(1, _LEVELS) / _LEVELS, axis=0).T
@@ -79,14 +78,14 @@ def compare(name: str, budget: float, n_classes: int) -> dict:
     ours.fit(X, y)
     theirs.fit(X, y)
 
-    def ask(numbers):
+    def predict(numbers):
         return np.array([np.ravel(theirs.predict(X_pool[samples[int(i)]])) for i in numbers])
 
-    ask([0])
-    one, _ = timed(lambda: ask([1, 2, 3]))
+    predict([0])
+    one, _ = timed(lambda: predict([1, 2, 3]))
     n = int(np.clip(budget / (one / 3), 5, len(samples)))
     chosen = spread(len(samples), n)
-    peer_seconds, answers = timed(lambda: ask(chosen))
+    peer_seconds, estimates = timed(lambda: predict(chosen))
     seconds = {}
     for threads in (1, core_count()):
         os.environ["HEADCOUNT_NUM_THREADS"] = str(threads)
@@ -101,12 +100,12 @@ def compare(name: str, budget: float, n_classes: int) -> dict:
         "our_seconds_one_thread": seconds[1],
         "our_seconds_all_threads": seconds[core_count()],
         "ratio_one_thread": peer_seconds / seconds[1],
-        **compare_estimates(samples.prevalence[chosen], found[chosen], answers),
+        **compare_estimates(samples.prevalence[chosen], found[chosen], estimates),
     }
 
 
 def shown(record: dict) -> list[str]:
-    """A record as a row of the table."""
+    """Row of a record in the table."""
     return [
         record["workload"],
         record["method"],
@@ -149,13 +148,13 @@ def large(name: str) -> dict:
 
 def large_in_fresh_process(name: str) -> dict:
     environment = {**os.environ, "HEADCOUNT_NUM_THREADS": str(core_count())}
-    command = [sys.executable, "-W", "ignore", __file__, "--large", name]
+    command = [sys.executable, __file__, "--no-venv", "--large", name]
     done = subprocess.run(command, check=True, capture_output=True, text=True, env=environment)
     return json.loads(done.stdout.splitlines()[-1])
 
 
 def report(budget: float, output: Path) -> None:
-    from writing import markdown_table
+    from tables import bullets, markdown_table, write_json
 
     records = []
     for name, n_classes in (("HDx", 2), ("HDx", 5), ("ED", 2), ("ED", 5)):
@@ -177,30 +176,20 @@ def report(budget: float, output: Path) -> None:
         print(*row, sep="  ")
     header = ["method", "fit, s", "2,100 samples, s", "MAE", "peak memory, GB", "< 2"]
     head = describe_machine()
-    text = "\n".join(f"- {key}: {value}" for key, value in head.items())
-    output.mkdir(parents=True, exist_ok=True)
     (output / "features.md").write_text(
-        f"# Methods on features\n\n{text}\n\n## Beside quantificationlib\n\n"
+        f"# Methods on features\n\n{bullets(head)}\n\n## Compared with quantificationlib\n\n"
         f"{markdown_table(_HEADER, [shown(record) for record in records])}\n\n"
         "## Training 20,000 x 50, pool 50,000, all threads\n\n"
         f"{markdown_table(header, rows)}\n"
     )
-    (output / "features.json").write_text(
-        json.dumps({"head": head, "results": records, "large": sizes}, indent=1) + "\n"
-    )
+    write_json(output / "features.json", {"head": head, "results": records, "large": sizes})
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--output", type=Path, default=PROJECT / "benchmarks" / "results")
-    parser.add_argument("--budget", type=float, default=5.0, help="seconds a peer may take")
-    parser.add_argument("--no-venv", action="store_true", help="use this interpreter as it is")
+    parser = command_line(__doc__)
+    parser.add_argument("--budget", type=float, default=5.0, help="seconds for each peer")
     parser.add_argument("--large", help=argparse.SUPPRESS)
-    options = parser.parse_args()
-    if not (options.no_venv or options.large):
-        enter_venv()
-    pin_blas_threads()
-    warnings.simplefilter("ignore")
+    options = start(parser)
     if options.large:
         print(json.dumps(large(options.large)))
     else:

@@ -1,7 +1,7 @@
-"""Fit on scores and predict once, in this fresh process; print the seconds as JSON.
+"""Fit on scores and predict once in this process, and print the seconds as JSON.
 
-Run by versus_peers with ``NUMBA_CACHE_DIR`` set: the first process finds it empty and
-compiles, the second finds it filled.
+versus_peers.py runs it twice with the same ``NUMBA_CACHE_DIR``: the first process compiles, the
+second finds compiled code.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ def main() -> None:
         else hc.UPP(n_samples=task["repeats"], **size)
     )
     model = getattr(hc, task["ours"])(**task["settings"])
-    model.fit_scores(training, y)
+    model.fit(hc.Scored(training), y)
     fitted = perf_counter()
-    model.predict_many_scores(pool, protocol.draw(y_pool))
+    model.predict_many(hc.Scored(pool), protocol.draw(y_pool))
     predicted = perf_counter()
     print(
         json.dumps(

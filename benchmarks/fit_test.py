@@ -1,9 +1,9 @@
-"""How often the fit test rejects: under prior shift (its level) and other shifts (its power).
+"""Rejections of the fit test: under prior shift (its level) and other shifts (its power).
 
 python benchmarks/fit_test.py [level] [simulated] [real] [draw] [--cases 0 1 ...] [--quick]
 
-Without parts named, all. Results are kept in results/fit_test.json part by part; real data
-is looked for in the folder that HEADCOUNT_DATA names, or in ../shared/data.
+All parts by default. A part of results/fit_test.json is kept until it is measured again. Real
+data is in the folder HEADCOUNT_DATA, or in ../shared/data.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from sklearn.linear_model import LogisticRegression  # noqa: E402
 from headcount.diagnose import MixtureTest, fit_test_items  # noqa: E402
 from headcount.representation import Training  # noqa: E402
 from headcount.sampling import Samples  # noqa: E402
-from headcount.scores import Scorer  # noqa: E402
+from headcount.scores import Scorer, one_fold_each  # noqa: E402
 
 RESULTS = PROJECT / "benchmarks" / "results" / "fit_test.json"
 PARTS = ("level", "simulated", "real", "draw")
@@ -32,41 +32,27 @@ SIZES = (50, 100, 500, 2000)
 LEVEL = 0.05
 
 
-class FoldScorer(Scorer):
-    """A scorer that scores new items as the training items were: by classifiers of folds."""
-
-    def _scoring_models(self, classifier, X):
-        self.fold_models = []
-        for model, items, rows in super()._scoring_models(classifier, X):
-            self.fold_models.append(model)
-            yield model, items, rows
-
-    def fold_posteriors(self, X, rng):
-        fold = rng.integers(len(self.fold_models), size=X.shape[0])
-        out = np.empty((X.shape[0], len(self.classes_)))
-        for number, model in enumerate(self.fold_models):
-            rows = np.flatnonzero(fold == number)
-            if len(rows):
-                out[rows] = model.predict_proba(X[rows])
-        return out
-
-
 def fitted(X, y):
-    return FoldScorer(LogisticRegression(max_iter=1000), random_state=0).fit(X, y)
+    return Scorer(LogisticRegression(max_iter=1000), random_state=0).fit(X, y)
 
 
-def p_values(scorer, X, samples, rng, *, by_folds=True):
+def scores_by_folds(scorer, X):
+    """Scores made as those of the training items: each by the classifier of one fold."""
+    return one_fold_each(scorer.fold_posteriors(X))
+
+
+def p_values(scorer, X, samples, *, by_folds=True):
     training = Training(scorer.posteriors_, scorer.codes_, len(scorer.classes_))
-    scores = scorer.fold_posteriors(X, rng) if by_folds else scorer.posteriors(X)
+    scores = scores_by_folds(scorer, X) if by_folds else scorer.posteriors(X)
     return MixtureTest.of_posteriors(training).test(scores, samples).p_value
 
 
-def p_values_with_groups(scorer, X, groups, trained, samples, rng):
-    """The same with a column that tells the group of each item beside its score."""
-    K = len(scorer.classes_)
-    training = Training(scorer.posteriors_, scorer.codes_, K)
+def p_values_with_groups(scorer, X, groups, trained, samples):
+    """The same with a column that has the group of each item."""
+    training = Training(scorer.posteriors_, scorer.codes_, len(scorer.classes_))
     test = MixtureTest.of_posteriors(training, (trained == "A")[:, None])
-    return test.test(scorer.fold_posteriors(X, rng), samples, (groups == "A")[:, None]).p_value
+    scores = scores_by_folds(scorer, X)
+    return test.test(scores, samples, (groups == "A")[:, None]).p_value
 
 
 class Normals:
@@ -113,14 +99,14 @@ CASES = [
 def level(quick, cases, kept):
     """Rejections under prior shift, by training set, shares and size of the sample.
 
-    Of the cases asked for; those kept from before stand for the others.
+    Only of the given cases; rows of the others are kept.
     """
     chosen = [CASES[number] for number in cases]
-    anew = {(n_train, prior, n_features) for n_train, prior, _, n_features in chosen}
+    measured = {(n_train, prior, n_features) for n_train, prior, _, n_features in chosen}
     rows = [
         row
         for row in kept
-        if (row["training"], tuple(row["prior"]), row["features"]) not in anew
+        if (row["training"], tuple(row["prior"]), row["features"]) not in measured
     ]
     for n_train, prior, shares, n_features in chosen:
         sets, repeats = (10, 5) if quick else (400, 5) if n_train == 500 else (100, 20)
@@ -140,10 +126,10 @@ def level(quick, cases, kept):
                             parts.append(normals.draw(codes))
                             keys.append((way, number, n))
             X, samples = stack(parts)
-            for key, p in zip(keys, p_values(scorer, X, samples, rng), strict=True):
+            for key, p in zip(keys, p_values(scorer, X, samples), strict=True):
                 found.setdefault(key, []).append(p)
             first = samples[: len(samples) // 2]  # those drawn at random
-            final = p_values(scorer, X, first, rng, by_folds=False)
+            final = p_values(scorer, X, first, by_folds=False)
             for (_, number, n), p in zip(keys[: len(first)], final, strict=True):
                 found.setdefault(("other classifier", number, n), []).append(p)
         for (way, number, n), p in found.items():
@@ -158,7 +144,7 @@ def level(quick, cases, kept):
 
 
 def simulated(quick):
-    """Half of the positive class moves, towards the other class or away from it."""
+    """Rejections when half of the positive class moves, towards the other class or away."""
     rows, rng = [], np.random.default_rng(0)
     for n_train in (500, 5000):
         normals = Normals(2, 10, rng)
@@ -175,7 +161,7 @@ def simulated(quick):
                         parts.append(normals.draw(codes, moved))
                         keys.append((float(distance), n))
             X, samples = stack(parts)
-            for key, p in zip(keys, p_values(scorer, X, samples, rng), strict=True):
+            for key, p in zip(keys, p_values(scorer, X, samples), strict=True):
                 found.setdefault(key, []).append(p)
         for (distance, n), p in found.items():
             rejected = float(np.mean(np.array(p) < LEVEL))
@@ -247,7 +233,6 @@ def real(quick):
         X, stars, groups = reviews(name)
         found: dict = {}
         for seed in range(2 if quick else 20):
-            rng = np.random.default_rng(seed)
             for kind, protocol in protocols(name, seed, quick):
                 for one in protocol.draw(groups=groups, ratings=stars):
                     train, test, degree = one
@@ -256,10 +241,10 @@ def real(quick):
                     samples = Samples(places, test.offsets, n_pool=len(items))
                     about = test.prevalence[:, 1] if kind == "prior" else degree
                     ways = {
-                        "folds": p_values(scorer, X[items], samples, rng),
-                        "final": p_values(scorer, X[items], samples, rng, by_folds=False),
+                        "folds": p_values(scorer, X[items], samples),
+                        "final": p_values(scorer, X[items], samples, by_folds=False),
                         "folds and group": p_values_with_groups(
-                            scorer, X[items], groups[items], groups[train[0]], samples, rng
+                            scorer, X[items], groups[items], groups[train[0]], samples
                         ),
                         "folds and words": fit_test_items(
                             scorer, X[train[0]], X[items], samples

@@ -1,10 +1,10 @@
-"""Tables and pictures of what fit_test.py measured."""
+"""Tables and pictures of the results of fit_test.py."""
 
 from __future__ import annotations
 
 from itertools import product
 
-from writing import markdown_table
+from tables import markdown_table
 
 __all__ = ["draw", "tables"]
 

@@ -1,16 +1,14 @@
-"""Training times of the learners made for counting, and how exact their optima are.
+"""Training times of the learners made for quantification, and the precision of their optima.
 
 python benchmarks/learners.py [--no-venv]
 """
 
 from __future__ import annotations
 
-import argparse
-import json
-from pathlib import Path
 from typing import Any
 
-from environment import PROJECT, describe_machine, enter_venv, pin_blas_threads
+from environment import command_line, describe_machine, start
+from tables import write_json
 from timing import best_of_three, timed
 
 _SVM_GOALS = {"kld": 2.0, "nkld": 2.0, "ae": 2.0, "rae": 2.0, "q": 10.0}
@@ -31,7 +29,7 @@ def record(what: str, seconds: float, goal: float, **facts: Any) -> dict[str, An
     return {"what": what, "seconds": seconds, "goal": goal, "verdict": verdict, **facts}
 
 
-def machines() -> list[dict[str, Any]]:
+def vector_machines() -> list[dict[str, Any]]:
     """Each loss on 10,000 items of 20 features, C=1, to the default tolerance."""
     from headcount.learn import MultivariateSVC
 
@@ -50,7 +48,7 @@ def machines() -> list[dict[str, Any]]:
     return found
 
 
-def usual_machine() -> dict[str, Any]:
+def error_rate() -> dict[str, Any]:
     """The error-rate loss against scikit-learn's linear SVM: the same problem."""
     import numpy as np
     from sklearn.svm import LinearSVC
@@ -94,7 +92,7 @@ def forests() -> list[dict[str, Any]]:
             trees = forest.model_.learner._forest
             facts = {
                 "predict_many_2100_samples_seconds": predicting,
-                "leaves_a_tree": float((trees.features < 0).sum() / 100),
+                "leaves_per_tree": float((trees.features < 0).sum() / 100),
                 "mean_ae": float(hc.metrics.ae(samples.prevalence, shares).mean()),
             }
             what = f"{method.__name__} scope={scope}, 100 trees, 10,000 x 50"
@@ -103,18 +101,10 @@ def forests() -> list[dict[str, Any]]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--output", type=Path, default=PROJECT / "benchmarks" / "results")
-    parser.add_argument("--no-venv", action="store_true", help="use this interpreter as it is")
-    options = parser.parse_args()
-    if not options.no_venv:
-        enter_venv()
-    pin_blas_threads()
-    results = [*machines(), usual_machine(), *forests()]
-    options.output.mkdir(parents=True, exist_ok=True)
-    (options.output / "learners.json").write_text(
-        json.dumps({"head": describe_machine(), "results": results}, indent=1) + "\n"
-    )
+    options = start(command_line(__doc__))
+    results = [*vector_machines(), error_rate(), *forests()]
+    content = {"head": describe_machine(), "results": results}
+    write_json(options.output / "learners.json", content)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Peak memory of the 28-class workload as the number of samples grows: it should stay flat.
+"""Peak memory of the 28-class workload by number of samples, which should not change it.
 
 python benchmarks/memory.py [--methods KDEyML SLD GPAC DM] [--no-venv]
 """
@@ -11,7 +11,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from environment import PROJECT, describe_machine, enter_venv, pin_blas_threads
+from environment import command_line, describe_machine, start
 
 _SAMPLES = (250, 1_000, 4_000)
 _GOAL = 1.5e9
@@ -19,7 +19,7 @@ _METHODS = ["GPAC", "SLD", "DM", "KDEyML"]
 
 
 def measure(method: str, n_samples: int) -> dict[str, float]:
-    """Run one method in this process and tell its peak resident memory, in bytes."""
+    """Run one method in this process and return its peak resident memory, in bytes."""
     import resource
     from dataclasses import replace
 
@@ -47,13 +47,13 @@ def measure(method: str, n_samples: int) -> dict[str, float]:
 
 
 def in_fresh_process(method: str, n_samples: int) -> dict[str, float]:
-    command = [sys.executable, "-W", "ignore", __file__, "--one", method, str(n_samples)]
+    command = [sys.executable, __file__, "--no-venv", "--one", method, str(n_samples)]
     done = subprocess.run(command, check=True, capture_output=True, text=True)
     return json.loads(done.stdout.splitlines()[-1])
 
 
 def report(methods: list[str], output: Path) -> None:
-    from writing import markdown_table
+    from tables import bullets, markdown_table, write_json
 
     rows, records = [], []
     for method in methods:
@@ -73,26 +73,17 @@ def report(methods: list[str], output: Path) -> None:
         "< 1.5",
     ]
     head = describe_machine()
-    text = "\n".join(f"- {key}: {value}" for key, value in head.items())
-    output.mkdir(parents=True, exist_ok=True)
     (output / "memory.md").write_text(
-        f"# Peak memory, 28 classes\n\n{text}\n\n{markdown_table(header, rows)}\n"
+        f"# Peak memory, 28 classes\n\n{bullets(head)}\n\n{markdown_table(header, rows)}\n"
     )
-    (output / "memory.json").write_text(
-        json.dumps({"head": head, "results": records}, indent=1) + "\n"
-    )
+    write_json(output / "memory.json", {"head": head, "results": records})
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = command_line(__doc__)
     parser.add_argument("--methods", nargs="+", default=_METHODS)
-    parser.add_argument("--output", type=Path, default=PROJECT / "benchmarks" / "results")
-    parser.add_argument("--no-venv", action="store_true", help="use this interpreter as it is")
     parser.add_argument("--one", nargs=2, help=argparse.SUPPRESS)
-    options = parser.parse_args()
-    if not (options.no_venv or options.one):
-        enter_venv()
-    pin_blas_threads()
+    options = start(parser)
     if options.one:
         method, n_samples = options.one
         print(json.dumps(measure(method, int(n_samples))))

@@ -1,4 +1,4 @@
-"""What is compared with what: one row a comparison, equal settings on both sides."""
+"""Comparisons, one per row, with equal settings on both sides."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ MULTICLASS = ("multiclass",)
 
 @dataclass(frozen=True)
 class Row:
-    """One of our methods against one of a peer's.
+    """One of our methods compared with one of a peer.
 
-    ``goals`` holds, by workload, the times faster we mean to be; ``why`` says where the two
-    estimates are known to differ.
+    ``goals`` has the ratio of times to reach, by workload; ``why`` the known differences of the
+    estimates.
     """
 
     name: str
@@ -30,7 +30,7 @@ class Row:
     why: str = ""
 
     def call(self, side: str) -> str:
-        """The constructor call of a side, as the table of settings shows it."""
+        """Constructor call of a side, for the table of settings."""
         name, settings = (
             (f"hc.{self.ours}", self.our_settings)
             if side == "ours"
@@ -133,7 +133,7 @@ ROWS = (
         peer="quantificationlib",
         why="ranks: ours among the training items, the peer's among these and the sample's",
     ),
-    # A second peer, often the faster of the two, so that no row beats a straw man.
+    # A second peer, often the faster of the two.
     Row(
         "ACC*",
         "ACC",
@@ -174,7 +174,7 @@ ROWS = (
 
 
 def rows_for(workload: str, chosen: list[str] | None = None) -> list[Row]:
-    """The rows of a workload, all of them or those named."""
+    """Rows of a workload: all, or those that are named."""
     rows = [row for row in ROWS if workload in row.workloads]
     if chosen is None:
         return rows

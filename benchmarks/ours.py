@@ -1,4 +1,4 @@
-"""Our side: headcount through its public calls, timed warm and in fresh processes."""
+"""headcount through its public calls, timed warm and in new processes."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _THREADS = "HEADCOUNT_NUM_THREADS"
 
 @dataclass(frozen=True)
 class OurTiming:
-    """Seconds of a warm evaluation (draw and predict), and its estimates."""
+    """Seconds of a warm evaluation (draw and predict), and the estimates."""
 
     fit_seconds: float
     seconds_one_thread: float
@@ -37,7 +37,7 @@ class OurTiming:
 
 
 def protocol(workload: Workload):
-    """headcount's protocol of a workload."""
+    """Protocol of a workload."""
     import headcount as hc
 
     common = {"size": workload.sample_size, "random_state": 0}
@@ -47,7 +47,7 @@ def protocol(workload: Workload):
 
 
 def quantifier(row: Row, classifier=None):
-    """headcount's quantifier of a row; the folds are the benchmark's own."""
+    """Quantifier of a row, with the folds of the benchmark."""
     import headcount as hc
 
     method = getattr(hc, row.ours)
@@ -57,7 +57,7 @@ def quantifier(row: Row, classifier=None):
 
 @contextmanager
 def threads(count: int) -> Iterator[None]:
-    """Let headcount use this many threads."""
+    """Set the number of threads that headcount uses."""
     before = os.environ.get(_THREADS)
     os.environ[_THREADS] = str(count)
     try:
@@ -70,7 +70,7 @@ def threads(count: int) -> Iterator[None]:
 
 
 def evaluate(row: Row, workload: Workload) -> OurTiming:
-    """Fit, then time drawing and predicting every sample, after one call to warm up."""
+    """Fit, then time drawing and predicting every sample, after a first call that compiles."""
     import headcount as hc
 
     model = quantifier(row)
@@ -91,7 +91,7 @@ def evaluate(row: Row, workload: Workload) -> OurTiming:
 
 
 def first_calls(row: Row, workload: Workload, scores) -> list[dict[str, float]]:
-    """The first call ever (nothing compiled yet), then the first call of a second process."""
+    """Seconds of a first process that compiles, then of a second one."""
     script = Path(__file__).with_name("first_call.py")
     with tempfile.TemporaryDirectory() as folder:
         arrays = Path(folder) / "scores.npz"

@@ -1,4 +1,4 @@
-"""The other side: peers driven through their public calls, behind one small interface."""
+"""The peers through their public calls, with one interface."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _FEWEST = 5
 
 @dataclass(frozen=True)
 class PeerTiming:
-    """Seconds for the whole workload, and on how many of its samples they were measured."""
+    """Seconds for the complete workload, and the number of samples that were timed."""
 
     seconds: float
     n_timed: int
@@ -28,7 +28,7 @@ class PeerTiming:
 
 
 def peer_for(row: Row, workload: Workload, scores: tuple[np.ndarray, np.ndarray]):
-    """The peer's quantifier of a row, not yet fitted."""
+    """Quantifier of a peer for a row, not yet fitted."""
     return {"quapy": Quapy, "quantificationlib": Quantificationlib}[row.peer](
         row, workload, scores
     )
@@ -47,11 +47,11 @@ class _Peer:
         return f"{self.package} {version(self.package)}"
 
     def estimates(self, index_arrays) -> np.ndarray:
-        """Estimates for exactly these samples, from scores made once."""
+        """Estimates for given samples, from scores that are computed once."""
         return np.array([self.estimate(self.classified[index]) for index in index_arrays])
 
     def affordable(self, budget: float, most: int) -> int:
-        """How many samples fit the budget, judged by three random ones."""
+        """Number of samples that the budget allows, by the time of three random ones."""
         rng = np.random.default_rng(0)
         size = (3, self.workload.sample_size)
         rows = rng.integers(len(self.workload.y_pool), size=size)
@@ -61,7 +61,7 @@ class _Peer:
 
 
 class Quapy(_Peer):
-    """quapy, evaluated by its own protocols with its own speed-up."""
+    """quapy, evaluated by its own protocols and with its own speed-up."""
 
     package = "quapy"
 
@@ -77,10 +77,10 @@ class Quapy(_Peer):
         return self.model.aggregate(scores)
 
     def evaluate(self, budget: float) -> PeerTiming:
-        """Time quapy drawing its own samples and predicting them.
+        """Time quapy while it draws its own samples and predicts them.
 
-        Below the whole workload the speed-up is forced, as quapy itself would choose it for
-        the whole; the pool's classification is counted once and the rest in proportion.
+        For a part of the workload the speed-up is forced, as quapy would choose it for the
+        complete one. Classification of the pool counts once, the rest in proportion.
         """
         from quapy.evaluation import prediction
 
@@ -110,7 +110,7 @@ class Quapy(_Peer):
 
 
 class Quantificationlib(_Peer):
-    """quantificationlib: no protocol of its own is timed, only its predictions."""
+    """quantificationlib: its predictions are timed, without a protocol."""
 
     package = "quantificationlib"
 
@@ -128,7 +128,7 @@ class Quantificationlib(_Peer):
         return np.ravel(self.model.predict(None, predictions_test=scores))
 
     def evaluate(self, budget: float) -> PeerTiming:
-        """Time the pool's classification once and the predictions in proportion."""
+        """Time classification of the pool once, and the predictions in proportion."""
         work = self.workload
         n = self.affordable(budget, work.n_samples)
         rng = np.random.default_rng(0)

@@ -25,7 +25,7 @@ CORE = (
 VARIANTS: dict[str, Callable[[Any], Any]] = {
     "SLD(bcts)": lambda classifier: hc.SLD(calibration="bcts"),
     "AutoQuantifier": lambda classifier: hc.AutoQuantifier(),
-    "Ensemble": lambda classifier: hc.Ensemble(hc.SLD(classifier), size=20),
+    "Ensemble": lambda classifier: hc.Ensemble(hc.SLD(classifier), n_members=20),
     "Median": lambda classifier: hc.Median(hc.PACC(classifier)),
 }
 _NOT_ALONE = ("OneVsRest",)

@@ -17,7 +17,7 @@ import polars as pl
 from environment import PROJECT, describe_machine
 from real_data_measures import CELL, cluster_mean, mean_over_datasets, paired, read_store
 from real_datasets import FINAL
-from writing import markdown_table
+from tables import markdown_table
 
 STORE = PROJECT / "benchmarks" / ".real_data"
 # Not what a method's error is compared with: they choose among methods, or do not look.

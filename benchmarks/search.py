@@ -1,20 +1,16 @@
-"""Model selection beside quapy's: the same grid, data and number of validation samples.
+"""Model selection compared with quapy's: same grid, data and number of validation samples.
 
-    python benchmarks/search.py [--quick] [--output FILE] [--no-venv]
+    python benchmarks/search.py [--quick] [--output FOLDER] [--no-venv]
 
-Both sides run on one core and train every classifier themselves. Each side's choice is
-then judged on the same test samples of the pool, by headcount.
+Both sides run on one core and train every classifier themselves. headcount then measures the
+error of both choices on the same test samples of the pool.
 """
 
 from __future__ import annotations
 
-import argparse
-import json
 import os
-import warnings
-from pathlib import Path
 
-from environment import PROJECT, describe_machine, enter_venv, pin_blas_threads
+from environment import command_line, describe_machine, start
 
 GRID = {
     "classifier__C": [0.01, 0.1, 1.0, 10.0, 100.0],
@@ -22,16 +18,6 @@ GRID = {
 }
 GOALS = {"PACC": 15.0, "SLD": 8.0}
 THEIR_NAMES = {"PACC": "PACC", "SLD": "EMQ"}
-
-
-def arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--quick", action="store_true", help="small data: checks the harness")
-    parser.add_argument(
-        "--output", type=Path, default=PROJECT / "benchmarks" / "results" / "search.json"
-    )
-    parser.add_argument("--no-venv", action="store_true", help="use this interpreter as it is")
-    return parser.parse_args()
 
 
 def our_search(name, work, protocol):
@@ -84,21 +70,13 @@ def compare(name, work):
     import headcount as hc
     from timing import best_of_three
 
-    protocol = hc.APP(
-        n_prevalences=work.n_prevalences,
-        repeats=work.repeats,
-        size=work.sample_size,
-        random_state=0,
-    )
-    our_search(name, work, protocol)  # compiles, which a first run ever does once
-    our_seconds, ours = best_of_three(lambda: our_search(name, work, protocol))
+    def protocol(seed):
+        return hc.APP(work.n_prevalences, work.repeats, work.sample_size, random_state=seed)
+
+    our_search(name, work, protocol(0))  # compiles
+    our_seconds, ours = best_of_three(lambda: our_search(name, work, protocol(0)))
     their_seconds, theirs = best_of_three(lambda: their_search(name, work, work.repeats))
-    samples = hc.APP(
-        n_prevalences=work.n_prevalences,
-        repeats=work.repeats,
-        size=work.sample_size,
-        random_state=1,
-    ).draw(work.y_pool)
+    samples = protocol(1).draw(work.y_pool)
     return {
         "method": name,
         "settings": len(ours.results_),
@@ -115,13 +93,10 @@ def compare(name, work):
 
 
 def main() -> None:
-    options = arguments()
-    if not options.no_venv:
-        enter_venv()
-    pin_blas_threads()
+    options = start(command_line(__doc__, quick=True))
     os.environ["HEADCOUNT_NUM_THREADS"] = "1"
-    warnings.simplefilter("ignore")
 
+    from tables import write_json
     from workloads import make
 
     work = make("binary", quick=options.quick)
@@ -137,8 +112,7 @@ def main() -> None:
             "{peer_test_mae:.5f}".format(**rows[-1]),
             flush=True,
         )
-    if not options.quick:
-        options.output.write_text(json.dumps({"head": head, "rows": rows}, indent=2) + "\n")
+    write_json(options.output / "search.json", {"head": head, "rows": rows})
 
 
 if __name__ == "__main__":

@@ -1,36 +1,33 @@
-"""headcount beside its peers: the same data, scores and samples; seconds and errors.
+"""headcount compared with its peers: same data, scores and samples; seconds and errors.
 
     python benchmarks/versus_peers.py [--workload binary|multiclass|all] [--methods SLD DyS]
         [--quick] [--output benchmarks/results] [--no-venv] [--peers-only] [--no-cold]
 
-Makes its own virtual environment (.venv-bench) on first use and runs inside it.
+Runs in a virtual environment of its own (.venv-bench), made on first use.
 """
 
 from __future__ import annotations
 
 import argparse
-import tempfile
-import warnings
-from pathlib import Path
 
-from environment import PROJECT, describe_machine, enter_venv, pin_blas_threads
+from environment import command_line, describe_machine, start
 
 
 def arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = command_line(__doc__, quick=True)
     parser.add_argument("--workload", choices=["binary", "multiclass", "all"], default="all")
     parser.add_argument("--methods", nargs="+", help="rows to run, by name (default: all)")
-    parser.add_argument("--quick", action="store_true", help="small data: checks the harness")
-    parser.add_argument("--output", type=Path, help="folder for the results")
-    parser.add_argument("--budget", type=float, help="seconds a peer's row may take (60)")
-    parser.add_argument("--no-venv", action="store_true", help="use this interpreter as it is")
+    parser.add_argument("--budget", type=float, help="seconds per row of a peer (60)")
     parser.add_argument("--no-cold", action="store_true", help="leave out first-call times")
     parser.add_argument("--peers-only", action="store_true", help="time only the peers")
-    return parser.parse_args()
+    options = start(parser)
+    if options.budget is None:
+        options.budget = 1.0 if options.quick else 60.0
+    return options
 
 
 def run_row(row, workload, scores, options):
-    """Both sides of one row, as a Result."""
+    """Measure both sides of one row."""
     from comparison import Result, compare_estimates, judge_speed, spread
     from ours import evaluate, first_calls, protocol
     from peers import peer_for
@@ -76,22 +73,11 @@ def run_row(row, workload, scores, options):
 
 def main() -> None:
     options = arguments()
-    if not options.no_venv:
-        enter_venv()
-    pin_blas_threads()
-    # Peers warn a lot about things of their own; ours are still seen by the test suite.
-    warnings.simplefilter("ignore")
-
     from classifier import RememberedLogistic, shared_scores
     from methods import rows_for
+    from versus_peers_report import write_results
     from workloads import make
-    from writing import write_results
 
-    if options.budget is None:
-        options.budget = 1.0 if options.quick else 60.0
-    if options.output is None:
-        scratch = Path(tempfile.gettempdir()) / "headcount-benchmarks"
-        options.output = scratch if options.quick else PROJECT / "benchmarks" / "results"
     names = ["binary", "multiclass"] if options.workload == "all" else [options.workload]
     head, descriptions, results = describe_machine(), {}, []
     for name in names:
@@ -118,7 +104,7 @@ def main() -> None:
 
 
 def line(result) -> str:
-    """One row for people who watch."""
+    """Row of a result as one line, to follow the run."""
     text = f"{result.method:<14} {result.peer:<24} {result.peer_seconds:9.3f} s"
     if result.peer_samples_timed < result.n_samples:
         text += f" (timed on {result.peer_samples_timed})"

@@ -1,7 +1,7 @@
-"""The frozen workloads: seeded arrays that every benchmark here runs on.
+"""Fixed workloads: seeded arrays for every benchmark.
 
-Only numpy's generator decides what they hold, so they are the same on every machine.
-Change a number here and every earlier result stops being comparable.
+They are made by numpy's generator alone, so they are the same on every machine. After a change
+here, earlier results are not comparable any more.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ __all__ = ["WORKLOADS", "Workload", "make"]
 
 @dataclass(frozen=True)
 class Workload:
-    """Labelled training data, a labelled pool, and how to draw samples from it."""
+    """Labelled training data, a labelled pool, and the protocol that draws samples."""
 
     name: str
     X: np.ndarray
@@ -23,9 +23,7 @@ class Workload:
     X_pool: np.ndarray
     y_pool: np.ndarray
     sample_size: int
-    n_prevalences: (
-        int | None
-    )  # grid points of the artificial-prevalence protocol; None: uniform
+    n_prevalences: int | None  # points of the grid of APP; None for UPP
     repeats: int
 
     @property
@@ -49,55 +47,41 @@ class Workload:
 
 
 def _clouds(rng, centres, labels, spread):
-    """Unit-variance points round one of their class's centres, picked at random."""
+    """Points of unit variance around a random centre of their class."""
     n_centres, n_features = centres.shape[1:]
     chosen = centres[labels, rng.integers(n_centres, size=len(labels))]
     return chosen + spread * rng.standard_normal((len(labels), n_features))
 
 
+def _split(name, X, y, n_train, protocol) -> Workload:
+    return Workload(name, X[:n_train], y[:n_train], X[n_train:], y[n_train:], *protocol)
+
+
 def _binary(n_train=5_000, n_pool=20_000, repeats=100) -> Workload:
-    """Two classes of two clouds each: logistic regression is right about 83 times in 100."""
+    """Two classes of two clouds each: logistic regression has an accuracy of 83%."""
     rng = np.random.default_rng(20_240_501)
     centres = rng.standard_normal((2, 2, 20)) * 0.5
     y = (rng.random(n_train + n_pool) < 0.4).astype(np.int64)
     X = _clouds(rng, centres, y, 1.0)
-    return Workload(
-        name="binary",
-        X=X[:n_train],
-        y=y[:n_train],
-        X_pool=X[n_train:],
-        y_pool=y[n_train:],
-        sample_size=500,
-        n_prevalences=21,
-        repeats=repeats,
-    )
+    return _split("binary", X, y, n_train, (500, 21, repeats))
 
 
 def _multiclass(n_train=20_000, n_pool=50_000, repeats=1_000) -> Workload:
-    """28 uneven classes in 256 features: logistic regression is right about 6 times in 10."""
+    """28 uneven classes in 256 features: logistic regression has an accuracy of 60%."""
     rng = np.random.default_rng(20_240_502)
     n_classes, n_features = 28, 256
     centres = rng.standard_normal((n_classes, 2, n_features)) * 0.215
     shares = np.linspace(1.0, 4.0, n_classes)
     y = rng.choice(n_classes, size=n_train + n_pool, p=shares / shares.sum())
     X = _clouds(rng, centres, y, 1.0)
-    return Workload(
-        name="multiclass",
-        X=X[:n_train],
-        y=y[:n_train],
-        X_pool=X[n_train:],
-        y_pool=y[n_train:],
-        sample_size=1_000,
-        n_prevalences=None,
-        repeats=repeats,
-    )
+    return _split("multiclass", X, y, n_train, (1_000, None, repeats))
 
 
 WORKLOADS = {"binary": _binary, "multiclass": _multiclass}
 
 
 def make(name: str, *, quick: bool = False) -> Workload:
-    """The named workload; ``quick`` shrinks it to a smoke test of the harness itself."""
+    """Workload of a name; ``quick`` makes it small, to try a script."""
     if not quick:
         return WORKLOADS[name]()
     return WORKLOADS[name](n_train=2_000, n_pool=6_000, repeats=5 if name == "binary" else 40)

@@ -3,7 +3,8 @@
 Sphinx is used because the reference comes from docstrings in numpydoc form, which it reads,
 because it checks every link between pages (`-W` turns problems into errors), and because
 NumPy, SciPy and scikit-learn use it. MyST reads the Markdown that GitHub shows as well. Furo
-has a light and a dark theme and works on small screens. The site loads nothing from other hosts.
+has a light and a dark theme and works on small screens. The site loads nothing from
+other hosts.
 """
 
 from __future__ import annotations

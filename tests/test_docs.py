@@ -21,7 +21,7 @@ from types import ModuleType
 
 import pytest
 
-from headcount.cli.running import run as run_headcount
+from headcount.cli.execute import execute as run_headcount
 
 ROOT = Path(__file__).parents[1]
 PAGES = [*ROOT.glob("docs/*.md"), *ROOT.glob("docs/results/*.md")]

@@ -11,6 +11,7 @@ from types import ModuleType
 import pytest
 
 import headcount as hc
+from headcount import quantify
 from headcount.errors import HeadcountError, HeadcountWarning
 
 HEAVY = ("numba", "sklearn", "polars", "pandas", "scipy", "numpy", "narwhals")
@@ -25,7 +26,7 @@ def imported_by(statement):
 
 
 def test_importing_the_package_imports_nothing_heavy():
-    modules = imported_by("import headcount; dir(headcount); headcount.__version__")
+    modules = imported_by("import headcount; headcount.__version__; headcount.__doc__")
     assert "headcount" in modules
     assert not modules.intersection(HEAVY)
 
@@ -58,11 +59,35 @@ def test_the_directory_is_what_is_exported():
     assert len(set(hc.__all__)) == len(hc.__all__)
 
 
+def for_type_checkers(module):
+    """Lines that only type checkers read."""
+    return inspect.getsource(module).split("if TYPE_CHECKING:")[1].split("\n\n")[0]
+
+
 def test_type_checkers_see_the_same_names():
-    source = inspect.getsource(hc)
-    block = source.split("if TYPE_CHECKING:")[1].split("__version__")[0]
-    block = re.sub(r"from [\w.]+ import|[(),]", " ", block)
-    assert set(block.split()) == set(hc.__all__)
+    block = for_type_checkers(hc)
+    assert "from headcount.quantify import *" in block
+    named = set(re.findall(r" as (\w+)", block))
+    assert named == set(hc.__all__) - set(quantify.__all__)
+
+
+def test_type_checkers_see_every_module_with_methods():
+    named = re.findall(r"from ([\w.]+) import \*", for_type_checkers(quantify))
+    holding = {found.__module__ for found in quantify.quantifiers().values()}
+    missing = [f"from {name} import *" for name in sorted(holding - set(named))]
+    assert not missing, f"add to headcount/quantify/__init__.py: {missing}"
+    assert set(named) == holding
+    for module in map(importlib.import_module, named):
+        own = [name for name, found in quantify.quantifiers().items() if name in vars(module)]
+        own = [name for name in own if vars(module)[name].__module__ == module.__name__]
+        assert sorted(module.__all__) == sorted(own)
+
+
+def test_packages_are_loaded_when_they_are_used():
+    names = ["accuracy", "diagnose", "learn", "metrics", "plots", "shift", "study"]
+    packages = {f"headcount.{name}" for name in names}
+    assert not packages & imported_by("import headcount")
+    assert packages <= imported_by(f"import headcount; {'; '.join(sorted(packages))}")
 
 
 def test_a_star_import_gives_all_names():
@@ -79,7 +104,10 @@ def test_the_version_is_the_installed_one():
 def test_unknown_names_are_refused():
     with pytest.raises(AttributeError, match="module 'headcount' has no attribute 'SLDD'"):
         _ = hc.SLDD
-    assert not hasattr(hc, "quantifiers")
+    assert not hasattr(hc, "find_methods")
+    assert "headcount.quantify" not in imported_by(
+        "import headcount; hasattr(headcount, '__x__')"
+    )
 
 
 def test_errors_are_of_the_usual_kinds():

@@ -6,6 +6,7 @@
 >>> hc.SLD().fit(X[:1000], y[:1000]).predict(X[1000:]).round(1)
 array([0.5, 0.5])
 """
+# ruff: noqa: F403
 
 from __future__ import annotations
 
@@ -14,155 +15,39 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from headcount import accuracy, metrics, plots, shift
-    from headcount.errors import HeadcountError, HeadcountWarning
-    from headcount.evaluation.collection import Evaluations
-    from headcount.evaluation.evaluation import Evaluation
-    from headcount.evaluation.run import evaluate
-    from headcount.evaluation.search import GridSearch
-    from headcount.evaluation.significance import Comparison, compare
-    from headcount.quantify import (
-        ACC,
-        BBSE,
-        CC,
-        CDE,
-        DM,
-        ED,
-        FM,
-        FMM,
-        GAC,
-        GPAC,
-        KMM,
-        LEIP,
-        MLPE,
-        MS,
-        MS2,
-        PACC,
-        PCC,
-        PWK,
-        QF,
-        QFAC,
-        RLLS,
-        SLD,
-        SMM,
-        SVMAE,
-        SVMK,
-        SVMN,
-        SVMQ,
-        SVMRAE,
-        T50,
-        TMAX,
-        TX,
-        AdaptedClassifier,
-        AutoQuantifier,
-        Conditioned,
-        ContinuousSweep,
-        CvMy,
-        DyS,
-        EDy,
-        Ensemble,
-        HDx,
-        HDy,
-        KDEyCS,
-        KDEyHD,
-        KDEyML,
-        Mean,
-        Median,
-        OneVsRest,
-        OrdinalACC,
-        OrdinalPACC,
-        OrdinalSLD,
-        ReadMe,
-        RegularizedLikelihood,
-        method,
-        methods,
-    )
-    from headcount.sampling import APP, NPP, UPP, Dirichlet, Prevalences, Samples
-    from headcount.scores import Scored, Scorer, Verdicts
-    from headcount.uncertainty import Estimate
+    from headcount import accuracy as accuracy
+    from headcount import diagnose as diagnose
+    from headcount import learn as learn
+    from headcount import metrics as metrics
+    from headcount import plots as plots
+    from headcount import shift as shift
+    from headcount import study as study
+    from headcount.analysis import Analysis as Analysis
+    from headcount.analysis import analyse as analyse
+    from headcount.errors import HeadcountError as HeadcountError
+    from headcount.errors import HeadcountWarning as HeadcountWarning
+    from headcount.evaluation.collection import Evaluations as Evaluations
+    from headcount.evaluation.evaluation import Evaluation as Evaluation
+    from headcount.evaluation.run import evaluate as evaluate
+    from headcount.evaluation.search import GridSearch as GridSearch
+    from headcount.evaluation.significance import Comparison as Comparison
+    from headcount.evaluation.significance import compare as compare
+    from headcount.quantify import *
+    from headcount.sampling import APP as APP
+    from headcount.sampling import NPP as NPP
+    from headcount.sampling import UPP as UPP
+    from headcount.sampling import Dirichlet as Dirichlet
+    from headcount.sampling import Prevalences as Prevalences
+    from headcount.sampling import Samples as Samples
+    from headcount.scores import Scored as Scored
+    from headcount.scores import Scorer as Scorer
+    from headcount.scores import Verdicts as Verdicts
+    from headcount.uncertainty import Estimate as Estimate
 
 __version__ = version("headcount")
 
-__all__ = [
-    "ACC",
-    "APP",
-    "BBSE",
-    "CC",
-    "CDE",
-    "DM",
-    "ED",
-    "FM",
-    "FMM",
-    "GAC",
-    "GPAC",
-    "KMM",
-    "LEIP",
-    "MLPE",
-    "MS",
-    "MS2",
-    "NPP",
-    "PACC",
-    "PCC",
-    "PWK",
-    "QF",
-    "QFAC",
-    "RLLS",
-    "SLD",
-    "SMM",
-    "SVMAE",
-    "SVMK",
-    "SVMN",
-    "SVMQ",
-    "SVMRAE",
-    "T50",
-    "TMAX",
-    "TX",
-    "UPP",
-    "AdaptedClassifier",
-    "AutoQuantifier",
-    "Comparison",
-    "Conditioned",
-    "ContinuousSweep",
-    "CvMy",
-    "Dirichlet",
-    "DyS",
-    "EDy",
-    "Ensemble",
-    "Estimate",
-    "Evaluation",
-    "Evaluations",
-    "GridSearch",
-    "HDx",
-    "HDy",
-    "HeadcountError",
-    "HeadcountWarning",
-    "KDEyCS",
-    "KDEyHD",
-    "KDEyML",
-    "Mean",
-    "Median",
-    "OneVsRest",
-    "OrdinalACC",
-    "OrdinalPACC",
-    "OrdinalSLD",
-    "Prevalences",
-    "ReadMe",
-    "RegularizedLikelihood",
-    "Samples",
-    "Scored",
-    "Scorer",
-    "Verdicts",
-    "accuracy",
-    "compare",
-    "evaluate",
-    "method",
-    "methods",
-    "metrics",
-    "plots",
-    "shift",
-]
-
 _HOMES = {
+    "headcount.analysis": {"Analysis", "analyse"},
     "headcount.errors": {"HeadcountError", "HeadcountWarning"},
     "headcount.evaluation.collection": {"Evaluations"},
     "headcount.evaluation.evaluation": {"Evaluation"},
@@ -173,20 +58,29 @@ _HOMES = {
     "headcount.scores": {"Scored", "Scorer", "Verdicts"},
     "headcount.uncertainty": {"Estimate"},
 }
-_FOLDERS = {"accuracy", "metrics", "plots", "shift"}
+# Packages that are loaded when they are used.
+_PACKAGES = {"accuracy", "diagnose", "learn", "metrics", "plots", "shift", "study"}
 
+if not TYPE_CHECKING:
 
-def __getattr__(name: str) -> Any:
-    # Imports on first access, so that `import headcount` itself is instant.
-    if name not in __all__:
-        raise AttributeError(f"module 'headcount' has no attribute {name!r}")
-    if name in _FOLDERS:
-        return importlib.import_module(f"headcount.{name}")
-    home = next((home for home, names in _HOMES.items() if name in names), "headcount.quantify")
-    value = getattr(importlib.import_module(home), name)
-    globals()[name] = value
-    return value
+    def __getattr__(name: str) -> Any:
+        # Imports on first use, so that `import headcount` takes no time.
+        if name == "__all__":
+            return [each for each in __dir__() if each != "__version__"]
+        if name in _PACKAGES:
+            return importlib.import_module(f"headcount.{name}")
+        home = next((home for home, names in _HOMES.items() if name in names), None)
+        if home is None and (name.startswith("_") or name not in _methods().__all__):
+            raise AttributeError(f"module 'headcount' has no attribute {name!r}")
+        value = getattr(_methods() if home is None else importlib.import_module(home), name)
+        globals()[name] = value
+        return value
 
 
 def __dir__() -> list[str]:
-    return sorted([*__all__, "__version__"])
+    others = (name for names in _HOMES.values() for name in names)
+    return sorted({*_methods().__all__, *others, *_PACKAGES, "__version__"})
+
+
+def _methods() -> Any:
+    return importlib.import_module("headcount.quantify")

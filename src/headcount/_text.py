@@ -1,10 +1,207 @@
-"""Tables as plain text."""
+"""Tables as plain text, Markdown, LaTeX, HTML and CSV, and text that is safe to print."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import csv
+import io
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
 
-__all__ = ["text_table"]
+from markupsafe import Markup, escape
+
+__all__ = ["Cell", "Table", "csv_text", "printable", "text_table"]
+
+# Shorter texts are kept on one line in HTML.
+_SHORT = 12
+_MARKS_IN_LATEX = {"†": r"\dagger", "‡": r"\ddagger"}
+_SPECIAL_IN_LATEX = {
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    **{character: "\\" + character for character in "&%$#_{}"},
+}
+# Characters at which spreadsheets start a formula.
+_FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n")
+
+
+@dataclass(frozen=True)
+class Cell:
+    """Entry of a table.
+
+    Attributes
+    ----------
+    text : str
+        The value as text; empty if it is missing.
+    is_best : bool
+        True prints it in bold, or with a star in plain text.
+    mark : str
+        Printed after the value, such as a dagger.
+    spread : str
+        Printed after the value and a plus-minus sign.
+    """
+
+    text: str
+    is_best: bool = False
+    mark: str = ""
+    spread: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """Table whose values are text already, for every format it is printed in.
+
+    Attributes
+    ----------
+    columns : sequence of str
+        Names of the columns.
+    rows : sequence of sequences of Cell
+        The cells.
+    numeric : sequence of bool
+        True for columns of numbers, which are aligned right.
+    foot : sequence of sequences of Cell
+        Rows below the others, such as means.
+    title : str
+        Printed above the table.
+    missing : str
+        Printed for empty cells in columns of numbers, except in HTML.
+
+    Examples
+    --------
+    >>> rows = [[Cell("SLD"), Cell("0.01", is_best=True)], [Cell("CC"), Cell("0.03", mark="†")]]
+    >>> table = Table(["method", "error"], rows, [False, True])
+    >>> print(table.to_text())
+    method  error
+    ------  -----
+    SLD     0.01*
+    CC      0.03†
+    >>> print(table.to_markdown())
+    | method | error |
+    | --- | ---: |
+    | SLD | **0.01** |
+    | CC | 0.03† |
+    """
+
+    columns: Sequence[str]
+    rows: Sequence[Sequence[Cell]]
+    numeric: Sequence[bool]
+    foot: Sequence[Sequence[Cell]] = ()
+    title: str = ""
+    missing: str = "-"
+
+    def to_text(self, *, ruled: bool = True) -> str:
+        """Plain text; a star follows the best.
+
+        Parameters
+        ----------
+        ruled : bool, default=True
+            True separates the header from the rows by a line.
+
+        Returns
+        -------
+        str
+        """
+        cells = self._cells(printable, " ± ", str, None)
+        # Filled up to the same length, so that the numbers stay aligned.
+        after = [
+            [("*" if cell.is_best else "") + printable(cell.mark) for cell in row]
+            for row in (*self.rows, *self.foot)
+        ]
+        widths = [max(map(len, column)) for column in zip(*after, strict=True)]
+        body = [
+            [a + b.ljust(width) for a, b, width in zip(row, ends, widths, strict=True)]
+            for row, ends in zip(cells, after, strict=True)
+        ]
+        lines = _lines([printable(name) for name in self.columns], body, self.numeric, ruled)
+        return "\n".join(([self.title] if self.title else []) + lines)
+
+    def to_markdown(self) -> str:
+        """Markdown table, the best in bold."""
+        cells = self._cells(_in_markdown, " ± ", lambda text: f"**{text}**", _in_markdown)
+        rule = ["---:" if number else "---" for number in self.numeric]
+        lines = [[_in_markdown(name) for name in self.columns], rule, *cells]
+        table = "\n".join(f"| {' | '.join(line)} |" for line in lines)
+        return f"**{_in_markdown(self.title)}**\n\n{table}" if self.title else table
+
+    def to_latex(self) -> str:
+        r"""LaTeX ``tabular``, the best in bold; needs ``\usepackage{booktabs}``."""
+        bold = r"\textbf{%s}".__mod__
+        cells = self._cells(_in_latex, r" $\pm$ ", bold, _mark_in_latex)
+        lines = [rf"{' & '.join(row)} \\" for row in cells]
+        if self.foot:
+            lines.insert(len(self.rows), r"\midrule")
+        header = " & ".join(_in_latex(name) for name in self.columns)
+        sides = "".join("r" if number else "l" for number in self.numeric)
+        return "\n".join(
+            ([f"% {' '.join(self.title.split())}"] if self.title else [])
+            + [rf"\begin{{tabular}}{{{sides}}}", r"\toprule", rf"{header} \\", r"\midrule"]
+            + [*lines, r"\bottomrule", r"\end{tabular}"]
+        )
+
+    def to_html(self, *, css_class: str = "", label: str = "") -> Markup:
+        """HTML ``table``, everything escaped; the title is left out.
+
+        Parameters
+        ----------
+        css_class : str, default=""
+            Value of the attribute ``class``.
+        label : str, default=""
+            Value of the attribute ``aria-label``, for screen readers.
+
+        Returns
+        -------
+        Markup
+            A string that templates do not escape again.
+        """
+        named = {"class": css_class, "aria-label": label}
+        attributes = "".join(f' {key}="{escape(text)}"' for key, text in named.items() if text)
+        head = "".join(
+            f'<th scope="col"{"" if number else _class("words")}>{escape(name)}</th>'
+            for name, number in zip(self.columns, self.numeric, strict=True)
+        )
+        parts = [f"<table{attributes}>", f"<thead><tr>{head}</tr></thead>"]
+        for tag, rows in (("tbody", self.rows), ("tfoot", self.foot)):
+            if rows or tag == "tbody":
+                lines = [f"<tr>{self._row_in_html(row)}</tr>" for row in rows]
+                parts += [f"<{tag}>", *lines, f"</{tag}>"]
+        return Markup("\n".join([*parts, "</table>"]))
+
+    def _row_in_html(self, row: Sequence[Cell]) -> str:
+        made = []
+        for i, (cell, number) in enumerate(zip(row, self.numeric, strict=True)):
+            names = [] if number else ["words"]
+            names += ["short"] * (not number and len(cell.text) < _SHORT)
+            names += ["best"] * cell.is_best
+            text = escape(cell.text)
+            text = Markup("<strong>{}</strong>").format(text) if cell.is_best else text
+            text += Markup(" ± {}").format(cell.spread) if cell.spread else ""
+            text += Markup("<sup>{}</sup>").format(cell.mark) if cell.mark else ""
+            tag, scope = ("td", "") if i else ("th", ' scope="row"')
+            made.append(f"<{tag}{scope}{_class(*names)}>{text}</{tag}>")
+        return "".join(made)
+
+    def _cells(
+        self,
+        escaped: Callable[[str], str],
+        plus_minus: str,
+        bold: Callable[[str], str],
+        mark: Callable[[str], str] | None,
+    ) -> list[list[str]]:
+        """Cells as strings; without their marks if `mark` is None."""
+
+        def written(cell: Cell, number: bool) -> str:
+            text = escaped(" ".join(cell.text.split())) or (self.missing if number else "")
+            text = bold(text) if cell.is_best else text
+            text += plus_minus + escaped(cell.spread) if cell.spread else ""
+            return text + mark(cell.mark) if mark else text
+
+        return [
+            [written(cell, number) for cell, number in zip(row, self.numeric, strict=True)]
+            for row in (*self.rows, *self.foot)
+        ]
 
 
 def text_table(
@@ -14,30 +211,105 @@ def text_table(
     n_texts: int = 1,
     ruled: bool = False,
 ) -> list[str]:
-    """Lines of a table with texts aligned left and numbers aligned right.
+    """Lines of a table of plain strings, texts to the left and numbers to the right.
 
     Parameters
     ----------
     header : sequence of str
         Names of the columns.
     rows : sequence of sequences of str
-        Cells, row by row.
+        The cells. Characters that could control a terminal are replaced.
     n_texts : int, default=1
-        Number of columns, from the first one, that hold texts.
+        Number of columns, from the first, that hold texts.
     ruled : bool, default=False
-        Draw a line between the header and the rows.
+        True separates the header from the rows by a line.
 
     Examples
     --------
     >>> text_table(["class", "share"], [["spam", "9%"]])
     ['class  share', 'spam      9%']
     """
+    head, *body = [[printable(cell) for cell in row] for row in (header, *rows)]
+    return _lines(head, body, [i >= n_texts for i in range(len(head))], ruled)
+
+
+def csv_text(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
+    """Table as CSV in which no text can be taken for a formula.
+
+    Parameters
+    ----------
+    header : sequence of str
+        Names of the columns.
+    rows : iterable of sequences
+        The cells; None is left empty.
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> csv_text(["class", "change"], [["=1+1", -0.5], ["a,b", None]]).splitlines()
+    ['class,change', "'=1+1,-0.5", '"a,b",']
+    """
+    buffer = io.StringIO(newline="")
+    writer = csv.writer(buffer)
+    writer.writerow([_no_formula(name) for name in header])
+    writer.writerows([[_no_formula(value) for value in row] for row in rows])
+    return buffer.getvalue()
+
+
+def printable(value: object) -> str:
+    r"""Text without characters that could control a terminal.
+
+    Examples
+    --------
+    >>> printable("a\x1b[2Jb")
+    'a\ufffd[2Jb'
+    """
+    return "".join(sign if sign.isprintable() else "\ufffd" for sign in str(value))
+
+
+def _lines(
+    header: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    numeric: Sequence[bool],
+    ruled: bool,
+) -> list[str]:
     widths = [max(map(len, column)) for column in zip(header, *rows, strict=True)]
     rule = [["-" * width for width in widths]] if ruled else []
     return [
         "  ".join(
-            cell.ljust(width) if i < n_texts else cell.rjust(width)
-            for i, (cell, width) in enumerate(zip(row, widths, strict=True))
+            cell.rjust(width) if number else cell.ljust(width)
+            for cell, width, number in zip(row, widths, numeric, strict=True)
         ).rstrip()
         for row in [header, *rule, *rows]
     ]
+
+
+def _no_formula(value: Any) -> Any:
+    if value is None or isinstance(value, int | float):
+        return value
+    text = str(value)
+    return f"'{text}" if text.startswith(_FORMULA_STARTS) else text
+
+
+def _class(*names: str) -> str:
+    return f' class="{" ".join(names)}"' if names else ""
+
+
+def _in_markdown(text: str) -> str:
+    return re.sub(r"([|*_<>\\`])", r"\\\1", text)
+
+
+def _in_latex(text: str) -> str:
+    return "".join(_SPECIAL_IN_LATEX.get(character, character) for character in text)
+
+
+def _mark_in_latex(mark: str) -> str:
+    """Daggers as they are written in formulas, other marks as superscript text."""
+    if not mark:
+        return ""
+    if set(mark) <= _MARKS_IN_LATEX.keys():
+        return f"$^{{{''.join(_MARKS_IN_LATEX[sign] for sign in mark)}}}$"
+    return rf"\textsuperscript{{{_in_latex(mark)}}}"

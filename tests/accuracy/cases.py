@@ -28,7 +28,7 @@ PARAMETERS = {
     },
 }
 NAMES = list(predictors())
-OF_SCORES = [name for name in NAMES if predictors()[name].info.needs == "scores"]
+OF_SCORES = [name for name in NAMES if predictors()[name].info.input != "features"]
 QUICK = {"replicates": 200, "random_state": 0}
 
 
@@ -61,7 +61,3 @@ def fitted(name, K):
 def some_samples(n, seed=0):
     rng = np.random.default_rng(seed)
     return [rng.integers(n, size=size) for size in (60, 1, 35, 90)]
-
-
-def gives_table(predictor):
-    return not predictor._why_no_table()

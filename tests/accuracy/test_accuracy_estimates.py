@@ -69,19 +69,19 @@ def test_a_sample_that_is_no_mixture_is_reported():
     model, (X, y), _ = data(2)
     predictor = accuracy.SLEAP(model, quantifier=hc.SLD()).fit(X, y)
     odd = np.tile([[0.5, 0.5], [0.499, 0.501]], (100, 1))
-    estimate = predictor.estimate_scores(odd, **QUICK)
+    estimate = predictor.estimate(hc.Scored(odd), **QUICK)
     assert estimate.fit_test.p_value < 0.01
     assert any("does not look like a mixture" in text for text in estimate.warnings)
     usual = predictor.estimate(X[::2], **QUICK)
     assert not any("mixture" in text for text in usual.warnings)
-    cbpe = accuracy.CBPE(model).fit(X, y).estimate_scores(odd, **QUICK)
+    cbpe = accuracy.CBPE(model).fit(X, y).estimate(hc.Scored(odd), **QUICK)
     assert cbpe.fit_test.p_value == estimate.fit_test.p_value
 
 
 def test_a_model_without_errors_is_reported():
-    scores = np.tile([[0.9, 0.1], [0.2, 0.8]], (40, 1))
-    naive = accuracy.Naive().fit_scores(scores, np.tile([0, 1], 40))
-    estimate = naive.estimate_scores(scores, **QUICK)
+    scored = hc.Scored(np.tile([[0.9, 0.1], [0.2, 0.8]], (40, 1)))
+    naive = accuracy.Naive().fit(scored, np.tile([0, 1], 40))
+    estimate = naive.estimate(scored, **QUICK)
     low, high = estimate.interval()
     assert estimate.value == high == 1
     assert low == pytest.approx(1 - 1 / 80)
@@ -108,9 +108,9 @@ def test_intervals_cover_under_prior_shift(target, method):
             "CBPE": accuracy.CBPE(calibration="bcts"),
             "DoC": accuracy.DoC(random_state=0),
             "Naive": accuracy.Naive(),
-        }[method].fit_scores(*V)
-        found = predictor.estimate_scores(
-            U[0], target=target, replicates=1000, random_state=trial
+        }[method].fit(hc.Scored(V[0]), V[1])
+        found = predictor.estimate(
+            hc.Scored(U[0]), target=target, replicates=1000, random_state=trial
         )
         P, y = U if target == "realised" else draw(20_000, share)
         low, high = found.interval(0.9)
@@ -126,10 +126,11 @@ def test_biased_answers_are_corrected():
         codes = (rng.random(n) < share).astype(int)
         return 1 / (1 + np.exp(-8 * (codes - 0.5 + rng.normal(size=n)))), codes
 
-    cbpe = accuracy.CBPE(calibration=None).fit_scores(*draw(2000, 0.5))
+    scores, codes = draw(2000, 0.5)
+    cbpe = accuracy.CBPE(calibration=None).fit(hc.Scored(scores), codes)
     scores, codes = draw(1000, 0.5)
     truth = np.mean((scores > 0.5) == codes)
-    estimate = cbpe.estimate_scores(scores, random_state=0)
+    estimate = cbpe.estimate(hc.Scored(scores), random_state=0)
     assert estimate.raw > truth + 0.1
     assert estimate.value == pytest.approx(truth, abs=0.03)
 
@@ -146,9 +147,11 @@ def test_samples_of_the_largest_sizes_share_simulations():
     rng = np.random.default_rng(0)
     scores = rng.random(200_000)
     codes = (rng.random(200_000) < scores).astype(int)
-    sleap = accuracy.SLEAP(quantifier=hc.PACC()).fit_scores(scores[:20_000], codes[:20_000])
-    some, more = sleap.estimate_many_scores(
-        scores, [np.arange(20_000), np.arange(200_000)], replicates=1000, random_state=0
+    pool = hc.Scored(scores)
+    sleap = accuracy.SLEAP(quantifier=hc.PACC())
+    sleap.fit(pool.take(np.arange(20_000)), codes[:20_000])
+    some, more = sleap.estimate_many(
+        pool, [np.arange(20_000), np.arange(200_000)], replicates=1000, random_state=0
     )
     assert more.draws.std() < 0.85 * some.draws.std()
 
@@ -162,17 +165,17 @@ def test_options_have_no_aliases():
 def test_calibration_is_cross_fitted():
     """Isotonic calibration is perfect on its own items, even on scores that mean nothing."""
     rng = np.random.default_rng(0)
-    scores, codes = rng.random(300), rng.integers(2, size=300)
-    cbpe = accuracy.CBPE().fit_scores(scores, codes)
+    scored, codes = hc.Scored(rng.random(300)), rng.integers(2, size=300)
+    cbpe = accuracy.CBPE().fit(scored, codes)
     of_new, of_reference = cbpe.model_.cross_fitted()
-    judged = cbpe.reference_.judged
+    outputs = cbpe.reference_.outputs
 
     def likelihood(model):
-        return np.log(model.posteriors(judged)[np.arange(300), codes].clip(1e-6)).mean()
+        return np.log(model.posteriors(outputs)[np.arange(300), codes].clip(1e-6)).mean()
 
     assert likelihood(of_reference) < likelihood(of_new)
-    plain = accuracy.CBPE(calibration=None).fit_scores(scores, codes).model_
+    plain = accuracy.CBPE(calibration=None).fit(scored, codes).model_
     assert plain.cross_fitted() == (plain, plain)
     codes[:] = np.arange(300) == 7
-    alone = accuracy.CBPE(correction="prior").fit_scores(scores, codes)
-    assert 0 < alone.estimate_scores(scores[:50], **QUICK).value <= 1
+    alone = accuracy.CBPE(correction="prior").fit(scored, codes)
+    assert 0 < alone.estimate(scored.take(np.arange(50)), **QUICK).value <= 1

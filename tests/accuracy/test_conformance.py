@@ -11,16 +11,15 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.svm import LinearSVC
 
 import headcount as hc
-from headcount.accuracy import METRICS, AccuracyEstimate, methods, table_of
+from headcount.accuracy import METRICS, AccuracyEstimate, methods, predictors, table_of
 from headcount.errors import HeadcountError
-from headcount.scores import ScoredPool
+from headcount.scores import Scored, ScoredPool, Verdicts
 from tests.accuracy.cases import (
     NAMES,
     OF_SCORES,
     QUICK,
     data,
     fitted,
-    gives_table,
     make,
     some_samples,
 )
@@ -31,7 +30,7 @@ of_scores = pytest.mark.parametrize("name", OF_SCORES)
 
 
 def test_all_methods_are_found():
-    found = set(methods()["method"])
+    found = set(methods())
     assert found >= {
         "Naive", "LEAP", "OLEAP", "SLEAP", "CBPE", "ATC", "DoC", "RCA", "RCAStar", "Mandoline",
     }  # fmt: skip
@@ -44,7 +43,7 @@ def test_all_methods_are_found():
 def test_tables_are_on_the_simplex_and_give_the_measures(name, K):
     predictor, (_, _, (X, _)) = fitted(name, K), data(K)
     samples = some_samples(len(X))
-    if not gives_table(predictor):
+    if not predictor.has_table:
         with pytest.raises(HeadcountError, match="gives no table"):
             predictor.predict_tables(X, samples)
         return
@@ -68,8 +67,7 @@ def test_measures_are_given_within_their_range_or_refused(name, K):
     predictor, (_, _, (X, _)) = fitted(name, K), data(K)
     given = {}
     for metric, measure in METRICS.items():
-        reason = predictor._why_not(measure)
-        if reason:
+        if not predictor.supports(metric):
             with pytest.raises(HeadcountError, match=f"metric is '{metric}', but"):
                 predictor.predict(X, metric)
             continue
@@ -99,46 +97,51 @@ def test_many_samples_are_as_each_alone(name, K):
 def test_scores_do_instead_of_a_classifier(name, K):
     model, (X, y), (Z, _) = data(K)
     predictor = fitted(name, K)
-    elsewhere = make(name).fit_scores(
-        model.predict_proba(X), y, predictions=model.predict(X), classes=model.classes_
-    )
-    scores, samples = model.predict_proba(Z), some_samples(len(Z))
-    found = elsewhere.predict_many_scores(scores, samples)
+    known = Scored(model.predict_proba(X), model.classes_, model.predict(X))
+    elsewhere = make(name).fit(known, y)
+    pool, samples = Scored(model.predict_proba(Z)), some_samples(len(Z))
+    found = elsewhere.predict_many(pool, samples)
     assert found.shape == (4,)
-    assert elsewhere.predict_scores(scores[samples[0]]) == pytest.approx(found[0], abs=1e-12)
-    with pytest.raises(HeadcountError, match="fitted on scores and has no classifier for X"):
+    assert elsewhere.predict(pool.take(samples[0])) == pytest.approx(found[0], abs=1e-12)
+    with pytest.raises(HeadcountError, match=r"fitted on scores .* no classifier for X"):
         elsewhere.predict(Z)
     if name.startswith("QuAcc"):
-        return  # of items it sees the features, too
+        return  # with items, it uses the features as well
     np.testing.assert_array_equal(found, predictor.predict_many(Z, samples))
-    np.testing.assert_array_equal(found, predictor.predict_many_scores(scores, samples))
-    if gives_table(predictor):
+    np.testing.assert_array_equal(found, predictor.predict_many(pool, samples))
+    if predictor.has_table:
         np.testing.assert_array_equal(
-            elsewhere.predict_tables_scores(scores, samples),
-            predictor.predict_tables(Z, samples),
+            elsewhere.predict_tables(pool, samples), predictor.predict_tables(Z, samples)
         )
-        np.testing.assert_array_equal(
-            elsewhere.predict_table_scores(scores), predictor.predict_table(Z)
-        )
+        np.testing.assert_array_equal(elsewhere.predict_table(pool), predictor.predict_table(Z))
 
 
 @both
 @of_scores
-def test_predictions_of_ones_own_are_respected(name, K):
+def test_given_predictions_are_used(name, K):
     model, (X, y), (Z, _) = data(K)
-    last = model.classes_[-1]
-    own = np.where(model.predict_proba(X)[:, -1] > 0.2, last, model.predict(X))
-    predictor = make(name).fit_scores(model.predict_proba(X), y, predictions=own)
+    last, P = model.classes_[-1], model.predict_proba(X)
+    own = np.where(P[:, -1] > 0.2, last, model.predict(X))
+    predictor = make(name).fit(Scored(P, predictions=own), y)
     truth = np.mean(own == y)
     np.testing.assert_allclose(np.trace(predictor.reference_.table), truth)
-    if gives_table(predictor):
-        mine = np.full(len(Z), last)
-        table = predictor.predict_table_scores(model.predict_proba(Z), predictions=mine)
-        # Whether by what is seen or by rates, some items are said to be predicted so.
-        assert table[:, -1].sum() > 0
-    default = make(name).fit_scores(model.predict_proba(X), y)
-    np.testing.assert_array_equal(default.reference_.judged.labels,
-                                  model.predict_proba(X).argmax(axis=1))  # fmt: skip
+    if predictor.has_table:
+        pool = Scored(model.predict_proba(Z), predictions=np.full(len(Z), last))
+        assert predictor.predict_table(pool)[:, -1].sum() > 0
+    default = make(name).fit(Scored(P), y)
+    np.testing.assert_array_equal(default.reference_.outputs.labels, P.argmax(axis=1))
+
+
+@both
+@every
+def test_several_metrics_are_as_each_alone(name, K):
+    predictor, (_, _, (X, _)) = fitted(name, K), data(K)
+    samples = some_samples(len(X))
+    given = [metric for metric in METRICS if predictor.supports(metric)]
+    together = predictor.predict_metrics(X, samples, given)
+    assert together.shape == (len(given), 4)
+    for metric, values in zip(given, together, strict=True):
+        np.testing.assert_array_equal(values, predictor.predict_many(X, samples, metric))
 
 
 @both
@@ -161,20 +164,17 @@ def test_order_and_names_of_classes_do_not_matter(name, K):
         pytest.skip("it treats the first class apart, or draws at random")
     model, (X, y), (Z, _) = data(K)
     order = np.arange(K)[::-1]
-    predictor = make(name).fit_scores(model.predict_proba(X), y, classes=model.classes_)
-    turned = make(name).fit_scores(
-        model.predict_proba(X)[:, order], y, classes=model.classes_[order]
-    )
-    scores = model.predict_proba(Z)
-    assert turned.predict_scores(scores[:, order]) == pytest.approx(
-        predictor.predict_scores(scores), abs=1e-6
-    )
-    if gives_table(predictor):
-        np.testing.assert_allclose(
-            turned.predict_table_scores(scores[:, order])[np.ix_(order, order)],
-            predictor.predict_table_scores(scores),
-            atol=1e-6,
-        )
+    P, Q = model.predict_proba(X), model.predict_proba(Z)
+    predictor = make(name).fit(Scored(P, model.classes_), y)
+    turned = make(name).fit(Scored(P[:, order], model.classes_[order]), y)
+    for pool in (Scored(Q[:, order]), Scored(Q, model.classes_)):
+        assert turned.predict(pool) == pytest.approx(predictor.predict(Scored(Q)), abs=1e-6)
+        if predictor.has_table:
+            np.testing.assert_allclose(
+                turned.predict_table(pool)[np.ix_(order, order)],
+                predictor.predict_table(Scored(Q)),
+                atol=1e-6,
+            )
 
 
 @every
@@ -214,7 +214,7 @@ def test_estimates(name, K):
         wide = estimate.interval(0.99)
         assert 0 <= wide.low <= low <= estimate.value <= high <= wide.high <= 1
         assert high - low >= 1 / len(rows) - 1e-12
-        assert (estimate.table is not None) == gives_table(predictor)
+        assert (estimate.table is not None) == predictor.has_table
     again = predictor.estimate_many(X, samples, **QUICK)
     assert [e.interval() for e in again] == [e.interval() for e in estimates]
     expected = predictor.estimate(X, target="expected", level=0.5, **QUICK)
@@ -225,12 +225,10 @@ def test_estimates(name, K):
 @of_scores
 def test_estimates_of_scores(name):
     model, (X, y), (Z, _) = data(2)
-    predictor = make(name).fit_scores(model.predict_proba(X), y, classes=model.classes_)
-    scores = model.predict_proba(Z)
-    estimate = predictor.estimate_scores(scores, **QUICK)
-    assert estimate.raw == predictor.predict_scores(scores)
-    many = predictor.estimate_many_scores(scores, [np.arange(50)], **QUICK)
-    assert many[0].size == 50
+    predictor = make(name).fit(Scored(model.predict_proba(X), model.classes_), y)
+    pool = Scored(model.predict_proba(Z))
+    assert predictor.estimate(pool, **QUICK).raw == predictor.predict(pool)
+    assert predictor.estimate_many(pool, [np.arange(50)], **QUICK)[0].size == 50
 
 
 @every
@@ -273,36 +271,61 @@ def test_bad_input_gets_a_sentence(name):
 def test_bad_scores_get_a_sentence(name):
     model, (X, y), _ = data(2)
     scores = model.predict_proba(X)
+    fine = make(name).fit(Scored(scores), y)
+    wide = np.full((5, 3), 1 / 3)
     cases = [
-        (lambda: make(name).fit_scores(10 * scores, y), "between 0 and 1"),
-        (lambda: make(name).fit_scores(scores[:, :1], y), "scores has 1 columns"),
-        (lambda: make(name).fit_scores(scores[:9], y), "9 rows, but y has 320"),
-        (lambda: make(name).fit_scores(scores, y, predictions=y[:7]), "predictions has 7"),
-        (
-            lambda: make(name).fit_scores(scores, y, predictions=["elk"] * 320),
-            "predictions has",
-        ),
-        (lambda: make(name).fit_scores(scores, ["ant"] * 320), "single class"),
-    ]
-    fine = make(name).fit_scores(scores, y)
-    cases += [
-        (lambda: fine.predict_scores(scores * np.nan), "NaN"),
-        (lambda: fine.predict_scores(np.full((3, 2), 0.2)), "do not sum to 1"),
-        (lambda: fine.predict_scores(scores[:0]), "no rows"),
-        (lambda: fine.predict_scores(ScoredPool(X)), "ScoredPool"),
-        (lambda: fine.predict_scores(scores, predictions=y[:7]), "predictions has 7"),
+        (lambda: make(name).fit(Scored(wide), y[:5]), "posteriors has 3 columns"),
+        (lambda: make(name).fit(Scored(scores[:9]), y), "9 rows, but y has 320"),
+        (lambda: make(name).fit(Scored(scores, None, ["elk"] * 320), y), "predictions has"),
+        (lambda: make(name).fit(Scored(scores), ["ant"] * 320), "single class"),
+        (lambda: fine.predict(Scored(wide)), "posteriors has 3 columns"),
+        (lambda: fine.predict(Scored(scores, None, ["elk"] * 320)), "predictions has"),
+        (lambda: fine.predict(ScoredPool(X)), "no classifier for X"),
     ]
     for call, sentence in cases:
         with pytest.raises(HeadcountError, match=sentence):
             call()
 
 
+@both
+@pytest.mark.parametrize("name", ["Naive", "LEAP", "OLEAP", "SLEAP"])
+def test_decisions_are_enough(name, K):
+    model, (X, y), (Z, _) = data(K)
+    options = {} if name == "Naive" else {"quantifier": hc.ACC()}
+    method = predictors()[name]
+    known, pool = Verdicts(model.predict(X)), Verdicts(model.predict(Z))
+    predictor = method(**options).fit(known, y)
+    assert predictor.takes == "labels"
+    samples = some_samples(len(Z))
+    scored = method(model, **options).fit(X, y)
+    np.testing.assert_array_equal(
+        predictor.predict_tables(pool, samples), scored.predict_tables(Z, samples)
+    )
+    np.testing.assert_array_equal(predictor.predict_table(Scored(model.predict_proba(Z))),
+                                  predictor.predict_table(pool))  # fmt: skip
+    estimate = predictor.estimate(pool, **QUICK)
+    assert estimate.interval() == scored.estimate(Z, **QUICK).interval()
+    assert estimate.fit_test is None
+
+
+@of_scores
+def test_methods_of_posteriors_refuse_decisions(name):
+    _, (_, y), _ = data(2)
+    predictor = make(name)
+    if name == "Naive":
+        return
+    with pytest.raises(HeadcountError, match=r"needs posteriors.* Naive, or LEAP, OLEAP or"):
+        predictor.fit(Verdicts(y), y)
+    assert predictor.takes == "posteriors"
+
+
 @pytest.mark.parametrize("name", [name for name in NAMES if name not in OF_SCORES])
 def test_methods_of_items_refuse_scores(name):
-    with pytest.raises(AttributeError) as caught:
-        make(name).fit_scores([0.2, 0.8], [0, 1])
-    assert "scores do not suffice" in str(caught.value.__cause__)
-    assert not hasattr(make(name), "predict_scores")
+    with pytest.raises(HeadcountError, match="trains classifiers on the items, and Scored"):
+        make(name).fit(Scored([0.2, 0.8]), [0, 1])
+    model, (X, y), _ = data(2)
+    with pytest.raises(HeadcountError, match="trains classifiers on the items, and Verdicts"):
+        make(name, model).fit(X, y).predict(Verdicts(y))
 
 
 @every
@@ -326,7 +349,7 @@ def test_a_class_may_be_missing_from_the_labelled_items(name):
         predictor.fit(X[kept], y[kept])
     value = predictor.predict(Z)
     assert 0 <= value <= 1
-    if gives_table(predictor):
+    if predictor.has_table:
         table = predictor.predict_table(Z)
         assert np.isfinite(table).all()
         assert table.sum() == pytest.approx(1)
@@ -344,13 +367,13 @@ def test_twenty_classes(name):
     scores = rng.dirichlet(np.full(K, 0.3), n) * 0.4
     scores[np.arange(n), codes] += 0.6 * rng.random(n)
     scores /= scores.sum(axis=1, keepdims=True)
-    predictor = make(name).fit_scores(scores[:400], codes[:400])
-    samples = [np.arange(100), np.arange(100, 200)]
-    values = predictor.predict_many_scores(scores[400:], samples)
+    predictor = make(name).fit(Scored(scores[:400]), codes[:400])
+    pool, samples = Scored(scores[400:]), [np.arange(100), np.arange(100, 200)]
+    values = predictor.predict_many(pool, samples)
     truth = [np.mean(codes[400:][r] == scores[400:][r].argmax(axis=1)) for r in samples]
     np.testing.assert_allclose(values, truth, atol=0.2)
-    if gives_table(predictor):
-        tables = predictor.predict_tables_scores(scores[400:], samples)
+    if predictor.has_table:
+        tables = predictor.predict_tables(pool, samples)
         np.testing.assert_allclose(tables.sum(axis=(1, 2)), 1, atol=1e-9)
         assert (tables >= 0).all()
 

@@ -10,7 +10,7 @@ from sklearn.naive_bayes import GaussianNB
 import headcount as hc
 from headcount import accuracy
 from headcount.accuracy.equations import Exact, LeastSquaresTables, equations
-from headcount.accuracy.regressed import split
+from headcount.accuracy.regression import split
 from headcount.errors import HeadcountError
 from tests.accuracy.cases import data
 from tests.oracle import accuracy as oracle
@@ -38,9 +38,11 @@ def test_a_noiseless_mixture_is_told_exactly(method, K):
     scores, codes = scored(K, 60 * K, K)
     repeats = np.arange(1, K + 1)[codes]
     rows = np.repeat(np.arange(len(codes)), repeats)
-    predictor = method(quantifier=hc.PACC()).fit_scores(scores, codes)
+    predictor = method(quantifier=hc.PACC()).fit(hc.Scored(scores), codes)
     truth = oracle.table(codes[rows], scores[rows].argmax(axis=1), K)
-    np.testing.assert_allclose(predictor.predict_table_scores(scores[rows]), truth, atol=1e-8)
+    np.testing.assert_allclose(
+        predictor.predict_table(hc.Scored(scores[rows])), truth, atol=1e-8
+    )
 
 
 @given(st.integers(2, 4), st.integers(0, 10**6), st.booleans())
@@ -91,11 +93,9 @@ def test_leap_meets_as_many_equations_as_there_are_cells():
 def test_leap_depends_on_which_class_is_first():
     scores, codes = scored(2, 200, 3)
     new = scored(2, 60, 4)[0]
-    plain = accuracy.LEAP(quantifier=hc.SLD()).fit_scores(scores, codes)
-    turned = accuracy.LEAP(quantifier=hc.SLD()).fit_scores(
-        scores[:, ::-1], codes, classes=[1, 0]
-    )
-    tables = plain.predict_table_scores(new), turned.predict_table_scores(new[:, ::-1])
+    plain = accuracy.LEAP(quantifier=hc.SLD()).fit(hc.Scored(scores), codes)
+    turned = accuracy.LEAP(quantifier=hc.SLD()).fit(hc.Scored(scores[:, ::-1], [1, 0]), codes)
+    tables = plain.predict_table(hc.Scored(new)), turned.predict_table(hc.Scored(new[:, ::-1]))
     assert np.abs(tables[0] - tables[1][::-1, ::-1]).max() > 1e-3
     for table in tables:
         np.testing.assert_allclose(table[1], table[1].sum() * [plain, turned][
@@ -105,10 +105,41 @@ def test_leap_depends_on_which_class_is_first():
 @pytest.mark.parametrize("quantifier", [hc.ACC(), hc.HDy(), hc.OneVsRest(hc.DyS())])
 def test_any_quantifier_will_do(quantifier):
     scores, codes = scored(2, 300, 5)
-    predictor = accuracy.SLEAP(quantifier=quantifier).fit_scores(scores, codes)
-    alone = quantifier.fit_scores(scores, codes).predict_scores(scores[:50])
-    np.testing.assert_allclose(predictor.predict_table_scores(scores[:50]).sum(axis=1), alone)
-    assert predictor.estimate_scores(scores[:50], replicates=200)
+    predictor = accuracy.SLEAP(quantifier=quantifier).fit(hc.Scored(scores), codes)
+    alone = quantifier.fit(hc.Scored(scores), codes).predict(hc.Scored(scores[:50]))
+    np.testing.assert_allclose(
+        predictor.predict_table(hc.Scored(scores[:50])).sum(axis=1), alone
+    )
+    assert predictor.estimate(hc.Scored(scores[:50]), replicates=200)
+
+
+def test_combined_quantifiers_predict_and_refuse_intervals():
+    scores, codes = scored(2, 300, 5)
+    both = hc.Conditioned([hc.SLD(), hc.PACC()], replicates=200, random_state=0)
+    predictor = accuracy.SLEAP(quantifier=both).fit(hc.Scored(scores), codes)
+    assert 0 < predictor.predict(hc.Scored(scores)) <= 1
+    with pytest.raises(HeadcountError, match="Conditioned, which combines the answers"):
+        predictor.estimate(hc.Scored(scores), replicates=200)
+
+
+def test_several_classifiers_need_the_items():
+    model, (X, y), (Z, _) = data(2)
+    median = hc.Median(hc.PACC(), [LogisticRegression(), GaussianNB()], random_state=0)
+    predictor = accuracy.SLEAP(model, quantifier=median).fit(X, y)
+    assert 0 < predictor.predict(Z) <= 1
+    assert 0 < predictor.estimate(Z, replicates=200).value <= 1
+    with pytest.raises(HeadcountError, match="quantifier is Median, which works on the items"):
+        accuracy.SLEAP(quantifier=median).fit(hc.Scored(model.predict_proba(X)), y)
+
+
+def test_decisions_for_a_class_without_labelled_items():
+    y = np.array(["a", "b"] * 20)
+    verdicts = hc.Verdicts(y, classes=["a", "b", "c"])
+    with pytest.warns(hc.HeadcountWarning, match="none of class 'c'"):
+        sleap = accuracy.SLEAP(quantifier=hc.ACC()).fit(verdicts, y)
+    assert sleap.predict(hc.Verdicts(["a", "b", "b"])) == pytest.approx(1)
+    with pytest.raises(HeadcountError, match="decisions for a class that the labelled"):
+        sleap.predict(hc.Verdicts(["a", "c"], classes=["a", "b", "c"]))
 
 
 def test_quantifiers_of_features_need_the_items():
@@ -118,56 +149,59 @@ def test_quantifiers_of_features_need_the_items():
     np.testing.assert_allclose(predictor.predict_table(Z).sum(axis=1), alone)
     assert predictor.estimate(Z, replicates=200).value > 0
     scores = model.predict_proba(X)
-    with pytest.raises(HeadcountError, match="quantifier is HDx, which looks at the items"):
-        accuracy.SLEAP(quantifier=hc.HDx()).fit_scores(scores, y)
-    with pytest.raises(HeadcountError, match="which looks at the items themselves"):
-        predictor.predict_scores(scores)
+    with pytest.raises(HeadcountError, match="quantifier is HDx, which works on the items"):
+        accuracy.SLEAP(quantifier=hc.HDx()).fit(hc.Scored(scores), y)
+    with pytest.raises(HeadcountError, match="which works on the items themselves"):
+        predictor.predict(hc.Scored(scores))
 
 
 def test_the_quantifier_must_be_one():
     scores, codes = scored(2, 30, 5)
     with pytest.raises(HeadcountError, match="quantifier is 'SLD'; it must be a quantifier"):
-        accuracy.LEAP(quantifier="SLD").fit_scores(scores, codes)
+        accuracy.LEAP(quantifier="SLD").fit(hc.Scored(scores), codes)
 
 
 def test_a_reference_of_a_single_class():
     scores, codes = scored(3, 60, 6)
     one = codes == 1
+    one_class = hc.Scored(scores[one], [0, 1, 2])
     with pytest.warns(hc.HeadcountWarning, match="none of class 0"):
-        sleap = accuracy.SLEAP().fit_scores(scores[one], codes[one], classes=[0, 1, 2])
-    table = sleap.predict_table_scores(scores)
+        sleap = accuracy.SLEAP().fit(one_class, codes[one])
+    table = sleap.predict_table(hc.Scored(scores))
     np.testing.assert_allclose(table.sum(axis=1), [0, 1, 0])
-    assert sleap.estimate_scores(scores, replicates=200).fit_test is None
-    cbpe = accuracy.CBPE().fit_scores(scores[one], codes[one], classes=[0, 1, 2])
-    np.testing.assert_allclose(cbpe.predict_table_scores(scores).sum(axis=1), [0, 1, 0])
+    assert sleap.estimate(hc.Scored(scores), replicates=200).fit_test is None
+    cbpe = accuracy.CBPE().fit(one_class, codes[one])
+    np.testing.assert_allclose(cbpe.predict_table(hc.Scored(scores)).sum(axis=1), [0, 1, 0])
 
 
 @pytest.mark.parametrize("K", [2, 4])
 def test_cbpe_is_the_expected_table(K):
     scores, codes = scored(K, 300, 7)
     new = scored(K, 80, 8)[0]
-    predictor = accuracy.CBPE(calibration=None).fit_scores(scores, codes)
+    predictor = accuracy.CBPE(calibration=None).fit(hc.Scored(scores), codes)
     slow = oracle.expected_table(new, new.argmax(axis=1), K)
-    np.testing.assert_allclose(predictor.predict_table_scores(new), slow)
-    calibrated = accuracy.CBPE(calibration="bcts").fit_scores(scores, codes)
-    assert np.abs(calibrated.predict_table_scores(new) - slow).max() > 1e-4
+    np.testing.assert_allclose(predictor.predict_table(hc.Scored(new)), slow)
+    calibrated = accuracy.CBPE(calibration="bcts").fit(hc.Scored(scores), codes)
+    assert np.abs(calibrated.predict_table(hc.Scored(new)) - slow).max() > 1e-4
 
 
 def test_cbpe_with_posteriors_brought_to_the_sample():
     scores, codes = scored(3, 400, 9)
     new = scored(3, 90, 10)[0]
-    predictor = accuracy.CBPE(calibration=None, correction="prior").fit_scores(scores, codes)
+    predictor = accuracy.CBPE(calibration=None, correction="prior").fit(
+        hc.Scored(scores), codes
+    )
     moved = oracle.prior_corrected(new, np.bincount(codes) / len(codes))
     slow = oracle.expected_table(moved, new.argmax(axis=1), 3)
-    np.testing.assert_allclose(predictor.predict_table_scores(new), slow, atol=1e-4)
-    assert predictor._shift() == "prior"
+    np.testing.assert_allclose(predictor.predict_table(hc.Scored(new)), slow, atol=1e-4)
+    assert predictor.shift == "prior"
 
 
 @pytest.mark.parametrize("parameters", [{"calibration": "magic"}, {"correction": "all"}])
 def test_cbpe_refuses_what_it_does_not_know(parameters):
     scores, codes = scored(2, 30, 5)
     with pytest.raises(HeadcountError, match=f"{next(iter(parameters))} is"):
-        accuracy.CBPE(**parameters).fit_scores(scores, codes)
+        accuracy.CBPE(**parameters).fit(hc.Scored(scores), codes)
 
 
 @pytest.mark.parametrize("score", ["maxconf", "entropy"])
@@ -180,12 +214,12 @@ def test_atc_is_the_share_above_the_threshold(score, K):
         return P.max(axis=1) if score == "maxconf" else (P * np.log(P)).sum(axis=1)
 
     right = scores.argmax(axis=1) == codes
-    predictor = accuracy.ATC(score=score).fit_scores(scores, codes)
+    predictor = accuracy.ATC(score=score).fit(hc.Scored(scores), codes)
     slow = oracle.threshold_accuracy(sure(scores), right, sure(new))
-    assert predictor.predict_scores(new) == pytest.approx(slow)
-    assert predictor.predict_scores(scores) == pytest.approx(right.mean())
+    assert predictor.predict(hc.Scored(new)) == pytest.approx(slow)
+    assert predictor.predict(hc.Scored(scores)) == pytest.approx(right.mean())
     if K == 2:
-        table = predictor.predict_table_scores(new)
+        table = predictor.predict_table(hc.Scored(new))
         predicted = np.bincount(new.argmax(axis=1), minlength=2) / 70
         np.testing.assert_allclose(table.sum(axis=0), predicted)
 
@@ -193,7 +227,7 @@ def test_atc_is_the_share_above_the_threshold(score, K):
 def test_mandoline_weighs_the_reference_log_linearly():
     scores, codes = scored(2, 150, 13)
     new = scored(2, 80, 14, strength=2)[0]
-    predictor = accuracy.Mandoline(bins=3).fit_scores(scores, codes)
+    predictor = accuracy.Mandoline(bins=3).fit(hc.Scored(scores), codes)
     edges = predictor.model_.edges
 
     def slices(P):
@@ -203,39 +237,40 @@ def test_mandoline_weighs_the_reference_log_linearly():
 
     weights = oracle.log_linear_weights(slices(scores), slices(new).mean(axis=0))
     slow = weights @ (scores.argmax(axis=1) == codes)
-    assert predictor.predict_scores(new) == pytest.approx(slow, abs=1e-6)
+    assert predictor.predict(hc.Scored(new)) == pytest.approx(slow, abs=1e-6)
 
 
 def test_mandoline_with_slices_that_the_reference_does_not_have():
     P = np.array([[0.9, 0.1], [0.8, 0.2], [0.7, 0.3], [0.6, 0.4]])
-    predictor = accuracy.Mandoline(bins=2).fit_scores(P, [0, 0, 1, 0], classes=[0, 1])
-    assert predictor.predict_scores(P[:, ::-1]) == pytest.approx(0.75)
-    assert 0 <= predictor.predict_scores(np.vstack([P[:2], P[:2, ::-1]])) <= 1
+    predictor = accuracy.Mandoline(bins=2).fit(hc.Scored(P), [0, 0, 1, 0])
+    assert predictor.predict(hc.Scored(P[:, ::-1])) == pytest.approx(0.75)
+    assert 0 <= predictor.predict(hc.Scored(np.vstack([P[:2], P[:2, ::-1]]))) <= 1
 
 
 def test_doc_is_a_regression_on_confidence():
     scores, codes = scored(3, 900, 15)
     new = scored(3, 200, 16)[0]
-    predictor = accuracy.DoC(n_samples=40, size=300, random_state=0).fit_scores(scores, codes)
+    predictor = accuracy.DoC(n_samples=40, size=300, random_state=0).fit(
+        hc.Scored(scores), codes
+    )
     model = predictor.model_
     kept = split(predictor.reference_, np.random.default_rng(0))[0]
     assert len(kept) == 540
     truth = model.tables.trace(axis1=1, axis2=2)
     slope, start = np.polyfit(model.known, model.base.trace() - truth, 1)
-    gap = model.telling.level - new.max(axis=1).mean()
-    assert predictor.predict_scores(new) == pytest.approx(
+    gap = model.statistic.level - new.max(axis=1).mean()
+    assert predictor.predict(hc.Scored(new)) == pytest.approx(
         model.base.trace() - start - slope * gap
     )
-    assert predictor.predict_scores(new) != accuracy.Naive().fit_scores(
-        scores, codes
-    ).predict_scores(new)
+    naive = accuracy.Naive().fit(hc.Scored(scores), codes)
+    assert predictor.predict(hc.Scored(new)) != naive.predict(hc.Scored(new))
     sure = np.tile([1.0, 0.0, 0.0], (5, 1))
-    assert predictor.predict_scores(sure) <= 1
+    assert predictor.predict(hc.Scored(sure)) <= 1
 
 
 def test_the_split_keeps_all_items_and_the_mix():
     scores, codes = scored(3, 301, 17)
-    reference = accuracy.Naive().fit_scores(scores, codes).reference_
+    reference = accuracy.Naive().fit(hc.Scored(scores), codes).reference_
     kept, rest = split(reference, np.random.default_rng(0))
     assert sorted([*kept, *rest]) == list(range(301))
     for k in range(3):

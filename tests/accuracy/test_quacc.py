@@ -10,7 +10,7 @@ from sklearn.pipeline import make_pipeline
 
 import headcount as hc
 from headcount.accuracy import METRICS, QuAcc
-from headcount.accuracy.judging import Judged
+from headcount.accuracy.model_outputs import ModelOutputs
 from headcount.accuracy.quacc_cells import CellFolds, cells_of, parts_of
 from headcount.accuracy.quacc_inputs import confidences, inputs
 from headcount.errors import HeadcountError, HeadcountWarning
@@ -152,9 +152,9 @@ def test_samples_of_one_predicted_class(problem):
 def test_merged_errors_refuse_what_needs_them_apart(problem, metric):
     model, X, y, pool, _ = problem
     quacc = QuAcc(model, quantifier=quantifier(), variant="1xn+1").fit(X, y)
-    with pytest.raises(HeadcountError, match="does not tell errors apart"):
+    with pytest.raises(HeadcountError, match="merges all errors"):
         quacc.predict(pool, metric=metric)
-    with pytest.raises(HeadcountError, match="does not tell errors apart"):
+    with pytest.raises(HeadcountError, match="merges all errors"):
         quacc.predict_table(pool)
     assert quacc.predict(pool, metric="error") == pytest.approx(1 - quacc.predict(pool))
 
@@ -163,7 +163,7 @@ def test_merged_errors_give_f1_of_two_classes():
     X, y = make_classification(2000, random_state=0)
     model = LogisticRegression().fit(X[:500], y[:500])
     quacc = QuAcc(model, quantifier=quantifier(), variant="1xn+1").fit(X[500:1500], y[500:1500])
-    pool = Judged(model.predict_proba(X[1500:]), model.predict(X[1500:]), X[1500:])
+    pool = ModelOutputs(model.predict_proba(X[1500:]), model.predict(X[1500:]), X[1500:])
     cells = quacc.model_.cell_shares(pool, Samples.whole(500))[0]
     wanted = 2 * cells[3] / (2 * cells[3] + cells[4])
     assert quacc.predict(X[1500:], metric="f1") == pytest.approx(wanted)
@@ -174,13 +174,13 @@ def test_merged_errors_give_f1_of_two_classes():
 def test_scores_alone_will_do(problem):
     model, X, y, pool, _ = problem
     known, new = model.predict_proba(X), model.predict_proba(pool)
-    quacc = QuAcc(quantifier=quantifier(), variant="nxn").fit_scores(known, y)
-    table = quacc.predict_table_scores(new)
+    quacc = QuAcc(quantifier=quantifier(), variant="nxn").fit(hc.Scored(known), y)
+    table = quacc.predict_table(hc.Scored(new))
     predicted = np.bincount(model.predict(pool), minlength=3) / len(pool)
     assert table.sum(axis=0) == pytest.approx(predicted)
-    told = QuAcc(quantifier=quantifier(), variant="nxn")
-    told.fit_scores(known, y, predictions=model.predict(X))
-    again = told.predict_table_scores(new, predictions=model.predict(pool))
+    explicit = QuAcc(quantifier=quantifier(), variant="nxn")
+    explicit.fit(hc.Scored(known, predictions=model.predict(X)), y)
+    again = explicit.predict_table(hc.Scored(new, predictions=model.predict(pool)))
     assert again == pytest.approx(table)
 
 
@@ -204,7 +204,7 @@ def test_texts_in_a_pipeline():
     quacc = QuAcc(model, quantifier=quantifier()).fit(texts[100:300], y[100:300])
     assert 0.5 < quacc.predict(texts[300:]) <= 1
     other = LogisticRegression().fit([[0.0], [1.0]], [0, 1])
-    with pytest.raises(HeadcountError, match="must be numbers"):
+    with pytest.raises(HeadcountError, match="not a table of numbers"):
         QuAcc(other)._learn(
             QuAcc(model, quantifier=quantifier()).fit(texts[100:300], y[100:300]).reference_
         )

@@ -7,7 +7,7 @@ from sklearn.linear_model import LogisticRegression
 
 import headcount as hc
 from headcount.accuracy import METRICS, QuAcc, QuAccSearch
-from headcount.accuracy.judging import Judge, Reference
+from headcount.accuracy.model_outputs import FittedClassifier, Reference
 from headcount.accuracy.search import held_out_rows, try_settings
 from headcount.errors import HeadcountError
 
@@ -46,9 +46,9 @@ def test_settings_that_share_a_classifier_train_it_once(problem):
 
 def test_sharing_changes_nothing(problem):
     model, X, y, pool, labels = problem
-    judge = Judge(model)
-    train = Reference(judge.ask(X), y, judge.classes)
-    test = Reference(judge.ask(pool), labels, judge.classes)
+    classifier = FittedClassifier(model)
+    train = Reference(classifier.outputs(X), y, classifier.classes)
+    test = Reference(classifier.outputs(pool), labels, classifier.classes)
     samples = hc.UPP(n_samples=6, size=200, random_state=0).draw(labels)
     metrics = [METRICS["accuracy"], METRICS["recall"]]
     candidates = [

@@ -4,7 +4,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from headcount.cli.running import run
+from headcount.cli.execute import execute
 
 
 def customers(n, share, seed):
@@ -38,7 +38,7 @@ def call(capfd):
     """Runs a command; gives exit code, output and errors."""
 
     def called(*arguments):
-        code = run([str(each) for each in arguments])
+        code = execute([str(each) for each in arguments])
         said = capfd.readouterr()
         return code, said.out, said.err
 

@@ -164,7 +164,7 @@ class Harmful:
 def test_models_that_are_none(files, refused, content):
     (files / "m.skops").write_bytes(content)
     sentence = refused("estimate", "--model", "m.skops", "new.csv")
-    assert "is no model that headcount estimate has saved" in sentence
+    assert "is not a model that headcount has saved" in sentence
 
 
 def test_models_with_strange_types_are_refused(files, refused):
@@ -183,7 +183,7 @@ def test_models_with_strange_types_are_refused(files, refused):
     "name", ["headcount.cli.main", "os.system", "headcount.data.readers.os"]
 )
 def test_no_function_that_does_more_than_arithmetic_is_allowed(name):
-    from headcount.cli.saving import _is_allowed
+    from headcount.analysis.model_files import _is_allowed
 
     assert not _is_allowed(name)
     assert _is_allowed("headcount.quantify.adjusted.PACC")
@@ -204,12 +204,10 @@ def test_a_model_that_learnt_from_the_groups(files, call, refused):
 
 
 def test_a_defect_is_a_sentence_too(files, call, monkeypatch):
-    import headcount.cli.estimating as estimating
-
-    def broken(wishes):
+    def broken(new, **options):
         raise RuntimeError("boom")
 
-    monkeypatch.setattr(estimating, "estimate_files", broken)
+    monkeypatch.setattr("headcount.analysis.analyse", broken)
     code, out, err = call("estimate", *LEARN, "new.csv")
     assert (code, out) == (1, "")
     assert "boom" in err

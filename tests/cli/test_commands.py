@@ -19,7 +19,7 @@ def test_version(call):
 
 def test_version_needs_no_heavy_imports():
     script = (
-        "import sys\nfrom headcount.cli.running import run\nrun(['--version'])\n"
+        "import sys\nfrom headcount.cli.execute import execute\nexecute(['--version'])\n"
         "print([m for m in ('numpy', 'polars', 'sklearn', 'numba', 'matplotlib', 'skops') "
         "if m in sys.modules])"
     )
@@ -152,7 +152,7 @@ def test_the_picture_has_a_panel_a_series(broken):
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_completion_is_shown_for_the_shell(shell):
-    script = "from headcount.cli.running import run\nraise SystemExit(run())"
+    script = "from headcount.cli.execute import execute\nraise SystemExit(execute())"
     done = subprocess.run(
         [sys.executable, "-c", script, "--show-completion", shell],
         capture_output=True, text=True,

@@ -199,10 +199,9 @@ def test_scores_in_a_column_for_each_class_or_for_one(tmp_path, monkeypatch, cal
         call, "--scores", "scores.csv", "--target", "label", "new.csv", "--method", "PACC"
     )
     shares.append(said["overall"]["shares"])
-    quantifier = hc.PACC(random_state=0).fit_scores(
-        learnt.select("ham", "spam"), learnt["label"]
-    )
-    expected = quantifier.estimate_scores(new.select("ham", "spam")).shares
+    scored = hc.Scored(learnt.select("ham", "spam"))
+    quantifier = hc.PACC(random_state=0).fit(scored, learnt["label"])
+    expected = quantifier.estimate(hc.Scored(new.select("ham", "spam"))).shares
     for each in shares:
         assert each == pytest.approx(expected, abs=0.003)
 

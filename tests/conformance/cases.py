@@ -27,7 +27,7 @@ def make(method: type[Quantifier], classifier: Any = None, seed: Any = 0) -> Qua
     several = several if classifier is None else [classifier]
     classifier = several[0]
     given = {"classifier": classifier, "random_state": seed, "n_estimators": 8}
-    given |= {"classifiers": several, "size": 4, "replicates": 200}
+    given |= {"classifiers": several, "n_members": 4, "replicates": 200}
     if "quantifier" in inspect.signature(method).parameters:
         base = DyS if method is OneVsRest else PACC
         given["quantifier"] = base(classifier, random_state=seed)
@@ -61,11 +61,6 @@ class Case:
         return self.method.info.input == "any" and make(self.method)._scorer() is None
 
     @property
-    def resamples(self) -> bool:
-        """Whether it draws samples of the training items, class by class."""
-        return self.name == "Ensemble"
-
-    @property
     def simulates(self) -> bool:
         """True if its answers depend on simulated samples, and so on chance."""
         return "replicates" in inspect.signature(self.method).parameters
@@ -79,7 +74,7 @@ class Case:
     def ordered(self) -> bool:
         """Whether it expects smooth shares along the classes, as those of two always are."""
         weights = make(self.method).get_params(deep=False)
-        asked = any(weights.get(name) for name in ("smoothness", "tau0", "tau1"))
+        asked = any(weights.get(name) for name in ("smoothness", "flatness"))
         return asked and self.n_classes > 2
 
     def make(self, classifier: Any = None, seed: Any = 0) -> Quantifier:

@@ -16,7 +16,6 @@ from tests.conformance.cases import METHODS, labelled, labelled_scores, make, po
 COUNT = (0, -1, 1.5, "x", True, None)
 POSITIVE = (0, -1, np.nan, np.inf, "x")
 NOT_NEGATIVE = (-1, np.nan, np.inf, "x", True)
-ENSEMBLE = Ensemble()
 BAD = {
     "C": POSITIVE,
     "alpha": (*POSITIVE, None),
@@ -34,10 +33,10 @@ BAD = {
     "cv": (1, 0, -1, 2.5, "x", True, None),
     "decimals": (-1, 1.5, "x", True),
     "divergence": ("foo", 3, None),
+    "flatness": (*NOT_NEGATIVE, None),
     "gamma": (*POSITIVE, None),
     "keep": (0, -1, 1.5, np.nan, "x", True, None),
     "kernel": ("foo", 3, None),
-    "levels": (*COUNT, 1),
     "max_depth": COUNT[:-1],
     "max_features": COUNT[:-1],
     "max_iter": COUNT,
@@ -45,6 +44,7 @@ BAD = {
     "n_components": COUNT[:-1],
     "n_estimators": COUNT,
     "n_jobs": (0, 1.5, "x", True),
+    "n_members": COUNT,
     "n_neighbors": COUNT,
     "n_points": COUNT,
     "n_subsets": COUNT,
@@ -52,30 +52,27 @@ BAD = {
     "policy": ("foo", 3, None),
     "prior": (0, -1.0, "x", [1.0], [1.0, 0.0], [[0.5, 0.6]], np.nan, [[]]),
     "protocol": (3, "x", UPP),
-    "quantifier": ("x", 3, DyS, ENSEMBLE),
+    "quantifier": ("x", 3, DyS),
     "quantifiers": (3, "x", [], [3], [DyS], DyS(), [Ensemble()], [HDx()]),
     "replicates": (*COUNT, 99, np.nan),
-    "sample_size": (*COUNT[:-1], 1),
     "scope": ("foo", 3, None),
     "scoring": ("x", None),
-    "size": COUNT,
+    "shrinkage": (*NOT_NEGATIVE, None),
+    "size": (*COUNT[:-1], 1),
     "smoothness": (*NOT_NEGATIVE, None),
     "soft": ("x", 3, None),
     "stop": ("foo", 3, None),
     "subset_size": COUNT[:-1],
-    "tau0": (*NOT_NEGATIVE, None),
-    "tau1": (*NOT_NEGATIVE, None),
     "threshold": (0, 1.5, -1, np.nan, "x", True),
     "tol": POSITIVE,
     "weights": ("foo", 3, [1.0], [1.0] * 9, [-1.0, 2.0, 1.0], [-1.0, 2.0, 1.0, 1.0], ["x"] * 3),
 }
-# Bad for others of that name.
-FINE = {("RLLS", "alpha"): (0,), ("Conditioned", "quantifier"): (ENSEMBLE,)}
-# These need folds for estimates only.
-FINE |= {
-    (name, "cv"): (None,)
-    for name in ("CC", "CDE", "OrdinalSLD", "PCC", "RegularizedLikelihood", "SLD")
-}
+
+
+def fine(method, name, value):
+    """True for values that are bad for other methods only."""
+    # Methods that do not learn from scores need folds for estimates only.
+    return name == "cv" and value is None and not make(method)._learns_from_scores()
 
 
 class Unheard:
@@ -95,7 +92,7 @@ BAD_CALLS = [
     for method in METHODS.values()
     for name in checked_parameters(method)
     for value in (*BAD.get(name, ()), Unheard())
-    if not any(value is each for each in FINE.get((method.__name__, name), ()))
+    if not fine(method, name, value)
 ]
 # What makes scores is not looked at by those who bring their own.
 UNUSED_WITH_SCORES = {"classifier", "cv", "scoring"}

@@ -25,24 +25,6 @@ TIMES = {
     2: [(1, 1), (1, 6), (7, 1), (3, 2), (1, 0), (0, 1)],
     3: [(1, 1, 1), (5, 1, 2), (1, 9, 1), (2, 3, 7), (0, 1, 1), (3, 0, 1), (1, 4, 0), (0, 0, 1)],
 }
-INCONSISTENT = {
-    "AutoQuantifier": "its shares are means over simulated samples",
-    "Conditioned": "its shares are means over simulated samples",
-    "MLPE": "does not look at the sample",
-    "CC": "counts the errors of the classifier as if they were none",
-    "PCC": "its posteriors still believe in the training shares",
-    "ContinuousSweep": "takes scores to be normal, which a few values are not",
-    "CDE": "stops where threshold and count agree, which is not where the shares are",
-    "KDEyML": "smooths the classes but not the sample, which is no mixture of smooth classes",
-    "Ensemble": "its members learn from samples of the training set, which differ from it",
-    "LEIP": "labels items, and does not make up for labels that are wrong",
-    "Mean": "is not where one of its quantifiers, KDEyML, is not",
-    "Median": "trains its classifiers, which score training items otherwise than new ones",
-    "SLD": "stops before the maximum of the likelihood, the sooner the less it has seen",
-    "RLLS": "stays close to the training shares, the closer the less it has seen",
-}
-
-
 # Shares on a straight line along the three classes, of which there are 35, 39 and 36 items.
 STRAIGHT = [(6, 5, 5), (6, 11, 18), (0, 6, 13), (78, 35, 0)]
 
@@ -84,7 +66,7 @@ def why_not(case):
         return "expects smooth shares, and bends what it sees towards a straight line"
     if case.brings_learner:
         return "sees its training items again, on which it errs less often than on others"
-    return INCONSISTENT.get(case.name)
+    return case.method.info.inconsistency or None
 
 
 @pytest.mark.parametrize("case", [c for c in CASES if why_not(c) is None], ids=str)
@@ -95,7 +77,7 @@ def test_exact_mixtures_are_seen_through(case):
 
 @pytest.mark.parametrize("case", [c for c in CASES if why_not(c) is not None], ids=str)
 def test_methods_that_are_not_consistent_miss_them(case):
-    # Keeps the list honest: a method that is exact belongs above.
+    # A method that is exact must not declare a reason why it is not.
     data = exact(case.n_classes)
     shifted = np.abs(data.shares - data.shares[0]).max(axis=1) > 0.1
     error = np.abs(estimate(case, data) - data.shares)[shifted].max(axis=1)

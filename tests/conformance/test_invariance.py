@@ -33,7 +33,7 @@ def is_one_sided(case):
     # Of two classes the second is the positive one, and a score equal to the threshold, one
     # of the training scores, is positive. So an item between two training scores changes
     # sides with the positive class. (OneVsRest makes each class positive in turn.)
-    if case.brings_learner or case.resamples or case.simulates:
+    if case.brings_learner or case.method.info.resamples:
         # Ties go to the first class, chance is drawn in the order of classes.
         return True
     return case.method.info.family == "threshold" and not case.wrapped
@@ -112,13 +112,9 @@ def test_the_order_of_items_in_a_sample_makes_no_difference(case):
     )
 
 
-def counts_evidence(case):
-    # Leans on the training shares the more, the fewer items there are, in training or in a
-    # sample: it has to take an item that is given twice for two items.
-    return case.simulates or case.name in ("RLLS", "SLD", "Mean")
-
-
-@pytest.mark.parametrize("case", [c for c in CASES if not counts_evidence(c)], ids=str)
+@pytest.mark.parametrize(
+    "case", [c for c in CASES if not c.method.info.depends_on_size], ids=str
+)
 def test_a_sample_given_twice_over_makes_no_difference(case):
     quantifier = case.fit_quick()
     doubled = Samples.from_arrays([np.tile(index, 2) for index in samples()], n_pool=120)
@@ -131,7 +127,9 @@ def test_a_sample_given_twice_over_makes_no_difference(case):
 
 
 @pytest.mark.parametrize(
-    "case", [c for c in SCORED if not (counts_evidence(c) or c.resamples)], ids=str
+    "case",
+    [c for c in SCORED if not (c.method.info.depends_on_size or c.method.info.resamples)],
+    ids=str,
 )
 def test_a_weight_of_two_is_an_item_given_twice(case):
     scores, y = scored(case.n_classes)

@@ -90,8 +90,8 @@ def test_signs_of_patterns_in_names_are_part_of_the_name(tmp_path):
     ("name", "content", "said"),
     [
         ("t.csv", b"", "is empty"),
-        ("t.csv", b"a;b\n1;2\n", "--separator ';'"),
-        ("t.tsv", b"a,b\n1,2\n", "--separator ','"),
+        ("t.csv", b"a;b\n1;2\n", "`separator` ';'"),
+        ("t.tsv", b"a,b\n1,2\n", "`separator` ','"),
         ("t.csv", b"a,b\n1,2\n3,4,5\n", "more cells than the first"),
         ("t.csv", b"a,b\n1,\xff\xfe\n", "UTF-8"),
         ("t.csv", b"a,a\n1,2\n", "'a' twice"),

@@ -277,7 +277,7 @@ def test_latex_is_escaped_bold_and_marked(oddly_named):
     assert second.startswith(r"50\% \& \$x\textasciicircum{}2\$ \{\#\} & ")
     assert "$^{\\ddagger}$" in second
     assert last.startswith(r"\textasciitilde{}\textbackslash{}")
-    assert r"$< 0.0001$ \\" in last
+    assert r"\textless{} 0.0001 \\" in last
     assert all(line.replace(r"\&", "").count("&") == 4 for line in lines[4:7])
     assert latex.count(r"\textbf") == 1
 

@@ -5,13 +5,14 @@ import pytest
 
 from headcount.errors import HeadcountError
 from headcount.evaluation.summary import group, summarise
-from headcount.evaluation.tables import Table, lowest
+from headcount.evaluation.tables import error_table, lowest
 
 VALUES = np.array([[0.25, 1.5, np.nan], [0.125, 10.25, np.nan]])
+MARKS = [["‡", "", ""], ["", "†", ""]]
 
 
 def table(**more):
-    return Table(
+    return error_table(
         "method",
         ("A_1", "B|2"),
         ("ae", "r%", "none"),
@@ -36,7 +37,7 @@ def test_lowest_with_ties_and_missing_numbers():
 
 
 def test_text_is_aligned_and_stars_the_best():
-    assert table(title="errors").to_text(2).splitlines() == [
+    assert table(title="errors", digits=2).to_text().splitlines() == [
         "errors",
         "method     ae      r%  none",
         "------  -----  ------  ----",
@@ -47,15 +48,14 @@ def test_text_is_aligned_and_stars_the_best():
 
 def test_text_with_spread_and_marks():
     spread = np.array([[0.5, 0.5, np.nan], [0.25, 0.5, np.nan]])
-    marks = [["‡", "", ""], ["", "†", ""]]
-    assert table(spread=spread, marks=marks).to_text(1).splitlines()[2:] == [
+    assert table(spread=spread, marks=MARKS, digits=1).to_text().splitlines()[2:] == [
         "A_1     0.2 ± 0.5‡   1.5 ± 0.5*     -",
         "B|2     0.1 ± 0.2*  10.2 ± 0.5†     -",
     ]
 
 
 def test_markdown_escapes_and_emboldens():
-    assert table(marks=[["‡", "", ""], ["", "†", ""]]).to_markdown(2).splitlines() == [
+    assert table(marks=MARKS, digits=2).to_markdown().splitlines() == [
         "| method | ae | r% | none |",
         "| --- | ---: | ---: | ---: |",
         r"| A\_1 | 0.25‡ | **1.50** | - |",
@@ -65,7 +65,7 @@ def test_markdown_escapes_and_emboldens():
 
 
 def test_latex_escapes_and_emboldens():
-    marked = table(marks=[["‡", "", ""], ["", "†", ""]], title="t").to_latex(2)
+    marked = table(marks=MARKS, title="t", digits=2).to_latex()
     assert marked.splitlines() == [
         "% t",
         r"\begin{tabular}{lrrr}",
@@ -80,7 +80,8 @@ def test_latex_escapes_and_emboldens():
 
 
 def test_latex_writes_every_special_character_as_itself():
-    special = Table("&%$#_{}~^\\<>", ("a",), ("b",), np.ones((1, 1)), np.zeros((1, 1), bool))
+    corner, no = "&%$#_{}~^\\<>", np.zeros((1, 1), bool)
+    special = error_table(corner, ("a",), ("b",), np.ones((1, 1)), no)
     assert (
         r"\&\%\$\#\_\{\}\textasciitilde{}\textasciicircum{}\textbackslash{}"
         r"\textless{}\textgreater{} & b \\" in special.to_latex()

@@ -41,6 +41,14 @@ def triangles(n):
     }
 
 
+def grouped(n):
+    months = [f"2024-{month:02d}" for month in range(1, 13)]
+    parts = [
+        frames.classes(max(n, 3)).with_columns(group=frames.pl.lit(month)) for month in months
+    ]
+    return frames.pl.concat(parts)
+
+
 PLOTS = {
     "diagonal": lambda n, **o: plots.diagonal(frames.shares(n), **o),
     "error_by_shift": lambda n, **o: plots.error_by_shift(frames.errors(n), **o),
@@ -56,6 +64,8 @@ PLOTS = {
     ),
     "means": lambda n, **o: plots.means(means(n), **o),
     "bars": lambda n, **o: plots.bars(frames.classes(n), **o),
+    "by_group": lambda n, **o: plots.by_group(grouped(n), **o),
+    "by_group_apart": lambda n, **o: plots.by_group(grouped(n), line=False, **o),
     "simplex": lambda n, **o: plots.simplex(
         triangles(n), classes=["negative", "neutral", "positive"], truth=[0.5, 0.3, 0.2], **o
     ),
@@ -243,6 +253,24 @@ def test_bars_draw_shares_intervals_and_references():
     assert len(plots.bars(frames.classes(4, with_reference=False)).lines) == 0
 
 
+def test_groups_draw_shares_bands_and_references():
+    frame = {
+        "group": ["b", "a", "c"] * 2, "class": ["no"] * 3 + ["yes"] * 3,
+        "share": [0.7, 0.6, 0.5, 0.3, 0.4, 0.5], "low": [0.2] * 6, "high": [0.8] * 6,
+    }  # fmt: skip
+    ax = plots.by_group(frame)
+    (line,) = ax.lines
+    assert line.get_ydata() == pytest.approx([0.3, 0.4, 0.5])
+    assert [label.get_text() for label in ax.get_xticklabels()] == ["b", "a", "c"]
+    assert ax.get_ylabel() == "share of yes"
+    marked = plots.by_group(frame | {"reference": [0.5] * 6}, positive="no", line=False)
+    shares, references = marked.lines
+    assert shares.get_ydata() == pytest.approx([0.7, 0.6, 0.5])
+    assert references.get_ydata() == pytest.approx([0.5] * 3)
+    (intervals,) = marked.collections
+    assert len(intervals.get_segments()) == 3
+
+
 def test_simplex_draws_points_region_and_truth():
     shares = np.random.default_rng(0).dirichlet([20, 10, 5], 60)
     ax = plots.simplex(shares, classes=["a", "b", "c"])
@@ -279,6 +307,9 @@ ONE_ERROR = {"method": ["A"], "shift": [0.1], "error": [0.2], "size": [100]}
         lambda: plots.letter_values(ONE_ERROR, linear_below=10),
         lambda: plots.learning_curves(ONE_ERROR),
         lambda: plots.bars({"class": ["a"], "share": [0.4], "low": [0.4], "high": [0.4]}),
+        lambda: plots.by_group(
+            {"group": ["a"], "class": ["x"], "share": [0.4], "low": [0.3], "high": [0.5]}
+        ),
         lambda: plots.means({"method": ["A"], "mean": [0.1], "low": [0.1], "high": [0.1]}),
         lambda: plots.simplex([0.2, 0.3, 0.5], classes=["a", "b", "c"]),
     ],

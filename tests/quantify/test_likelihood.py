@@ -198,7 +198,7 @@ def test_the_maximum_is_likelier_than_its_surroundings():
 def test_without_a_belief_it_is_maximum_likelihood():
     for K in (2, 3):
         plain = hc.SLD(stop="converged").fit(*labelled_scores(K))
-        quantifier = hc.RegularizedLikelihood(tau1=0).fit(*labelled_scores(K))
+        quantifier = hc.RegularizedLikelihood(smoothness=0).fit(*labelled_scores(K))
         np.testing.assert_array_equal(
             quantifier.predict_many(hc.Scored(scored_pool(K)), samples()),
             plain.predict_many(hc.Scored(scored_pool(K)), samples()),
@@ -209,10 +209,10 @@ def test_without_a_belief_it_is_maximum_likelihood():
 @pytest.mark.parametrize(
     "belief",
     [
-        {"tau0": 0.3, "tau1": 0.0},
-        {"tau1": 0.2},
-        {"tau1": 0.0, "concentration": 3.0},
-        {"tau0": 0.1, "tau1": 0.1, "concentration": [1.5, 4.0, 1.0]},
+        {"flatness": 0.3, "smoothness": 0.0},
+        {"smoothness": 0.2},
+        {"smoothness": 0.0, "concentration": 3.0},
+        {"flatness": 0.1, "smoothness": 0.1, "concentration": [1.5, 4.0, 1.0]},
     ],
     ids=str,
 )
@@ -228,8 +228,8 @@ def test_a_belief_is_weighed_against_the_sample(belief, K):
         ratios = scored_pool(K)[index] / prior
         f = matching.penalised(
             lambda p, ratios=ratios: likelihood.with_prior(ratios, a, p),
-            belief["tau1"],
-            belief.get("tau0", 0.0),
+            belief["smoothness"],
+            belief.get("flatness", 0.0),
         )
         found, best = solution.prevalence[s], matching.minimise_on_simplex(f, K)
         assert f(found) <= f(best) + 1e-9
@@ -238,7 +238,7 @@ def test_a_belief_is_weighed_against_the_sample(belief, K):
 
 
 def test_a_belief_matters_less_the_more_has_been_seen():
-    quantifier = hc.RegularizedLikelihood(tau1=0, concentration=[1.0, 1.0, 21.0])
+    quantifier = hc.RegularizedLikelihood(smoothness=0, concentration=[1.0, 1.0, 21.0])
     quantifier.fit(*labelled_scores(3))
     plain = hc.SLD(stop="converged").fit(*labelled_scores(3)).predict(hc.Scored(scored_pool(3)))
     sizes = [np.tile(np.arange(120), times) for times in (1, 4, 16, 256)]
@@ -250,7 +250,9 @@ def test_a_belief_matters_less_the_more_has_been_seen():
 
 def test_a_belief_for_another_number_of_classes_is_refused():
     quantifier = hc.RegularizedLikelihood(concentration=[1, 2])
-    message = "^concentration has 2 values, but there are 3 classes: pass one number, or one a"
+    message = (
+        "^concentration has 2 values, but there are 3 classes: pass one number, or one per"
+    )
     with pytest.raises(HeadcountError, match=message):
         quantifier.fit(*labelled_scores(3))
     with pytest.raises(HeadcountError, match=message):

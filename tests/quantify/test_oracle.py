@@ -138,7 +138,7 @@ def test_least_absolute_difference(data):
 
 @pytest.mark.parametrize("levels", [100, 13])
 def test_fmm(two_classes, levels):
-    fast = two_classes.fast(hc.FMM(levels=levels))
+    fast = two_classes.fast(hc.FMM(bins=levels))
     agree(fast, two_classes.slow(oracle.fmm, levels=levels), 1e-5)
 
 

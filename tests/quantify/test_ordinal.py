@@ -33,8 +33,8 @@ SMOOTHED = [
     hc.OrdinalACC(),
     hc.OrdinalPACC(),
     hc.OrdinalSLD(),
-    hc.RegularizedLikelihood(tau0=0.02),
-    hc.RegularizedLikelihood(tau1=0.02),
+    hc.RegularizedLikelihood(flatness=0.02),
+    hc.RegularizedLikelihood(smoothness=0.02),
 ]
 each_smoothed = pytest.mark.parametrize("quantifier", SMOOTHED, ids=str)
 
@@ -108,10 +108,10 @@ def test_the_same_methods_by_other_names():
     for one, other in (
         (hc.OrdinalACC(smoothness=0.1), hc.GAC(smoothness=0.1)),
         (hc.OrdinalPACC(smoothness=0.1), hc.GPAC(smoothness=0.1)),
-        (hc.OrdinalSLD(smoothness=0.1), hc.RegularizedLikelihood(tau1=0.1)),
+        (hc.OrdinalSLD(smoothness=0.1), hc.RegularizedLikelihood(smoothness=0.1)),
         (
             hc.OrdinalSLD(smoothness=0.1, calibration="bcts"),
-            hc.RegularizedLikelihood(tau1=0.1, calibration="bcts"),
+            hc.RegularizedLikelihood(smoothness=0.1, calibration="bcts"),
         ),
     ):
         np.testing.assert_array_equal(
@@ -122,14 +122,14 @@ def test_the_same_methods_by_other_names():
 
 def without(quantifier):
     """The same quantifier with no wish for smooth shares."""
-    names = {"smoothness", "tau0", "tau1"} & quantifier.get_params().keys()
+    names = {"smoothness", "flatness"} & quantifier.get_params().keys()
     return type(quantifier)(**quantifier.get_params() | dict.fromkeys(names, 0.0))
 
 
 def penalty(quantifier, p):
     weights = quantifier.get_params()
-    bends = weights.get("smoothness", weights.get("tau1", 0.0))
-    return bends / 2 * oracle.bends(p) + weights.get("tau0", 0.0) / 2 * oracle.jumps(p)
+    jumps = weights.get("flatness", 0.0) * oracle.jumps(p)
+    return weights["smoothness"] / 2 * oracle.bends(p) + jumps / 2
 
 
 @each_smoothed
@@ -169,9 +169,9 @@ def test_the_order_is_that_of_the_classes_given(quantifier):
     assert np.abs(found - one[:, order]).max() > 1e-4
 
 
-# Two classes may still differ, which tau0 minds.
+# Two classes may still differ, which flatness penalises.
 @pytest.mark.parametrize(
-    "quantifier", [q for q in SMOOTHED if not q.get_params().get("tau0")], ids=str
+    "quantifier", [q for q in SMOOTHED if not q.get_params().get("flatness")], ids=str
 )
 def test_two_classes_have_no_bends(quantifier):
     scores, y = scored(2)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 import headcount as hc
-from headcount.report import Analysis, analyse_scores
+from headcount.analysis import Analysis, analyse_items
 
 NASTY = "<script>alert(1)</script>"
 
@@ -32,11 +32,10 @@ def make_analysis(
     K, rng = len(classes), np.random.default_rng(1)
     names = np.array(classes)
     codes = np.arange(600) % K
-    fitted = (quantifier or hc.PACC(random_state=0)).fit_scores(
-        scored(codes, K), names[codes], classes=names
-    )
+    labelled = hc.Scored(scored(codes, K), classes=names)
+    fitted = (quantifier or hc.PACC(random_state=0)).fit(labelled, names[codes])
     n = size * len(groups or [0])
     later = np.where(rng.random(n) < np.linspace(0, 0.8, n), 0, rng.integers(0, K, n))
-    scores = scored(later, K, 2)
+    scores = hc.Scored(scored(later, K, 2), classes=names)
     labels = None if groups is None else np.repeat(np.array(groups), size)
-    return analyse_scores(fitted, scores, groups=labels, **options)
+    return analyse_items(fitted, scores, groups=labels, **options)

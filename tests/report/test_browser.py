@@ -35,7 +35,7 @@ def pages(tmp_path_factory):
         "single": make_analysis(),
     }
     for name, analysis in analyses.items():
-        analysis.write_page(folder / f"{name}.html")
+        analysis.report(folder / f"{name}.html")
     return folder
 
 

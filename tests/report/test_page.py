@@ -20,8 +20,8 @@ from hypothesis import strategies as st
 
 import headcount as hc
 from headcount.report import page
+from headcount.report.assets import script_json
 from headcount.report.svg import tag
-from headcount.report.writing import csv_text, script_json, write_whole
 from tests.report.making import NASTY, make_analysis
 
 _EMPTY = {"meta", "input", "br"}
@@ -166,24 +166,6 @@ def test_json_has_no_numbers_that_are_none():
         script_json(float("nan"))
 
 
-@pytest.mark.parametrize("start", ["=", "+", "-", "@", "\t", "\r"])
-def test_no_text_is_a_formula(start):
-    text = csv_text([f"{start}head"], [[f"{start}cell"], [-1.5], [-3]])
-    rows = list(csv.reader(io.StringIO(text, newline="")))
-    assert rows == [[f"'{start}head"], [f"'{start}cell"], ["-1.5"], ["-3"]]
-
-
-@settings(max_examples=50, deadline=None)
-@given(st.lists(st.text(alphabet=st.characters(exclude_categories=["Cs"])), min_size=1))
-def test_cells_come_back_but_for_the_apostrophe(cells):
-    text = csv_text(["head"] * len(cells), [cells])
-    back = list(csv.reader(io.StringIO(text, newline="")))[1:]
-    assert len(back) == 1
-    for cell, read_back in zip(cells, back[0], strict=True):
-        assert read_back in (cell, f"'{cell}")
-        assert not read_back.startswith(("=", "+", "-", "@", "\t", "\r"))
-
-
 def test_the_csv_of_a_page_is_its_frame():
     analysis = nasty_analysis()
     packed = base64.b64decode(embedded(page(analysis))["csv_gzip"])
@@ -203,47 +185,32 @@ def test_text_in_drawings_is_escaped():
     )
 
 
-def test_a_file_is_written_wholly_or_not_at_all(tmp_path, monkeypatch):
-    target = tmp_path / "page.html"
-    write_whole(target, "old")
-    write_whole(target, "new \ud800")
-    assert target.read_text("utf-8") == "new ?"
-
-    def fail(self, other):
-        raise PermissionError(13, "Permission denied")
-
-    monkeypatch.setattr("pathlib.Path.replace", fail)
-    with pytest.raises(hc.HeadcountError, match=r"page.html' cannot be written \(Permission"):
-        write_whole(target, "newer")
-    assert target.read_text("utf-8") == "new ?"
-    assert os.listdir(tmp_path) == ["page.html"]
-
-
 def test_places_where_nothing_can_be_written_are_named(tmp_path):
     with pytest.raises(hc.HeadcountError, match="there is no folder"):
-        make_analysis().write_page(tmp_path / "missing" / "page.html")
-    with pytest.raises(hc.HeadcountError, match="it is a folder"):
-        make_analysis().write_page(tmp_path)
+        make_analysis().report(tmp_path / "missing" / "page.html")
+    with pytest.raises(hc.HeadcountError, match=r"must end in \.html"):
+        make_analysis().report(tmp_path)
     assert not os.listdir(tmp_path)
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
 def test_devices_are_written_to_and_not_replaced():
-    make_analysis().write_page("/dev/null")
+    make_analysis().report("/dev/null")
     assert Path("/dev/null").is_char_device()
     with pytest.raises(hc.HeadcountError, match=r"/dev/full' cannot be written \(No space"):
-        make_analysis().write_page("/dev/full")
+        make_analysis().report("/dev/full")
     assert Path("/dev/full").is_char_device()
 
 
 # In a child that is nobody, as the tests may run as root, who may write everywhere.
 _AS_NOBODY = """
 import os, sys
-from headcount.report.writing import write_whole
+from pathlib import Path
+from headcount._files import write_bytes
 if os.getuid() == 0:
     os.setgroups([]); os.setgid(65534); os.setuid(65534)
 try:
-    write_whole(sys.argv[1], "new")
+    write_bytes(Path(sys.argv[1]), b"new")
 except ValueError as error:
     print(error)
 """
@@ -283,7 +250,7 @@ def test_groups_that_are_texts_of_numbers_are_in_the_order_of_numbers():
 @pytest.mark.parametrize("groups", [["2024-01", "2024-02"], ["Bonn", "Köln"]])
 def test_truth_and_warnings_are_shown_where_there_are_any(groups):
     plain = make_analysis(groups=groups)
-    assert "Beside the truth" not in page(plain)
+    assert "Compared with the truth" not in page(plain)
     assert 'class="warned"' not in page(plain)
     truth = ["ham", "spam"] * 60
     html = page(make_analysis(groups=groups, truth=truth))

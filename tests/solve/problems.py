@@ -59,8 +59,11 @@ class Problem:
     classes: NDArray[np.float64]
     seen: Any
     truth: NDArray[np.float64] | None = None
+    prior: NDArray[np.float64] | None = None
 
     def solve(self) -> Solution:
+        if self.name in ON_ITEMS:
+            return self.solver.solve(self.classes, self.seen, self.prior)
         return self.solver.solve(self.classes, self.seen)
 
     def take(self, rows: Any) -> Problem:
@@ -73,11 +76,9 @@ class Problem:
                 self, classes=self.classes[np.ix_(order, order)], seen=self.seen[:, order]
             )
         if self.name in ON_ITEMS:
-            solver = self.solver
-            if isinstance(solver, ExpectationMaximisation):
-                solver = replace(solver, start=solver.start[order])
+            prior = None if self.prior is None else self.prior[order]
             return replace(
-                self, solver=solver, classes=np.ascontiguousarray(self.classes[:, order])
+                self, prior=prior, classes=np.ascontiguousarray(self.classes[:, order])
             )
         if self.name == "adjusted count":
             return replace(
@@ -162,10 +163,12 @@ def _likelihoods(name: str, rng: np.random.Generator, K: int, S: int, noisy: boo
     if noisy:
         arrays = [rng.integers(0, n_outcomes, rng.integers(1, 30)) for _ in range(S)]
     solver: Any = MaximumLikelihood()
+    prior = None
     if name == "expectation maximisation":
-        solver = ExpectationMaximisation(rng.dirichlet(np.full(K, 5.0)), 1e-4, False, 12)
+        solver = ExpectationMaximisation(1e-4, False, 12)
+        prior = rng.dirichlet(np.full(K, 5.0))
     ratios = np.ascontiguousarray(profiles.T / rng.dirichlet(np.full(K, 5.0)))
     samples = Samples.from_arrays(arrays, n_pool=n_outcomes)
     if noisy:
-        return Problem(name, solver, ratios, samples)
-    return Problem(name, solver, np.ascontiguousarray(profiles.T), samples, shares)
+        return Problem(name, solver, ratios, samples, prior=prior)
+    return Problem(name, solver, np.ascontiguousarray(profiles.T), samples, shares, prior)

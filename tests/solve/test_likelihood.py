@@ -94,10 +94,10 @@ def test_scale_of_a_row_does_not_matter(K, power):
 def test_scale_of_a_row_does_not_matter_to_early_steps(K):
     rng = np.random.default_rng(0)
     ratios, start = ratios_of(rng, K, 40), rng.dirichlet(np.ones(K))
-    em = ExpectationMaximisation(start, 1e-4, by_norm=False)
-    expected = em.solve(ratios, Samples.whole(40))
+    em = ExpectationMaximisation(1e-4, by_norm=False)
+    expected = em.solve(ratios, Samples.whole(40), start)
     scale = rng.choice([1.0, 2.0**-1000, 2.0**900], (40, 1))
-    found = em.solve(ratios * scale, Samples.whole(40))
+    found = em.solve(ratios * scale, Samples.whole(40), start)
     assert_array_equal(found.prevalence, expected.prevalence)
     assert_array_equal(found.iterations, expected.iterations)
     assert_allclose(found.objective, expected.objective - np.log(scale).mean(), rtol=1e-12)
@@ -145,10 +145,10 @@ def test_items_that_no_class_can_have_made_do_not_matter(K):
     for solver in (
         MaximumLikelihood(),
         MaximumLikelihood(smoothness=0.1, concentration=2.0),
-        ExpectationMaximisation(np.full(K, 1 / K), 1e-4, by_norm=False),
+        ExpectationMaximisation(1e-4, by_norm=False),
     ):
-        one = solver.solve(with_nothing, Samples.whole(40))
-        other = solver.solve(alike, Samples.whole(40))
+        one = solver.solve(with_nothing, Samples.whole(40), np.full(K, 1 / K))
+        other = solver.solve(alike, Samples.whole(40), np.full(K, 1 / K))
         assert_array_equal(one.prevalence, other.prevalence)
         assert_array_equal(one.objective, other.objective)
 
@@ -156,8 +156,8 @@ def test_items_that_no_class_can_have_made_do_not_matter(K):
 @both
 def test_nothing_but_impossible_items(K):
     nothing, start = np.zeros((5, K)), np.full(K, 1 / K)
-    for solver in (MaximumLikelihood(), ExpectationMaximisation(start, 1e-4, by_norm=False)):
-        found = solver.solve(nothing, Samples.whole(5))
+    for solver in (MaximumLikelihood(), ExpectationMaximisation(1e-4, by_norm=False)):
+        found = solver.solve(nothing, Samples.whole(5), start)
         assert found.converged.all()
         assert_allclose(found.prevalence, 1 / K, rtol=1e-12)
         assert_allclose(found.objective, 0, atol=1e-12)
@@ -201,7 +201,7 @@ def test_expectation_maximisation_stops_where_its_rule_says(K, by_norm):
     ratios, start = ratios_of(rng, K, 20), rng.dirichlet(np.ones(K))
     samples = Samples.from_arrays([range(20), [3, 3, 7, 1]], n_pool=20)
     rule = {"tol": 1e-5, "by_norm": by_norm, "min_iter": 3, "max_iter": 200}
-    solution = ExpectationMaximisation(start, **rule).solve(ratios, samples)
+    solution = ExpectationMaximisation(**rule).solve(ratios, samples, start)
     for s in range(2):
         p, taken, change = oracle.run_em(ratios[samples[s]], start, **rule)
         assert solution.iterations[s] == taken
@@ -214,8 +214,8 @@ def test_expectation_maximisation_goes_to_the_maximum(K):
     ratios = ratios_of(np.random.default_rng(2), K, 50)
     best = MaximumLikelihood(tol=1e-14).solve(ratios, Samples.whole(50))
     start = np.full(K, 1 / K)
-    em = ExpectationMaximisation(start, 1e-10, by_norm=True, max_iter=100_000)
-    found = em.solve(ratios, Samples.whole(50))
+    em = ExpectationMaximisation(1e-10, by_norm=True, max_iter=100_000)
+    found = em.solve(ratios, Samples.whole(50), start)
     assert found.converged.all()
     assert_allclose(found.prevalence, best.prevalence, atol=1e-5)
 
@@ -223,8 +223,8 @@ def test_expectation_maximisation_goes_to_the_maximum(K):
 @both
 def test_expectation_maximisation_tells_that_its_steps_ran_out(K):
     ratios = ratios_of(np.random.default_rng(0), K, 20)
-    em = ExpectationMaximisation(np.full(K, 1 / K), 1e-8, by_norm=False, max_iter=1)
-    found = em.solve(ratios, Samples.whole(20))
+    em = ExpectationMaximisation(1e-8, by_norm=False, max_iter=1)
+    found = em.solve(ratios, Samples.whole(20), np.full(K, 1 / K))
     assert not found.converged.any()
     assert_allclose(found.prevalence[0], oracle.em_step(ratios, np.full(K, 1 / K)), rtol=1e-12)
 

@@ -29,10 +29,10 @@ def ratios_of(rng, K, n):
 def test_no_general_optimiser_does_better(seed, K, n, rough):
     rng = np.random.default_rng(seed)
     ratios, a = ratios_of(rng, K, n), rng.choice([1.0, 1.001, 2.0, 30.0], K)
-    tau0, tau1 = (0.2, 0.05) if rough else (0.0, 0.0)
-    solver = MaximumLikelihood(smoothness=tau1, flatness=tau0, concentration=a)
+    flatness, smoothness = (0.2, 0.05) if rough else (0.0, 0.0)
+    solver = MaximumLikelihood(smoothness=smoothness, flatness=flatness, concentration=a)
     solution = solver.solve(ratios, Samples.whole(n))
-    f = penalised(lambda p: oracle.with_prior(ratios, a, p), tau1, tau0)
+    f = penalised(lambda p: oracle.with_prior(ratios, a, p), smoothness, flatness)
     found = f(solution.prevalence[0])
     assert found <= f(minimise_on_simplex(f, K)) + 1e-9
     assert_allclose(solution.objective[0], found, rtol=1e-11, atol=1e-11)

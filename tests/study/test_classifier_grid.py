@@ -10,7 +10,7 @@ from headcount.errors import HeadcountError
 from headcount.evaluation.measures import check_measure
 from headcount.evaluation.selected import labelled, make_splits
 from headcount.quantify import Quantifier
-from headcount.quantify.members import trainer
+from headcount.quantify.one_vs_rest import base_scorer
 from headcount.sampling import APP, UPP
 from headcount.scores import ScoredPool
 from headcount.study.classifier_grid import Choice, ClassifierGrid, answer, choose, made
@@ -24,7 +24,7 @@ QUANTIFIERS: dict[str, Quantifier] = {
     "SLD": hc.SLD(calibration="platt"),
     "HDy": hc.OneVsRest(hc.HDy()),
     "HDy apart": hc.OneVsRest(hc.HDy(), scoring="separate"),
-    "Ensemble": hc.Ensemble(hc.PACC(), size=3, sample_size=60),
+    "Ensemble": hc.Ensemble(hc.PACC(), n_members=3, size=60),
     "SVM": hc.OneVsRest(hc.SVMAE(max_iter=20)),
 }
 
@@ -37,11 +37,11 @@ def test_shared_training_answers_as_if_each_had_trained_alone() -> None:
     for name, quantifier in QUANTIFIERS.items():
         alone = GRID.quantifier(quantifier, choices[name].setting or 0)
         # As in the published studies: without fold scoring.
-        scorer = None if alone._input() == "features" else alone._scorer()
+        scorer = None if alone.takes == "features" else alone._scorer()
         if scorer is None:
             alone.fit(*train)
         else:
-            trainer(scorer).set_params(fold_scoring=False)
+            base_scorer(scorer).set_params(fold_scoring=False)
             alone.fit_scorer(scorer.fit(*train))
         expected = alone.predict_many(pool, samples)
         for each in answers[name]:

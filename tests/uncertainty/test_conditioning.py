@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from headcount.representation import Training
 from headcount.solve import Solution
-from headcount.uncertainty import Conditional, Prior, ShareConditioning
+from headcount.uncertainty import Conditional, Conditioning, Prior, ShareConditioning
 from tests.oracle import uncertainty as oracle
 
 
@@ -142,3 +142,20 @@ SHARED, _ = conditioning()
 def test_draws_of_equal_weight_stand_for_the_weighted_ones():
     posterior = posterior_of(SHARED, [0.38, 0.62], 50)
     np.testing.assert_allclose(posterior.draws.mean(axis=0), posterior.mean, atol=1e-3)
+
+
+def test_samples_of_similar_size_share_their_simulations():
+    sizes = []
+
+    def outcomes(made):
+        sizes.append(int(made.samples.sizes[0]))
+        return Conditional(made.shares, made.shares)
+
+    training = Training(None, np.repeat([0, 1], 50), 2)
+    conditioning = Conditioning(training, outcomes, Prior(), 200, seed=0)
+    answer = np.array([0.25, 0.75])
+    first = conditioning.given(answer, 1000)
+    np.testing.assert_array_equal(first[0], conditioning.given(answer, 1010)[0])
+    conditioning.given(answer, 12)
+    assert len(sizes) == 2
+    assert sizes[1] == 12

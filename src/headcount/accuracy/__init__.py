@@ -1,7 +1,8 @@
-"""How well a trained classifier does on items nobody has labelled."""
+"""Accuracy of a trained classifier on items without labels."""
 
 from __future__ import annotations
 
+from headcount.accuracy.atc import ATC
 from headcount.accuracy.base import Predictor
 from headcount.accuracy.cbpe import CBPE
 from headcount.accuracy.estimates import AccuracyEstimate
@@ -9,14 +10,12 @@ from headcount.accuracy.info import AccuracyInfo
 from headcount.accuracy.leap import LEAP, OLEAP, SLEAP
 from headcount.accuracy.mandoline import Mandoline
 from headcount.accuracy.naive import Naive
-from headcount.accuracy.plotting import plot_errors, plot_estimates
+from headcount.accuracy.plots import plot_errors, plot_estimates
 from headcount.accuracy.quacc import QuAcc
 from headcount.accuracy.registry import methods, predictors
-from headcount.accuracy.regressed import DoC
-from headcount.accuracy.reverse import RCA, RCAStar
+from headcount.accuracy.regression import RCA, DoC, RCAStar
 from headcount.accuracy.search import QuAccSearch
 from headcount.accuracy.tables import METRICS, TableMetric, as_metric, table_of
-from headcount.accuracy.threshold import ATC
 
 __all__ = [
     "ATC",

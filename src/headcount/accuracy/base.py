@@ -1,24 +1,23 @@
-"""The base of all methods: how a model's accuracy is predicted without labels."""
+"""Base of all methods that predict the accuracy of a classifier without labels."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, clone
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from headcount.accuracy.estimates import EstimateOptions
 from headcount.accuracy.info import AccuracyInfo
-from headcount.accuracy.judging import Judge, Judged, Reference
+from headcount.accuracy.model_outputs import FittedClassifier, ModelOutputs, Reference
 from headcount.accuracy.tables import Metric, TableMetric, as_metric
-from headcount.data import count_rows, encode_labels
+from headcount.data import encode_labels
 from headcount.errors import HeadcountError
-from headcount.quantify.info import Shift
+from headcount.quantify.info import Input, Shift
 from headcount.sampling import Samples, as_samples
-from headcount.scores import ScoredPool, check_scores
+from headcount.scores import Scored, Verdicts
 from headcount.scores.checks import check_labels, check_lengths
 
 if TYPE_CHECKING:
@@ -30,67 +29,66 @@ Floats = NDArray[np.float64]
 
 
 class Model:
-    """Result of learning from labelled items; a model has to write ``values``."""
+    """Fitted method: statistics of samples, and metrics computed from them."""
 
-    def values(self, pool: Judged, samples: Samples, metric: TableMetric) -> Floats:
-        """The measure on each sample of the pool."""
+    def statistics(self, pool: ModelOutputs, samples: Samples) -> Floats:
+        """Statistics that metrics are computed from, one entry per sample."""
+        raise NotImplementedError
+
+    def values(self, statistics: Floats, metric: TableMetric) -> Floats:
+        """Metric on each sample, given its statistics."""
         raise NotImplementedError
 
     def cross_fitted(self) -> tuple[Model, Model]:
-        """Models of new items and of the items of the reference, which answer alike to both.
+        """Models for new items and for the items of the reference, with equal behaviour.
 
-        Itself twice, unless it trains classifiers on the reference.
+        This model twice, unless it trains a classifier or a calibration on the reference.
         """
         return self, self
 
 
 class TableModel(Model):
-    """A model that gives tables: the measures are taken from these."""
+    """Fitted method that estimates tables of true and predicted classes."""
 
-    def tables(self, pool: Judged, samples: Samples) -> Floats:
+    def tables(self, pool: ModelOutputs, samples: Samples) -> Floats:
         """Table of each sample, (S, K, K): shares, rows true and columns predicted."""
         raise NotImplementedError
 
-    def values(self, pool: Judged, samples: Samples, metric: TableMetric) -> Floats:
-        """The measure on each sample of the pool."""
-        return metric(self.tables(pool, samples))
+    def statistics(self, pool: ModelOutputs, samples: Samples) -> Floats:
+        """Table of each sample."""
+        return self.tables(pool, samples)
 
-
-def _takes_scores(predictor: Predictor) -> bool:
-    if predictor.info.needs == "features":
-        raise AttributeError(
-            f"{type(predictor).__name__} trains classifiers on the items themselves, for which "
-            "scores do not suffice: use fit and predict."
-        )
-    return True
+    def values(self, statistics: Floats, metric: TableMetric) -> Floats:
+        """Metric of each table."""
+        return metric(statistics)
 
 
 class Predictor(BaseEstimator):
-    """Predicts how well a trained classifier does on items nobody has labelled.
+    """Predicts the accuracy of a trained classifier on items without labels.
 
-    A method is a subclass with an ``info`` and a ``_learn``, which makes a model of labelled
-    items; one that gives no table, or not every measure, says so in ``_why_no_table`` and
-    ``_why_not``.
+    A method is a subclass with an ``info`` and a ``_learn``, which returns a `Model` fitted
+    on labelled items. Methods that give no table, or not every metric, return the reason in
+    ``_table_obstacle`` and ``_metric_obstacle``.
 
     Parameters
     ----------
     classifier : fitted scikit-learn classifier, default=None
-        The model whose accuracy is wanted. It is never trained or changed, and kept as it is
-        by ``clone``. None if only its scores are used.
+        The classifier whose accuracy is predicted. It is never trained or changed, and
+        `clone` keeps it as it is. None if only its outputs are used.
 
     Attributes
     ----------
     classes_ : ndarray of shape (K,)
-        The classes, in the order of rows and columns of every table. Of two, the second is
-        the positive one of F1, precision and recall.
+        The classes, in the order of rows and columns of every table. Of two classes, the
+        second is the positive one of F1, precision and recall.
     model_ : Model
-        What was learnt.
+        The fitted method.
     reference_ : Reference
-        What it was learnt from.
+        The labelled items.
     """
 
     info: ClassVar[AccuracyInfo]
-    # Simulated samples that the method answers to at most.
+    # Largest number of simulated samples.
     _most_simulations: ClassVar[int] = 1_000_000
 
     def __init__(self, classifier: Any = None) -> None:
@@ -98,7 +96,7 @@ class Predictor(BaseEstimator):
 
     def __sklearn_clone__(self) -> Self:
         parameters = self.get_params(deep=False)
-        # A clone of the model would not be trained, and so not be the model any more.
+        # A clone of the classifier would be untrained.
         copies = {
             name: value if name == "classifier" else clone(value, safe=False)
             for name, value in parameters.items()
@@ -106,93 +104,95 @@ class Predictor(BaseEstimator):
         return type(self)(**copies)
 
     def _learn(self, reference: Reference) -> Model:
-        """A model made of labelled items; checks the parameters."""
+        """Check the parameters and fit a model on labelled items."""
         raise NotImplementedError
 
-    def _shift(self) -> Shift:
-        """The change since the reference under which the method is right."""
-        return self.info.shift
-
-    def _why_no_table(self) -> str:
-        """What is said of a fitted method that gives no table; empty if it does."""
+    def _table_obstacle(self) -> str:
+        """Reason why the fitted method gives no table; empty if it does."""
         return ""
 
-    def _why_not(self, metric: TableMetric) -> str:
-        """What is said of a fitted method that cannot give a measure; empty if it can."""
+    def _metric_obstacle(self, metric: TableMetric) -> str:
+        """Reason why the fitted method does not give a metric; empty if it does."""
         return ""
 
     def _simulation_rows(self) -> NDArray[np.int64]:
         """Items of the reference that samples for estimates are simulated from."""
         return np.arange(len(self.reference_))
 
+    @property
+    def shift(self) -> Shift:
+        """Change since the reference under which the method is correct: see ``info``."""
+        return self.info.shift
+
+    @property
+    def takes(self) -> Input:
+        """Kind of items that the method works on: see ``info.input``."""
+        return self.info.input
+
+    @property
+    def has_table(self) -> bool:
+        """True if the fitted method gives the table of true and predicted classes."""
+        check_is_fitted(self, "model_")
+        return not self._table_obstacle()
+
+    def supports(self, metric: Metric) -> bool:
+        """True if the fitted method gives a metric.
+
+        Parameters
+        ----------
+        metric : str or callable
+            As for `predict`.
+
+        Returns
+        -------
+        bool
+        """
+        check_is_fitted(self, "model_")
+        return not self._metric_obstacle(as_metric(metric))
+
     def fit(self, X: Any, y: ArrayLike) -> Self:
         """Learn from labelled items that the classifier was not trained on.
 
         Parameters
         ----------
-        X : array-like, sparse matrix or frame of shape (n, d), list of texts, or ScoredPool
-            Items, as the classifier takes them.
+        X : array-like, sparse matrix or frame of shape (n, d), list of texts, ScoredPool, \
+Scored or Verdicts
+            Items, as the classifier takes them, or classified elsewhere.
         y : array-like of shape (n,)
-            Their labels. A class the classifier knows may be missing.
+            Labels of the items. A class of the classifier may have no items.
 
         Returns
         -------
         Predictor
-            This one, fitted.
+            This predictor, fitted. Fitted on `Scored` or `Verdicts`, it takes later items in
+            the same form.
         """
-        judge = Judge(self.classifier)
-        judged = judge.ask(X)
-        codes = encode_labels(y, classes=judge.classes)[1]
-        check_lengths("X", len(judged), codes)
-        return self._keep(Reference(judged, codes, judge.classes), judge)
+        if isinstance(X, Scored | Verdicts):
+            classifier = None
+            classes, codes = check_labels(y, classes=X.classes)
+            outputs = self._classified(X, classes)
+        else:
+            classifier = FittedClassifier(self.classifier)
+            classes, outputs = classifier.classes, classifier.outputs(X)
+            codes = encode_labels(y, classes=classes)[1]
+        check_lengths("X", len(outputs), codes)
+        return self._keep(Reference(outputs, codes, classes), classifier)
 
-    @available_if(_takes_scores)
-    def fit_scores(
-        self,
-        scores: Any,
-        y: ArrayLike,
-        *,
-        predictions: ArrayLike | None = None,
-        classes: ArrayLike | None = None,
-    ) -> Self:
-        """Learn from labelled items that a model elsewhere has scored.
-
-        Parameters
-        ----------
-        scores : array-like or frame of shape (n, K)
-            Posteriors of the model, which was not trained on these items. With two classes,
-            a vector of the second one's posteriors will do.
-        y : array-like of shape (n,)
-            Labels of the items.
-        predictions : array-like of shape (n,), default=None
-            Classes the model predicts; those with the greatest posterior by default.
-        classes : array-like of shape (K,), default=None
-            Classes in the order of the columns; by default the labels in ``y``, sorted.
-
-        Returns
-        -------
-        Predictor
-            This one, fitted. Samples are then given by their scores, too.
-        """
-        names, codes = check_labels(y, classes=classes)
-        judged = _judged(scores, predictions, names)
-        check_lengths("scores", len(judged), codes)
-        return self._keep(Reference(judged, codes, names), None)
-
-    def _keep(self, reference: Reference, judge: Judge | None) -> Self:
-        # Any, as each method knows what its own model can do.
+    def _keep(self, reference: Reference, classifier: FittedClassifier | None) -> Self:
+        # Any, as methods use attributes of their own models.
         self.model_: Any = self._learn(reference)
         self.classes_ = reference.classes
         self.reference_ = reference
-        self._judge = judge
+        self._fitted_classifier = classifier
         return self
 
     def predict(self, X: Any, metric: Metric = "accuracy") -> float:
-        """How well the classifier does on the items.
+        """Predict the accuracy of the classifier, or another metric, on the items.
 
         Parameters
         ----------
-        X : array-like, sparse matrix or frame of shape (n, d), list of texts, or ScoredPool
+        X : array-like, sparse matrix or frame of shape (n, d), list of texts, ScoredPool, \
+Scored or Verdicts
             One sample.
         metric : str or callable, default="accuracy"
             "accuracy", "error", "f1", "macro_f1", "precision", "recall",
@@ -207,11 +207,12 @@ class Predictor(BaseEstimator):
         return float(self.predict_many(X, None, metric)[0])
 
     def predict_table(self, X: Any) -> Floats:
-        """Shares of the items by true and predicted class.
+        """Predict the shares of the items by true and predicted class.
 
         Parameters
         ----------
-        X : array-like, sparse matrix or frame of shape (n, d), list of texts, or ScoredPool
+        X : array-like, sparse matrix or frame of shape (n, d), list of texts, ScoredPool, \
+Scored or Verdicts
             One sample.
 
         Returns
@@ -222,11 +223,12 @@ class Predictor(BaseEstimator):
         return self.predict_tables(X, None)[0]
 
     def predict_many(self, X: Any, samples: Any, metric: Metric = "accuracy") -> Floats:
-        """How well the classifier does on many samples of a pool, judged once.
+        """Predict a metric on many samples of a pool, which is classified once.
 
         Parameters
         ----------
-        X : array-like, sparse matrix or frame of shape (n, d), list of texts, or ScoredPool
+        X : array-like, sparse matrix or frame of shape (n, d), list of texts, ScoredPool, \
+Scored or Verdicts
             The pool.
         samples : Samples, iterable of index arrays, or None
             The samples, as rows of the pool; None for one sample of all rows.
@@ -237,15 +239,39 @@ class Predictor(BaseEstimator):
         -------
         ndarray of shape (S,)
         """
-        wanted = self._checked(metric)
-        return self._values(self._asked(X), samples, wanted)
+        return self.predict_metrics(X, samples, [metric])[0]
 
-    def predict_tables(self, X: Any, samples: Any) -> Floats:
-        """Shares by true and predicted class of many samples of a pool.
+    def predict_metrics(self, X: Any, samples: Any, metrics: Sequence[Metric]) -> Floats:
+        """Predict several metrics on many samples of a pool, which are processed once.
 
         Parameters
         ----------
-        X : array-like, sparse matrix or frame of shape (n, d), list of texts, or ScoredPool
+        X : array-like, sparse matrix or frame of shape (n, d), list of texts, ScoredPool, \
+Scored or Verdicts
+            The pool.
+        samples : Samples, iterable of index arrays, or None
+            The samples, as rows of the pool; None for one sample of all rows.
+        metrics : sequence of str or callable
+            As for `predict`.
+
+        Returns
+        -------
+        ndarray of shape (M, S)
+            One row per metric.
+        """
+        check_is_fitted(self, "model_")
+        wanted = [self._checked(metric) for metric in metrics]
+        statistics = self._statistics(X, samples)
+        found = [self.model_.values(statistics, metric) for metric in wanted]
+        return np.asarray(found, dtype=np.float64).reshape(len(wanted), len(statistics))
+
+    def predict_tables(self, X: Any, samples: Any) -> Floats:
+        """Predict the shares by true and predicted class in many samples of a pool.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or frame of shape (n, d), list of texts, ScoredPool, \
+Scored or Verdicts
             The pool.
         samples : Samples, iterable of index arrays, or None
             The samples, as rows of the pool; None for one sample of all rows.
@@ -255,75 +281,11 @@ class Predictor(BaseEstimator):
         ndarray of shape (S, K, K)
             Rows true, columns predicted.
         """
-        self._check_table()
-        return self._tables(self._asked(X), samples)
-
-    @available_if(_takes_scores)
-    def predict_scores(
-        self,
-        scores: Any,
-        metric: Metric = "accuracy",
-        *,
-        predictions: ArrayLike | None = None,
-    ) -> float:
-        """Like `predict`, for items that a model elsewhere has scored.
-
-        Parameters
-        ----------
-        scores : array-like or frame of shape (n, K)
-            Posteriors of the items, columns in the order of ``classes_``.
-        metric : str or callable, default="accuracy"
-            As for `predict`.
-        predictions : array-like of shape (n,), default=None
-            Classes the model predicts; those with the greatest posterior by default.
-
-        Returns
-        -------
-        float
-        """
-        return float(self.predict_many_scores(scores, None, metric, predictions=predictions)[0])
-
-    @available_if(_takes_scores)
-    def predict_table_scores(
-        self, scores: Any, *, predictions: ArrayLike | None = None
-    ) -> Floats:
-        """Like `predict_table`, for items that a model elsewhere has scored."""
-        return self.predict_tables_scores(scores, None, predictions=predictions)[0]
-
-    @available_if(_takes_scores)
-    def predict_many_scores(
-        self,
-        scores: Any,
-        samples: Any,
-        metric: Metric = "accuracy",
-        *,
-        predictions: ArrayLike | None = None,
-    ) -> Floats:
-        """Like `predict_many`, for a pool that a model elsewhere has scored.
-
-        Parameters
-        ----------
-        scores : array-like or frame of shape (n, K)
-            Posteriors of the pool, columns in the order of ``classes_``.
-        samples, metric
-            As for `predict_many`.
-        predictions : array-like of shape (n,), default=None
-            Classes the model predicts; those with the greatest posterior by default.
-
-        Returns
-        -------
-        ndarray of shape (S,)
-        """
-        wanted = self._checked(metric)
-        return self._values(_judged(scores, predictions, self.classes_), samples, wanted)
-
-    @available_if(_takes_scores)
-    def predict_tables_scores(
-        self, scores: Any, samples: Any, *, predictions: ArrayLike | None = None
-    ) -> Floats:
-        """Like `predict_tables`, for a pool that a model elsewhere has scored."""
-        self._check_table()
-        return self._tables(_judged(scores, predictions, self.classes_), samples)
+        if not self.has_table:
+            raise HeadcountError(
+                f"{type(self).__name__} gives no table: {self._table_obstacle()}"
+            )
+        return self._statistics(X, samples)
 
     def estimate(
         self,
@@ -336,20 +298,21 @@ class Predictor(BaseEstimator):
         level: float = 0.95,
         random_state: Any = None,
     ) -> AccuracyEstimate:
-        """Estimate how well the classifier does on the items, with an interval.
+        """Estimate the accuracy of the classifier, or another metric, with an interval.
 
-        Samples are simulated from the labelled items, with all kinds of shares of the classes,
-        and the method answers to each of them. The true measures of the samples with answers
-        like that for X are the estimate: their mean and their quantiles.
+        Samples with known labels are simulated from the reference, with shares of the classes
+        drawn from a prior, and the method is applied to each of them. The true metrics of
+        those with answers like that for X are the estimate: their mean and their quantiles.
 
         Parameters
         ----------
-        X : array-like, sparse matrix or frame of shape (n, d), list of texts, or ScoredPool
+        X : array-like, sparse matrix or frame of shape (n, d), list of texts, ScoredPool, \
+Scored or Verdicts
             One sample.
         metric : str or callable, default="accuracy"
             As for `predict`.
         target : {"realised", "expected"}, default="realised"
-            Measure on these very items, or on the population that they are a random sample
+            Metric on these very items, or on the population that they are a random sample
             of, which is less certain.
         prior : None, float, array-like of shape (K,) or (M, K), default=None
             Prior distribution of the shares of the classes that the reference has: parameters
@@ -393,11 +356,12 @@ class Predictor(BaseEstimator):
         level: float = 0.95,
         random_state: Any = None,
     ) -> list[AccuracyEstimate]:
-        """Like `estimate`, for many samples of a pool, such as weeks or groups.
+        """Estimate a metric, with intervals, on many samples of a pool.
 
         Parameters
         ----------
-        X : array-like, sparse matrix or frame of shape (n, d), list of texts, or ScoredPool
+        X : array-like, sparse matrix or frame of shape (n, d), list of texts, ScoredPool, \
+Scored or Verdicts
             The pool.
         samples : Samples, iterable of index arrays, or None
             The samples, as rows of the pool; None for one sample of all rows.
@@ -415,112 +379,63 @@ class Predictor(BaseEstimator):
         list of AccuracyEstimate
             One per sample. Samples of similar size share their simulations.
         """
-        wanted = self._checked(metric)
-        options = EstimateOptions(target, prior, replicates, level, random_state)
-        return self._estimates(self._asked(X), samples, wanted, options)
+        # Imported here, as predictions do not need it.
+        from headcount.accuracy.estimation import estimate_samples
 
-    @available_if(_takes_scores)
-    def estimate_scores(
-        self,
-        scores: Any,
-        metric: Metric = "accuracy",
-        *,
-        predictions: ArrayLike | None = None,
-        target: str = "realised",
-        prior: Any = None,
-        replicates: int = 4000,
-        level: float = 0.95,
-        random_state: Any = None,
-    ) -> AccuracyEstimate:
-        """Like `estimate`, for items that a model elsewhere has scored."""
-        return self.estimate_many_scores(
-            scores,
-            None,
-            metric,
-            predictions=predictions,
+        check_is_fitted(self, "model_")
+        wanted, pool = self._checked(metric), self._outputs(X)
+        return estimate_samples(
+            self,
+            pool,
+            _samples(samples, len(pool)),
+            wanted,
             target=target,
             prior=prior,
             replicates=replicates,
             level=level,
             random_state=random_state,
-        )[0]
+        )
 
-    @available_if(_takes_scores)
-    def estimate_many_scores(
-        self,
-        scores: Any,
-        samples: Any,
-        metric: Metric = "accuracy",
-        *,
-        predictions: ArrayLike | None = None,
-        target: str = "realised",
-        prior: Any = None,
-        replicates: int = 4000,
-        level: float = 0.95,
-        random_state: Any = None,
-    ) -> list[AccuracyEstimate]:
-        """Like `estimate_many`, for a pool that a model elsewhere has scored."""
-        wanted = self._checked(metric)
-        pool = _judged(scores, predictions, self.classes_)
-        options = EstimateOptions(target, prior, replicates, level, random_state)
-        return self._estimates(pool, samples, wanted, options)
-
-    def _estimates(
-        self, pool: Judged, samples: Any, metric: TableMetric, options: EstimateOptions
-    ) -> list[AccuracyEstimate]:
-        # Imported here, as predictions do not need it.
-        from headcount.accuracy.estimating import estimate_samples
-
-        return estimate_samples(self, pool, _drawn(samples, len(pool)), metric, options)
-
-    def _values(self, pool: Judged, samples: Any, metric: TableMetric) -> Floats:
-        found = self.model_.values(pool, _drawn(samples, len(pool)), metric)
+    def _statistics(self, X: Any, samples: Any) -> Floats:
+        pool = self._outputs(X)
+        found = self.model_.statistics(pool, _samples(samples, len(pool)))
         return np.asarray(found, dtype=np.float64)
 
-    def _tables(self, pool: Judged, samples: Any) -> Floats:
-        found = self.model_.tables(pool, _drawn(samples, len(pool)))
-        return np.asarray(found, dtype=np.float64)
-
-    def _asked(self, X: Any) -> Judged:
-        if self._judge is None:
+    def _outputs(self, X: Any) -> ModelOutputs:
+        """Outputs of the classifier for a pool."""
+        if isinstance(X, Scored | Verdicts):
+            return self._classified(X, self.classes_)
+        if self._fitted_classifier is None:
             raise HeadcountError(
-                f"{type(self).__name__} was fitted on scores and has no classifier for X: "
-                "score the items and use the methods that end in _scores."
+                f"{type(self).__name__} was fitted on scores or decisions and has no "
+                "classifier for X: classify the items and pass hc.Scored(posteriors) or "
+                "hc.Verdicts(labels)."
             )
-        return self._judge.ask(X)
+        return self._fitted_classifier.outputs(X)
+
+    def _classified(self, X: Scored | Verdicts, classes: NDArray[Any]) -> ModelOutputs:
+        """Outputs for items that were classified elsewhere."""
+        name = type(self).__name__
+        if self.info.input == "features":
+            raise HeadcountError(
+                f"{name} trains classifiers on the items, and {type(X).__name__} holds only "
+                "the outputs of the classifier: pass the items themselves, or use LEAP."
+            )
+        if isinstance(X, Verdicts) and self.takes == "posteriors":
+            raise HeadcountError(
+                f"{name} needs posteriors, and Verdicts are decisions alone: pass "
+                "hc.Scored(posteriors), or use a method that takes decisions: Naive, or LEAP, "
+                "OLEAP or SLEAP with quantifier=hc.ACC()."
+            )
+        return ModelOutputs.of(X, classes)
 
     def _checked(self, metric: Metric) -> TableMetric:
-        check_is_fitted(self, "model_")
         wanted = as_metric(metric)
-        reason = self._why_not(wanted)
-        if reason:
-            raise HeadcountError(f"metric is {wanted.name!r}, but {reason}")
+        obstacle = self._metric_obstacle(wanted)
+        if obstacle:
+            raise HeadcountError(f"metric is {wanted.name!r}, but {obstacle}")
         return wanted
 
-    def _check_table(self) -> None:
-        check_is_fitted(self, "model_")
-        reason = self._why_no_table()
-        if reason:
-            raise HeadcountError(f"{type(self).__name__} gives no table: {reason}")
 
-
-def _drawn(samples: Any, n_pool: int) -> Samples:
+def _samples(samples: Any, n_pool: int) -> Samples:
     return Samples.whole(n_pool) if samples is None else as_samples(samples, n_pool)
-
-
-def _judged(scores: Any, predictions: ArrayLike | None, classes: NDArray[Any]) -> Judged:
-    """Scores made elsewhere, checked, with the classes that were predicted."""
-    if isinstance(scores, ScoredPool):
-        raise HeadcountError(
-            "scores is a ScoredPool, which holds items: pass it to a method without _scores."
-        )
-    posteriors = check_scores(scores, len(classes))
-    if predictions is None:
-        return Judged(posteriors, posteriors.argmax(axis=1))
-    labels = encode_labels(predictions, name="predictions", classes=classes)[1]
-    if len(labels) != count_rows(posteriors):
-        raise HeadcountError(
-            f"predictions has {len(labels):,} entries, but scores has {len(posteriors):,} "
-            "rows: pass one prediction a row."
-        )
-    return Judged(posteriors, labels)

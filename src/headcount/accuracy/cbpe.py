@@ -1,4 +1,4 @@
-"""The table to be expected from calibrated posteriors."""
+"""Expected table of calibrated posteriors."""
 
 from __future__ import annotations
 
@@ -12,9 +12,8 @@ from numpy.typing import NDArray
 from headcount._parameters import check_choice
 from headcount.accuracy.base import Predictor, TableModel
 from headcount.accuracy.info import AccuracyInfo
-from headcount.accuracy.judging import Judged, Reference
+from headcount.accuracy.model_outputs import ModelOutputs, Reference, among
 from headcount.accuracy.quacc_cells import CellFolds
-from headcount.accuracy.shares import among
 from headcount.quantify.info import Shift
 from headcount.representation import Dense
 from headcount.sampling import Samples
@@ -26,43 +25,43 @@ __all__ = ["CBPE"]
 
 Floats = NDArray[np.float64]
 
-# Items reweighted at a time.
+# Number of items that are reweighted at once.
 _BATCH_ITEMS = 1 << 20
 _N_FOLDS = 5
 
 
 class CBPE(Predictor):
-    """Confidence-based performance estimation: what calibrated posteriors lead to expect.
+    """Confidence-based performance estimation: the expected table of calibrated posteriors.
 
-    An item predicted as class j is of class i with the posterior of i; the mean over the
-    sample is the table. Right if only the inputs have changed and not what they mean (pure
-    covariate shift); wrong under prior shift, for which ``correction="prior"`` first brings
-    the posteriors to the shares of the sample, found by maximum likelihood as in `SLD`.
+    An item predicted as class j belongs to class i with the posterior of i; the mean over the
+    sample is the table. Correct if only the distribution of the inputs has changed (pure
+    covariate shift). Under prior shift, ``correction="prior"`` first adapts the posteriors to
+    the shares of the sample, found by maximum likelihood as in `SLD`.
 
     Parameters
     ----------
     classifier : fitted scikit-learn classifier, default=None
-        The model whose accuracy is wanted; None if only its scores are used.
+        The classifier whose accuracy is predicted; None if only its outputs are used.
     calibration : {"isotonic", "platt", "ts", "bcts", "vs", "nbvs", None}, default="isotonic"
-        How posteriors are calibrated on the reference; None takes them as they are.
+        Calibration of the posteriors, fitted on the reference; None uses them as they are.
     correction : {None, "prior"}, default=None
-        Whether to correct for prior shift.
+        Correction of the posteriors for prior shift.
 
     Examples
     --------
-    >>> from headcount import accuracy
-    >>> scores, y = [0.1, 0.2, 0.6, 0.3, 0.8, 0.9], [0, 0, 1, 0, 1, 1]
-    >>> cbpe = accuracy.CBPE(calibration=None).fit_scores(scores, y)
-    >>> cbpe.predict_table_scores([0.2, 0.4, 0.9]).round(2)
+    >>> import headcount as hc
+    >>> scored, y = hc.Scored([0.1, 0.2, 0.6, 0.3, 0.8, 0.9]), [0, 0, 1, 0, 1, 1]
+    >>> cbpe = hc.accuracy.CBPE(calibration=None).fit(scored, y)
+    >>> cbpe.predict_table(hc.Scored([0.2, 0.4, 0.9])).round(2)
     array([[0.47, 0.03],
            [0.2 , 0.3 ]])
     """
 
     info: ClassVar = AccuracyInfo(
         title="expected table of calibrated posteriors",
-        shift="covariate",
+        input="posteriors",
         gives="table",
-        needs="scores",
+        shift="covariate",
         reference="Kivimaki et al., Machine Learning 114 (2025)",
     )
 
@@ -77,7 +76,9 @@ class CBPE(Predictor):
         self.calibration = calibration
         self.correction = correction
 
-    def _shift(self) -> Shift:
+    @property
+    def shift(self) -> Shift:
+        """Covariate shift, or prior shift with ``correction="prior"``."""
         return "covariate" if self.correction is None else "prior"
 
     def _learn(self, reference: Reference) -> TableModel:
@@ -87,7 +88,7 @@ class CBPE(Predictor):
             check_choice("correction", self.correction, ("prior",))
         calibration = None
         if self.calibration is not None and len(reference.present) > 1:
-            scores = among(reference.judged.posteriors, reference.present)
+            scores = among(reference.outputs.posteriors, reference.present)
             codes = np.searchsorted(reference.present, reference.codes)
             calibration = _Calibration.fit(self.calibration, scores, codes)
         expected = _Expected(calibration, reference.present, reference.n_classes)
@@ -101,11 +102,11 @@ class _Calibration:
     Attributes
     ----------
     method : str
-        Kind of calibration.
+        Name of the calibration.
     scores, codes : ndarray of shape (n, K), (n,)
         The posteriors and classes.
     calibrators : sequence of Calibrator
-        Calibrators of all items, or of the folds, whose results are averaged.
+        Calibrator of all items, or one per fold, whose results are averaged.
     """
 
     method: str
@@ -121,7 +122,7 @@ class _Calibration:
         return np.mean([each.transform(scores) for each in self.calibrators], axis=0)
 
     def cross_fitted(self) -> tuple[_Calibration, _OutOfFold] | None:
-        """Calibration of new items and of its own ones; None if a class has one item only."""
+        """Calibrations for new items and for its own; None if a class has a single item."""
         if np.bincount(self.codes).min() < 2:
             return None
         known, fitted = np.empty_like(self.scores), []
@@ -133,7 +134,7 @@ class _Calibration:
 
 @dataclass(frozen=True, eq=False)
 class _OutOfFold:
-    """Calibrated posteriors of the reference, by calibrators that have not seen the item."""
+    """Calibrated posteriors of the reference, each by a calibrator fitted without the item."""
 
     known: Floats
 
@@ -143,14 +144,14 @@ class _OutOfFold:
 
 @dataclass(frozen=True, eq=False)
 class _Expected(TableModel):
-    """Tables from calibrated posteriors; classes the reference has none of are left out."""
+    """Tables from calibrated posteriors; classes without items of the reference are empty."""
 
     calibration: _Calibration | _OutOfFold | None
     present: NDArray[np.int64]
     n_classes: int
 
-    def posteriors(self, pool: Judged) -> Floats:
-        """The calibrated posteriors of items."""
+    def posteriors(self, pool: ModelOutputs) -> Floats:
+        """Calibrated posteriors of items."""
         known = among(pool.posteriors, self.present)
         if self.calibration is not None:
             known = self.calibration.transform(known)
@@ -160,12 +161,12 @@ class _Expected(TableModel):
         found[:, self.present] = known
         return found
 
-    def tables(self, pool: Judged, samples: Samples) -> Floats:
+    def tables(self, pool: ModelOutputs, samples: Samples) -> Floats:
         posteriors, K = self.posteriors(pool), self.n_classes
         tables = np.empty((len(samples), K, K))
         for j in range(K):
-            said = posteriors * (pool.labels == j)[:, None]
-            tables[:, :, j] = Dense(said).means(samples)
+            predicted = posteriors * (pool.labels == j)[:, None]
+            tables[:, :, j] = Dense(predicted).means(samples)
         return tables / tables.sum(axis=(1, 2), keepdims=True)
 
     def cross_fitted(self) -> tuple[_Expected, _Expected]:
@@ -178,7 +179,7 @@ class _Expected(TableModel):
 
 @dataclass(frozen=True, eq=False)
 class _Corrected(TableModel):
-    """The same with posteriors brought to the shares of each sample."""
+    """Tables from calibrated posteriors that are adapted to the shares of each sample."""
 
     expected: _Expected
     prior: Floats
@@ -187,7 +188,7 @@ class _Corrected(TableModel):
         of_new, of_reference = self.expected.cross_fitted()
         return replace(self, expected=of_new), replace(self, expected=of_reference)
 
-    def tables(self, pool: Judged, samples: Samples) -> Floats:
+    def tables(self, pool: ModelOutputs, samples: Samples) -> Floats:
         known = self.prior > 0
         posteriors, K = self.expected.posteriors(pool), len(self.prior)
         ratios = np.zeros_like(posteriors)
@@ -211,7 +212,7 @@ def _reweighted(
     of_sample = np.repeat(np.arange(len(samples)), samples.sizes)
     joint = ratios[samples.indices] * shares[of_sample]
     total = joint.sum(axis=1, keepdims=True)
-    # An item that is impossible under every class tells nothing.
+    # An item that is impossible under every class has the shares as its posteriors.
     joint = np.divide(joint, total, out=shares[of_sample], where=total > 0)
     places = of_sample * K + labels[samples.indices]
     sums = [np.bincount(places, joint[:, i], len(samples) * K) for i in range(K)]

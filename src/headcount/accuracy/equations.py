@@ -1,4 +1,4 @@
-"""Tables from the rates of a reference, the shares of a sample, and what was predicted."""
+"""Tables from rates of a reference, shares of a sample, and shares of the predictions."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ __all__ = ["ByRows", "Exact", "LeastSquaresTables", "TableSolver", "by_rows", "e
 
 Floats = NDArray[np.float64]
 TableSolver = Callable[[Floats, Floats], Floats]
-"""Tables (S, K, K) from shares of true classes (S, K) and of predicted ones (S, K)."""
+"""Tables (S, K, K) from shares of true classes (S, K) and of predicted classes (S, K)."""
 
-# Below zero by no more than rounding.
+# Values above -1e-12 are zero up to rounding.
 _ROUNDING = 1e-12
-# Cells from which on many cells are freed and bound at a time.
+# Number of cells from which many cells are freed and bound at once.
 _MANY_CELLS = 37
 _MOST_ROUNDS = 60
 
 
 def by_rows(shares: Floats, rates: Floats) -> Floats:
-    """The rates times the shares: x_ij = q_i R_ij.
+    """Rates times shares: x_ij = q_i R_ij.
 
     Examples
     --------
@@ -40,7 +40,7 @@ def by_rows(shares: Floats, rates: Floats) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class ByRows:
-    """The rates times the shares, whatever was predicted."""
+    """Rates times shares; the predictions are not used."""
 
     rates: Floats
 
@@ -51,9 +51,9 @@ class ByRows:
 
 @dataclass(frozen=True, eq=False)
 class Exact:
-    """As many equations as cells: what is left of the predictions is the first class's.
+    """As many equations as cells: the first class gets the remaining predictions.
 
-    Where that is below zero, least squares.
+    Least squares if the remainder is negative.
     """
 
     rates: Floats
@@ -74,7 +74,7 @@ class Exact:
 
 @dataclass(frozen=True, eq=False)
 class LeastSquaresTables:
-    """The tables that meet the equations best; see `equations`."""
+    """Least-squares solution of the equations: see `equations`."""
 
     rates: Floats
     every: bool
@@ -89,10 +89,10 @@ class LeastSquaresTables:
 
 
 def equations(rates: Floats, *, every: bool) -> Floats:
-    """Left sides of the equations for the cells of a table, one column each, one row a cell.
+    """Left sides of the equations for a table: one column per equation, one row per cell.
 
-    First x_ij - R_ij sum_k x_ik = 0, then the sums of columns, then those of rows: of all
-    classes, or of all but the first. That all cells sum to 1 is left to the solver.
+    First x_ij - R_ij sum_k x_ik = 0, then the sums of columns, then the sums of rows: of all
+    classes, or of all but the first. The solver adds that all cells sum to 1.
     """
     K, first = len(rates), 0 if every else 1
     cells = np.eye(K * K).reshape(K, K, K, K)  # row, column, cell's row, cell's column
@@ -107,7 +107,7 @@ def equations(rates: Floats, *, every: bool) -> Floats:
 
 
 def _least_squares(profiles: Floats, seen: Floats) -> Floats:
-    """Points of the simplex nearest to what was seen, one row each."""
+    """Points of the simplex nearest to the observed sums, one row per sample."""
     if len(profiles) < _MANY_CELLS:
         return LeastSquares().solve(profiles, seen).prevalence
     H = profiles @ profiles.T
@@ -122,10 +122,10 @@ def _least_squares(profiles: Floats, seen: Floats) -> Floats:
 
 
 def _nearest(H: Floats, c: Floats) -> Floats | None:
-    """Minimise x'Hx/2 - c'x on the simplex; None if the sets of free cells go round.
+    """Minimise x'Hx/2 - c'x on the simplex; None if the sets of free cells repeat.
 
-    Each round frees all cells that should grow and binds all that should not be below zero:
-    a few rounds where cells taken one at a time would need hundreds.
+    Each round frees all cells with a descent direction and binds all negative ones: a few
+    rounds, where one cell at a time would need hundreds.
     """
     free = np.ones(len(c), bool)
     ones = np.ones(len(c))

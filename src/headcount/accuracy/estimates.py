@@ -1,4 +1,4 @@
-"""The accuracy of a model on a sample, with intervals."""
+"""Estimated accuracy of a classifier on a sample, with intervals."""
 
 from __future__ import annotations
 
@@ -19,24 +19,13 @@ if TYPE_CHECKING:
 
     from headcount.diagnose import FitTest
 
-__all__ = ["AccuracyEstimate", "EstimateOptions", "Interval"]
+__all__ = ["AccuracyEstimate", "Interval"]
 
 _OF = {"realised": "on these", "expected": "behind these"}
 
 
-@dataclass(frozen=True, eq=False)
-class EstimateOptions:
-    """Keywords of `Predictor.estimate`."""
-
-    target: Any
-    prior: Any
-    replicates: Any
-    level: Any
-    random_state: Any
-
-
 class Interval(NamedTuple):
-    """The ends of an interval."""
+    """Ends of an interval."""
 
     low: float
     high: float
@@ -44,10 +33,10 @@ class Interval(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class AccuracyEstimate:
-    """A measure of a model on a sample, with intervals at any level; prints in a few lines.
+    """Metric of a classifier on a sample, with intervals at any level.
 
-    The measure is conditioned on the answer of a method: samples are simulated from labelled
-    items, and those to which the method gives similar answers show which values are likely.
+    The metric is conditioned on the answer of a method: samples are simulated from labelled
+    items, and those with similar answers of the method show which values are likely.
     ``value`` is their mean, and intervals are quantiles. This holds under prior shift.
 
     Attributes
@@ -55,7 +44,7 @@ class AccuracyEstimate:
     method : str
         Name of the predictor.
     measure : TableMetric
-        The measure; its name is ``metric``.
+        The metric; its name is ``metric``.
     value : float
         The estimate: the mean of the draws.
     raw : float
@@ -63,19 +52,20 @@ class AccuracyEstimate:
     size : int
         Number of items in the sample.
     target : {"realised", "expected"}
-        Measure on these very items, or on the population that the items are a random sample
+        Metric on these very items, or on the population that the items are a random sample
         of.
     level : float
-        Level of intervals, unless another is given.
+        Default level of intervals.
     draws : ndarray of shape (B,)
-        Equally likely values of the measure, given the answer of the method.
+        Equally likely values of the metric, given the answer of the method.
     classes : ndarray of shape (K,)
         The classes.
     table : ndarray of shape (K, K) or None
         Shares by true and predicted class as the method itself estimates them; None if it
         gives no table.
     fit_test : FitTest or None
-        Result of a test of prior shift; None if the reference has a single class.
+        Result of a test of prior shift; None if the reference has a single class, or
+        without posteriors.
     warnings : tuple of str
         Sentences for the reader.
 
@@ -108,16 +98,16 @@ class AccuracyEstimate:
 
     @property
     def metric(self) -> str:
-        """Name of the measure."""
+        """Name of the metric."""
         return self.measure.name
 
     def interval(self, level: float | None = None) -> Interval:
-        """An interval for the measure.
+        """Interval for the metric.
 
         Parameters
         ----------
         level : float, default=None
-            Probability that the interval contains the truth; that of the estimate by default.
+            Probability that the interval contains the truth; ``self.level`` by default.
 
         Returns
         -------
@@ -126,7 +116,7 @@ class AccuracyEstimate:
         """
         level = self.level if level is None else check_fraction("level", level)
         low, high = np.quantile(self.draws, [(1 - level) / 2, (1 + level) / 2])
-        # At least as wide as one item counts, and around the estimate.
+        # At least as wide as the weight of one item, and around the estimate.
         least, most = self.measure.low, self.measure.high
         width = (most - least if np.isfinite(most - least) else 1.0) / self.size
         half = max((width - (high - low)) / 2, 0.0)
@@ -184,7 +174,7 @@ class AccuracyEstimate:
         return pl.DataFrame({name: [facts[name]] for name in columns})
 
     def plot(self, *, level: float | None = None, ax: Axes | None = None) -> Axes:
-        """Draw the table, if there is one, with the measure and its interval above it.
+        """Draw the table, if there is one, with the metric and its interval above it.
 
         Parameters
         ----------
@@ -197,9 +187,9 @@ class AccuracyEstimate:
         -------
         matplotlib Axes
         """
-        from headcount.accuracy.drawing import draw_estimate
+        from headcount.accuracy.plots import plot_estimate
 
-        return draw_estimate(self, level, ax)
+        return plot_estimate(self, level, ax)
 
     def __repr__(self) -> str:
         return self.to_text()

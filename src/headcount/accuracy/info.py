@@ -1,16 +1,15 @@
-"""What a method of accuracy prediction says about itself."""
+"""Facts about a method of accuracy prediction."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Literal
 
-from headcount.quantify.info import Shift
+from headcount.quantify.info import Input, Shift
 
-__all__ = ["AccuracyInfo", "Gives", "Needs"]
+__all__ = ["AccuracyInfo", "Gives"]
 
 Gives = Literal["table", "metrics", "accuracy"]
-Needs = Literal["scores", "features"]
 
 
 @dataclass(frozen=True)
@@ -20,16 +19,17 @@ class AccuracyInfo:
     Attributes
     ----------
     title : str
-        What it is, in a few words.
-    shift : {"prior", "covariate", "none"}
-        The change since the reference under which it is right.
+        Description in a few words.
+    input : {"posteriors", "labels", "features", "any"}
+        Kind of items that the method works on: posteriors or predicted labels of the
+        classifier, the features themselves, or whatever its quantifier works on.
     gives : {"table", "metrics", "accuracy"}
-        The whole table of true and predicted classes; numbers for any measure but no table;
-        or the accuracy alone.
-    needs : {"scores", "features"}
-        Whether scores and predictions will do, or the items themselves are needed.
+        Output: the table of true and predicted classes, any metric but no table, or the
+        accuracy alone.
+    shift : {"prior", "covariate", "none"}
+        Change since the reference under which the method is correct.
     reference : str
-        Where it was first described.
+        Publication that describes the method.
 
     Examples
     --------
@@ -39,7 +39,7 @@ class AccuracyInfo:
     """
 
     title: str
-    shift: Shift
+    input: Input
     gives: Gives
-    needs: Needs
+    shift: Shift
     reference: str

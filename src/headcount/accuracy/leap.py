@@ -1,4 +1,4 @@
-"""Linear equations for the table: rates of the reference, shares of the sample."""
+"""Linear equations for the table, from rates of the reference and shares of the sample."""
 
 from __future__ import annotations
 
@@ -11,8 +11,14 @@ from numpy.typing import NDArray
 from headcount.accuracy.base import Predictor, TableModel
 from headcount.accuracy.equations import ByRows, Exact, LeastSquaresTables, TableSolver
 from headcount.accuracy.info import AccuracyInfo
-from headcount.accuracy.judging import Judged, Reference
-from headcount.accuracy.shares import Shares, learn_shares
+from headcount.accuracy.model_outputs import ModelOutputs, Reference
+from headcount.accuracy.quantification import (
+    ClassShares,
+    check_quantifier,
+    fit_class_shares,
+)
+from headcount.quantify import KDEyML, Quantifier
+from headcount.quantify.info import Input
 from headcount.sampling import Samples
 
 __all__ = ["LEAP", "OLEAP", "SLEAP"]
@@ -22,26 +28,34 @@ _REFERENCE = "Volpi, Moreo & Sebastiani, Discovery Science (2024)"
 
 
 class _Equations(Predictor):
-    """What the three have in common: a quantifier, and rates of the reference."""
+    """Base of methods with a quantifier and the rates of the reference."""
 
     def __init__(self, classifier: Any = None, *, quantifier: Any = None) -> None:
         self.classifier = classifier
         self.quantifier = quantifier
 
+    @property
+    def takes(self) -> Input:
+        """Kind of items that the quantifier works on."""
+        return self._chosen().takes
+
+    def _chosen(self) -> Quantifier:
+        return check_quantifier(self.quantifier, KDEyML())
+
     def _solver(self, rates: Floats) -> TableSolver:
         raise NotImplementedError
 
     def _learn(self, reference: Reference) -> TableModel:
-        shares = learn_shares(self.quantifier, reference)
+        shares = fit_class_shares(self._chosen(), reference)
         return _Leap(shares, self._solver(reference.rates))
 
 
 @dataclass(frozen=True, eq=False)
 class _Leap(TableModel):
-    shares: Shares
+    shares: ClassShares
     solver: TableSolver
 
-    def tables(self, pool: Judged, samples: Samples) -> Floats:
+    def tables(self, pool: ModelOutputs, samples: Samples) -> Floats:
         q = self.shares.of(pool, samples)
         predicted = samples.prevalence_of(pool.labels, q.shape[1])
         return self.solver(q, predicted)
@@ -52,21 +66,22 @@ class _Leap(TableModel):
 
 
 class LEAP(_Equations):
-    """As many linear equations as the table has cells, from rates, shares and predictions.
+    """Linear equations for the table, as many as it has cells.
 
-    Under prior shift the items of a class are predicted as those of the reference were (the
-    rates), a quantifier tells the shares of the classes, and the share predicted as each
-    class is seen. All classes but the first get the rows that rates and shares imply; the
-    first gets what is left of the predictions, so that the result depends on which class is
-    first in ``classes_``. Where something is left below 0, the equations are met as well as
-    a table can, by least squares.
+    Three things are known under prior shift: the rates at which items of a class are
+    predicted as each class, which are those of the reference; the shares of the classes, by a
+    quantifier; and the shares of the predicted classes. Rates and shares determine the rows
+    of all classes but the first. The first class gets the remaining predictions, so that the
+    result depends on which class is first in ``classes_``. If the remainder is negative, the
+    equations are solved by least squares.
 
     Parameters
     ----------
     classifier : fitted scikit-learn classifier, default=None
-        The model whose accuracy is wanted; None if only its scores are used.
+        The classifier whose accuracy is predicted; None if only its outputs are used.
     quantifier : Quantifier, default=None
-        Estimates the shares of the classes from the model's scores; `KDEyML` by default.
+        Estimates the shares of the classes from the outputs of the classifier; `KDEyML` by
+        default. With one of predicted labels, such as `ACC`, `Verdicts` are accepted.
 
     Examples
     --------
@@ -84,9 +99,9 @@ class LEAP(_Equations):
 
     info: ClassVar = AccuracyInfo(
         title="linear equations, as many as cells",
-        shift="prior",
+        input="any",
         gives="table",
-        needs="scores",
+        shift="prior",
         reference=_REFERENCE,
     )
 
@@ -95,34 +110,34 @@ class LEAP(_Equations):
 
 
 class OLEAP(_Equations):
-    """All the linear equations there are for the table, met as well as it can.
+    """All linear equations for the table, solved by least squares.
 
-    The rates of every class, the shares of every class and of every prediction: more
-    equations than cells, solved by least squares. No class is treated apart, unlike in
-    `LEAP`.
+    The equations are those of `LEAP` for every class: more than the table has cells. The
+    order of the classes does not matter.
 
     Parameters
     ----------
     classifier : fitted scikit-learn classifier, default=None
-        The model whose accuracy is wanted; None if only its scores are used.
+        The classifier whose accuracy is predicted; None if only its outputs are used.
     quantifier : Quantifier, default=None
-        Estimates the shares of the classes from the model's scores; `KDEyML` by default.
+        Estimates the shares of the classes from the outputs of the classifier; `KDEyML` by
+        default. With one of predicted labels, such as `ACC`, `Verdicts` are accepted.
 
     Examples
     --------
     >>> import headcount as hc
-    >>> scores, y = [0.1, 0.2, 0.6, 0.3, 0.8, 0.9], [0, 0, 0, 1, 1, 1]
-    >>> oleap = hc.accuracy.OLEAP(quantifier=hc.ACC()).fit_scores(scores, y)
-    >>> oleap.predict_table_scores([0.1, 0.2, 0.9]).round(2)
+    >>> scored, y = hc.Scored([0.1, 0.2, 0.6, 0.3, 0.8, 0.9]), [0, 0, 0, 1, 1, 1]
+    >>> oleap = hc.accuracy.OLEAP(quantifier=hc.ACC()).fit(scored, y)
+    >>> oleap.predict_table(hc.Scored([0.1, 0.2, 0.9])).round(2)
     array([[0.67, 0.33],
            [0.  , 0.  ]])
     """
 
     info: ClassVar = AccuracyInfo(
         title="linear equations, all of them",
-        shift="prior",
+        input="any",
         gives="table",
-        needs="scores",
+        shift="prior",
         reference=_REFERENCE,
     )
 
@@ -131,30 +146,31 @@ class OLEAP(_Equations):
 
 
 class SLEAP(_Equations):
-    """The rates of the reference times the shares of the sample.
+    """Rates of the reference times shares of the sample.
 
     Parameters
     ----------
     classifier : fitted scikit-learn classifier, default=None
-        The model whose accuracy is wanted; None if only its scores are used.
+        The classifier whose accuracy is predicted; None if only its outputs are used.
     quantifier : Quantifier, default=None
-        Estimates the shares of the classes from the model's scores; `KDEyML` by default.
+        Estimates the shares of the classes from the outputs of the classifier; `KDEyML` by
+        default. With one of predicted labels, such as `ACC`, `Verdicts` are accepted.
 
     Examples
     --------
     >>> import headcount as hc
-    >>> scores, y = [0.1, 0.2, 0.6, 0.3, 0.8, 0.9], [0, 0, 0, 1, 1, 1]
-    >>> sleap = hc.accuracy.SLEAP(quantifier=hc.ACC()).fit_scores(scores, y)
-    >>> sleap.predict_table_scores([0.1, 0.7, 0.9]).round(2)
+    >>> decisions, y = hc.Verdicts([0, 0, 1, 0, 1, 1]), [0, 0, 0, 1, 1, 1]
+    >>> sleap = hc.accuracy.SLEAP(quantifier=hc.ACC()).fit(decisions, y)
+    >>> sleap.predict_table(hc.Verdicts([0, 1, 1])).round(2)
     array([[0.  , 0.  ],
            [0.33, 0.67]])
     """
 
     info: ClassVar = AccuracyInfo(
         title="rates times shares",
-        shift="prior",
+        input="any",
         gives="table",
-        needs="scores",
+        shift="prior",
         reference=_REFERENCE,
     )
 

@@ -1,4 +1,4 @@
-"""The accuracy on the reference, taken as it is."""
+"""Accuracy on the reference, without any correction."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from numpy.typing import NDArray
 
 from headcount.accuracy.base import Predictor, TableModel
 from headcount.accuracy.info import AccuracyInfo
-from headcount.accuracy.judging import Judged, Reference
+from headcount.accuracy.model_outputs import ModelOutputs, Reference
 from headcount.sampling import Samples
 
 __all__ = ["Naive"]
 
 
 class Naive(Predictor):
-    """The accuracy on the reference, whatever the sample: right if nothing has changed.
+    """Accuracy on the reference, for every sample: correct if nothing has changed.
 
     Parameters
     ----------
     classifier : fitted scikit-learn classifier, default=None
-        The model whose accuracy is wanted; None if only its scores are used.
+        The classifier whose accuracy is predicted; None if only its outputs are used.
 
     Examples
     --------
@@ -37,9 +37,9 @@ class Naive(Predictor):
 
     info: ClassVar = AccuracyInfo(
         title="accuracy on the reference",
-        shift="none",
+        input="labels",
         gives="table",
-        needs="scores",
+        shift="none",
         reference="Volpi et al., Intelligenza Artificiale (2025)",
     )
 
@@ -53,5 +53,5 @@ class _Constant(TableModel):
 
     table: NDArray[np.float64]
 
-    def tables(self, pool: Judged, samples: Samples) -> NDArray[np.float64]:
+    def tables(self, pool: ModelOutputs, samples: Samples) -> NDArray[np.float64]:
         return np.tile(self.table, (len(samples), 1, 1))

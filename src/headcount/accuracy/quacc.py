@@ -1,58 +1,58 @@
-"""QuAcc: the cells of the table as classes, their shares by a quantifier."""
+"""QuAcc: cells of the table as classes of a quantifier."""
 
 from __future__ import annotations
 
 from typing import Any, ClassVar
 
-import numpy as np
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler
 
-from headcount._parameters import check_choice
+from headcount._parameters import check_choice, check_flag
 from headcount.accuracy.base import Predictor
 from headcount.accuracy.info import AccuracyInfo
-from headcount.accuracy.judging import Reference
+from headcount.accuracy.model_outputs import Reference
 from headcount.accuracy.quacc_cells import VARIANTS, parts_of
-from headcount.accuracy.quacc_model import CellModel, Eyes
-from headcount.accuracy.shares import Counter
+from headcount.accuracy.quacc_inputs import CellInputs
+from headcount.accuracy.quacc_model import CellModel
+from headcount.accuracy.quantification import FittedQuantifier, check_quantifier
 from headcount.accuracy.tables import METRICS, TableMetric
-from headcount.errors import HeadcountError, warn
 from headcount.quantify import SLD, Quantifier
 
-__all__ = ["QuAcc", "why_merged_will_not_do"]
+__all__ = ["QuAcc", "chosen_quantifier", "merged_errors_obstacle"]
 
-_TOLD_APART = "choose variant='1xn2' or variant='nxn'."
+_ADVICE = "choose variant='1xn2' or variant='nxn'."
 
 
 class QuAcc(Predictor):
-    """Count the cells of the table themselves, as if they were classes.
+    """Quantification of the cells of the table, as if they were classes.
 
-    What is true and what is predicted make a cell; a quantifier learns the cells of the
-    labelled items from their features beside the model's posteriors, and estimates the
-    shares of the cells in a sample. Under prior shift the items of a cell stay as they were.
+    A cell is a pair of a true and a predicted class. A quantifier learns the cells of the
+    labelled items from their features and the posteriors of the classifier, and estimates the
+    shares of the cells in a sample. Under prior shift the distribution within a cell does not
+    change.
 
-    Cells that no labelled item is in are estimated as 0. A model that is a pipeline hands on
-    the features its last step gets, so that texts and categories will do; after `fit_scores`
-    the quantifier has the posteriors alone.
+    Cells without labelled items are estimated as 0. If the classifier is a pipeline, the
+    features are the input of its last step, so that texts and categories are possible. Fitted
+    on `Scored`, the quantifier uses the posteriors alone.
 
     Parameters
     ----------
     classifier : fitted scikit-learn classifier, default=None
-        The model whose accuracy is wanted; None if only its scores are used.
+        The classifier whose accuracy is predicted; None if only its outputs are used.
     quantifier : Quantifier, default=None
-        Estimates the shares of the cells; `SLD` with recalibration by default. If it names no
-        classifier it gets logistic regression: on scaled features, if they are dense, and
-        with balanced classes, unless it goes by calibrated posteriors.
+        Estimates the shares of the cells; `SLD` with calibration by default. Without a
+        classifier of its own it gets logistic regression: on scaled features, if they are
+        dense, and with balanced classes, unless the quantifier has a calibration.
     variant : {"1xn2", "nxn", "1xn+1"}, default="1xn2"
-        One quantifier for all cells; one for each predicted class, which keeps to the shares
-        predicted; or one for the cells on the diagonal and all errors together, which gives
-        accuracy, and F1 if there are two classes.
+        One quantifier for all cells; one for each predicted class, which keeps the shares of
+        the predicted classes; or one for the cells on the diagonal and all errors together,
+        which gives accuracy, and F1 if there are two classes.
     covariates : bool, default=True
-        Whether the quantifier also sees the model's maximum confidence, negative entropy and
-        maximum inverse softmax.
+        True to add maximum confidence, negative entropy and maximum inverse softmax to the
+        inputs of the quantifier.
 
     Examples
     --------
@@ -74,9 +74,9 @@ class QuAcc(Predictor):
 
     info: ClassVar = AccuracyInfo(
         title="cells of the table as classes",
-        shift="prior",
+        input="posteriors",
         gives="table",
-        needs="scores",
+        shift="prior",
         reference="Volpi, Moreo & Sebastiani, Intelligenza Artificiale (2025)",
     )
 
@@ -95,56 +95,42 @@ class QuAcc(Predictor):
 
     def _learn(self, reference: Reference) -> CellModel:
         variant = check_choice("variant", self.variant, VARIANTS)
-        eyes = Eyes(self.classifier, check_covariates(self.covariates))
-        warn_of_absent(reference)
-        parts = parts_of(variant, reference.codes, reference.judged.labels, reference.n_classes)
-        Z = eyes.see(reference.judged)
+        inputs = CellInputs(self.classifier, check_flag("covariates", self.covariates))
+        reference.warn_of_absent_classes()
+        predicted = reference.outputs.labels
+        parts = parts_of(variant, reference.codes, predicted, reference.n_classes)
+        Z = inputs.of(reference.outputs)
         quantifier = chosen_quantifier(self.quantifier, Z)
         fitted = [part.fit(quantifier, Z) for part in parts]
-        counters = [None if each is None else Counter(each) for each in fitted]
-        return CellModel(parts, counters, reference.n_classes, eyes)
+        quantifiers = [None if each is None else FittedQuantifier(each) for each in fitted]
+        return CellModel(parts, quantifiers, reference.n_classes, inputs)
 
-    def _why_no_table(self) -> str:
+    def _table_obstacle(self) -> str:
         if self.variant != "1xn+1":
             return ""
-        return f"the variant '1xn+1' does not tell errors apart; {_TOLD_APART}"
+        return f"the variant '1xn+1' merges all errors; {_ADVICE}"
 
-    def _why_not(self, metric: TableMetric) -> str:
+    def _metric_obstacle(self, metric: TableMetric) -> str:
         if self.variant != "1xn+1":
             return ""
-        return why_merged_will_not_do(metric, len(self.classes_))
+        return merged_errors_obstacle(metric, len(self.classes_))
 
 
-def why_merged_will_not_do(metric: TableMetric, K: int) -> str:
-    """What is said of a measure that needs errors told apart; empty of one that does not."""
+def merged_errors_obstacle(metric: TableMetric, K: int) -> str:
+    """Reason why a metric needs the cells of errors; empty if it does not."""
     allowed = ("accuracy", "error", "f1", "macro_f1") if K == 2 else ("accuracy", "error")
     if any(metric is METRICS[name] for name in allowed):
         return ""
-    return f"the variant '1xn+1' does not tell errors apart, which it needs: {_TOLD_APART}"
-
-
-def check_covariates(covariates: Any) -> bool:
-    """Whether to show how sure the model is."""
-    if not isinstance(covariates, bool | np.bool_):
-        raise HeadcountError(
-            f"covariates is {covariates!r}; it must be True (the quantifier sees how sure the "
-            "model is) or False."
-        )
-    return bool(covariates)
+    return f"the variant '1xn+1' merges all errors, which it distinguishes: {_ADVICE}"
 
 
 def chosen_quantifier(quantifier: Any, Z: Any) -> Quantifier:
-    """The quantifier, or the default one, with a classifier that suits items seen as Z.
+    """Quantifier, by default `SLD`, with a classifier that suits the inputs Z.
 
-    Some cells have few items. Balanced classes help to tell them, but spoil posteriors for
-    quantifiers that trust these.
+    Some cells have few items. Balanced classes help to recognise them, but distort the
+    posteriors for quantifiers that rely on calibrated ones.
     """
-    chosen = SLD(calibration="bcts", random_state=0) if quantifier is None else quantifier
-    if not isinstance(chosen, Quantifier):
-        raise HeadcountError(
-            f"quantifier is {quantifier!r}; it must be a quantifier of this library, such as "
-            "SLD() or KDEyML()."
-        )
+    chosen = check_quantifier(quantifier, SLD(calibration="bcts", random_state=0))
     parameters = chosen.get_params(deep=False)
     if parameters.get("classifier", chosen) is not None:
         return chosen
@@ -154,14 +140,3 @@ def chosen_quantifier(quantifier: Any, Z: Any) -> Quantifier:
         logistic = make_pipeline(MaxAbsScaler(), logistic)
     suited: Quantifier = clone(chosen).set_params(classifier=logistic)
     return suited
-
-
-def warn_of_absent(reference: Reference) -> None:
-    """Say so if there are no labelled items of a class."""
-    missing = np.setdiff1d(np.arange(reference.n_classes), reference.present)
-    if len(missing):
-        name = reference.classes.tolist()[missing[0]]
-        warn(
-            f"The labelled items have none of class {name!r}: "
-            "its share is taken to be 0 in every sample; add items of it."
-        )

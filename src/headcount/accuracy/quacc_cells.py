@@ -1,4 +1,4 @@
-"""The cells of a contingency table as classes: which quantifier estimates which of them."""
+"""Cells of a contingency table as classes, and the part of them that a quantifier covers."""
 
 from __future__ import annotations
 
@@ -37,25 +37,25 @@ VARIANTS = ("1xn2", "nxn", "1xn+1")
 def cells_of(
     variant: str, true: NDArray[np.int64], predicted: NDArray[np.int64], K: int
 ) -> NDArray[np.int64]:
-    """The cell of each item, true class times K plus predicted; for 1xn+1, K * K if wrong."""
+    """Cell of each item: true class x K + predicted class; for 1xn+1, K * K if incorrect."""
     cells = true * K + predicted
     return np.where(true == predicted, cells, K * K) if variant == "1xn+1" else cells
 
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """What one quantifier sees and estimates.
+    """Items and cells that one quantifier covers.
 
     Attributes
     ----------
     predicted : int or None
-        It sees the items that the model says are of this class; None for all items.
+        Predicted class of the items; None for all items.
     rows : ndarray
-        Those among the labelled items.
+        Rows of the labelled items.
     cells : ndarray
-        The cells they are in: the quantifier's classes. Others are estimated as empty.
+        Cells of these items: the classes of the quantifier. Others are estimated as empty.
     labels : ndarray
-        The cell of each row, as a position in `cells`.
+        Cell of each row, as a position in `cells`.
     """
 
     predicted: int | None
@@ -65,37 +65,37 @@ class Part:
 
     @property
     def certain(self) -> bool:
-        """Whether there is nothing to estimate, as all items are in one cell."""
+        """True if all items are in one cell, so that nothing is estimated."""
         return len(self.cells) == 1
 
     @cached_property
     def order(self) -> NDArray[np.int64]:
-        """Rows to learn from, of `rows`; the only item of a cell comes once more at the end.
+        """Positions in `rows` to learn from; single items of a cell are repeated at the end.
 
-        A classifier could not be trained without it and score it all the same.
+        Otherwise a fold without the item would lack the cell.
         """
         alone = np.flatnonzero(np.bincount(self.labels)[self.labels] == 1)
         return np.concatenate([np.arange(len(self.labels)), alone])
 
     def examples(self, Z: Any) -> tuple[Any, NDArray[np.int64]]:
-        """Items and cells to learn from."""
+        """Items to learn from, and their cells."""
         return take_rows(Z, self.rows[self.order]), self.labels[self.order]
 
     def fit(self, quantifier: Quantifier, Z: Any) -> Quantifier | None:
-        """A fitted copy of the quantifier; None if nothing is to be estimated."""
+        """Fit a copy of the quantifier; None if all items are in one cell."""
         return None if self.certain else with_folds(quantifier).fit(*self.examples(Z))
 
 
 def parts_of(
     variant: str, true: NDArray[np.int64], predicted: NDArray[np.int64], K: int
 ) -> list[Part]:
-    """The parts that a variant divides the labelled items into.
+    """Parts into which a variant divides the labelled items.
 
     Parameters
     ----------
     variant : {"1xn2", "nxn", "1xn+1"}
-        One quantifier for all cells, one for each predicted class, or one that does not
-        tell errors apart.
+        One quantifier for all cells, one for each predicted class, or one with all errors in
+        one cell.
     true, predicted : ndarray of shape (n,)
         Classes of the labelled items, as codes.
     K : int
@@ -118,14 +118,14 @@ def parts_of(
 
 @dataclass(frozen=True, eq=False)
 class View:
-    """Samples of a pool as a part sees them.
+    """Samples of a pool, restricted to the items of a part.
 
     Attributes
     ----------
     part : Part
-        Whose items are looked at.
+        The part.
     labels : ndarray of shape (n,)
-        What the model says of the pool.
+        Predicted classes of the pool.
     whole : Samples
         Rows of the pool.
     """
@@ -140,13 +140,13 @@ class View:
 
     @cached_property
     def counts(self) -> NDArray[np.int64]:
-        """How many items of each sample the part sees."""
+        """Number of items of the part in each sample."""
         seen = np.concatenate([[0], np.cumsum(self._seen[self.whole.indices])])
         return np.diff(seen[self.whole.offsets])
 
     @cached_property
     def samples(self) -> Samples:
-        """The samples in which it sees anything, as rows of the items it sees."""
+        """Samples with at least one item of the part, as rows of the items of the part."""
         if self.part.predicted is None:
             return self.whole
         number = np.cumsum(self._seen) - 1
@@ -157,20 +157,20 @@ class View:
         )
 
     def add(self, solve: Solve | None, shares: Floats) -> None:
-        """Add to the shares of cells in the samples what is estimated of those of the part.
+        """Add the estimated shares of the cells of the part, in place.
 
-        ``solve`` gives shares of the part's cells in `samples`; None for a certain part.
+        ``solve`` returns the shares of these cells in `samples`; None for a certain part.
         """
-        somewhere = np.flatnonzero(self.counts)
-        if not len(somewhere):
+        covered = np.flatnonzero(self.counts)
+        if not len(covered):
             return
-        weight = (self.counts / self.whole.sizes)[somewhere, None]
-        found = np.ones((len(somewhere), 1)) if solve is None else solve(self.samples)
-        shares[np.ix_(somewhere, self.part.cells)] += weight * found
+        weight = (self.counts / self.whole.sizes)[covered, None]
+        found = np.ones((len(covered), 1)) if solve is None else solve(self.samples)
+        shares[np.ix_(covered, self.part.cells)] += weight * found
 
 
 def seen_by(part: Part, labels: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Which items of a pool a part sees, by what the model says of them."""
+    """Mask of the items of a pool that belong to a part, by their predicted classes."""
     if part.predicted is None:
         return np.ones(len(labels), np.bool_)
     return labels == part.predicted
@@ -178,14 +178,14 @@ def seen_by(part: Part, labels: NDArray[np.int64]) -> NDArray[np.bool_]:
 
 @dataclass(frozen=True)
 class CellFolds:
-    """Folds for cells of any size: items of a cell go to one fold after the other.
+    """Folds for cells of any size: items of a cell are assigned to the folds in turn.
 
     Parameters
     ----------
     n_splits : int
         Number of folds.
     random_state : int, RandomState, Generator or None, default=None
-        Shuffles the items.
+        Random seed of the shuffling.
     """
 
     n_splits: int
@@ -204,12 +204,11 @@ class CellFolds:
 
 
 def with_folds(quantifier: Quantifier) -> Quantifier:
-    """A copy whose folds suit cells of a few items."""
+    """Copy of a quantifier with folds for cells of few items."""
     own = clone(quantifier)
-    cv = getattr(own, "cv", None)
+    parameters = own.get_params(deep=False)
+    cv, seed = parameters.get("cv"), parameters.get("random_state")
     if isinstance(cv, int | np.integer) and cv >= 2:
-        # Without a seed the folds are still the same: estimates score the items once more.
-        own.set_params(
-            cv=CellFolds(int(cv), 0 if own.random_state is None else own.random_state)
-        )
+        # Without a seed the folds are still the same: estimates score the items again.
+        own.set_params(cv=CellFolds(int(cv), 0 if seed is None else seed))
     return own

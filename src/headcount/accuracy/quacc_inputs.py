@@ -1,31 +1,55 @@
-"""What QuAcc's own classifiers see of an item: its features, and what the model said of it."""
+"""Inputs of QuAcc's quantifiers: features of items, posteriors and confidences."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import narwhals.stable.v2 as nw
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
+from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
 
+from headcount.accuracy.model_outputs import ModelOutputs
 from headcount.data.columns import as_narwhals
 from headcount.errors import HeadcountError
 
-__all__ = ["confidences", "features_of", "inputs"]
+__all__ = ["CellInputs", "confidences", "features_of", "inputs"]
 
 # Posteriors of exactly 0 have no logarithm.
 _LEAST_POSTERIOR = 1e-6
 
 
+@dataclass(frozen=True, eq=False)
+class CellInputs:
+    """Inputs of quantifiers, from the outputs of a classifier.
+
+    Attributes
+    ----------
+    classifier : classifier or None
+        The classifier; of a pipeline, the features are the input of the last step.
+    covariates : bool
+        True to add three measures of confidence.
+    """
+
+    classifier: Any
+    covariates: bool
+
+    def of(self, outputs: ModelOutputs) -> Any:
+        """Features, if they are known, posteriors and confidences, side by side."""
+        X = None if outputs.X is None else features_of(outputs.X, self.classifier)
+        return inputs(X, outputs.posteriors, covariates=self.covariates)
+
+
 def confidences(posteriors: NDArray[np.float64]) -> NDArray[np.float64]:
-    """How sure the model is, in three ways, one column each.
+    """Three measures of confidence, one column each.
 
     Parameters
     ----------
     posteriors : ndarray of shape (n, K)
-        What the model said.
+        Posteriors of the classifier.
 
     Returns
     -------
@@ -44,21 +68,21 @@ def inputs(X: Any, posteriors: NDArray[np.float64], *, covariates: bool) -> Any:
     Parameters
     ----------
     X : ndarray, CSR matrix or array, or None
-        Features of the items; None for items of which only the scores are known.
+        Features of the items; None if they are unknown.
     posteriors : ndarray of shape (n, K)
-        What the model said of them.
+        Posteriors of the classifier.
     covariates : bool
-        Whether to add the confidences.
+        True to add the confidences.
 
     Returns
     -------
     ndarray or CSR matrix of shape (n, d)
         Sparse if `X` is.
     """
-    said = [posteriors[:, 1:]]
+    parts = [posteriors[:, 1:]]
     if covariates:
-        said.append(confidences(posteriors))
-    columns = np.hstack(said)
+        parts.append(confidences(posteriors))
+    columns = np.hstack(parts)
     if X is None:
         return columns
     if sparse.issparse(X):
@@ -67,20 +91,20 @@ def inputs(X: Any, posteriors: NDArray[np.float64], *, covariates: bool) -> Any:
 
 
 def features_of(X: Any, model: Any = None) -> Any:
-    """Items as numbers: what the last step of a pipeline gets, or numbers from the outset.
+    """Items as numbers; with a pipeline, the input of its last step.
 
     Parameters
     ----------
     X : array, sparse matrix, frame, or sequence of texts
         Items, checked.
     model : classifier, default=None
-        The model that takes them.
+        The classifier of the items.
 
     Returns
     -------
     ndarray or CSR matrix
     """
-    inside = getattr(model, "estimator", model)  # that of a FrozenEstimator
+    inside = model.estimator if isinstance(model, FrozenEstimator) else model
     if isinstance(inside, Pipeline) and len(inside) > 1:
         X = inside[:-1].transform(X)
     if sparse.issparse(X):
@@ -91,7 +115,7 @@ def features_of(X: Any, model: Any = None) -> Any:
     numbers = np.asarray(X)
     if numbers.ndim != 2 or numbers.dtype.kind not in "biuf":
         raise HeadcountError(
-            "QuAcc puts the scores beside the features, so these must be numbers: pass a "
-            "model that is a pipeline (its last step's input is taken), or encode X first."
+            "X is not a table of numbers, but QuAcc combines features with posteriors: use a "
+            "pipeline as the classifier (the input of its last step is taken), or encode X."
         )
     return numbers

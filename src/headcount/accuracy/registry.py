@@ -1,16 +1,13 @@
-"""The methods, found by looking."""
+"""Discovery of the methods of accuracy prediction."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from headcount.accuracy.base import Predictor
-from headcount.quantify.registry import find_methods
-
-if TYPE_CHECKING:
-    import polars as pl
+from headcount.quantify.registry import MethodTable, find_methods
 
 __all__ = ["methods", "predictors"]
+
+_FACTS = ("title", "input", "gives", "shift", "reference")
 
 
 def predictors() -> dict[str, type[Predictor]]:
@@ -19,7 +16,7 @@ def predictors() -> dict[str, type[Predictor]]:
     Returns
     -------
     dict of str to type
-        Sorted by name, capitals and small letters alike.
+        Sorted by name, ignoring case.
 
     Examples
     --------
@@ -30,25 +27,18 @@ def predictors() -> dict[str, type[Predictor]]:
     return find_methods("headcount.accuracy", Predictor)
 
 
-def methods() -> pl.DataFrame:
-    """All methods: what they assume, give and need, and where they are from.
+def methods() -> MethodTable:
+    """All methods: input, output, assumed shift and reference.
 
     Returns
     -------
-    polars.DataFrame
-        A row a method.
+    MethodTable
+        One row per method. Prints as a table; ``.to_frame()`` returns a Polars frame.
 
     Examples
     --------
     >>> from headcount import accuracy
-    >>> accuracy.methods().columns
-    ['method', 'title', 'shift', 'gives', 'needs', 'reference']
+    >>> accuracy.methods().to_frame().columns
+    ['method', 'title', 'input', 'gives', 'shift', 'reference']
     """
-    import polars as pl
-
-    columns = ("title", "shift", "gives", "needs", "reference")
-    rows = [
-        [name, *(getattr(method.info, column) for column in columns)]
-        for name, method in predictors().items()
-    ]
-    return pl.DataFrame(rows, schema=["method", *columns], orient="row")
+    return MethodTable.of(predictors(), _FACTS)

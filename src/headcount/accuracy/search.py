@@ -1,4 +1,4 @@
-"""Settings of QuAcc, chosen by how well they predict accuracy under shift."""
+"""Settings of QuAcc, chosen by their error under shift."""
 
 from __future__ import annotations
 
@@ -15,10 +15,11 @@ from sklearn.base import clone
 from headcount._parameters import check_count, check_fraction, check_grid
 from headcount.accuracy.base import Predictor
 from headcount.accuracy.info import AccuracyInfo
-from headcount.accuracy.judging import Judge, Reference
-from headcount.accuracy.quacc import QuAcc, chosen_quantifier, why_merged_will_not_do
+from headcount.accuracy.model_outputs import FittedClassifier, Reference
+from headcount.accuracy.quacc import QuAcc, chosen_quantifier, merged_errors_obstacle
 from headcount.accuracy.quacc_cells import Part, View, parts_of, seen_by, with_folds
-from headcount.accuracy.quacc_model import CellModel, Eyes, as_tables
+from headcount.accuracy.quacc_inputs import CellInputs
+from headcount.accuracy.quacc_model import CellModel, as_tables
 from headcount.accuracy.tables import Metric, TableMetric, as_metric
 from headcount.data import take_rows
 from headcount.errors import HeadcountError
@@ -35,43 +36,44 @@ _GRID = {"variant": ["1xn2", "nxn", "1xn+1"], "covariates": [True, False]}
 
 
 class QuAccSearch(Predictor):
-    """`QuAcc` with the settings that predict accuracy best on samples with many mixes.
+    """`QuAcc` with the settings that predict accuracy best on held-out samples.
 
-    A part of the labelled items is held out. Samples with mixes uniform on the simplex are
-    drawn from it, and settings are judged by the mean absolute difference between what they
-    predict and what the model scores. Classifiers are trained once for all settings that
-    agree on them: trying twenty bandwidths or calibrations trains no more than trying one.
+    A part of the labelled items is held out, and samples with shares uniform on the simplex
+    are drawn from it. Settings are compared by the mean absolute error of the predicted
+    accuracy on these samples. Settings with equal classifiers share their training: a grid
+    of twenty bandwidths or calibrations trains as many classifiers as one setting.
 
     Parameters
     ----------
     classifier : fitted scikit-learn classifier, default=None
-        The model whose accuracy is wanted; None if only its scores are used.
+        The classifier whose accuracy is predicted; None if only its outputs are used.
     quantifier : Quantifier, default=None
         As for `QuAcc`.
     param_grid : dict of str to list, or list of such dicts, default=None
-        Values to try by parameter of `QuAcc`, such as ``{"quantifier__bandwidth": [0.05,
-        0.1], "quantifier__classifier__C": [1, 10]}``; variants and covariates by default.
+        Values by parameter of `QuAcc`, such as ``{"quantifier__bandwidth": [0.05, 0.1],
+        "quantifier__classifier__C": [1, 10]}``; variants and covariates by default.
     metric : str or callable, default="accuracy"
-        The measure to be predicted well.
+        Metric whose error is minimised.
     holdout : float, default=0.4
         Share of the labelled items that samples are drawn from.
     n_samples : int, default=100
         Number of these samples.
     size : int, default=500
-        Items in a sample; all held-out ones, if they are fewer.
+        Number of items in a sample; all held-out items, if they are fewer.
     random_state : int, RandomState, Generator or None, default=None
-        Decides the held-out part and the samples.
+        Random seed of the held-out part and of the samples.
 
     Attributes
     ----------
     best_predictor_ : QuAcc
-        The best setting, fitted on all labelled items.
+        `QuAcc` with the best setting, fitted on all labelled items.
     best_params_ : dict
         The best setting.
     best_score_ : float
-        Its mean absolute error.
+        Mean absolute error of the best setting.
     results_ : polars.DataFrame
-        All settings in the order of the grid, their errors, and why there is none.
+        One row per setting, in the order of the grid: its error, or the reason why there is
+        none.
 
     Examples
     --------
@@ -90,9 +92,9 @@ class QuAccSearch(Predictor):
 
     info: ClassVar = AccuracyInfo(
         title="QuAcc, settings chosen on held-out items",
-        shift="prior",
+        input="posteriors",
         gives="table",
-        needs="scores",
+        shift="prior",
         reference="Volpi, Moreo & Sebastiani, Intelligenza Artificiale (2025)",
     )
 
@@ -134,9 +136,9 @@ class QuAccSearch(Predictor):
         model: CellModel = self.best_predictor_.model_
         return model
 
-    def _keep(self, reference: Reference, judge: Judge | None) -> Self:
-        super()._keep(reference, judge)
-        self.best_predictor_._judge = judge
+    def _keep(self, reference: Reference, classifier: FittedClassifier | None) -> Self:
+        super()._keep(reference, classifier)
+        self.best_predictor_._fitted_classifier = classifier
         return self
 
     def _divided(self, reference: Reference) -> tuple[Reference, Reference, Samples]:
@@ -154,23 +156,23 @@ class QuAccSearch(Predictor):
         drawn = UPP(n_samples=n_samples, size=min(size, len(test)), random_state=seeds[1])
         return train, test, drawn.draw(test.codes)
 
-    def _why_no_table(self) -> str:
-        return self.best_predictor_._why_no_table()
+    def _table_obstacle(self) -> str:
+        return self.best_predictor_._table_obstacle()
 
-    def _why_not(self, metric: TableMetric) -> str:
-        return self.best_predictor_._why_not(metric)
+    def _metric_obstacle(self, metric: TableMetric) -> str:
+        return self.best_predictor_._metric_obstacle(metric)
 
 
 @dataclass(frozen=True, eq=False)
 class Trial:
-    """What came of a setting.
+    """Result of a setting.
 
     Attributes
     ----------
     predicted, true : ndarray of shape (M, S)
-        Each measure on each sample; NaN for measures that cannot be given.
+        Each metric on each sample; NaN for metrics that are not given.
     problem : str
-        Why there is none.
+        Reason why a metric is not given.
     """
 
     predicted: Floats
@@ -178,12 +180,12 @@ class Trial:
     problem: str = ""
 
     def errors(self, number: int) -> float:
-        """Mean absolute error of a measure."""
+        """Mean absolute error of a metric."""
         return float(np.abs(self.predicted[number] - self.true[number]).mean())
 
 
 def held_out_rows(cells: NDArray[np.int64], share: float, seed: int) -> NDArray[np.bool_]:
-    """Whether each item is held out: of each cell the same share, at random."""
+    """Mask of held-out items: a random sample with the same share of each cell."""
     rng = np.random.default_rng(seed)
     shuffled = rng.permutation(len(cells))
     by_cell = shuffled[np.argsort(cells[shuffled], kind="stable")]
@@ -200,7 +202,7 @@ def try_settings(
     samples: Samples,
     metrics: Sequence[TableMetric],
 ) -> list[Trial]:
-    """Learn each setting from one part of the labelled items, and try it on another.
+    """Fit each setting on one part of the labelled items, and test it on another.
 
     Parameters
     ----------
@@ -211,15 +213,14 @@ def try_settings(
     samples : Samples
         Rows of `test`.
     metrics : sequence of TableMetric
-        What is to be predicted.
+        The metrics to predict.
 
     Returns
     -------
     list of Trial
-        One a setting.
+        One per setting.
     """
-    K = train.n_classes
-    true = samples.prevalence_of(test.cells, K * K).reshape(-1, K, K)
+    true = test.tables(samples)
     wanted = np.stack([metric(true) for metric in metrics])
     bench = _Bench(train, test, samples)
     trials: list[Trial] = [Trial(np.full_like(wanted, np.nan), wanted)] * len(candidates)
@@ -241,7 +242,7 @@ def _trial(
     predicted, problem = np.full_like(wanted, np.nan), ""
     for number, metric in enumerate(metrics):
         merged = candidate.variant == "1xn+1"
-        reason = why_merged_will_not_do(metric, tables.shape[1]) if merged else ""
+        reason = merged_errors_obstacle(metric, tables.shape[1]) if merged else ""
         if reason:
             problem = f"metric is {metric.name!r}, but {reason}"
         else:
@@ -250,7 +251,7 @@ def _trial(
 
 
 class _Bench:
-    """Two parts of the labelled items, on which settings are learnt and tried."""
+    """Two parts of the labelled items, on which settings are fitted and tested."""
 
     def __init__(self, train: Reference, test: Reference, samples: Samples) -> None:
         self._train, self._test, self._samples = train, test, samples
@@ -258,13 +259,13 @@ class _Bench:
         self._seen: dict[bool, tuple[Any, Any]] = {}
 
     def tables(self, candidate: QuAcc, shared: list[Any]) -> Floats:
-        """Estimated tables of the samples; `shared` keeps what the next one can use."""
+        """Estimated tables of the samples; `shared` keeps scorers for the next candidate."""
         K = self._train.n_classes
         parts = self._views(candidate.variant)
         learn, new = self._inputs(candidate)
         quantifier = self.quantifier(candidate)
         if not shared:
-            labels = self._test.judged.labels
+            labels = self._test.outputs.labels
             shared.extend(_Shared.of(quantifier, part, learn, new, labels) for part, _ in parts)
         shares = np.zeros((len(self._samples), K * K + 1))
         for (_, view), mine in zip(parts, shared, strict=True):
@@ -272,27 +273,27 @@ class _Bench:
         return as_tables(shares, K)
 
     def quantifier(self, candidate: QuAcc) -> Quantifier:
-        """The candidate's quantifier, with the classifier it will have."""
+        """Quantifier of the candidate, with its classifier."""
         return chosen_quantifier(candidate.quantifier, self._inputs(candidate)[0])
 
     def _views(self, variant: str) -> list[tuple[Part, View]]:
         if variant not in self._parts:
-            train, labels = self._train, self._test.judged.labels
-            parts = parts_of(variant, train.codes, train.judged.labels, train.n_classes)
+            train, labels = self._train, self._test.outputs.labels
+            parts = parts_of(variant, train.codes, train.outputs.labels, train.n_classes)
             self._parts[variant] = [(part, View(part, labels, self._samples)) for part in parts]
         return self._parts[variant]
 
     def _inputs(self, candidate: QuAcc) -> tuple[Any, Any]:
         key = bool(candidate.covariates)
         if key not in self._seen:
-            eyes = Eyes(candidate.classifier, key)
-            self._seen[key] = eyes.see(self._train.judged), eyes.see(self._test.judged)
+            inputs = CellInputs(candidate.classifier, key)
+            self._seen[key] = inputs.of(self._train.outputs), inputs.of(self._test.outputs)
         return self._seen[key]
 
 
 @dataclass(frozen=True, eq=False)
 class _Shared:
-    """A part of the labelled items with a fitted scorer, and the pool it scores once."""
+    """Part of the labelled items with a fitted scorer, and a pool that is scored once."""
 
     part: Part
     learn: Any
@@ -322,21 +323,21 @@ class _Shared:
 
 
 def _unfitted(quantifier: Quantifier) -> Any:
-    """What will score the items; None if it is not one scorer."""
-    if quantifier._input() == "features":
+    """Unfitted scorer of the items; None if there is not a single one."""
+    if quantifier.takes == "features":
         return None
     return with_folds(quantifier)._scorer()
 
 
 def _groups(candidates: Sequence[QuAcc], bench: _Bench) -> dict[str, list[int]]:
-    """Which candidates can share their scorers: the same variant, inputs and classifier."""
+    """Candidates that share their scorers: equal variants, inputs and classifiers."""
     groups: dict[str, list[int]] = {}
     for i, candidate in enumerate(candidates):
         try:
             scorer = _unfitted(bench.quantifier(candidate))
             key = None if scorer is None else joblib.hash(scorer)
         except (PicklingError, TypeError, AttributeError, ValueError):
-            key = None  # what is wrong with it comes out when it is fitted
+            key = None  # fitting it raises the error
         shared = f"{candidate.variant} {candidate.covariates} {key}"
         groups.setdefault(f"{i}" if key is None else shared, []).append(i)
     return groups

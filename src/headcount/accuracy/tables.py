@@ -1,7 +1,7 @@
-"""Measures of a classifier, taken from its table of true and predicted classes.
+"""Metrics of a classifier, computed from its table of true and predicted classes.
 
-A table has a row for each true class and a column for each predicted one; its cells are the
-shares of the items and sum to 1.
+A table has one row per true class and one column per predicted class; its cells are the shares
+of the items and sum to 1.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ __all__ = [
 
 Floats = NDArray[np.float64]
 Metric = str | Callable[[Floats], float]
-"""The name of a measure, or a function of one K x K table."""
+"""Name of a metric, or a function of one K x K table."""
 
-# A share of items below this is none at all, but for rounding.
+# Smaller shares are zero up to rounding.
 _NOTHING = 1e-12
 
 
 def accuracy(tables: ArrayLike) -> Floats:
-    """Share of the items that are predicted right.
+    """Share of the items that are predicted correctly.
 
     Parameters
     ----------
@@ -61,14 +61,14 @@ def accuracy(tables: ArrayLike) -> Floats:
 
 
 def error(tables: ArrayLike) -> Floats:
-    """Share of the items that are predicted wrong: 1 - `accuracy`."""
+    """Share of the items that are predicted incorrectly: 1 - `accuracy`."""
     return 1.0 - accuracy(tables)
 
 
 def f1(tables: ArrayLike) -> Floats:
-    """F1 of the second of two classes; with more classes the mean over all of them.
+    """F1 of the second of two classes; with more classes, the mean over the classes.
 
-    A class that is neither there nor predicted has an F1 of 1.
+    F1 is 1 for a class without items that is never predicted.
 
     Examples
     --------
@@ -80,30 +80,30 @@ def f1(tables: ArrayLike) -> Floats:
 
 
 def macro_f1(tables: ArrayLike) -> Floats:
-    """F1 of each class, averaged over the classes, two of them or more."""
+    """Mean F1 over the classes, also for two classes."""
     return _f1_by_class(_tables(tables)).mean(axis=-1)
 
 
 def precision(tables: ArrayLike) -> Floats:
-    """Part of the items predicted to be of a class that are; classes as for `f1`.
+    """Share of correct ones among items predicted as a class; classes as for `f1`.
 
-    Of a class that is never predicted it is 0, or 1 if the class is not there either.
+    0 for a class that is never predicted, or 1 if it has no items either.
     """
     given = _tables(tables)
     return _of_the_positive(_part(given, given.sum(axis=-2), given.sum(axis=-1)))
 
 
 def recall(tables: ArrayLike) -> Floats:
-    """Part of the items of a class that are predicted to be; classes as for `f1`.
+    """Share of correct ones among items of a class; classes as for `f1`.
 
-    Of a class that is not there it is 0, or 1 if the class is never predicted either.
+    0 for a class without items, or 1 if it is never predicted either.
     """
     given = _tables(tables)
     return _of_the_positive(_part(given, given.sum(axis=-1), given.sum(axis=-2)))
 
 
 def balanced_accuracy(tables: ArrayLike) -> Floats:
-    """Recall of the classes that are there, averaged over them."""
+    """Mean recall over the classes that have items."""
     given = _tables(tables)
     total = given.sum(axis=-1)
     there = total > _NOTHING
@@ -112,7 +112,7 @@ def balanced_accuracy(tables: ArrayLike) -> Floats:
 
 
 def mcc(tables: ArrayLike) -> Floats:
-    """Correlation of true and predicted classes (Matthews); 0 if either never varies."""
+    """Correlation of true and predicted classes (Matthews); 0 if either is constant."""
     given = _tables(tables)
     true, predicted = given.sum(axis=-1), given.sum(axis=-2)
     together = np.trace(given, axis1=-2, axis2=-1) - (true * predicted).sum(axis=-1)
@@ -123,16 +123,16 @@ def mcc(tables: ArrayLike) -> Floats:
 
 @dataclass(frozen=True)
 class TableMetric:
-    """A measure, and what is known of it.
+    """Metric of tables, with its range.
 
     Attributes
     ----------
     name : str
-        What it is called.
+        Name of the metric.
     function : callable
-        Gives a number for each table, whatever axes come before the last two.
+        Returns a number for each table; any axes may precede the last two.
     low, high : float
-        The least and the greatest value there can be.
+        Lowest and highest possible value.
     """
 
     name: str
@@ -141,7 +141,7 @@ class TableMetric:
     high: float = 1.0
 
     def __call__(self, tables: Floats) -> Floats:
-        """The measure of each table."""
+        """Metric of each table."""
         return np.asarray(self.function(tables), dtype=np.float64)
 
 
@@ -161,7 +161,7 @@ METRICS: dict[str, TableMetric] = {
 
 
 def as_metric(metric: Metric | TableMetric) -> TableMetric:
-    """The measure of a name, or one made of a function of a single table.
+    """Metric with a name, or from a function of a single table.
 
     Parameters
     ----------
@@ -195,7 +195,7 @@ def as_metric(metric: Metric | TableMetric) -> TableMetric:
 
 
 def table_of(codes: ArrayLike, labels: ArrayLike, n_classes: int) -> Floats:
-    """The table of items whose true and predicted classes are known, as shares.
+    """Table of items with known true and predicted classes, as shares.
 
     Examples
     --------
@@ -210,7 +210,7 @@ def table_of(codes: ArrayLike, labels: ArrayLike, n_classes: int) -> Floats:
 
 
 def _one_by_one(function: Callable[[Floats], float]) -> Callable[[Floats], Floats]:
-    """A function of one table as one of many: it may well not know of leading axes."""
+    """Apply a function of one table to tables with leading axes."""
 
     def each(tables: Floats) -> Floats:
         flat = tables.reshape(-1, *tables.shape[-2:])
@@ -232,8 +232,8 @@ def _tables(tables: ArrayLike) -> Floats:
     given = np.asarray(tables, dtype=np.float64)
     if given.ndim < 2 or given.shape[-1] != given.shape[-2]:
         raise HeadcountError(
-            f"tables has the shape {given.shape}, but must end in K x K: a row for each true "
-            "class and a column for each predicted one."
+            f"tables has the shape {given.shape}; it must end in K x K: one row per true "
+            "class and one column per predicted class."
         )
     return given
 
@@ -246,7 +246,7 @@ def _f1_by_class(tables: Floats) -> Floats:
 
 
 def _part(tables: Floats, total: Floats, other: Floats) -> Floats:
-    """What is right of a total; of nothing, 1 if the other total is nothing as well."""
+    """Share of the diagonal in a total; of zero, 1 if the other total is zero as well."""
     right = np.diagonal(tables, axis1=-2, axis2=-1)
     there = total > _NOTHING
     return np.where(there, right / np.where(there, total, 1.0), other <= _NOTHING)

@@ -1,4 +1,4 @@
-"""The command line. Its modules can be called from Python as well, `app` only parses."""
+"""The command line: options in, text out. The work is done by the packages below."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     Parameters
     ----------
     arguments : sequence of str, default=None
-        Those of the program by default.
+        Arguments of the command; by default those of the program.
     """
-    from headcount.cli.running import run
+    from headcount.cli.execute import execute
 
-    raise SystemExit(run(arguments))
+    raise SystemExit(execute(arguments))

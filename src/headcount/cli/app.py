@@ -1,13 +1,15 @@
-"""The commands and their options: parsing only. Commands return what is to be printed."""
+"""The commands and their options. Commands return the text to print."""
 
 from __future__ import annotations
 
+import json as json_text
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from headcount.cli.accuracy import accuracy
+from headcount.cli.options import BY, DATE, JSON, LEVEL, SEED, SEPARATOR, plain_separator
 from headcount.cli.study import study
 
 __all__ = ["app"]
@@ -22,6 +24,8 @@ app = typer.Typer(
 )
 app.add_typer(study)
 app.command()(accuracy)
+
+_AUTO = ["auto", "strong methods combined, see AutoQuantifier", "native", "prior"]
 
 
 def _version(wanted: bool) -> None:
@@ -42,11 +46,6 @@ def _start(
     pass
 
 
-_As = typer.Option
-_JSON = Annotated[bool, _As("--json", help="Print JSON, for machines.")]
-_SEED = Annotated[int, _As("--seed", min=0, help="Of all that is drawn at random.")]
-
-
 @app.command()
 def estimate(
     new: Annotated[
@@ -54,11 +53,11 @@ def estimate(
         typer.Argument(metavar="NEW", help="Table of the items to count, without labels."),
     ],
     train: Annotated[
-        Path | None, _As("--train", help="Table of labelled items to learn from.")
+        Path | None, typer.Option("--train", help="Table of labelled items to learn from.")
     ] = None,
     scores: Annotated[
         Path | None,
-        _As(
+        typer.Option(
             "--scores",
             help="Instead of --train: a table of labelled items with a classifier's "
             "posteriors, made out-of-sample, in a column for each class, or in one for the "
@@ -66,72 +65,112 @@ def estimate(
         ),
     ] = None,
     model: Annotated[
-        Path | None, _As("--model", help="Instead of --train: what --save has written.")
+        Path | None,
+        typer.Option("--model", help="Instead of --train: a file that --save wrote."),
     ] = None,
     target: Annotated[
-        str | None, _As("--target", help="Column of the labels, in the labelled table.")
-    ] = None,
-    by: Annotated[
         str | None,
-        _As("--by", help="Also by group: a column, or year, quarter, month, week or day."),
+        typer.Option("--target", help="Column of the labels, in the labelled table."),
     ] = None,
-    date: Annotated[
-        str | None, _As("--date", help="Column of the dates that --by month goes by.")
+    by: BY = None,
+    date: DATE = None,
+    leave_out: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--leave-out", metavar="COLUMN", help="Do not learn from this column; repeatable."
+        ),
     ] = None,
     method: Annotated[
-        str, _As("--method", help="See headcount methods; auto tries the best ones.")
+        str, typer.Option("--method", help="See headcount methods; auto combines strong ones.")
     ] = "auto",
     classifier: Annotated[
-        str, _As("--classifier", help="What tells the classes apart: logistic or forest.")
+        str, typer.Option("--classifier", help="Classifier of the columns: logistic or forest.")
     ] = "logistic",
-    level: Annotated[float, _As("--level", help="Of the intervals.")] = 0.95,
-    seed: _SEED = 0,
-    separator: Annotated[
-        str | None, _As("--separator", help="Between columns of CSV files; a comma by default.")
-    ] = None,
+    level: LEVEL = 0.95,
+    seed: SEED = 0,
+    separator: SEPARATOR = None,
     report: Annotated[
-        Path | None, _As("--report", help="Write a page to show to others, as HTML.")
+        Path | None, typer.Option("--report", help="Write a page to show to others, as HTML.")
     ] = None,
     output: Annotated[
         Path | None,
-        _As("--output", help="Write the shares as .csv, .tsv, .parquet, .feather or .jsonl."),
+        typer.Option(
+            "--output", help="Write the shares as .csv, .tsv, .parquet, .feather or .jsonl."
+        ),
     ] = None,
     save: Annotated[
-        Path | None, _As("--save", help="Write what was learnt, for --model.")
+        Path | None, typer.Option("--save", help="Write the fitted model, for --model.")
     ] = None,
-    json: _JSON = False,
+    json: JSON = False,
     verbose: Annotated[
-        bool, _As("--verbose", "-v", help="Say what was done with each column.")
+        bool, typer.Option("--verbose", "-v", help="Print the treatment of each column.")
     ] = False,
 ) -> str:
     """Estimate the share of each class among new items, with intervals."""
-    from headcount.cli.estimating import Wishes, estimate_files
+    from headcount._files import check_writable
+    from headcount.analysis import analyse
+    from headcount.data.writers import TABLE_ENDINGS, write_table
 
-    wishes = Wishes(
-        new=new, train=train, scores=scores, model=model, target=target, by=by, date=date,
-        method=method, classifier=classifier, level=level, seed=seed,
-        separator=separator, report=report, output=output, save=save,
-    )  # fmt: skip
-    return estimate_files(wishes).text(as_json=json, verbose=verbose)
+    # Before any work is done.
+    for path, option, endings in (
+        (output, "--output", TABLE_ENDINGS),
+        (report, "--report", (".html", ".htm")),
+        (save, "--save", (".skops",)),
+    ):
+        if path is not None:
+            check_writable(path, option, endings)
+    analysis = analyse(
+        new,
+        train=train,
+        scores=scores,
+        model=model,
+        target=target,
+        by=by,
+        date=date,
+        method=method,
+        classifier=classifier,
+        leave_out=leave_out or (),
+        level=level,
+        random_state=seed,
+        separator=plain_separator(separator),
+    )
+    if output is not None:
+        write_table(analysis.to_frame(), output)
+    if report is not None:
+        analysis.report(report)
+    if save is not None:
+        analysis.save(save)
+    if json:
+        content = analysis.to_dict()
+        return json_text.dumps(content, ensure_ascii=False, indent=2, allow_nan=False)
+    return analysis.to_text(verbose=verbose)
 
 
 @app.command()
-def methods(json: _JSON = False) -> str:
+def methods(json: JSON = False) -> str:
     """List the methods."""
-    from headcount.cli.listing import list_methods
+    import headcount as hc
+    from headcount._text import text_table
 
-    return list_methods(as_json=json)
+    rows = hc.methods().to_frame().to_dicts()
+    if json:
+        return json_text.dumps(rows, ensure_ascii=False, indent=2)
+    shown = [
+        [str(row[name]) for name in ("method", "title", "multiclass", "shift")] for row in rows
+    ]
+    head = ["method", "title", "more than two classes", "assumed shift"]
+    return "\n".join(text_table(head, [_AUTO, *shown], n_texts=4))
 
 
 @app.command()
 def demo(
     folder: Annotated[
-        Path, typer.Argument(metavar="FOLDER", help="Where to write the tables and the page.")
+        Path, typer.Argument(metavar="FOLDER", help="Folder for the tables and the page.")
     ] = Path("headcount-demo"),
-    json: _JSON = False,
-    seed: _SEED = 0,
+    json: JSON = False,
+    seed: SEED = 0,
 ) -> str:
-    """Estimate from real items, beside the truth; write tables, pages and a picture."""
+    """Estimate from real items and compare with the truth; write tables, pages, a picture."""
     from headcount.cli.demo import run_demo
 
     return run_demo(folder, seed=seed).text(as_json=json)

@@ -1,4 +1,4 @@
-"""The demo: shares that are right where only the mix changes, and a warning where more does."""
+"""Demo: shares that are right where only the mix changes, and a warning where more does."""
 
 from __future__ import annotations
 
@@ -11,17 +11,18 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from headcount._files import write_bytes
+from headcount._text import text_table
+from headcount.analysis import Analysis, analyse
 from headcount.cli.demo_data import digit_tables, flight_tables, has_flights
 from headcount.cli.demo_picture import DARK, LIGHT, Series, draw
-from headcount.cli.estimating import Outcome, Wishes, estimate_files
-from headcount.cli.writing import frame_bytes, lay_out, write_bytes
-from headcount.diagnose.diagnostics import BROKEN_LEVEL
+from headcount.data.writers import write_table
 from headcount.errors import HeadcountError
 
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["STORIES", "Demo", "Story", "Told", "run_demo"]
+__all__ = ["STORIES", "Demo", "Story", "StoryResult", "run_demo"]
 
 _WIDTH = 88
 _MOST_ROWS = 10
@@ -34,19 +35,19 @@ class Story:
     Attributes
     ----------
     name : str
-        Begins the names of its files.
+        Start of the names of its files.
     question : str
-        Heads the page.
+        Heading of the page.
     target, counted : str
-        The column of the labels, and the label whose share is looked at.
+        Column of the labels, and the label whose share is shown.
     by : str
-        The period of a group.
+        Period of a group.
     title, subtitle : str
-        What the picture says of it.
+        Headings of the picture.
     text : str
-        What happens, in a few sentences.
+        Description in a few sentences.
     tables : callable
-        Given a seed, the labelled items and the later ones.
+        Function of a seed that returns the labelled items and the later ones.
     """
 
     name: str
@@ -78,44 +79,44 @@ FLIGHTS = Story(
     "arrival",
     "late",
     "month",
-    "More than the mix changes, and the test says so",
+    "More than the mix changes, and the test detects it",
     "Share of flights from New York that arrive late, by month",
     "Flights from New York in 2013: who will arrive more than 15 minutes late, by what is "
     "known at departure, learnt from January to March. Winds and storms change how a late "
-    "flight looks, which no method can see without labels. The test of the assumption says so.",
+    "flight looks, which no method can see without labels. The test of the assumption detects it.",
     flight_tables,
 )
 STORIES = (DIGITS, FLIGHTS)
 
 
 @dataclass(frozen=True, eq=False)
-class Told:
-    """A story with what came out.
+class StoryResult:
+    """A story with its analysis.
 
     Attributes
     ----------
     story : Story
-        What was asked.
-    outcome : Outcome
-        The answer.
+        The story.
+    analysis : Analysis
+        Its shares.
     page : Path
-        Where it is shown.
+        File of its report.
     """
 
     story: Story
-    outcome: Outcome
+    analysis: Analysis
     page: Path
 
     def series(self) -> Series:
-        """What the picture shows, an array over the periods each."""
-        analysis = self.outcome.analysis
+        """Numbers of the picture, as arrays over the periods."""
+        analysis = self.analysis
         j = analysis.classes.index(self.story.counted)
         rows = [
             (
                 part.estimate.shares[j], part.low[j], part.high[j],
                 np.nan if part.classify_and_count is None else part.classify_and_count[j],
                 np.nan if part.truth is None else part.truth[j],
-                part.p_value is not None and part.p_value < BROKEN_LEVEL,
+                part.is_broken,
             )
             for part in analysis.groups
         ]  # fmt: skip
@@ -135,7 +136,7 @@ class Told:
         )
 
     def text(self) -> str:
-        """The story, a table of its periods, and how well it went."""
+        """Description, a table of the periods, and the errors."""
         found = self.series()
         head = [self.story.by, "truth", "headcount", "from", "to", "classify and count", ""]
         step = -(-len(found.periods) // _MOST_ROWS)
@@ -143,48 +144,48 @@ class Told:
         for i in range(0, len(found.periods), step):
             shares = (found.truth, found.share, found.low, found.high, found.counted)
             cells = [f"{each[i]:.1%}" for each in shares]
-            said = "do not rely on it" if found.broken[i] else ""
-            rows.append([found.periods[i], *cells, said])
+            warning = "do not rely on it" if found.broken[i] else ""
+            rows.append([found.periods[i], *cells, warning])
         every = "" if step == 1 else f" Every {step}th {self.story.by} is shown."
-        told = (
+        errors = (
             f"Mean error over {len(found.periods)} {self.story.by}s: {found.method} "
             f"{100 * found.error:.1f} points, classify and count "
             f"{100 * found.counted_error:.1f}. The truth is within {found.n_held} of the "
             f"{len(found.periods)} intervals (95%); the test of the assumption warns of "
             f"{int(found.broken.sum())} {self.story.by}s.{every}"
         )
-        table = lay_out(head, rows, 1)
-        return "\n\n".join([fill(self.story.text, _WIDTH), table, fill(told, _WIDTH)])
+        table = "\n".join(text_table(head, rows))
+        return "\n\n".join([fill(self.story.text, _WIDTH), table, fill(errors, _WIDTH)])
 
 
 @dataclass(frozen=True)
 class Demo:
-    """What the demo found, and where it has written it.
+    """Results of the demo and its files.
 
     Attributes
     ----------
-    told : tuple of Told
-        The stories.
+    results : tuple of StoryResult
+        One per story.
     picture : Path
-        All of them in one picture.
+        File of the picture.
     """
 
-    told: tuple[Told, ...]
+    results: tuple[StoryResult, ...]
     picture: Path
 
     def text(self, *, as_json: bool = False) -> str:
-        """All of it, for people or for machines."""
+        """Results as text for people, or as JSON."""
         if as_json:
             content = {
-                told.story.name: told.outcome.analysis.to_dict() | {"page": str(told.page)}
-                for told in self.told
+                result.story.name: result.analysis.to_dict() | {"page": str(result.page)}
+                for result in self.results
             }
             return json.dumps(content, ensure_ascii=False, indent=2, allow_nan=False)
-        places = [f"page:    {told.page.resolve()}" for told in self.told]
-        if len(self.told) < len(STORIES):
-            places.append("(real flights as well: pip install 'headcount[demo]')")
-        said = [told.text() for told in self.told]
-        return "\n\n".join([*said, "\n".join([f"picture: {self.picture.resolve()}", *places])])
+        files = [f"picture: {self.picture.resolve()}"]
+        files += [f"page:    {result.page.resolve()}" for result in self.results]
+        if len(self.results) < len(STORIES):
+            files.append("(real flights as well: pip install 'headcount[demo]')")
+        return "\n\n".join([*(result.text() for result in self.results), "\n".join(files)])
 
 
 def run_demo(folder: Path, *, seed: int = 0) -> Demo:
@@ -193,12 +194,12 @@ def run_demo(folder: Path, *, seed: int = 0) -> Demo:
     Parameters
     ----------
     folder : Path
-        Made if it is not there. Gets for each story a labelled table, a new one, and the
+        Created if it does not exist. Gets for each story a labelled table, a new one, and the
         shares (``digits-labelled.csv``, ``digits-new.csv``, ``digits-shares.csv``), a page
         (``report.html``, ``report-flights.html``), and the picture (``demo.png``, and
         ``demo-dark.png`` for dark backgrounds).
     seed : int, default=0
-        Draws the items.
+        Random seed of the items.
 
     Returns
     -------
@@ -211,30 +212,28 @@ def run_demo(folder: Path, *, seed: int = 0) -> Demo:
             f"The folder {str(folder)!r} cannot be made ({error.strerror}): choose another."
         ) from None
     stories = [story for story in STORIES if story is not FLIGHTS or has_flights()]
-    told = tuple(_tell(story, folder, seed) for story in stories)
+    results = tuple(_run_story(story, folder, seed) for story in stories)
     picture = folder / "demo.png"
-    drawn = [each.series() for each in told]
+    drawn = [each.series() for each in results]
     write_bytes(picture, draw(drawn, LIGHT))
     write_bytes(folder / "demo-dark.png", draw(drawn, DARK))
-    return Demo(told, picture)
+    return Demo(results, picture)
 
 
-def _tell(story: Story, folder: Path, seed: int) -> Told:
+def _run_story(story: Story, folder: Path, seed: int) -> StoryResult:
     labelled, new = (folder / f"{story.name}-{part}.csv" for part in ("labelled", "new"))
     for frame, path in zip(story.tables(seed), (labelled, new), strict=True):
-        write_bytes(path, frame_bytes(frame, path))
+        write_table(frame, path)
     page = folder / ("report.html" if story is DIGITS else f"report-{story.name}.html")
-    outcome = estimate_files(
-        Wishes(
-            new=new,
-            train=labelled,
-            target=story.target,
-            by=story.by,
-            date="date",
-            seed=seed,
-            title=story.question,
-            report=page,
-            output=folder / f"{story.name}-shares.csv",
-        )
+    analysis = analyse(
+        new,
+        train=labelled,
+        target=story.target,
+        by=story.by,
+        date="date",
+        random_state=seed,
+        title=story.question,
     )
-    return Told(story, outcome, page)
+    analysis.report(page)
+    write_table(analysis.to_frame(), folder / f"{story.name}-shares.csv")
+    return StoryResult(story, analysis, page)

@@ -1,4 +1,4 @@
-"""The tables of the demo: real items, each with a labelled part and a later one."""
+"""Tables of the demo: real items, each with a labelled part and a later one."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _KNOWN_AT_DEPARTURE = ("carrier", "origin", "distance", "hour", "dep_delay")
 
 
 def digit_tables(seed: int) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Handwritten digits of scikit-learn's, in weeks that are made up.
+    """Handwritten digits of scikit-learn, in weeks that are made up.
 
     One labelled digit in ten is an eight. From week to week the share of eights moves between
     3% and 60%, and nothing else changes.
@@ -33,7 +33,7 @@ def digit_tables(seed: int) -> tuple[pl.DataFrame, pl.DataFrame]:
     Parameters
     ----------
     seed : int
-        Draws the digits.
+        Random seed.
 
     Returns
     -------
@@ -65,13 +65,13 @@ def digit_tables(seed: int) -> tuple[pl.DataFrame, pl.DataFrame]:
 
 
 def _shares_of_eights() -> NDArray[np.float64]:
-    """A slow wave, and a quick one in it."""
+    """Shares by week: a slow wave and a quick one."""
     turn = np.linspace(0, 1, _N_WEEKS)
     return 0.3 - 0.22 * np.cos(2 * np.pi * turn) - 0.08 * np.sin(14 * np.pi * turn)
 
 
 def has_flights() -> bool:
-    """Whether the package with the flights is installed."""
+    """True if the package with the flights is installed."""
     return _flights_file() is not None
 
 
@@ -81,7 +81,7 @@ def flight_tables(seed: int) -> tuple[pl.DataFrame, pl.DataFrame]:
     Parameters
     ----------
     seed : int
-        Draws the flights.
+        Random seed.
 
     Returns
     -------

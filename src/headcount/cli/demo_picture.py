@@ -1,4 +1,4 @@
-"""The picture of the demo: truth, estimate with its interval, classify and count."""
+"""Picture of the demo: truth, estimate with its interval, classify and count."""
 
 from __future__ import annotations
 
@@ -40,24 +40,24 @@ DARK = Theme("#14171a", "#e7e9ea", "#9aa3ac", "#2a2f34", "#63b6ec", "#d29a62", "
 
 @dataclass(frozen=True, eq=False)
 class Series:
-    """The share of a class over periods that follow one another.
+    """Share of a class over a sequence of periods.
 
     Attributes
     ----------
     title, subtitle : str
-        Words above it.
+        Headings.
     periods : tuple of str
-        Their names.
+        Names of the periods.
     share, low, high : ndarray of shape (n,)
         Estimates, and the ends of their intervals.
     counted, truth : ndarray of shape (n,)
-        What classify and count says, and what is so.
+        Shares by classify and count, and true shares.
     broken : ndarray of shape (n,)
-        Whether the test of the assumption warns.
+        True where the test of the assumption warns.
     training : float
-        The share in training.
+        Share in training.
     method : str
-        Who estimated.
+        Name of the quantifier.
     """
 
     title: str
@@ -79,22 +79,22 @@ class Series:
 
     @property
     def counted_error(self) -> float:
-        """That of classify and count."""
+        """Mean absolute error of classify and count."""
         return float(np.abs(self.counted - self.truth).mean())
 
     @property
     def n_held(self) -> int:
-        """Number of intervals that hold the truth."""
+        """Number of intervals that contain the truth."""
         return int(((self.low <= self.truth) & (self.truth <= self.high)).sum())
 
 
 def draw(shown: Sequence[Series], theme: Theme) -> bytes:
-    """A panel a series, side by side.
+    """Draw one panel per series, side by side.
 
     Parameters
     ----------
     shown : sequence of Series
-        What to draw.
+        The series.
     theme : Theme
         The colours.
 
@@ -134,11 +134,11 @@ def _panel(axes: Axes, series: Series, theme: Theme) -> None:
         axes.scatter(
             warned, np.full(len(warned), height), marker="x", s=34, color=theme.warning
         )
-    _words(axes, series, theme)
+    _legend(axes, series, theme)
     _frame(axes, series, theme)
 
 
-def _words(axes: Axes, series: Series, theme: Theme) -> None:
+def _legend(axes: Axes, series: Series, theme: Theme) -> None:
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 
@@ -147,18 +147,18 @@ def _words(axes: Axes, series: Series, theme: Theme) -> None:
         Line2D([], [], color=theme.ours, linewidth=2.2),
     )
     dots: dict[str, Any] = {"linestyle": "none", "markersize": 5}
-    said: dict[str, Artist | tuple[Artist, ...]] = {
+    entries: dict[str, Artist | tuple[Artist, ...]] = {
         "truth": Line2D([], [], marker="o", color=theme.ink, **dots),
         f"{series.method}, 95% interval": ours,
         "classify and count": Line2D([], [], color=theme.counted, linewidth=1.6, alpha=0.75),
     }
     if series.broken.any():
-        said["the test warns: do not rely on it"] = Line2D(
+        entries["the test warns: do not rely on it"] = Line2D(
             [], [], marker="x", color=theme.warning, **dots
         )
     axes.legend(
-        list(said.values()), list(said), loc="upper right", frameon=False, fontsize=10,
-        labelcolor=theme.ink, borderaxespad=0.2, handlelength=1.8, ncols=1 + (len(said) > 3),
+        list(entries.values()), list(entries), loc="upper right", frameon=False, fontsize=10,
+        labelcolor=theme.ink, borderaxespad=0.2, handlelength=1.8, ncols=1 + (len(entries) > 3),
     )  # fmt: skip
     axes.annotate(
         "training", (1, series.training), (4, 0), xycoords=("axes fraction", "data"),
@@ -187,6 +187,6 @@ def _frame(axes: Axes, series: Series, theme: Theme) -> None:
 
 
 def _short(period: str) -> str:
-    """A week or a month without its year."""
+    """Week or month without its year."""
     rest = period.partition("-")[2]
     return month_abbr[int(rest)] if rest.isdigit() else rest

@@ -1,4 +1,4 @@
-"""Readers of CSV, TSV, Parquet, Feather and JSON lines, at once or in batches."""
+"""Tables on disk or in memory: CSV, TSV, Parquet, Feather, JSON lines and frames."""
 
 from __future__ import annotations
 
@@ -9,12 +9,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import narwhals.stable.v2 as nw
+
+from headcount.data.columns import as_narwhals
 from headcount.errors import HeadcountError
 
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["TableFile", "batch_rows", "open_table"]
+__all__ = ["TableFile", "batch_rows", "frame_table", "open_table"]
 
 _SEPARATORS = {".csv": ",", ".tsv": "\t", ".tab": "\t", ".txt": ","}
 _TYPED = {
@@ -35,12 +38,12 @@ _BATCH_ROWS = 1 << 16
 
 @dataclass(frozen=True, eq=False)
 class TableFile:
-    """A table on disk, of which only the names of the columns have been read.
+    """A table on disk or in memory, read as a whole or in batches.
 
     Attributes
     ----------
     name : str
-        Name of the file in messages.
+        Name of the file or argument, for messages.
     columns : tuple of str
         Names of the columns.
     typed : bool
@@ -184,6 +187,49 @@ def open_table(path: str | os.PathLike[str], *, separator: str | None = None) ->
     return TableFile(path.name, columns, True, lazy)
 
 
+def frame_table(frame: Any, name: str) -> TableFile:
+    """Table of a frame in memory.
+
+    Parameters
+    ----------
+    frame : frame of Polars (also lazy), pandas or another library
+        The table; the index of a pandas frame is ignored.
+    name : str
+        Name of the table, for messages.
+
+    Returns
+    -------
+    TableFile
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> frame_table(pl.DataFrame({"age": [31, 54]}), "new").columns
+    ('age',)
+    """
+    import polars as pl
+
+    if not isinstance(frame, pl.LazyFrame):
+        native = as_narwhals(frame, name)
+        if not isinstance(native, nw.DataFrame):
+            raise HeadcountError(
+                f"{name} is of type {type(frame).__name__}; it must be a frame of Polars or "
+                "pandas, or the path of a table."
+            )
+        try:
+            frame = native.to_polars().lazy()
+        except ModuleNotFoundError as error:
+            raise HeadcountError(
+                f"{name} is a frame that cannot be read without {error.name}: install it, or "
+                "pass a Polars frame."
+            ) from None
+        except (ValueError, TypeError) as error:  # what pyarrow raises for mixed columns
+            raise HeadcountError(f"{name} cannot be read: {_reason(error)}.") from None
+    with _clear_errors(name):
+        columns = tuple(frame.collect_schema().names())
+    return TableFile(name, columns, True, frame)
+
+
 def _check_file(path: Path) -> None:
     name = str(path)
     if os.path.isdir(path):
@@ -250,12 +296,12 @@ def _check_separated(name: str, columns: list[str], separator: str, chosen: bool
     better = next((sign for sign in ";\t|," if sign != separator and sign in columns[0]), None)
     if better is not None:
         raise HeadcountError(
-            f"{name!r} has a single column when split at {separator!r}, but its first line "
-            f"contains {better!r}: pass --separator {_shell(better)}."
+            f"{name!r} has a single column when split at {separator!r}, but its first line has "
+            f"{better!r} in it: pass `separator` {_shell(better)}."
         )
     if chosen:
         raise HeadcountError(
-            f"{name!r} has a single column when split at {separator!r}: check --separator."
+            f"{name!r} has a single column when split at {separator!r}: check `separator`."
         )
 
 

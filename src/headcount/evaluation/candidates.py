@@ -24,7 +24,7 @@ from headcount.scores import Scored, ScoredPool, Verdicts
 __all__ = ["Errors", "Labelled", "Outcome", "Split", "try_candidates"]
 
 Errors = Callable[[NDArray[np.float64], NDArray[np.float64], NDArray[np.int64]], Any]
-"""From true shares, estimated shares and sizes: one error a sample."""
+"""From true shares, estimated shares and sizes: one error per sample."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,7 +59,7 @@ class Split:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of a candidate: an error a sample, or the reason why there is none."""
+    """Result of a candidate: one error per sample, or the reason why there is none."""
 
     errors: NDArray[np.float64] | None
     problem: str = ""
@@ -74,7 +74,7 @@ def try_candidates(
     n_jobs: int | None = None,
     progress: bool | None = None,
 ) -> list[Outcome]:
-    """Fit every candidate on every split and measure it; one outcome a candidate."""
+    """Fit every candidate on every split and measure it; one outcome per candidate."""
     groups = _groups(candidates, items.classified)
     tasks = [(members, split) for split in splits for members in groups]
     work = joblib.Parallel(n_jobs=n_jobs, return_as="generator")(
@@ -100,7 +100,7 @@ def _joined(outcomes: Sequence[Outcome]) -> Outcome:
 
 
 def _groups(candidates: Sequence[Quantifier], classified: bool) -> list[list[int]]:
-    """Which candidates can share a scorer."""
+    """Groups of candidates that share a scorer."""
     groups: dict[str, list[int]] = {}
     for i, candidate in enumerate(candidates):
         groups.setdefault(f"{i}" if classified else _scoring(candidate, i), []).append(i)
@@ -108,8 +108,8 @@ def _groups(candidates: Sequence[Quantifier], classified: bool) -> list[list[int
 
 
 def _scorer(candidate: Quantifier) -> Any:
-    """What will score the items, unfitted; None if it is not one scorer."""
-    return None if candidate._input() == "features" else candidate._scorer()
+    """Unfitted scorer of a candidate; None if it has no single one."""
+    return None if candidate.takes == "features" else candidate._scorer()
 
 
 def _scoring(candidate: Quantifier, i: int) -> str:
@@ -118,7 +118,7 @@ def _scoring(candidate: Quantifier, i: int) -> str:
         scorer = _scorer(candidate)
         return f"alone {i}" if scorer is None else joblib.hash(scorer)
     except (PicklingError, TypeError, AttributeError, ValueError):
-        return f"alone {i}"  # what is wrong with it comes out when it is fitted
+        return f"alone {i}"  # fitting it raises the error
 
 
 def _try_group(
@@ -131,7 +131,7 @@ def _try_group(
         scorer = _scorer(candidates[0])
         needed = {
             "out_of_fold": any(candidate._learns_from_scores() for candidate in candidates),
-            "posteriors": any(candidate._input() != "labels" for candidate in candidates),
+            "posteriors": any(candidate.takes != "labels" for candidate in candidates),
         }
         try:
             scorer.fit(train.X, train.classes[train.codes], train.weights, **needed)

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from headcount._text import Table
 from headcount.errors import HeadcountError
 from headcount.evaluation.evaluation import Evaluation
 from headcount.evaluation.significance import Comparison, compare
-from headcount.evaluation.tables import DIGITS, Table, lowest
+from headcount.evaluation.tables import DIGITS, error_table, lowest
 
 if TYPE_CHECKING:
     import polars as pl
@@ -90,7 +91,7 @@ class Evaluations:
         return pl.concat(frames, how="diagonal")
 
     def errors(self, metric: str | None = None) -> pl.DataFrame:
-        """Mean errors: a row a dataset, named in the first column, and a column a method.
+        """Mean errors, one row per dataset and one column per method.
 
         Parameters
         ----------
@@ -130,13 +131,15 @@ class Evaluations:
         """
         return compare(self.errors(metric).drop("dataset"), test=test)
 
-    def table(self, metric: str | None = None) -> Table:
+    def table(self, metric: str | None = None, *, digits: int = DIGITS) -> Table:
         """The mean errors to print, the best of each dataset marked.
 
         Parameters
         ----------
         metric : str, default=None
             One of the metrics; the first one by default.
+        digits : int, default=4
+            Decimals of the errors.
 
         Returns
         -------
@@ -144,24 +147,25 @@ class Evaluations:
         """
         values = self._means(metric)
         values = np.vstack([values, values.mean(axis=0)])
-        return Table(
+        return error_table(
             self._first._metric(metric),
             (*self.each, "mean"),
             self.methods,
             values,
             lowest(values, axis=1),
+            digits=digits,
         )
 
     def to_markdown(self, metric: str | None = None, *, digits: int = DIGITS) -> str:
         """The mean errors by dataset as a Markdown table, the best in bold."""
-        return self.table(metric).to_markdown(digits)
+        return self.table(metric, digits=digits).to_markdown()
 
     def to_latex(self, metric: str | None = None, *, digits: int = DIGITS) -> str:
         r"""The mean errors by dataset as a LaTeX table, the best in bold.
 
         It needs ``\usepackage{booktabs}``.
         """
-        return self.table(metric).to_latex(digits)
+        return self.table(metric, digits=digits).to_latex()
 
     def __repr__(self) -> str:
         return self.table().to_text()

@@ -1,4 +1,4 @@
-"""What came of an evaluation: true and estimated shares of many samples, and the errors."""
+"""Results of an evaluation: true and estimated shares of many samples, and the errors."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ class Evaluation:
 
     @property
     def shift(self) -> Floats:
-        """How far each sample is from what each method was trained on, as absolute error.
+        """Absolute error between the shares of each sample and the training shares.
 
         An array of shape (M, S).
         """
@@ -126,9 +126,9 @@ class Evaluation:
         Parameters
         ----------
         long : bool, default=False
-            False gives a row a method and sample: method, sample, size, shift (and
+            False gives one row per method and sample: method, sample, size, shift (and
             signed_shift with two classes), true and estimated share of each class, and the
-            errors. True gives a row a method, sample and class: method, sample, size,
+            errors. True gives one row per method, sample and class: method, sample, size,
             class, true, estimated and shift.
 
         Returns
@@ -167,7 +167,7 @@ class Evaluation:
         }
 
     def errors(self, metric: str | None = None) -> pl.DataFrame:
-        """Errors as a Polars frame, a row a sample and a column a method.
+        """Errors as a Polars frame, one row per sample and one column per method.
 
         Parameters
         ----------
@@ -297,7 +297,7 @@ class Evaluation:
         return plots.error_boxes(self._shifts_and_errors(name), error=name, **options)
 
     def plot_letter_values(self, metric: str | None = None, **options: Any) -> Axes:
-        """How errors are spread; ``options`` as in `headcount.plots.letter_values`."""
+        """Spread of the errors; ``options`` as in `headcount.plots.letter_values`."""
         from headcount import plots
 
         name = self._metric(metric)

@@ -1,4 +1,4 @@
-"""Errors by name or by function, one a sample."""
+"""Errors by name or by function, one per sample."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Measure:
         if values.shape != (len(true),):
             raise HeadcountError(
                 f"metric {self.name!r} gives an array of shape {values.shape} for "
-                f"{len(true):,} samples: it must give one number a sample."
+                f"{len(true):,} samples: it must return one number per sample."
             )
         return values
 

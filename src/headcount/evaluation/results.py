@@ -1,4 +1,4 @@
-"""What a search found, as a table."""
+"""Results of a search, as a table."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class SearchResults:
     Attributes
     ----------
     settings : tuple of dict
-        What was tried.
+        Settings that were tried.
     errors : tuple of ndarray or None
         Errors by sample of each setting; None if it failed.
     problems : tuple of str

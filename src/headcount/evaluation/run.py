@@ -269,7 +269,7 @@ def _batches(
             "or Samples that have a prevalence."
         )
     sizes = np.asarray(samples.size)
-    # What is wrong with a size, the protocol says.
+    # The protocol checks its sizes when it draws.
     largest = int(sizes.max()) if sizes.dtype.kind == "i" and sizes.size else 1
     return samples.batches(y, max(1, _BATCH_ITEMS // max(1, largest)), classes=classes)
 

@@ -35,7 +35,7 @@ class GridSearch(Selected):
     Parameters
     ----------
     quantifier : Quantifier
-        What to tune; it is cloned, never changed.
+        Quantifier to tune; it is cloned, never changed.
     param_grid : dict of str to list, or list of such dicts
         The values to try by parameter, such as ``{"classifier__C": [0.1, 1, 10]}``.
     protocol : protocol, default=None

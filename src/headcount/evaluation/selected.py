@@ -1,4 +1,4 @@
-"""What searches have in common: once fitted, they are the quantifier they chose."""
+"""Base of searches: once fitted, they predict by the quantifier they selected."""
 
 from __future__ import annotations
 
@@ -48,9 +48,11 @@ class Selected(Quantifier):
         self._by_folds = chosen._by_folds
         return self
 
-    def _input(self) -> Input:
+    @property
+    def takes(self) -> Input:
+        """Kind of items that the quantifier inside works on."""
         chosen = getattr(self, "best_quantifier_", None)
-        return "posteriors" if chosen is None else chosen._input()
+        return "posteriors" if chosen is None else chosen.takes
 
     def items_of(self, X: Any, *, by_folds: bool | None = None) -> Any:
         """Items of a pool in the form that the chosen quantifier takes.
@@ -77,11 +79,15 @@ class Selected(Quantifier):
     def _items_are_posteriors(self) -> bool | list[Any]:
         return self.best_quantifier_._items_are_posteriors()
 
-    def _scores_by_folds(self) -> bool:
-        return self.best_quantifier_._scores_by_folds()
+    @property
+    def scores_by_folds(self) -> bool:
+        """True if the classifiers of the folds score the items of estimates."""
+        return self.best_quantifier_.scores_by_folds
 
-    def _answering(self) -> Quantifier:
-        return self.best_quantifier_._answering()
+    @property
+    def answering_(self) -> Quantifier:
+        """Fitted quantifier whose model answers."""
+        return self.best_quantifier_.answering_
 
     def _solve(self, items: NDArray[Any], samples: Samples) -> Solution:
         return self.best_quantifier_._solve(items, samples)

@@ -1,4 +1,4 @@
-"""Which methods differ? Tests of paired errors, as studies report them."""
+"""Tests of differences between methods, on paired errors, as studies report them."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headcount._parameters import check_choice, check_fraction
+from headcount._text import Cell, Table
 from headcount.data.columns import as_narwhals
 from headcount.errors import HeadcountError
 from headcount.evaluation import paired
 from headcount.evaluation.paired import critical_difference
-from headcount.evaluation.tables import in_latex, in_markdown, mark_in_latex
 from headcount.plots.data import rank_groups
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ class Comparison:
     ranks : ndarray
         Average ranks, 1 for a method that is the best everywhere.
     p_values : ndarray
-        Of the difference from the best method; NaN for that one itself.
+        p-values of the difference from the best method; NaN for the best one itself.
     n_units : int
         Samples or datasets that were compared.
     level : float
@@ -142,17 +142,13 @@ class Comparison:
         Parameters
         ----------
         decimals : int, default=None
-            Of means and deviations. By default what suits the largest mean.
+            Digits of means and deviations; by default as many as suit the largest mean.
 
         Returns
         -------
         str
         """
-        lines = [list(_COLUMNS[:-1]), ["---", *["---:"] * 4]]
-        for i, (name, mean, *others, mark) in enumerate(self._cells(decimals)):
-            shown = f"**{mean}**" if i == 0 else mean + mark
-            lines.append([in_markdown(name), shown, *others])
-        return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+        return self._printed(decimals).to_markdown()
 
     def to_latex(self, *, decimals: int | None = None) -> str:
         r"""A LaTeX ``tabular``, the best mean in bold; needs ``\usepackage{booktabs}``.
@@ -160,20 +156,25 @@ class Comparison:
         Parameters
         ----------
         decimals : int, default=None
-            Of means and deviations. By default what suits the largest mean.
+            Digits of means and deviations; by default as many as suit the largest mean.
 
         Returns
         -------
         str
         """
-        body = []
-        for i, (name, mean, sd, rank, p, mark) in enumerate(self._cells(decimals)):
-            shown = rf"\textbf{{{mean}}}" if i == 0 else mean + mark_in_latex(mark)
-            p = f"${p}$" if p.startswith("<") else p
-            body.append(" & ".join([in_latex(name), shown, sd, rank, p]).rstrip() + r" \\")
-        head = r"method & mean & sd & rank & $p$ \\"
-        top = [r"\begin{tabular}{lrrrr}", r"\toprule", head, r"\midrule"]
-        return "\n".join([*top, *body, r"\bottomrule", r"\end{tabular}"])
+        return self._printed(decimals).to_latex()
+
+    def _printed(self, decimals: int | None) -> Table:
+        """Marks follow the means, as papers print them."""
+        rows = [
+            [
+                Cell(name),
+                Cell(mean, is_best=i == 0, mark=mark if i else ""),
+                *map(Cell, others),
+            ]
+            for i, (name, mean, *others, mark) in enumerate(self._cells(decimals))
+        ]
+        return Table(_COLUMNS[:-1], rows, [False, *[True] * 4], missing="")
 
     def plot(self, *, ax: Axes | None = None, width: float = 5.0) -> Axes:
         """A picture: average ranks with the critical difference, or means with marks.
@@ -210,11 +211,10 @@ class Comparison:
         return plots.means(frame, error=what, ax=ax, width=width)
 
     def __repr__(self) -> str:
-        cells = [_COLUMNS, *self._cells(None)]
-        widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-        lines = [_line(row, widths) for row in cells]
-        rule = _line(["-" * width for width in widths], widths)
-        return "\n".join([lines[0], rule, *lines[1:], "", *self._notes()])
+        rows = [list(map(Cell, row)) for row in self._cells(None)]
+        numeric = [False, *[True] * 4, False]
+        table = Table(_COLUMNS, rows, numeric, missing="").to_text()
+        return "\n".join([table, "", *self._notes()])
 
     def _notes(self) -> list[str]:
         corrected = ", p-values corrected by Holm's method" if self.holm else ""
@@ -263,7 +263,7 @@ def compare(
     Parameters
     ----------
     table : frame, mapping of names to errors, or array of shape (N, M)
-        A row is a sample or dataset, a column a method.
+        One row per sample or dataset and one column per method.
     test : {"wilcoxon", "ttest", "nemenyi"}, default="wilcoxon"
         "wilcoxon" (signed ranks) and "ttest" (paired) test every method against the one
         with the best mean. "nemenyi" ranks the methods on each row, tests whether any
@@ -348,7 +348,7 @@ def _read(table: Any, names: Sequence[str] | None) -> tuple[list[str], Floats]:
     if len(columns) < 2:
         raise HeadcountError(
             f"table has {len(columns)} {'method' if len(columns) == 1 else 'methods'}: a "
-            "comparison needs at least 2, one a column."
+            "comparison needs at least 2, one per column."
         )
     errors = {name: _numbers(name, values) for name, values in columns.items()}
     lengths = {name: len(values) for name, values in errors.items()}
@@ -373,8 +373,9 @@ def _columns(table: Any, names: Sequence[str] | None) -> dict[str, Any]:
         array = np.asarray(table)
         if array.ndim != 2:
             raise HeadcountError(
-                f"table has shape {array.shape}, but must have a row a sample and a column a "
-                "method: pass a frame, a mapping of names to errors, or a 2-D array."
+                f"table has shape {array.shape}, but must have one row per sample and "
+                "one column per method: pass a frame, a mapping of names to errors, or a 2-D "
+                "array."
             )
         if names is None or len(names) != array.shape[1]:
             given = "no names" if names is None else f"{len(names)} names"
@@ -407,7 +408,8 @@ def _numbers(name: str, values: Any) -> Floats:
         ) from None
     if numbers.ndim != 1:
         raise HeadcountError(
-            f"table has errors of {name!r} of shape {numbers.shape}: pass one number a sample."
+            f"table has errors of {name!r} of shape {numbers.shape}: pass one number per "
+            "sample."
         )
     if not np.isfinite(numbers).all():
         row = int(np.flatnonzero(~np.isfinite(numbers))[0])
@@ -441,9 +443,3 @@ def _p_value(p: float) -> str:
     if math.isnan(p):
         return ""
     return "< 0.0001" if p < 0.0001 else f"{p:.4f}"
-
-
-def _line(row: Sequence[str], widths: Sequence[int]) -> str:
-    """Names and marks to the left, numbers to the right."""
-    cells = [row[0].ljust(widths[0]), *map(str.rjust, row[1:-1], widths[1:-1]), row[-1]]
-    return "  ".join(cells).rstrip()

@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headcount._parameters import check_count
+from headcount._text import Table
 from headcount.errors import HeadcountError
-from headcount.evaluation.tables import DIGITS, Table, lowest
+from headcount.evaluation.tables import DIGITS, error_table, lowest
 
 if TYPE_CHECKING:
     import polars as pl
@@ -29,7 +30,7 @@ MARKS_EXPLAINED = "Against the best: † 0.001 < p < 0.05, ‡ p >= 0.05."
 
 @dataclass(frozen=True, eq=False)
 class Groups:
-    """Which group each method's each sample is in."""
+    """Group of each sample, for each method."""
 
     by: str
     names: tuple[str, ...]
@@ -44,7 +45,7 @@ def group(values: NDArray[Any], by: str, bins: int | Sequence[float] | None) -> 
     values : ndarray of shape (M, S)
         The number of each sample, for each method.
     by : str
-        What the number is.
+        Name of the number.
     bins : int, sequence of numbers or None
         So many groups of equal width, or the limits between groups. None groups whole
         numbers by value and shares by tenths.
@@ -94,13 +95,13 @@ class Summary:
     Attributes
     ----------
     methods, metrics, groups : tuple of str
-        What the axes of the arrays stand for; one group, "all", if samples are not grouped.
+        Names along the axes of the arrays; one group, "all", if samples are not grouped.
     by : str or None
-        What the samples are grouped by.
+        Name of the number that samples are grouped by.
     counts : ndarray of shape (M, G)
         How many samples there are.
     mean, sd, median : dict of str to ndarray of shape (M, G)
-        Of each metric.
+        Arrays of each metric.
     marks : dict of str to sequences, or None
         Marks of significance for each metric, by method and group.
     """
@@ -115,44 +116,46 @@ class Summary:
     median: Mapping[str, Floats]
     marks: Mapping[str, Sequence[Sequence[str]]] | None = None
 
-    def tables(self, *, sd: bool = False) -> list[Table]:
-        """The means as tables to print: one with a column a metric, or one a metric."""
+    def tables(self, *, digits: int = DIGITS, sd: bool = False) -> list[Table]:
+        """The means as tables to print: one with one column per metric, or one per metric."""
         if self.by is None:
-            return [self._overall(sd)]
-        return [self._grouped(metric, sd) for metric in self.metrics]
+            return [self._overall(digits, sd)]
+        return [self._grouped(metric, digits, sd) for metric in self.metrics]
 
-    def _overall(self, sd: bool) -> Table:
+    def _overall(self, digits: int, sd: bool) -> Table:
         mean = np.column_stack([self.mean[metric][:, 0] for metric in self.metrics])
         spread = np.column_stack([self.sd[metric][:, 0] for metric in self.metrics])
         marks = None
         if self.marks is not None:
             each = [[row[0] for row in self.marks[metric]] for metric in self.metrics]
             marks = list(zip(*each, strict=True))
-        return Table(
+        return error_table(
             "method",
             self.methods,
             self.metrics,
             mean,
             lowest(mean, axis=0),
-            spread if sd else None,
-            marks,
+            spread=spread if sd else None,
+            marks=marks,
+            digits=digits,
         )
 
-    def _grouped(self, metric: str, sd: bool) -> Table:
+    def _grouped(self, metric: str, digits: int, sd: bool) -> Table:
         mean = self.mean[metric]
-        return Table(
+        return error_table(
             "method",
             self.methods,
             self.groups,
             mean,
             lowest(mean, axis=0),
-            self.sd[metric] if sd else None,
-            None if self.marks is None else self.marks[metric],
-            f"{metric} by {self.by}",
+            spread=self.sd[metric] if sd else None,
+            marks=None if self.marks is None else self.marks[metric],
+            title=f"{metric} by {self.by}",
+            digits=digits,
         )
 
     def to_frame(self) -> pl.DataFrame:
-        """A Polars frame: a row a method and group; mean, sd and median of each metric."""
+        """A Polars frame, one row per method and group: mean, sd and median of each metric."""
         import polars as pl
 
         n_methods, n_groups = self.counts.shape
@@ -168,11 +171,13 @@ class Summary:
 
     def to_markdown(self, *, digits: int = DIGITS, sd: bool = False) -> str:
         """Markdown tables of the means, the best in bold."""
-        return "\n\n".join(table.to_markdown(digits) for table in self.tables(sd=sd))
+        tables = self.tables(digits=digits, sd=sd)
+        return "\n\n".join(table.to_markdown() for table in tables)
 
     def to_latex(self, *, digits: int = DIGITS, sd: bool = False) -> str:
         r"""LaTeX tables of the means, the best in bold; need ``\usepackage{booktabs}``."""
-        return "\n\n".join(table.to_latex(digits) for table in self.tables(sd=sd))
+        tables = self.tables(digits=digits, sd=sd)
+        return "\n\n".join(table.to_latex() for table in tables)
 
     def __repr__(self) -> str:
         tables = [table.to_text() for table in self.tables(sd=self.by is None)]
@@ -185,7 +190,7 @@ def summarise(
     groups: Groups | None,
     marks: Mapping[str, Sequence[Sequence[str]]] | None = None,
 ) -> Summary:
-    """Sum up errors, a row a method and a column a sample.
+    """Summarise errors, given with one row per method and one column per sample.
 
     Parameters
     ----------

@@ -28,6 +28,7 @@ from headcount.plots.error_plots import (
     learning_curves,
     letter_values,
 )
+from headcount.plots.group_plots import by_group
 from headcount.plots.rank_plots import critical_difference, means
 from headcount.plots.share_plots import bars, bias_boxes, diagonal, diagonal_panels
 from headcount.plots.simplex_plot import simplex
@@ -35,6 +36,7 @@ from headcount.plots.simplex_plot import simplex
 __all__ = [
     "bars",
     "bias_boxes",
+    "by_group",
     "critical_difference",
     "data",
     "diagonal",

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 __all__ = [
     "bars",
     "bias_boxes",
+    "by_group",
     "critical_difference",
     "diagonal",
     "error_boxes",
@@ -245,6 +246,26 @@ def bars(frame: Any) -> pl.DataFrame:
     table = read(frame, ("class",), ("share", "low", "high"), ("reference",))
     _check_intervals(table)
     return table
+
+
+def by_group(frame: Any, *, positive: Any = None) -> pl.DataFrame:
+    """Shares with intervals over groups: group, class, share, low, high, perhaps reference.
+
+    Parameters
+    ----------
+    frame : frame with columns group, class, share, low, high, and perhaps reference
+        One row per group and class.
+    positive : class label, default=None
+        Class to show. By default the last of two classes, or all of more.
+
+    Returns
+    -------
+    polars.DataFrame
+        Rows of these classes, checked.
+    """
+    table = read(frame, ("group", "class"), ("share", "low", "high"), ("reference",))
+    _check_intervals(table)
+    return of_class(table, positive)
 
 
 def critical_difference(ranks: Mapping[str, float], difference: float) -> pl.DataFrame:

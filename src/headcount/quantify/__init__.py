@@ -1,86 +1,51 @@
-"""The methods, one family a module: each names a representation and a solver."""
+"""The methods, one family per module: each has a representation and a solver.
 
-from headcount.quantify.adapted import AdaptedClassifier
-from headcount.quantify.adjusted import ACC, FM, GAC, GPAC, PACC, SMM
-from headcount.quantify.auto import AutoQuantifier
-from headcount.quantify.base import Quantifier
-from headcount.quantify.combined import Mean, Median
-from headcount.quantify.conditioned import Conditioned
-from headcount.quantify.counting import CC, MLPE, PCC
-from headcount.quantify.distances import CvMy, EDy
-from headcount.quantify.ensemble import Ensemble
-from headcount.quantify.features import ED, HDx, ReadMe
-from headcount.quantify.info import MethodInfo
-from headcount.quantify.iterative import CDE, LEIP
-from headcount.quantify.kernels import KMM, KDEyCS, KDEyHD, KDEyML
-from headcount.quantify.learners import PWK, QF, QFAC
-from headcount.quantify.likelihood import SLD, RegularizedLikelihood
-from headcount.quantify.matching import DM, FMM, DyS, HDy
-from headcount.quantify.one_vs_rest import OneVsRest
-from headcount.quantify.ordinal import OrdinalACC, OrdinalPACC, OrdinalSLD
-from headcount.quantify.registry import MethodTable, method, methods, quantifiers
-from headcount.quantify.sweeps import ContinuousSweep
-from headcount.quantify.thresholds import MS, MS2, T50, TMAX, TX
-from headcount.quantify.vector_machines import SVMAE, SVMK, SVMN, SVMQ, SVMRAE
-from headcount.quantify.weights import BBSE, RLLS
+Every public class with an ``info``, in any module of this package, is a method and can be
+imported from here.
+"""
+# ruff: noqa: F403
 
-__all__ = [
-    "ACC",
-    "BBSE",
-    "CC",
-    "CDE",
-    "DM",
-    "ED",
-    "FM",
-    "FMM",
-    "GAC",
-    "GPAC",
-    "KMM",
-    "LEIP",
-    "MLPE",
-    "MS",
-    "MS2",
-    "PACC",
-    "PCC",
-    "PWK",
-    "QF",
-    "QFAC",
-    "RLLS",
-    "SLD",
-    "SMM",
-    "SVMAE",
-    "SVMK",
-    "SVMN",
-    "SVMQ",
-    "SVMRAE",
-    "T50",
-    "TMAX",
-    "TX",
-    "AdaptedClassifier",
-    "AutoQuantifier",
-    "Conditioned",
-    "ContinuousSweep",
-    "CvMy",
-    "DyS",
-    "EDy",
-    "Ensemble",
-    "HDx",
-    "HDy",
-    "KDEyCS",
-    "KDEyHD",
-    "KDEyML",
-    "Mean",
-    "Median",
-    "MethodInfo",
-    "MethodTable",
-    "OneVsRest",
-    "OrdinalACC",
-    "OrdinalPACC",
-    "OrdinalSLD",
-    "Quantifier",
-    "ReadMe",
-    "RegularizedLikelihood",
-    "method",
-    "methods",
-    "quantifiers",
-]
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from headcount.quantify.adapted import AdaptedClassifier as AdaptedClassifier
+from headcount.quantify.base import Quantifier as Quantifier
+from headcount.quantify.info import MethodInfo as MethodInfo
+from headcount.quantify.registry import MethodTable as MethodTable
+from headcount.quantify.registry import method as method
+from headcount.quantify.registry import methods as methods
+from headcount.quantify.registry import quantifiers as quantifiers
+
+if TYPE_CHECKING:
+    # For type checkers and editors, which cannot look for methods as the code below does.
+    from headcount.quantify.adjusted import *
+    from headcount.quantify.auto import *
+    from headcount.quantify.conditioned import *
+    from headcount.quantify.counting import *
+    from headcount.quantify.ensembles.averages import *
+    from headcount.quantify.ensembles.ensemble import *
+    from headcount.quantify.features import *
+    from headcount.quantify.importance_weights import *
+    from headcount.quantify.iterative import *
+    from headcount.quantify.kernels import *
+    from headcount.quantify.learners import *
+    from headcount.quantify.likelihood import *
+    from headcount.quantify.matching import *
+    from headcount.quantify.one_vs_rest import *
+    from headcount.quantify.ordinal import *
+    from headcount.quantify.sweeps import *
+    from headcount.quantify.thresholds import *
+    from headcount.quantify.vector_machines import *
+else:
+    globals().update(quantifiers())
+    __all__ = [
+        "AdaptedClassifier",
+        "MethodInfo",
+        "MethodTable",
+        "Quantifier",
+        "method",
+        "methods",
+        "quantifiers",
+        *quantifiers(),
+    ]

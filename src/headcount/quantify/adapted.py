@@ -1,4 +1,4 @@
-"""A classifier that adapts its posteriors to the mix of the items at hand."""
+"""Classifier that adapts its posteriors to the shares of the classes in new items."""
 
 from __future__ import annotations
 
@@ -23,26 +23,26 @@ _LOOSELY = {"accept_sparse": True, "dtype": None, "ensure_all_finite": False}
 
 
 class AdaptedClassifier(ClassifierMixin, BaseEstimator):
-    """A classifier whose posteriors are corrected for the mix of new, unlabelled items.
+    """Classifier with posteriors corrected for the class shares of new, unlabelled items.
 
     A quantifier estimates the shares of the classes among new items, and each posterior
-    is multiplied by the ratio of the class's estimated share to its share in training: the
-    posteriors of a classifier trained on the new mix, if the mix is all that has changed.
-    The classifier is trained once and also serves the quantifier.
+    is multiplied by the ratio of the estimated share to the training share of its class. If
+    only the shares have changed, these are the posteriors of a classifier trained under the
+    new shares. The classifier is trained once and also used by the quantifier.
 
     Parameters
     ----------
     classifier : scikit-learn classifier, default=None
-        Logistic regression by default. Its posteriors ought to be calibrated. One in a
-        ``FrozenEstimator`` is used as it is, and ``fit`` then takes a held-out set of the
-        same mix as the one it was trained on.
+        Logistic regression by default. Its posteriors should be calibrated. One in a
+        ``FrozenEstimator`` is used as it is, and ``fit`` then takes a held-out set with the
+        same shares as the one it was trained on.
     quantifier : Quantifier, default=None
-        What estimates the shares, `SLD` by default. It works on the scores of the
-        classifier above, whatever its own is; one that works on features is fitted on those.
+        Quantifier that estimates the shares, `SLD` by default. It is fitted on the scores of
+        the classifier above instead of its own; one that works on features is fitted on those.
     cv : int, splitter or list of folds, default=5
         Folds for scoring the training items, if the quantifier learns from their scores.
     random_state : int, RandomState, Generator or None, default=None
-        Shuffles the folds.
+        Random seed of the folds.
 
     Attributes
     ----------
@@ -109,7 +109,7 @@ class AdaptedClassifier(ClassifierMixin, BaseEstimator):
         Returns
         -------
         AdaptedClassifier
-            This one, adapted to the mix of these items.
+            This one, adapted to the shares of these items.
         """
         y = self._checked_labels(X, y)
         quantifier = self._unfitted_quantifier()
@@ -128,7 +128,7 @@ class AdaptedClassifier(ClassifierMixin, BaseEstimator):
         return self
 
     def adapt(self, X: Any = None, *, prior: ArrayLike | None = None) -> Self:
-        """Adapt predictions to the mix of new items, or to shares that are known.
+        """Adapt predictions to the shares in new items, or to known shares.
 
         Parameters
         ----------
@@ -157,7 +157,7 @@ class AdaptedClassifier(ClassifierMixin, BaseEstimator):
         return self
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """Posteriors under the shares that were adapted to.
+        """Posteriors under the adapted shares.
 
         Parameters
         ----------
@@ -175,7 +175,7 @@ class AdaptedClassifier(ClassifierMixin, BaseEstimator):
         return _corrected(posteriors, self.prior_, self.adapted_prior_)
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """Label items by the largest adapted posterior, the first class on a tie.
+        """Labels of the largest adapted posteriors; the first class on a tie.
 
         Parameters
         ----------
@@ -199,7 +199,7 @@ class AdaptedClassifier(ClassifierMixin, BaseEstimator):
             tags.input_tags = get_tags(self.classifier).input_tags
         return tags
 
-    def _unfitted_quantifier(self) -> Any:
+    def _unfitted_quantifier(self) -> Quantifier:
         if self.quantifier is None:
             return SLD(self.classifier)
         if not isinstance(self.quantifier, Quantifier):
@@ -209,8 +209,8 @@ class AdaptedClassifier(ClassifierMixin, BaseEstimator):
             )
         return clone(self.quantifier)
 
-    # Tables and labels are checked as scikit-learn's own classifiers do; values of the items,
-    # frames and texts are then looked at by the scorer.
+    # Tables and labels are checked as in scikit-learn's own classifiers. The scorer then checks
+    # values, frames and texts.
 
     def _checked_labels(self, X: Any, y: Any) -> Any:
         if _is_table(X):
@@ -223,7 +223,7 @@ class AdaptedClassifier(ClassifierMixin, BaseEstimator):
 
 
 def _is_table(X: Any) -> bool:
-    """Whether items come as a matrix or lists of numbers; not as a frame or as texts."""
+    """True for a matrix or lists of numbers; False for a frame or texts."""
     if hasattr(X, "columns"):
         return False
     first = next(iter(X), None) if hasattr(X, "__len__") and not issparse(X) else None

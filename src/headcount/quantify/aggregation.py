@@ -1,7 +1,7 @@
 """From the items of samples to shares: the parts of a fitted method.
 
-An aggregation has ``fit(training)``, which returns a fitted one, and
-``solve(items, samples)``, which returns a `Solution`. A method names one and is done.
+An aggregation has ``fit(training)``, which returns a fitted aggregation, and
+``solve(items, samples)``, which returns a `Solution`.
 """
 
 from __future__ import annotations
@@ -23,21 +23,22 @@ __all__ = [
     "Counting",
     "MedianOfHistograms",
     "Mixture",
+    "MixtureSolver",
     "Model",
     "MomentSolver",
     "Moments",
     "Representation",
 ]
 
-# Numbers held for a batch of sample statistics: 64 MB.
+# Number of values in a batch of sample statistics: 64 MB.
 _BATCH_NUMBERS = 8_000_000
 
 
 class Model(Protocol):
-    """A fitted method: shares of the classes in samples.
+    """Fitted method: shares of the classes in samples.
 
-    Classes that inherit it have to write ``solve``. The other two are for estimates, which
-    simulate samples of the training items.
+    Subclasses define ``solve``. The other two methods are for estimates, which simulate
+    samples of the training items.
     """
 
     def solve(self, items: Any, samples: Samples) -> Solution:
@@ -46,14 +47,14 @@ class Model(Protocol):
     def solve_training(self, training: Training, samples: Samples) -> Solution:
         """Shares of the classes in samples of the training items.
 
-        Override it if these items are kept in another form than ``solve`` takes them in.
+        Overridden if these items are kept in another form than ``solve`` takes.
         """
         return self.solve(training.items, samples)
 
     def cross_fitted(self, training: Training) -> Model:
         """Model that has not been trained on the items that it solves.
 
-        Itself, unless it trains a classifier of its own on the training items.
+        The model itself, unless it trains its own classifier on the training items.
         """
         return self
 
@@ -62,7 +63,7 @@ class Aggregation(Model, Protocol):
     """The part of a method that comes after the items are scored."""
 
     def fit(self, training: Training) -> Self:
-        """Learn from labelled items; returns a fitted aggregation, leaves this one alone."""
+        """Fitted aggregation, learnt from labelled items; this one does not change."""
 
 
 class Representation(Protocol):
@@ -76,15 +77,15 @@ class Representation(Protocol):
 
 
 class MomentSolver(Protocol):
-    """Finds the shares whose mixture of class profiles is nearest to what was seen."""
+    """Finds the shares whose mixture of class profiles is nearest to the sample's profile."""
 
     def solve(self, profiles: NDArray[np.float64], seen: NDArray[np.float64]) -> Solution:
-        """Shares for each row of `seen`; `profiles` has a row a class."""
+        """Shares for each row of `seen`; `profiles` has one row per class."""
 
 
 @dataclass(frozen=True, eq=False)
 class Counting(Aggregation):
-    """The mean of the representation is the answer."""
+    """The mean of the representation is the estimate."""
 
     representation: Representation
 
@@ -104,9 +105,9 @@ class Moments(Aggregation):
     Attributes
     ----------
     representation : Representation
-        Items as vectors.
+        Turns items into vectors.
     solver : MomentSolver
-        What "nearest" means.
+        Finds the nearest mixture.
     profiles : ndarray of shape (K, d)
         Mean vector of each class, once fitted.
     """
@@ -133,7 +134,7 @@ class Moments(Aggregation):
 
 @dataclass(frozen=True, eq=False)
 class MedianOfHistograms(Aggregation):
-    """Match several histograms of the positive score, each alone; take the median."""
+    """Median of the estimates by several histograms of the positive score."""
 
     bins: Sequence[int]
     solver: MomentSolver
@@ -173,43 +174,47 @@ class Likelihood(Protocol):
         """Learn from labelled items; returns a fitted likelihood."""
 
     def ratios(self, items: NDArray[Any]) -> NDArray[np.float64]:
-        """Likelihood of each item under each class, each row up to a factor of its own."""
+        """Likelihood of each item under each class, each row up to its own factor."""
 
 
 class MixtureSolver(Protocol):
     """Finds the shares under which the items of a sample are likeliest."""
 
-    def solve(self, ratios: NDArray[np.float64], samples: Samples) -> Solution:
-        """Shares for each sample; `ratios` has a row an item of the pool."""
+    def solve(
+        self, ratios: NDArray[np.float64], samples: Samples, prior: NDArray[np.float64]
+    ) -> Solution:
+        """Shares for each sample.
+
+        `ratios` has one row per item of the pool; `prior` holds the training shares.
+        """
 
 
 @dataclass(frozen=True, eq=False)
 class Mixture(Aggregation):
-    """Find the shares that make the sample likeliest.
+    """Find the shares under which the sample is likeliest.
 
     Attributes
     ----------
     likelihood : Likelihood
-        Likelihoods of the items under each class.
-    solver : callable
-        Given the training shares, the `MixtureSolver`.
+        Turns items into likelihoods of the classes.
+    solver : MixtureSolver
+        Finds the shares, given the likelihoods.
     prior : ndarray of shape (K,)
         The training shares, once fitted.
     """
 
     likelihood: Likelihood
-    solver: Callable[[NDArray[np.float64]], MixtureSolver]
+    solver: MixtureSolver
     prior: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
 
-    def fit(self, training: Training) -> Mixture:
+    def fit(self, training: Training) -> Self:
         """Learn the likelihoods."""
-        self.solver(training.prior)  # refuses here what does not suit these classes
-        return Mixture(self.likelihood.fit(training), self.solver, training.prior)
+        return replace(self, likelihood=self.likelihood.fit(training), prior=training.prior)
 
     def solve(self, items: NDArray[Any], samples: Samples) -> Solution:
         """Shares of the classes in each sample of the items."""
         ratios = np.ascontiguousarray(self.likelihood.ratios(items))
-        return self.solver(self.prior).solve(ratios, samples)
+        return self.solver.solve(ratios, samples, self.prior)
 
 
 def _in_batches(
@@ -217,7 +222,7 @@ def _in_batches(
     samples: Samples,
     solve: Callable[[NDArray[np.float64]], Solution],
 ) -> Solution:
-    """Solve batch by batch, so that memory does not grow with the number of samples."""
+    """Solve in batches, so that memory does not grow with the number of samples."""
     step = max(1, _BATCH_NUMBERS // embedding.width)
     return Solution.concatenate(
         [

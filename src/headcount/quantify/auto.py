@@ -71,6 +71,9 @@ class AutoQuantifier(Conditioned):
         multiclass="native",
         shift="prior",
         reference="headcount",
+        inconsistency="means over simulated samples",
+        depends_on_size=True,
+        resamples=True,
         aliases=("auto",),
     )
 
@@ -114,7 +117,9 @@ class AutoQuantifier(Conditioned):
             folds = base_seeds(None, 1)[0] % 2**32
         return [clone(each.set_params(random_state=folds)) for each in self._given()]
 
-    def _input(self) -> Input:
+    @property
+    def takes(self) -> Input:
+        """Kind of items that the quantifier inside works on."""
         return "posteriors"
 
     @contextmanager

@@ -1,4 +1,4 @@
-"""The base of all quantifiers: how items get in and shares come out."""
+"""Base of all quantifiers: from items to shares."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from headcount.data import check_features, count_rows
 from headcount.errors import HeadcountError, warn
 from headcount.quantify.aggregation import Aggregation, Model
-from headcount.quantify.estimating import Estimating, pool_samples
+from headcount.quantify.estimation import EstimationMixin, pool_samples
 from headcount.quantify.info import Input, MethodInfo
 from headcount.representation import Training
 from headcount.sampling import Samples
@@ -25,12 +25,12 @@ from headcount.solve import Solution
 __all__ = ["Quantifier", "is_simple"]
 
 
-class Quantifier(Estimating, BaseEstimator):
-    """Estimates the shares of classes in samples of unlabelled items.
+class Quantifier(EstimationMixin, BaseEstimator):
+    """Base of methods that estimate the shares of classes in samples of unlabelled items.
 
-    A method is a subclass with an ``info`` and an ``_aggregation``; whatever its
-    ``info.input`` asks for (posteriors, predicted labels, features) is made here. One that
-    has parameters of its own writes its own ``__init__``.
+    A method is a subclass with an ``info`` and an ``_aggregation``. Posteriors, predicted
+    labels or features are computed here, as ``info.input`` demands. A method with parameters
+    of its own has an ``__init__``.
 
     Parameters
     ----------
@@ -47,11 +47,11 @@ class Quantifier(Estimating, BaseEstimator):
     classes_ : ndarray of shape (K,)
         The classes, in the order of the columns of every result.
     prior_ : ndarray of shape (K,)
-        Their shares in the training set.
+        Shares of the classes in the training set.
     model_ : Model
-        What was learnt.
+        The fitted model.
     scorer_ : Scorer or None
-        What scores items; None if the quantifier was fitted on scores or features.
+        Scorer of the items; None if the quantifier was fitted on scores or features.
     """
 
     info: ClassVar[MethodInfo]
@@ -64,33 +64,30 @@ class Quantifier(Estimating, BaseEstimator):
         self.random_state = random_state
 
     def _aggregation(self) -> Aggregation:
-        """What the method does with scored items; checks the parameters."""
+        """Unfitted aggregation with checked parameters."""
         raise HeadcountError(
             f"{type(self).__name__} is not made of one classifier and what is done with its "
             "scores: it cannot be a part of another quantifier."
         )
 
     def _learns_from_scores(self) -> bool:
-        """Whether scores of the training items are needed, which takes cross-fitting."""
+        """True if out-of-fold scores of the training items are needed."""
         return True
 
-    def _input(self) -> Input:
-        return self.info.input
-
     def _why_no_scores(self) -> str:
-        """What is said of the quantifier where it has no use for scores; empty if it has."""
-        if self._input() == "features":
+        """Reason why the quantifier takes no scores, for messages; empty if it takes them."""
+        if self.takes == "features":
             return "works on the features, not on a classifier's scores"
         return ""
 
     def _scorer(self) -> Any:
-        """What is to score the items; None if no single classifier does."""
+        """Unfitted scorer; None if there is no single classifier."""
         return Scorer(self.classifier, cv=self.cv, random_state=self.random_state)
 
     @property
     def takes(self) -> Input:
         """Kind of items that the method works on: see ``info.input``."""
-        return self._input()
+        return self.info.input
 
     @property
     def takes_scores(self) -> bool:
@@ -100,12 +97,12 @@ class Quantifier(Estimating, BaseEstimator):
     @property
     def answering_(self) -> Quantifier:
         """Fitted quantifier whose model answers: this one, unless it selected another."""
-        return self._answering()
+        return self
 
     @property
     def training_(self) -> Training | None:
         """Labelled items in the form the method learnt from them; None if it kept none."""
-        return self._answering()._training
+        return self.answering_._training
 
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Learn from labelled items.
@@ -128,7 +125,7 @@ class Quantifier(Estimating, BaseEstimator):
         """
         if isinstance(X, Scored | Verdicts):
             return self._fit_classified(X, y, sample_weight)
-        if self._input() == "features":
+        if self.takes == "features":
             training, classes = self._labelled(X, y, sample_weight)
             return self._learn(training, classes, None)
         scorer = self._scorer()
@@ -137,7 +134,7 @@ class Quantifier(Estimating, BaseEstimator):
             y,
             sample_weight,
             out_of_fold=self._learns_from_scores() or self._cv() is not None,
-            posteriors=self._input() != "labels",
+            posteriors=self.takes != "labels",
         )
         return self.fit_scorer(scorer)
 
@@ -298,10 +295,6 @@ class Quantifier(Estimating, BaseEstimator):
         self._by_folds = False
         return self
 
-    def _answering(self) -> Quantifier:
-        """The quantifier whose model answers: itself, unless it chose another one."""
-        return self
-
     def _labelled(
         self, X: Any, y: ArrayLike, sample_weight: Any, *, allow_nan: bool = False
     ) -> tuple[Training, NDArray[Any]]:
@@ -313,12 +306,12 @@ class Quantifier(Estimating, BaseEstimator):
 
     def _out_of_fold(self, scorer: Any) -> NDArray[Any]:
         """Out-of-fold predictions or posteriors of the items that a scorer was fitted on."""
-        return scorer.labels_ if self._input() == "labels" else scorer.posteriors_
+        return scorer.labels_ if self.takes == "labels" else scorer.posteriors_
 
     def _items(self, X: Any, *, by_folds: bool = False) -> Any:
         """`items_of` for a pool that the quantifier itself scores."""
         pool = X if isinstance(X, ScoredPool) else None
-        if self._input() == "features":
+        if self.takes == "features":
             return check_features(X if pool is None else pool.X)
         if self.scorer_ is None:
             raise HeadcountError(
@@ -328,7 +321,7 @@ class Quantifier(Estimating, BaseEstimator):
             )
         scored_by = self.scorer_ if pool is None else pool
         given = X if pool is None else self.scorer_
-        if self._input() == "labels":
+        if self.takes == "labels":
             scored = scored_by.fold_labels(given) if by_folds else scored_by.labels(given)
         elif by_folds:
             scored = scored_by.fold_posteriors(given)
@@ -350,17 +343,12 @@ class Quantifier(Estimating, BaseEstimator):
         assert self._training is not None
         return self._training
 
-    @property
-    def scores_by_folds(self) -> bool:
-        """True if the classifiers of the folds score the items of estimates."""
-        return self._scores_by_folds()
-
     def _items_are_posteriors(self) -> bool | list[Any]:
         """True if the items for simulations are posteriors that sum to 1.
 
         A list if the items are a list and only some entries are; False if none is.
         """
-        return self._input() == "posteriors"
+        return self.takes == "posteriors"
 
     def _cv(self) -> Any:
         """The folds; None if training items are not scored without need."""
@@ -370,10 +358,11 @@ class Quantifier(Estimating, BaseEstimator):
         """Prior distribution of the shares for estimates, if none is given."""
         return None
 
-    def _scores_by_folds(self) -> bool:
-        """True if a scorer with folds scores the items of estimates."""
+    @property
+    def scores_by_folds(self) -> bool:
+        """True if the classifiers of the folds score the items of estimates."""
         one_scorer = self.scorer_ is not None and not isinstance(self.scorer_, tuple)
-        return one_scorer and self._input() != "features"
+        return one_scorer and self.takes != "features"
 
     def _check_takes_scores(self) -> None:
         reason = self._why_no_scores()
@@ -384,7 +373,7 @@ class Quantifier(Estimating, BaseEstimator):
 
     def _check_classified(self, X: Scored | Verdicts) -> None:
         self._check_takes_scores()
-        if isinstance(X, Verdicts) and self._input() == "posteriors":
+        if isinstance(X, Verdicts) and self.takes == "posteriors":
             raise HeadcountError(
                 f"{type(self).__name__} needs posteriors, and Verdicts are decisions alone: "
                 "pass hc.Scored(posteriors), or use a method that takes decisions, such as "
@@ -392,7 +381,7 @@ class Quantifier(Estimating, BaseEstimator):
             )
 
     def _classified(self, X: Scored | Verdicts, classes: NDArray[Any]) -> NDArray[Any]:
-        if isinstance(X, Verdicts) or self._input() == "labels":
+        if isinstance(X, Verdicts) or self.takes == "labels":
             return X.codes_of(classes)
         return X.posteriors_of(classes)
 
@@ -415,7 +404,7 @@ class Quantifier(Estimating, BaseEstimator):
 
 
 def is_simple(quantifier: Any) -> bool:
-    """Whether it is made of one classifier and an aggregation: others can be built on it."""
+    """True if a quantifier has one classifier and an aggregation, to build others on."""
     if not isinstance(quantifier, Quantifier):
         return False
     return type(quantifier)._aggregation is not Quantifier._aggregation

@@ -18,10 +18,10 @@ from headcount.errors import HeadcountError
 from headcount.quantify.adjusted import GPAC
 from headcount.quantify.aggregation import Model
 from headcount.quantify.base import Quantifier
-from headcount.quantify.committee import seeded
-from headcount.quantify.estimating import conditioning
+from headcount.quantify.estimation import conditioning
 from headcount.quantify.info import Input, MethodInfo
 from headcount.quantify.likelihood import SLD
+from headcount.quantify.seeds import seeded
 from headcount.representation import Training
 from headcount.sampling import Samples
 from headcount.sampling._streams import base_seeds
@@ -81,6 +81,9 @@ class Conditioned(Quantifier):
         multiclass="native",
         shift="prior",
         reference="headcount",
+        inconsistency="means over simulated samples",
+        depends_on_size=True,
+        resamples=True,
     )
 
     model_: _Means
@@ -115,8 +118,10 @@ class Conditioned(Quantifier):
         seed = base_seeds(self.random_state, 1)[0]
         return [seeded(clone(each), seed) for each in given]
 
-    def _input(self) -> Input:
-        inputs = {each._input() for each in self._given() if isinstance(each, Quantifier)}
+    @property
+    def takes(self) -> Input:
+        """Kind of items that the quantifier inside works on."""
+        inputs = {each.takes for each in self._given() if isinstance(each, Quantifier)}
         return inputs.pop() if len(inputs) == 1 else "posteriors"
 
     def _why_no_scores(self) -> str:
@@ -130,7 +135,7 @@ class Conditioned(Quantifier):
         """The scorer of all members; None if they have different ones."""
         scorers = [each._scorer() for each in self._unfitted()]
         alike = len({joblib.hash(scorer) for scorer in scorers}) == 1
-        return scorers[0] if alike and self._input() != "features" else None
+        return scorers[0] if alike and self.takes != "features" else None
 
     def _prior(self) -> Any:
         return self.prior
@@ -162,7 +167,7 @@ class Conditioned(Quantifier):
         scorers: dict[str, Any] = {}
         with self._while_fitting():
             for member in members:
-                scorer = None if member._input() == "features" else member._scorer()
+                scorer = None if member.takes == "features" else member._scorer()
                 if scorer is None:
                     member.fit(X, y, sample_weight)
                     continue
@@ -240,7 +245,9 @@ class Conditioned(Quantifier):
             return X
         return ScoredPool(check_features(X, allow_nan=True))
 
-    def _scores_by_folds(self) -> bool:
+    @property
+    def scores_by_folds(self) -> bool:
+        """True if the classifiers of the folds score the items of estimates."""
         return False  # each member does
 
 

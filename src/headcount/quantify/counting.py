@@ -38,6 +38,7 @@ class MLPE(Quantifier):
         multiclass="native",
         shift="none",
         reference="folklore",
+        inconsistency="does not use the sample",
     )
 
     def __init__(self) -> None:
@@ -92,6 +93,7 @@ class CC(Quantifier):
         multiclass="native",
         shift="none",
         reference="Forman, Data Mining and Knowledge Discovery 17 (2008)",
+        inconsistency="counts the errors of the classifier",
     )
 
     def _learns_from_scores(self) -> bool:
@@ -133,6 +135,7 @@ class PCC(Quantifier):
         multiclass="native",
         shift="covariate",
         reference="Bella et al., ICDM 2010",
+        inconsistency="posteriors refer to the training shares",
         aliases=("PA",),
     )
 

@@ -1,4 +1,4 @@
-"""Methods that look at the features themselves and need no classifier."""
+"""Methods that work on features and need no classifier."""
 
 from __future__ import annotations
 
@@ -35,8 +35,6 @@ def _info(title: str, reference: str, *aliases: str) -> MethodInfo:
         title=title,
         family="distribution matching",
         input="features",
-        multiclass="native",
-        shift="prior",
         reference=reference,
         aliases=aliases,
     )
@@ -45,23 +43,23 @@ def _info(title: str, reference: str, *aliases: str) -> MethodInfo:
 class HDx(Quantifier):
     """Match the histograms of all features by Hellinger distance; no classifier.
 
-    Features of numbers are cut into bins of about equal mass on the training set; one
-    with no more distinct values than bins has a bin for each (a value not seen then goes
-    with the next larger one). Categories (strings, categorical columns of frames) have a
-    bin each, and those not seen in training share one, which no mix can explain.
+    Numeric features are cut into bins of about equal mass on the training set. A feature with
+    no more distinct values than bins has one bin per value, and a value that was not in
+    training goes to the bin of the next larger one. Categories (strings, categorical columns
+    of frames) have one bin each; those that were not in training share one more bin.
     Histograms are not smoothed.
 
     Parameters
     ----------
     bins : int, default=8
-        Bins of a feature of numbers.
+        Number of bins of a numeric feature.
     combine : {"stacked", "mean"}, default="stacked"
-        "stacked" minimises the sum over the features of squared distances, that is the
-        distance between all histograms set end to end: a convex problem, solved to a
-        proven optimum. "mean" minimises the mean of the distances, as its authors did,
-        which can have several minima: from the stacked answer it goes down by convex
-        problems that bound it from above, to a point that is never worse than the
-        stacked answer and that no small change improves, but which is not proven the best.
+        "stacked" minimises the sum over the features of squared distances, which is the
+        squared distance between the concatenated histograms: a convex problem, solved to a
+        proven optimum. "mean" minimises the mean of the distances, as its authors did, which
+        can have several minima. It starts at the stacked solution and descends by convex
+        problems that bound the mean from above, to a local minimum that is never worse than
+        the stacked solution.
 
     Examples
     --------
@@ -163,24 +161,24 @@ class ReadMe(Quantifier):
     """Match the joint patterns of small random sets of features; no classifier.
 
     For each set, the shares of the patterns in the sample are matched by those in the
-    classes, by least squares on the simplex; the answer is the mean over the sets.
-    Patterns of the sample that were not seen in training are left out of its shares. A
-    set that knows none of a sample's patterns has no say in it; if none of them does,
-    the training shares are returned.
+    classes, by least squares on the simplex; the estimate is the mean over the sets.
+    Patterns of the sample that were not seen in training are left out of its shares. Sets
+    without a known pattern are left out of the mean; if there are no others, the training
+    shares are returned.
 
-    Features are binned as in `HDx`. Of a sparse matrix, of any width, only the features
-    drawn are looked at; where most values are zero a bin is zero and the other is not.
+    Features are binned as in `HDx`. Of a sparse matrix only the drawn features are read, so
+    it may have any width; a feature that is mostly zero has the bins zero and not zero.
 
     Parameters
     ----------
     n_subsets : int, default=50
-        How many sets are drawn; if there are no more than that, each is used once.
+        Number of sets drawn; if there are no more than that, each is used once.
     subset_size : int, default=None
-        Features in a set; floor(log2 D + 1) of D features by default.
+        Number of features in a set; floor(log2 D + 1) of D features by default.
     bins : int, default=2
-        Bins of a feature of numbers.
+        Number of bins of a numeric feature.
     random_state : int, RandomState, Generator or None, default=None
-        Draws the sets.
+        Random seed of the sets.
 
     Examples
     --------
@@ -226,7 +224,7 @@ class _MeanOverSubsets(Aggregation):
     """Patterns of several sets of features, each matched alone; the mean of the shares.
 
     The squared distance |q - M'p|^2 needs of q, the sample's pattern shares, only M q: the
-    mean over its items of their pattern's share in each class.
+    mean over its items of the share of their pattern in each class.
     """
 
     patterns: FeaturePatterns
@@ -255,7 +253,7 @@ class _MeanOverSubsets(Aggregation):
 
 @dataclass(frozen=True, eq=False)
 class _Votes:
-    """What the sets of features say of each sample, added up."""
+    """Sums over the sets of features, for each sample."""
 
     shares: NDArray[np.float64]
     voters: NDArray[np.float64]
@@ -282,10 +280,10 @@ class _Votes:
 class ED(Quantifier):
     """Least energy distance between the items of the sample and of the mixture.
 
-    Distances are Euclidean, between rows of numbers as they are: features are not scaled,
-    so one with large numbers counts for more; scale them first if they should count
-    alike. All pairs of training items, and of them with the pool, are gone through once,
-    a block at a time; along a single feature they are sorted instead.
+    Distances are Euclidean. Features are not scaled, so those with large numbers have more
+    influence: scale them first if they should have equal influence. All pairs of training
+    items, and of training items and pool, are visited once, block by block; a single feature
+    is sorted instead.
 
     Examples
     --------

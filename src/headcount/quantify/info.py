@@ -1,4 +1,4 @@
-"""What a method says about itself."""
+"""Declared facts about a method."""
 
 from __future__ import annotations
 
@@ -20,25 +20,38 @@ class MethodInfo:
     Attributes
     ----------
     title : str
-        What it is, in a few words.
+        Short description.
     family : str
-        Methods that work alike share one.
-    input : {"posteriors", "labels", "features", "any"}
-        What it looks at: a classifier's posteriors or predicted labels, the features
-        themselves, or whatever the quantifier inside it does.
-    multiclass : {"native", "one-vs-rest"}
-        Whether it takes any number of classes itself, or two and `OneVsRest` for more.
-    shift : {"prior", "covariate", "none"}
-        The change since training under which it is right.
+        Group of methods that work in a similar way.
     reference : str
-        Where it was first described.
+        Publication that first described it.
+    input : {"posteriors", "labels", "features", "any"}
+        Input of the method: posteriors or predicted labels of a classifier, features, or the
+        input of the quantifier that it wraps.
+    multiclass : {"native", "one-vs-rest"}
+        Any number of classes, or two, and `OneVsRest` for more.
+    shift : {"prior", "covariate", "none"}
+        Change since training under which it is unbiased.
     scoring : {"folds", "classifier"}
-        The classifiers that score new items for ``predict``, if the method learns from
+        Classifiers that score new items for ``predict``, if the method learns from
         out-of-fold scores: those of the folds, which made these scores, or the one that was
         trained on all items.
+    inconsistency : str
+        Reason why the shares of an exact mixture of the training classes are not recovered;
+        empty if they are. `OneVsRest` around a method, a positive smoothness and learners
+        trained on the same items are further reasons.
+    needs_overlap : bool
+        True if scores that separate the classes perfectly are not counted without error.
+    depends_on_size : bool
+        True if the number of items, in training or in a sample, has an influence on its own:
+        an item given twice counts as two.
+    resamples : bool
+        True if it draws samples of the training items.
+    sparse : bool
+        True if it takes sparse features, provided that its classifier does.
     aliases : tuple of str
-        What else papers call it. Capitals, spaces, hyphens and brackets make no difference
-        to `method`, so a name that differs in these only needs no entry.
+        Other names in the literature. `method` ignores case, spaces, hyphens and brackets,
+        so a name that differs in these only needs no entry.
 
     Examples
     --------
@@ -49,9 +62,14 @@ class MethodInfo:
 
     title: str
     family: str
-    input: Input
-    multiclass: Multiclass
-    shift: Shift
     reference: str
+    input: Input = "posteriors"
+    multiclass: Multiclass = "native"
+    shift: Shift = "prior"
     scoring: Scoring = "folds"
+    inconsistency: str = ""
+    needs_overlap: bool = False
+    depends_on_size: bool = False
+    resamples: bool = False
+    sparse: bool = True
     aliases: tuple[str, ...] = ()

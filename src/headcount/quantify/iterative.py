@@ -1,4 +1,4 @@
-"""Methods that relabel the sample by what they have counted so far."""
+"""Methods that label the items of a sample by the shares counted so far."""
 
 from __future__ import annotations
 
@@ -38,11 +38,11 @@ class CDE(Quantifier):
     tol : float, default=1e-6
         Stop when the threshold changes by no more than this.
     max_iter : int, default=1000
-        The most counts made.
-    cv : int or splitter, default=5
-        Folds for scoring the training items; not needed by this method.
+        Largest number of counts.
+    cv : int, splitter or None, default=5
+        Folds for scoring the training items, which only estimates with intervals need.
     random_state : int, RandomState, Generator or None, default=None
-        Shuffles the folds.
+        Random seed of the folds.
 
     Examples
     --------
@@ -56,10 +56,9 @@ class CDE(Quantifier):
     info: ClassVar = MethodInfo(
         title="class distribution estimation",
         family="iterative",
-        input="posteriors",
         multiclass="one-vs-rest",
-        shift="prior",
         reference="Xue & Weiss, KDD 2009",
+        inconsistency="stops where threshold and count agree",
         aliases=("CDE-Iterate",),
     )
 
@@ -72,11 +71,9 @@ class CDE(Quantifier):
         cv: Any = 5,
         random_state: Any = None,
     ) -> None:
-        self.classifier = classifier
+        super().__init__(classifier, cv=cv, random_state=random_state)
         self.tol = tol
         self.max_iter = max_iter
-        self.cv = cv
-        self.random_state = random_state
 
     def _learns_from_scores(self) -> bool:
         return False
@@ -89,6 +86,8 @@ class CDE(Quantifier):
 
 @dataclass(frozen=True, eq=False)
 class _MovingThreshold(Aggregation):
+    """Count the items above a threshold that follows the count."""
+
     tol: float
     max_iter: int
     prior: float = 0.5
@@ -117,32 +116,32 @@ class _MovingThreshold(Aggregation):
 
 
 class LEIP(Quantifier):
-    """Label the items one by one, the surest first, by the shares counted so far.
+    """Label the items one by one, the most confident first, by the shares counted so far.
 
-    Items the classifier is sure of are counted as it labels them. The others are labelled
-    in order of falling confidence, by their posteriors corrected for the shares of the items
-    before them, in which those still to come count by the training shares (so that with
-    nothing to start from, one starts from those). In the end all items are labelled once
-    more, by the shares then reached, and counted; a class nobody was labelled as stays empty.
+    Confident items are counted as the classifier labels them. The others are labelled in
+    order of decreasing confidence, by their posteriors corrected for the shares counted so
+    far. In these shares, items that are not labelled yet count by the training shares.
+    Finally all items are labelled again, by the shares then reached, and counted. A class that
+    no item was labelled as stays empty.
 
-    The confidence of an item is its largest posterior. Items equally sure are labelled
-    together, so that the order they are given in makes no difference.
+    The confidence of an item is its largest posterior. Items of equal confidence are labelled
+    together, so their order makes no difference.
 
     Parameters
     ----------
     classifier : scikit-learn classifier, default=None
         Logistic regression by default.
     threshold : float or None, default=None
-        Confidence from which on an item is sure. None takes, in each sample, the surest
-        items as sure: as large a part of it as the part of a class that the classifier
-        recognises, out of fold, on average over the classes.
+        Confidence from which on an item is counted as the classifier labels it. None takes
+        the most confident part of each sample, as large as the mean recall of the classes in
+        out-of-fold predictions.
     soft : bool, default=False
-        In the end, take the mean of the corrected posteriors instead of counting labels.
-        Often the more accurate of the two.
+        Return the mean of the corrected posteriors instead of counting labels. It is often
+        more accurate.
     cv : int or splitter, default=5
         Folds for scoring the training items; not needed if `threshold` is given.
     random_state : int, RandomState, Generator or None, default=None
-        Shuffles the folds.
+        Random seed of the folds.
 
     Examples
     --------
@@ -156,10 +155,8 @@ class LEIP(Quantifier):
     info: ClassVar = MethodInfo(
         title="incremental update of the prior",
         family="iterative",
-        input="posteriors",
-        multiclass="native",
-        shift="prior",
         reference="Zhang, Batista & Kanhere, SDM 2025",
+        inconsistency="does not correct wrong labels",
     )
 
     def __init__(
@@ -171,11 +168,9 @@ class LEIP(Quantifier):
         cv: Any = 5,
         random_state: Any = None,
     ) -> None:
-        self.classifier = classifier
+        super().__init__(classifier, cv=cv, random_state=random_state)
         self.threshold = threshold
         self.soft = soft
-        self.cv = cv
-        self.random_state = random_state
 
     def _learns_from_scores(self) -> bool:
         return self.threshold is None
@@ -186,7 +181,7 @@ class LEIP(Quantifier):
                 f"soft is {self.soft!r}; it must be True (mean corrected posteriors) or False "
                 "(counted labels)."
             )
-        return _LabelInTurn(_check_threshold(self.threshold), bool(self.soft))
+        return _SequentialLabels(_check_threshold(self.threshold), bool(self.soft))
 
 
 def _check_threshold(threshold: Any) -> float | None:
@@ -202,13 +197,15 @@ def _check_threshold(threshold: Any) -> float | None:
 
 
 @dataclass(frozen=True, eq=False)
-class _LabelInTurn(Aggregation):
+class _SequentialLabels(Aggregation):
+    """Label the items in order of confidence."""
+
     threshold: float | None
     soft: bool
     prior: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
     share: float = 0.0
 
-    def fit(self, training: Training) -> _LabelInTurn:
+    def fit(self, training: Training) -> _SequentialLabels:
         share = 0.0
         if self.threshold is None:
             assert training.items is not None

@@ -21,18 +21,25 @@ __all__ = ["KMM", "KDEyCS", "KDEyHD", "KDEyML"]
 _KDEY = "Moreo, González & del Coz, Machine Learning 114 (2025)"
 
 
-def _info(title: str, family: str = "kernel density", reference: str = _KDEY) -> MethodInfo:
-    return MethodInfo(
-        title=title,
-        family=family,
-        input="posteriors",
-        multiclass="native",
-        shift="prior",
-        reference=reference,
-    )
+class _WithBandwidth(Quantifier):
+    """Base of methods with a Gaussian kernel on the posteriors."""
+
+    def __init__(
+        self,
+        classifier: Any = None,
+        *,
+        bandwidth: float = 0.1,
+        cv: Any = 5,
+        random_state: Any = None,
+    ) -> None:
+        super().__init__(classifier, cv=cv, random_state=random_state)
+        self.bandwidth = bandwidth
+
+    def _checked_bandwidth(self) -> float:
+        return check_bandwidth(self.bandwidth)
 
 
-class KDEyML(Quantifier):
+class KDEyML(_WithBandwidth):
     """Maximum likelihood of a mixture of kernel densities of the posteriors.
 
     Parameters
@@ -44,7 +51,7 @@ class KDEyML(Quantifier):
     cv : int or splitter, default=5
         Folds for scoring the training items.
     random_state : int, RandomState, Generator or None, default=None
-        Shuffles the folds.
+        Random seed of the folds.
 
     Examples
     --------
@@ -55,28 +62,15 @@ class KDEyML(Quantifier):
     array([0. , 0.5, 0.5])
     """
 
-    info: ClassVar = _info("kernel densities, maximum likelihood")
-
-    def __init__(
-        self,
-        classifier: Any = None,
-        *,
-        bandwidth: float = 0.1,
-        cv: Any = 5,
-        random_state: Any = None,
-    ) -> None:
-        self.classifier = classifier
-        self.bandwidth = bandwidth
-        self.cv = cv
-        self.random_state = random_state
+    info: ClassVar = MethodInfo(
+        title="kernel densities, maximum likelihood",
+        family="kernel density",
+        reference=_KDEY,
+        inconsistency="smooths the classes but not the sample",
+    )
 
     def _aggregation(self) -> Aggregation:
-        densities = _Densities(check_bandwidth(self.bandwidth))
-        return Mixture(densities, _maximum)
-
-
-def _maximum(prior: NDArray[np.float64]) -> MaximumLikelihood:
-    return MaximumLikelihood()
+        return Mixture(_Densities(self._checked_bandwidth()), MaximumLikelihood())
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,12 +88,12 @@ class _Densities:
         return self.fitted.ratios(items)
 
 
-class KDEyHD(Quantifier):
+class KDEyHD(_WithBandwidth):
     """Least Hellinger distance between the kernel densities of sample and mixture.
 
     The distance is an integral over the space of posteriors. With two classes it is
-    computed to 1e-8 on a grid; with more, by importance sampling at points
-    drawn once from the classes' densities.
+    computed to 1e-8 on a grid. With more classes it is estimated by importance sampling, at
+    points drawn once from the densities of the classes.
 
     Parameters
     ----------
@@ -108,11 +102,11 @@ class KDEyHD(Quantifier):
     bandwidth : float, default=0.1
         Standard deviation of the Gaussian kernel.
     n_points : int, default=10000
-        Points drawn, if there are more than two classes.
+        Number of points drawn, if there are more than two classes.
     cv : int or splitter, default=5
         Folds for scoring the training items.
     random_state : int, RandomState, Generator or None, default=None
-        Shuffles the folds and draws the points.
+        Random seed of the folds and of the points.
 
     Examples
     --------
@@ -123,7 +117,9 @@ class KDEyHD(Quantifier):
     array([0. , 0.5, 0.5])
     """
 
-    info: ClassVar = _info("kernel densities, Hellinger distance")
+    info: ClassVar = MethodInfo(
+        title="kernel densities, Hellinger distance", family="kernel density", reference=_KDEY
+    )
 
     def __init__(
         self,
@@ -134,22 +130,19 @@ class KDEyHD(Quantifier):
         cv: Any = 5,
         random_state: Any = None,
     ) -> None:
-        self.classifier = classifier
-        self.bandwidth = bandwidth
+        super().__init__(classifier, bandwidth=bandwidth, cv=cv, random_state=random_state)
         self.n_points = n_points
-        self.cv = cv
-        self.random_state = random_state
 
     def _aggregation(self) -> Aggregation:
         points = MixturePoints(
-            check_bandwidth(self.bandwidth),
+            self._checked_bandwidth(),
             check_count("n_points", self.n_points),
             base_seeds(self.random_state, 1)[0],
         )
         return Moments(points, Divergence("hellinger"))
 
 
-class KDEyCS(Quantifier):
+class KDEyCS(_WithBandwidth):
     """Least Cauchy-Schwarz divergence between the kernel densities of sample and mixture.
 
     Its integrals have a closed form, so it is exact for any number of classes.
@@ -163,7 +156,7 @@ class KDEyCS(Quantifier):
     cv : int or splitter, default=5
         Folds for scoring the training items.
     random_state : int, RandomState, Generator or None, default=None
-        Shuffles the folds.
+        Random seed of the folds.
 
     Examples
     --------
@@ -174,28 +167,19 @@ class KDEyCS(Quantifier):
     array([0. , 0.5, 0.5])
     """
 
-    info: ClassVar = _info("kernel densities, Cauchy-Schwarz divergence")
-
-    def __init__(
-        self,
-        classifier: Any = None,
-        *,
-        bandwidth: float = 0.1,
-        cv: Any = 5,
-        random_state: Any = None,
-    ) -> None:
-        self.classifier = classifier
-        self.bandwidth = bandwidth
-        self.cv = cv
-        self.random_state = random_state
+    info: ClassVar = MethodInfo(
+        title="kernel densities, Cauchy-Schwarz divergence",
+        family="kernel density",
+        reference=_KDEY,
+    )
 
     def _aggregation(self) -> Aggregation:
         # The integral of the product of two kernels is a kernel of twice the variance.
-        wider = np.sqrt(2) * check_bandwidth(self.bandwidth)
+        wider = np.sqrt(2) * self._checked_bandwidth()
         return Moments(KernelMeans(float(wider)), CauchySchwarz())
 
 
-class KMM(Quantifier):
+class KMM(_WithBandwidth):
     """Kernel mean matching of the posteriors: least maximum mean discrepancy.
 
     Parameters
@@ -210,7 +194,7 @@ class KMM(Quantifier):
     cv : int or splitter, default=5
         Folds for scoring the training items.
     random_state : int, RandomState, Generator or None, default=None
-        Shuffles the folds.
+        Random seed of the folds.
 
     Examples
     --------
@@ -221,8 +205,10 @@ class KMM(Quantifier):
     array([0. , 0.5, 0.5])
     """
 
-    info: ClassVar = _info(
-        "kernel mean matching", "distribution matching", "Iyer et al., ICML 2014"
+    info: ClassVar = MethodInfo(
+        title="kernel mean matching",
+        family="distribution matching",
+        reference="Iyer et al., ICML 2014",
     )
 
     def __init__(
@@ -234,13 +220,9 @@ class KMM(Quantifier):
         cv: Any = 5,
         random_state: Any = None,
     ) -> None:
-        self.classifier = classifier
-        self.bandwidth = bandwidth
+        super().__init__(classifier, bandwidth=bandwidth, cv=cv, random_state=random_state)
         self.smoothness = smoothness
-        self.cv = cv
-        self.random_state = random_state
 
     def _aggregation(self) -> Aggregation:
-        bandwidth = check_bandwidth(self.bandwidth)
         smoothness = check_not_negative("smoothness", self.smoothness)
-        return Moments(KernelMeans(bandwidth), KernelDistance(smoothness))
+        return Moments(KernelMeans(self._checked_bandwidth()), KernelDistance(smoothness))

@@ -1,4 +1,4 @@
-"""Quantifiers known by the learner they are trained with: count what it predicts."""
+"""Methods that count the predictions of a learner made for quantification."""
 
 from __future__ import annotations
 
@@ -13,27 +13,27 @@ from headcount.errors import HeadcountError
 from headcount.learn import ProportionWeightedKNN, QuantificationForestClassifier
 from headcount.quantify.aggregation import Aggregation, Counting, Model, Moments
 from headcount.quantify.base import Quantifier
-from headcount.quantify.committee import seeded
 from headcount.quantify.info import MethodInfo
+from headcount.quantify.seeds import seeded
 from headcount.representation import PredictedClass, Training
 from headcount.sampling import Samples
 from headcount.scores import Scorer
 from headcount.solve import AdjustedCount, Solution
 
-__all__ = ["PWK", "QF", "QFAC", "counted"]
+__all__ = ["PWK", "QF", "QFAC"]
 
 _OUT_OF_BAG = "oob"
 _MILLI = "Milli et al., ICDM 2013"
 
 
 def counted(learner: Any, random_state: Any = None) -> _Trained:
-    """Train the learner and count what it predicts."""
+    """Train the learner and count its predictions."""
     return _Trained(Scorer(learner, random_state=random_state), Counting(PredictedClass()))
 
 
 @dataclass(frozen=True, eq=False)
 class _Trained(Aggregation):
-    """A learner that is trained on the features, and what is done with its predictions.
+    """Learner trained on the features, and an aggregation of its predictions.
 
     Attributes
     ----------
@@ -42,7 +42,8 @@ class _Trained(Aggregation):
     then : Aggregation
         From predicted classes to shares.
     rates : {None, "oob", "folds"}
-        Where predictions of training items come from, if ``then`` is to learn from any.
+        Source of the predictions of training items that ``then`` learns from; None if it
+        needs none.
     """
 
     scorer: Scorer
@@ -73,7 +74,7 @@ class _Trained(Aggregation):
         return self.then.solve(self.scorer.labels(items), samples)
 
     def cross_fitted(self, training: Training) -> _CrossFitted:
-        # Seeded, so that nothing but the simulations of an estimate is left to chance.
+        # Seeded, so that only the simulations of an estimate are random.
         scorer = seeded(self.scorer, 0).fit(
             training.items, training.codes, training.weights, posteriors=False
         )
@@ -82,7 +83,7 @@ class _Trained(Aggregation):
 
 @dataclass(frozen=True, eq=False)
 class _CrossFitted(Model):
-    """Learners of several folds, so that the training items are new to one of them."""
+    """Learners of several folds: each training item is new to one of them."""
 
     scorer: Scorer
     then: Aggregation
@@ -92,31 +93,31 @@ class _CrossFitted(Model):
         return self.then.solve(labels, samples.over(len(labels)))
 
     def solve_training(self, training: Training, samples: Samples) -> Solution:
-        # Beside smoothed scores, the training items are there several times over.
+        # Next to smoothed scores, the training items are repeated several times.
         return self.then.solve(np.resize(self.scorer.labels_, len(training.codes)), samples)
 
 
 def _out_of_bag(forest: QuantificationForestClassifier, training: Training) -> Training:
-    """What trees said of the items they were not grown on; those that all know left out."""
+    """Predictions by trees that were not grown on an item, where there are any."""
     voted = ~np.isnan(forest.oob_decision_function_[:, 0])
     codes = training.codes[voted]
     if len(np.unique(codes)) < training.n_classes:
         raise HeadcountError(
-            f"n_estimators is {forest.n_estimators}, so few trees that all items of some class "
-            "were used by each of them: grow more trees, or set cv=5."
+            f"n_estimators is {forest.n_estimators}, so few trees that each of them was grown "
+            "on all items of some class: grow more trees, or set cv=5."
         )
     return Training(forest.oob_prediction_[voted], codes, training.n_classes)
 
 
 class PWK(Quantifier):
-    """Classify and count by nearest neighbours, each class weighed against its frequency.
+    """Classify and count by nearest neighbours, with larger weights for rare classes.
 
     Parameters
     ----------
     n_neighbors : int, default=10
-        Neighbours that vote.
+        Number of neighbours that vote.
     alpha : float, default=1.0
-        The larger, the more alike the weights of frequent and rare classes.
+        The larger, the more similar the weights of frequent and rare classes.
 
     See Also
     --------
@@ -133,10 +134,9 @@ class PWK(Quantifier):
     """
 
     info: ClassVar = MethodInfo(
-        title="nearest neighbours weighed by class",
+        title="nearest neighbours weighted by class",
         family="learner",
         input="features",
-        multiclass="native",
         shift="none",
         reference="Barranquero et al., Pattern Recognition 46 (2013)",
         aliases=("PWKNN",),
@@ -158,17 +158,17 @@ class QF(Quantifier):
     n_estimators : int, default=100
         Number of trees.
     criterion : {"balance", "balance_errors"}, default="balance"
-        What splits make small: imbalance of errors, or imbalance times errors.
+        Criterion that splits minimise: imbalance of errors, or imbalance times errors.
     scope : {"node", "tree"}, default="node"
-        Where errors are to be in balance: in each node, or in the whole tree.
+        Part in which errors are balanced: each node, or the whole tree.
     max_features : "log2", int or None, default="log2"
-        Features that a node tries.
+        Number of features that a node tries.
     max_depth : int or None, default=None
-        Most splits from the root to a leaf.
+        Largest number of splits from the root to a leaf.
     min_samples_leaf : int, default=1
-        Fewest items in a leaf.
+        Smallest number of items in a leaf.
     random_state : int, RandomState, Generator or None, default=None
-        Draws items and features.
+        Random seed of items and features.
 
     See Also
     --------
@@ -188,9 +188,9 @@ class QF(Quantifier):
         title="quantification forest",
         family="learner",
         input="features",
-        multiclass="native",
         shift="none",
         reference=_MILLI,
+        sparse=False,
     )
 
     def __init__(
@@ -213,34 +213,44 @@ class QF(Quantifier):
         self.random_state = random_state
 
     def _aggregation(self) -> Aggregation:
-        forest = QuantificationForestClassifier(**self.get_params(deep=False))
-        return counted(forest, self.random_state)
+        return counted(self._forest(), self.random_state)
+
+    def _forest(self) -> QuantificationForestClassifier:
+        return QuantificationForestClassifier(
+            self.n_estimators,
+            criterion=self.criterion,
+            scope=self.scope,
+            max_features=self.max_features,
+            max_depth=self.max_depth,
+            min_samples_leaf=self.min_samples_leaf,
+            random_state=self.random_state,
+        )
 
 
-class QFAC(Quantifier):
+class QFAC(QF):
     """Adjusted count of a quantification forest.
 
-    The rates at which the forest errs come from the votes of its trees on items they were
-    not grown on, so that it is grown only once.
+    The error rates of the forest come from the votes of trees on items they were not grown
+    on, so it is grown only once.
 
     Parameters
     ----------
     n_estimators : int, default=100
         Number of trees.
     criterion : {"balance", "balance_errors"}, default="balance"
-        What splits make small: imbalance of errors, or imbalance times errors.
+        Criterion that splits minimise: imbalance of errors, or imbalance times errors.
     scope : {"node", "tree"}, default="node"
-        Where errors are to be in balance: in each node, or in the whole tree.
+        Part in which errors are balanced: each node, or the whole tree.
     max_features : "log2", int or None, default="log2"
-        Features that a node tries.
+        Number of features that a node tries.
     max_depth : int or None, default=None
-        Most splits from the root to a leaf.
+        Largest number of splits from the root to a leaf.
     min_samples_leaf : int, default=1
-        Fewest items in a leaf.
+        Smallest number of items in a leaf.
     cv : "oob", int or splitter, default="oob"
-        Where the rates come from: votes out of the bag, or folds as for other methods.
+        Source of the error rates: out-of-bag votes, or folds as for other methods.
     random_state : int, RandomState, Generator or None, default=None
-        Draws items and features, and shuffles the folds.
+        Random seed of items, features and folds.
 
     See Also
     --------
@@ -260,9 +270,8 @@ class QFAC(Quantifier):
         title="adjusted count of a quantification forest",
         family="learner",
         input="features",
-        multiclass="native",
-        shift="prior",
         reference=_MILLI,
+        sparse=False,
         aliases=("QF-AC",),
     )
 
@@ -278,26 +287,24 @@ class QFAC(Quantifier):
         cv: Any = _OUT_OF_BAG,
         random_state: Any = None,
     ) -> None:
-        self.n_estimators = n_estimators
-        self.criterion = criterion
-        self.scope = scope
-        self.max_features = max_features
-        self.max_depth = max_depth
-        self.min_samples_leaf = min_samples_leaf
+        super().__init__(
+            n_estimators,
+            criterion=criterion,
+            scope=scope,
+            max_features=max_features,
+            max_depth=max_depth,
+            min_samples_leaf=min_samples_leaf,
+            random_state=random_state,
+        )
         self.cv = cv
-        self.random_state = random_state
 
     def _aggregation(self) -> Aggregation:
-        parameters = self.get_params(deep=False)
-        cv = parameters.pop("cv")
-        scorer = Scorer(
-            QuantificationForestClassifier(**parameters), random_state=self.random_state
-        )
+        scorer = Scorer(self._forest(), random_state=self.random_state)
         adjusted = Moments(PredictedClass(), AdjustedCount())
-        if isinstance(cv, str):
-            if cv != _OUT_OF_BAG:
+        if isinstance(self.cv, str):
+            if self.cv != _OUT_OF_BAG:
                 raise HeadcountError(
-                    f"cv is {cv!r}; it must be 'oob', a number of folds or a splitter."
+                    f"cv is {self.cv!r}; it must be 'oob', a number of folds or a splitter."
                 )
             return _Trained(scorer, adjusted, "oob")
-        return _Trained(scorer.set_params(cv=cv), adjusted, "folds")
+        return _Trained(scorer.set_params(cv=self.cv), adjusted, "folds")

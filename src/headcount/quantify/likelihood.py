@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,17 +24,29 @@ from headcount.solve import ExpectationMaximisation, MaximumLikelihood
 
 __all__ = ["SLD", "RegularizedLikelihood"]
 
-# Tolerance of each rule for stopping, unless one is given.
+# Default tolerance of each rule for stopping.
 _TOLERANCES = {"noise": 0.07, "converged": 1e-10, "classic": 1e-4, "norm": 1e-6}
 _CLASSIC_STEPS = 12
 
 
-class SLD(Quantifier):
+class WithCalibration(Quantifier):
+    """Base of methods on the likelihoods that posteriors imply."""
+
+    calibration: str | None
+
+    def _learns_from_scores(self) -> bool:
+        return self.calibration is not None
+
+    def _ratios(self) -> PosteriorRatios:
+        return PosteriorRatios.checked(self.calibration, self.classifier)
+
+
+class SLD(WithCalibration):
     """Maximum likelihood of the shares given a classifier's posteriors (EMQ).
 
     Posteriors divided by the shares they refer to are likelihoods of the classes.
-    Expectation maximisation goes from the training shares towards the shares under which the
-    sample is likeliest. By default it stops before it fits the noise.
+    Expectation maximisation starts at the training shares and moves towards the shares under
+    which the sample is likeliest. By default it stops before it fits the noise.
 
     With a calibration, the posteriors refer to the mean calibrated posterior of the training
     items. It equals the training shares for "bcts" and "vs", but not for the others.
@@ -42,26 +54,26 @@ class SLD(Quantifier):
     Parameters
     ----------
     classifier : scikit-learn classifier, default=None
-        Logistic regression by default. Its posteriors ought to be calibrated.
+        Logistic regression by default. Its posteriors should be calibrated.
     calibration : {None, "platt", "isotonic", "ts", "bcts", "vs", "nbvs"}, default=None
-        Recalibrate the posteriors, learnt on out-of-fold ones.
+        Method of recalibrating the posteriors, fitted on out-of-fold ones.
     stop : {"noise", "converged", "classic", "norm"}, default="noise"
-        When to stop. "converged" is the maximum itself, found exactly. The others run
-        expectation maximisation from the training shares and stop early, which draws the
-        answer towards these where the likelihood is flat. "classic" stops when the mean
-        absolute change is below ``tol`` (1e-4) after at least 12 steps, as published results
-        did. "noise" stops sooner if there are few items: with n in the sample and m in
-        training, the tolerance is ``tol`` (0.07) times 1/n + 1/m, but at least 1e-4. "norm"
-        stops when the Euclidean norm of the change is below ``tol`` (1e-6).
+        Rule for stopping. "converged" is the maximum itself, found exactly. The others run
+        expectation maximisation from the training shares and stop early, which keeps the
+        result near these where the likelihood is flat. "classic" stops when the mean absolute
+        change is below ``tol`` (1e-4) after at least 12 steps, as in published results.
+        "noise" stops sooner if there are few items: with n in the sample and m in training,
+        the tolerance is ``tol`` (0.07) times 1/n + 1/m, but at least 1e-4. "norm" stops when
+        the Euclidean norm of the change is below ``tol`` (1e-6).
     tol : float or None, default=None
         Tolerance of the rule. None is the one named above, and for "converged" 1e-10,
         the largest distance of the mean log-likelihood from its maximum.
     max_iter : int, default=1000
-        The most steps taken.
+        Largest number of steps.
     cv : int or splitter, default=5
         Folds for scoring the training items, if there is a calibration to learn.
     random_state : int, RandomState, Generator or None, default=None
-        Shuffles the folds.
+        Random seed of the folds.
 
     Examples
     --------
@@ -75,11 +87,10 @@ class SLD(Quantifier):
     info: ClassVar = MethodInfo(
         title="maximum likelihood from posteriors",
         family="maximum likelihood",
-        input="posteriors",
-        multiclass="native",
-        shift="prior",
         reference="Saerens, Latinne & Decaestecker, Neural Computation 14 (2002)",
         scoring="classifier",
+        inconsistency="stops before the maximum of the likelihood",
+        depends_on_size=True,
         aliases=("EMQ", "EM"),
     )
 
@@ -94,120 +105,95 @@ class SLD(Quantifier):
         cv: Any = 5,
         random_state: Any = None,
     ) -> None:
-        self.classifier = classifier
+        super().__init__(classifier, cv=cv, random_state=random_state)
         self.calibration = calibration
         self.stop = stop
         self.tol = tol
         self.max_iter = max_iter
-        self.cv = cv
-        self.random_state = random_state
-
-    def _learns_from_scores(self) -> bool:
-        return self.calibration is not None
 
     def _aggregation(self) -> Aggregation:
-        ratios = PosteriorRatios.checked(self.calibration, self.classifier)
+        ratios = self._ratios()
         rule = check_choice("stop", self.stop, tuple(_TOLERANCES))
         tol = _TOLERANCES[rule] if self.tol is None else check_positive("tol", self.tol)
         max_iter = check_count("max_iter", self.max_iter)
-        return _StoppedMixture(ratios, _Rule(rule, tol, max_iter))
-
-
-@dataclass(frozen=True)
-class _Rule:
-    """Makes the solver once the training shares and the size of training are known."""
-
-    name: str
-    tol: float
-    max_iter: int
-    n_training: float = np.inf
-
-    def __call__(
-        self, prior: NDArray[np.float64]
-    ) -> MaximumLikelihood | ExpectationMaximisation:
-        if self.name == "converged":
-            return MaximumLikelihood(self.tol, self.max_iter)
-        if self.name == "norm":
-            return ExpectationMaximisation(prior, self.tol, True, 1, self.max_iter)
-        by_noise = self.name == "noise"
-        return ExpectationMaximisation(
-            prior,
-            _TOLERANCES["classic"] if by_noise else self.tol,
-            by_norm=False,
-            min_iter=_CLASSIC_STEPS,
-            max_iter=self.max_iter,
-            noise=self.tol if by_noise else 0.0,
-            n_training=self.n_training,
+        if rule == "converged":
+            return Mixture(ratios, MaximumLikelihood(tol, max_iter))
+        if rule == "norm":
+            return Mixture(ratios, ExpectationMaximisation(tol, True, 1, max_iter))
+        classic = ExpectationMaximisation(
+            _TOLERANCES["classic"], by_norm=False, min_iter=_CLASSIC_STEPS, max_iter=max_iter
         )
+        if rule == "classic":
+            return Mixture(ratios, replace(classic, tol=tol))
+        return _NoiseStoppedMixture(ratios, replace(classic, noise=tol))
 
 
 @dataclass(frozen=True, eq=False)
-class _StoppedMixture(Mixture):
-    """A mixture whose rule for stopping depends on the size of the training set."""
+class _NoiseStoppedMixture(Mixture):
+    """Mixture whose solver stops the sooner, the smaller the training set is."""
 
-    def fit(self, training: Training) -> _StoppedMixture:
+    solver: ExpectationMaximisation
+
+    def fit(self, training: Training) -> Self:
         """Learn the likelihoods and the size of the training set."""
-        assert isinstance(self.solver, _Rule)
-        rule = replace(self.solver, n_training=training.effective_size)
-        return _StoppedMixture(self.likelihood.fit(training), rule, training.prior)
+        solver = replace(self.solver, n_training=training.effective_size)
+        return replace(super().fit(training), solver=solver)
 
 
-class RegularizedLikelihood(Quantifier):
-    """Maximum likelihood with a belief about the shares: smooth, flat, or a Dirichlet prior.
+class RegularizedLikelihood(WithCalibration):
+    """Maximum likelihood with penalties on uneven shares, or with a Dirichlet prior.
 
     Minimises over the simplex, exactly::
 
-        - mean_i log(R_i . p)  +  tau0/2 sum_j (p_{j+1} - p_j)^2
-        + tau1/2 sum_j (p_{j-1} - 2 p_j + p_{j+1})^2  -  1/n sum_j (a_j - 1) log p_j
+        - mean_i log(R_i . p)  +  flatness/2 sum_j (p_{j+1} - p_j)^2
+        + smoothness/2 sum_j (p_{j-1} - 2 p_j + p_{j+1})^2  -  1/n sum_j (a_j - 1) log p_j
 
-    where R_i are the posteriors of item i over the training shares, n the number of items in
-    the sample and a the `concentration`. Without a belief it is `SLD` with
+    where R_i are the posteriors of item i divided by the training shares, n the number of
+    items in the sample and a the `concentration`. With neither it is `SLD` with
     ``stop="converged"``.
 
-    The sums over tau0 and tau1 are for ordered classes. The order is that of ``classes_``,
-    the sorted labels: name classes whose order is another by numbers, or pass ``classes`` to
-    `fit_scores`. For classes without an order set both to 0 and choose a `concentration`.
+    `flatness` and `smoothness` are for ordered classes. The order is that of ``classes_``, the
+    sorted labels. If the names sort in another order, number the classes, or pass `Scored`
+    items with ``classes`` in their order. For classes without an order set both to 0 and
+    choose a `concentration`.
 
     Parameters
     ----------
     classifier : scikit-learn classifier, default=None
-        Logistic regression by default. Its posteriors ought to be calibrated.
+        Logistic regression by default. Its posteriors should be calibrated.
     calibration : {None, "platt", "isotonic", "ts", "bcts", "vs", "nbvs"}, default=None
-        Recalibrate the posteriors, learnt on out-of-fold ones.
-    tau0 : float, default=0.0
-        How firmly to expect neighbouring classes to have equal shares.
-    tau1 : float, default=0.001
-        How firmly to expect the shares to follow a straight line along the classes. The
-        default is what the method was entered with for the ordinal task of LeQua 2024; two
-        classes always are on a line.
+        Method of recalibrating the posteriors, fitted on out-of-fold ones.
+    flatness : float, default=0.0
+        Weight of the penalty on differences between the shares of neighbouring classes.
+    smoothness : float, default=0.001
+        Weight of the penalty on deviations from a straight line along the classes. The
+        default is that of the entry to the ordinal task of LeQua 2024. It has no effect on
+        two classes.
     concentration : float or array-like of shape (K,), default=1.0
         Parameters of the Dirichlet prior, at least 1: as if a_j - 1 more items, certainly of
         class j, had been in the sample. 1 is no prior.
     tol : float, default=1e-10
-        The largest distance of what is minimised from its minimum.
+        Largest distance of the objective from its minimum.
     max_iter : int, default=1000
-        The most steps taken.
+        Largest number of steps.
     cv : int or splitter, default=5
         Folds for scoring the training items, if there is a calibration to learn.
     random_state : int, RandomState, Generator or None, default=None
-        Shuffles the folds.
+        Random seed of the folds.
 
     Examples
     --------
     >>> from sklearn.datasets import load_iris
     >>> from headcount import RegularizedLikelihood
     >>> X, y = load_iris(return_X_y=True)
-    >>> quantifier = RegularizedLikelihood(tau1=0, concentration=2).fit(X[::2], y[::2])
+    >>> quantifier = RegularizedLikelihood(smoothness=0, concentration=2).fit(X[::2], y[::2])
     >>> quantifier.predict(X[75:125]).round(2)
     array([0.02, 0.5 , 0.48])
     """
 
     info: ClassVar = MethodInfo(
-        title="maximum likelihood with a prior belief",
+        title="maximum likelihood with penalties or a prior",
         family="maximum likelihood",
-        input="posteriors",
-        multiclass="native",
-        shift="prior",
         reference="Lotz & Bunse, LQ workshop (2024)",
         scoring="classifier",
     )
@@ -217,54 +203,48 @@ class RegularizedLikelihood(Quantifier):
         classifier: Any = None,
         *,
         calibration: str | None = None,
-        tau0: float = 0.0,
-        tau1: float = 1e-3,
+        flatness: float = 0.0,
+        smoothness: float = 1e-3,
         concentration: Any = 1.0,
         tol: float = 1e-10,
         max_iter: int = 1000,
         cv: Any = 5,
         random_state: Any = None,
     ) -> None:
-        self.classifier = classifier
+        super().__init__(classifier, cv=cv, random_state=random_state)
         self.calibration = calibration
-        self.tau0 = tau0
-        self.tau1 = tau1
+        self.flatness = flatness
+        self.smoothness = smoothness
         self.concentration = concentration
         self.tol = tol
         self.max_iter = max_iter
-        self.cv = cv
-        self.random_state = random_state
-
-    def _learns_from_scores(self) -> bool:
-        return self.calibration is not None
 
     def _aggregation(self) -> Aggregation:
         solver = MaximumLikelihood(
             check_positive("tol", self.tol),
             check_count("max_iter", self.max_iter),
-            smoothness=check_not_negative("tau1", self.tau1),
-            flatness=check_not_negative("tau0", self.tau0),
+            smoothness=check_not_negative("smoothness", self.smoothness),
+            flatness=check_not_negative("flatness", self.flatness),
             concentration=_check_concentration(self.concentration),
         )
-        ratios = PosteriorRatios.checked(self.calibration, self.classifier)
-        return Mixture(ratios, Believing(solver))
+        return _DirichletMixture(self._ratios(), solver)
 
 
 @dataclass(frozen=True, eq=False)
-class Believing:
-    """Gives out a solver, if its belief is about as many classes as there are."""
+class _DirichletMixture(Mixture):
+    """Mixture with a Dirichlet prior of the shares."""
 
     solver: MaximumLikelihood
 
-    def __call__(self, prior: NDArray[np.float64]) -> MaximumLikelihood:
-        """The solver for these training shares."""
+    def fit(self, training: Training) -> Self:
+        """Learn the likelihoods, if the prior is about as many classes as there are."""
         given = np.size(self.solver.concentration)
-        if given not in (1, len(prior)):
+        if given not in (1, training.n_classes):
             raise HeadcountError(
-                f"concentration has {given} values, but there are {len(prior)} classes: pass "
-                "one number, or one a class."
+                f"concentration has {given} values, but there are {training.n_classes} "
+                "classes: pass one number, or one per class."
             )
-        return self.solver
+        return super().fit(training)
 
 
 def _check_concentration(value: Any) -> float | NDArray[np.float64]:
@@ -276,14 +256,14 @@ def _check_concentration(value: Any) -> float | NDArray[np.float64]:
     if not numeric or not np.all((numbers >= 1) & (numbers < np.inf)):
         raise HeadcountError(
             f"concentration is {value!r}; it must be a finite number of at least 1, or one "
-            "such number a class, as below 1 there is no single best answer."
+            "such number per class, as below 1 there is no single best solution."
         )
     return numbers.astype(np.float64) if numbers.ndim else float(numbers)
 
 
 @dataclass(frozen=True, eq=False)
 class PosteriorRatios:
-    """Posteriors over the shares they refer to: likelihoods of the classes.
+    """Posteriors divided by the shares they refer to: likelihoods of the classes.
 
     These shares are those of the training set, or the mean of the calibrated posteriors of
     its items: a calibration without free biases changes the mean.
@@ -291,7 +271,7 @@ class PosteriorRatios:
     Parameters
     ----------
     calibration : str or None
-        How posteriors are recalibrated first.
+        Method of recalibrating the posteriors first.
     """
 
     calibration: str | None = None
@@ -300,7 +280,7 @@ class PosteriorRatios:
 
     @classmethod
     def checked(cls, calibration: Any, classifier: Any) -> PosteriorRatios:
-        """For posteriors of a classifier, which are warned of if they need a calibration."""
+        """Check the calibration; warn if the classifier's posteriors need one."""
         if calibration is not None:
             check_choice("calibration", calibration, CALIBRATIONS)
         elif _reweights_classes(classifier):
@@ -321,12 +301,12 @@ class PosteriorRatios:
         )
         calibrated = calibrator.transform(training.items)
         mean = np.average(calibrated, axis=0, weights=training.weights)
-        # A class whose posteriors are all zero to the last digit has no mean to divide by.
+        # A class whose posteriors are all zero has no mean to divide by.
         prior = np.where(mean > 0, mean, training.prior)
         return replace(self, calibrator=calibrator, prior=prior)
 
     def ratios(self, items: NDArray[Any]) -> NDArray[np.float64]:
-        """Likelihood of each item under each class, each row up to a factor of its own."""
+        """Likelihood of each item under each class, each row up to its own factor."""
         if self.calibrator is not None:
             items = self.calibrator.transform(items)
         return np.asarray(items / self.prior, dtype=np.float64)

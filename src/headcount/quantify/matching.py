@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
-from headcount._parameters import check_choice, check_count, check_counts, check_not_negative
+from headcount._parameters import check_choice, check_count, check_counts
 from headcount.quantify.aggregation import Aggregation, MedianOfHistograms, Moments
 from headcount.quantify.base import Quantifier
 from headcount.quantify.info import MethodInfo
-from headcount.representation import Histograms
-from headcount.solve import DIVERGENCES, Divergence
+from headcount.quantify.smoothness import WithSmoothness
+from headcount.representation import Histograms, MeanDistance
+from headcount.solve import DIVERGENCES, Divergence, EnergyDistance
 
-__all__ = ["DM", "FMM", "DyS", "HDy"]
+__all__ = ["DM", "FMM", "CvMy", "DyS", "EDy", "HDy"]
 
 
 class DyS(Quantifier):
@@ -26,13 +27,13 @@ class DyS(Quantifier):
     classifier : scikit-learn classifier, default=None
         Logistic regression by default.
     bins : int, default=8
-        Bins of the histogram.
+        Number of bins of the histogram.
     divergence : {"topsoe", "hellinger", "probsymm", "l1", "l2"}, default="topsoe"
-        What is minimised.
+        Divergence to minimise.
     cv : int or splitter, default=5
         Folds for scoring the training items.
     random_state : int, RandomState, Generator or None, default=None
-        Shuffles the folds.
+        Random seed of the folds.
 
     Examples
     --------
@@ -46,9 +47,7 @@ class DyS(Quantifier):
     info: ClassVar = MethodInfo(
         title="histogram matching, two classes",
         family="distribution matching",
-        input="posteriors",
         multiclass="one-vs-rest",
-        shift="prior",
         reference="Maletzke et al., AAAI 2019",
     )
 
@@ -61,11 +60,9 @@ class DyS(Quantifier):
         cv: Any = 5,
         random_state: Any = None,
     ) -> None:
-        self.classifier = classifier
+        super().__init__(classifier, cv=cv, random_state=random_state)
         self.bins = bins
         self.divergence = divergence
-        self.cv = cv
-        self.random_state = random_state
 
     def _aggregation(self) -> Aggregation:
         bins = (check_count("bins", self.bins, 2),)
@@ -76,19 +73,19 @@ class DyS(Quantifier):
 class HDy(Quantifier):
     """Match histograms of the positive score by Hellinger distance; two classes.
 
-    One estimate for each number of bins, and their median.
+    The median of the estimates for several numbers of bins.
 
     Parameters
     ----------
     classifier : scikit-learn classifier, default=None
         Logistic regression by default.
     bins : sequence of int, default=(8,)
-        Numbers of bins. With a single one there is no median to take. The authors used
-        ``range(10, 111, 10)``, which needs thousands of training items.
+        Numbers of bins, one histogram for each. The authors used ``range(10, 111, 10)``,
+        which needs thousands of training items.
     cv : int or splitter, default=5
         Folds for scoring the training items.
     random_state : int, RandomState, Generator or None, default=None
-        Shuffles the folds.
+        Random seed of the folds.
 
     Examples
     --------
@@ -102,9 +99,7 @@ class HDy(Quantifier):
     info: ClassVar = MethodInfo(
         title="Hellinger distance between score histograms",
         family="distribution matching",
-        input="posteriors",
         multiclass="one-vs-rest",
-        shift="prior",
         reference="González-Castro et al., Information Sciences 218 (2013)",
     )
 
@@ -116,16 +111,14 @@ class HDy(Quantifier):
         cv: Any = 5,
         random_state: Any = None,
     ) -> None:
-        self.classifier = classifier
+        super().__init__(classifier, cv=cv, random_state=random_state)
         self.bins = bins
-        self.cv = cv
-        self.random_state = random_state
 
     def _aggregation(self) -> Aggregation:
         return MedianOfHistograms(check_counts("bins", self.bins, 2), Divergence("hellinger"))
 
 
-class DM(Quantifier):
+class DM(WithSmoothness):
     """Match the histograms of the posteriors of all classes at once.
 
     Parameters
@@ -133,16 +126,16 @@ class DM(Quantifier):
     classifier : scikit-learn classifier, default=None
         Logistic regression by default.
     bins : int, default=8
-        Bins of each histogram, of equal width on [0, 1], not smoothed.
+        Number of bins of each histogram, of equal width on [0, 1], not smoothed.
     divergence : {"hellinger", "topsoe", "probsymm", "l1", "l2"}, default="hellinger"
-        What is minimised, summed over the histograms.
+        Divergence to minimise, summed over the histograms.
     smoothness : float, default=0.0
         For ordered classes: smoothness/2 sum (p_{j-1} - 2 p_j + p_{j+1})^2 is added to
         the divergence (not "l1"); classes have the order of ``classes_``.
     cv : int or splitter, default=5
         Folds for scoring the training items.
     random_state : int, RandomState, Generator or None, default=None
-        Shuffles the folds.
+        Random seed of the folds.
 
     Examples
     --------
@@ -156,9 +149,6 @@ class DM(Quantifier):
     info: ClassVar = MethodInfo(
         title="histogram matching, any number of classes",
         family="distribution matching",
-        input="posteriors",
-        multiclass="native",
-        shift="prior",
         reference="Firat, arXiv:1606.00868 (2016); Bunse & Morik, LQ workshop (2022)",
         aliases=("DMy",),
     )
@@ -173,33 +163,33 @@ class DM(Quantifier):
         cv: Any = 5,
         random_state: Any = None,
     ) -> None:
-        self.classifier = classifier
+        super().__init__(classifier, smoothness=smoothness, cv=cv, random_state=random_state)
         self.bins = bins
         self.divergence = divergence
-        self.smoothness = smoothness
-        self.cv = cv
-        self.random_state = random_state
 
     def _aggregation(self) -> Aggregation:
         bins = (check_count("bins", self.bins, 2),)
         divergence = check_choice("divergence", self.divergence, DIVERGENCES)
-        smoothness = check_not_negative("smoothness", self.smoothness)
+        smoothness = self._checked_smoothness()
         return Moments(Histograms(bins), Divergence(divergence, smoothness=smoothness))
 
 
 class FMM(Quantifier):
-    """Mixture model on distribution functions: match the score's by absolute difference.
+    """Forman's mixture model: match the distribution function of the positive score.
+
+    Two classes. The sum of absolute differences is minimised.
 
     Parameters
     ----------
     classifier : scikit-learn classifier, default=None
         Logistic regression by default.
-    levels : int, default=100
-        Points at which the distribution functions are compared.
+    bins : int, default=100
+        Number of bins of equal width on [0, 1], at whose ends the distribution functions are
+        compared.
     cv : int or splitter, default=5
         Folds for scoring the training items.
     random_state : int, RandomState, Generator or None, default=None
-        Shuffles the folds.
+        Random seed of the folds.
 
     Examples
     --------
@@ -213,9 +203,7 @@ class FMM(Quantifier):
     info: ClassVar = MethodInfo(
         title="Forman's mixture model",
         family="distribution matching",
-        input="posteriors",
         multiclass="one-vs-rest",
-        shift="prior",
         reference="Forman, ECML 2005",
         aliases=("MM",),
     )
@@ -224,16 +212,90 @@ class FMM(Quantifier):
         self,
         classifier: Any = None,
         *,
-        levels: int = 100,
+        bins: int = 100,
         cv: Any = 5,
         random_state: Any = None,
     ) -> None:
-        self.classifier = classifier
-        self.levels = levels
-        self.cv = cv
-        self.random_state = random_state
+        super().__init__(classifier, cv=cv, random_state=random_state)
+        self.bins = bins
 
     def _aggregation(self) -> Aggregation:
-        levels = (check_count("levels", self.levels, 2),)
-        running = Histograms(levels, every_class=False, cumulative=True)
-        return Moments(running, Divergence("l1"))
+        bins = (check_count("bins", self.bins, 2),)
+        cumulative = Histograms(bins, every_class=False, cumulative=True)
+        return Moments(cumulative, Divergence("l1"))
+
+
+class EDy(WithSmoothness):
+    """Least energy distance between the posteriors of the sample and of the mixture.
+
+    Distances between posteriors are Manhattan distances. With two classes the estimates are
+    those of Euclidean distances. For any number of classes they are computed by sorting,
+    without visiting pairs of items.
+
+    Parameters
+    ----------
+    classifier : scikit-learn classifier, default=None
+        Logistic regression by default.
+    smoothness : float, default=0.0
+        For ordered classes: smoothness/2 sum (p_{j-1} - 2 p_j + p_{j+1})^2 is added to
+        the energy distance; classes have the order of ``classes_``.
+    cv : int or splitter, default=5
+        Folds for scoring the training items.
+    random_state : int, RandomState, Generator or None, default=None
+        Random seed of the folds.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from headcount import EDy
+    >>> X, y = load_iris(return_X_y=True)
+    >>> EDy(random_state=0).fit(X[::2], y[::2]).predict(X[75:125]).round(1)
+    array([0. , 0.5, 0.5])
+    """
+
+    info: ClassVar = MethodInfo(
+        title="energy distance of posteriors",
+        family="distribution matching",
+        reference="Kawakubo et al., IEICE Transactions E99.D (2016)",
+    )
+
+    def _aggregation(self) -> Aggregation:
+        return Moments(MeanDistance(), EnergyDistance(self._checked_smoothness()))
+
+
+class CvMy(WithSmoothness):
+    """Least Cramér-von Mises distance between the posteriors of sample and mixture.
+
+    The energy distance of ranks: each posterior is replaced by its rank among the training
+    posteriors of the same class, and distances are summed over the classes.
+
+    Parameters
+    ----------
+    classifier : scikit-learn classifier, default=None
+        Logistic regression by default.
+    smoothness : float, default=0.0
+        For ordered classes: smoothness/2 sum (p_{j-1} - 2 p_j + p_{j+1})^2 is added to
+        the distance; classes have the order of ``classes_``.
+    cv : int or splitter, default=5
+        Folds for scoring the training items.
+    random_state : int, RandomState, Generator or None, default=None
+        Random seed of the folds.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from headcount import CvMy
+    >>> X, y = load_iris(return_X_y=True)
+    >>> CvMy(random_state=0).fit(X[::2], y[::2]).predict(X[75:125]).round(1)
+    array([0. , 0.5, 0.5])
+    """
+
+    info: ClassVar = MethodInfo(
+        title="Cramér-von Mises distance of posteriors",
+        family="distribution matching",
+        reference="Castaño et al., SoftwareX 26 (2024)",
+    )
+
+    def _aggregation(self) -> Aggregation:
+        distance = EnergyDistance(self._checked_smoothness())
+        return Moments(MeanDistance(by_rank=True), distance)

@@ -1,4 +1,4 @@
-"""Any number of classes by way of two."""
+"""Any number of classes by problems of two classes."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ __all__ = ["OneVsRest"]
 
 
 class OneVsRest(Quantifier):
-    """One two-class problem for each class against the others; the shares brought to sum 1.
+    """One two-class problem for each class against the others.
 
-    If every class comes out as zero, all get the same share.
+    The shares are divided by their sum. If all are zero, every class gets the same share.
 
     Parameters
     ----------
     quantifier : Quantifier, default=None
-        What solves the two-class problems; `DyS` by default.
+        Quantifier for the two-class problems; `DyS` by default.
     scoring : {"shared", "separate"}, default="shared"
-        "shared" trains its classifier once, on all classes, and takes each class's
-        posterior; "separate" trains one classifier for each class against the others.
-        Methods that bring a learner of their own, such as `SVMQ`, are always trained for
-        each class against the others, as their learners are made for two classes.
+        "shared" trains its classifier once, on all classes, and takes the posterior of each
+        class; "separate" trains one classifier for each class against the others.
+        Methods with their own learner, such as `SVMQ`, are always trained for each class
+        against the others, as their learners take two classes.
 
     Examples
     --------
@@ -53,8 +53,6 @@ class OneVsRest(Quantifier):
         title="one class against the rest",
         family="meta",
         input="any",
-        multiclass="native",
-        shift="prior",
         reference="Forman, Data Mining and Knowledge Discovery 17 (2008)",
         aliases=("OVR", "OVA"),
     )
@@ -74,10 +72,12 @@ class OneVsRest(Quantifier):
             )
         return base
 
-    def _input(self) -> Input:
-        # Whether the quantifier is one at all is checked when it is used.
+    @property
+    def takes(self) -> Input:
+        """Kind of items that the quantifier inside works on."""
+        # Wrong quantifiers are refused when they are used.
         base: Any = self.quantifier
-        return base._input() if isinstance(base, Quantifier) else "posteriors"
+        return base.takes if isinstance(base, Quantifier) else "posteriors"
 
     def _learns_from_scores(self) -> bool:
         return self._base()._learns_from_scores()
@@ -88,18 +88,18 @@ class OneVsRest(Quantifier):
     def _scorer(self) -> Any:
         scorer = self._base()._scorer()
         if check_choice("scoring", self.scoring, ("shared", "separate")) == "separate":
-            return _SeparateScorer(scorer)
+            return SeparateScorer(scorer)
         return scorer
 
     def _items_are_posteriors(self) -> bool:
-        return self._input() == "posteriors" and self.scoring == "shared"
+        return self.takes == "posteriors" and self.scoring == "shared"
 
     def _aggregation(self) -> Aggregation:
-        return _EachClass(self._base()._aggregation(), self._input())
+        return _EachClass(self._base()._aggregation(), self.takes)
 
     def _arranged(self, items: Any, K: int) -> Any:
-        """One column a class: its posterior, or whether an item is called that class."""
-        if items is None or items.ndim == 2 or self._input() == "features":
+        """One column per class: its posterior, or 1 for items predicted as the class."""
+        if items is None or items.ndim == 2 or self.takes == "features":
             return items
         return items[:, None] == np.arange(K)
 
@@ -137,7 +137,7 @@ class _EachClass(Aggregation):
             yield Training(items, codes, 2, training.weights)
 
     def _view(self, items: NDArray[Any], j: int) -> NDArray[Any]:
-        """The items as class j against the rest has them."""
+        """Items of the problem of class j against the rest."""
         if self.input == "features":
             return items
         if self.input == "labels":
@@ -158,8 +158,13 @@ def _joined(each: list[Solution]) -> Solution:
     )
 
 
-class _SeparateScorer(ItemScorer):
-    """A scorer for each class against the rest, with a scorer's face."""
+def base_scorer(scorer: Scorer | SeparateScorer) -> Scorer:
+    """Scorer with the parameters: the one of every class, if there is one per class."""
+    return scorer.scorer if isinstance(scorer, SeparateScorer) else scorer
+
+
+class SeparateScorer(ItemScorer):
+    """One scorer per class, for the class against the rest; has the methods of a `Scorer`."""
 
     def __init__(self, scorer: Scorer) -> None:
         self.scorer = scorer

@@ -1,8 +1,8 @@
-"""Methods for classes that have an order: star ratings, grades, stages.
+"""Methods for ordered classes: star ratings, grades, stages.
 
-Shares of neighbouring classes rarely jump up and down. Each method adds the bends in the
-shares, smoothness/2 sum_j (p_{j-1} - 2 p_j + p_{j+1})^2, to what the method it is named after
-minimises. Two classes have no bends.
+Shares of neighbouring classes rarely alternate. Each method adds a penalty on bends of the
+shares, smoothness/2 sum_j (p_{j-1} - 2 p_j + p_{j+1})^2, to the objective of the method it is
+named after. Two classes have no bends.
 """
 
 from __future__ import annotations
@@ -10,52 +10,37 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from headcount._parameters import check_not_negative
-from headcount.quantify.aggregation import Aggregation, Mixture, Moments
-from headcount.quantify.base import Quantifier
-from headcount.quantify.info import Input, MethodInfo
-from headcount.quantify.likelihood import Believing, PosteriorRatios
-from headcount.representation import Posterior, PredictedClass
-from headcount.solve import LeastSquares, MaximumLikelihood
+from headcount.quantify.adjusted import GAC, GPAC
+from headcount.quantify.aggregation import Aggregation, Mixture
+from headcount.quantify.info import MethodInfo
+from headcount.quantify.likelihood import WithCalibration
+from headcount.solve import MaximumLikelihood
 
 __all__ = ["OrdinalACC", "OrdinalPACC", "OrdinalSLD"]
 
-
-def _info(title: str, alias: str, looks_at: Input = "posteriors") -> MethodInfo:
-    return MethodInfo(
-        title=title,
-        family="ordinal",
-        input=looks_at,
-        multiclass="native",
-        shift="prior",
-        reference=(
-            "Bunse, Moreo, Sebastiani & Senz, Data Mining and Knowledge Discovery 38 (2024)"
-        ),
-        aliases=(alias,),
-    )
+_REFERENCE = "Bunse, Moreo, Sebastiani & Senz, Data Mining and Knowledge Discovery 38 (2024)"
 
 
-class OrdinalACC(Quantifier):
+class OrdinalACC(GAC):
     """Adjusted classify and count for ordered classes (o-ACC).
 
-    The shares p on the simplex that minimise the sum of squares between the counts of the
-    predicted classes and those to be expected, plus
-    smoothness/2 sum (p_{j-1} - 2 p_j + p_{j+1})^2: `GAC` with a `smoothness` by default.
-
-    The order is that of ``classes_``, the sorted labels: name classes whose order is another
-    by numbers, or pass ``classes`` to `fit_scores`.
+    `GAC` with another default of `smoothness`. The order is that of ``classes_``, the sorted
+    labels. If the names sort in another order, number the classes, or pass `Scored` items
+    with ``classes`` in their order.
 
     Parameters
     ----------
     classifier : scikit-learn classifier, default=None
         Logistic regression by default.
     smoothness : float, default=0.01
-        How firmly to expect the shares to follow a straight line along the classes. On
-        simulated ratings with smooth shares the default cut the error by up to a half, most
-        in small samples and with poor classifiers; jagged shares in large samples want less.
+        Weight of the penalty on deviations of the shares from a straight line along the
+        classes. On simulated ratings with smooth shares the default reduced the error by up
+        to a half, most in small samples and with poor classifiers. Jagged shares in large
+        samples need less.
     cv : int or splitter, default=5
         Folds for scoring the training items.
     random_state : int, RandomState, Generator or None, default=None
-        Shuffles the folds.
+        Random seed of the folds.
 
     Examples
     --------
@@ -66,7 +51,13 @@ class OrdinalACC(Quantifier):
     array([0. , 0.5, 0.5])
     """
 
-    info: ClassVar = _info("adjusted count of ordered classes", "o-ACC", "labels")
+    info: ClassVar = MethodInfo(
+        title="adjusted count of ordered classes",
+        family="ordinal",
+        input="labels",
+        reference=_REFERENCE,
+        aliases=("o-ACC",),
+    )
 
     def __init__(
         self,
@@ -76,33 +67,27 @@ class OrdinalACC(Quantifier):
         cv: Any = 5,
         random_state: Any = None,
     ) -> None:
-        self.classifier = classifier
-        self.smoothness = smoothness
-        self.cv = cv
-        self.random_state = random_state
-
-    def _aggregation(self) -> Aggregation:
-        smoothness = check_not_negative("smoothness", self.smoothness)
-        return Moments(PredictedClass(), LeastSquares(smoothness))
+        super().__init__(classifier, smoothness=smoothness, cv=cv, random_state=random_state)
 
 
-class OrdinalPACC(Quantifier):
+class OrdinalPACC(GPAC):
     """Probabilistic adjusted classify and count for ordered classes (o-PACC).
 
-    `OrdinalACC` with mean posteriors for counts; the same as `GPAC` with a `smoothness`.
+    `GPAC` with another default of `smoothness`. The order is that of ``classes_``, the sorted
+    labels. If the names sort in another order, number the classes, or pass `Scored` items
+    with ``classes`` in their order.
 
     Parameters
     ----------
     classifier : scikit-learn classifier, default=None
         Logistic regression by default.
     smoothness : float, default=0.001
-        How firmly to expect the shares to follow a straight line along the classes, which
-        are in the order of ``classes_``. Less than for `OrdinalACC`, as mean posteriors vary
-        less than counts do.
+        Weight of the penalty on deviations of the shares from a straight line along the
+        classes. Less than for `OrdinalACC`, as mean posteriors vary less than counts do.
     cv : int or splitter, default=5
         Folds for scoring the training items.
     random_state : int, RandomState, Generator or None, default=None
-        Shuffles the folds.
+        Random seed of the folds.
 
     Examples
     --------
@@ -113,7 +98,12 @@ class OrdinalPACC(Quantifier):
     array([0. , 0.5, 0.5])
     """
 
-    info: ClassVar = _info("probabilistic adjusted count of ordered classes", "o-PACC")
+    info: ClassVar = MethodInfo(
+        title="probabilistic adjusted count of ordered classes",
+        family="ordinal",
+        reference=_REFERENCE,
+        aliases=("o-PACC",),
+    )
 
     def __init__(
         self,
@@ -123,39 +113,33 @@ class OrdinalPACC(Quantifier):
         cv: Any = 5,
         random_state: Any = None,
     ) -> None:
-        self.classifier = classifier
-        self.smoothness = smoothness
-        self.cv = cv
-        self.random_state = random_state
-
-    def _aggregation(self) -> Aggregation:
-        smoothness = check_not_negative("smoothness", self.smoothness)
-        return Moments(Posterior(), LeastSquares(smoothness))
+        super().__init__(classifier, smoothness=smoothness, cv=cv, random_state=random_state)
 
 
-class OrdinalSLD(Quantifier):
+class OrdinalSLD(WithCalibration):
     """Maximum likelihood from posteriors for ordered classes (o-SLD).
 
     The shares p on the simplex that minimise the mean negative log-likelihood of `SLD` plus
     smoothness/2 sum (p_{j-1} - 2 p_j + p_{j+1})^2; the same as `RegularizedLikelihood` with
-    that tau1. The minimum is reached exactly. (The original smooths the shares between the
-    steps of expectation maximisation instead.)
+    that `smoothness`. The minimum is reached exactly. (The original smooths the shares between
+    the steps of expectation maximisation instead.)
 
-    The order is that of ``classes_``, the sorted labels: name classes whose order is another
-    by numbers, or pass ``classes`` to `fit_scores`.
+    The order is that of ``classes_``, the sorted labels. If the names sort in another order,
+    number the classes, or pass `Scored` items with ``classes`` in their order.
 
     Parameters
     ----------
     classifier : scikit-learn classifier, default=None
-        Logistic regression by default. Its posteriors ought to be calibrated.
+        Logistic regression by default. Its posteriors should be calibrated.
     calibration : {None, "platt", "isotonic", "ts", "bcts", "vs", "nbvs"}, default=None
-        Recalibrate the posteriors, learnt on out-of-fold ones.
+        Method of recalibrating the posteriors, fitted on out-of-fold ones.
     smoothness : float, default=0.01
-        How firmly to expect the shares to follow a straight line along the classes.
+        Weight of the penalty on deviations of the shares from a straight line along the
+        classes.
     cv : int or splitter, default=5
         Folds for scoring the training items, if there is a calibration to learn.
     random_state : int, RandomState, Generator or None, default=None
-        Shuffles the folds.
+        Random seed of the folds.
 
     Examples
     --------
@@ -166,7 +150,12 @@ class OrdinalSLD(Quantifier):
     array([0. , 0.5, 0.5])
     """
 
-    info: ClassVar = _info("maximum likelihood of ordered classes", "o-SLD")
+    info: ClassVar = MethodInfo(
+        title="maximum likelihood of ordered classes",
+        family="ordinal",
+        reference=_REFERENCE,
+        aliases=("o-SLD",),
+    )
 
     def __init__(
         self,
@@ -177,16 +166,10 @@ class OrdinalSLD(Quantifier):
         cv: Any = 5,
         random_state: Any = None,
     ) -> None:
-        self.classifier = classifier
+        super().__init__(classifier, cv=cv, random_state=random_state)
         self.calibration = calibration
         self.smoothness = smoothness
-        self.cv = cv
-        self.random_state = random_state
-
-    def _learns_from_scores(self) -> bool:
-        return self.calibration is not None
 
     def _aggregation(self) -> Aggregation:
         smoothness = check_not_negative("smoothness", self.smoothness)
-        ratios = PosteriorRatios.checked(self.calibration, self.classifier)
-        return Mixture(ratios, Believing(MaximumLikelihood(smoothness=smoothness)))
+        return Mixture(self._ratios(), MaximumLikelihood(smoothness=smoothness))

@@ -1,4 +1,4 @@
-"""The methods, found by looking."""
+"""Discovery of the methods."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import importlib
 import inspect
 import pkgutil
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from headcount._text import text_table
 from headcount.errors import HeadcountError
@@ -20,73 +20,62 @@ if TYPE_CHECKING:
 
 __all__ = ["MethodTable", "find_methods", "method", "methods", "quantifiers"]
 
-_PACKAGE = "headcount.quantify"
 _Method = TypeVar("_Method")
-_COLUMNS = (
-    "method",
-    "title",
-    "family",
-    "input",
-    "multiclass",
-    "shift",
-    "reference",
-    "aliases",
-)
+_FACTS = ("title", "family", "input", "multiclass", "shift", "reference", "aliases")
 
 
 def find_methods(package: str, base: type[_Method]) -> dict[str, type[_Method]]:
-    """The methods of a package: classes with an ``info`` of their own.
+    """Methods of a package: public classes with an ``info`` of their own.
 
     Parameters
     ----------
     package : str
-        Where to look, in all its modules.
+        Package whose modules are searched.
     base : type
-        What all of them are.
+        Base class of the methods.
 
     Returns
     -------
     dict of str to type
-        Sorted by name, capitals and small letters alike.
+        Methods by name, sorted without regard to case.
     """
+    path = importlib.import_module(package).__path__
     found = {
         name: value
-        for module in pkgutil.iter_modules(importlib.import_module(package).__path__)
-        for name, value in vars(importlib.import_module(f"{package}.{module.name}")).items()
+        for module in pkgutil.walk_packages(path, f"{package}.")
+        for name, value in vars(importlib.import_module(module.name)).items()
         if inspect.isclass(value) and issubclass(value, base) and "info" in vars(value)
+        if not name.startswith("_")
     }
     return dict(sorted(found.items(), key=lambda entry: entry[0].lower()))
 
 
 def quantifiers() -> dict[str, type[Quantifier]]:
-    """Every quantifier of the library by name.
-
-    A method needs no entry anywhere: a public class with an ``info``, in any module of the
-    package, is found.
+    """All quantifiers of the library by name.
 
     Returns
     -------
     dict of str to type
-        Sorted by name, capitals and small letters alike.
+        Quantifiers by name, sorted without regard to case.
 
     Examples
     --------
-    >>> from headcount.quantify.registry import quantifiers
+    >>> from headcount.quantify import quantifiers
     >>> quantifiers()["SLD"].info.title
     'maximum likelihood from posteriors'
     """
-    return find_methods(_PACKAGE, Quantifier)
+    return find_methods("headcount.quantify", Quantifier)
 
 
 def method(name: str) -> type[Quantifier]:
-    """The quantifier of a name, as this library or a paper writes it.
+    """Find a quantifier by its name in this library or in the literature.
 
-    Capitals, spaces, hyphens, underscores and brackets make no difference.
+    Case, spaces, hyphens, underscores and brackets are ignored.
 
     Parameters
     ----------
     name : str
-        A name, or one of ``info.aliases``.
+        Name of a class, or one of ``info.aliases``.
 
     Returns
     -------
@@ -115,13 +104,20 @@ def method(name: str) -> type[Quantifier]:
 
 
 def _plain(name: str) -> str:
-    """A name without what papers write in several ways."""
+    """Name without the characters that are ignored."""
     return re.sub(r"[\W_]", "", name).lower()
 
 
 @dataclass(frozen=True)
 class MethodTable:
-    """The methods and what they say of themselves; prints as a table.
+    """Methods and their declared facts; prints as a table.
+
+    Attributes
+    ----------
+    columns : tuple of str
+        Names of the columns; the first one holds the names of the methods.
+    rows : tuple of tuple of str
+        One row per method.
 
     Examples
     --------
@@ -131,7 +127,29 @@ class MethodTable:
     True
     """
 
+    columns: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
+
+    @classmethod
+    def of(cls, found: Mapping[str, Any], facts: Sequence[str]) -> MethodTable:
+        """Table of methods with an ``info``.
+
+        Parameters
+        ----------
+        found : mapping of str to type
+            Methods by name.
+        facts : sequence of str
+            Fields of ``info`` to show.
+
+        Returns
+        -------
+        MethodTable
+        """
+        rows = [
+            (name, *(_text(getattr(value.info, fact)) for fact in facts))
+            for name, value in found.items()
+        ]
+        return cls(("method", *facts), tuple(rows))
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -143,13 +161,18 @@ class MethodTable:
         return any(row[0] == name for row in self.rows)
 
     def __repr__(self) -> str:
-        return "\n".join(text_table(_COLUMNS, self.rows, n_texts=len(_COLUMNS), ruled=True))
+        n_texts = len(self.columns)
+        return "\n".join(text_table(self.columns, self.rows, n_texts=n_texts, ruled=True))
 
     def to_frame(self) -> pl.DataFrame:
-        """The table as a Polars frame."""
+        """Table as a Polars frame."""
         import polars as pl
 
-        return pl.DataFrame(list(self.rows), schema=list(_COLUMNS), orient="row")
+        return pl.DataFrame(list(self.rows), schema=list(self.columns), orient="row")
+
+
+def _text(value: Any) -> str:
+    return ", ".join(value) if isinstance(value, tuple) else str(value)
 
 
 def methods() -> MethodTable:
@@ -158,7 +181,7 @@ def methods() -> MethodTable:
     Returns
     -------
     MethodTable
-        Prints as a table; ``.to_frame()`` gives a Polars frame.
+        Prints as a table; ``.to_frame()`` returns a Polars frame.
 
     Examples
     --------
@@ -166,9 +189,4 @@ def methods() -> MethodTable:
     >>> hc.methods().to_frame().columns
     ['method', 'title', 'family', 'input', 'multiclass', 'shift', 'reference', 'aliases']
     """
-    rows = []
-    for name, quantifier in quantifiers().items():
-        info = quantifier.info
-        facts = [str(getattr(info, column)) for column in _COLUMNS[1:-1]]
-        rows.append((name, *facts, ", ".join(info.aliases)))
-    return MethodTable(tuple(rows))
+    return MethodTable.of(quantifiers(), _FACTS)

@@ -1,4 +1,4 @@
-"""Adjusted counts averaged over a stretch of thresholds, rates by a model; two classes."""
+"""Adjusted counts averaged over a range of thresholds, with modelled rates; two classes."""
 
 from __future__ import annotations
 
@@ -23,42 +23,42 @@ __all__ = ["ContinuousSweep"]
 
 Array = NDArray[np.float64]
 
-# The largest log-odds: more than one in a billion is rounding.
+# Largest log-odds: beyond one in a billion they are rounding.
 _LARGEST = np.log(1e9)
 # Differences of rates smaller than this are rounding.
 _NO_SPREAD = 1e-9
-# The least standard deviation of a class, relative to the extent of all scores.
+# Smallest standard deviation of a class, relative to the extent of all scores.
 _LEAST_SD = 1e-9
-# Differences of rates tried as barriers, and the largest of them relative to the peak.
+# Number of differences of rates tried, and the largest of them relative to the peak.
 _N_LEVELS, _HIGHEST = 64, 0.999
-# Nodes on [0, 1], and what turns values there into coefficients, highest power first.
+# Nodes on [0, 1], and the matrix from values there to coefficients, highest power first.
 _NODES = (np.polynomial.legendre.leggauss(9)[0] + 1) / 2
 _INTERPOLATE = np.linalg.inv(np.vander(_NODES)).T
 
 
 class ContinuousSweep(Quantifier):
-    """The mean of the adjusted counts over all thresholds in a stretch where rates differ.
+    """Mean of the adjusted counts over a range of thresholds where the rates differ.
 
     Two classes. The score of an item is the log-odds of its posteriors; where these are 0
-    and 1, it is one more than the largest finite log-odds in training. Scores of a class are
-    taken to be normal, with the mean and the standard deviation they have in training, which
-    makes both rates smooth functions of the threshold. The stretch is where true and false
-    positive rate differ by at least `p_delta`; clipped to [0, 1] is the mean over it, not
-    what it is the mean of. If the scores tell the classes apart the wrong way round, they are
-    turned; if not at all, items with a posterior above one half are counted.
+    and 1, it is one more than the largest finite log-odds in training. The scores of a class
+    are modelled as normal, with their mean and standard deviation in training, so both rates
+    are smooth functions of the threshold. The range is where true and false positive rate
+    differ by at least `p_delta`. The mean over it is clipped to [0, 1], the single counts are
+    not. If negative items have the higher scores, scores are negated. If the scores do not
+    separate the classes, items with a posterior above one half are counted.
 
     Parameters
     ----------
     classifier : scikit-learn classifier, default=None
         Logistic regression by default.
     p_delta : float or None, default=None
-        Least difference of the rates. None takes the one that gives the estimate the least
-        variance under the model, averaged over all shares of the positive class. Where it is
-        larger than the rates ever differ, thresholds close to the best one are used.
+        Smallest difference of the rates. None takes the one that minimises the variance of
+        the estimate under the model, averaged over all shares of the positive class. If the
+        rates never differ that much, thresholds close to the best one are used.
     cv : int or splitter, default=5
         Folds for scoring the training items.
     random_state : int, RandomState, Generator or None, default=None
-        Shuffles the folds.
+        Random seed of the folds.
 
     Examples
     --------
@@ -72,10 +72,9 @@ class ContinuousSweep(Quantifier):
     info: ClassVar = MethodInfo(
         title="continuous sweep",
         family="threshold",
-        input="posteriors",
         multiclass="one-vs-rest",
-        shift="prior",
         reference="Kloos et al., arXiv:2308.08387 (2023)",
+        inconsistency="models scores as normal",
         aliases=("CS",),
     )
 
@@ -87,10 +86,8 @@ class ContinuousSweep(Quantifier):
         cv: Any = 5,
         random_state: Any = None,
     ) -> None:
-        self.classifier = classifier
+        super().__init__(classifier, cv=cv, random_state=random_state)
         self.p_delta = p_delta
-        self.cv = cv
-        self.random_state = random_state
 
     def _aggregation(self) -> Aggregation:
         return _MeanOverThresholds(_check_p_delta(self.p_delta))
@@ -103,14 +100,14 @@ def _check_p_delta(p_delta: Any) -> float | None:
     if not number or not 1e-4 <= p_delta < 1:
         raise HeadcountError(
             f"p_delta is {p_delta!r}; it must be a number of at least 0.0001 and below 1, or "
-            "None to have it chosen."
+            "None to choose it automatically."
         )
     return float(p_delta)
 
 
 @dataclass(frozen=True, eq=False)
 class _MeanOverThresholds(Aggregation):
-    """The mean over thresholds t in [left, right] of (count(t) - F0(t)) / (F1(t) - F0(t)).
+    """Mean over thresholds t in [left, right] of (count(t) - F0(t)) / (F1(t) - F0(t)).
 
     The count is the share of items with a score of at least t. So an item contributes the
     integral of 1 / (F1 - F0) up to its score, and a sample the mean of its items.
@@ -156,7 +153,7 @@ def _log_odds(items: Array) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class _Sweep:
-    """What an item contributes to the estimate, by its score."""
+    """Contribution of an item to the estimate, by its score."""
 
     sign: float
     left: float
@@ -165,13 +162,13 @@ class _Sweep:
     start: float
 
     def contributions(self, scores: Array) -> Array:
-        """Their mean is the estimate."""
+        """Contributions of items, whose mean is the estimate."""
         reached = self.integral(np.clip(self.sign * scores, self.left, self.right))
         return np.asarray((reached - self.start) / (self.right - self.left))
 
 
 def _plan(means: Array, sds: Array, p_delta: float | None) -> _Sweep | None:
-    """The stretch of thresholds and the integral over it; None if the classes look alike."""
+    """Range of thresholds and integral over it; None if the rates do not differ."""
     sign = 1.0 if means[1] >= means[0] else -1.0
     extent = abs(means[1] - means[0]) + sds.max()
     if extent < _NO_SPREAD:
@@ -214,7 +211,7 @@ class _Rates:
         return self.above(j, t) / self.spread(t)
 
     def peak(self) -> float:
-        """The threshold with the largest spread: where the higher density takes over.
+        """Threshold with the largest spread, at which the densities are equal.
 
         The logarithm of the ratio of the densities is a parabola; this is its rising root.
         """
@@ -224,7 +221,7 @@ class _Rates:
         return float(self.means[0] - 2 * level / (slope + root)) if root > 0 else 0.0
 
     def barriers(self, peak: float, levels: Array) -> tuple[Array, Array]:
-        """Where the spread falls below each level, left and right of its peak."""
+        """Thresholds left and right of the peak at which the spread falls below each level."""
         ends = []
         for beyond in ((self.means - 40 * self.sds).min(), (self.means + 40 * self.sds).max()):
             inside, outside = np.full(len(levels), peak), np.full(len(levels), beyond)
@@ -237,9 +234,9 @@ class _Rates:
         return ends[0], ends[1]
 
     def edges(self, left: Array, right: Array) -> Array:
-        """Pieces on which a polynomial does for anything made of the rates.
+        """Edges of pieces on which polynomials approximate functions of the rates.
 
-        That is, short against the standard deviations, and against the distance to where
+        Pieces are short compared with the standard deviations and with the distance to where
         the spread is zero.
         """
         grid = self.means[:, None] + self.sds[:, None] * np.linspace(-8, 8, 129)
@@ -252,7 +249,7 @@ class _Rates:
 
 
 def _antiderivative(edges: Array, function: Callable[[Array], Array]) -> PPoly:
-    """The integral of a smooth function from the first edge on."""
+    """Integral of a smooth function from the first edge on."""
     widths = np.diff(edges)[:, None]
     values = function(edges[:-1, None] + widths * _NODES)
     powers = np.arange(len(_NODES))[::-1]
@@ -263,10 +260,10 @@ def _antiderivative(edges: Array, function: Callable[[Array], Array]) -> PPoly:
 def _variances(
     rates: _Rates, edges: Array, integral: PPoly, left: Array, right: Array
 ) -> Array:
-    """Variance of what an item contributes, for each stretch, the classes equally frequent.
+    """Variance of the contribution of an item, for each range, with equally frequent classes.
 
-    Given the shares, the variance of the estimate is this over the number of items. It is
-    linear in the shares: at one half it is what it is on average over all of them.
+    The variance of the estimate is this divided by the number of items. It is linear in the
+    shares, so its value at one half is the average over all shares.
     """
     each = [_class_variances(rates, j, edges, integral, left, right) for j in (0, 1)]
     return (each[0] + each[1]) / (2 * (right - left) ** 2)

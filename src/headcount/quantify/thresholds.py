@@ -21,30 +21,42 @@ from headcount.solve import AdjustedCount, Solution
 
 __all__ = ["MS", "MS2", "T50", "TMAX", "TX"]
 
-_FORMAN = "Forman, Data Mining and Knowledge Discovery 17 (2008)"
 
-
-def _info(title: str, *aliases: str) -> MethodInfo:
+def _info(title: str, *aliases: str, needs_overlap: bool = False) -> MethodInfo:
     return MethodInfo(
         title=title,
         family="threshold",
-        input="posteriors",
+        reference="Forman, Data Mining and Knowledge Discovery 17 (2008)",
         multiclass="one-vs-rest",
-        shift="prior",
-        reference=_FORMAN,
+        needs_overlap=needs_overlap,
         aliases=aliases,
     )
 
 
-def _check_decimals(decimals: Any) -> int | None:
-    if decimals is not None and check_count("decimals", decimals, 0) > 15:
-        raise HeadcountError(
-            f"decimals is {decimals!r}; it must be at most 15, which is all that scores have."
-        )
-    return decimals
+class _AtThresholds(Quantifier):
+    """Base of methods whose thresholds are training scores."""
+
+    def __init__(
+        self,
+        classifier: Any = None,
+        *,
+        decimals: int | None = 2,
+        cv: Any = 5,
+        random_state: Any = None,
+    ) -> None:
+        super().__init__(classifier, cv=cv, random_state=random_state)
+        self.decimals = decimals
+
+    def _checked_decimals(self) -> int | None:
+        decimals = self.decimals
+        if decimals is not None and check_count("decimals", decimals, 0) > 15:
+            raise HeadcountError(
+                f"decimals is {decimals!r}; it must be at most 15, as scores have no more."
+            )
+        return decimals
 
 
-class T50(Quantifier):
+class T50(_AtThresholds):
     """Adjusted count at the threshold with a true positive rate nearest one half.
 
     Parameters
@@ -52,12 +64,12 @@ class T50(Quantifier):
     classifier : scikit-learn classifier, default=None
         Logistic regression by default.
     decimals : int or None, default=2
-        Thresholds are the distinct training scores, rounded to so many decimals; None does
+        Thresholds are the distinct training scores, rounded to this many decimals; None does
         not round them.
     cv : int or splitter, default=5
         Folds for scoring the training items.
     random_state : int, RandomState, Generator or None, default=None
-        Shuffles the folds.
+        Random seed of the folds.
 
     Examples
     --------
@@ -68,26 +80,15 @@ class T50(Quantifier):
     array([0.5, 0.5])
     """
 
-    info: ClassVar = _info("adjusted count, true positive rate one half", "TS50")
-
-    def __init__(
-        self,
-        classifier: Any = None,
-        *,
-        decimals: int | None = 2,
-        cv: Any = 5,
-        random_state: Any = None,
-    ) -> None:
-        self.classifier = classifier
-        self.decimals = decimals
-        self.cv = cv
-        self.random_state = random_state
+    info: ClassVar = _info(
+        "adjusted count, true positive rate one half", "TS50", needs_overlap=True
+    )
 
     def _aggregation(self) -> Aggregation:
-        return Moments(AtThreshold("t50", _check_decimals(self.decimals)), AdjustedCount())
+        return Moments(AtThreshold("t50", self._checked_decimals()), AdjustedCount())
 
 
-class TMAX(Quantifier):
+class TMAX(_AtThresholds):
     """Adjusted count at the threshold with the largest tpr - fpr.
 
     Parameters
@@ -95,11 +96,11 @@ class TMAX(Quantifier):
     classifier : scikit-learn classifier, default=None
         Logistic regression by default.
     decimals : int or None, default=None
-        Thresholds are the distinct training scores, rounded to so many decimals if given.
+        Thresholds are the distinct training scores, rounded to this many decimals if given.
     cv : int or splitter, default=5
         Folds for scoring the training items.
     random_state : int, RandomState, Generator or None, default=None
-        Shuffles the folds.
+        Random seed of the folds.
 
     Examples
     --------
@@ -120,16 +121,13 @@ class TMAX(Quantifier):
         cv: Any = 5,
         random_state: Any = None,
     ) -> None:
-        self.classifier = classifier
-        self.decimals = decimals
-        self.cv = cv
-        self.random_state = random_state
+        super().__init__(classifier, decimals=decimals, cv=cv, random_state=random_state)
 
     def _aggregation(self) -> Aggregation:
-        return Moments(AtThreshold("max", _check_decimals(self.decimals)), AdjustedCount())
+        return Moments(AtThreshold("max", self._checked_decimals()), AdjustedCount())
 
 
-class TX(Quantifier):
+class TX(_AtThresholds):
     """Adjusted count at the threshold where the two error rates cross.
 
     Parameters
@@ -137,11 +135,11 @@ class TX(Quantifier):
     classifier : scikit-learn classifier, default=None
         Logistic regression by default.
     decimals : int or None, default=None
-        Thresholds are the distinct training scores, rounded to so many decimals if given.
+        Thresholds are the distinct training scores, rounded to this many decimals if given.
     cv : int or splitter, default=5
         Folds for scoring the training items.
     random_state : int, RandomState, Generator or None, default=None
-        Shuffles the folds.
+        Random seed of the folds.
 
     Examples
     --------
@@ -162,32 +160,29 @@ class TX(Quantifier):
         cv: Any = 5,
         random_state: Any = None,
     ) -> None:
-        self.classifier = classifier
-        self.decimals = decimals
-        self.cv = cv
-        self.random_state = random_state
+        super().__init__(classifier, decimals=decimals, cv=cv, random_state=random_state)
 
     def _aggregation(self) -> Aggregation:
-        return Moments(AtThreshold("x", _check_decimals(self.decimals)), AdjustedCount())
+        return Moments(AtThreshold("x", self._checked_decimals()), AdjustedCount())
 
 
-class MS(Quantifier):
-    """Median sweep: the median of the adjusted counts over all thresholds.
+class MS(_AtThresholds):
+    """Median sweep: median of the adjusted counts over all thresholds.
 
-    Thresholds at which both classes look alike are left out. Ratios are not clipped
-    before the median is taken; their median is.
+    Thresholds at which the two rates are equal are left out. The median is clipped to [0, 1];
+    the counts it is taken of are not.
 
     Parameters
     ----------
     classifier : scikit-learn classifier, default=None
         Logistic regression by default.
     decimals : int or None, default=2
-        Thresholds are the distinct training scores, rounded to so many decimals; None does
+        Thresholds are the distinct training scores, rounded to this many decimals; None does
         not round them.
     cv : int or splitter, default=5
         Folds for scoring the training items.
     random_state : int, RandomState, Generator or None, default=None
-        Shuffles the folds.
+        Random seed of the folds.
 
     Examples
     --------
@@ -200,24 +195,11 @@ class MS(Quantifier):
 
     info: ClassVar = _info("median sweep", "Median Sweep")
 
-    def __init__(
-        self,
-        classifier: Any = None,
-        *,
-        decimals: int | None = 2,
-        cv: Any = 5,
-        random_state: Any = None,
-    ) -> None:
-        self.classifier = classifier
-        self.decimals = decimals
-        self.cv = cv
-        self.random_state = random_state
-
     def _aggregation(self) -> Aggregation:
-        return _MedianSweep(0.0, _check_decimals(self.decimals))
+        return _MedianSweep(0.0, self._checked_decimals())
 
 
-class MS2(Quantifier):
+class MS2(_AtThresholds):
     """Median sweep over the thresholds with tpr - fpr above one quarter.
 
     If there are none, the threshold with the largest difference is used alone.
@@ -227,12 +209,12 @@ class MS2(Quantifier):
     classifier : scikit-learn classifier, default=None
         Logistic regression by default.
     decimals : int or None, default=2
-        Thresholds are the distinct training scores, rounded to so many decimals; None does
+        Thresholds are the distinct training scores, rounded to this many decimals; None does
         not round them.
     cv : int or splitter, default=5
         Folds for scoring the training items.
     random_state : int, RandomState, Generator or None, default=None
-        Shuffles the folds.
+        Random seed of the folds.
 
     Examples
     --------
@@ -245,21 +227,8 @@ class MS2(Quantifier):
 
     info: ClassVar = _info("median sweep over thresholds that separate")
 
-    def __init__(
-        self,
-        classifier: Any = None,
-        *,
-        decimals: int | None = 2,
-        cv: Any = 5,
-        random_state: Any = None,
-    ) -> None:
-        self.classifier = classifier
-        self.decimals = decimals
-        self.cv = cv
-        self.random_state = random_state
-
     def _aggregation(self) -> Aggregation:
-        return _MedianSweep(0.25, _check_decimals(self.decimals))
+        return _MedianSweep(0.25, self._checked_decimals())
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,4 +1,4 @@
-"""Classify and count with support vector machines trained for the count."""
+"""Classify and count with support vector machines trained for quantification."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["SVMAE", "SVMK", "SVMN", "SVMQ", "SVMRAE"]
 
 
 class _CountedSVM(Quantifier):
-    """What the quantifiers by support vector machines share."""
+    """Base of methods that count the predictions of a support vector machine."""
 
     _loss: ClassVar[str]
 
@@ -43,7 +43,7 @@ class _CountedSVM(Quantifier):
         )
 
 
-def _svm_info(title: str, reference: str, *aliases: str) -> MethodInfo:
+def _info(title: str, reference: str, *aliases: str) -> MethodInfo:
     return MethodInfo(
         title=title,
         family="learner",
@@ -56,10 +56,10 @@ def _svm_info(title: str, reference: str, *aliases: str) -> MethodInfo:
 
 
 class SVMQ(_CountedSVM):
-    """Support vector machine trained for recall and count together (Q); count what it says.
+    """Classify and count with a machine trained for recall and count together (Q).
 
-    Two classes; any number inside `OneVsRest`, which trains one machine for each class
-    against the others. Features should be of similar scale.
+    Two classes, or any number inside `OneVsRest`, which trains one machine for each class
+    against the others. The predictions are counted. Features should be of similar scale.
 
     Parameters
     ----------
@@ -69,15 +69,15 @@ class SVMQ(_CountedSVM):
     kernel : {"linear", "rbf"}, default="linear"
         Linear, or an approximate Gaussian kernel.
     gamma : {"scale", "auto"} or float, default="auto"
-        Of the Gaussian kernel: 1 / (d X.var()), 1 / d, or a number.
+        Coefficient of the Gaussian kernel: 1 / (d X.var()), 1 / d, or a number.
     n_components : int or None, default=300
-        How many training items the Gaussian kernel's features are made of; None for all.
+        Number of training items that the Gaussian kernel is approximated by; None for all.
     tol : float, default=0.1
         Violation tolerated, in percent.
     max_iter : int, default=5000
-        The most rounds of training.
+        Largest number of training rounds.
     random_state : int, RandomState, Generator or None, default=None
-        Draws the items of the Gaussian kernel.
+        Random seed of the items for the Gaussian kernel.
 
     See Also
     --------
@@ -92,7 +92,7 @@ class SVMQ(_CountedSVM):
     array([0.4, 0.6])
     """
 
-    info: ClassVar = _svm_info(
+    info: ClassVar = _info(
         "SVM for the Q measure",
         "Barranquero, Díez & del Coz, Pattern Recognition 48 (2015)",
         "SVM-Q",
@@ -102,10 +102,10 @@ class SVMQ(_CountedSVM):
 
 
 class SVMK(_CountedSVM):
-    """Support vector machine trained for the divergence of the counts; count what it says.
+    """Classify and count with a machine trained for the Kullback-Leibler divergence.
 
-    Two classes; any number inside `OneVsRest`, which trains one machine for each class
-    against the others. Features should be of similar scale.
+    Two classes, or any number inside `OneVsRest`, which trains one machine for each class
+    against the others. The predictions are counted. Features should be of similar scale.
 
     Parameters
     ----------
@@ -115,15 +115,15 @@ class SVMK(_CountedSVM):
     kernel : {"linear", "rbf"}, default="linear"
         Linear, or an approximate Gaussian kernel.
     gamma : {"scale", "auto"} or float, default="auto"
-        Of the Gaussian kernel: 1 / (d X.var()), 1 / d, or a number.
+        Coefficient of the Gaussian kernel: 1 / (d X.var()), 1 / d, or a number.
     n_components : int or None, default=300
-        How many training items the Gaussian kernel's features are made of; None for all.
+        Number of training items that the Gaussian kernel is approximated by; None for all.
     tol : float, default=0.1
         Violation tolerated, in percent.
     max_iter : int, default=5000
-        The most rounds of training.
+        Largest number of training rounds.
     random_state : int, RandomState, Generator or None, default=None
-        Draws the items of the Gaussian kernel.
+        Random seed of the items for the Gaussian kernel.
 
     See Also
     --------
@@ -138,7 +138,7 @@ class SVMK(_CountedSVM):
     array([0.5, 0.5])
     """
 
-    info: ClassVar = _svm_info(
+    info: ClassVar = _info(
         "SVM for the Kullback-Leibler divergence",
         "Esuli & Sebastiani, ACM TKDD 9 (2015)",
         "SVM-K",
@@ -148,10 +148,10 @@ class SVMK(_CountedSVM):
 
 
 class SVMN(_CountedSVM):
-    """Support vector machine trained for the normalised divergence; count what it says.
+    """Classify and count with a machine trained for the normalised divergence.
 
-    Two classes; any number inside `OneVsRest`, which trains one machine for each class
-    against the others. Features should be of similar scale.
+    Two classes, or any number inside `OneVsRest`, which trains one machine for each class
+    against the others. The predictions are counted. Features should be of similar scale.
 
     Parameters
     ----------
@@ -161,15 +161,15 @@ class SVMN(_CountedSVM):
     kernel : {"linear", "rbf"}, default="linear"
         Linear, or an approximate Gaussian kernel.
     gamma : {"scale", "auto"} or float, default="auto"
-        Of the Gaussian kernel: 1 / (d X.var()), 1 / d, or a number.
+        Coefficient of the Gaussian kernel: 1 / (d X.var()), 1 / d, or a number.
     n_components : int or None, default=300
-        How many training items the Gaussian kernel's features are made of; None for all.
+        Number of training items that the Gaussian kernel is approximated by; None for all.
     tol : float, default=0.1
         Violation tolerated, in percent.
     max_iter : int, default=5000
-        The most rounds of training.
+        Largest number of training rounds.
     random_state : int, RandomState, Generator or None, default=None
-        Draws the items of the Gaussian kernel.
+        Random seed of the items for the Gaussian kernel.
 
     See Also
     --------
@@ -184,7 +184,7 @@ class SVMN(_CountedSVM):
     array([0.5, 0.5])
     """
 
-    info: ClassVar = _svm_info(
+    info: ClassVar = _info(
         "SVM for the normalised divergence",
         "Esuli & Sebastiani, DART 2014",
         "SVM(NKLD)",
@@ -193,10 +193,10 @@ class SVMN(_CountedSVM):
 
 
 class SVMAE(_CountedSVM):
-    """Support vector machine trained for the absolute error of the count; count what it says.
+    """Classify and count with a machine trained for the absolute error of the count.
 
-    Two classes; any number inside `OneVsRest`, which trains one machine for each class
-    against the others. Features should be of similar scale.
+    Two classes, or any number inside `OneVsRest`, which trains one machine for each class
+    against the others. The predictions are counted. Features should be of similar scale.
 
     Parameters
     ----------
@@ -206,15 +206,15 @@ class SVMAE(_CountedSVM):
     kernel : {"linear", "rbf"}, default="linear"
         Linear, or an approximate Gaussian kernel.
     gamma : {"scale", "auto"} or float, default="auto"
-        Of the Gaussian kernel: 1 / (d X.var()), 1 / d, or a number.
+        Coefficient of the Gaussian kernel: 1 / (d X.var()), 1 / d, or a number.
     n_components : int or None, default=300
-        How many training items the Gaussian kernel's features are made of; None for all.
+        Number of training items that the Gaussian kernel is approximated by; None for all.
     tol : float, default=0.1
         Violation tolerated, in percent.
     max_iter : int, default=5000
-        The most rounds of training.
+        Largest number of training rounds.
     random_state : int, RandomState, Generator or None, default=None
-        Draws the items of the Gaussian kernel.
+        Random seed of the items for the Gaussian kernel.
 
     See Also
     --------
@@ -229,7 +229,7 @@ class SVMAE(_CountedSVM):
     array([0.5, 0.5])
     """
 
-    info: ClassVar = _svm_info(
+    info: ClassVar = _info(
         "SVM for the absolute error",
         "Moreo & Sebastiani, PLoS ONE 17 (2022)",
         "SVM(AE)",
@@ -238,10 +238,10 @@ class SVMAE(_CountedSVM):
 
 
 class SVMRAE(_CountedSVM):
-    """Support vector machine trained for the relative error of the count; count what it says.
+    """Classify and count with a machine trained for the relative error of the count.
 
-    Two classes; any number inside `OneVsRest`, which trains one machine for each class
-    against the others. Features should be of similar scale.
+    Two classes, or any number inside `OneVsRest`, which trains one machine for each class
+    against the others. The predictions are counted. Features should be of similar scale.
 
     Parameters
     ----------
@@ -251,15 +251,15 @@ class SVMRAE(_CountedSVM):
     kernel : {"linear", "rbf"}, default="linear"
         Linear, or an approximate Gaussian kernel.
     gamma : {"scale", "auto"} or float, default="auto"
-        Of the Gaussian kernel: 1 / (d X.var()), 1 / d, or a number.
+        Coefficient of the Gaussian kernel: 1 / (d X.var()), 1 / d, or a number.
     n_components : int or None, default=300
-        How many training items the Gaussian kernel's features are made of; None for all.
+        Number of training items that the Gaussian kernel is approximated by; None for all.
     tol : float, default=0.1
         Violation tolerated, in percent.
     max_iter : int, default=5000
-        The most rounds of training.
+        Largest number of training rounds.
     random_state : int, RandomState, Generator or None, default=None
-        Draws the items of the Gaussian kernel.
+        Random seed of the items for the Gaussian kernel.
 
     See Also
     --------
@@ -274,7 +274,7 @@ class SVMRAE(_CountedSVM):
     array([0.5, 0.5])
     """
 
-    info: ClassVar = _svm_info(
+    info: ClassVar = _info(
         "SVM for the relative absolute error",
         "Moreo & Sebastiani, PLoS ONE 17 (2022)",
         "SVM(RAE)",

@@ -1,18 +1,7 @@
-"""One page for people: shares, how sure they are, and whether to believe them."""
+"""Pages for people: an analysis or a study as one HTML file that needs nothing else."""
 
 from __future__ import annotations
 
-from headcount.report.analysis import Analysis, MethodFacts, Part
-from headcount.report.histograms import ScoreHistogram
-from headcount.report.making import analyse, analyse_scores
 from headcount.report.page import page
 
-__all__ = [
-    "Analysis",
-    "MethodFacts",
-    "Part",
-    "ScoreHistogram",
-    "analyse",
-    "analyse_scores",
-    "page",
-]
+__all__ = ["page"]

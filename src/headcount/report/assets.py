@@ -1,33 +1,84 @@
-"""Templates, styles and scripts of pages."""
+"""Templates, styles, scripts and data of pages."""
 
 from __future__ import annotations
 
 import base64
+import gzip
 import hashlib
-from collections.abc import Callable, Mapping
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from importlib.resources import files
 from typing import Any
 
-__all__ = ["asset", "content_policy", "template_of"]
+from headcount._text import csv_text
+
+__all__ = ["asset", "content_policy", "packed_csv", "script_json", "template_of"]
+
+# A script ends at its closing tag, wherever that is; old browsers end lines at U+2028.
+_UNSAFE = str.maketrans(
+    {sign: f"\\u{ord(sign):04x}" for sign in ("<", ">", "&", "\u2028", "\u2029")}
+)
 
 
 @cache
 def asset(name: str) -> str:
-    """The text of a file that comes with the reports."""
+    """Text of a file that comes with the reports."""
     folder = files("headcount.report") / "templates"
     return (folder / name).read_text(encoding="utf-8")
 
 
+def script_json(value: Any) -> str:
+    r"""JSON that can stand inside a script element of a page.
+
+    Parameters
+    ----------
+    value : Any
+        Plain values.
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> print(script_json({"class": "</script>"}))
+    {"class":"\u003c/script\u003e"}
+    """
+    text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    return text.translate(_UNSAFE)
+
+
+def packed_csv(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
+    """CSV table, compressed, for the download of a page.
+
+    Parameters
+    ----------
+    header : sequence of str
+        Names of the columns.
+    rows : iterable of sequences
+        The cells.
+
+    Returns
+    -------
+    str
+        Base64 of gzip.
+    """
+    # The mark at the start makes spreadsheets read the text as UTF-8. Warnings, which are on
+    # every row of a group, would be most of the page: compressed they are next to nothing.
+    table = ("\ufeff" + csv_text(header, rows)).encode("utf-8", "replace")
+    return base64.b64encode(gzip.compress(table, mtime=0)).decode()
+
+
 def content_policy(style: str, script: str, *, images: bool = False) -> str:
-    """What lets a browser use this very style and script, and nothing from elsewhere.
+    """Policy that lets a browser use one style and one script, and load nothing.
 
     Parameters
     ----------
     style, script : str
         Their texts.
     images : bool, default=False
-        Whether the page has pictures in it.
+        True if the page contains pictures.
 
     Returns
     -------
@@ -49,14 +100,14 @@ def _digest(text: str) -> str:
 
 
 def template_of(name: str, filters: Mapping[str, Callable[..., Any]] | None = None) -> Any:
-    """A template in which whatever is put is escaped, and nothing may be missing.
+    """Template that escapes all values and raises an error for missing ones.
 
     Parameters
     ----------
     name : str
-        Its file.
+        File of the template.
     filters : mapping of str to callable, default=None
-        What it can do to values.
+        Functions that the template can apply to values.
 
     Returns
     -------

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from markupsafe import Markup
 
-from headcount.report.analysis import Analysis, Part
-from headcount.report.facts import words
+from headcount.analysis import Analysis, Part
+from headcount.analysis.facts import words
+from headcount.analysis.verdict import percent
 from headcount.report.svg import drawing, nice_top, number, tag, text_at
-from headcount.report.verdict import is_broken, percent
 
 __all__ = ["Row", "class_rows", "group_rows", "row_of", "rows_chart"]
 
@@ -21,7 +21,7 @@ _ROW, _AXIS = 52, 22
 
 @dataclass(frozen=True)
 class Row:
-    """A share with all that is drawn beside it."""
+    """A share with its interval and the shares that it is compared with."""
 
     label: str
     share: float
@@ -35,7 +35,7 @@ class Row:
 
     @property
     def said(self) -> str:
-        """What hovering shows."""
+        """Text that is shown on hovering."""
         lines = [
             f"{self.label}: {percent(self.share)}",
             f"{self.interval}",
@@ -52,18 +52,18 @@ class Row:
 
     @property
     def interval(self) -> str:
-        """Its ends."""
+        """Ends of the interval as text."""
         return f"{percent(self.low)} to {percent(self.high)}"
 
     @property
     def largest(self) -> float:
-        """The largest share in it."""
+        """Largest of its shares."""
         others = (self.counted or 0.0, self.truth or 0.0)
         return max(self.high, self.training, *others)
 
 
 def row_of(analysis: Analysis, part: Part, j: int, label: Any) -> Row:
-    """The share of class j in a part."""
+    """Row of class j in a part."""
     counted, truth = part.classify_and_count, part.truth
     return Row(
         words(label),
@@ -74,24 +74,24 @@ def row_of(analysis: Analysis, part: Part, j: int, label: Any) -> Row:
         None if counted is None else float(counted[j]),
         None if truth is None else float(truth[j]),
         part.estimate.n_items,
-        is_broken(part),
+        part.is_broken,
     )
 
 
 def class_rows(analysis: Analysis) -> list[Row]:
-    """A row a class, of all items."""
+    """One row per class, for all items."""
     return [
         row_of(analysis, analysis.overall, j, label) for j, label in enumerate(analysis.classes)
     ]
 
 
 def group_rows(analysis: Analysis, j: int) -> list[Row]:
-    """A row a group, of class j."""
+    """One row per group, for class j."""
     return [row_of(analysis, part, j, part.name) for part in analysis.groups]
 
 
 def rows_chart(rows: Sequence[Row], label: str) -> Markup:
-    """One row under the other: name, share, and an axis with interval and marks."""
+    """Chart with one line per row: name, share, and an axis with interval and marks."""
     top = nice_top(max(row.largest for row in rows))
     height = _ROW * len(rows) + _AXIS
     grid = []
@@ -135,7 +135,7 @@ def _row(row: Row, y: float, top: float) -> Markup:
 
 
 def cross(x: float, y: float, class_: str = "truth") -> Markup:
-    """Where the truth is, or a warning."""
+    """Cross that marks the truth, or a warning."""
     lines = tag("path", d="M-4-4L4 4M-4 4L4-4", class_=class_)
     return tag("svg", lines, x=_percent(x), y=y, overflow="visible")
 

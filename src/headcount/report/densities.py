@@ -1,4 +1,4 @@
-"""The scores of the sample beside those that the estimate makes one expect."""
+"""Chart of the scores of a sample and of the fitted mixture."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import numpy as np
 from markupsafe import Markup
 from numpy.typing import NDArray
 
-from headcount.report.facts import words
-from headcount.report.histograms import ScoreHistogram
+from headcount.analysis import ScoreHistogram
+from headcount.analysis.facts import words
 from headcount.report.svg import WIDTH, drawing, number, path, stretched, tag, text_at
 
 __all__ = ["histogram_chart"]
@@ -19,7 +19,7 @@ _TICKS = (0.01, 0.05, 0.2, 0.5, 1.0)
 
 
 def histogram_chart(histogram: ScoreHistogram, n_items: int) -> Markup:
-    """Bars for the sample; a line, with the noise to expect, for the fitted mixture.
+    """Bars for the sample; a line, with the expected noise, for the fitted mixture.
 
     Heights are square roots, so that bins with few items are seen as well.
     """

@@ -1,9 +1,7 @@
-"""The page: an analysis as one HTML file that needs nothing else."""
+"""Page of an analysis."""
 
 from __future__ import annotations
 
-import base64
-import gzip
 from collections.abc import Sequence
 from functools import cache
 from typing import Any
@@ -11,15 +9,20 @@ from typing import Any
 import numpy as np
 from markupsafe import Markup
 
+from headcount.analysis.analysis import COLUMNS, Analysis, Part
+from headcount.analysis.facts import words
+from headcount.analysis.verdict import chance, compared_with_truth, percent
 from headcount.diagnose.diagnostics import BROKEN_LEVEL
-from headcount.report.analysis import COLUMNS, Analysis, Part
-from headcount.report.assets import asset, content_policy, template_of
+from headcount.report.assets import (
+    asset,
+    content_policy,
+    packed_csv,
+    script_json,
+    template_of,
+)
 from headcount.report.charts import class_rows, group_rows, rows_chart
 from headcount.report.densities import histogram_chart
-from headcount.report.facts import words
 from headcount.report.trends import trend_chart
-from headcount.report.verdict import beside_truth, broken_parts, chance, is_broken, percent
-from headcount.report.writing import csv_text, script_json
 
 __all__ = ["page"]
 
@@ -32,25 +35,26 @@ _MOST_NARROW = 20
 
 
 def page(analysis: Analysis) -> str:
-    """An analysis as one self-contained HTML page.
+    """Render an analysis as one self-contained HTML page.
 
     Parameters
     ----------
     analysis : Analysis
-        Made by `analyse`.
+        Result of `headcount.analyse`.
 
     Returns
     -------
     str
-        HTML without anything to be loaded; readable without scripts.
+        HTML that loads nothing and is readable without scripts.
 
     Examples
     --------
     >>> import numpy as np
     >>> import headcount as hc
-    >>> from headcount.report import analyse_scores, page
-    >>> scores, y = np.linspace(0.01, 0.99, 200), np.repeat(["ham", "spam"], 100)
-    >>> html = page(analyse_scores(hc.PACC().fit_scores(scores, y), scores))
+    >>> from headcount.analysis import analyse_items
+    >>> from headcount.report import page
+    >>> scores, y = hc.Scored(np.linspace(0.01, 0.99, 200)), np.repeat(["ham", "spam"], 100)
+    >>> html = page(analyse_items(hc.PACC().fit(scores, y), scores))
     >>> html.startswith("<!doctype html>"), len(html) < 100_000
     (True, True)
     """
@@ -70,9 +74,9 @@ def page(analysis: Analysis) -> str:
         rows=_table(analysis),
         hidden_rows=max(0, len(analysis.groups) * len(analysis.classes) - _MOST_ROWS),
         hidden_panels=max(0, len(analysis.classes) - _MOST_PANELS),
-        broken=broken_parts(analysis),
-        all_broken=is_broken(analysis.overall),
-        beside_truth=beside_truth(analysis),
+        broken=analysis.broken_groups,
+        all_broken=analysis.overall.is_broken,
+        compared_with_truth=compared_with_truth(analysis),
         tested=sum(part.p_value is not None for part in analysis.groups),
         broken_level=BROKEN_LEVEL,
         warnings=_warnings(analysis),
@@ -86,15 +90,11 @@ def _template() -> Any:
 
 def _embedded(analysis: Analysis) -> dict[str, Any]:
     rows = ([_rounded(value) for value in row] for row in analysis.rows())
-    # The mark at the start tells spreadsheets that the text is UTF-8. Warnings, which are on
-    # every row of a group, would make it most of the page: packed they are next to nothing.
-    table = ("\ufeff" + csv_text(COLUMNS, rows)).encode("utf-8", "replace")
-    packed = base64.b64encode(gzip.compress(table, mtime=0)).decode()
-    return {"csv_gzip": packed, "analysis": _rounded(analysis.to_dict())}
+    return {"csv_gzip": packed_csv(COLUMNS, rows), "analysis": _rounded(analysis.to_dict())}
 
 
 def _rounded(value: Any) -> Any:
-    """The same with numbers of six digits, which take less place."""
+    """The same with numbers of six digits, which take less space."""
     if isinstance(value, float):
         return float(f"{value:.6g}")
     if isinstance(value, dict):
@@ -105,7 +105,7 @@ def _rounded(value: Any) -> Any:
 
 
 def _shown(analysis: Analysis) -> Sequence[int]:
-    """The classes that have panels: of two one, as it tells of the other, or the largest."""
+    """Classes that have panels: one of two, or the largest."""
     if len(analysis.classes) == 2:
         return [1]
     largest = np.argsort(-analysis.overall.estimate.shares, kind="stable")[:_MOST_PANELS]
@@ -154,7 +154,7 @@ def _table(analysis: Analysis) -> list[tuple[Part, int]]:
 
 
 def _warnings(analysis: Analysis) -> list[tuple[str, str]]:
-    """Who each warning is about, and what it says; of the same ones, all who have it."""
+    """Each warning once, with the groups it is about."""
     about: dict[str, list[str]] = {text: [] for text in analysis.warnings}
     for part in (analysis.overall, *analysis.groups):
         for text in part.estimate.warnings:

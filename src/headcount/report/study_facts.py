@@ -1,11 +1,12 @@
-"""How a study was run, in words and small tables."""
+"""Facts about the run of a study, in words and small tables."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from headcount.report.study_tables import PrintedTable, print_table
+from headcount._text import Table
+from headcount.report.study_tables import study_table
 from headcount.study.sections import Section
 
 if TYPE_CHECKING:
@@ -27,21 +28,21 @@ _MOST_NAMES = 5
 
 
 def is_complete(status: Status) -> bool:
-    """Whether all tasks of the plan have results."""
+    """True if all tasks of the plan have results."""
     return status.done == status.tasks
 
 
 def summary(spec: Spec, status: Status, results: pl.DataFrame) -> list[str]:
-    """What was run, how fast, and what failed, a sentence each.
+    """Sentences on the runs, their speed, and failures.
 
     Parameters
     ----------
     spec : Spec
-        What was to be run.
+        Definition of the study.
     status : Status
-        How far it has come.
+        Progress of the study.
     results : polars.DataFrame
-        A row for each method on each sample.
+        One row per method and sample.
 
     Returns
     -------
@@ -66,7 +67,6 @@ def summary(spec: Spec, status: Status, results: pl.DataFrame) -> list[str]:
             f"{failed}."
         )
     lost = sum(each.runs for each in status.failures if each.method is not None)
-    # Of a run in ten thousand, too, one wants to know.
     said.append(
         f"{_counted(lost, 'run')} failed ({100 * lost / max(status.runs, 1):.2g}%)."
         if lost
@@ -88,7 +88,7 @@ def _rate(per_second: float) -> str:
 
 
 def duration(seconds: float) -> str:
-    """A time as people say it.
+    """Time as text.
 
     Examples
     --------
@@ -110,8 +110,8 @@ def _moment(known: Mapping[str, Any]) -> str:
     return at.replace("T", " ").replace("+00:00", " UTC")
 
 
-def failure_table(status: Status) -> PrintedTable | None:
-    """Method, reason, how many runs are lost to it and where; None without failures."""
+def failure_table(status: Status) -> Table | None:
+    """Failures by method and reason, with runs and datasets; None without failures."""
     import polars as pl
 
     lost: dict[tuple[str, str], dict[str, int]] = {}
@@ -125,7 +125,7 @@ def failure_table(status: Status) -> PrintedTable | None:
         for (method, reason), runs in lost.items()
     ]
     table = pl.DataFrame(rows, ["method", "runs", "datasets", "reason"], orient="row")
-    return print_table(Section("Failures", table=table))
+    return study_table(Section("Failures", table=table))
 
 
 def _listed(names: Sequence[str]) -> str:
@@ -133,7 +133,7 @@ def _listed(names: Sequence[str]) -> str:
     return ", ".join(names[:_MOST_NAMES]) + more
 
 
-def dataset_table(status: Status) -> PrintedTable:
+def dataset_table(status: Status) -> Table:
     """Tasks, runs and time of each dataset."""
     import polars as pl
 
@@ -147,22 +147,22 @@ def dataset_table(status: Status) -> PrintedTable:
             "seconds of work": [round(each.seconds) for each in status.datasets],
         }
     )
-    return print_table(Section("Datasets", table=table))
+    return study_table(Section("Datasets", table=table))
 
 
 def study_facts(
     spec: Spec, status: Status, runs: Sequence[tuple[dict[str, Any], Any]]
 ) -> dict[str, str]:
-    """What there is to know of a study, by name.
+    """Facts about a study by name.
 
     Parameters
     ----------
     spec : Spec
-        What was to be run.
+        Definition of the study.
     status : Status
-        How far it has come.
+        Progress of the study.
     runs : sequence of pairs
-        What the journal knows of each time it was started.
+        Entries of the journal, one per start.
 
     Returns
     -------

@@ -1,9 +1,7 @@
-"""The report of a study: one page, its tables for papers and spreadsheets, its figures."""
+"""Report of a study: one page, and files of its tables and figures."""
 
 from __future__ import annotations
 
-import base64
-import gzip
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -15,9 +13,16 @@ from typing import TYPE_CHECKING, Any
 from markupsafe import Markup
 
 from headcount._files import write_bytes
+from headcount._text import Table
+from headcount.analysis.facts import versions
 from headcount.errors import HeadcountError
-from headcount.report.assets import asset, content_policy, template_of
-from headcount.report.facts import versions
+from headcount.report.assets import (
+    asset,
+    content_policy,
+    packed_csv,
+    script_json,
+    template_of,
+)
 from headcount.report.study_facts import (
     dataset_table,
     failure_table,
@@ -26,7 +31,6 @@ from headcount.report.study_facts import (
     summary,
 )
 from headcount.report.study_parts import StudyPart, study_parts
-from headcount.report.writing import csv_text, script_json
 from headcount.study.kinds import find_experiment
 
 if TYPE_CHECKING:
@@ -36,6 +40,9 @@ if TYPE_CHECKING:
 
 __all__ = ["StudyReport", "write_study"]
 
+# Tables with more columns have small letters.
+_MOST_NORMAL = 12
+
 
 @dataclass(frozen=True)
 class StudyReport:
@@ -44,7 +51,7 @@ class StudyReport:
     Attributes
     ----------
     page : Path
-        The report as one HTML file that needs nothing else.
+        Report as one HTML file that needs nothing else.
     tables : tuple of Path
         Each table in Markdown, LaTeX and CSV.
     figures : tuple of Path
@@ -69,10 +76,10 @@ def write_study(
     store : Store
         With results.
     folder : str or path
-        Made if it is not there. Gets ``report.html``, ``tables`` and ``figures``; files of
-        the same names are replaced, each wholly or not at all, and others left alone.
+        Created if it does not exist. Gets ``report.html``, ``tables`` and ``figures``; files
+        of the same names are replaced, each atomically.
     published : str or path, default=None
-        Folder with the figures that papers print, to be compared with.
+        Folder with published figures to compare with.
 
     Returns
     -------
@@ -103,7 +110,7 @@ def write_study(
     }
     page = target / "report.html"
     html = _page(store, results, parts).encode("utf-8", "replace")
-    # The page comes last: once it is there, so is all that belongs to it.
+    # The page comes last: once it exists, so do the other files.
     for path, content in (tables | figures | {page: html}).items():
         _make(path.parent)
         write_bytes(path, content)
@@ -154,35 +161,37 @@ def _page(store: Store, results: pl.DataFrame, parts: Sequence[StudyPart]) -> st
 
 @cache
 def _template() -> Any:
-    return template_of("study.html")
+    return template_of("study.html", {"in_html": _in_html})
+
+
+def _in_html(table: Table, label: str) -> Markup:
+    dense = " dense" * (len(table.columns) > _MOST_NORMAL)
+    return table.to_html(css_class=f"data sortable{dense}", label=label)
 
 
 def _embedded(toml: str, parts: Sequence[StudyPart]) -> dict[str, Any]:
-    """What the downloads of the page hold: all tables, once as CSV, once with the spec."""
-    # The mark at the start tells spreadsheets that the text is UTF-8.
-    table = "\ufeff" + csv_text(["table", "row", "column", "value"], _long(parts))
-    packed = base64.b64encode(gzip.compress(table.encode("utf-8", "replace"), mtime=0)).decode()
+    """Content of the downloads: all tables, once as CSV, once with the spec."""
+    frames = {part.title: part.frame for part in parts if part.frame is not None}
     tables = {
-        part.title: [dict(zip(part.table.columns, row, strict=True)) for row in _rows(part)]
-        for part in parts
-        if part.table is not None
+        title: [dict(zip(frame.columns, row, strict=True)) for row in _rows(frame)]
+        for title, frame in frames.items()
     }
+    packed = packed_csv(["table", "row", "column", "value"], _long(parts))
     return {"csv_gzip": packed, "analysis": {"spec": toml, "tables": tables}}
 
 
 def _long(parts: Sequence[StudyPart]) -> Iterator[tuple[Any, ...]]:
     for part in parts:
-        if part.table is None:
+        if part.frame is None:
             continue
-        _, *columns = part.table.columns
-        for first, *values in _rows(part):
+        _, *columns = part.frame.columns
+        for first, *values in _rows(part.frame):
             for column, value in zip(columns, values, strict=True):
                 yield part.title, first, column, value
 
 
-def _rows(part: StudyPart) -> Iterator[tuple[Any, ...]]:
-    assert part.table is not None
-    for row in part.table.frame.fill_nan(None).rows():
+def _rows(frame: pl.DataFrame) -> Iterator[tuple[Any, ...]]:
+    for row in frame.fill_nan(None).rows():
         yield tuple(
             float(f"{value:.6g}") if isinstance(value, float) else value for value in row
         )

@@ -1,4 +1,4 @@
-"""Sections of a study, printed and drawn, as they go into the page and into files."""
+"""Sections of a study, printed and drawn, for its page and files."""
 
 from __future__ import annotations
 
@@ -6,12 +6,14 @@ import base64
 import io
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from headcount.report.study_tables import PrintedTable, print_table
+from headcount._text import Table, csv_text
+from headcount.report.study_tables import study_table
 
 if TYPE_CHECKING:
+    import polars as pl
     from matplotlib.figure import Figure
 
     from headcount.study.sections import Section
@@ -33,23 +35,25 @@ class Picture:
 
     @property
     def base64(self) -> str:
-        """As it can stand in an address."""
+        """Content for a data URL."""
         return base64.b64encode(self.png).decode()
 
 
 @dataclass(frozen=True)
 class StudyPart:
-    """A section of which all is text or a picture.
+    """Section whose table and figure are printed and drawn.
 
     Attributes
     ----------
     name : str
         Letters, digits and hyphens; no two parts share one.
     title : str
-        The heading.
+        Heading.
     paragraphs : tuple of str
-        The words.
-    table : PrintedTable or None
+        Text.
+    frame : polars.DataFrame or None
+        Values of the table.
+    table : Table or None
         The table.
     picture : Picture or None
         The figure.
@@ -58,18 +62,18 @@ class StudyPart:
     name: str
     title: str
     paragraphs: tuple[str, ...]
-    table: PrintedTable | None
+    frame: pl.DataFrame | None
+    table: Table | None
     picture: Picture | None
 
     def tables(self) -> dict[str, str]:
-        """The table in every form, by the ending of its file; empty if there is none."""
-        if self.table is None:
+        """The table in every format, by the ending of its file; empty if there is none."""
+        if self.table is None or self.frame is None:
             return {}
-        comment = " ".join(self.title.split())
         return {
-            "md": self.table.to_markdown(),
-            "tex": f"% {comment}\n{self.table.to_latex()}",
-            "csv": self.table.to_csv(),
+            "md": f"{self.table.to_markdown()}\n",
+            "tex": f"{replace(self.table, title=self.title).to_latex()}\n",
+            "csv": csv_text(self.frame.columns, self.frame.rows()),
         }
 
 
@@ -79,7 +83,7 @@ def study_parts(sections: Iterable[Section]) -> list[StudyPart]:
     Parameters
     ----------
     sections : iterable of Section
-        As the kind of the study made them.
+        Sections of a study.
 
     Returns
     -------
@@ -94,11 +98,11 @@ def study_parts(sections: Iterable[Section]) -> list[StudyPart]:
     parts: list[StudyPart] = []
     for section in sections:
         name = _file_name(section.title, {part.name for part in parts})
-        table = None if section.table is None else print_table(section)
+        table = None if section.table is None else study_table(section)
         picture = None if section.figure is None else _picture(section.figure())
         paragraphs = tuple(text.strip() for text in re.split(r"\n\s*\n", section.text))
         paragraphs = tuple(text for text in paragraphs if text)
-        parts.append(StudyPart(name, section.title, paragraphs, table, picture))
+        parts.append(StudyPart(name, section.title, paragraphs, section.table, table, picture))
     return parts
 
 

@@ -1,150 +1,46 @@
-"""Tables of a study as text that stands in a page, in Markdown, in LaTeX and in CSV."""
+"""Tables of a study, with the decimals that their numbers need."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from headcount.evaluation.tables import in_latex, in_markdown, mark_in_latex
-from headcount.report.writing import csv_text
+from headcount._text import Cell, Table
 
 if TYPE_CHECKING:
     import polars as pl
 
     from headcount.study.sections import Section
 
-__all__ = ["Cell", "PrintedTable", "print_table"]
+__all__ = ["study_table"]
 
-# Rows that sum up the others stay below them, however those are sorted.
+# Rows that summarise the others stay below them, however those are sorted.
 _MEAN, _RANK = "mean", "mean rank"
 _BEST = "best"
-_DAGGERS = frozenset("†‡")
 
 
-@dataclass(frozen=True)
-class Cell:
-    """What stands in one place of a table.
-
-    Attributes
-    ----------
-    text : str
-        The value, as people read it; empty if there is none.
-    is_number : bool
-        Whether it stands to the right.
-    is_best : bool
-        Whether it stands out.
-    mark : str
-        What comes behind it.
-    """
-
-    text: str
-    is_number: bool = False
-    is_best: bool = False
-    mark: str = ""
-
-
-@dataclass(frozen=True, eq=False)
-class PrintedTable:
-    """A table in which every value is text already.
-
-    Attributes
-    ----------
-    frame : polars.DataFrame
-        The values.
-    numeric : tuple of bool
-        Which columns stand to the right.
-    body, foot : tuple of rows of Cell
-        The rows, and those that sum them up.
-    """
-
-    frame: pl.DataFrame
-    numeric: tuple[bool, ...]
-    body: tuple[tuple[Cell, ...], ...]
-    foot: tuple[tuple[Cell, ...], ...]
-
-    @property
-    def columns(self) -> list[str]:
-        """Names of the columns."""
-        return self.frame.columns
-
-    @property
-    def is_wide(self) -> bool:
-        """Whether it needs small letters."""
-        return len(self.columns) > 12
-
-    def to_markdown(self) -> str:
-        """A Markdown table, the best in bold.
-
-        Returns
-        -------
-        str
-        """
-        rule = ["---:" if number else "---" for number in self.numeric]
-        rows = self._written(in_markdown, lambda text: f"**{text}**", in_markdown)
-        lines = [[in_markdown(name) for name in self.columns], rule, *rows]
-        return "".join(f"| {' | '.join(line)} |\n" for line in lines)
-
-    def to_latex(self) -> str:
-        r"""A LaTeX ``tabular``, the best in bold; needs ``\usepackage{booktabs}``.
-
-        Returns
-        -------
-        str
-        """
-        rows = self._written(in_latex, lambda text: rf"\textbf{{{text}}}", _latex_mark)
-        lines = [rf"{' & '.join(row)} \\" for row in rows]
-        if self.foot:
-            lines.insert(len(self.body), r"\midrule")
-        header = " & ".join(in_latex(name) for name in self.columns)
-        sides = "".join("r" if number else "l" for number in self.numeric)
-        top = [rf"\begin{{tabular}}{{{sides}}}", r"\toprule", rf"{header} \\", r"\midrule"]
-        return "\n".join([*top, *lines, r"\bottomrule", r"\end{tabular}", ""])
-
-    def to_csv(self) -> str:
-        """The values as CSV, in full; no text can be taken for a formula.
-
-        Returns
-        -------
-        str
-        """
-        return csv_text(self.columns, self.frame.rows())
-
-    def _written(
-        self,
-        escape: Callable[[str], str],
-        bold: Callable[[str], str],
-        mark: Callable[[str], str],
-    ) -> list[list[str]]:
-        def written(cell: Cell) -> str:
-            text = escape(" ".join(cell.text.split())) or ("-" if cell.is_number else "")
-            return (bold(text) if cell.is_best else text) + mark(cell.mark)
-
-        return [[written(cell) for cell in row] for row in (*self.body, *self.foot)]
-
-
-def print_table(section: Section) -> PrintedTable:
-    """The table of a section, its numbers with as many decimals as they deserve.
+def study_table(section: Section) -> Table:
+    """Table of a section, its numbers with as many decimals as they need.
 
     Parameters
     ----------
     section : Section
-        One that has a table.
+        A section with a table.
 
     Returns
     -------
-    PrintedTable
+    Table
 
     Examples
     --------
     >>> import polars as pl
     >>> from headcount.study import Section
     >>> errors = pl.DataFrame({"method": ["MS", "CC"], "error": [0.04, 0.31]})
-    >>> print(print_table(Section("Errors", table=errors, marks={(0, "error"): "best"}))
-    ...       .to_markdown(), end="")
+    >>> section = Section("Errors", table=errors, marks={(0, "error"): "best"})
+    >>> print(study_table(section).to_markdown())
     | method | error |
     | --- | ---: |
     | MS | **0.040** |
@@ -158,7 +54,7 @@ def print_table(section: Section) -> PrintedTable:
     columns = [_column(column, foot, marks) for column in frame]
     rows = tuple(zip(*columns, strict=True))
     numeric = tuple(dtype.is_numeric() for dtype in frame.dtypes)
-    return PrintedTable(frame, numeric, rows[:n_body], rows[n_body:])
+    return Table(frame.columns, rows[:n_body], numeric, rows[n_body:])
 
 
 def _foot_length(frame: pl.DataFrame) -> int:
@@ -176,8 +72,7 @@ def _column(
     for i, (value, write) in enumerate(zip(column, writers, strict=True)):
         mark = marks.get((i, column.name), "")
         best = mark == _BEST
-        text = write(value)
-        cells.append(Cell(text, column.dtype.is_numeric(), best, "" if best else mark))
+        cells.append(Cell(write(value), best, "" if best else mark))
     return cells
 
 
@@ -202,9 +97,3 @@ def _decimals(values: NDArray[np.float64]) -> int:
     known = np.abs(values[np.isfinite(values)])
     largest = known.max(initial=0.0)
     return 1 if largest >= 100 else 2 if largest >= 10 else 3 if largest >= 0.1 else 4
-
-
-def _latex_mark(mark: str) -> str:
-    if set(mark) <= _DAGGERS:
-        return mark_in_latex(mark)
-    return rf"\textsuperscript{{{in_latex(mark)}}}"

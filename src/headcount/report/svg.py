@@ -1,4 +1,4 @@
-"""Small pieces of SVG, escaped, that stretch with the page and keep their text as it is.
+"""Elements of SVG, escaped, that stretch with the page and keep their text as it is.
 
 Places along the width are in percent, so that a drawing is as wide as the page lets it be.
 Curves, which know no percent, are in an inner drawing that is stretched to the width.
@@ -18,7 +18,7 @@ WIDTH = 1000
 
 
 def tag(name: str, *children: str, **attributes: str | float) -> Markup:
-    """An element; text in it is escaped, elements are not.
+    """Element; text in it is escaped, elements are not.
 
     Examples
     --------
@@ -34,7 +34,7 @@ def tag(name: str, *children: str, **attributes: str | float) -> Markup:
 
 
 def number(value: float) -> str:
-    """With as few signs as will do.
+    """Number as short text.
 
     Examples
     --------
@@ -49,7 +49,7 @@ def _value(value: str | float) -> str:
 
 
 def drawing(label: str, height: float, children: Iterable[str], class_: str) -> Markup:
-    """A drawing as wide as its place, with words for those who cannot see it."""
+    """Drawing as wide as its container, with a label for screen readers."""
     return tag(
         "svg", tag("title", label), *children,
         class_=f"chart {class_}", role="img", width="100%", height=height,
@@ -57,7 +57,7 @@ def drawing(label: str, height: float, children: Iterable[str], class_: str) -> 
 
 
 def stretched(height: float, *children: str) -> Markup:
-    """An inner drawing, `WIDTH` wide, stretched to the width of the outer one."""
+    """Inner drawing, `WIDTH` wide, stretched to the width of the outer one."""
     return tag(
         "svg", *children,
         viewBox=f"0 0 {WIDTH} {number(height)}", preserveAspectRatio="none",
@@ -78,7 +78,7 @@ def text_at(x: float, y: float, text: str, anchor: str = "middle", class_: str =
 
 
 def nice_top(largest: float) -> float:
-    """The end of an axis for shares up to some size: a number that is easy to quarter.
+    """End of an axis for shares up to some size: a number that is easy to quarter.
 
     Examples
     --------

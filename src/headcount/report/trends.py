@@ -1,4 +1,4 @@
-"""The share of a class over groups that follow one another, or are many."""
+"""Chart of the share of a class over a sequence of groups, or over many."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ def trend_chart(
     Parameters
     ----------
     rows : sequence of Row
-        One a group.
+        One per group.
     label : str
-        What it shows, in words.
+        Description for screen readers.
     line : bool
-        Whether to join the groups, as they follow one another.
+        True joins the groups, which are a sequence.
     wide : bool
-        Whether there is place for more names below.
+        True leaves room for more names below.
     height : float
-        In pixels.
+        Height in pixels.
     """
     scale = _Scale(rows, wide, height)
     many = len(rows) > _MANY
@@ -59,7 +59,7 @@ def trend_chart(
 
 
 class _Scale:
-    """Where groups and shares are."""
+    """Positions of groups and shares."""
 
     def __init__(self, rows: Sequence[Row], wide: bool, height: float) -> None:
         self.top = nice_top(max(row.largest for row in rows))
@@ -70,15 +70,15 @@ class _Scale:
         self.alone = len(rows) == 1
 
     def x(self, i: int) -> float:
-        """In percent."""
+        """Position of a group in percent."""
         return 50.0 if self.alone else self.margin + self.step * i
 
     def y(self, share: float) -> float:
-        """In pixels."""
+        """Position of a share in pixels."""
         return self.height - _BELOW - (self.height - _BELOW - _ABOVE) * share / self.top
 
     def point(self, i: int, share: float) -> tuple[float, float]:
-        """In the units of what is stretched."""
+        """Position in the units of the stretched drawing."""
         return WIDTH / 100 * self.x(i), self.y(share)
 
 
@@ -123,7 +123,7 @@ def _point(row: Row, i: int, scale: _Scale, *, many: bool, line: bool) -> Markup
 
 
 def _names(rows: Sequence[Row], scale: _Scale, most: int) -> list[Markup]:
-    """The names of every so many groups, as many as there is place for."""
+    """Names of every n-th group, as many as fit."""
     names = []
     for i in range(0, len(rows), -(-len(rows) // most)):
         label = rows[i].label

@@ -32,7 +32,7 @@ class Calibrator:
     n_classes : int
         How many columns the scores have.
     rule : callable
-        What it does to a checked table of scores.
+        Function from a checked table of scores to calibrated ones.
     """
 
     method: str

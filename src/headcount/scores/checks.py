@@ -34,12 +34,12 @@ def check_scores(scores: Any, n_classes: int, *, name: str = "scores") -> NDArra
     Parameters
     ----------
     scores : array-like or frame of shape (n, n_classes), or (n,) for two classes
-        The posteriors, one column a class in the order of the classes. With two classes a
+        The posteriors, one column per class in the order of the classes. With two classes a
         vector is taken as the posterior of the second one.
     n_classes : int
         How many classes there are.
     name : str, default="scores"
-        What error messages call the scores.
+        Name of the scores in error messages.
 
     Returns
     -------
@@ -84,7 +84,7 @@ def check_weights(weights: Any, n_rows: int, *, name: str = "weights") -> NDArra
     n_rows : int
         How many items there are.
     name : str, default="weights"
-        What error messages call the weights.
+        Name of the weights in error messages.
 
     Returns
     -------
@@ -97,7 +97,7 @@ def check_weights(weights: Any, n_rows: int, *, name: str = "weights") -> NDArra
     if found.shape != (n_rows,):
         raise HeadcountError(
             f"{name} has the shape {found.shape}, but there are {n_rows:,} items: pass one "
-            "weight an item."
+            "weight per item."
         )
     wrong = ~(np.isfinite(found) & (found >= 0))
     if wrong.any():
@@ -148,7 +148,7 @@ def check_lengths(name: str, n_rows: int, codes: NDArray[np.int64]) -> None:
     """Refuse more or fewer labels than items, which messages call by their name."""
     if len(codes) != n_rows:
         raise HeadcountError(
-            f"{name} has {n_rows:,} rows, but y has {len(codes):,} labels: pass one label a "
+            f"{name} has {n_rows:,} rows, but y has {len(codes):,} labels: pass one label per "
             "row."
         )
 
@@ -199,7 +199,7 @@ def as_numbers(scores: Any, name: str) -> NDArray[np.float64]:
             f"{name} is not numeric ({type(scores).__name__} of {values.dtype}): pass plain "
             "dense numbers."
         )
-    # Writable, too: kernels would be compiled anew for an array that is not.
+    # Writable, too: kernels would be compiled again for an array that is not.
     return np.require(values, np.float64, ["C", "W"])
 
 
@@ -209,14 +209,14 @@ def _as_table(values: NDArray[np.float64], n_classes: int, name: str) -> NDArray
     if values.ndim != 2:
         hint = ", or the posteriors of the second class as a vector" if n_classes == 2 else ""
         raise HeadcountError(
-            f"{name} has {values.ndim} dimensions, but must have 2: pass one row an item and "
-            f"one column a class ({n_classes}){hint}."
+            f"{name} has {values.ndim} dimensions, but must have 2: pass one row per item and "
+            f"one column per class ({n_classes}){hint}."
         )
     n_rows, n_columns = values.shape
     if n_columns != n_classes:
         raise HeadcountError(
             f"{name} has {n_columns} columns, but there are {n_classes} classes: pass one "
-            "column a class, in the order of the classes."
+            "column per class, in the order of the classes."
         )
     if n_rows == 0:
         raise HeadcountError(f"{name} has no rows: pass the scores of at least one item.")

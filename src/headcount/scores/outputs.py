@@ -1,4 +1,4 @@
-"""What a fitted classifier says of items, with columns in the order of given classes."""
+"""Outputs of a fitted classifier, with columns in the order of given classes."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ Output = Literal["posteriors", "decisions", "labels"]
 
 
 def output_of(model: Any) -> Output:
-    """Tell the best a classifier has to say."""
+    """Best output that a classifier has."""
     if hasattr(model, "predict_proba"):
         return "posteriors"
     return "decisions" if hasattr(model, "decision_function") else "labels"
 
 
 def predict_codes(model: Any, X: Any, classes: NDArray[Any]) -> NDArray[np.int64]:
-    """Return what the classifier's own ``predict`` says, as codes."""
+    """Return the labels of the classifier's own ``predict``, as codes."""
     predicted = model.predict(X)
     return encode_labels(predicted, name=f"predict of {_name(model)}", classes=classes)[1]
 
 
 def score(model: Any, X: Any, classes: NDArray[Any]) -> NDArray[np.float64]:
-    """Return posteriors or, for want of them, decision values, one column a class.
+    """Return posteriors or, if there are none, decision values, one column per class.
 
     A class the model was not trained on has a posterior of zero. Of two classes, decision
     values d come as the columns (-d/2, d/2).
@@ -58,7 +58,7 @@ class DecisionScaling:
     scaling: Scaling
 
     def posteriors(self, decisions: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Turn decision values, one column a class, into posteriors."""
+        """Turn decision values, one column per class, into posteriors."""
         return self.scaling.posteriors(decisions / self.spread)
 
 
@@ -96,7 +96,7 @@ def _decision_values(model: Any, X: Any, classes: NDArray[Any]) -> NDArray[np.fl
     if of_pairs or not len(columns) == values.shape[1] == len(classes):
         raise HeadcountError(
             f"{name} has {values.shape[1]} columns{' of pairs' * of_pairs} for {len(classes)} "
-            "classes: use a classifier with one decision value a class (in scikit-learn "
+            "classes: use a classifier with one decision value per class (in scikit-learn "
             "decision_function_shape='ovr'), or one with predict_proba."
         )
     if not np.isfinite(values).all():
@@ -112,7 +112,7 @@ def _decides_by_pairs(model: Any) -> bool:
 
 
 def _columns(model: Any, classes: NDArray[Any]) -> NDArray[np.int64]:
-    """Say which of our columns each of the model's columns is."""
+    """Position among the classes of each column of the model."""
     known = getattr(model, "classes_", classes)
     return encode_labels(known, name=f"classes_ of {_name(model)}", classes=classes)[1]
 

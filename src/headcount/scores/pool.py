@@ -1,4 +1,4 @@
-"""A pool that many quantifiers look at, scored once by each distinct classifier."""
+"""Pool of items for many quantifiers, scored once by each distinct classifier."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["ScoredPool"]
 
 
 class ScoredPool:
-    """Items that remember what each classifier said of them.
+    """Items with the scores that each classifier gave them.
 
     Quantifiers take one wherever they take items. Classifiers that were fitted apart but
     came out the same (the same kind, settings and training items) count as one.
@@ -51,7 +51,7 @@ class ScoredPool:
 
     @property
     def n_scorings(self) -> int:
-        """How many times the items were scored."""
+        """Number of times that the items were scored."""
         return len(self._made)
 
     def posteriors(self, scorer: Any) -> NDArray[np.float64]:

@@ -27,13 +27,13 @@ _MIN_DECREASE = 1e-14
 
 @dataclass(frozen=True)
 class Scaling:
-    """Slopes and biases of the logits, one a class."""
+    """Slopes and biases of the logits, one per class."""
 
     slopes: NDArray[np.float64]
     biases: NDArray[np.float64]
 
     def posteriors(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Turn values, one column a class, into posteriors."""
+        """Turn values, one column per class, into posteriors."""
         scaled: NDArray[np.float64] = softmax(values * self.slopes + self.biases, axis=1)
         return scaled
 
@@ -90,12 +90,12 @@ def fit_scaling(
     one_slope: bool,
     with_bias: bool,
 ) -> Scaling:
-    """Fit slopes (one for all classes, or one a class) and biases (or none) by log-loss.
+    """Fit slopes (one for all classes, or one per class) and biases (or none) by log-loss.
 
     Parameters
     ----------
     values : ndarray of shape (n, K)
-        What to scale: log posteriors or decision values.
+        Values to scale: log posteriors or decision values.
     targets : ndarray of shape (n, K)
         The class probabilities to aim at: one-hot labels, or softened ones.
     weights : ndarray of shape (n,)

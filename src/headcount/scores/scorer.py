@@ -148,7 +148,7 @@ class Scorer(ItemScorer):
             ``posteriors_`` and ``labels_`` are not needed. Posteriors learnt from decision
             values take cross-fitting all the same.
         posteriors : bool, default=True
-            Whether posteriors will be asked for. With ``out_of_fold=False`` as well, False
+            True if posteriors will be needed. With ``out_of_fold=False`` as well, False
             saves the cross-fitting that learning them from decision values takes.
 
         Returns
@@ -429,7 +429,7 @@ def one_fold_each(by_folds: NDArray[Any]) -> NDArray[Any]:
 
 
 def _width(X: Any) -> int | None:
-    """How many columns items have; none if they are texts."""
+    """Number of columns of the items; None for texts."""
     return int(X.shape[1]) if len(X.shape) == 2 else None
 
 
@@ -456,8 +456,8 @@ def _check_frozen(classifier: Any, classes: NDArray[Any]) -> None:
     missing = [label for label in known if label not in given]
     if missing:
         raise HeadcountError(
-            f"y has no items of class {missing[0]!r}, which the frozen classifier knows: add "
-            "some, as the share of a class cannot be learnt without examples."
+            f"y has no items of class {missing[0]!r}, which the frozen classifier predicts: "
+            "add some, as the share of a class cannot be learnt without examples."
         )
 
 

@@ -1,4 +1,4 @@
-"""What a classifier is able to take."""
+"""Kinds of input that a classifier takes."""
 
 from __future__ import annotations
 

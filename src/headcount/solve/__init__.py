@@ -1,7 +1,8 @@
-"""Batched solvers: every sample to its own optimum, whatever batch it is in.
+"""Batched solvers: every sample is solved to its own optimum, independent of its batch.
 
-Moment solvers have ``solve(profiles, seen)``: `profiles` (K, d), one row a class, and
-`seen` (S, d), one row a sample. Likelihood solvers have ``solve(ratios, samples)``.
+Moment solvers have ``solve(profiles, seen)``: `profiles` (K, d), one row per class, and
+`seen` (S, d), one row per sample. Likelihood solvers have ``solve(ratios, samples, prior)``:
+`ratios` (n, K), one row per item, and `prior` (K,), the training shares.
 """
 
 from headcount.solve.adjusted import AdjustedCount

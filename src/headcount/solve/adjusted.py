@@ -1,4 +1,4 @@
-"""The adjusted count of two classes, in closed form."""
+"""Adjusted count of two classes, in closed form."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ __all__ = ["AdjustedCount"]
 class AdjustedCount:
     """(count - false rate) / (true rate - false rate), clipped; least squares for K > 2.
 
-    Two classes are told apart by the last column alone: the share of items called
-    positive, or their mean score. Where both classes look alike the count is returned
-    as it is.
+    Two classes are distinguished by the last column only: the share of items predicted as
+    positive, or their mean score. If both classes have the same rate, the count is returned
+    unchanged.
 
     Examples
     --------
@@ -30,7 +30,7 @@ class AdjustedCount:
     """
 
     def solve(self, profiles: NDArray[np.float64], seen: NDArray[np.float64]) -> Solution:
-        """Shares for each row of `seen`; `profiles` has a row a class."""
+        """Shares for each row of `seen`; `profiles` has one row per class."""
         if len(profiles) > 2:
             return LeastSquares().solve(profiles, seen)
         false_rate, true_rate = profiles[:, -1]

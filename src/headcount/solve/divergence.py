@@ -1,4 +1,4 @@
-"""Matching histograms by a divergence, on the simplex."""
+"""Histogram matching by a divergence, on the simplex."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ _SMOOTH = {
 }
 DIVERGENCES = (*_SMOOTH, "l1", "l2")
 
-# Histograms need no samples. Read-only, as the arrays of samples are: the kernels then
-# serve likelihoods and histograms alike and are compiled once for both.
+# Histograms need no samples. The arrays are read-only like those of samples, so that kernels
+# are compiled once for likelihoods and histograms.
 _NO_INDICES, _NO_OFFSETS = np.empty(0, np.int32), np.empty(0, np.int64)
 _NO_INDICES.flags.writeable = _NO_OFFSETS.flags.writeable = False
 
@@ -40,9 +40,9 @@ class Divergence:
 
     With a smoothness, smoothness/2 sum (p_{j-1} - 2 p_j + p_{j+1})^2 is added to it.
 
-    All are convex in p, and solved to a proven distance from the optimum: Hellinger,
-    Topsoe and ProbSymm by Newton's method with a certificate, L2 as a quadratic
-    program, L1 as a weighted median (two classes) or a linear program.
+    All are convex in p and solved to a proven distance from the optimum: Hellinger, Topsoe
+    and ProbSymm by Newton's method with a certificate, L2 as a quadratic program, L1 as a
+    weighted median (two classes) or a linear program.
 
     Parameters
     ----------
@@ -52,7 +52,7 @@ class Divergence:
     tol : float, default=1e-10
         Largest proven distance of the objective from its minimum.
     max_iter : int, default=100
-        Newton steps before giving up.
+        Largest number of Newton steps.
     smoothness : float, default=0.0
         Weight of the bends in the shares of ordered classes; not for "l1".
 
@@ -81,7 +81,7 @@ class Divergence:
             )
 
     def solve(self, profiles: NDArray[np.float64], seen: NDArray[np.float64]) -> Solution:
-        """Shares for each row of `seen`; `profiles` has a row a class."""
+        """Shares for each row of `seen`; `profiles` has one row per class."""
         if self.name == "l2":
             return LeastSquares(self.smoothness).solve(profiles, seen)
         if self.name == "l1":
@@ -114,7 +114,7 @@ def _least_absolute(profiles: NDArray[np.float64], seen: NDArray[np.float64]) ->
             grain=500,
         )
         return Solution.closed_form(shares, values)
-    # One slack a bin, at least as large as the difference in either direction.
+    # One slack per bin, at least as large as the difference in either direction.
     bins = profiles.shape[1]
     slack = identity(bins, format="csr")
     mixture = csr_array(profiles.T)

@@ -1,4 +1,4 @@
-"""Maximum likelihood of the shares in a mixture whose components are known."""
+"""Maximum likelihood of the shares in a mixture of known components."""
 
 from __future__ import annotations
 
@@ -26,22 +26,22 @@ _EM_STEPS = 5
 class MaximumLikelihood:
     """Minimise -mean_i log(R_i . p) over the simplex, to a proven distance from the optimum.
 
-    What else is known of the shares can be added to it. Of ordered classes,
-    flatness/2 sum (p_{j+1} - p_j)^2 + smoothness/2 sum (p_{j-1} - 2 p_j + p_{j+1})^2; of any,
-    -1/n sum (a_j - 1) log p_j, by which the answer is the likeliest one given a Dirichlet
-    prior with parameters a and the n items of the sample.
+    Penalties can be added. For ordered classes:
+    flatness/2 sum (p_{j+1} - p_j)^2 + smoothness/2 sum (p_{j-1} - 2 p_j + p_{j+1})^2. For any
+    classes: -1/n sum (a_j - 1) log p_j, which makes the solution the mode of the posterior
+    under a Dirichlet prior with parameters a, given the n items of the sample.
 
-    An item that is impossible under every class is taken to be as likely under each: it
-    tells nothing about the shares.
+    An item that is impossible under every class is taken to be equally likely under each, so
+    it has no influence on the shares.
 
     Parameters
     ----------
     tol : float, default=1e-10
         Largest proven distance of the objective from its minimum.
     max_iter : int, default=100
-        Steps before giving up.
+        Largest number of steps.
     smoothness, flatness : float, default=0.0
-        Weights of the bends and of the jumps in the shares of ordered classes.
+        Weights of the penalties on bends and on jumps in the shares of ordered classes.
     concentration : float or ndarray of shape (K,), default=1.0
         Parameters a of the Dirichlet prior, at least 1; at 1 there is no prior.
 
@@ -60,8 +60,16 @@ class MaximumLikelihood:
     flatness: float = 0.0
     concentration: float | NDArray[np.float64] = 1.0
 
-    def solve(self, ratios: NDArray[np.float64], samples: Samples) -> Solution:
-        """Shares for each sample; `ratios` has a row an item of the pool."""
+    def solve(
+        self,
+        ratios: NDArray[np.float64],
+        samples: Samples,
+        prior: NDArray[np.float64] | None = None,
+    ) -> Solution:
+        """Shares for each sample; `ratios` has one row per item of the pool.
+
+        `prior` is not used: the maximum does not depend on a start.
+        """
         S, K = len(samples), ratios.shape[1]
         shares, steps = np.empty((S, K)), np.empty(S, np.int32)
         gaps, values = np.empty(S), np.empty(S)
@@ -84,7 +92,7 @@ class MaximumLikelihood:
         return Solution(shares, gaps <= tol, steps, _unscaled(values, exponents, samples))
 
     def _items_before(self, K: int) -> NDArray[np.float64]:
-        """A row with as many items of each class as the prior is worth; none if nothing."""
+        """Numbers of items per class that equal the prior, as a row; empty without one."""
         if isinstance(self.concentration, float) and self.concentration == 1.0:
             return np.empty((0, 0))
         before = np.full((1, K), self.concentration, dtype=np.float64) - 1
@@ -93,25 +101,23 @@ class MaximumLikelihood:
 
 @dataclass(frozen=True)
 class ExpectationMaximisation:
-    """The same maximum, approached by plain EM and left when its steps become small.
+    """Expectation maximisation from a prior, stopped when its steps become small.
 
-    Stopped early, the answer depends on the start and the rule. The start is a prior: what
-    the likelihood hardly determines has moved least from it. An item that is impossible under
-    every class is taken to be as likely under each.
+    Stopped early, the result depends on the prior and on the rule: shares that the likelihood
+    hardly determines stay near the prior. An item that is impossible under every class is
+    taken to be equally likely under each.
 
     Parameters
     ----------
-    start : ndarray of shape (K,)
-        The shares to start from.
     tol : float
         Stop when the last change was smaller than this.
     by_norm : bool
         Measure the change by its Euclidean norm; otherwise by its mean absolute value.
     min_iter, max_iter : int
-        Fewest and most steps.
+        Smallest and largest number of steps.
     noise : float, default=0.0
-        Raises the tolerance of a sample of n items to noise (1/n + 1/n_training), if that is
-        more: the fewer items there are, the sooner EM stops.
+        Raises the tolerance of a sample of n items to noise (1/n + 1/n_training) if that is
+        larger: with fewer items EM stops sooner.
     n_training : float, default=inf
         Number of training items that the likelihoods were learnt from.
 
@@ -120,12 +126,11 @@ class ExpectationMaximisation:
     >>> import numpy as np
     >>> from headcount.sampling import Samples
     >>> ratios = np.array([[2.0, 0.5], [0.5, 2.0]])
-    >>> em = ExpectationMaximisation(np.array([0.9, 0.1]), 1e-4, by_norm=False)
-    >>> em.solve(ratios, Samples.whole(2)).prevalence.round(2)
+    >>> em = ExpectationMaximisation(1e-4, by_norm=False)
+    >>> em.solve(ratios, Samples.whole(2), np.array([0.9, 0.1])).prevalence.round(2)
     array([[0.5, 0.5]])
     """
 
-    start: NDArray[np.float64]
     tol: float
     by_norm: bool
     min_iter: int = 1
@@ -133,8 +138,10 @@ class ExpectationMaximisation:
     noise: float = 0.0
     n_training: float = np.inf
 
-    def solve(self, ratios: NDArray[np.float64], samples: Samples) -> Solution:
-        """Shares for each sample; `ratios` has a row an item of the pool."""
+    def solve(
+        self, ratios: NDArray[np.float64], samples: Samples, prior: NDArray[np.float64]
+    ) -> Solution:
+        """Shares for each sample; `ratios` has one row per item of the pool."""
         S, K = len(samples), ratios.shape[1]
         shares, steps = np.empty((S, K)), np.empty(S, np.int32)
         changes, values = np.empty(S), np.empty(S)
@@ -144,7 +151,7 @@ class ExpectationMaximisation:
 
         def work(start: int, stop: int) -> None:
             maximise_by_em(
-                scaled, samples.indices, samples.offsets, self.start, *rule,
+                scaled, samples.indices, samples.offsets, prior, *rule,
                 start, stop, shares, steps, changes, values,
             )  # fmt: skip
 
@@ -154,16 +161,16 @@ class ExpectationMaximisation:
 
 
 def _worthwhile(samples: Samples, K: int) -> int:
-    """Samples that make a thread worth its start."""
+    """Number of samples that justifies starting a thread."""
     return max(1, int(50_000 // max(1.0, samples.sizes.mean() * K)))
 
 
 def _within_range(
     ratios: NDArray[np.float64],
 ) -> tuple[NDArray[np.float64], NDArray[np.int32] | None]:
-    """Rows that kernels can take, and the powers of two by which they were divided, if any.
+    """Rows in the range of the kernels, and the powers of two they were divided by, if any.
 
-    A row's scale does not matter to the shares, and a power of two leaves all its digits.
+    The scale of a row does not affect the shares, and a power of two keeps all digits.
     """
     total = ratios @ np.ones(ratios.shape[1])
     if total.min() > 1e-10 and total.max() < 1e10:
@@ -179,7 +186,7 @@ def _within_range(
 def _unscaled(
     values: NDArray[np.float64], exponents: NDArray[np.int32] | None, samples: Samples
 ) -> NDArray[np.float64]:
-    """The mean negative log-likelihoods of the rows as they were."""
+    """Mean negative log-likelihoods of the rows before scaling."""
     if exponents is None:
         return values
     sums = np.add.reduceat(exponents[samples.indices], samples.offsets[:-1], dtype=np.int64)

@@ -1,4 +1,4 @@
-"""Solvers whose problem is a small convex quadratic program, solved exactly."""
+"""Solvers by small convex quadratic programs, solved exactly."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from headcount.solve.solution import Solution
 
 __all__ = ["CauchySchwarz", "EnergyDistance", "KernelDistance", "LeastSquares"]
 
-# Curvature given to directions that have none, relative to the largest: it picks the
-# evenest of equally good answers and is far too small to move a well-posed one.
+# Curvature added to flat directions, relative to the largest: it selects the most even of
+# equally good solutions and is far too small to change a well-posed one.
 _RIDGE = 1e-13
 
 
@@ -26,12 +26,12 @@ class LeastSquares:
     Parameters
     ----------
     smoothness : float, default=0.0
-        Weight of the bends in the shares of ordered classes.
+        Weight of the penalty on bends in the shares of ordered classes.
 
     Examples
     --------
     >>> import numpy as np
-    >>> profiles = np.array([[0.9, 0.1], [0.2, 0.8]])  # one row a class
+    >>> profiles = np.array([[0.9, 0.1], [0.2, 0.8]])  # one row per class
     >>> LeastSquares().solve(profiles, np.array([[0.34, 0.66]])).prevalence.round(6)
     array([[0.2, 0.8]])
     """
@@ -39,7 +39,7 @@ class LeastSquares:
     smoothness: float = 0.0
 
     def solve(self, profiles: NDArray[np.float64], seen: NDArray[np.float64]) -> Solution:
-        """Shares for each row of `seen`; `profiles` has a row a class."""
+        """Shares for each row of `seen`; `profiles` has one row per class."""
         K = len(profiles)
         H = profiles @ profiles.T + roughness(K, self.smoothness) / 2
         solution = _minimise(H, np.zeros(K), profiles, seen)
@@ -57,8 +57,8 @@ class KernelDistance:
     Parameters
     ----------
     smoothness : float, default=0.0
-        Weight of the bends in the shares of ordered classes: what is minimised has
-        smoothness/2 sum (p_{j-1} - 2 p_j + p_{j+1})^2 added to it.
+        Weight of the penalty on bends in the shares of ordered classes:
+        smoothness/2 sum (p_{j-1} - 2 p_j + p_{j+1})^2 is added to the objective.
 
     Examples
     --------
@@ -88,8 +88,8 @@ class EnergyDistance:
     Parameters
     ----------
     smoothness : float, default=0.0
-        Weight of the bends in the shares of ordered classes: what is minimised has
-        smoothness/2 sum (p_{j-1} - 2 p_j + p_{j+1})^2 added to it.
+        Weight of the penalty on bends in the shares of ordered classes:
+        smoothness/2 sum (p_{j-1} - 2 p_j + p_{j+1})^2 is added to the objective.
 
     Examples
     --------
@@ -105,8 +105,8 @@ class EnergyDistance:
         """Shares for each row of `seen`."""
         K = len(profiles)
         between = _symmetric(profiles)
-        # On the simplex, what A and its centred form differ by is linear or constant;
-        # centred, -A has no negative curvature left, and the constant gives it full rank.
+        # On the simplex, A and its centred form differ by linear and constant terms only. The
+        # centred -A has no negative curvature, and the constant gives it full rank.
         rows = between.mean(axis=0)
         H = -(between - rows - rows[:, None] + rows.mean())
         scale = float(np.abs(between).max()) or 1.0
@@ -120,8 +120,8 @@ class EnergyDistance:
 class CauchySchwarz:
     """Minimise the Cauchy-Schwarz divergence: the angle between p'f and the sample's density.
 
-    Its cosine, a'p / sqrt(p'Bp), does not change with the length of p: the best
-    direction solves min x'Bx/2 - a'x over x >= 0, and is then brought to sum 1.
+    Its cosine, a'p / sqrt(p'Bp), does not depend on the length of p: the best direction
+    solves min x'Bx/2 - a'x over x >= 0, and is then divided by its sum.
 
     Examples
     --------
@@ -134,7 +134,7 @@ class CauchySchwarz:
     def solve(self, profiles: NDArray[np.float64], seen: NDArray[np.float64]) -> Solution:
         """Shares for each row of `seen`."""
         K = len(profiles)
-        # Kernel means of far-off samples can be tiny: their scale does not matter either.
+        # Kernel means of remote samples can be tiny: their scale has no effect either.
         scaled = seen / np.maximum(seen.max(axis=1, keepdims=True), 1e-300)
         solution = _minimise(
             _symmetric(profiles), np.zeros(K), np.eye(K), scaled, on_simplex=False
@@ -155,9 +155,9 @@ def _minimise(
     on_simplex: bool = True,
     scale: float | None = None,
 ) -> Solution:
-    """x'Hx/2 - (base + loadings . seen[s])'x at its minimum, for each sample s.
+    """Minimise x'Hx/2 - (base + loadings . seen[s])'x for each sample s.
 
-    `scale` is the size of the numbers H was made of, if that is not the size of H.
+    `scale` is the size of the numbers that H was computed from, if it is not the size of H.
     """
     S, K = len(seen), len(H)
     scale = (np.trace(H) / K or 1.0) if scale is None else scale
@@ -175,7 +175,7 @@ def _minimise(
 
 
 def _symmetric(matrix: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Free of the rounding that makes two equal means differ."""
+    """Symmetric part: without the rounding that makes two equal means differ."""
     return (matrix + matrix.T) / 2
 
 

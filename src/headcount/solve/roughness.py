@@ -1,4 +1,4 @@
-"""How uneven shares are along an order of the classes, as a quadratic form."""
+"""Unevenness of the shares of ordered classes, as a quadratic form."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ __all__ = ["attainable", "roughness"]
 def roughness(
     n_classes: int, smoothness: float = 0.0, flatness: float = 0.0
 ) -> NDArray[np.float64]:
-    """Q, for which p'Qp/2 weighs the jumps and bends in the shares p of ordered classes.
+    """Matrix Q such that p'Qp/2 penalises jumps and bends in the shares p of ordered classes.
 
     p'Qp/2 = flatness/2 sum (p_{j+1} - p_j)^2 + smoothness/2 sum (p_{j-1} - 2 p_j + p_{j+1})^2.
-    Two classes have no bend: smoothness does nothing to them.
+    Two classes have no bends, so smoothness has no effect on them.
 
     Examples
     --------
@@ -30,5 +30,5 @@ def roughness(
 
 
 def attainable(tol: float, weight: float) -> float:
-    """The tolerance, or what rounding leaves of it where a penalty weighs very much."""
+    """Tolerance that rounding allows for, given the weight of the penalties."""
     return max(tol, 1e-14 * float(weight))

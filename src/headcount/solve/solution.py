@@ -1,4 +1,4 @@
-"""What every solver returns."""
+"""Result of a solver."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ __all__ = ["Solution"]
 
 @dataclass(frozen=True, eq=False)
 class Solution:
-    """Shares of the classes in each sample, and how the solver fared.
+    """Shares of the classes in each sample, with diagnostics of the solver.
 
     Attributes
     ----------
     prevalence : ndarray of shape (S, K)
-        Shares, one row a sample, on the simplex.
+        Shares, one row per sample, on the simplex.
     converged : ndarray of bool, shape (S,)
-        Whether the sample's optimum was reached to the solver's tolerance.
+        True for samples whose optimum was reached to the solver's tolerance.
     iterations : ndarray of int, shape (S,)
-        Steps taken; 0 for closed forms.
+        Number of steps; 0 for closed forms.
     objective : ndarray of shape (S,)
-        The minimum found; NaN where nothing is minimised.
+        Minimum of the objective; NaN if nothing is minimised.
 
     Examples
     --------
     >>> import numpy as np
     >>> from headcount.solve import LeastSquares
-    >>> profiles = np.array([[0.9, 0.1], [0.2, 0.8]])  # one row a class
+    >>> profiles = np.array([[0.9, 0.1], [0.2, 0.8]])  # one row per class
     >>> LeastSquares().solve(profiles, np.array([[0.55, 0.45]])).prevalence.round(6)
     array([[0.5, 0.5]])
     """
@@ -47,7 +47,7 @@ class Solution:
     def closed_form(
         cls, prevalence: NDArray[np.float64], objective: NDArray[np.float64] | None = None
     ) -> Solution:
-        """A solution that took no steps."""
+        """Solution without steps."""
         n = len(prevalence)
         return cls(
             prevalence,
@@ -58,7 +58,7 @@ class Solution:
 
     @classmethod
     def concatenate(cls, parts: Sequence[Solution]) -> Solution:
-        """The solutions of consecutive batches as one."""
+        """Join the solutions of consecutive batches."""
         if len(parts) == 1:
             return parts[0]
         return cls(

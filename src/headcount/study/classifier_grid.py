@@ -20,7 +20,7 @@ from headcount.errors import HeadcountError, HeadcountWarning
 from headcount.evaluation.candidates import Labelled, Split, try_candidates
 from headcount.evaluation.measures import Measure
 from headcount.quantify import Quantifier
-from headcount.quantify.members import trainer
+from headcount.quantify.one_vs_rest import base_scorer
 from headcount.quantify.registry import method
 from headcount.sampling import Samples
 from headcount.scores import ScoredPool
@@ -224,10 +224,10 @@ def shares_classifier(quantifier: Quantifier) -> bool:
 
 def _scorer(quantifier: Quantifier) -> Any:
     """Scorer of its items, unfitted; None if it trains something of its own."""
-    scorer = None if quantifier._input() == "features" else quantifier._scorer()
+    scorer = None if quantifier.takes == "features" else quantifier._scorer()
     if scorer is not None:
         # As in the published studies.
-        trainer(scorer).set_params(fold_scoring=False)
+        base_scorer(scorer).set_params(fold_scoring=False)
     return scorer
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from headcount.uncertainty.conditioning import Conditional, Posterior
+from headcount.uncertainty.conditioning import Conditional, Conditioning, Posterior
 from headcount.uncertainty.estimate import Counts, Estimate, Target
 from headcount.uncertainty.intervals import Intervals, Region
 from headcount.uncertainty.prior import Prior, check_prior
@@ -12,6 +12,7 @@ from headcount.uncertainty.smoothing import smooth
 
 __all__ = [
     "Conditional",
+    "Conditioning",
     "Counts",
     "Estimate",
     "Intervals",

@@ -7,13 +7,18 @@ with local linear regression adjustment: Beaumont, Zhang & Balding, Genetics 162
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Conditional", "Posterior"]
+from headcount.representation import Training
+from headcount.uncertainty.prior import Prior
+from headcount.uncertainty.simulation import Simulated, simulate, simulated_size
+
+__all__ = ["Conditional", "Conditioning", "Posterior"]
 
 Floats = NDArray[np.float64]
 
@@ -23,7 +28,6 @@ _NEAR = 0.1
 # answer, for all simulations and for near ones; and absolute, as differences of 1e-6 between
 # answers mean nothing.
 _RIDGE, _LOCAL_RIDGE, _LEAST_VARIANCE = 1e-6, 1e-3, 1e-12
-
 
 # Draws with equal weights that an estimate has.
 _N_DRAWS = 1000
@@ -66,7 +70,7 @@ class Conditional:
     answers : ndarray of shape (B, D)
         Answers of a method, or of several methods in a row.
     truths : ndarray of shape (B, T)
-        What is unknown about samples: shares, or an accuracy.
+        Unknowns of the samples: shares, or an accuracy.
 
     Examples
     --------
@@ -123,6 +127,80 @@ class Conditional:
         residuals = truths - mean_truth - away @ local
         residuals *= _without_fit(weights, answers.shape[1])
         return np.asarray(mean_truth + (answer - mean_answer) @ local + residuals), weights
+
+
+@dataclass(frozen=True, eq=False)
+class Conditioning:
+    """Truths of samples given the answers of a method: samples are simulated once per size.
+
+    Attributes
+    ----------
+    training : Training
+        Labelled items that samples are simulated from; only their classes and weights are
+        used.
+    outcomes : callable
+        Returns the answers and truths of simulated samples as a `Conditional`.
+    prior : Prior
+        Distribution of the shares.
+    replicates : int
+        Number of simulated samples for each size.
+    seed : int
+        Random seed.
+    class_sizes : ndarray of shape (K,) or None
+        Number of items that each class stands for; ``training.class_sizes`` by default.
+    foreign : float
+        Number of items of any class that each simulated class has on average.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> codes = np.repeat([0, 1], 500)
+    >>> def outcomes(made):
+    ...     return Conditional(0.2 + 0.6 * made.shares, made.shares)
+    >>> conditioning = Conditioning(Training(None, codes, 2), outcomes, Prior(), 4000, seed=0)
+    >>> draws, weights = conditioning.given(np.array([0.38, 0.62]), size=1000)
+    >>> (weights @ draws).round(2)
+    array([0.3, 0.7])
+    """
+
+    training: Training
+    outcomes: Callable[[Simulated], Conditional]
+    prior: Prior
+    replicates: int
+    seed: int
+    class_sizes: NDArray[np.int64] | None = None
+    foreign: float = 0.0
+    _by_size: dict[int, Conditional] = field(default_factory=dict, init=False, repr=False)
+
+    def given(self, answer: Floats, size: int) -> tuple[Floats, Floats]:
+        """Draws of the truth of a sample given its answer, and their weights.
+
+        Parameters
+        ----------
+        answer : ndarray of shape (D,)
+            Answer of the method.
+        size : int
+            Number of items in the sample. Samples of similar size share their simulations.
+
+        Returns
+        -------
+        draws : ndarray of shape (k, T)
+        weights : ndarray of shape (k,)
+            As for `Conditional.given`.
+        """
+        simulated = simulated_size(size)
+        if simulated not in self._by_size:
+            made = simulate(
+                self.training,
+                simulated,
+                self.replicates,
+                self.prior,
+                self.seed,
+                self.class_sizes,
+                self.foreign,
+            )
+            self._by_size[simulated] = self.outcomes(made)
+        return self._by_size[simulated].given(answer)
 
 
 def _slopes(away: Floats, moved: Floats, weights: Floats | None, ridge: float) -> Floats:

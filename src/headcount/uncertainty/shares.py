@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from headcount.representation import Training
 from headcount.sampling import Samples
 from headcount.solve import Solution
-from headcount.uncertainty.conditioning import Conditional, Posterior
+from headcount.uncertainty.conditioning import Conditional, Conditioning, Posterior
 from headcount.uncertainty.prior import Prior
-from headcount.uncertainty.simulation import simulate, simulated_size, size_factor
+from headcount.uncertainty.simulation import Simulated, size_factor
 from headcount.uncertainty.smoothing import smooth
 
 __all__ = ["ShareConditioning", "SharePosterior"]
@@ -99,19 +99,13 @@ class ShareConditioning:
         -------
         list of SharePosterior
         """
-        items = self.training
-        if self.posteriors_given:
-            items = smooth(items, self.seed, self.posteriors_given)
-        by_size: dict[int, Conditional] = {}
+        conditioning, class_sizes = self._conditioning(), self.training.class_sizes
         found = []
         for answer, size in zip(answers, sizes.tolist(), strict=True):
-            simulated = simulated_size(size)
-            if simulated not in by_size:
-                by_size[simulated] = self._simulate(items, simulated)
-            draws, weights = by_size[simulated].given(answer)
+            draws, weights = conditioning.given(answer, size)
             centre = weights @ draws
             mean = _on_simplex(centre[None])[0]
-            draws = mean + size_factor(self.training.class_sizes, mean, size) * (draws - centre)
+            draws = mean + size_factor(class_sizes, mean, size) * (draws - centre)
             found.append(SharePosterior(_on_simplex(draws), weights))
         return found
 
@@ -119,18 +113,24 @@ class ShareConditioning:
         """Mean shares of each sample, one row per sample."""
         return np.stack([each.mean for each in self.posteriors(answers, sizes)])
 
-    def _simulate(self, items: Training, size: int) -> Conditional:
-        made = simulate(
+    def _conditioning(self) -> Conditioning:
+        items = self.training
+        if self.posteriors_given:
+            items = smooth(items, self.seed, self.posteriors_given)
+
+        def outcomes(made: Simulated) -> Conditional:
+            answers = self.model.solve_training(items, made.samples).prevalence
+            return Conditional(answers, made.shares)
+
+        return Conditioning(
             items,
-            size,
-            self.replicates,
+            outcomes,
             self.prior,
+            self.replicates,
             self.seed,
             self.training.class_sizes,
             _FOREIGN,
         )
-        answers = self.model.solve_training(items, made.samples).prevalence
-        return Conditional(answers, made.shares)
 
 
 def _on_simplex(points: Floats) -> Floats:

@@ -28,7 +28,7 @@ ENSEMBLE = MethodSpec(
     "PACC",
     options={
         "inside": "Ensemble",
-        "around": {"size": 3, "sample_size": 60, "policy": "ptr", "scoring": "left-out"},
+        "around": {"n_members": 3, "size": 60, "policy": "ptr", "scoring": "left-out"},
         "C": [0.1, 1.0],
     },
 )

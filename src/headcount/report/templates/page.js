@@ -42,7 +42,9 @@
   }
 
   const key = (row, column) => {
-    const text = row.cells[column].textContent.trim();
+    // Marks of significance are not part of the number.
+    const parts = Array.from(row.cells[column].childNodes);
+    const text = parts.map((part) => (part.nodeName === "SUP" ? "" : part.textContent)).join("").trim();
     const digits = text.replace(/[<,%]/g, "");
     return digits !== "" && Number.isFinite(Number(digits)) ? Number(digits) : text;
   };

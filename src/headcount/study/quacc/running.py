@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +13,7 @@ from sklearn.linear_model import LogisticRegression
 
 from headcount.accuracy import METRICS, QuAcc
 from headcount.accuracy.base import Predictor
-from headcount.accuracy.judging import Judge, Reference
+from headcount.accuracy.model_outputs import FittedClassifier, Reference
 from headcount.accuracy.search import held_out_rows, try_settings
 from headcount.errors import HeadcountError
 from headcount.sampling import APP, UPP, Prevalences, Samples
@@ -112,8 +112,8 @@ def _chosen(
     spec: Spec, model: Any, known: tuple[Any, NDArray[np.int64]], seed: int
 ) -> dict[tuple[str, str], tuple[str, QuAcc]]:
     """For each method of QuAcc and measure the setting that errs least on held-out items."""
-    judge = Judge(model)
-    reference = Reference(judge.ask(known[0]), known[1], judge.classes)
+    classifier = FittedClassifier(model)
+    reference = Reference(classifier.outputs(known[0]), known[1], classifier.classes)
     held = held_out_rows(
         reference.cells, spec.selection["holdout"], task_seed(seed, "held out")
     )
@@ -181,21 +181,10 @@ def _answered(
 def _values(
     predictor: Predictor, asked: tuple[ScoredPool, Samples], metrics: Sequence[str]
 ) -> dict[str, Floats | None]:
-    """All measures that a fitted method can give, its costly part done once."""
-    pool, samples = asked
-    if not predictor._why_no_table():
-        tables = predictor.predict_tables(pool, samples)
-        return {metric: METRICS[metric](tables) for metric in metrics}
-    model: Any = predictor.model_
-    if hasattr(model, "telling"):
-        told = model.telling(predictor._asked(pool), samples)
-        predictor.model_ = replace(model, telling=lambda pool, samples: told)
-    return {
-        metric: None
-        if predictor._why_not(METRICS[metric])
-        else predictor.predict_many(pool, samples, metric)
-        for metric in metrics
-    }
+    """All metrics that a fitted method gives; None for others."""
+    given = [metric for metric in metrics if predictor.supports(metric)]
+    found = dict(zip(given, predictor.predict_metrics(*asked, given), strict=True))
+    return {metric: found.get(metric) for metric in metrics}
 
 
 def _frame(

@@ -1,0 +1,174 @@
+"""Shares of classes in samples, estimated by a quantifier on the outputs of a classifier."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+
+from headcount.accuracy.model_outputs import ModelOutputs, Reference, among
+from headcount.data import count_rows
+from headcount.errors import HeadcountError
+from headcount.quantify import Quantifier
+from headcount.representation import Training
+from headcount.sampling import Samples
+from headcount.scores import Scored, Verdicts
+
+__all__ = ["ClassShares", "FittedQuantifier", "check_quantifier", "fit_class_shares"]
+
+Floats = NDArray[np.float64]
+
+
+def check_quantifier(quantifier: Any, default: Quantifier) -> Quantifier:
+    """Check the parameter ``quantifier``; None is the default."""
+    chosen = default if quantifier is None else quantifier
+    if not isinstance(chosen, Quantifier):
+        raise HeadcountError(
+            f"quantifier is {chosen!r}; it must be a quantifier of this library, such as "
+            "SLD() or KDEyML()."
+        )
+    return chosen
+
+
+@dataclass(frozen=True, eq=False)
+class FittedQuantifier:
+    """Quantifier for samples of any pool, or of its own training items.
+
+    Attributes
+    ----------
+    quantifier : Quantifier
+        The fitted quantifier.
+    model : Any
+        Its model, cross-fitted; None for the one that ``predict`` uses.
+    training : Training or None
+        Training items that the samples are of, whatever pool is given.
+    """
+
+    quantifier: Quantifier
+    model: Any = None
+    training: Training | None = None
+
+    def cross_fitted(self) -> tuple[FittedQuantifier, FittedQuantifier]:
+        """Quantifiers for new items and for the training items, with equal behaviour."""
+        quantifier = self.quantifier.answering_
+        training = quantifier.training_
+        if training is None or training.items is None:
+            return self, self  # its classifier was not trained on these items
+        of_new = FittedQuantifier(quantifier, quantifier.model_.cross_fitted(training))
+        return of_new, replace(of_new, training=training)
+
+    def shares(self, X: Any, samples: Samples) -> Floats:
+        """Shares of the classes of the quantifier in samples of a pool."""
+        found: Floats
+        if self.training is not None:
+            n_pool = len(self.training.codes)
+            if samples.n_pool != n_pool:
+                samples = Samples(samples.indices, samples.offsets, n_pool=n_pool)
+            found = self.model.solve_training(self.training, samples).prevalence
+        elif self.model is None:
+            found = self.quantifier.predict_many(X, samples)
+        else:
+            by_folds = self.quantifier.scores_by_folds
+            items = self.quantifier.items_of(X, by_folds=by_folds)
+            found = self.model.solve(items, samples.over(count_rows(items))).prevalence
+        if found.shape[1] != len(self.quantifier.classes_):
+            raise HeadcountError(
+                f"quantifier is {type(self.quantifier).__name__}, which combines the answers "
+                "of several quantifiers, and estimates with intervals need one answer: use "
+                "predict, or a single quantifier such as SLD() or KDEyML()."
+            )
+        return found
+
+
+@dataclass(frozen=True, eq=False)
+class ClassShares:
+    """Shares of all classes in samples.
+
+    Attributes
+    ----------
+    quantifier : FittedQuantifier or None
+        Quantifier of the classes of the reference; None if there is a single one.
+    present : ndarray of int
+        Classes of the reference; the shares of others are 0.
+    n_classes : int
+        Number of classes.
+    form : {"posteriors", "labels", "items"}
+        Form of the items that the quantifier was fitted on.
+    """
+
+    quantifier: FittedQuantifier | None
+    present: NDArray[np.int64]
+    n_classes: int
+    form: str
+
+    def of(self, pool: ModelOutputs, samples: Samples) -> Floats:
+        """Shares of the classes in each sample, one row per sample."""
+        found = np.zeros((len(samples), self.n_classes))
+        if self.quantifier is None:
+            found[:, self.present] = 1.0
+        else:
+            X = _items(pool, self.present, self.form, self.quantifier.quantifier)
+            found[:, self.present] = self.quantifier.shares(X, samples)
+        return found
+
+    def cross_fitted(self) -> tuple[ClassShares, ClassShares]:
+        """Shares in samples of new items and of the reference, with equal behaviour."""
+        if self.quantifier is None:
+            return self, self
+        of_new, of_reference = self.quantifier.cross_fitted()
+        return replace(self, quantifier=of_new), replace(self, quantifier=of_reference)
+
+
+def fit_class_shares(quantifier: Quantifier, reference: Reference) -> ClassShares:
+    """Fit a copy of a quantifier on the outputs of a classifier, which are held out.
+
+    Parameters
+    ----------
+    quantifier : Quantifier
+        Quantifier of the classes. One that works on the features, or trains several
+        classifiers, is fitted on the items.
+    reference : Reference
+        The labelled items.
+
+    Returns
+    -------
+    ClassShares
+    """
+    reference.warn_of_absent_classes()
+    present, outputs = reference.present, reference.outputs
+    form = "items"
+    if quantifier.takes in ("posteriors", "labels"):
+        form = "labels" if outputs.scores is None else "posteriors"
+    fitted = None
+    if len(present) > 1:
+        X = _items(outputs, present, form, quantifier)
+        labels = np.searchsorted(present, reference.codes)
+        fitted = FittedQuantifier(clone(quantifier).fit(X, labels))
+    return ClassShares(fitted, present, reference.n_classes, form)
+
+
+def _items(
+    outputs: ModelOutputs, present: NDArray[np.int64], form: str, quantifier: Quantifier
+) -> Any:
+    """Items in the form that a quantifier of the present classes takes."""
+    if form == "items":
+        if outputs.X is None:
+            raise HeadcountError(
+                f"quantifier is {type(quantifier).__name__}, which works on the items "
+                "themselves, but only the outputs of the classifier were given: pass the "
+                "items, or choose a quantifier of scores such as KDEyML()."
+            )
+        return outputs.X
+    if form == "posteriors" and outputs.scores is not None:
+        return Scored(among(outputs.scores, present))
+    codes = np.searchsorted(present, outputs.labels)
+    known = present[np.minimum(codes, len(present) - 1)] == outputs.labels
+    if not known.all():
+        raise HeadcountError(
+            "Verdicts has decisions for a class that the labelled items have none of: add "
+            "labelled items of it, or pass posteriors as hc.Scored(posteriors)."
+        )
+    return Verdicts(codes)

@@ -1,0 +1,28 @@
+"""From tables to results: shares of classes in groups of items, and accuracy of a model."""
+
+from __future__ import annotations
+
+from headcount.analysis.accuracy import AccuracyAnalysis, analyse_accuracy
+from headcount.analysis.analysis import Analysis, Part
+from headcount.analysis.facts import MethodFacts
+from headcount.analysis.from_items import analyse_items
+from headcount.analysis.from_tables import analyse
+from headcount.analysis.groups import Groups
+from headcount.analysis.histograms import ScoreHistogram
+from headcount.analysis.models import ScoreModel, TableModel
+from headcount.analysis.verdict import Verdict
+
+__all__ = [
+    "AccuracyAnalysis",
+    "Analysis",
+    "Groups",
+    "MethodFacts",
+    "Part",
+    "ScoreHistogram",
+    "ScoreModel",
+    "TableModel",
+    "Verdict",
+    "analyse",
+    "analyse_accuracy",
+    "analyse_items",
+]

@@ -1,0 +1,241 @@
+"""Groups of items: by a column of a table, by the period of a date, or as given."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import date
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from headcount.data import encode_labels
+from headcount.data.column_kinds import infer_column
+from headcount.data.readers import TableFile
+from headcount.errors import HeadcountError
+from headcount.sampling import Samples
+
+if TYPE_CHECKING:
+    import polars as pl
+
+__all__ = ["Groups", "group_column", "read_groups"]
+
+_PERIODS = {
+    "year": "%Y", "quarter": "", "month": "%Y-%m", "week": "%G-W%V", "day": "%Y-%m-%d",
+}  # fmt: skip
+_MOST_GROUPS = 1000
+_MISSING = "(missing)"
+# Values that are looked at to decide whether a column holds dates.
+_LOOKED_AT = 1000
+# 2024-05, 2024-05-31, 2024-W12, 2024Q1, 2024-05-31T12:00: texts whose order is that of time.
+_DATE = re.compile(r"\d{4}([-/.]?(\d{1,2}|[QW]\d{1,2})([-/.]\d{1,2})?([T ]\d{2}:.*)?)?")
+_NUMBER = re.compile(r"[-+]?\d+(\.\d+)?")
+
+
+@dataclass(frozen=True, eq=False)
+class Groups:
+    """All items, then those of each group.
+
+    Attributes
+    ----------
+    names : tuple
+        None, for all items, then the groups.
+    samples : Samples
+        Rows of all items, then of each group.
+    ordered : bool
+        True if the groups are a sequence, such as months.
+    column : str
+        Column of the table that the groups come from; empty if there is none.
+    note : str
+        Sentence for the reader; empty if there is none.
+    """
+
+    names: tuple[Any, ...]
+    samples: Samples
+    ordered: bool
+    column: str = ""
+    note: str = ""
+
+    @classmethod
+    def of(
+        cls, groups: ArrayLike | None, n_items: int, order: Sequence[Any] | None = None
+    ) -> Groups:
+        """Groups given by one value per item.
+
+        Parameters
+        ----------
+        groups : array-like of shape (n,) or None
+            Group of each item; None for no groups.
+        n_items : int
+            Number of items.
+        order : sequence, default=None
+            The groups in the order to show them; sorted by default, texts of numbers as
+            numbers.
+
+        Returns
+        -------
+        Groups
+
+        Examples
+        --------
+        >>> groups = Groups.of(["2024-02", "2024-01", "2024-02"], 3)
+        >>> groups.names, groups.ordered, groups.samples.sizes
+        ((None, '2024-01', '2024-02'), True, array([3, 1, 2]))
+        """
+        if groups is None:
+            return cls((None,), Samples.whole(n_items), False)
+        names, codes = encode_labels(groups, name="groups")
+        if len(codes) != n_items:
+            raise HeadcountError(
+                f"groups has {len(codes):,} values, but there are {n_items:,} items: pass one "
+                "group per item."
+            )
+        ordered = order is not None or _is_sequence(names)
+        names, codes = _reordered(names, codes, _sorted(names) if order is None else order)
+        each = Samples.by_code(codes, len(names))
+        samples = Samples(
+            np.concatenate([np.arange(n_items), each.indices]),
+            np.concatenate([[0], n_items + each.offsets]),
+            n_pool=n_items,
+        )
+        return cls((None, *names.tolist()), samples, ordered)
+
+
+def group_column(table: TableFile, by: str | None, date: str | None) -> str | None:
+    """Column that groups come from; None if there are no groups.
+
+    Parameters
+    ----------
+    table : TableFile
+        The new items.
+    by : str or None
+        A column, or else a period of time.
+    date : str or None
+        Column of the dates, for a period.
+
+    Returns
+    -------
+    str or None
+    """
+    if by is None:
+        if date is not None:
+            raise HeadcountError("`date` has no use without `by`: add `by`, such as month.")
+        return None
+    if by in table.columns and date is None:
+        return by
+    if by not in _PERIODS:
+        if date is not None:
+            raise HeadcountError(
+                f"`by` is {by!r}; with `date` it must be one of {', '.join(_PERIODS)}."
+            )
+        table.require([by], "which `by` names")
+    if date is not None:
+        table.require([date], "which `date` names")
+        return date
+    return _only_date(table, by)
+
+
+def read_groups(table: TableFile, by: str, column: str) -> Groups:
+    """Groups of the rows of a table.
+
+    Parameters
+    ----------
+    table : TableFile
+        The new items.
+    by, column : str
+        As given to and found by `group_column`.
+
+    Returns
+    -------
+    Groups
+    """
+    values = table.read([column])[column]
+    known = infer_column(values)
+    if column == by:
+        names = _texts(values)
+    elif known.kind != "date":
+        raise HeadcountError(
+            f"`by` is {by!r}, but column {column!r} of {table.name!r} does not hold dates "
+            f"throughout (such as {values.drop_nulls().head(1).to_list()}): write them as "
+            "2024-05-31."
+        )
+    else:
+        names = _periods(known.conform(values, table.name), by)
+    n_missing = names.null_count()
+    named = names.fill_null(_MISSING)
+    n_groups = named.n_unique()
+    if n_groups > _MOST_GROUPS:
+        raise HeadcountError(
+            f"`by` is {by!r}, which makes {n_groups:,} groups; at most {_MOST_GROUPS:,} are "
+            "allowed: choose a coarser one."
+        )
+    order = None if column == by else sorted(named.unique().to_list())
+    if order and _MISSING in order:
+        order = [*(each for each in order if each != _MISSING), _MISSING]
+    groups = Groups.of(np.asarray(named.to_list(), dtype=np.str_), len(named), order)
+    note = ""
+    if n_missing:
+        note = f"{n_missing:,} of {len(names):,} rows have no {column}: group {_MISSING}."
+    return replace(groups, column=column, note=note)
+
+
+def _only_date(table: TableFile, by: str) -> str:
+    head = next(table.batches(table.columns, _LOOKED_AT), None)
+    columns = [] if head is None else list(head.iter_columns())
+    dates = [column.name for column in columns if infer_column(column).kind == "date"]
+    if len(dates) != 1:
+        found = f"several ({', '.join(map(repr, dates))})" if dates else "none"
+        raise HeadcountError(
+            f"`by` is {by!r}, which needs one column of dates, but {table.name!r} has {found}: "
+            "name it by `date`."
+        )
+    return dates[0]
+
+
+def _texts(values: pl.Series) -> pl.Series:
+    import polars as pl
+
+    texts = values.cast(pl.String, strict=False).str.strip_chars()
+    return texts.set(texts == "", None)
+
+
+def _periods(dates: pl.Series, by: str) -> pl.Series:
+    import polars as pl
+
+    if by == "quarter":
+        year, quarter = dates.dt.year().cast(pl.String), dates.dt.quarter().cast(pl.String)
+        return year + "-Q" + quarter
+    return dates.dt.strftime(_PERIODS[by])
+
+
+def _reordered(
+    names: NDArray[Any], codes: NDArray[np.int64], order: Sequence[Any]
+) -> tuple[NDArray[Any], NDArray[np.int64]]:
+    wanted = list(order)
+    known = names.tolist()
+    missing = [name for name in known if name not in wanted]
+    if missing or len(set(wanted)) != len(wanted):
+        problem = f"misses {missing[0]!r}" if missing else "names a group twice"
+        raise HeadcountError(f"order {problem}: name every group in it once.")
+    # Groups without items have no shares, and no place.
+    places = [known.index(name) for name in wanted if name in known]
+    return names[places], np.argsort(places)[codes]
+
+
+def _sorted(names: NDArray[Any]) -> list[Any]:
+    known = names.tolist()
+    if not all(isinstance(name, str) for name in known):
+        return known
+    texts = [name for name in known if not _NUMBER.fullmatch(name)]
+    return [*sorted((name for name in known if _NUMBER.fullmatch(name)), key=float), *texts]
+
+
+def _is_sequence(names: NDArray[Any]) -> bool:
+    if names.dtype.kind in "iufM":
+        return True
+    return all(
+        isinstance(name, date) or (isinstance(name, str) and _DATE.fullmatch(name))
+        for name in names.tolist()
+    )

@@ -1,0 +1,107 @@
+"""Columns of a table that hold the posteriors of a classifier."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headcount.data.column_kinds import Column
+from headcount.data.readers import TableFile
+from headcount.errors import HeadcountError
+from headcount.scores import check_scores
+
+__all__ = ["ScoreColumns", "find_score_columns"]
+
+
+@dataclass(frozen=True)
+class ScoreColumns:
+    """Names of the columns with posteriors.
+
+    Attributes
+    ----------
+    names : tuple of str
+        One column per class, or the column of one of two classes.
+    positive : int
+        Position of the class that a single column is of.
+    """
+
+    names: tuple[str, ...]
+    positive: int
+
+    def read(self, table: TableFile) -> NDArray[np.float64]:
+        """Posteriors of all classes, read and checked in batches.
+
+        Parameters
+        ----------
+        table : TableFile
+            A table with these columns.
+
+        Returns
+        -------
+        ndarray of shape (n, K)
+        """
+        made, first_row = [], 0
+        checks = [Column(name, "number", "", 0, 0) for name in self.names]
+        for batch in table.batches(self.names):
+            numbers = [each.conform(batch[each.name], table.name, first_row) for each in checks]
+            for column in numbers:
+                if column.null_count():
+                    row = first_row + int(column.is_null().arg_max() or 0) + 1
+                    raise HeadcountError(
+                        f"{table.name!r} has no score in column {column.name!r} (row {row:,}): "
+                        "leave out items without scores."
+                    )
+            first_row += len(batch)
+            made.append(self._posteriors(np.column_stack(numbers), table.name))
+        if not made:
+            raise HeadcountError(f"{table.name!r} has no rows: pass a table with some.")
+        return np.concatenate(made)
+
+    def _posteriors(self, given: NDArray[np.float64], name: str) -> NDArray[np.float64]:
+        if given.shape[1] == 1:
+            both = check_scores(given[:, 0], 2, name=repr(name))
+            return np.ascontiguousarray(both if self.positive == 1 else both[:, ::-1])
+        return check_scores(given, given.shape[1], name=repr(name))
+
+
+def find_score_columns(
+    table: TableFile, target: str, classes: list[Any], leave_out: Collection[str] = ()
+) -> ScoreColumns:
+    """Find the columns of the posteriors by their names.
+
+    Parameters
+    ----------
+    table : TableFile
+        A labelled table.
+    target : str
+        Column of the labels.
+    classes : list
+        The classes.
+    leave_out : collection of str, default=()
+        Columns that do not hold posteriors.
+
+    Returns
+    -------
+    ScoreColumns
+        Columns named after the classes, or one of two. Of two classes, the only column
+        besides the labels holds the posteriors of the second one.
+    """
+    names = tuple(map(str, classes))
+    others = [name for name in table.columns if name != target and name not in leave_out]
+    found = [name for name in names if name in others]
+    if len(found) == len(names):
+        return ScoreColumns(names, 1)
+    if len(names) == 2 and len(found) == 1:
+        return ScoreColumns((found[0],), names.index(found[0]))
+    if len(names) == 2 and len(others) == 1:
+        return ScoreColumns((others[0],), 1)
+    missing = [name for name in names if name not in others]
+    raise HeadcountError(
+        f"{table.name!r} has no column for the class {missing[0]!r}, which column {target!r} "
+        f"holds: its columns are {', '.join(map(repr, table.columns[:8]))}; name a column of "
+        "posteriors after each class."
+    )

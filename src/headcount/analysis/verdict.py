@@ -1,0 +1,172 @@
+"""Conclusions of an analysis: the shares in words, and how far to trust them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from headcount.analysis.facts import words
+from headcount.diagnose.diagnostics import BROKEN_LEVEL
+
+if TYPE_CHECKING:
+    from headcount.analysis.analysis import Analysis
+
+__all__ = ["Verdict", "chance", "compared_with_truth", "percent", "verdict_of"]
+
+_NAMED = 3
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Summary of an analysis for a reader with ten seconds.
+
+    Attributes
+    ----------
+    status : {"fits", "unsure", "broken"}
+        The assumption of the method holds, may not hold, or does not hold.
+    sentences : tuple of str
+        The shares, how they differ from training, the groups, and the status in words.
+    """
+
+    status: Literal["fits", "unsure", "broken"]
+    sentences: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return " ".join(self.sentences)
+
+
+def verdict_of(analysis: Analysis) -> Verdict:
+    """Verdict on an analysis."""
+    status, trust = _trust(analysis)
+    sentences = (_shares(analysis), _groups(analysis), trust)
+    return Verdict(status, tuple(sentence for sentence in sentences if sentence))
+
+
+def percent(share: float) -> str:
+    """Share as a percentage.
+
+    Examples
+    --------
+    >>> percent(0.1234)
+    '12.3%'
+    """
+    return f"{share:.1%}"
+
+
+def chance(p_value: float | None) -> str:
+    """p-value as text.
+
+    Examples
+    --------
+    >>> chance(0.034), chance(1e-9), chance(None)
+    ('p = 0.034', 'p < 0.0001', 'not tested')
+    """
+    if p_value is None:
+        return "not tested"
+    return "p < 0.0001" if p_value < 1e-4 else f"p = {p_value:.2g}"
+
+
+def compared_with_truth(analysis: Analysis) -> str:
+    """Errors and coverage of the groups in words; empty if the true shares are not known."""
+    parts = [part for part in analysis.groups if part.truth is not None]
+    if not parts:
+        return ""
+    truth = np.array([part.truth for part in parts])
+    shares = np.array([part.estimate.shares for part in parts])
+    low, high = np.array([(part.low, part.high) for part in parts]).transpose(1, 0, 2)
+    error = np.abs(shares - truth).mean()
+    counted = [part.classify_and_count for part in parts]
+    counts = ""
+    if all(each is not None for each in counted):
+        counts = f" (classify and count: {100 * np.abs(np.array(counted) - truth).mean():.1f})"
+    # An interval that ends at the truth contains it, up to rounding.
+    held = (low - 1e-9 <= truth) & (truth <= high + 1e-9)
+    if len(analysis.classes) == 2:
+        held = held[:, 1:]  # one of two classes determines the other
+    return (
+        f"Compared with the truth: {100 * error:.1f} percentage points off on average{counts}; "
+        f"it is within {held.sum():,} of {held.size:,} intervals."
+    )
+
+
+def _main_class(analysis: Analysis) -> int:
+    """Class to report: the second of two, or the one with the greatest change."""
+    if len(analysis.classes) == 2:
+        return 1
+    return int(np.argmax(np.abs(analysis.overall.estimate.shares - analysis.training)))
+
+
+def _shares(analysis: Analysis) -> str:
+    overall, shares = analysis.overall, analysis.overall.estimate.shares
+    items = f"{overall.estimate.n_items:,} item{'' if overall.estimate.n_items == 1 else 's'}"
+    j = _main_class(analysis)
+    before, now = float(analysis.training[j]), float(shares[j])
+    moved = _moved(before, now)
+    if len(shares) == 2:
+        return (
+            f"Of {items}, about {percent(now)} are {_quoted(analysis.classes[j])} "
+            f"({100 * analysis.level:.6g}% interval {percent(overall.low[j])} to "
+            f"{percent(overall.high[j])}), {moved}."
+        )
+    order = np.argsort(-shares, kind="stable")
+    named, rest = (order, order[:0]) if len(order) <= _NAMED + 1 else np.split(order, [_NAMED])
+    listed = [f"{percent(shares[i])} are {_quoted(analysis.classes[i])}" for i in named]
+    if len(rest):
+        listed.append(f"{percent(float(shares[rest].sum()))} are of {len(rest)} other classes")
+    return (
+        f"Of {items}, about {', '.join(listed[:-1])} and {listed[-1]}; the greatest change is "
+        f"in {_quoted(analysis.classes[j])}, {moved}."
+    )
+
+
+def _moved(before: float, now: float) -> str:
+    if percent(before) == percent(now):
+        return "as in training"
+    return f"{'up' if now > before else 'down'} from {percent(before)} in training"
+
+
+def _groups(analysis: Analysis) -> str:
+    if len(analysis.groups) < 2:
+        return ""
+    j = _main_class(analysis)
+    shares = [float(part.estimate.shares[j]) for part in analysis.groups]
+    low, high = int(np.argmin(shares)), int(np.argmax(shares))
+    least, most = analysis.groups[low].name, analysis.groups[high].name
+    return (
+        f"Over {len(shares):,} groups the share of {_quoted(analysis.classes[j])} goes from "
+        f"{percent(shares[low])} ({words(least)}) to {percent(shares[high])} ({words(most)})."
+    )
+
+
+def _trust(analysis: Analysis) -> tuple[Literal["fits", "unsure", "broken"], str]:
+    p, broken = analysis.overall.p_value, analysis.broken_groups
+    if analysis.method.shift != "prior":
+        return "unsure", (
+            f"{analysis.method.name} does not correct for a change of the mix, so that the "
+            "shares are right only if nothing but the inputs has changed."
+            if analysis.method.shift == "covariate"
+            else f"{analysis.method.name} does not correct for any change since training."
+        )
+    if p is None:
+        return "unsure", "Whether the method's assumption holds could not be tested."
+    if p < BROKEN_LEVEL:
+        return "broken", (
+            f"But the items do not look like a mixture of the training classes ({chance(p)}): "
+            "the shares may be far off."
+        )
+    if broken:
+        one = len(broken) == 1
+        return "unsure", (
+            f"Together the items look like a mixture of the training classes ({chance(p)}), "
+            f"but {len(broken)} of the groups {'does' if one else 'do'} not."
+        )
+    return "fits", (
+        f"The items look like a mixture of the training classes ({chance(p)}), as the method "
+        "assumes."
+    )
+
+
+def _quoted(label: Any) -> str:
+    return f"“{words(label)}”"

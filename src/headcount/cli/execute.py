@@ -1,0 +1,129 @@
+"""Execution of a command: a failure is one sentence and an exit code, never a traceback."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from headcount.errors import HeadcountError
+
+__all__ = ["DONE", "FAILED", "INTERRUPTED", "WRONG", "execute"]
+
+DONE, FAILED, WRONG, INTERRUPTED = 0, 1, 2, 130
+# Environment variable that shows where an error came from.
+_DEBUG = "HEADCOUNT_TRACEBACK"
+# Parameters as the messages of the library write them.
+_PARAMETER = re.compile(r"`(\w+)`")
+
+
+def execute(arguments: Sequence[str] | None = None) -> int:
+    """Run a command.
+
+    Parameters
+    ----------
+    arguments : sequence of str, default=None
+        Arguments of the command; by default those of the program.
+
+    Returns
+    -------
+    int
+        0 on success, 2 for a bad call or bad data, 130 if interrupted, 1 for a defect of
+        headcount.
+    """
+    try:
+        with _collected_warnings() as notes:
+            result = _invoke(arguments)
+            if isinstance(result, str):
+                sys.stdout.write(f"{result}\n")
+            sys.stdout.flush()
+        for note in notes:
+            sys.stderr.write(f"note: {note}\n")
+    except KeyboardInterrupt:
+        return _end("Interrupted: nothing was left half-written.", INTERRUPTED)
+    except BrokenPipeError:
+        # The reader of the output has closed it, as `head` does.
+        _discard_output()
+        return DONE
+    except Exception as error:
+        if os.environ.get(_DEBUG):
+            raise
+        return _end(*_explained(error))
+    return result if isinstance(result, int) else DONE
+
+
+def _invoke(arguments: Sequence[str] | None) -> str | int | None:
+    """The text a command returns, or an exit code."""
+    from typer import Abort
+    from typer.main import get_command
+
+    from headcount.cli.app import app
+
+    given = None if arguments is None else list(arguments)
+    try:
+        result = get_command(app).main(given, prog_name="headcount", standalone_mode=False)
+    except Abort:
+        raise KeyboardInterrupt from None
+    if result == INTERRUPTED:
+        raise KeyboardInterrupt
+    return result
+
+
+def _explained(error: Exception) -> tuple[str, int]:
+    """Sentence and exit code of an error."""
+    if isinstance(error, HeadcountError):
+        return _with_options(str(error)), WRONG
+    if hasattr(error, "format_message"):  # a call that the parser refused
+        said = error.format_message().strip().rstrip(".")
+        return f"{said}: see headcount --help.", WRONG
+    if isinstance(error, OSError):
+        _discard_output()
+        what = f" to {error.filename!r}" if error.filename else ""
+        return f"Reading or writing{what} failed: {error.strerror or error}.", WRONG
+    if isinstance(error, MemoryError):
+        return "There is not enough memory for this table: use fewer rows or columns.", WRONG
+    what = " ".join(f"{type(error).__name__}: {error}".split())[:300]
+    return (
+        f"headcount failed, which is a defect of it ({what}): set {_DEBUG}=1 to see where, "
+        "and please report it.",
+        FAILED,
+    )
+
+
+def _with_options(sentence: str) -> str:
+    """Message of the library with its parameters as options of the command."""
+    options = _PARAMETER.sub(lambda found: f"--{found[1].replace('_', '-')}", sentence)
+    return options.replace("hc.methods()", "headcount methods")
+
+
+def _end(sentence: str, code: int) -> int:
+    sys.stderr.write(f"headcount: {' '.join(sentence.split())}\n")
+    return code
+
+
+def _discard_output() -> None:
+    """Keep Python from writing the rest of the output again at its end."""
+    try:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except (OSError, ValueError):
+        return
+
+
+@contextmanager
+def _collected_warnings() -> Iterator[dict[str, None]]:
+    """Collect warnings, once each, to be printed after the result."""
+    notes: dict[str, None] = {}
+
+    def note(message: Any, category: type[Warning], *rest: Any, **options: Any) -> None:
+        if issubclass(category, UserWarning):
+            notes[" ".join(str(message).split())] = None
+
+    with warnings.catch_warnings():
+        if not sys.warnoptions:
+            warnings.simplefilter("always", UserWarning)
+        warnings.showwarning = note
+        yield notes

@@ -1,0 +1,29 @@
+"""Options that several commands share."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+__all__ = ["BY", "DATE", "JSON", "LEVEL", "SEED", "SEPARATOR", "plain_separator"]
+
+BY = Annotated[
+    str | None,
+    typer.Option("--by", help="Also by group: a column, or year, quarter, month, week or day."),
+]
+DATE = Annotated[
+    str | None, typer.Option("--date", help="Column of the dates for --by month.")
+]
+JSON = Annotated[bool, typer.Option("--json", help="Print JSON, for machines.")]
+LEVEL = Annotated[float, typer.Option("--level", help="Level of the intervals.")]
+SEED = Annotated[int, typer.Option("--seed", min=0, help="Random seed.")]
+SEPARATOR = Annotated[
+    str | None,
+    typer.Option("--separator", help="Separator of columns in CSV files; a comma by default."),
+]
+
+
+def plain_separator(given: str | None) -> str | None:
+    r"""Separator as a character: a tab may be written as ``\t``."""
+    return None if given is None else given.replace("\\t", "\t")

@@ -1,0 +1,1 @@
+"""Quantifiers made of several quantifiers or classifiers."""

@@ -1,0 +1,368 @@
+"""Mean over quantifiers that share a classifier; median over classifiers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import clone
+from sklearn.utils.parallel import Parallel, delayed
+from sklearn.utils.validation import check_is_fitted
+
+from headcount.errors import HeadcountError
+from headcount.quantify.adjusted import GPAC
+from headcount.quantify.aggregation import Aggregation
+from headcount.quantify.base import Quantifier, is_simple
+from headcount.quantify.ensembles.committee import (
+    Committee,
+    Weighting,
+    check_jobs,
+    item_pool,
+    member_items,
+)
+from headcount.quantify.info import MethodInfo
+from headcount.quantify.kernels import KDEyML
+from headcount.quantify.likelihood import SLD
+from headcount.quantify.matching import DyS, EDy
+from headcount.quantify.one_vs_rest import OneVsRest
+from headcount.quantify.seeds import seeded
+from headcount.representation import Training
+from headcount.sampling import Samples
+from headcount.sampling._streams import base_seeds
+from headcount.scores import Scored, Verdicts
+from headcount.solve import Solution
+
+__all__ = ["Mean", "Median"]
+
+
+class Median(Quantifier):
+    """Median of the shares over several classifiers, each with a quantifier (MC-SQ).
+
+    Every classifier is trained and cross-fitted separately, and a quantifier is fitted on its
+    scores. The (weighted) median is taken for each class and divided by the sum over the
+    classes. If all medians are zero, the mean is returned.
+
+    Parameters
+    ----------
+    quantifier : Quantifier or sequence of Quantifier, default=None
+        Quantifier to fit on the scores: one for all classifiers, or one for each, such as
+        `DyS` with different bins. Their own classifiers are replaced. `DyS` by default,
+        inside `OneVsRest` if there are more than two classes.
+    classifiers : sequence of scikit-learn classifiers, default=None
+        By default logistic regression and a linear support vector machine (both on
+        standardised features), linear discriminant analysis, gradient boosting and a
+        random forest: for dense features, and without sample weights, which discriminant
+        analysis does not take.
+    weights : {"ae", "rae"}, sequence of float or None, default=None
+        Weights of the classifiers: equal, as given, or the inverse of their mean error on
+        samples of the training items, scored out-of-fold.
+    keep : float, default=1.0
+        With ``weights`` "ae" or "rae", the share of the classifiers to keep: those with the
+        smallest errors.
+    protocol : protocol or None, default=None
+        Draws the samples that errors are measured on; by default `UPP`, 200 samples of 500
+        items, or of as many as there are.
+    n_jobs : int or None, default=None
+        Number of processes to train in; None is one, -1 as many as there are cores.
+    random_state : int, RandomState, Generator or None, default=None
+        Random seed of the samples, and of quantifiers and classifiers that have none.
+
+    Attributes
+    ----------
+    members_ : list of Quantifier
+        The fitted quantifiers, one per classifier.
+    weights_ : ndarray of shape (M,)
+        Their weights, with a sum of 1.
+    scorer_ : tuple of Scorer
+        The scorer of each of them.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_classification
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> from headcount import DyS, Median
+    >>> X, y = make_classification(400, random_state=0)
+    >>> several = Median(DyS(bins=8), [LogisticRegression(), GaussianNB()], random_state=0)
+    >>> several.fit(X[:200], y[:200]).predict(X[200:]).round(1)
+    array([0.5, 0.5])
+    """
+
+    info: ClassVar = MethodInfo(
+        title="median over classifiers",
+        family="ensemble",
+        input="any",
+        reference="Donyavi, Serapio & Batista, SDM 2023",
+        inconsistency="trains classifiers, which score training and new items differently",
+        aliases=("MC-SQ",),
+    )
+
+    def __init__(
+        self,
+        quantifier: Quantifier | Sequence[Quantifier] | None = None,
+        classifiers: Sequence[Any] | None = None,
+        *,
+        weights: str | Sequence[float] | None = None,
+        keep: float = 1.0,
+        protocol: Any = None,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.quantifier = quantifier
+        self.classifiers = classifiers
+        self.weights = weights
+        self.keep = keep
+        self.protocol = protocol
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    def _items_are_posteriors(self) -> bool | list[Any]:
+        each = [member._items_are_posteriors() for member in self.members_]
+        return each if any(each) else False
+
+    def _why_no_scores(self) -> str:
+        return "trains several classifiers, so the scores of one are not enough"
+
+    def _scorer(self) -> None:
+        return None
+
+    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Train all classifiers and fit a quantifier on the scores of each.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or frame of shape (n, d), or a list of texts
+            Items, as the classifiers take them.
+        y : array-like of shape (n,)
+            Their labels, of any kind.
+        sample_weight : array-like of shape (n,), default=None
+            Weights of the items, if all classifiers take them.
+
+        Returns
+        -------
+        Median
+            This one, fitted.
+        """
+        if isinstance(X, Scored | Verdicts):
+            return super().fit(X, y, sample_weight)
+        # Missing numbers are left to the classifiers: some take them.
+        training, classes = self._labelled(X, y, sample_weight, allow_nan=True)
+        member_seed, trial_seed = base_seeds(self.random_state, 2)
+        # The same seed for all: they are cross-fitted on the same folds.
+        unfitted = [seeded(member, member_seed) for member in self._pairs(len(classes))]
+        n_jobs = check_jobs(self.n_jobs)
+        weighting = Weighting.checked(self.weights, self.keep, self.protocol, len(unfitted))
+        members = Parallel(n_jobs=n_jobs)(
+            delayed(_trained)(member, training, classes) for member in unfitted
+        )
+        scores: Any = [member._training.items for member in members]
+        self.weights_ = weighting.weights(members, scores, training, trial_seed)
+        self.members_ = members
+        model = Committee(members, "own", "median", self.weights_)
+        scorers = tuple(member.scorer_ for member in members)
+        return self._keep(
+            model, classes, training.prior, scorers, replace(training, items=scores)
+        )
+
+    def _items(self, X: Any, *, by_folds: bool = False) -> Any:
+        return item_pool(X)
+
+    def _pairs(self, n_classes: int) -> list[Quantifier]:
+        """A quantifier for each classifier."""
+        classifiers = _checked_classifiers(self.classifiers)
+        given: Any = self.quantifier
+        if given is None:
+            given = DyS() if n_classes == 2 else OneVsRest(DyS())
+        if not isinstance(given, list | tuple):
+            given = [given] * len(classifiers)
+        if len(given) != len(classifiers):
+            raise HeadcountError(
+                f"quantifier has {len(given)} entries, but there are {len(classifiers)} "
+                "classifiers: pass one for each of them, or one for all."
+            )
+        return [_paired(*pair) for pair in zip(given, classifiers, strict=True)]
+
+
+def _default_classifiers() -> Sequence[Any]:
+    # Imported here, as few users need them all.
+    from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+    from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+    from sklearn.svm import LinearSVC
+
+    return (
+        make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000)),
+        make_pipeline(StandardScaler(), LinearSVC()),
+        LinearDiscriminantAnalysis(),
+        HistGradientBoostingClassifier(),
+        RandomForestClassifier(),
+    )
+
+
+def _checked_classifiers(classifiers: Any) -> Sequence[Any]:
+    if classifiers is None:
+        return _default_classifiers()
+    is_list = isinstance(classifiers, list | tuple) and len(classifiers) > 0
+    for classifier in classifiers if is_list else ():
+        needed = ("fit", "predict", "get_params")
+        is_class = isinstance(classifier, type)
+        is_list &= not is_class and all(hasattr(classifier, name) for name in needed)
+    if not is_list:
+        raise HeadcountError(
+            f"classifiers is {classifiers!r}; it must be a list of scikit-learn classifiers, "
+            "such as [LogisticRegression(), GaussianNB()]."
+        )
+    return classifiers
+
+
+def _paired(quantifier: Any, classifier: Any) -> Quantifier:
+    """A copy of the quantifier with this classifier."""
+    if is_simple(quantifier) and quantifier.takes != "features":
+        known = quantifier.get_params()
+        for place in ("classifier", "quantifier__classifier"):
+            if place in known:
+                return clone(quantifier).set_params(**{place: clone(classifier)})
+    raise HeadcountError(
+        f"quantifier is {quantifier!r}; it must be a quantifier on the scores of a classifier: "
+        "pass for instance DyS(), or OneVsRest(DyS()) for more than two classes."
+    )
+
+
+def _trained(member: Quantifier, training: Training, classes: NDArray[Any]) -> Quantifier:
+    return member.fit(training.items, classes[training.codes], training.weights)
+
+
+class Mean(Quantifier):
+    """Mean of the shares over several quantifiers on one classifier (SC-MQ).
+
+    The classifier is trained and cross-fitted once, and a pool is scored once, for all of
+    them. Methods that count predicted classes take the one with the largest posterior.
+
+    Parameters
+    ----------
+    quantifiers : sequence of Quantifier, default=None
+        Quantifiers to fit on the scores; their own classifiers are not used. By default
+        `EDy`, `KDEyML`, `GPAC` and `SLD`. (The authors started the last one at the estimate
+        of `GPAC`.)
+    classifier : scikit-learn classifier, default=None
+        Logistic regression by default.
+    weights : {"ae", "rae"}, sequence of float or None, default=None
+        Weights of the quantifiers: equal, as given, or the inverse of their mean error on
+        samples of the training items, scored out-of-fold.
+    keep : float, default=1.0
+        With ``weights`` "ae" or "rae", the share of the quantifiers to keep: those with the
+        smallest errors.
+    protocol : protocol or None, default=None
+        Draws the samples that errors are measured on; by default `UPP`, 200 samples of 500
+        items, or of as many as there are.
+    cv : int or splitter, default=5
+        Folds for scoring the training items.
+    random_state : int, RandomState, Generator or None, default=None
+        Random seed of the folds, of the samples, and of quantifiers that have none.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from headcount import KDEyML, Mean, SLD
+    >>> X, y = load_iris(return_X_y=True)
+    >>> mean = Mean([SLD(), KDEyML(bandwidth=0.05)], random_state=0)
+    >>> mean.fit(X[::2], y[::2]).predict(X[75:125]).round(1)
+    array([0. , 0.5, 0.5])
+    """
+
+    info: ClassVar = MethodInfo(
+        title="mean over quantifiers",
+        family="ensemble",
+        reference="Donyavi, Li & Batista, LQ workshop at ECML-PKDD 2024",
+        inconsistency="one of its quantifiers, KDEyML, is not consistent",
+        depends_on_size=True,
+        aliases=("SC-MQ",),
+    )
+
+    def __init__(
+        self,
+        quantifiers: Sequence[Quantifier] | None = None,
+        classifier: Any = None,
+        *,
+        weights: str | Sequence[float] | None = None,
+        keep: float = 1.0,
+        protocol: Any = None,
+        cv: Any = 5,
+        random_state: Any = None,
+    ) -> None:
+        self.quantifiers = quantifiers
+        self.classifier = classifier
+        self.weights = weights
+        self.keep = keep
+        self.protocol = protocol
+        self.cv = cv
+        self.random_state = random_state
+
+    def _checked_quantifiers(self) -> Sequence[Quantifier]:
+        given: Any = self.quantifiers
+        if given is None:
+            return EDy(), KDEyML(), GPAC(), SLD()
+        is_list = isinstance(given, list | tuple) and len(given) > 0
+        if not is_list or not all(is_simple(each) for each in given):
+            raise HeadcountError(
+                f"quantifiers is {given!r}; it must be a list of quantifiers on the scores of "
+                "one classifier, such as [SLD(), GPAC()]."
+            )
+        for each in given:
+            if each.takes == "features":
+                raise HeadcountError(
+                    f"quantifiers holds {type(each).__name__}, which works on features: "
+                    "only quantifiers on the scores of a classifier can share one."
+                )
+        return given
+
+    def _learns_from_scores(self) -> bool:
+        each = [quantifier._learns_from_scores() for quantifier in self._checked_quantifiers()]
+        return any(each) or isinstance(self.weights, str)
+
+    def _aggregation(self) -> Aggregation:
+        quantifiers = self._checked_quantifiers()
+        weighting = Weighting.checked(self.weights, self.keep, self.protocol, len(quantifiers))
+        member_seed, trial_seed = base_seeds(self.random_state, 2)
+        members = [seeded(each, member_seed) for each in quantifiers]
+        return _MeanOfMembers(members, weighting, trial_seed)
+
+    @property
+    def weights_(self) -> NDArray[np.float64]:
+        """Weights of the quantifiers, with a sum of 1."""
+        check_is_fitted(self, "model_")
+        model: Any = self.model_
+        weights: NDArray[np.float64] = model.committee.weights
+        return weights
+
+
+@dataclass(frozen=True, eq=False)
+class _MeanOfMembers(Aggregation):
+    """Mean of quantifiers on the same posteriors."""
+
+    quantifiers: Sequence[Quantifier]
+    weighting: Weighting
+    seed: int
+    committee: Committee | None = None
+
+    def fit(self, training: Training) -> _MeanOfMembers:
+        posteriors: Any = training.items
+        members, items = [], []
+        for quantifier in self.quantifiers:
+            own = posteriors
+            if posteriors is not None:
+                own = member_items(quantifier, posteriors, "posteriors")
+            known = replace(training, items=own)
+            members.append(clone(quantifier)._learn(known, np.arange(training.n_classes), None))
+            items.append(own)
+        weights = self.weighting.weights(members, items, training, self.seed)
+        return replace(self, committee=Committee(members, "posteriors", "mean", weights))
+
+    def solve(self, items: NDArray[Any], samples: Samples) -> Solution:
+        assert self.committee is not None
+        return self.committee.solve(items, samples)
