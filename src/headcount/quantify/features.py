@@ -237,13 +237,12 @@ class _MeanOverSubsets(Aggregation):
 
     def solve(self, items: Any, samples: Samples) -> Solution:
         S, K = len(samples), len(self.prior)
-        tables, hashes = self.patterns.tables, self.patterns.hashes(items)
+        tables, codes = self.patterns.tables, self.patterns.codes(items)
         votes = _Votes(np.zeros((S, K)), np.zeros(S), np.zeros(S, np.int32), np.zeros(S))
         together = max(1, _BLOCK_NUMBERS // (samples.n_pool * (K + 1)))
         for first in range(0, len(tables), together):
             block = tables[first : first + together]
-            met = [table.look_up(hashes.over(table.members)) for table in block]
-            embedding = Dense(np.hstack(met))
+            embedding = Dense(np.hstack([table.look_up(codes) for table in block]))
             step = max(1, _BLOCK_NUMBERS // embedding.width)
             for left in range(0, S, step):
                 batch = slice(left, left + step)

@@ -7,9 +7,9 @@ A representation has ``fit(training)``, which returns a fitted one, and
 from headcount.representation.binning import FeatureHistograms
 from headcount.representation.distances import MeanDistance
 from headcount.representation.embedding import Binned, Dense, Embedding
-from headcount.representation.euclidean import EuclideanDistance
+from headcount.representation.euclidean import EuclideanDistance, distances_to_sets
 from headcount.representation.kernels import ClassDensities, KernelMeans, MixturePoints
-from headcount.representation.patterns import FeaturePatterns, PatternTable
+from headcount.representation.patterns import FeaturePatterns, PatternTable, joint_codes
 from headcount.representation.scores import (
     AbovePrior,
     Histograms,
@@ -38,5 +38,7 @@ __all__ = [
     "PredictedClass",
     "Rates",
     "Training",
+    "distances_to_sets",
+    "joint_codes",
     "rates_by_threshold",
 ]

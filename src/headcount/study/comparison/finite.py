@@ -129,7 +129,7 @@ def _patterns(bench: Bench, trial: Trial, method: MethodSpec) -> Numbered:
     drawn = FeaturePatterns(readme.bins, readme.n_subsets, size, seeds[0])
     table = bench.binned.astype(np.int64)
     columns = []
-    for members in drawn._draw(table.shape[1]):
+    for members in drawn.draw(table.shape[1]):
         pattern = np.zeros(len(table), np.int64)
         for column in table[:, members].T:
             pattern = pattern * (column.max() + 1) + column
