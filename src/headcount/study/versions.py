@@ -1,4 +1,4 @@
-"""Versions of all that the digits of a result depend on."""
+"""Versions of the packages that the digits of a result depend on."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _PACKAGES = ("headcount", "numpy", "scipy", "scikit-learn", "polars")
 
 
 def versions() -> dict[str, str]:
-    """What is installed here, by name.
+    """Installed versions by package.
 
     Returns
     -------
