@@ -21,7 +21,7 @@ from headcount.study import Section, Store
 from tests.report import study_fixture
 from tests.report.analyses import NASTY
 from tests.report.browser import Browser, find_chromium
-from tests.study import fabricated
+from tests.studies import fabricated
 
 needs_browser = pytest.mark.skipif(find_chromium() is None, reason="there is no Chromium")
 _EMPTY = {"meta", "img"}
