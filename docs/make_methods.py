@@ -1,4 +1,4 @@
-"""Write the table of methods in methods.md from what the methods say of themselves.
+"""Write the table of methods in methods.md from the declared facts of the methods.
 
 python docs/make_methods.py
 """
@@ -15,7 +15,7 @@ from headcount.quantify import Quantifier, quantifiers
 PAGE = Path(__file__).with_name("methods.md")
 BEGIN, END = "<!-- methods: begin -->", "<!-- methods: end -->"
 
-# From the plain to the elaborate; a family not named here comes last.
+# Order of the families; others come last.
 FAMILIES = (
     "baseline",
     "counting",
@@ -32,14 +32,14 @@ FAMILIES = (
 )
 HEAD = (
     "method",
-    "what it is",
+    "description",
     "family",
-    "looks at",
+    "input",
     "classes",
-    "right under",
-    "settings",
+    "unbiased under",
+    "parameters",
     "reference",
-    "also called",
+    "other names",
 )
 SHARED = {"classifier", "cv", "random_state"}
 CLASSES = {"native": "any", "one-vs-rest": "two"}
@@ -47,21 +47,21 @@ SHIFTS = {"prior": "prior shift", "covariate": "covariate shift", "none": "no sh
 
 
 def settings(method: type[Quantifier]) -> str:
-    """Parameters of a method that not all have, with their defaults."""
+    """Parameters of a method that not all methods have, with their defaults."""
     parameters = inspect.signature(method).parameters.values()
     own = [parameter for parameter in parameters if parameter.name not in SHARED]
     return ", ".join(f"`{each.name}={shown(each.default)}`" for each in own)
 
 
 def shown(value: Any) -> str:
-    """A default as one would write it, long sequences shortened."""
+    """Default as it is written in code, with long sequences shortened."""
     if isinstance(value, tuple) and len(value) > 4:
         return f"({value[0]!r}, {value[1]!r}, ..., {value[-1]!r})"
     return repr(value).replace("'", '"')
 
 
 def rows() -> Iterable[tuple[str, ...]]:
-    """One row per method, family by family."""
+    """One row per method, ordered by family."""
     place = {family: i for i, family in enumerate(FAMILIES)}
     found = quantifiers().items()
     for name, method in sorted(found, key=lambda e: place.get(e[1].info.family, len(place))):
@@ -80,13 +80,13 @@ def rows() -> Iterable[tuple[str, ...]]:
 
 
 def table() -> str:
-    """The table in Markdown."""
+    """Table in Markdown."""
     lines = [HEAD, ("---",) * len(HEAD), *rows()]
     return "\n".join("| " + " | ".join(cells) + " |" for cells in lines)
 
 
 def renewed(page: str) -> str:
-    """The page with a new table between its marks."""
+    """Page with a new table between its marks."""
     before, rest = page.split(BEGIN)
     _, after = rest.split(END)
     return f"{before}{BEGIN}\n\n{table()}\n\n{END}{after}"
