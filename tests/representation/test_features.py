@@ -392,7 +392,7 @@ def test_distances_need_numbers():
 
 @pytest.mark.parametrize("block", [1, 100, 1 << 24])
 def test_distances_to_sets_are_those_of_each(monkeypatch, block):
-    monkeypatch.setattr("headcount.representation.euclidean._BLOCK_PAIRS", block)
+    monkeypatch.setattr("headcount.representation.euclidean_distances._BLOCK_PAIRS", block)
     rng = np.random.default_rng(0)
     X, codes = 100 + rng.normal(size=(30, 3)), rng.integers(0, 2, 30)
     near = EuclideanDistance().fit(training(X, codes)).embed(X).values

@@ -153,7 +153,8 @@ class ProportionWeightedKNN(ClassifierMixin, BaseEstimator):
         ndarray of shape (n,)
             Predicted classes.
         """
-        labels: NDArray[Any] = self.classes_[_leading(self._votes(X))]
+        votes = self._votes(X)
+        labels: NDArray[Any] = self.classes_[_leading(votes)]
         return labels
 
     def __sklearn_tags__(self) -> Any:

@@ -25,6 +25,7 @@ from headcount.quantify.counting import CC
 from headcount.quantify.learners import QF
 from headcount.quantify.training_pool import TrainingPool
 from headcount.sampling import Samples
+from headcount.scores import Scored
 from headcount.studies.comparison.data import Bench, Trial, load_bench
 from headcount.studies.comparison.logistic import LinearModel, cross_fit, stratified_folds
 from headcount.studies.comparison.spec import group_of, made, n_draws, quantifier_of
@@ -231,8 +232,8 @@ def _counted(
     parameters = tuple(sorted(method.parameters.items()))
     training, pool = grow(bool(method.options.get("binned")), parameters)
     counting = CC() if quantifier_of(method.quantifier) is QF else ACC()
-    counting.fit_scores(training, bench.dataset.y[rows])
-    return counting.predict_many_scores(pool, samples)
+    counting.fit(Scored(training), bench.dataset.y[rows])
+    return counting.predict_many(Scored(pool), samples)
 
 
 # Methods on the scores of logistic regression
@@ -302,8 +303,8 @@ def _from_posteriors(method: MethodSpec, scores: _Scores, samples: Samples) -> F
         # The predicted class is the only feature.
         predicted, pooled = training.argmax(axis=1)[:, None], pool.argmax(axis=1)[:, None]
         return quantifier.fit(predicted, scores.codes).predict_many(pooled, samples)
-    quantifier.fit_scores(training, scores.codes)
-    return quantifier.predict_many_scores(pool, samples)
+    quantifier.fit(Scored(training), scores.codes)
+    return quantifier.predict_many(Scored(pool), samples)
 
 
 def _decisions(training: Floats, pool: Floats, decimals: int | None) -> tuple[Floats, Floats]:
