@@ -59,7 +59,7 @@ _HOMES = {
     "headcount.uncertainty": {"Estimate"},
 }
 # Packages that are loaded when they are used.
-_PACKAGES = {"accuracy", "diagnose", "learn", "metrics", "plots", "shift", "study"}
+_PACKAGES = {"accuracy", "diagnose", "learn", "metrics", "plots", "shift", "studies", "study"}
 
 if not TYPE_CHECKING:
 

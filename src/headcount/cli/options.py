@@ -12,7 +12,10 @@ BY = Annotated[
     str | None,
     typer.Option("--by", help="Also by group: a column, or year, quarter, month, week or day."),
 ]
-DATE = Annotated[str | None, typer.Option("--date", help="Column of the dates for --by month.")]
+DATE = Annotated[
+    str | None,
+    typer.Option("--date", help="Column of the dates, for --by month and other periods."),
+]
 JSON = Annotated[bool, typer.Option("--json", help="Print JSON, for machines.")]
 LEVEL = Annotated[float, typer.Option("--level", help="Level of the intervals.")]
 SEED = Annotated[int, typer.Option("--seed", min=0, help="Random seed.")]
