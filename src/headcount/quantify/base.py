@@ -185,6 +185,16 @@ class Quantifier(EstimationMixin, BaseEstimator):
         self._by_folds = by_folds and self._learns_from_scores()
         return self
 
+    def explain(self) -> str:
+        """Reason for the choice of methods or settings.
+
+        Returns
+        -------
+        str
+            Empty if the quantifier chooses nothing.
+        """
+        return ""
+
     def predict(self, X: Any) -> NDArray[np.float64]:
         """Shares of the classes among the items.
 
