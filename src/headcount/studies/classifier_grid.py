@@ -173,7 +173,7 @@ def answer(
     train : tuple of items and labels
         The whole training set.
     tests : sequence of pairs of ScoredPool and Samples
-        What is to be answered.
+        Pools with the samples to estimate.
 
     Returns
     -------
@@ -218,7 +218,7 @@ def _answers_of_sharing(
 
 
 def shares_classifier(quantifier: Quantifier) -> bool:
-    """Whether others can use the classifier it is fitted on."""
+    """True if other quantifiers can use its classifier."""
     return _scorer(quantifier) is not None
 
 
@@ -232,7 +232,7 @@ def _scorer(quantifier: Quantifier) -> Any:
 
 
 def made(spec: MethodSpec) -> Quantifier:
-    """The quantifier of a method, inside another one if the spec says so.
+    """The quantifier of a method, wrapped as the spec demands.
 
     The option ``inside`` names a quantifier, such as OneVsRest, that the method's own is
     given to; ``around`` has the parameters of that one.
@@ -255,7 +255,7 @@ def stacked(measures: Sequence[Measure]) -> Callable[..., NDArray[np.float64]]:
 
 
 def reason(error: Exception) -> str:
-    """Why something failed, in a line."""
+    """Reason of a failure, in one line."""
     kind = "" if isinstance(error, HeadcountError) else f"{type(error).__name__}: "
     return f"{kind}{error}".replace("\n", " ")
 
