@@ -95,6 +95,21 @@ class Quantifier(EstimationMixin, BaseEstimator):
         return not self._why_no_scores()
 
     @property
+    def learns_from_scores(self) -> bool:
+        """True if `fit` needs out-of-fold scores of the training items."""
+        return self._learns_from_scores()
+
+    def unfitted_scorer(self) -> Any:
+        """Scorer that `fit` trains, so that quantifiers with equal ones can share it.
+
+        Returns
+        -------
+        Scorer or None
+            None if the items are not scored by one classifier.
+        """
+        return None if self.takes == "features" else self._scorer()
+
+    @property
     def answering_(self) -> Quantifier:
         """Fitted quantifier whose model answers: this one, unless it selected another."""
         return self
