@@ -239,9 +239,20 @@ class Conditioned(Quantifier):
         -------
         ScoredPool, Scored or Verdicts
         """
+        if isinstance(X, Scored | Verdicts):
+            self._check_one_classifier()
         if isinstance(X, ScoredPool | Scored | Verdicts):
             return X
         return ScoredPool(check_features(X, allow_nan=True))
+
+    def _check_one_classifier(self) -> None:
+        scorers = [member.scorer_ for member in self.members_ if member.scorer_ is not None]
+        # Members that share a scorer have copies of it, with the same classifiers.
+        if len({id(scorer.judge_) for scorer in scorers}) > 1:
+            raise HeadcountError(
+                f"{type(self).__name__} was fitted with several classifiers, and X holds what "
+                "one of them returned: pass the items themselves."
+            )
 
     @property
     def scores_by_folds(self) -> bool:
