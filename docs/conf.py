@@ -1,10 +1,10 @@
-"""How the site is built: `make docs`.
+"""Configuration of the documentation site: `make docs`.
 
-Sphinx, because the reference comes from docstrings in numpydoc form, which its own extension
-reads, because it checks every link between pages (`-W` makes what it finds an error), and
-because it is what NumPy, SciPy and scikit-learn are documented with, so that it will be kept.
-MyST lets it read the Markdown that GitHub shows as well; Furo is light, dark, and legible on a
-telephone. Nothing on the site comes from another host.
+Sphinx is used because the reference comes from docstrings in numpydoc form, which it reads,
+because it checks every link between pages (`-W` turns problems into errors), and because
+NumPy, SciPy and scikit-learn use it. MyST reads the Markdown that GitHub shows as well. Furo
+has a light and a dark theme and works on small screens. The site loads nothing from
+other hosts.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ extensions = [
 exclude_patterns = ["_site", "_build"]
 templates_path = ["_templates"]
 
-# Headings answer to the fragments that GitHub gives them.
+# Anchors of headings, as on GitHub.
 myst_heading_anchors = 3
-# Pictures for a light and a dark page: {.only-light}.
+# Separate pictures for light and dark pages: {.only-light}.
 myst_enable_extensions = ["attrs_inline"]
 
 autosummary_generate = True
 autosummary_ignore_module_all = False
 autosummary_imported_members = True
-# One page per class has them all in one place; one page per method would be thousands.
+# One page per class with all its methods. One page per method would be thousands.
 numpydoc_class_members_toctree = False
 numpydoc_show_class_members = False
 autodoc_typehints = "none"
@@ -54,31 +54,32 @@ html_theme_options = {
 copybutton_exclude = ".linenos, .gp, .go"
 
 _BARS = re.compile(r"(``.*?``)|(\|)")
-_OUT_OF_DOCS = re.compile(r"\[([^\]]*)\]\(\.\./([^)]*)\)")
+_LINK = r"\[([^\]]*)\]\({}([^)]*)\)"
 
 
 def plain_bars(
     app: Any, what: str, name: str, obj: Any, options: Any, lines: list[str]
 ) -> None:
-    """Let |x| be the absolute value in docstrings, not a name to be replaced."""
+    """Keep |x| as the absolute value in docstrings, not as a substitution."""
     lines[:] = [_BARS.sub(lambda m: m[1] or r"\|", line) for line in lines]
 
 
 def name_files(app: Any, name: str, source: list[str]) -> None:
-    """Name files of the repository that pages link to: they are not part of the site."""
-    source[0] = _OUT_OF_DOCS.sub(r"\1 (`\2`)", source[0])
+    """Replace links to files outside docs, which are not on the site, by their paths."""
+    above = re.escape("../" * (1 + name.count("/")))
+    source[0] = re.sub(_LINK.format(above), r"\1 (`\2`)", source[0])
 
 
 def skip_foreign(
     app: Any, what: str, name: str, obj: Any, skip: bool, options: Any
 ) -> bool | None:
-    """Leave out what scikit-learn adds to every estimator."""
+    """Leave out members that scikit-learn adds to every estimator."""
     home = getattr(obj, "__module__", None) or ""
     return True if home.startswith("sklearn") or name.endswith("_request") else None
 
 
 def setup(app: Any) -> None:
-    """What Sphinx asks for."""
+    """Register the hooks of Sphinx."""
     app.connect("autodoc-process-docstring", plain_bars)
     app.connect("autodoc-skip-member", skip_foreign)
     app.connect("source-read", name_files)

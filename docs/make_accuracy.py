@@ -1,4 +1,4 @@
-"""Make the picture and the tables of accuracy.md: from its code, and from benchmarks/results.
+"""Make the figure of accuracy.md and the tables of results/accuracy.md.
 
 python docs/make_accuracy.py
 """
@@ -13,26 +13,26 @@ from typing import Any
 from make_gallery import BLOCK, save
 
 PAGE = Path(__file__).with_name("accuracy.md")
+TABLE_PAGE = PAGE.parent / "results" / "accuracy.md"
 RESULTS = PAGE.parents[1] / "benchmarks" / "results"
-SIZES = (100, 300, 1000)
 
 Rows = list[dict[str, Any]]
 
 
 def main() -> None:
-    """Run the page, save what it drew last, and renew its tables."""
-    page = PAGE.read_text(encoding="utf-8")
+    """Run the page, save its last figure, and renew the tables."""
     namespace: dict[str, Any] = {}
-    for block in BLOCK.finditer(page):
+    for block in BLOCK.finditer(PAGE.read_text(encoding="utf-8")):
         exec(block["code"], namespace)
     save(namespace["ax"].figure, PAGE.with_name("images") / "accuracy-estimates.png")
+    page = TABLE_PAGE.read_text(encoding="utf-8")
     for name, (file, make) in TABLES.items():
         page = _renewed(page, name, make(_rows(file)))
-    PAGE.write_text(page, encoding="utf-8")
+    TABLE_PAGE.write_text(page, encoding="utf-8")
 
 
 def _renewed(page: str, name: str, table: str) -> str:
-    """The page with the table behind a mark replaced, or put there."""
+    """Page with the table after a mark replaced or inserted."""
     old = rf"(<!-- {name} -->\n)(?:\n(?:\|[^\n]*\n)+)?"
     return re.sub(old, lambda found: f"{found[1]}\n{table}\n", page, count=1)
 
@@ -46,16 +46,6 @@ def _rows(name: str) -> Rows:
 def _table(head: list[str], lines: list[list[str]]) -> str:
     rows = [head, ["---"] * len(head), *lines]
     return "\n".join(f"| {' | '.join(row)} |" for row in rows)
-
-
-def _coverage(rows: Rows) -> str:
-    lines: dict[tuple[str, ...], dict[int, str]] = {}
-    for row in rows:
-        key = (str(row["classes"]), f"{row['reference']:,}", row["method"])
-        said = f"{100 * row['covered']:.1f} ({row['width']:.2f})"
-        lines.setdefault(key, {})[row["size"]] = said
-    head = ["classes", "reference", "method", *(f"n = {size:,}" for size in SIZES)]
-    return _table(head, [[*key, *(cells[n] for n in SIZES)] for key, cells in lines.items()])
 
 
 def _nannyml(rows: Rows) -> str:
@@ -79,11 +69,10 @@ def _mean(values: list[float]) -> float:
 
 def _speed(rows: Rows) -> str:
     lines = [[row["method"], f"{row['fit']:.2f}", f"{row['predict']:.2f}"] for row in rows]
-    return _table(["method", "to fit", "to answer"], lines)
+    return _table(["method", "fit", "predict"], lines)
 
 
 TABLES = {
-    "coverage": ("intervals", _coverage),
     "nannyml": ("versus_nannyml", _nannyml),
     "speed": ("speed", _speed),
 }

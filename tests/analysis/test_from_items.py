@@ -12,7 +12,7 @@ from sklearn.linear_model import LogisticRegression
 
 import headcount as hc
 from headcount.analysis import analyse_items
-from tests.report.making import make_analysis, scored
+from tests.report.analyses import make_analysis, scored
 
 X, y = make_classification(900, n_informative=6, class_sep=1.5, random_state=0)
 X_new, y_new = X[500:], y[500:]

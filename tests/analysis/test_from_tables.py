@@ -89,13 +89,13 @@ def test_groups_facts_and_notes(by_month):
     assert by_month.title == "churn in new"
     assert by_month.data_facts["Labelled table"] == "train, 600 rows"
     assert by_month.data_facts["Groups"] == "by day"
-    assert "groups go by it" in by_month.columns["day"]
+    assert "the groups are made of it" in by_month.columns["day"]
     assert any("age" in note for note in by_month.notes)
 
 
 def test_columns_can_be_left_out():
     found = analysed(leave_out=["city", "member"])
-    assert found.columns["city"] == "not used; left out, as asked for"
+    assert found.columns["city"] == "not used; left out by the caller"
     assert found.model.columns == ("age", "day")
     with pytest.raises(hc.HeadcountError, match="'town', which `leave_out` names"):
         analysed(leave_out=["town"])
@@ -173,7 +173,7 @@ def test_mixed_columns_are_refused_in_a_sentence():
 
 
 def test_a_model_that_uses_the_column_of_the_groups():
-    with pytest.raises(hc.HeadcountError, match="`by` goes by column 'city'"):
+    with pytest.raises(hc.HeadcountError, match="`by` groups by column 'city'"):
         hc.analyse(NEW, model=analysed().model, by="city")
     with pytest.raises(hc.HeadcountError, match="`leave_out` has no use with `model`"):
         hc.analyse(NEW, model=analysed().model, leave_out=["city"])

@@ -93,7 +93,7 @@ def test_groups(files, call, by, groups):
     assert [part["group"] for part in said["groups"]] == groups
     assert sum(part["items"] for part in said["groups"]) == 500
     column = "city" if by == ["city"] else "day"
-    assert "groups go by it" in said["columns"][column]
+    assert "the groups are made of it" in said["columns"][column]
 
 
 def test_rows_without_a_group_are_a_group(files, call):

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import copy
+import dataclasses
+import json
 import pickle
 from typing import ClassVar
 
@@ -392,8 +394,8 @@ def test_metrics_of_a_whole_set_of_samples_work_on_the_result(case, evaluation):
         (["ae", "ae"], "no two alike"),
         ("mae", "no metric named 'mae'"),
         ([3], "metric is 3"),
-        (lambda p, p_hat: 1.0, "one number a sample"),
-        ("bias", "one number a sample"),
+        (lambda p, p_hat: 1.0, "one number per sample"),
+        ("bias", "one number per sample"),
     ],
 )
 def test_bad_metrics(case, metrics, message):
@@ -775,3 +777,64 @@ def test_the_triangle_marks_the_truth_if_there_is_one():
     one = hc.evaluate(fitted, X_pool, y_pool, alike).plot_simplex()
     many = hc.evaluate(fitted, X_pool, y_pool, hc.UPP(5, 10)).plot_simplex()
     assert len(one.lines) == len(many.lines) + 1
+
+
+# Failures, joining, further metrics
+
+
+def test_a_method_that_fails_is_left_out_on_request():
+    _, _, X, y = split(2)
+
+    class Failing:
+        classes_ = np.unique(y)
+
+        def predict_many(self, X, samples):
+            raise KeyError("oops")
+
+    protocol = hc.UPP(n_samples=5, size=20, random_state=0)
+    methods = {"MLPE": hc.MLPE().fit(X, y), "mine": Failing()}
+    with pytest.warns(HeadcountWarning, match="left out, as they failed: mine"):
+        found = hc.evaluate(methods, X, y, protocol, on_error="leave out")
+    assert found.methods == ("MLPE",)
+    assert "oops" in found.failures["mine"]
+    with pytest.raises(HeadcountError, match="no method could be evaluated"):
+        hc.evaluate({"mine": Failing()}, X, y, protocol, on_error="leave out")
+    with pytest.raises(HeadcountError, match=r"^on_error is 'skip'"):
+        hc.evaluate(methods, X, y, protocol, on_error="skip")
+
+
+def test_evaluations_of_the_same_samples_are_joined(evaluation, tmp_path):
+    first, *rest = evaluation.methods
+    part = evaluation.only(first)
+    part.to_parquet(tmp_path / "part.parquet")
+    joined = hc.Evaluation.from_parquet(tmp_path / "part.parquet").join(evaluation.only(*rest))
+    assert joined.methods == evaluation.methods
+    np.testing.assert_allclose(joined.estimated, evaluation.estimated)
+    np.testing.assert_allclose(joined.seconds, evaluation.seconds)
+    assert joined.parameters == evaluation.parameters
+    with pytest.raises(HeadcountError, match="both evaluations have the methods"):
+        evaluation.join(part)
+    fewer = dataclasses.replace(
+        part,
+        true=part.true[:-1],
+        estimated=part.estimated[:, :-1],
+        sizes=part.sizes[:-1],
+        metrics={name: values[:, :-1] for name, values in part.metrics.items()},
+    )
+    with pytest.raises(HeadcountError, match=r"^other has other samples"):
+        evaluation.only(*rest).join(fewer)
+
+
+def test_metrics_are_added_afterwards(evaluation):
+    found = evaluation.measure(["kld"])
+    assert list(found.metrics) == [*evaluation.metrics, "kld"]
+    expected = hc.metrics.kld(evaluation.true, evaluation.estimated, size=evaluation.sizes)
+    np.testing.assert_allclose(found.metrics["kld"], expected)
+
+
+def test_time_and_versions_are_in_the_file(evaluation, tmp_path):
+    assert (evaluation.seconds > 0).all()
+    evaluation.to_parquet(tmp_path / "all.parquet")
+    head = json.loads(pl.read_parquet_metadata(tmp_path / "all.parquet")["headcount"])
+    assert head["versions"]["numpy"] == np.__version__
+    assert set(head["parameters"]) == set(evaluation.methods)

@@ -182,7 +182,7 @@ def test_metrics_may_be_functions():
         ({"param_grid": {"cv": []}}, "param_grid"),
         ({"quantifier": LogisticRegression()}, "quantifier is"),
         ({"metric": "accuracy"}, "no metric named 'accuracy'"),
-        ({"metric": "bias"}, "one number a sample"),
+        ({"metric": "bias"}, "one number per sample"),
         ({"metric": 3}, "metric is 3"),
         ({"holdout": 0}, "holdout is 0"),
         ({"holdout": 1.0}, "holdout is 1.0"),

@@ -8,8 +8,8 @@ import json
 
 import pytest
 
+from tests.report.analyses import NASTY, make_analysis
 from tests.report.browser import Browser, find_chromium
-from tests.report.making import NASTY, make_analysis
 
 pytestmark = pytest.mark.skipif(find_chromium() is None, reason="there is no Chromium")
 

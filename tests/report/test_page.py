@@ -22,7 +22,7 @@ import headcount as hc
 from headcount.report import page
 from headcount.report.assets import script_json
 from headcount.report.svg import tag
-from tests.report.making import NASTY, make_analysis
+from tests.report.analyses import NASTY, make_analysis
 
 _EMPTY = {"meta", "input", "br"}
 

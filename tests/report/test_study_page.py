@@ -18,10 +18,10 @@ from headcount.report.study_page import write_study
 from headcount.report.study_parts import study_parts
 from headcount.report.study_tables import study_table
 from headcount.study import Section, Store
-from tests.report import study_making
+from tests.report import study_fixture
+from tests.report.analyses import NASTY
 from tests.report.browser import Browser, find_chromium
-from tests.report.making import NASTY
-from tests.study import fabricated
+from tests.studies import fabricated
 
 needs_browser = pytest.mark.skipif(find_chromium() is None, reason="there is no Chromium")
 _EMPTY = {"meta", "img"}
@@ -53,9 +53,9 @@ class Reader(HTMLParser):
 @pytest.fixture(scope="module")
 def nasty(tmp_path_factory):
     folder = tmp_path_factory.mktemp("nasty")
-    spec = study_making.make_spec()
+    spec = study_fixture.make_spec()
     store = fabricated.make_store(
-        folder / "store", spec, study_making.make_results(spec), undone=1
+        folder / "store", spec, study_fixture.make_results(spec), undone=1
     )
     return write_study(store, folder / "out" / "deep")
 
@@ -107,7 +107,7 @@ def test_names_are_nothing_but_text(html):
 def test_the_page_says_what_was_run_and_what_was_not(html):
     text = Reader(html).text["p"]
     assert "3 methods on 1 dataset, 2 samples each: 6 runs." in text
-    assert "They took 2.0 s, 3 runs a second." in text
+    assert "They took 2.0 s, 3 runs per second." in text
     assert "Not done: 1 of 2 tasks." in text
     assert "4 runs failed (67%)." in text
     assert text.count("Second & last.") == 1
@@ -153,7 +153,7 @@ def test_downloads_hold_the_tables(html):
 
 
 def test_tables_in_all_forms():
-    table = study_table(study_making.errors())
+    table = study_table(study_fixture.errors())
     assert table.to_markdown().splitlines() == [
         r"| dataset | \<script\>alert(1)\</script\> | a\|b\_c & 5% | items | said |",
         "| --- | ---: | ---: | ---: | --- |",
@@ -168,7 +168,7 @@ def test_tables_in_all_forms():
     assert latex[4] == r"one\textsuperscript{*} & 0.250 & \textbf{0.125} & 12,345 & fine \\"
     assert r"0.500$^{\dagger}$ & - & 7" in latex[5]
     assert latex[6] == r"\midrule"
-    (part,) = study_parts([study_making.errors()])
+    (part,) = study_parts([study_fixture.errors()])
     rows = list(csv.reader(io.StringIO(part.tables()["csv"], newline="")))
     assert rows[0] == ["dataset", NASTY, "a|b_c & 5%", "items", "said"]
     assert rows[1:3] == [["one", "0.25", "0.125", "12345", "fine"],
@@ -203,8 +203,8 @@ def test_titles_make_names_that_do_not_collide():
 
 
 def test_a_report_is_written_over_the_last_and_leaves_other_files_alone(tmp_path):
-    spec = study_making.make_spec()
-    store = fabricated.make_store(tmp_path / "store", spec, study_making.make_results(spec))
+    spec = study_fixture.make_spec()
+    store = fabricated.make_store(tmp_path / "store", spec, study_fixture.make_results(spec))
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "notes.txt").write_text("mine")
     (tmp_path / "out" / "report.html").write_text("old")
@@ -216,8 +216,8 @@ def test_a_report_is_written_over_the_last_and_leaves_other_files_alone(tmp_path
 
 
 def test_what_cannot_be_is_refused_in_a_sentence(tmp_path, nasty):
-    spec = study_making.make_spec()
-    store = fabricated.make_store(tmp_path / "store", spec, study_making.make_results(spec))
+    spec = study_fixture.make_spec()
+    store = fabricated.make_store(tmp_path / "store", spec, study_fixture.make_results(spec))
     with pytest.raises(HeadcountError, match=r"published is .* which is not a folder"):
         write_study(store, tmp_path / "out", published=tmp_path / "none")
     (tmp_path / "file").write_text("")

@@ -247,7 +247,7 @@ def test_well_calibrated_scores_do_not_warn_and_hardly_change():
         (("ts", [[0.5, 0.5]], ["a"]), "must hold 1 integers"),
         (("ts", [[0.5, 0.5]], [2]), "between 2 and 2, but scores has 2 columns"),
         (("ts", [[0.5, 0.5]], [-1]), "between -1 and -1"),
-        (("ts", [[0.5, 0.5]], [0], [1.0, 1.0]), "one weight an item"),
+        (("ts", [[0.5, 0.5]], [0], [1.0, 1.0]), "one weight per item"),
         (("ts", [[0.5, 0.5]], [0], [-1.0]), "not negative"),
         (("ts", 0.5, [0]), "0 dimensions"),
     ],

@@ -180,7 +180,7 @@ def test_noisier_rates_widen_the_interval():
         ({"sensitivity": (1.2, 10)}, "^the rate of sensitivity is 1.2"),
         ({"specificity": (0.9, 0)}, "^n of specificity is 0"),
         ({"classes": ["a", "b", "c"]}, "^classes has 3 entries; it must have 2"),
-        ({"classes": ["a", "a"]}, "^classes names a class twice"),
+        ({"classes": ["a", "a"]}, "^classes has a class twice"),
     ],
 )
 def test_bad_rates_are_named(given, message):

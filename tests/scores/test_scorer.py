@@ -539,7 +539,7 @@ def test_weights_a_classifier_does_not_take_are_refused(classifier):
 def test_bad_weights_are_refused():
     X, y = easy()
     for weights, message in (
-        (np.ones(239), "one weight an item"),
+        (np.ones(239), "one weight per item"),
         (np.full(240, -1.0), "not negative"),
         (np.where(y == 1, 0.0, 1.0), "zero for all items of class 1"),
     ):

@@ -305,8 +305,8 @@ class Analysis:
         path : str or path
             File that ends in .html, in a folder that exists.
         """
-        # Imported here, as pages are drawn from analyses: the package of reports is above
-        # this one, and this line is the only exception that import-linter is told of.
+        # Imported here, as pages are drawn from analyses: report/ is above this package. The
+        # contract of import-linter lists this line as its only exception.
         from headcount.report.page import page
 
         path = Path(path)

@@ -135,9 +135,9 @@ def analyse(
     else:
         labelled = as_table(train, "train", separator)
         labelled.require(leave_out, "which `leave_out` names")
-        reasons = dict.fromkeys(leave_out, "left out, as asked for")
+        reasons = dict.fromkeys(leave_out, "left out by the caller")
         if column is not None:
-            reasons[column] = "groups go by it, so it must not tell the classes"
+            reasons[column] = "the groups are made of it, so the model must not learn from it"
         fitted = fit_table_model(
             labelled,
             str(target),
@@ -200,8 +200,8 @@ def _checked_model(
         )
     if column in model.columns:
         raise HeadcountError(
-            f"`by` goes by column {column!r}, which the model tells the classes by: train "
-            "again with the same `by`, or choose other groups."
+            f"`by` groups by column {column!r}, from which the model has learnt: train it with "
+            "the same `by`, or choose other groups."
         )
     return model
 

@@ -81,10 +81,10 @@ def compared_with_truth(analysis: Analysis) -> str:
     counts = ""
     if all(each is not None for each in counted):
         counts = f" (classify and count: {100 * np.abs(np.array(counted) - truth).mean():.1f})"
-    # An interval that ends at the truth holds it, whatever the last digit says.
+    # An interval that ends at the truth contains it, up to rounding.
     held = (low - 1e-9 <= truth) & (truth <= high + 1e-9)
     if len(analysis.classes) == 2:
-        held = held[:, 1:]  # of two classes one tells of the other
+        held = held[:, 1:]  # of two classes, one is enough
     return (
         f"Compared with the truth: {100 * error:.1f} percentage points off on average{counts}; "
         f"it is within {held.sum():,} of {held.size:,} intervals."

@@ -79,11 +79,11 @@ FLIGHTS = Story(
     "arrival",
     "late",
     "month",
-    "More than the mix changes, and the test says so",
+    "More than the mix changes, and the test warns",
     "Share of flights from New York that arrive late, by month",
     "Flights from New York in 2013: who will arrive more than 15 minutes late, by what is "
     "known at departure, learnt from January to March. Winds and storms change how a late "
-    "flight looks, which no method can see without labels. The test of the assumption says so.",
+    "flight looks, which no method can see without labels. The test of the assumption warns.",
     flight_tables,
 )
 STORIES = (DIGITS, FLIGHTS)

@@ -13,7 +13,8 @@ BY = Annotated[
     typer.Option("--by", help="Also by group: a column, or year, quarter, month, week or day."),
 ]
 DATE = Annotated[
-    str | None, typer.Option("--date", help="Column of the dates that --by month goes by.")
+    str | None,
+    typer.Option("--date", help="Column of the dates, for --by month and other periods."),
 ]
 JSON = Annotated[bool, typer.Option("--json", help="Print JSON, for machines.")]
 LEVEL = Annotated[float, typer.Option("--level", help="Level of the intervals.")]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -12,7 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headcount._parameters import check_choice
+from headcount._versions import versions
 from headcount.errors import HeadcountError
+from headcount.evaluation.measures import Metrics, check_measures, errors_of_methods
 from headcount.evaluation.significance import Comparison, compare
 from headcount.evaluation.summary import Groups, Summary, group, summarise
 from headcount.evaluation.tables import DIGITS
@@ -21,7 +23,7 @@ if TYPE_CHECKING:
     import polars as pl
     from matplotlib.axes import Axes
 
-__all__ = ["Evaluation"]
+__all__ = ["Evaluation", "parameters_of"]
 
 Floats: TypeAlias = NDArray[np.float64]
 Bins: TypeAlias = int | Sequence[float] | None
@@ -52,6 +54,12 @@ class Evaluation:
         Shares that each method was trained on; NaN where a method does not say.
     metrics : dict of str to ndarray of shape (M, S)
         The errors by metric; lower is better.
+    seconds : ndarray of shape (M,)
+        Time that each method took for all samples, with scoring; NaN if it was not measured.
+    parameters : dict of str to str
+        Quantifier of each method with its parameters, as text.
+    failures : dict of str to str
+        Methods that were left out, with the reasons.
 
     Examples
     --------
@@ -80,9 +88,16 @@ class Evaluation:
     sizes: NDArray[np.int64]
     priors: Floats
     metrics: Mapping[str, Floats]
+    seconds: Floats = field(default_factory=lambda: np.empty(0))
+    parameters: Mapping[str, str] = field(default_factory=dict)
+    failures: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        fields = (self.classes, self.true, self.estimated, self.sizes, self.priors)
+        if len(self.seconds) != len(self.methods):
+            object.__setattr__(self, "seconds", np.full(len(self.methods), np.nan))
+        fields = (
+            self.classes, self.true, self.estimated, self.sizes, self.priors, self.seconds
+        )  # fmt: skip
         for array in (*fields, *self.metrics.values()):
             array.setflags(write=False)
 
@@ -108,7 +123,7 @@ class Evaluation:
         return self.true[:, 1] - self.priors[:, None, 1]
 
     def only(self, *methods: str) -> Evaluation:
-        """The same with some of the methods, in the order given."""
+        """Evaluation of some of the methods, in the order given."""
         rows = [self._method(name) for name in methods]
         if not rows:
             raise HeadcountError("only() was given no method: name at least one.")
@@ -118,7 +133,78 @@ class Evaluation:
             estimated=self.estimated[rows],
             priors=self.priors[rows],
             metrics={name: values[rows] for name, values in self.metrics.items()},
+            seconds=self.seconds[rows],
+            parameters={
+                name: self.parameters[name] for name in methods & self.parameters.keys()
+            },
         )
+
+    def join(self, other: Evaluation) -> Evaluation:
+        """Add the methods of an evaluation on the same samples.
+
+        Parameters
+        ----------
+        other : Evaluation
+            Evaluation of other methods on the same samples, such as one from a file.
+
+        Returns
+        -------
+        Evaluation
+            All methods, with the metrics that both have.
+        """
+        same = (
+            self.classes.tolist() == other.classes.tolist()
+            and np.array_equal(self.sizes, other.sizes)
+            and self.true.shape == other.true.shape
+            and np.allclose(self.true, other.true, rtol=0, atol=1e-9)
+        )
+        if not same:
+            raise HeadcountError(
+                "other has other samples: join evaluations of the same samples, in the same "
+                "order, with the same classes."
+            )
+        twice = set(self.methods) & set(other.methods)
+        if twice:
+            raise HeadcountError(
+                f"both evaluations have the methods {', '.join(sorted(twice))}: leave them out "
+                "of one by only(...)."
+            )
+        common = [name for name in self.metrics if name in other.metrics]
+        if not common:
+            raise HeadcountError(
+                f"the evaluations have no metric in common ({', '.join(self.metrics)} and "
+                f"{', '.join(other.metrics)}): add one by measure(...)."
+            )
+        return replace(
+            self,
+            methods=(*self.methods, *other.methods),
+            estimated=np.concatenate([self.estimated, other.estimated]),
+            priors=np.concatenate([self.priors, other.priors]),
+            metrics={n: np.concatenate([self.metrics[n], other.metrics[n]]) for n in common},
+            seconds=np.concatenate([self.seconds, other.seconds]),
+            parameters={**self.parameters, **other.parameters},
+            failures={**self.failures, **other.failures},
+        )
+
+    def measure(self, metrics: Metrics) -> Evaluation:
+        """Add metrics, computed from the true and estimated shares.
+
+        Parameters
+        ----------
+        metrics : str, callable, sequence of these, or mapping of str to these
+            As for `evaluate`. A metric with a name that is there already replaces it.
+
+        Returns
+        -------
+        Evaluation
+        """
+        added = {
+            each.name: errors_of_methods(
+                self.methods, each, self.true, self.estimated, self.sizes
+            )
+            for each in check_measures(metrics)
+        }
+        return replace(self, metrics={**self.metrics, **added})
 
     def to_frame(self, *, long: bool = False) -> pl.DataFrame:
         """Everything as a Polars frame.
@@ -334,7 +420,10 @@ class Evaluation:
         return self.summary(test=test).to_latex(digits=digits, sd=sd)
 
     def to_parquet(self, path: str | Path) -> None:
-        """Write everything to a Parquet file: ``to_frame()``, and how to make it this again.
+        """Write everything to a Parquet file: ``to_frame()``, and what `from_parquet` needs.
+
+        The metadata also have the parameters of the methods, their time, and the versions of
+        the packages.
 
         Parameters
         ----------
@@ -347,6 +436,10 @@ class Evaluation:
             "dtype": self.classes.dtype.str,
             "priors": self.priors.tolist(),
             "metrics": list(self.metrics),
+            "seconds": self.seconds.tolist(),
+            "parameters": dict(self.parameters),
+            "failures": dict(self.failures),
+            "versions": versions(),
         }
         self.to_frame().write_parquet(path, metadata={"headcount": json.dumps(head)})
 
@@ -386,6 +479,9 @@ class Evaluation:
             frame["size"][:n_samples].to_numpy(),
             np.array(head["priors"]),
             {name: frame[name].to_numpy().reshape(shape) for name in head["metrics"]},
+            np.array(head["seconds"]),
+            head["parameters"],
+            head["failures"],
         )
 
     def __repr__(self) -> str:
@@ -421,6 +517,11 @@ class Evaluation:
                 f"of is {label!r}; it must be one of {', '.join(map(repr, labels))}."
             )
         return labels.index(label)
+
+
+def parameters_of(quantifier: Any) -> str:
+    """A quantifier with its parameters, as text in one line."""
+    return " ".join(repr(quantifier).split())
 
 
 def _count(n: int, what: str) -> str:

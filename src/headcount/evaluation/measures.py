@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,14 +13,23 @@ from numpy.typing import NDArray
 from headcount import metrics
 from headcount.errors import HeadcountError
 
-__all__ = ["Measure", "check_measure"]
+__all__ = [
+    "Measure",
+    "Metric",
+    "Metrics",
+    "check_measure",
+    "check_measures",
+    "errors_of_methods",
+    "naming_method",
+]
 
-Metric = str | Callable[[NDArray[np.float64], NDArray[np.float64]], Any]
+Metric: TypeAlias = str | Callable[[NDArray[np.float64], NDArray[np.float64]], Any]
+Metrics: TypeAlias = Metric | Sequence[Metric] | Mapping[str, Metric]
 
 
 @dataclass(frozen=True)
 class Measure:
-    """An error: its name and what computes it."""
+    """An error by name, with the function that computes it."""
 
     name: str
     function: Callable[..., Any]
@@ -30,7 +40,7 @@ class Measure:
         estimated: NDArray[np.float64],
         sizes: NDArray[np.int64],
     ) -> NDArray[np.float64]:
-        """One error a sample, smoothed by the sample's own size where it is."""
+        """One error per sample, smoothed by the size of the sample if the metric smooths."""
         # By function, as a user's own may have any name.
         smoothed = any(self.function is metrics.METRICS[name] for name in metrics.SMOOTHED)
         more = {"size": sizes} if smoothed else {}
@@ -53,3 +63,45 @@ def check_measure(metric: Metric) -> Measure:
             "function of true and estimated shares."
         )
     return Measure(metric, metrics.by_name(metric))
+
+
+def check_measures(given: Metrics) -> list[Measure]:
+    """Measures from metrics by name or function, each with a name of its own."""
+    if isinstance(given, Mapping):
+        named = [Measure(name, check_measure(each).function) for name, each in given.items()]
+    else:
+        alone = isinstance(given, str) or callable(given)
+        several: Any = (given,) if alone else given
+        named = [check_measure(each) for each in several]
+    names = [measure.name for measure in named]
+    if not names or len(set(names)) < len(names):
+        raise HeadcountError(
+            f"metrics has the names {names}; there must be at least one, and no two alike: "
+            "pass a dict to name functions yourself."
+        )
+    return named
+
+
+def errors_of_methods(
+    methods: Iterable[str],
+    measure: Measure,
+    true: NDArray[np.float64],
+    estimated: NDArray[np.float64],
+    sizes: NDArray[np.int64],
+) -> NDArray[np.float64]:
+    """Errors, one row per method and one column per sample."""
+    rows = []
+    for name, shares in zip(methods, estimated, strict=True):
+        with naming_method(name):
+            rows.append(measure(true, shares, sizes))
+    return np.stack(rows)
+
+
+@contextmanager
+def naming_method(method: str) -> Iterator[None]:
+    """Name the method in errors."""
+    try:
+        yield
+    except Exception as error:
+        kind = "" if isinstance(error, ValueError) else f"{type(error).__name__}: "
+        raise HeadcountError(f"method {method!r} failed: {kind}{error}") from error

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping
 from itertools import chain, count
+from time import perf_counter
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from headcount._parameters import check_choice
 from headcount._progress import track
 from headcount.data import count_rows, encode_labels
-from headcount.errors import HeadcountError
-from headcount.evaluation.evaluation import Evaluation
-from headcount.evaluation.measures import Measure, Metric, check_measure
+from headcount.errors import HeadcountError, warn
+from headcount.evaluation.evaluation import Evaluation, parameters_of
+from headcount.evaluation.measures import (
+    Metrics,
+    check_measures,
+    errors_of_methods,
+    naming_method,
+)
 from headcount.quantify import Quantifier
 from headcount.sampling import Samples, as_samples
 from headcount.scores import Scored, ScoredPool, Verdicts
@@ -23,8 +29,6 @@ from headcount.scores.checks import check_lengths
 __all__ = ["evaluate"]
 
 Floats: TypeAlias = NDArray[np.float64]
-Metrics: TypeAlias = Metric | Sequence[Metric] | Mapping[str, Metric]
-Estimate: TypeAlias = Callable[[Any, Samples], Floats]
 
 # Indices of samples held at a time: 64 MB.
 _BATCH_ITEMS = 1 << 24
@@ -37,6 +41,7 @@ def evaluate(
     samples: Any,
     *,
     metrics: Metrics = ("ae", "rae"),
+    on_error: str = "raise",
     progress: bool | None = None,
 ) -> Evaluation:
     """Estimate samples of a labelled pool by quantifiers, and measure the errors.
@@ -58,8 +63,11 @@ def evaluate(
     metrics : str, callable, sequence of these, or mapping of str to these
         Names from `headcount.metrics`, or functions ``(p, p_hat)`` that return one number
         per sample. Those that smooth do so with 1 / (2 n), n being the sample's own size.
+    on_error : {"raise", "leave out"}, default="raise"
+        Action if a method fails on some samples: raise an error, or leave the method out,
+        with a warning. The reasons are in ``failures``.
     progress : bool, default=None
-        Whether to show a bar; only on a terminal by default.
+        Show a progress bar; by default only on a terminal.
 
     Returns
     -------
@@ -95,7 +103,7 @@ def evaluate(
     SLD     0.0322*
     """
     methods = _named(quantifiers)
-    measures = _measures(metrics)
+    measures = check_measures(metrics)
     classes = _common_classes(methods)
     pool = X if isinstance(X, ScoredPool | Scored | Verdicts) else ScoredPool(X)
     # Quantifiers of other packages do not accept a ScoredPool.
@@ -105,11 +113,9 @@ def evaluate(
     if codes is not None:
         check_lengths("X", n_pool, codes)
 
-    def estimate(quantifier: Any, part: Samples) -> Floats:
-        return quantifier.predict_many(
-            pool if isinstance(quantifier, Quantifier) else items, part
-        )
-
+    check_choice("on_error", on_error, ("raise", "leave out"))
+    seconds = dict.fromkeys(methods, 0.0)
+    failures: dict[str, str] = {}
     sizes, true, estimated = [], [], []
     for part in _batches(samples, y, classes, n_pool):
         sizes.append(part.sizes)
@@ -118,25 +124,48 @@ def evaluate(
             if codes is None
             else part.prevalence_of(codes, len(classes))
         )
-        each = track(methods.items(), len(methods), "Evaluating", show=progress)
-        estimated.append(
-            np.stack([_estimated(name, q, part, len(classes), estimate) for name, q in each])
+        found = {}
+        left = {name: each for name, each in methods.items() if name not in failures}
+        for name, quantifier in track(left.items(), len(left), "Evaluating", show=progress):
+            own = pool if isinstance(quantifier, Quantifier) else items
+            start = perf_counter()
+            try:
+                found[name] = _estimated(name, quantifier, own, part, len(classes))
+            except HeadcountError as error:
+                if on_error == "raise":
+                    raise
+                failures[name] = str(error)
+            seconds[name] += perf_counter() - start
+        estimated.append(found)
+    names = [name for name in methods if name not in failures]
+    if not names:
+        raise HeadcountError(
+            "no method could be evaluated. The first reason: " + next(iter(failures.values()))
         )
-    shares = np.concatenate(true), np.concatenate(estimated, axis=1), np.concatenate(sizes)
+    if failures:
+        warn(
+            f"left out, as they failed: {', '.join(failures)}; see `failures` for the reasons."
+        )
+    shares = (
+        np.concatenate(true),
+        np.stack([np.concatenate([part[name] for part in estimated]) for name in names]),
+        np.concatenate(sizes),
+    )
     return Evaluation(
-        tuple(methods),
+        tuple(names),
         classes,
         *shares,
-        np.stack([_prior(quantifier, len(classes)) for quantifier in methods.values()]),
-        {measure.name: _errors(methods, measure, *shares) for measure in measures},
+        np.stack([_prior(methods[name], len(classes)) for name in names]),
+        {measure.name: errors_of_methods(names, measure, *shares) for measure in measures},
+        np.array([seconds[name] for name in names]),
+        {name: parameters_of(methods[name]) for name in names},
+        failures,
     )
 
 
-def _estimated(
-    name: str, quantifier: Any, part: Samples, n_classes: int, estimate: Estimate
-) -> Floats:
-    with _naming(name):
-        shares = np.asarray(estimate(quantifier, part), dtype=np.float64)
+def _estimated(name: str, quantifier: Any, items: Any, part: Samples, n_classes: int) -> Floats:
+    with naming_method(name):
+        shares = np.asarray(quantifier.predict_many(items, part), dtype=np.float64)
         if shares.shape != (len(part), n_classes):
             raise HeadcountError(
                 f"predict_many gave an array of shape {shares.shape} for {len(part):,} samples "
@@ -144,30 +173,6 @@ def _estimated(
                 "and one column per class."
             )
     return shares
-
-
-def _errors(
-    methods: Iterable[str],
-    measure: Measure,
-    true: Floats,
-    estimated: Floats,
-    sizes: NDArray[np.int64],
-) -> Floats:
-    rows = []
-    for name, shares in zip(methods, estimated, strict=True):
-        with _naming(name):
-            rows.append(measure(true, shares, sizes))
-    return np.stack(rows)
-
-
-@contextmanager
-def _naming(method: str) -> Iterator[None]:
-    """Name the method in errors."""
-    try:
-        yield
-    except Exception as error:
-        kind = "" if isinstance(error, ValueError) else f"{type(error).__name__}: "
-        raise HeadcountError(f"method {method!r} failed: {kind}{error}") from error
 
 
 def _named(quantifiers: Any) -> dict[str, Any]:
@@ -230,22 +235,6 @@ def _common_classes(methods: Mapping[str, Any]) -> NDArray[Any]:
 def _prior(quantifier: Any, n_classes: int) -> Floats:
     prior = getattr(quantifier, "prior_", None)
     return np.full(n_classes, np.nan) if prior is None else np.asarray(prior, np.float64)
-
-
-def _measures(metrics: Metrics) -> list[Measure]:
-    if isinstance(metrics, Mapping):
-        named = [Measure(name, check_measure(each).function) for name, each in metrics.items()]
-    else:
-        alone = isinstance(metrics, str) or callable(metrics)
-        given: Any = (metrics,) if alone else metrics
-        named = [check_measure(each) for each in given]
-    names = [measure.name for measure in named]
-    if not names or len(set(names)) < len(names):
-        raise HeadcountError(
-            f"metrics has the names {names}; there must be at least one, and no two alike: "
-            "pass a dict to name functions yourself."
-        )
-    return named
 
 
 def _n_items(items: Any) -> int:

@@ -64,7 +64,7 @@ def packed_csv(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
     str
         Base64 of gzip.
     """
-    # The mark at the start tells spreadsheets that the text is UTF-8. Warnings, which are on
+    # The mark at the start shows spreadsheets that the text is UTF-8. Warnings, which are on
     # every row of a group, would be most of the page: compressed they are next to nothing.
     table = ("\ufeff" + csv_text(header, rows)).encode("utf-8", "replace")
     return base64.b64encode(gzip.compress(table, mtime=0)).decode()
