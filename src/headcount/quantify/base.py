@@ -40,7 +40,7 @@ class Quantifier(EstimationMixin, BaseEstimator):
         Folds for scoring the training items. None saves the folds of methods that do not
         learn from scores, which then have no estimates with intervals.
     random_state : int, RandomState, Generator or None, default=None
-        Shuffles the folds.
+        Random seed of the folds.
 
     Attributes
     ----------

@@ -77,8 +77,6 @@ class Conditioned(Quantifier):
         title="shares given the answers of quantifiers",
         family="meta",
         input="any",
-        multiclass="native",
-        shift="prior",
         reference="headcount",
         inconsistency="means over simulated samples",
         depends_on_size=True,
