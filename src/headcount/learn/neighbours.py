@@ -194,8 +194,8 @@ class NeighbourLists:
     that are in the training set. Lists of a thousand nearly always suffice. Where a list is
     too short, because the training set is small, distances to it are measured directly.
 
-    Features are whole numbers, so many items are equally near. Random numbers, drawn once for the
-    pool, decide between them.
+    Features are whole numbers, so many items are equally near. Random numbers that are drawn
+    once for the pool decide between them.
 
     Parameters
     ----------
