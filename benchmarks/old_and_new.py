@@ -194,9 +194,8 @@ def tasks(chosen: list[str] | None) -> list[dict[str, str]]:
         found += [("predict", name, workload) for name in quantifiers()]
         found += [("estimate", name, workload) for name in ESTIMATED]
         found += [("fit", "SLD", workload), ("draw", "samples", workload)]
-    names = [
-        name for name, each in accuracy.predictors().items() if each.info.needs == "scores"
-    ]
+    predictors = accuracy.predictors().items()
+    names = [name for name, each in predictors if each.info.input != "features"]
     found += [("accuracy", name, "binary") for name in names]
     keys = ("kind", "name", "workload")
     return [
