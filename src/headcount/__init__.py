@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from headcount import plots as plots
     from headcount import shift as shift
     from headcount import studies as studies
-    from headcount import studies as studies
     from headcount import study as study
     from headcount.analysis import Analysis as Analysis
     from headcount.analysis import analyse as analyse
