@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from headcount.evaluation.search import GridSearch as GridSearch
     from headcount.evaluation.significance import Comparison as Comparison
     from headcount.evaluation.significance import compare as compare
+    from headcount.monitor import Monitor as Monitor
     from headcount.quantify import *
     from headcount.sampling import APP as APP
     from headcount.sampling import NPP as NPP
@@ -55,6 +56,7 @@ _HOMES = {
     "headcount.evaluation.run": {"evaluate"},
     "headcount.evaluation.search": {"GridSearch"},
     "headcount.evaluation.significance": {"Comparison", "compare"},
+    "headcount.monitor": {"Monitor"},
     "headcount.sampling": {"APP", "NPP", "UPP", "Dirichlet", "Prevalences", "Samples"},
     "headcount.scores": {"Scored", "Scorer", "Verdicts"},
     "headcount.uncertainty": {"Estimate"},

@@ -217,6 +217,26 @@ class MixtureTest:
         p_values = np.where(df > 0, _chance(statistics, np.maximum(df, 1), spare), np.nan)
         return FitTests(statistics, df, p_values, shares, samples.sizes)
 
+    def invariants(self, items: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Functions of items whose means are the same in all classes.
+
+        Under prior shift their mean over a sample does not depend on the shares.
+
+        Parameters
+        ----------
+        items : ndarray of shape (n, K)
+            Posteriors.
+
+        Returns
+        -------
+        ndarray of shape (n, d - K + 1)
+            Without columns if there are no such functions.
+        """
+        vectors = items if self.representation is None else self.representation.embed(items).values
+        differences = self.means[1:] - self.means[0]
+        axes = np.linalg.svd(differences, full_matrices=True)[2][len(differences) :]
+        return np.asarray(vectors @ (self.directions @ axes.T))
+
     def _spare(
         self, shares: NDArray[np.float64], counts: NDArray[np.float64]
     ) -> NDArray[np.float64]:

@@ -1,0 +1,311 @@
+"""Detection of changes in series of estimates, with a bound on the rate of false alarms.
+
+The detector is a mixture of e-detectors (Shin, Ramdas & Rinaldo, "E-detectors", 2023). Each
+value is compared with the mean of all earlier ones of its series. Without a change these
+differences, divided by their standard errors, are independent with mean 0 and variance 1,
+whatever the error of the reference set is: it is the same in all of them and cancels.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["Alarm", "Detection", "Series", "detect"]
+
+Floats = NDArray[np.float64]
+
+# Sizes of change that are looked for, in standard errors of one value, upwards and downwards.
+_STEPS = np.array([0.25, 0.5, 1.0, 2.0, 3.0])
+_TILTS = np.concatenate([_STEPS, -_STEPS])
+# A series counts among those that have changed if it adds this part to its stream's evidence.
+_LEAST_PART = 0.1
+# A change is over if so many values in a row are so near to the earlier mean.
+_QUIET_VALUES, _QUIET_Z = 3, 2.0
+# Variation between values beyond that of samples is learnt from this many differences, and
+# used if it exceeds that of samples by this factor.
+_FEWEST_DIFFERENCES, _MOST_DIFFERENCES, _EXCESS = 10, 60, 2.0
+# Median of the absolute value of a standard normal variable.
+_NORMAL_MEDIAN = 0.6744897501960817
+
+
+@dataclass(frozen=True, eq=False)
+class Series:
+    """Values over time, one column per series; NaN where there is none.
+
+    Attributes
+    ----------
+    values : ndarray of shape (T, C)
+        Values, in the order of time.
+    unit_variances : ndarray of shape (T, C)
+        Variance of a value due to its sample, times the number of items.
+    sizes : ndarray of shape (T, C)
+        Number of items of each value.
+    streams : ndarray of int, shape (C,)
+        Stream of each series, from 0 on.
+    weights : ndarray of shape (C,)
+        Part of the stream's evidence that each series has; sums to 1 in each stream.
+    limits : ndarray of shape (C,)
+        Upper limit that a series is compared with, instead of its earlier mean; NaN for none.
+    """
+
+    values: Floats
+    unit_variances: Floats
+    sizes: Floats
+    streams: NDArray[np.int64]
+    weights: Floats
+    limits: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class Alarm:
+    """A change in some series of a stream.
+
+    Attributes
+    ----------
+    stream : int
+        The stream.
+    series : tuple of int
+        Series that have changed, that with the most evidence first.
+    since : int
+        Time of the first changed value, as estimated.
+    at : int
+        Time of the alarm.
+    end : int or None
+        Time at which the values were back at the earlier mean.
+    before : tuple of float
+        Mean of each series before the change.
+    """
+
+    stream: int
+    series: tuple[int, ...]
+    since: int
+    at: int
+    end: int | None
+    before: tuple[float, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Detection:
+    """Result of a detector.
+
+    Attributes
+    ----------
+    evidence : ndarray of shape (T,)
+        Value of the detector at each time, before a restart; an alarm is raised where it
+        reaches the number of times between false alarms.
+    by_stream : ndarray of shape (T, S)
+        Contribution of each stream.
+    z : ndarray of shape (T, C)
+        Difference of each value from the earlier mean, in standard errors.
+    alarms : tuple of Alarm
+        In the order of time.
+    """
+
+    evidence: Floats
+    by_stream: Floats
+    z: Floats
+    alarms: tuple[Alarm, ...]
+
+
+def detect(
+    series: Series, false_alarms: float, restarts: dict[int, NDArray[np.int64]] | None = None
+) -> Detection:
+    """Find changes; without any, the mean time to an alarm is at least `false_alarms`.
+
+    Parameters
+    ----------
+    series : Series
+        The values.
+    false_alarms : float
+        Mean number of times between false alarms, over all streams together.
+    restarts : dict of int to ndarray, default=None
+        Streams whose earlier values no longer count, by time: from that time on.
+
+    Returns
+    -------
+    Detection
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> values = np.random.default_rng(0).normal(0.2, 0.01, (60, 1))
+    >>> values[40:] += 0.03
+    >>> ones = np.ones_like(values)
+    >>> series = Series(
+    ...     values, 0.1 * ones, 1000 * ones, np.array([0]), np.array([1.0]), np.array([np.nan])
+    ... )
+    >>> [(alarm.since, alarm.at) for alarm in detect(series, 365).alarms]
+    [(39, 41)]
+    """
+    state = _State(series)
+    T, n_streams = len(series.values), int(series.streams.max(initial=-1)) + 1
+    evidence, by_stream = np.zeros(T), np.zeros((T, n_streams))
+    for t in range(T):
+        if restarts and t in restarts:
+            state.restart(np.isin(series.streams, restarts[t]), t)
+        by_stream[t] = state.step(t)
+        evidence[t] = by_stream[t].sum()
+        left = by_stream[t].copy()
+        while left.sum() >= false_alarms:
+            stream = int(left.argmax())
+            state.alarm(stream, t)
+            left[stream] = 0.0
+    return Detection(evidence, by_stream, state.z, tuple(state.finished()))
+
+
+@dataclass
+class _State:
+    """State of the detector between two times."""
+
+    series: Series
+    z: Floats = field(init=False)
+
+    def __post_init__(self) -> None:
+        T, C = self.series.values.shape
+        self.z = np.full((T, C), np.nan)
+        # Only a rise above a limit counts.
+        self.limited = np.isfinite(self.series.limits)
+        self.tilts = np.where(self.limited[:, None], np.abs(_TILTS), _TILTS)
+        self.grown = np.zeros((C, len(_TILTS)))
+        self.first = np.zeros(C, np.int64)  # first time of the baseline
+        self.items = np.zeros(C)  # items, sums and variances of the baseline
+        self.sums = np.zeros(C)
+        self.counts = np.zeros(C)
+        self.variance_sums = np.zeros(C)
+        self.learnt = np.zeros((T, C), bool)  # values that are part of a baseline
+        self.total_variance = _total_variance(self.series.values)
+        self.suspended = np.zeros(C, bool)
+        self.quiet = np.zeros(C, np.int64)
+        self.known = np.zeros(int(self.series.streams.max(initial=-1)) + 1, bool)
+        self.open: list[Alarm] = []
+        self.closed: list[Alarm] = []
+
+    def step(self, t: int) -> Floats:
+        """Take in the values of one time; returns the evidence of each stream."""
+        given = self.series
+        seen = np.isfinite(given.values[t])
+        ready = seen & (self.counts > 0)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            self.z[t, ready] = self._standardised(t)[ready]
+        moving = ready & ~self.suspended
+        z = self.z[t, moving, None]
+        tilts = self.tilts[moving]
+        growth = np.exp(tilts * z - tilts**2 / 2)
+        self.grown[moving] = growth * (self.grown[moving] + 1)
+        self.known[given.streams[seen]] = True
+        self._end_alarms(t, ready)
+        self._learn(t, seen & ~self.suspended)
+        evidence = given.weights * self.grown.mean(axis=1)
+        total = np.bincount(given.streams, evidence, len(self.known))
+        return np.asarray(total / max(self.known.sum(), 1))
+
+    def _standardised(self, t: int) -> Floats:
+        x, n = self.series.values[t], self.series.sizes[t]
+        unit = self.variance_sums / self.counts
+        sampling, total = unit * self.counts / self.items, self.total_variance[t]
+        between = np.where(total > _EXCESS * sampling, total - sampling, 0.0)
+        of_mean = np.where(self.limited, 0.0, 1.0)  # a limit has no error
+        variance = unit * (1 / n + of_mean / self.items) + between * (1 + of_mean / self.counts)
+        level = np.where(self.limited, self.series.limits, self.sums / self.items)
+        return np.asarray((x - level) / np.sqrt(variance))
+
+    def _learn(self, t: int, seen: NDArray[np.bool_]) -> None:
+        """Add the values of one time to the baselines."""
+        x, n = self.series.values[t, seen], self.series.sizes[t, seen]
+        self.learnt[t, seen] = True
+        self.items[seen] += n
+        self.sums[seen] += n * x
+        self.counts[seen] += 1
+        self.variance_sums[seen] += self.series.unit_variances[t, seen]
+
+    def alarm(self, stream: int, t: int) -> None:
+        """Raise an alarm; its series wait until they are back at their baseline."""
+        own = np.flatnonzero(self.series.streams == stream)
+        evidence = self.series.weights[own] * self.grown[own].mean(axis=1)
+        order = own[np.argsort(-evidence, kind="stable")]
+        parts = np.sort(evidence)[::-1] / evidence.sum()
+        changed = order[parts >= _LEAST_PART]
+        since = self._change_point(int(changed[0]), t)
+        self.grown[own] = 0.0
+        self.suspended[changed] = True
+        self.quiet[changed] = 0
+        before = []
+        for c in changed.tolist():
+            self._forget(c, since, t)
+            before.append(float(self.sums[c] / self.items[c]))
+        self.open.append(Alarm(stream, tuple(changed.tolist()), since, t, None, tuple(before)))
+
+    def _change_point(self, c: int, t: int) -> int:
+        """Time from which on the differences of a series best fit a change."""
+        tilt = self.tilts[c, self.grown[c].argmax()]
+        z = np.nan_to_num(self.z[self.first[c] : t + 1, c])
+        gains = np.cumsum((tilt * z - tilt**2 / 2)[::-1])[::-1]
+        # The first value has nothing before it to differ from.
+        found = int(self.first[c]) + 1 + int(gains[1:].argmax())
+        while not np.isfinite(self.series.values[found, c]):
+            found += 1
+        return found
+
+    def _forget(self, c: int, since: int, t: int) -> None:
+        """Take the changed values out of a baseline again, all but its first one."""
+        first = int(self.learnt[self.first[c] :, c].argmax()) + int(self.first[c])
+        rows = np.arange(max(since, first + 1), t + 1)
+        rows = rows[self.learnt[rows, c]]
+        x, n = self.series.values[rows, c], self.series.sizes[rows, c]
+        self.learnt[rows, c] = False
+        self.items[c] -= n.sum()
+        self.sums[c] -= (n * x).sum()
+        self.counts[c] -= len(rows)
+        self.variance_sums[c] -= self.series.unit_variances[rows, c].sum()
+
+    def _end_alarms(self, t: int, ready: NDArray[np.bool_]) -> None:
+        z = np.nan_to_num(self.z[t], nan=np.inf)
+        near = np.where(self.limited, z, np.abs(z)) < np.where(self.limited, 0.0, _QUIET_Z)
+        self.quiet[ready] = np.where(near[ready], self.quiet[ready] + 1, 0)
+        for alarm in list(self.open):
+            if all(self.quiet[c] >= _QUIET_VALUES for c in alarm.series):
+                self._close(alarm, t)
+
+    def _close(self, alarm: Alarm, t: int) -> None:
+        self.open.remove(alarm)
+        self.suspended[list(alarm.series)] = False
+        self.closed.append(
+            Alarm(alarm.stream, alarm.series, alarm.since, alarm.at, t, alarm.before)
+        )
+
+    def restart(self, chosen: NDArray[np.bool_], t: int) -> None:
+        """Begin new baselines for the chosen series."""
+        for alarm in list(self.open):
+            if chosen[alarm.series[0]]:
+                self._close(alarm, t)
+        self.first[chosen] = t
+        self.grown[chosen] = 0.0
+        for sums in (self.items, self.sums, self.counts, self.variance_sums):
+            sums[chosen] = 0.0
+
+    def finished(self) -> list[Alarm]:
+        return sorted([*self.closed, *self.open], key=lambda alarm: (alarm.at, alarm.stream))
+
+
+def _total_variance(values: Floats) -> Floats:
+    """Variance of the values of each series up to each time; 0 where too few are known.
+
+    By successive differences, which hardly notice a single change of the level.
+    """
+    found = np.zeros(values.shape)
+    for c in range(values.shape[1]):
+        times = np.flatnonzero(np.isfinite(values[:, c]))
+        if len(times) <= _FEWEST_DIFFERENCES:
+            continue
+        sizes = np.abs(np.diff(values[times, c]))
+        padded = np.concatenate([np.full(_MOST_DIFFERENCES - 1, np.nan), sizes])
+        windows = np.lib.stride_tricks.sliding_window_view(padded, _MOST_DIFFERENCES)
+        typical = np.nanmedian(windows[_FEWEST_DIFFERENCES - 1 :], axis=1)
+        # Differences up to a time are used from the next time on.
+        known = (typical / _NORMAL_MEDIAN) ** 2 / 2
+        later = times[_FEWEST_DIFFERENCES + 1 :]
+        found[later, c] = known[: len(later)]
+    return found

@@ -1,0 +1,368 @@
+"""Course of a monitor: summaries of all chunks, with the alerts that follow from them.
+
+It is computed anew from the summaries, so that late rows and labels count as if they had
+come in time.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from headcount.monitor.alerts import Alert, State
+from headcount.monitor.detector import Alarm, Detection, Series, detect
+from headcount.monitor.folder import Chunk
+from headcount.monitor.spec import MonitorSpec
+from headcount.monitor.summaries import Reference
+
+__all__ = ["History", "Status"]
+
+Floats = NDArray[np.float64]
+
+# Chunks of fewer items are put together for the detector.
+_LEAST_ITEMS = 50
+# Parts of the evidence of a stream, where they are used, for a floor and for late labels.
+_FLOOR_WEIGHT, _ERROR_WEIGHT = 0.25, 0.25
+# Labels of a chunk count if so many of its rows have one.
+_COMPLETE = 0.95
+
+
+@dataclass(frozen=True, eq=False)
+class Status:
+    """State of a monitor after its last chunk.
+
+    Attributes
+    ----------
+    chunks : int
+        Number of chunks.
+    last : str
+        Name of the last chunk; empty if there is none.
+    open : tuple of Alert
+        Alerts that nobody has acknowledged.
+    acknowledged : tuple of Alert
+        Acknowledged alerts whose change goes on.
+    evidence : float
+        Value of the detector; an alert is raised at ``false_alarms``.
+    false_alarms : float
+        Mean number of chunks between false alarms.
+    """
+
+    chunks: int
+    last: str
+    open: tuple[Alert, ...]
+    acknowledged: tuple[Alert, ...]
+    evidence: float
+    false_alarms: float
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON."""
+        return {
+            "chunks": self.chunks,
+            "last": self.last,
+            "open": [alert.to_dict() for alert in self.open],
+            "acknowledged": [alert.to_dict() for alert in self.acknowledged],
+            "evidence": self.evidence,
+            "false_alarms": self.false_alarms,
+        }
+
+    def __repr__(self) -> str:
+        n = len(self.open)
+        alerts = f"{n} alert{'' if n == 1 else 's'} open" if n else "no alert is open"
+        head = f"{self.chunks:,} chunks, the last {self.last or 'not there yet'}: {alerts}"
+        lines = [f"  {alert.name}: {alert.reason}" for alert in self.open]
+        lines += [
+            f"  {alert.name} (acknowledged): {alert.reason}" for alert in self.acknowledged
+        ]
+        level = f"evidence of a new change {self.evidence:.1f} of {self.false_alarms:g}"
+        return "\n".join([head, *lines, level])
+
+
+@dataclass(frozen=True, eq=False)
+class History:
+    """Chunks of a monitor in the order of time, and its alerts.
+
+    Attributes
+    ----------
+    spec : MonitorSpec
+        Settings.
+    chunks : tuple of Chunk
+        The chunks.
+    summaries : tuple of dict
+        Summary of each chunk.
+    times : tuple of str
+        Names of the chunks, each once.
+    detection : Detection
+        Result of the detector, one row per time.
+    alerts : tuple of Alert
+        Alerts in the order of time.
+    """
+
+    spec: MonitorSpec
+    chunks: tuple[Chunk, ...]
+    summaries: tuple[dict[str, Any], ...]
+    times: tuple[str, ...]
+    detection: Detection
+    alerts: tuple[Alert, ...]
+
+    @classmethod
+    def of(
+        cls,
+        spec: MonitorSpec,
+        series: tuple[tuple[str, float], ...],
+        reference: Reference,
+        summaries: dict[Chunk, dict[str, Any]],
+        events: list[dict[str, Any]],
+    ) -> History:
+        """Detect changes in the summaries, and apply the decisions of people."""
+        chunks = tuple(summaries)
+        times = tuple(sorted({chunk.name for chunk in chunks}))
+        streams = tuple(sorted({chunk.stream for chunk in chunks}))
+        table = _Table.of(spec, series, reference, summaries, times, streams)
+        restarts: dict[int, list[int]] = {}
+        for event in events:
+            if event["kind"] == "rebase" and event["stream"] in streams:
+                at = int(np.searchsorted(times, event["chunk"]))
+                restarts.setdefault(at, []).append(streams.index(event["stream"]))
+        detection = detect(
+            table.series,
+            spec.false_alarms,
+            {at: np.asarray(which) for at, which in restarts.items()},
+        )
+        acknowledged = {event["alert"] for event in events if event["kind"] == "acknowledge"}
+        alerts = tuple(
+            _alert(alarm, table, restarts, acknowledged) for alarm in detection.alarms
+        )
+        return cls(spec, chunks, tuple(summaries.values()), times, detection, alerts)
+
+    @property
+    def streams(self) -> tuple[str, ...]:
+        """Names of the streams."""
+        return tuple(sorted({chunk.stream for chunk in self.chunks}))
+
+    def status(self) -> Status:
+        """State after the last chunk."""
+        evidence = self.detection.evidence
+        return Status(
+            len(self.chunks),
+            self.times[-1] if self.times else "",
+            tuple(alert for alert in self.alerts if alert.state == "open"),
+            tuple(alert for alert in self.alerts if alert.state == "acknowledged"),
+            float(evidence[-1]) if len(evidence) else 0.0,
+            self.spec.false_alarms,
+        )
+
+    def to_frame(self) -> pl.DataFrame:
+        """Table of the chunks, one row per chunk and stream."""
+        labels = [str(label) for label in self.spec.classes]
+        raised = {(alert.chunk, alert.stream): alert.name for alert in self.alerts}
+        evidence = dict(zip(self.times, self.detection.evidence.tolist(), strict=True))
+        rows = []
+        for chunk, each in zip(self.chunks, self.summaries, strict=True):
+            row: dict[str, Any] = {"group": chunk.stream, "chunk": chunk.name}
+            row |= {"items": each["n"], "missing": each["missing"]}
+            nothing = [None] * len(labels)
+            for j, label in enumerate(labels):
+                row[f"share {label}"] = each.get("shares", nothing)[j]
+                row[f"low {label}"] = each.get("low", nothing)[j]
+                row[f"high {label}"] = each.get("high", nothing)[j]
+                row[f"realised {label}"] = each.get("realised", nothing)[j]
+            for name in ("accuracy", "accuracy_low", "accuracy_high", "realised_accuracy"):
+                row[name] = each.get(name)
+            row |= {"labelled": each["labelled"], "fit_p_value": each.get("fit_p_value")}
+            row["evidence"] = evidence[chunk.name]
+            row["alert"] = raised.get((chunk.name, chunk.stream))
+            row["notes"] = " ".join(each.get("notes", ()))
+            rows.append(row)
+        texts = {"group": pl.String, "chunk": pl.String, "alert": pl.String, "notes": pl.String}
+        whole = dict.fromkeys(("items", "missing", "labelled"), pl.Int64)
+        names = list(rows[0]) if rows else [*texts, *whole]
+        kinds = {name: {**texts, **whole}.get(name, pl.Float64) for name in names}
+        return pl.DataFrame(rows, schema=kinds)
+
+
+@dataclass(frozen=True, eq=False)
+class _Table:
+    """Summaries as series over time.
+
+    Attributes
+    ----------
+    spec : MonitorSpec
+        Settings.
+    names : tuple of str
+        Name of each series of a stream.
+    series : Series
+        Values of all streams, one row per time.
+    summaries : dict
+        Summary by time and stream.
+    times, streams : tuple of str
+        Names of the rows and of the streams.
+    """
+
+    spec: MonitorSpec
+    names: tuple[str, ...]
+    series: Series
+    summaries: dict[tuple[str, str], dict[str, Any]]
+    times: tuple[str, ...]
+    streams: tuple[str, ...]
+
+    @classmethod
+    def of(
+        cls,
+        spec: MonitorSpec,
+        series: tuple[tuple[str, float], ...],
+        reference: Reference,
+        summaries: dict[Chunk, dict[str, Any]],
+        times: tuple[str, ...],
+        streams: tuple[str, ...],
+    ) -> _Table:
+        names = [name for name, _ in series]
+        weights = np.array([weight for _, weight in series])
+        limits = np.full(len(names), np.nan)
+        if spec.accuracy_floor >= 0:
+            names.append("floor")
+            weights = np.append(weights * (1 - _FLOOR_WEIGHT), _FLOOR_WEIGHT)
+            # The reference is too small to know the accuracy better than this.
+            floor = spec.accuracy_floor
+            error = np.sqrt(floor * (1 - floor) / len(reference.labels))
+            limits = np.append(limits, 2 * error - floor)
+        if any(_complete(each) for each in summaries.values()):
+            errors = [f"error:{name}" for name in names if name.startswith("share:")]
+            names += errors
+            added = np.full(len(errors), _ERROR_WEIGHT / len(errors))
+            weights = np.concatenate([weights * (1 - _ERROR_WEIGHT), added])
+            limits = np.append(limits, np.full(len(errors), np.nan))
+        C, G, T = len(names), len(streams), len(times)
+        values, variances, sizes = (np.full((T, G * C), np.nan) for _ in range(3))
+        row, place = ({name: i for i, name in enumerate(each)} for each in (times, streams))
+        by_place: dict[tuple[str, str], dict[str, Any]] = {}
+        for chunk, each in summaries.items():
+            by_place[chunk.name, chunk.stream] = each
+            if "values" not in each:
+                continue
+            columns = slice(place[chunk.stream] * C, (place[chunk.stream] + 1) * C)
+            own, unit = _observed(each, names, len(spec.classes), len(series))
+            values[row[chunk.name], columns] = own
+            variances[row[chunk.name], columns] = unit
+            sizes[row[chunk.name], columns] = each["n"]
+        _pool_small(values, variances, sizes)
+        made = Series(
+            values, variances, sizes, np.repeat(np.arange(G), C), np.tile(weights, G),
+            np.tile(limits, G),
+        )  # fmt: skip
+        return cls(spec, tuple(names), made, by_place, times, streams)
+
+    def mean(self, stream: str, name: str, first: int, last: int) -> tuple[float, float, float]:
+        """Mean estimate of a share or the accuracy over some times, with its ends."""
+        key, place = ("accuracy", None)
+        if name.startswith("share:"):
+            labels = [str(label) for label in self.spec.classes]
+            key, place = "shares", labels.index(name.removeprefix("share:"))
+        rows = []
+        for time in self.times[first:last]:
+            each = self.summaries.get((time, stream))
+            if each is None or key not in each:
+                continue
+            found = [each[key], each["low" if place is not None else "accuracy_low"],
+                     each["high" if place is not None else "accuracy_high"]]  # fmt: skip
+            found = [value if place is None else value[place] for value in found]
+            rows.append([each["n"], *found])
+        table = np.array(rows, np.float64)
+        middle, low, high = np.average(table[:, 1:], axis=0, weights=table[:, 0])
+        return float(middle), float(low), float(high)
+
+
+def _observed(
+    summary: dict[str, Any], names: list[str], n_classes: int, n_series: int
+) -> tuple[Floats, Floats]:
+    """Values of the series of one chunk, and their variances for one item."""
+    values, unit = list(summary["values"]), list(summary["unit_variances"])
+    n_shares = 1 if n_classes == 2 else n_classes
+    if "floor" in names:
+        values.append(-values[n_shares])
+        unit.append(unit[n_shares])
+    if len(names) > len(values):
+        known = _complete(summary)
+        first = n_classes - n_shares
+        for j in range(n_shares):
+            truth = summary["realised"][first + j] if known else np.nan
+            values.append(values[j] - truth)
+            unit.append(unit[j] if known else np.nan)
+    return np.array(values), np.array(unit)
+
+
+def _complete(summary: dict[str, Any]) -> bool:
+    return bool(summary["n"] and summary["labelled"] >= _COMPLETE * summary["n"])
+
+
+def _pool_small(values: Floats, variances: Floats, sizes: Floats) -> None:
+    """Put chunks with few items together with the next ones, in place."""
+    for c in range(values.shape[1]):
+        rows = np.flatnonzero(np.isfinite(values[:, c]))
+        if not (sizes[rows, c] < _LEAST_ITEMS).any():
+            continue
+        held: list[int] = []
+        for row in rows.tolist():
+            held.append(row)
+            n = sizes[held, c]
+            if n.sum() >= _LEAST_ITEMS:
+                values[row, c] = np.average(values[held, c], weights=n)
+                variances[row, c] = np.average(variances[held, c], weights=n)
+                sizes[row, c] = n.sum()
+                held = []
+            else:
+                # Kept until the unit is complete, as its value is needed then.
+                continue
+            for earlier in rows[rows < row].tolist():
+                if sizes[earlier, c] < _LEAST_ITEMS:
+                    values[earlier, c] = np.nan
+        for row in held:
+            values[row, c] = np.nan
+
+
+def _alert(
+    alarm: Alarm, table: _Table, restarts: dict[int, list[int]], acknowledged: set[str]
+) -> Alert:
+    stream, C = table.streams[alarm.stream], len(table.names)
+    series = tuple(table.names[c % C] for c in alarm.series)
+    chunk = table.times[alarm.at]
+    name = chunk if len(table.streams) == 1 else f"{chunk} {stream}"
+    state: State = "acknowledged" if name in acknowledged else "open"
+    ended = ""
+    if alarm.end is not None:
+        rebased = alarm.stream in restarts.get(alarm.end, [])
+        state, ended = ("rebased" if rebased else "resolved"), table.times[alarm.end]
+    since = table.times[alarm.since]
+    reason = _reason(alarm, table, stream, series[0], restarts)
+    return Alert(name, stream, chunk, since, series, reason, state, ended)
+
+
+def _reason(
+    alarm: Alarm, table: _Table, stream: str, name: str, restarts: dict[int, list[int]]
+) -> str:
+    since = f"since {table.times[alarm.since]}"
+    where = f"{stream}: " if len(table.streams) > 1 else ""
+    if name.startswith("form:"):
+        return (
+            f"{where}the rows no longer look like a mixture of the reference classes {since}: "
+            "do not rely on shares and accuracy; label some rows."
+        )
+    if name.startswith("error:"):
+        label = name.removeprefix("error:share:")
+        return (
+            f"{where}the estimated share of {label!r} is off by another amount than before, "
+            f"by the labels that arrived, {since}: renew the reference."
+        )
+    after = table.mean(stream, "accuracy" if name == "floor" else name, alarm.since, alarm.at + 1)
+    now = f"{after[0]:.1%} [{100 * after[1]:.1f}, {100 * after[2]:.1f}]"
+    metric = table.spec.metric.replace("_", " ")
+    if name == "floor":
+        return f"{where}{metric} is {now}, below the floor of {table.spec.accuracy_floor:.1%}, {since}"
+    starts = [at for at, which in restarts.items() if alarm.stream in which and at <= alarm.since]
+    before = table.mean(stream, name, max(starts, default=0), alarm.since)
+    what = metric if name == "accuracy" else f"share of {name.removeprefix('share:')!r}"
+    verb = "rose" if after[0] > before[0] else "fell"
+    return f"{where}{what} {verb} from {before[0]:.1%} to {now} {since}"

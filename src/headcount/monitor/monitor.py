@@ -1,0 +1,671 @@
+"""Monitor of a classifier in production: shares and accuracy over time, and alerts."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import cached_property
+from hashlib import sha256
+from io import BytesIO
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import ArrayLike
+
+from headcount._files import write_bytes
+from headcount._parameters import check_count
+from headcount._text import text_table
+from headcount.analysis.from_tables import as_table
+from headcount.analysis.label_columns import read_labels
+from headcount.analysis.model_files import load_model, save_model
+from headcount.analysis.models import TableModel
+from headcount.analysis.score_columns import find_score_columns
+from headcount.errors import HeadcountError, warn
+from headcount.monitor.alerts import Alert
+from headcount.monitor.deliveries import (
+    LABEL,
+    VERDICT,
+    Delivery,
+    as_frame,
+    class_codes,
+    read_delivery,
+)
+from headcount.monitor.folder import Chunk, MonitorFolder
+from headcount.monitor.history import History
+from headcount.monitor.rows import Rows, value_hashes
+from headcount.monitor.spec import MonitorSpec
+from headcount.monitor.summaries import ChunkSummaries, Reference
+from headcount.scores import Scored, Verdicts
+from headcount.study.lock import locked
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["Monitor", "Update"]
+
+# Rows that are summarised at a time.
+_MOST_ROWS = 1_000_000
+
+
+@dataclass(frozen=True, eq=False)
+class Update:
+    """Result of an update; iterates over the alerts that it opened or ended.
+
+    Attributes
+    ----------
+    chunks : tuple of str
+        Chunks with new rows or labels.
+    alerts : tuple of Alert
+        Alerts that are new, or whose state has changed.
+    notes : tuple of str
+        Sentences for the reader.
+    """
+
+    chunks: tuple[str, ...]
+    alerts: tuple[Alert, ...]
+    notes: tuple[str, ...]
+
+    def __iter__(self) -> Iterator[Alert]:
+        return iter(self.alerts)
+
+    def __len__(self) -> int:
+        return len(self.alerts)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON."""
+        alerts = [alert.to_dict() for alert in self.alerts]
+        return {"chunks": list(self.chunks), "alerts": alerts, "notes": list(self.notes)}
+
+    def __repr__(self) -> str:
+        n = len(self.chunks)
+        lines = [f"{n:,} chunk{'' if n == 1 else 's'} updated"]
+        lines += [f"{alert.state}: {alert.reason}" for alert in self.alerts]
+        return "\n".join([*lines, *(f"note: {note}" for note in self.notes)])
+
+
+class Monitor:
+    """Shares and accuracy of chunks over time, with alerts when they have changed.
+
+    The monitor lives in a folder. Each update adds rows to chunks and estimates them: shares
+    of the classes, accuracy of the classifier, and the test of the assumption. A detector
+    compares each chunk with all earlier ones, and raises an alert on a change. Without
+    changes, the mean number of chunks between alerts is at least `false_alarms`, over all
+    groups together.
+
+    Make one by `create`, and open it later by `open`.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import numpy as np
+    >>> import polars as pl
+    >>> import headcount as hc
+    >>> rng = np.random.default_rng(0)
+    >>> def scored(n, share):
+    ...     fraud = rng.random(n) < share
+    ...     return pl.DataFrame({
+    ...         "fraud": rng.beta(1 + 3 * fraud, 1 + 3 * ~fraud),
+    ...         "label": np.where(fraud, "fraud", "ok"),
+    ...     })
+    >>> def day(date, share):
+    ...     return scored(500, share).drop("label").with_columns(day=pl.lit(date))
+    >>> folder = tempfile.mkdtemp()
+    >>> monitor = hc.Monitor.create(f"{folder}/watch", scored(2000, 0.3), target="label",
+    ...     by="day")
+    >>> dates = [f"2026-03-{number:02d}" for number in range(1, 21)]
+    >>> _ = monitor.update(pl.concat(day(date, 0.1) for date in dates))
+    >>> monitor.status().open
+    ()
+    >>> found = monitor.update(pl.concat(day(f"2026-04-0{k}", 0.3) for k in (1, 2, 3)))
+    >>> found.alerts[0].since
+    '2026-04-01'
+    """
+
+    def __init__(self, folder: MonitorFolder, spec: MonitorSpec) -> None:
+        self._folder, self._spec = folder, spec
+
+    @classmethod
+    def create(
+        cls,
+        path: str | os.PathLike[str],
+        reference: Any,
+        *,
+        target: Any = None,
+        by: str | None = None,
+        chunk_size: int | None = None,
+        date: str | None = None,
+        group: str | None = None,
+        key: str | None = None,
+        prediction: str | None = None,
+        verdict: str | None = None,
+        method: str = "PACC",
+        metric: str = "accuracy",
+        accuracy_floor: float | None = None,
+        false_alarms: float = 365,
+        separator: str | None = None,
+    ) -> Monitor:
+        """Create a monitor in a new folder.
+
+        Parameters
+        ----------
+        path : str or path
+            Folder of the monitor; it must not exist, or be empty.
+        reference : frame or path, Scored, Verdicts, or model
+            Labelled items that the classifier was not trained on: a table with its posteriors
+            (one column named after each class, or one for the positive class) or its decisions
+            (named by `verdict`), or the same as `Scored` or `Verdicts`. For items that
+            headcount scores itself, a model: file written by `Analysis.save`, or
+            ``Analysis.model``.
+        target : str or array-like of shape (n,)
+            Column of the labels; the labels, for `Scored` and `Verdicts`.
+        by : {"year", "quarter", "month", "week", "day"} or str, default=None
+            Period of a chunk, or a column with the name of the chunk; names are sorted.
+        chunk_size : int, default=None
+            Instead of `by`: number of rows of a chunk, in the order of delivery.
+        date : str, default=None
+            Column of the dates; needed if there are several.
+        group : str, default=None
+            Column of groups that are watched one by one, such as regions.
+        key : str, default=None
+            Column that identifies a row, for late labels and for rows that are delivered
+            twice. By default a row is identified by its content.
+        prediction : str, default=None
+            Column of the predicted classes; by default the likeliest class.
+        verdict : str, default=None
+            Column of the decisions, if there are no posteriors.
+        method : str, default="PACC"
+            Quantifier; decisions are always counted with `ACC`.
+        metric : str, default="accuracy"
+            Measure in `headcount.accuracy.METRICS`.
+        accuracy_floor : float, default=None
+            Raise an alert also if the measure is below this value.
+        false_alarms : float, default=365
+            Mean number of chunks between false alarms, over all groups together.
+        separator : str, default=None
+            Separator of columns in CSV files.
+
+        Returns
+        -------
+        Monitor
+        """
+        path = Path(path)
+        if path.exists() and (not path.is_dir() or any(path.iterdir())):
+            raise HeadcountError(
+                f"{str(path)!r} exists already: choose a new folder, or open the monitor in it."
+            )
+        if (by is None) == (chunk_size is None):
+            raise HeadcountError(
+                "Pass one of `by`, such as by='day', and `chunk_size`, such as chunk_size=1000."
+            )
+        if false_alarms < 1:
+            raise HeadcountError(
+                f"`false_alarms` is {false_alarms!r}; it must be at least 1: a false alarm in "
+                "so many chunks."
+            )
+        spec = MonitorSpec(
+            "scores",
+            (),
+            "",
+            prediction=prediction or "",
+            by=by or "",
+            date=date or "",
+            chunk_size=0 if chunk_size is None else check_count("`chunk_size`", chunk_size, 2),
+            group=group or "",
+            key=key or "",
+            method=method,
+            metric=metric,
+            accuracy_floor=-1.0 if accuracy_floor is None else float(accuracy_floor),
+            false_alarms=float(false_alarms),
+        )
+        spec, known, model = _read_reference(spec, reference, target, verdict, separator)
+        summaries = ChunkSummaries(spec, known)
+        _ = summaries.series  # fits everything, so that a wrong setting is refused now
+        content = _reference_bytes(known)
+        spec = replace(spec, checksum=sha256(content).hexdigest())
+        path.mkdir(parents=True, exist_ok=True)
+        write_bytes(path / "reference.parquet", content)
+        if model is not None:
+            save_model(model, path / "model.skops")
+        # Last, as a folder with a spec is a complete monitor.
+        write_bytes(path / "spec.toml", spec.to_toml().encode())
+        return cls(MonitorFolder(path, spec.chunk_size), spec)
+
+    @classmethod
+    def open(cls, path: str | os.PathLike[str]) -> Monitor:
+        """Open the monitor in a folder.
+
+        Parameters
+        ----------
+        path : str or path
+            The folder.
+
+        Returns
+        -------
+        Monitor
+        """
+        path = Path(path)
+        spec = MonitorSpec.read(path / "spec.toml")
+        return cls(MonitorFolder(path, spec.chunk_size), spec)
+
+    @property
+    def spec(self) -> MonitorSpec:
+        """Settings."""
+        return self._spec
+
+    @property
+    def path(self) -> Path:
+        """Folder."""
+        return self._folder.path
+
+    def update(
+        self,
+        new: Any = None,
+        labels: Any = None,
+        *,
+        dates: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
+        keys: ArrayLike | None = None,
+        separator: str | None = None,
+    ) -> Update:
+        """Add rows, labels or both. The same rows a second time change nothing.
+
+        Parameters
+        ----------
+        new : frame, path, Scored or Verdicts, default=None
+            New rows. Those of earlier chunks revise them. A row that has a label in the column
+            of the labels brings that as well.
+        labels : frame, path or array-like, default=None
+            Labels: a table with the key column and the column of the labels, or with `Scored`
+            or `Verdicts` one label per row of `new` (None if unknown).
+        dates, groups, keys : array-like of shape (n,), default=None
+            With `Scored` or `Verdicts`: date, group and key of each row.
+        separator : str, default=None
+            Separator of columns in CSV files.
+
+        Returns
+        -------
+        Update
+        """
+        if new is None and labels is None:
+            raise HeadcountError("Pass `new` rows, `labels`, or both.")
+        own = None
+        if isinstance(new, Scored | Verdicts):
+            own, labels = labels, None
+        new = as_frame(
+            new,
+            classes=np.asarray(self._spec.classes),
+            dates=dates,
+            groups=groups,
+            keys=keys,
+            labels=own,
+        )
+        with self._locked():
+            before = {alert.name: alert for alert in self._history().alerts}
+            delivery = Delivery([], ())
+            if new is not None:
+                delivery = read_delivery(self._spec, self._model, new, separator)
+            added = self._new_parts(delivery)
+            if labels is not None:
+                added += self._late_labels(labels, added, separator)
+            for chunk, rows in added:
+                if self._spec.chunk_size and not rows.only_label.any():
+                    self._folder.append(chunk.stream, rows)
+                elif len(rows):
+                    self._folder.add(chunk, rows)
+            self._summarise()
+            history = self._history()
+        changed = tuple(
+            alert for alert in history.alerts
+            if alert.name not in before or before[alert.name].state != alert.state
+        )  # fmt: skip
+        names = dict.fromkeys(str(chunk) for chunk, rows in added if len(rows))
+        if self._spec.chunk_size:
+            names = dict.fromkeys(stream.stream for stream, _ in added)
+        return Update(tuple(names), changed, delivery.notes)
+
+    def acknowledge(self, alert: str | None = None) -> None:
+        """Note that open alerts have been seen: they no longer count as open.
+
+        Parameters
+        ----------
+        alert : str, default=None
+            Name of the alert; all open ones by default.
+        """
+        with self._locked():
+            names = [each.name for each in self._history().alerts if each.state == "open"]
+            if alert is not None and alert not in names:
+                known = ", ".join(map(repr, names)) or "none"
+                raise HeadcountError(f"`alert` is {alert!r}; open alerts are: {known}.")
+            for name in names if alert is None else [alert]:
+                self._folder.add_event({"kind": "acknowledge", "alert": name})
+
+    def rebase(self, chunk: str | None = None, *, group: str | None = None) -> None:
+        """Accept a change: from a chunk on, later chunks are compared with the new level.
+
+        Parameters
+        ----------
+        chunk : str, default=None
+            First chunk of the new level; by default the first changed chunk of the alerts
+            that are open.
+        group : str, default=None
+            Group; all by default.
+        """
+        with self._locked():
+            history = self._history()
+            streams = {each.stream for each in history.chunks}
+            if group is not None and group not in streams:
+                raise HeadcountError(f"`group` is {group!r}, of which there are no rows.")
+            if chunk is None:
+                active = [
+                    a for a in history.alerts if a.active and group in (None, a.stream)
+                ]
+                if not active:
+                    raise HeadcountError("No alert is open: name the `chunk` to begin with.")
+                starts = {alert.stream: alert.since for alert in active}
+            else:
+                names = sorted({each.name for each in history.chunks})
+                if chunk not in names:
+                    raise HeadcountError(
+                        f"`chunk` is {chunk!r}, of which there are no rows; the last one is "
+                        f"{names[-1] if names else 'none'}."
+                    )
+                starts = dict.fromkeys(sorted(streams if group is None else {group}), chunk)
+            for stream, name in starts.items():
+                self._folder.add_event({"kind": "rebase", "stream": stream, "chunk": name})
+
+    def replay(self, history: Any, *, separator: str | None = None) -> Monitor:
+        """Try the monitor on rows of the past, without a trace in its folder.
+
+        Parameters
+        ----------
+        history : frame or path
+            Rows, as for `update`.
+        separator : str, default=None
+            Separator of columns in CSV files.
+
+        Returns
+        -------
+        Monitor
+            A monitor in a temporary folder, which is removed with it.
+        """
+        holder = TemporaryDirectory(prefix="headcount-monitor-")
+        path = Path(holder.name)
+        for name in ("spec.toml", "reference.parquet", "model.skops"):
+            if (self.path / name).exists():
+                write_bytes(path / name, (self.path / name).read_bytes())
+        made = type(self).open(path)
+        made._holder = holder  # type: ignore[attr-defined]
+        made.update(history, separator=separator)
+        return made
+
+    def status(self) -> Any:
+        """State after the last chunk: open alerts and the latest values.
+
+        Returns
+        -------
+        Status
+            Prints as a few lines.
+        """
+        return self._history().status()
+
+    def alerts(self) -> tuple[Alert, ...]:
+        """All alerts, in the order of time."""
+        return self._history().alerts
+
+    def to_frame(self) -> pl.DataFrame:
+        """Table of the chunks, one row per chunk and group.
+
+        Returns
+        -------
+        polars.DataFrame
+            Columns group, chunk, items, missing, for each class share, low, high and realised
+            share, accuracy with its ends and realised value, fit_p_value, evidence of the
+            detector, alert, and notes.
+        """
+        return self._history().to_frame()
+
+    def plot(self, *, group: str | None = None, ax: Axes | None = None) -> Axes:
+        """Draw shares over time with intervals, and mark alerts.
+
+        Parameters
+        ----------
+        group : str, default=None
+            Group; the first one by default.
+        ax : matplotlib Axes, default=None
+            Axes to draw on. By default those of a new figure.
+
+        Returns
+        -------
+        matplotlib Axes
+        """
+        from headcount.monitor.plots import plot_history
+
+        return plot_history(self._history(), group, ax)
+
+    def report(self, path: str | os.PathLike[str]) -> None:
+        """Write a page with the timeline and the alerts.
+
+        Parameters
+        ----------
+        path : str or path
+            HTML file.
+        """
+        from headcount.report.monitor_page import write_monitor_page
+
+        write_monitor_page(self._history(), path)
+
+    def __repr__(self) -> str:
+        return f"Monitor({str(self.path)!r})\n{self.status()}"
+
+    @contextmanager
+    def _locked(self) -> Iterator[None]:
+        with locked(self.path / "lock"):
+            self._folder.clean()
+            self._check_reference()
+            self._summarise()
+            yield
+
+    def _check_reference(self) -> None:
+        content = (self.path / "reference.parquet").read_bytes()
+        if sha256(content).hexdigest() != self._spec.checksum:
+            raise HeadcountError(
+                f"The reference of the monitor in {str(self.path)!r} is not the one that it was "
+                "created with: restore it, or create a new monitor."
+            )
+
+    @cached_property
+    def _reference(self) -> Reference:
+        return _reference_of((self.path / "reference.parquet").read_bytes())
+
+    @cached_property
+    def _model(self) -> TableModel | None:
+        if self._spec.kind != "items":
+            return None
+        found = load_model(self.path / "model.skops")
+        assert isinstance(found, TableModel)
+        return found
+
+    @cached_property
+    def _summaries(self) -> ChunkSummaries:
+        return ChunkSummaries(self._spec, self._reference)
+
+    def _history(self) -> History:
+        chunks = self._folder.chunks()
+        found = {}
+        for chunk, fingerprint in chunks.items():
+            summary = self._folder.summary(chunk, fingerprint)
+            if summary is not None:
+                found[chunk] = summary
+        return History.of(
+            self._spec, self._summaries.series, self._reference, found, self._folder.events()
+        )
+
+    def _summarise(self) -> None:
+        """Write the summaries that are missing."""
+        pending = [
+            (chunk, fingerprint)
+            for chunk, fingerprint in self._folder.chunks().items()
+            if self._folder.summary(chunk, fingerprint) is None
+        ]
+        batch: list[tuple[Chunk, int, Rows]] = []
+        for number, (chunk, fingerprint) in enumerate(pending):
+            batch.append((chunk, fingerprint, self._folder.rows(chunk)))
+            full = sum(len(rows) for _, _, rows in batch) >= _MOST_ROWS
+            if full or number == len(pending) - 1:
+                self._summarise_batch(batch)
+                batch = []
+
+    def _summarise_batch(self, batch: list[tuple[Chunk, int, Rows]]) -> None:
+        seeds = [fingerprint % 2**64 for _, fingerprint, _ in batch]
+        made = self._summaries.summarise([rows for _, _, rows in batch], seeds)
+        for (chunk, fingerprint, _), summary in zip(batch, made, strict=True):
+            self._folder.write_summary(chunk, fingerprint, summary)
+            self._folder.forget_summaries(chunk, fingerprint)
+
+    def _new_parts(self, delivery: Delivery) -> list[tuple[Chunk, Rows]]:
+        """Rows of a delivery that are not known yet; all are checked before any is written."""
+        if self._spec.chunk_size:
+            return delivery.parts
+        added = []
+        for chunk, rows in delivery.parts:
+            if self._folder.has_rows(chunk):
+                known = self._folder.rows(chunk)
+                fresh = rows.new_beside(known, str(chunk))
+                if len(fresh) and not self._spec.key and self._spec.kind == "verdicts":
+                    raise HeadcountError(
+                        f"Chunk {chunk} has rows already, and further rows cannot be told from "
+                        "them without a key: create the monitor with `key`."
+                    )
+                rows = fresh
+            added.append((chunk, rows))
+        return [(chunk, rows) for chunk, rows in added if len(rows)]
+
+    def _late_labels(
+        self, labels: Any, added: list[tuple[Chunk, Rows]], separator: str | None
+    ) -> list[tuple[Chunk, Rows]]:
+        """Labels of known rows, by chunk."""
+        spec = self._spec
+        if not spec.key:
+            raise HeadcountError(
+                "`labels` are matched with rows by a key: create the monitor with `key`, or "
+                "deliver the rows again with their labels."
+            )
+        table = as_table(labels, "labels", separator)
+        table.require([spec.key, spec.target], "which labels are read from")
+        frame = table.read([spec.key, spec.target])
+        codes = class_codes(frame[spec.target], spec.classes, table.name)
+        wanted = codes >= 0
+        keys, codes = value_hashes(frame[spec.key])[wanted], codes[wanted]
+        names = frame[spec.key].filter(pl.Series(wanted)).to_list()
+        left = dict(zip(keys.tolist(), range(len(keys)), strict=True))
+        if len(left) < len(keys):
+            raise HeadcountError(f"`labels` has a row twice in column {spec.key!r}.")
+        width = 1 if spec.kind == "verdicts" else len(spec.classes)
+        found = []
+        stored = ((chunk, self._folder.rows(chunk)) for chunk in reversed(self._folder.chunks()))
+        for chunk, known in [*added, *stored]:
+            if not left:
+                break
+            there = [key for key in known.keys.tolist() if key in left]
+            if there:
+                places = np.array([left.pop(key) for key in there])
+                m = len(places)
+                rows = Rows(
+                    keys[places], np.full((m, width), np.nan), np.full(m, -1), codes[places],
+                    np.ones(m, bool),
+                )  # fmt: skip
+                found.append((chunk, rows.new_beside(known, str(chunk))))
+        if left:
+            raise HeadcountError(
+                f"`labels` has a label for the row {names[min(left.values())]!r}, which no "
+                "chunk has: deliver the rows first."
+            )
+        return [(chunk, rows) for chunk, rows in found if len(rows)]
+
+
+def _read_reference(
+    spec: MonitorSpec, reference: Any, target: Any, verdict: str | None, separator: str | None
+) -> tuple[MonitorSpec, Reference, TableModel | None]:
+    """Settings that the reference decides, and its items."""
+    model = reference if isinstance(reference, TableModel) else None
+    if isinstance(reference, str | os.PathLike) and Path(reference).suffix == ".skops":
+        found = load_model(Path(reference))
+        if not isinstance(found, TableModel):
+            raise HeadcountError(
+                "`reference` is a model of scores: pass the labelled table of scores instead."
+            )
+        model = found
+    if model is not None:
+        return _reference_model(spec, model)
+    if isinstance(reference, Scored | Verdicts):
+        if target is None or isinstance(target, str):
+            raise HeadcountError("`target` must be the labels of the items, one per item.")
+        if spec.date == "" and spec.by:
+            spec = replace(spec, date="date")
+        if isinstance(reference, Verdicts):
+            verdict = VERDICT
+        elif reference.predictions is not None:
+            spec = replace(spec, prediction="prediction")
+        reference, target = as_frame(reference, labels=target), LABEL
+    if not isinstance(target, str):
+        raise HeadcountError("`target` must name the column of the labels in the reference.")
+    table = as_table(reference, "reference", separator)
+    table.require([target], "which `target` names")
+    labels = read_labels(table.read([target])[target], table.name)
+    classes = np.unique(labels)
+    spec = replace(spec, target=target, classes=tuple(classes.tolist()))
+    codes = np.searchsorted(classes, labels)
+    if verdict is not None:
+        table.require([verdict], "which `verdict` names")
+        spec = replace(spec, kind="verdicts", columns=(verdict,))
+        given = class_codes(table.read([verdict])[verdict], spec.classes, table.name, missing=False)
+        return spec, Reference(given.astype(float)[:, None], given, codes), None
+    names = (spec.prediction, spec.date, spec.group, spec.key)
+    others = [name for name in names if name in table.columns]
+    columns = find_score_columns(table, target, classes.tolist(), others)
+    predictions = np.full(len(codes), -1, np.int64)
+    if spec.prediction:
+        table.require([spec.prediction], "which `prediction` names")
+        column = table.read([spec.prediction])[spec.prediction]
+        predictions = class_codes(column, spec.classes, table.name, missing=False)
+    spec = replace(spec, columns=columns.names, positive=columns.positive)
+    return spec, Reference(columns.read(table), predictions, codes), None
+
+
+def _reference_model(
+    spec: MonitorSpec, model: TableModel
+) -> tuple[MonitorSpec, Reference, TableModel]:
+    scorer = model.quantifier.scorer_
+    if scorer is None or isinstance(scorer, tuple) or not scorer.has_posteriors_:
+        raise HeadcountError(
+            "`reference` is a model without out-of-fold posteriors: save one of a method that "
+            "uses a single classifier, such as SLD or PACC."
+        )
+    spec = replace(
+        spec, kind="items", target=model.target, classes=tuple(scorer.classes_.tolist())
+    )
+    codes = np.asarray(scorer.codes_, np.int64)
+    return spec, Reference(scorer.posteriors_, np.full(len(codes), -1), codes), model
+
+
+def _reference_bytes(reference: Reference) -> bytes:
+    columns = {f"score {j}": column for j, column in enumerate(reference.scores.T)}
+    frame = pl.DataFrame(
+        {**columns, "prediction": reference.predictions, "label": reference.labels}
+    )
+    file = BytesIO()
+    frame.write_parquet(file, compression="zstd", statistics=False)
+    return file.getvalue()
+
+
+def _reference_of(content: bytes) -> Reference:
+    frame = pl.read_parquet(BytesIO(content))
+    scores = [frame[f"score {j}"].to_numpy() for j in range(frame.width - 2)]
+    return Reference(
+        np.column_stack(scores), frame["prediction"].to_numpy(), frame["label"].to_numpy()
+    )

@@ -1,0 +1,207 @@
+"""Summaries of chunks: shares, accuracy, the test of the assumption, and what is detected on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headcount.accuracy import LEAP, METRICS, table_of
+from headcount.diagnose import MixtureTest
+from headcount.monitor.rows import Rows
+from headcount.monitor.spec import MonitorSpec
+from headcount.quantify import ACC
+from headcount.quantify import method as find_method
+from headcount.representation import Training
+from headcount.sampling import Samples
+from headcount.scores import Scored, Verdicts
+
+__all__ = ["ChunkSummaries", "Reference"]
+
+Floats = NDArray[np.float64]
+
+# Resampled copies of a chunk that its sampling variance is computed from, and their items.
+_COPIES, _MOST_RESAMPLED = 100, 2000
+# Simulated samples behind an interval.
+_REPLICATES = 2000
+# Shares are described by the last of two classes, and by all of more.
+_FEWEST_ITEMS = 2
+
+
+@dataclass(frozen=True, eq=False)
+class Reference:
+    """Labelled items, scored like those of the chunks.
+
+    Attributes
+    ----------
+    scores : ndarray of shape (n, K) or (n, 1)
+        Posteriors, or codes of decisions.
+    predictions : ndarray of int64, shape (n,)
+        Codes of the predicted classes; -1 for the likeliest.
+    labels : ndarray of int64, shape (n,)
+        Codes of the classes.
+    """
+
+    scores: Floats
+    predictions: NDArray[np.int64]
+    labels: NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class ChunkSummaries:
+    """Estimates for chunks, as the settings of a monitor say."""
+
+    spec: MonitorSpec
+    reference: Reference
+
+    @cached_property
+    def _classes(self) -> NDArray[Any]:
+        return np.asarray(self.spec.classes)
+
+    @cached_property
+    def _quantifier(self) -> Any:
+        made = ACC() if self.spec.kind == "verdicts" else find_method(self.spec.method)()
+        known = self._items(self.reference.scores, self.reference.predictions)
+        return made.fit(known, self._classes[self.reference.labels])
+
+    @cached_property
+    def _predictor(self) -> Any:
+        made = ACC() if self.spec.kind == "verdicts" else find_method(self.spec.method)()
+        known = self._items(self.reference.scores, self.reference.predictions)
+        return LEAP(quantifier=made).fit(known, self._classes[self.reference.labels])
+
+    @cached_property
+    def _mixture_test(self) -> MixtureTest | None:
+        if self.spec.kind == "verdicts":
+            return None
+        K = len(self._classes)
+        return MixtureTest.of_posteriors(
+            Training(self.reference.scores, self.reference.labels, K)
+        )
+
+    @cached_property
+    def series(self) -> tuple[tuple[str, float], ...]:
+        """Names and weights of the series that changes are detected in.
+
+        Shares have half of the weight; accuracy and the assumption share the other half.
+        """
+        labels = [str(each) for each in self._classes.tolist()]
+        shares = labels[1:] if len(labels) == 2 else labels
+        n_forms = self._invariants(self.reference.scores[:1]).shape[1]
+        parts = [0.5, 0.25, 0.25] if n_forms else [0.5, 0.5, 0.0]
+        found = [(f"share:{label}", parts[0] / len(shares)) for label in shares]
+        found.append(("accuracy", parts[1]))
+        found += [(f"form:{number}", parts[2] / n_forms) for number in range(n_forms)]
+        return tuple(found)
+
+    def summarise(self, chunks: list[Rows], seeds: list[int]) -> list[dict[str, Any]]:
+        """Summaries of chunks, as plain values for JSON.
+
+        Parameters
+        ----------
+        chunks : list of Rows
+            Rows of each chunk.
+        seeds : list of int
+            Random seed of each chunk, a function of its content.
+
+        Returns
+        -------
+        list of dict
+        """
+        whole = [~np.isnan(rows.scores).any(axis=1) for rows in chunks]
+        kept = [rows.take(ok) for rows, ok in zip(chunks, whole, strict=True)]
+        found: list[dict[str, Any]] = [
+            {"n": len(own), "missing": len(rows) - len(own), **self._realised(own)}
+            for rows, own in zip(chunks, kept, strict=True)
+        ]
+        enough = [i for i, own in enumerate(kept) if len(own) >= _FEWEST_ITEMS]
+        if not enough:
+            return found
+        pool = Rows.concatenate([kept[i] for i in enough])
+        edges = np.concatenate([[0], np.cumsum([len(kept[i]) for i in enough])])
+        samples = Samples(np.arange(len(pool)), edges, n_pool=len(pool))
+        items = self._items(pool.scores, pool.predictions)
+        options: dict[str, Any] = {"replicates": _REPLICATES, "random_state": 0}
+        shares = self._quantifier.estimate_many(items, samples, **options)
+        accuracy = self._predictor.estimate_many(items, samples, self.spec.metric, **options)
+        for place, i in enumerate(enough):
+            rows = slice(edges[place], edges[place + 1])
+            values, variances = self._observed(pool.take(rows), seeds[i])
+            found[i] |= _plain(shares[place], accuracy[place])
+            found[i] |= {"values": values.tolist(), "unit_variances": variances.tolist()}
+        return found
+
+    def _items(self, scores: Floats, predictions: NDArray[np.int64]) -> Scored | Verdicts:
+        if self.spec.kind == "verdicts":
+            return Verdicts(self._classes[scores[:, 0].astype(np.int64)], self._classes)
+        decided = None
+        if self.spec.prediction:
+            decided = self._classes[predictions]
+        return Scored(scores, self._classes, decided)
+
+    def _invariants(self, scores: Floats) -> Floats:
+        if self._mixture_test is None:
+            return np.empty((len(scores), 0))
+        return self._mixture_test.invariants(scores)
+
+    def _observed(self, rows: Rows, seed: int) -> tuple[Floats, Floats]:
+        """Values of the series, and their variances for samples of one item."""
+        n = len(rows)
+        m = min(n, _MOST_RESAMPLED)
+        rng = np.random.default_rng(seed)
+        drawn = rng.integers(n, size=(_COPIES, m))
+        samples = Samples(
+            np.concatenate([np.arange(n), drawn.ravel()]),
+            np.concatenate([[0], n + m * np.arange(_COPIES + 1)]),
+            n_pool=n,
+        )
+        items = self._items(rows.scores, rows.predictions)
+        shares = self._quantifier.predict_many(items, samples)
+        accuracy = self._predictor.predict_many(items, samples, self.spec.metric)
+        if shares.shape[1] == 2:
+            shares = shares[:, 1:]
+        answers = np.column_stack([shares, accuracy])
+        variances = m * answers[1:].var(axis=0, ddof=1)
+        # Shares vary at least as much as those of labelled items would.
+        near = np.clip(answers[0], 1 / n, 1 - 1 / n)
+        variances[:-1] = np.maximum(variances, near * (1 - near))[:-1]
+        variances[-1] = max(variances[-1], 1 / n)
+        forms = self._invariants(rows.scores)
+        own = np.maximum(forms.var(axis=0, ddof=1), 1e-12)
+        return (
+            np.concatenate([answers[0], forms.mean(axis=0)]),
+            np.concatenate([variances, own]),
+        )
+
+    def _realised(self, rows: Rows) -> dict[str, Any]:
+        """Shares and accuracy by the labels that have arrived."""
+        known = rows.take(rows.labels >= 0)
+        found: dict[str, Any] = {"labelled": len(known)}
+        if len(known):
+            K, classes = len(self._classes), self._classes
+            counts = np.bincount(known.labels, minlength=K)
+            items = self._items(known.scores, known.predictions)
+            table = table_of(known.labels, items.codes_of(classes), K)
+            found["realised"] = (counts / len(known)).tolist()
+            found["realised_accuracy"] = float(METRICS[self.spec.metric](table))
+        return found
+
+
+def _plain(shares: Any, accuracy: Any) -> dict[str, Any]:
+    ends, test = shares.interval(), shares.fit_test
+    low, high = accuracy.interval()
+    p_value = None if test is None or np.isnan(test.p_value) else float(test.p_value)
+    return {
+        "shares": shares.shares.tolist(),
+        "low": ends.low.tolist(),
+        "high": ends.high.tolist(),
+        "raw": shares.raw.tolist(),
+        "accuracy": accuracy.value,
+        "accuracy_low": low,
+        "accuracy_high": high,
+        "fit_p_value": p_value,
+        "notes": list(shares.warnings),
+    }
