@@ -10,6 +10,7 @@ import typer
 
 from headcount.cli.accuracy import accuracy
 from headcount.cli.exit_codes import DONE, UNRELIABLE
+from headcount.cli.monitor import monitor
 from headcount.cli.options import BY, DATE, JSON, LEVEL, SEED, SEPARATOR, plain_separator
 from headcount.cli.study import study
 
@@ -24,6 +25,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.add_typer(study)
+app.add_typer(monitor)
 app.command()(accuracy)
 
 _AUTO = ["auto", "strong methods combined, see AutoQuantifier", "native", "prior"]

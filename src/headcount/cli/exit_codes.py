@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["DONE", "FAILED", "INTERRUPTED", "UNRELIABLE", "WRONG"]
+__all__ = ["ALERT", "DONE", "FAILED", "INTERRUPTED", "UNRELIABLE", "WRONG"]
 
 DONE, FAILED, WRONG, UNRELIABLE, INTERRUPTED = 0, 1, 2, 3, 130
+ALERT = UNRELIABLE

@@ -232,7 +232,9 @@ class MixtureTest:
         ndarray of shape (n, d - K + 1)
             Without columns if there are no such functions.
         """
-        vectors = items if self.representation is None else self.representation.embed(items).values
+        vectors = items
+        if self.representation is not None:
+            vectors = self.representation.embed(items).values
         differences = self.means[1:] - self.means[0]
         axes = np.linalg.svd(differences, full_matrices=True)[2][len(differences) :]
         return np.asarray(vectors @ (self.directions @ axes.T))

@@ -205,7 +205,9 @@ def class_codes(
     -------
     ndarray of int64, shape (n,)
     """
-    names = pl.Series([str(each).lower() if isinstance(each, bool) else str(each) for each in classes])
+    names = pl.Series(
+        [str(each).lower() if isinstance(each, bool) else str(each) for each in classes]
+    )
     blank = _is_blank(column)
     if blank.any() and not missing:
         raise HeadcountError(
@@ -216,7 +218,9 @@ def class_codes(
         texts = texts.str.to_lowercase()
     if column.dtype.is_float():
         texts = texts.str.replace(r"\.0+$", "")
-    codes = texts.replace_strict(names, np.arange(len(names)), default=-1, return_dtype=pl.Int64)
+    codes = texts.replace_strict(
+        names, np.arange(len(names)), default=-1, return_dtype=pl.Int64
+    )
     found = codes.fill_null(-1).to_numpy()
     wrong = (found < 0) & ~blank.to_numpy()
     if wrong.any():

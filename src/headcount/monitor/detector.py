@@ -8,12 +8,13 @@ whatever the error of the reference set is: it is the same in all of them and ca
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Alarm", "Detection", "Series", "detect"]
+__all__ = ["Alarm", "Detection", "Restart", "Series", "detect"]
 
 Floats = NDArray[np.float64]
 
@@ -87,6 +88,25 @@ class Alarm:
     before: tuple[float, ...]
 
 
+@dataclass(frozen=True)
+class Restart:
+    """A change of a stream that was accepted.
+
+    Attributes
+    ----------
+    stream : int
+        The stream.
+    since : int
+        Time of the first value of the new level.
+    at : int
+        Time after which later values are compared with the new level only.
+    """
+
+    stream: int
+    since: int
+    at: int
+
+
 @dataclass(frozen=True, eq=False)
 class Detection:
     """Result of a detector.
@@ -110,9 +130,7 @@ class Detection:
     alarms: tuple[Alarm, ...]
 
 
-def detect(
-    series: Series, false_alarms: float, restarts: dict[int, NDArray[np.int64]] | None = None
-) -> Detection:
+def detect(series: Series, false_alarms: float, restarts: Iterable[Restart] = ()) -> Detection:
     """Find changes; without any, the mean time to an alarm is at least `false_alarms`.
 
     Parameters
@@ -121,8 +139,8 @@ def detect(
         The values.
     false_alarms : float
         Mean number of times between false alarms, over all streams together.
-    restarts : dict of int to ndarray, default=None
-        Streams whose earlier values no longer count, by time: from that time on.
+    restarts : iterable of Restart, default=()
+        New levels that were accepted.
 
     Returns
     -------
@@ -141,11 +159,12 @@ def detect(
     [(39, 41)]
     """
     state = _State(series)
+    by_time: dict[int, list[Restart]] = {}
+    for restart in restarts:
+        by_time.setdefault(restart.at, []).append(restart)
     T, n_streams = len(series.values), int(series.streams.max(initial=-1)) + 1
     evidence, by_stream = np.zeros(T), np.zeros((T, n_streams))
     for t in range(T):
-        if restarts and t in restarts:
-            state.restart(np.isin(series.streams, restarts[t]), t)
         by_stream[t] = state.step(t)
         evidence[t] = by_stream[t].sum()
         left = by_stream[t].copy()
@@ -153,6 +172,8 @@ def detect(
             stream = int(left.argmax())
             state.alarm(stream, t)
             left[stream] = 0.0
+        for each in by_time.get(t, ()):
+            state.restart(each, t)
     return Detection(evidence, by_stream, state.z, tuple(state.finished()))
 
 
@@ -276,15 +297,19 @@ class _State:
             Alarm(alarm.stream, alarm.series, alarm.since, alarm.at, t, alarm.before)
         )
 
-    def restart(self, chosen: NDArray[np.bool_], t: int) -> None:
-        """Begin new baselines for the chosen series."""
+    def restart(self, given: Restart, t: int) -> None:
+        """Begin new baselines for the series of a stream."""
         for alarm in list(self.open):
-            if chosen[alarm.series[0]]:
+            if alarm.stream == given.stream:
                 self._close(alarm, t)
-        self.first[chosen] = t
+        chosen = self.series.streams == given.stream
+        self.first[chosen] = given.since
         self.grown[chosen] = 0.0
+        self.learnt[:, chosen] = False
         for sums in (self.items, self.sums, self.counts, self.variance_sums):
             sums[chosen] = 0.0
+        for time in range(given.since, t + 1):
+            self._learn(time, chosen & np.isfinite(self.series.values[time]))
 
     def finished(self) -> list[Alarm]:
         return sorted([*self.closed, *self.open], key=lambda alarm: (alarm.at, alarm.stream))

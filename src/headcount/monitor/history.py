@@ -14,10 +14,10 @@ import polars as pl
 from numpy.typing import NDArray
 
 from headcount.monitor.alerts import Alert, State
-from headcount.monitor.detector import Alarm, Detection, Series, detect
+from headcount.monitor.detector import Alarm, Detection, Restart, Series, detect
 from headcount.monitor.folder import Chunk
+from headcount.monitor.reference import Reference
 from headcount.monitor.spec import MonitorSpec
-from headcount.monitor.summaries import Reference
 
 __all__ = ["History", "Status"]
 
@@ -122,16 +122,16 @@ class History:
         times = tuple(sorted({chunk.name for chunk in chunks}))
         streams = tuple(sorted({chunk.stream for chunk in chunks}))
         table = _Table.of(spec, series, reference, summaries, times, streams)
-        restarts: dict[int, list[int]] = {}
-        for event in events:
-            if event["kind"] == "rebase" and event["stream"] in streams:
-                at = int(np.searchsorted(times, event["chunk"]))
-                restarts.setdefault(at, []).append(streams.index(event["stream"]))
-        detection = detect(
-            table.series,
-            spec.false_alarms,
-            {at: np.asarray(which) for at, which in restarts.items()},
-        )
+        restarts = [
+            Restart(
+                streams.index(event["stream"]),
+                times.index(event["chunk"]),
+                times.index(event["last"]),
+            )
+            for event in events
+            if event["kind"] == "rebase"
+        ]
+        detection = detect(table.series, spec.false_alarms, restarts)
         acknowledged = {event["alert"] for event in events if event["kind"] == "acknowledge"}
         alerts = tuple(
             _alert(alarm, table, restarts, acknowledged) for alarm in detection.alarms
@@ -182,6 +182,33 @@ class History:
         names = list(rows[0]) if rows else [*texts, *whole]
         kinds = {name: {**texts, **whole}.get(name, pl.Float64) for name in names}
         return pl.DataFrame(rows, schema=kinds)
+
+    def to_prometheus(self) -> str:
+        """Values of the last chunk of each stream, in Prometheus' text format."""
+        last = {chunk.stream: i for i, chunk in enumerate(self.chunks)}
+        lines = []
+        for name, kind in (("share", "shares"), ("share_low", "low"), ("share_high", "high")):
+            lines.append(f"# TYPE headcount_{name} gauge")
+            for stream, i in last.items():
+                values = self.summaries[i].get(kind, ())
+                for label, value in zip(self.spec.classes, values, strict=False):
+                    names = f'group="{_escaped(stream)}",class="{_escaped(str(label))}"'
+                    lines.append(f"headcount_{name}{{{names}}} {value!r}")
+        for name in ("accuracy", "accuracy_low", "accuracy_high", "fit_p_value", "n"):
+            lines.append(f"# TYPE headcount_{name} gauge")
+            for stream, i in last.items():
+                value = self.summaries[i].get(name)
+                if value is not None:
+                    lines.append(f'headcount_{name}{{group="{_escaped(stream)}"}} {value!r}')
+        status = self.status()
+        lines += ["# TYPE headcount_alerts_open gauge"]
+        lines += [f"headcount_alerts_open {len(status.open)}"]
+        lines += ["# TYPE headcount_evidence gauge", f"headcount_evidence {status.evidence!r}"]
+        return "\n".join(lines) + "\n"
+
+
+def _escaped(text: str) -> str:
+    return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
 
 
 @dataclass(frozen=True, eq=False)
@@ -235,6 +262,7 @@ class _Table:
             added = np.full(len(errors), _ERROR_WEIGHT / len(errors))
             weights = np.concatenate([weights * (1 - _ERROR_WEIGHT), added])
             limits = np.append(limits, np.full(len(errors), np.nan))
+        labels = [str(label) for label in spec.classes]
         C, G, T = len(names), len(streams), len(times)
         values, variances, sizes = (np.full((T, G * C), np.nan) for _ in range(3))
         row, place = ({name: i for i, name in enumerate(each)} for each in (times, streams))
@@ -244,7 +272,7 @@ class _Table:
             if "values" not in each:
                 continue
             columns = slice(place[chunk.stream] * C, (place[chunk.stream] + 1) * C)
-            own, unit = _observed(each, names, len(spec.classes), len(series))
+            own, unit = _observed(each, names, labels)
             values[row[chunk.name], columns] = own
             variances[row[chunk.name], columns] = unit
             sizes[row[chunk.name], columns] = each["n"]
@@ -276,21 +304,22 @@ class _Table:
 
 
 def _observed(
-    summary: dict[str, Any], names: list[str], n_classes: int, n_series: int
+    summary: dict[str, Any], names: list[str], labels: list[str]
 ) -> tuple[Floats, Floats]:
     """Values of the series of one chunk, and their variances for one item."""
     values, unit = list(summary["values"]), list(summary["unit_variances"])
-    n_shares = 1 if n_classes == 2 else n_classes
-    if "floor" in names:
-        values.append(-values[n_shares])
-        unit.append(unit[n_shares])
-    if len(names) > len(values):
-        known = _complete(summary)
-        first = n_classes - n_shares
-        for j in range(n_shares):
-            truth = summary["realised"][first + j] if known else np.nan
-            values.append(values[j] - truth)
-            unit.append(unit[j] if known else np.nan)
+    for name in names[len(values) :]:
+        if name == "floor":
+            place = names.index("accuracy")
+            values.append(-values[place])
+            unit.append(unit[place])
+        else:
+            share = name.removeprefix("error:")
+            place, known = names.index(share), _complete(summary)
+            label = labels.index(share.removeprefix("share:"))
+            truth = summary["realised"][label] if known else np.nan
+            values.append(values[place] - truth)
+            unit.append(unit[place])
     return np.array(values), np.array(unit)
 
 
@@ -301,30 +330,22 @@ def _complete(summary: dict[str, Any]) -> bool:
 def _pool_small(values: Floats, variances: Floats, sizes: Floats) -> None:
     """Put chunks with few items together with the next ones, in place."""
     for c in range(values.shape[1]):
-        rows = np.flatnonzero(np.isfinite(values[:, c]))
-        if not (sizes[rows, c] < _LEAST_ITEMS).any():
-            continue
         held: list[int] = []
-        for row in rows.tolist():
+        for row in np.flatnonzero(np.isfinite(values[:, c])).tolist():
             held.append(row)
             n = sizes[held, c]
-            if n.sum() >= _LEAST_ITEMS:
-                values[row, c] = np.average(values[held, c], weights=n)
-                variances[row, c] = np.average(variances[held, c], weights=n)
-                sizes[row, c] = n.sum()
-                held = []
-            else:
-                # Kept until the unit is complete, as its value is needed then.
+            if n.sum() < _LEAST_ITEMS:
                 continue
-            for earlier in rows[rows < row].tolist():
-                if sizes[earlier, c] < _LEAST_ITEMS:
-                    values[earlier, c] = np.nan
-        for row in held:
-            values[row, c] = np.nan
+            values[row, c] = np.average(values[held, c], weights=n)
+            variances[row, c] = np.average(variances[held, c], weights=n)
+            sizes[row, c] = n.sum()
+            values[held[:-1], c] = np.nan
+            held = []
+        values[held, c] = np.nan
 
 
 def _alert(
-    alarm: Alarm, table: _Table, restarts: dict[int, list[int]], acknowledged: set[str]
+    alarm: Alarm, table: _Table, restarts: list[Restart], acknowledged: set[str]
 ) -> Alert:
     stream, C = table.streams[alarm.stream], len(table.names)
     series = tuple(table.names[c % C] for c in alarm.series)
@@ -333,7 +354,7 @@ def _alert(
     state: State = "acknowledged" if name in acknowledged else "open"
     ended = ""
     if alarm.end is not None:
-        rebased = alarm.stream in restarts.get(alarm.end, [])
+        rebased = any((each.stream, each.at) == (alarm.stream, alarm.end) for each in restarts)
         state, ended = ("rebased" if rebased else "resolved"), table.times[alarm.end]
     since = table.times[alarm.since]
     reason = _reason(alarm, table, stream, series[0], restarts)
@@ -341,7 +362,7 @@ def _alert(
 
 
 def _reason(
-    alarm: Alarm, table: _Table, stream: str, name: str, restarts: dict[int, list[int]]
+    alarm: Alarm, table: _Table, stream: str, name: str, restarts: list[Restart]
 ) -> str:
     since = f"since {table.times[alarm.since]}"
     where = f"{stream}: " if len(table.streams) > 1 else ""
@@ -356,12 +377,16 @@ def _reason(
             f"{where}the estimated share of {label!r} is off by another amount than before, "
             f"by the labels that arrived, {since}: renew the reference."
         )
-    after = table.mean(stream, "accuracy" if name == "floor" else name, alarm.since, alarm.at + 1)
+    after = table.mean(
+        stream, "accuracy" if name == "floor" else name, alarm.since, alarm.at + 1
+    )
     now = f"{after[0]:.1%} [{100 * after[1]:.1f}, {100 * after[2]:.1f}]"
     metric = table.spec.metric.replace("_", " ")
     if name == "floor":
-        return f"{where}{metric} is {now}, below the floor of {table.spec.accuracy_floor:.1%}, {since}"
-    starts = [at for at, which in restarts.items() if alarm.stream in which and at <= alarm.since]
+        floor = f"below the floor of {table.spec.accuracy_floor:.1%}"
+        return f"{where}{metric} is {now}, {floor}, {since}"
+    earlier = (each for each in restarts if each.at < alarm.at)
+    starts = [each.since for each in earlier if each.stream == alarm.stream]
     before = table.mean(stream, name, max(starts, default=0), alarm.since)
     what = metric if name == "accuracy" else f"share of {name.removeprefix('share:')!r}"
     verb = "rose" if after[0] > before[0] else "fell"

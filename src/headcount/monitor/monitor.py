@@ -8,10 +8,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
 from hashlib import sha256
-from io import BytesIO
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from shutil import rmtree
+from tempfile import mkdtemp
 from typing import TYPE_CHECKING, Any
+from weakref import finalize
 
 import numpy as np
 import polars as pl
@@ -19,27 +20,18 @@ from numpy.typing import ArrayLike
 
 from headcount._files import write_bytes
 from headcount._parameters import check_count
-from headcount._text import text_table
 from headcount.analysis.from_tables import as_table
-from headcount.analysis.label_columns import read_labels
 from headcount.analysis.model_files import load_model, save_model
 from headcount.analysis.models import TableModel
-from headcount.analysis.score_columns import find_score_columns
-from headcount.errors import HeadcountError, warn
+from headcount.errors import HeadcountError
 from headcount.monitor.alerts import Alert
-from headcount.monitor.deliveries import (
-    LABEL,
-    VERDICT,
-    Delivery,
-    as_frame,
-    class_codes,
-    read_delivery,
-)
+from headcount.monitor.deliveries import Delivery, as_frame, class_codes, read_delivery
 from headcount.monitor.folder import Chunk, MonitorFolder
 from headcount.monitor.history import History
+from headcount.monitor.reference import Reference, read_reference
 from headcount.monitor.rows import Rows, value_hashes
 from headcount.monitor.spec import MonitorSpec
-from headcount.monitor.summaries import ChunkSummaries, Reference
+from headcount.monitor.summaries import ChunkSummaries
 from headcount.scores import Scored, Verdicts
 from headcount.study.lock import locked
 
@@ -222,10 +214,10 @@ class Monitor:
             accuracy_floor=-1.0 if accuracy_floor is None else float(accuracy_floor),
             false_alarms=float(false_alarms),
         )
-        spec, known, model = _read_reference(spec, reference, target, verdict, separator)
+        spec, known, model = read_reference(spec, reference, target, verdict, separator)
         summaries = ChunkSummaries(spec, known)
         _ = summaries.series  # fits everything, so that a wrong setting is refused now
-        content = _reference_bytes(known)
+        content = known.to_bytes()
         spec = replace(spec, checksum=sha256(content).hexdigest())
         path.mkdir(parents=True, exist_ok=True)
         write_bytes(path / "reference.parquet", content)
@@ -361,9 +353,7 @@ class Monitor:
             if group is not None and group not in streams:
                 raise HeadcountError(f"`group` is {group!r}, of which there are no rows.")
             if chunk is None:
-                active = [
-                    a for a in history.alerts if a.active and group in (None, a.stream)
-                ]
+                active = [a for a in history.alerts if a.active and group in (None, a.stream)]
                 if not active:
                     raise HeadcountError("No alert is open: name the `chunk` to begin with.")
                 starts = {alert.stream: alert.since for alert in active}
@@ -376,7 +366,8 @@ class Monitor:
                     )
                 starts = dict.fromkeys(sorted(streams if group is None else {group}), chunk)
             for stream, name in starts.items():
-                self._folder.add_event({"kind": "rebase", "stream": stream, "chunk": name})
+                event = {"kind": "rebase", "stream": stream, "chunk": name}
+                self._folder.add_event({**event, "last": history.times[-1]})
 
     def replay(self, history: Any, *, separator: str | None = None) -> Monitor:
         """Try the monitor on rows of the past, without a trace in its folder.
@@ -393,13 +384,12 @@ class Monitor:
         Monitor
             A monitor in a temporary folder, which is removed with it.
         """
-        holder = TemporaryDirectory(prefix="headcount-monitor-")
-        path = Path(holder.name)
+        path = Path(mkdtemp(prefix="headcount-monitor-"))
         for name in ("spec.toml", "reference.parquet", "model.skops"):
             if (self.path / name).exists():
                 write_bytes(path / name, (self.path / name).read_bytes())
         made = type(self).open(path)
-        made._holder = holder  # type: ignore[attr-defined]
+        finalize(made, rmtree, path, ignore_errors=True)
         made.update(history, separator=separator)
         return made
 
@@ -428,6 +418,15 @@ class Monitor:
             detector, alert, and notes.
         """
         return self._history().to_frame()
+
+    def to_prometheus(self) -> str:
+        """Return the values of the last chunk of each group, in Prometheus' text format.
+
+        Returns
+        -------
+        str
+        """
+        return self._history().to_prometheus()
 
     def plot(self, *, group: str | None = None, ax: Axes | None = None) -> Axes:
         """Draw shares over time with intervals, and mark alerts.
@@ -474,13 +473,13 @@ class Monitor:
         content = (self.path / "reference.parquet").read_bytes()
         if sha256(content).hexdigest() != self._spec.checksum:
             raise HeadcountError(
-                f"The reference of the monitor in {str(self.path)!r} is not the one that it was "
+                f"The reference of the monitor in {str(self.path)!r} is not the one it was "
                 "created with: restore it, or create a new monitor."
             )
 
     @cached_property
     def _reference(self) -> Reference:
-        return _reference_of((self.path / "reference.parquet").read_bytes())
+        return Reference.from_bytes((self.path / "reference.parquet").read_bytes())
 
     @cached_property
     def _model(self) -> TableModel | None:
@@ -567,7 +566,9 @@ class Monitor:
             raise HeadcountError(f"`labels` has a row twice in column {spec.key!r}.")
         width = 1 if spec.kind == "verdicts" else len(spec.classes)
         found = []
-        stored = ((chunk, self._folder.rows(chunk)) for chunk in reversed(self._folder.chunks()))
+        stored = (
+            (chunk, self._folder.rows(chunk)) for chunk in reversed(self._folder.chunks())
+        )
         for chunk, known in [*added, *stored]:
             if not left:
                 break
@@ -586,86 +587,3 @@ class Monitor:
                 "chunk has: deliver the rows first."
             )
         return [(chunk, rows) for chunk, rows in found if len(rows)]
-
-
-def _read_reference(
-    spec: MonitorSpec, reference: Any, target: Any, verdict: str | None, separator: str | None
-) -> tuple[MonitorSpec, Reference, TableModel | None]:
-    """Settings that the reference decides, and its items."""
-    model = reference if isinstance(reference, TableModel) else None
-    if isinstance(reference, str | os.PathLike) and Path(reference).suffix == ".skops":
-        found = load_model(Path(reference))
-        if not isinstance(found, TableModel):
-            raise HeadcountError(
-                "`reference` is a model of scores: pass the labelled table of scores instead."
-            )
-        model = found
-    if model is not None:
-        return _reference_model(spec, model)
-    if isinstance(reference, Scored | Verdicts):
-        if target is None or isinstance(target, str):
-            raise HeadcountError("`target` must be the labels of the items, one per item.")
-        if spec.date == "" and spec.by:
-            spec = replace(spec, date="date")
-        if isinstance(reference, Verdicts):
-            verdict = VERDICT
-        elif reference.predictions is not None:
-            spec = replace(spec, prediction="prediction")
-        reference, target = as_frame(reference, labels=target), LABEL
-    if not isinstance(target, str):
-        raise HeadcountError("`target` must name the column of the labels in the reference.")
-    table = as_table(reference, "reference", separator)
-    table.require([target], "which `target` names")
-    labels = read_labels(table.read([target])[target], table.name)
-    classes = np.unique(labels)
-    spec = replace(spec, target=target, classes=tuple(classes.tolist()))
-    codes = np.searchsorted(classes, labels)
-    if verdict is not None:
-        table.require([verdict], "which `verdict` names")
-        spec = replace(spec, kind="verdicts", columns=(verdict,))
-        given = class_codes(table.read([verdict])[verdict], spec.classes, table.name, missing=False)
-        return spec, Reference(given.astype(float)[:, None], given, codes), None
-    names = (spec.prediction, spec.date, spec.group, spec.key)
-    others = [name for name in names if name in table.columns]
-    columns = find_score_columns(table, target, classes.tolist(), others)
-    predictions = np.full(len(codes), -1, np.int64)
-    if spec.prediction:
-        table.require([spec.prediction], "which `prediction` names")
-        column = table.read([spec.prediction])[spec.prediction]
-        predictions = class_codes(column, spec.classes, table.name, missing=False)
-    spec = replace(spec, columns=columns.names, positive=columns.positive)
-    return spec, Reference(columns.read(table), predictions, codes), None
-
-
-def _reference_model(
-    spec: MonitorSpec, model: TableModel
-) -> tuple[MonitorSpec, Reference, TableModel]:
-    scorer = model.quantifier.scorer_
-    if scorer is None or isinstance(scorer, tuple) or not scorer.has_posteriors_:
-        raise HeadcountError(
-            "`reference` is a model without out-of-fold posteriors: save one of a method that "
-            "uses a single classifier, such as SLD or PACC."
-        )
-    spec = replace(
-        spec, kind="items", target=model.target, classes=tuple(scorer.classes_.tolist())
-    )
-    codes = np.asarray(scorer.codes_, np.int64)
-    return spec, Reference(scorer.posteriors_, np.full(len(codes), -1), codes), model
-
-
-def _reference_bytes(reference: Reference) -> bytes:
-    columns = {f"score {j}": column for j, column in enumerate(reference.scores.T)}
-    frame = pl.DataFrame(
-        {**columns, "prediction": reference.predictions, "label": reference.labels}
-    )
-    file = BytesIO()
-    frame.write_parquet(file, compression="zstd", statistics=False)
-    return file.getvalue()
-
-
-def _reference_of(content: bytes) -> Reference:
-    frame = pl.read_parquet(BytesIO(content))
-    scores = [frame[f"score {j}"].to_numpy() for j in range(frame.width - 2)]
-    return Reference(
-        np.column_stack(scores), frame["prediction"].to_numpy(), frame["label"].to_numpy()
-    )

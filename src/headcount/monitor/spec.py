@@ -77,8 +77,7 @@ class MonitorSpec:
 
     def to_toml(self) -> str:
         """Text of the file."""
-        content = {"format": FORMAT, **asdict(self)}
-        return toml_text({key: value for key, value in content.items()}) + "\n"
+        return toml_text({"format": FORMAT, **asdict(self)}) + "\n"
 
     @classmethod
     def read(cls, path: Path) -> MonitorSpec:

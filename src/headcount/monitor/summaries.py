@@ -1,4 +1,4 @@
-"""Summaries of chunks: shares, accuracy, the test of the assumption, and what is detected on."""
+"""Summaries of chunks: shares, accuracy, test of the assumption, values of the series."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from headcount.accuracy import LEAP, METRICS, table_of
 from headcount.diagnose import MixtureTest
+from headcount.monitor.reference import Reference
 from headcount.monitor.rows import Rows
 from headcount.monitor.spec import MonitorSpec
 from headcount.quantify import ACC
@@ -19,7 +20,7 @@ from headcount.representation import Training
 from headcount.sampling import Samples
 from headcount.scores import Scored, Verdicts
 
-__all__ = ["ChunkSummaries", "Reference"]
+__all__ = ["ChunkSummaries"]
 
 Floats = NDArray[np.float64]
 
@@ -27,27 +28,8 @@ Floats = NDArray[np.float64]
 _COPIES, _MOST_RESAMPLED = 100, 2000
 # Simulated samples behind an interval.
 _REPLICATES = 2000
-# Shares are described by the last of two classes, and by all of more.
+# Chunks of fewer items have no variance.
 _FEWEST_ITEMS = 2
-
-
-@dataclass(frozen=True, eq=False)
-class Reference:
-    """Labelled items, scored like those of the chunks.
-
-    Attributes
-    ----------
-    scores : ndarray of shape (n, K) or (n, 1)
-        Posteriors, or codes of decisions.
-    predictions : ndarray of int64, shape (n,)
-        Codes of the predicted classes; -1 for the likeliest.
-    labels : ndarray of int64, shape (n,)
-        Codes of the classes.
-    """
-
-    scores: Floats
-    predictions: NDArray[np.int64]
-    labels: NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,13 +65,21 @@ class ChunkSummaries:
         )
 
     @cached_property
+    def _described(self) -> list[int]:
+        """Classes whose shares are series: all, or of two the rarer one."""
+        K = len(self._classes)
+        if K > 2:
+            return list(range(K))
+        return [int(np.bincount(self.reference.labels, minlength=K).argmin())]
+
+    @cached_property
     def series(self) -> tuple[tuple[str, float], ...]:
         """Names and weights of the series that changes are detected in.
 
         Shares have half of the weight; accuracy and the assumption share the other half.
         """
         labels = [str(each) for each in self._classes.tolist()]
-        shares = labels[1:] if len(labels) == 2 else labels
+        shares = [labels[j] for j in self._described]
         n_forms = self._invariants(self.reference.scores[:1]).shape[1]
         parts = [0.5, 0.25, 0.25] if n_forms else [0.5, 0.5, 0.0]
         found = [(f"share:{label}", parts[0] / len(shares)) for label in shares]
@@ -161,9 +151,7 @@ class ChunkSummaries:
         items = self._items(rows.scores, rows.predictions)
         shares = self._quantifier.predict_many(items, samples)
         accuracy = self._predictor.predict_many(items, samples, self.spec.metric)
-        if shares.shape[1] == 2:
-            shares = shares[:, 1:]
-        answers = np.column_stack([shares, accuracy])
+        answers = np.column_stack([shares[:, self._described], accuracy])
         variances = m * answers[1:].var(axis=0, ddof=1)
         # Shares vary at least as much as those of labelled items would.
         near = np.clip(answers[0], 1 / n, 1 - 1 / n)

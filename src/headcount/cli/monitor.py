@@ -1,0 +1,242 @@
+"""``headcount monitor``: options in, text and exit code out."""
+
+from __future__ import annotations
+
+import json as json_text
+import subprocess
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from headcount.cli.exit_codes import ALERT, DONE
+from headcount.cli.options import JSON, SEPARATOR, plain_separator
+
+if TYPE_CHECKING:
+    from headcount.monitor import Monitor, Update
+
+__all__ = ["monitor"]
+
+monitor = typer.Typer(
+    name="monitor",
+    help="Watch shares and accuracy over time; exit code 3 while an alert is open.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+
+_WATCH = Annotated[Path, typer.Argument(metavar="WATCH", help="Folder of the monitor.")]
+_REPORT = Annotated[
+    Path | None, typer.Option("--report", help="Write a page with the timeline, as HTML.")
+]
+_PROM = Annotated[
+    Path | None,
+    typer.Option("--prom", help="Write the latest values as a Prometheus text file."),
+]
+
+
+@monitor.command()
+def create(
+    watch: _WATCH,
+    reference: Annotated[
+        Path,
+        typer.Argument(
+            metavar="REFERENCE",
+            help="Labelled table with the classifier's posteriors or decisions, or a .skops "
+            "file that headcount estimate --save wrote.",
+        ),
+    ],
+    target: Annotated[
+        str | None, typer.Option("--target", help="Column of the labels in the reference.")
+    ] = None,
+    by: Annotated[
+        str | None,
+        typer.Option("--by", help="Period of a chunk: day, week, month ...; or a column."),
+    ] = None,
+    chunk_size: Annotated[
+        int | None, typer.Option("--chunk-size", help="Instead of --by: rows of a chunk.")
+    ] = None,
+    date: Annotated[str | None, typer.Option("--date", help="Column of the dates.")] = None,
+    group: Annotated[
+        str | None,
+        typer.Option("--group", help="Column of groups that are watched one by one."),
+    ] = None,
+    key: Annotated[
+        str | None, typer.Option("--key", help="Column that identifies a row, for late labels.")
+    ] = None,
+    prediction: Annotated[
+        str | None, typer.Option("--prediction", help="Column of the predicted classes.")
+    ] = None,
+    verdict: Annotated[
+        str | None,
+        typer.Option("--verdict", help="Column of decisions, if there are no posteriors."),
+    ] = None,
+    method: Annotated[str, typer.Option("--method", help="Quantifier.")] = "PACC",
+    metric: Annotated[str, typer.Option("--metric", help="Measure of accuracy.")] = "accuracy",
+    accuracy_floor: Annotated[
+        float | None,
+        typer.Option("--accuracy-floor", help="Raise an alert below this value, too."),
+    ] = None,
+    false_alarms: Annotated[
+        float,
+        typer.Option("--false-alarms", help="Mean number of chunks between false alarms."),
+    ] = 365,
+    separator: SEPARATOR = None,
+) -> str:
+    """Create a monitor in a new folder."""
+    from headcount.monitor import Monitor
+
+    Monitor.create(
+        watch,
+        reference,
+        target=target,
+        by=by,
+        chunk_size=chunk_size,
+        date=date,
+        group=group,
+        key=key,
+        prediction=prediction,
+        verdict=verdict,
+        method=method,
+        metric=metric,
+        accuracy_floor=accuracy_floor,
+        false_alarms=false_alarms,
+        separator=plain_separator(separator),
+    )
+    return f"created {watch}: go on with headcount monitor update {watch} NEW"
+
+
+@monitor.command()
+def update(
+    watch: _WATCH,
+    new: Annotated[
+        list[Path] | None, typer.Argument(metavar="[NEW]...", help="Tables of new rows.")
+    ] = None,
+    labels: Annotated[
+        Path | None,
+        typer.Option("--labels", help="Table with the key column and labels that came later."),
+    ] = None,
+    report: _REPORT = None,
+    prom: _PROM = None,
+    on_alert: Annotated[
+        str | None,
+        typer.Option(
+            "--on-alert",
+            metavar="COMMAND",
+            help="Run a command for each alert that is opened, with it as JSON on its input.",
+        ),
+    ] = None,
+    separator: SEPARATOR = None,
+    json: JSON = False,
+) -> tuple[str, int]:
+    """Add rows or labels; the same rows a second time change nothing."""
+    from headcount.monitor import Monitor
+
+    opened = Monitor.open(watch)
+    found: list[Update] = []
+    for table in new or ():
+        found.append(opened.update(table, separator=plain_separator(separator)))
+    if labels is not None or not found:
+        found.append(opened.update(None, labels, separator=plain_separator(separator)))
+    if on_alert is not None:
+        _run_hook(on_alert, found)
+    _write(opened, report, prom)
+    if json:
+        lines = [json_text.dumps(each.to_dict(), ensure_ascii=False) for each in found]
+    else:
+        lines = [str(each) for each in found]
+    return "\n".join(lines), _code(opened)
+
+
+@monitor.command()
+def status(
+    watch: _WATCH, report: _REPORT = None, prom: _PROM = None, json: JSON = False
+) -> tuple[str, int]:
+    """Print open alerts and the state of the detector."""
+    from headcount.monitor import Monitor
+
+    opened = Monitor.open(watch)
+    _write(opened, report, prom)
+    state = opened.status()
+    text = json_text.dumps(state.to_dict(), ensure_ascii=False) if json else str(state)
+    return text, _code(opened)
+
+
+@monitor.command()
+def ack(
+    watch: _WATCH,
+    alert: Annotated[
+        str | None, typer.Argument(metavar="[ALERT]", help="Name of the alert; all by default.")
+    ] = None,
+) -> tuple[str, int]:
+    """Note that alerts have been seen."""
+    from headcount.monitor import Monitor
+
+    opened = Monitor.open(watch)
+    opened.acknowledge(alert)
+    return str(opened.status()), _code(opened)
+
+
+@monitor.command()
+def rebase(
+    watch: _WATCH,
+    chunk: Annotated[
+        str | None,
+        typer.Argument(metavar="[CHUNK]", help="First chunk of the new level."),
+    ] = None,
+    group: Annotated[
+        str | None, typer.Option("--group", help="Group; all of them by default.")
+    ] = None,
+) -> tuple[str, int]:
+    """Accept a change: later chunks are compared with the new level."""
+    from headcount.monitor import Monitor
+
+    opened = Monitor.open(watch)
+    opened.rebase(chunk, group=group)
+    return str(opened.status()), _code(opened)
+
+
+@monitor.command()
+def replay(
+    watch: _WATCH,
+    history: Annotated[
+        Path, typer.Argument(metavar="HISTORY", help="Table of rows of the past.")
+    ],
+    report: _REPORT = None,
+    separator: SEPARATOR = None,
+    json: JSON = False,
+) -> str:
+    """Show the alerts that rows of the past would have raised; the monitor is unchanged."""
+    from headcount.monitor import Monitor
+
+    made = Monitor.open(watch).replay(history, separator=plain_separator(separator))
+    _write(made, report, None)
+    alerts = made.alerts()
+    if json:
+        return json_text.dumps([each.to_dict() for each in alerts], ensure_ascii=False)
+    n = len(made.to_frame())
+    lines = [f"{each.name} ({each.state}): {each.reason}" for each in alerts]
+    return "\n".join([f"{n:,} chunks, {len(alerts)} alerts", *lines])
+
+
+def _code(opened: Monitor) -> int:
+    return ALERT if opened.status().open else DONE
+
+
+def _write(opened: Monitor, report: Path | None, prom: Path | None) -> None:
+    if report is not None:
+        opened.report(report)
+    if prom is not None:
+        from headcount._files import write_bytes
+
+        write_bytes(prom, opened.to_prometheus().encode())
+
+
+def _run_hook(command: str, found: list[Update]) -> None:
+    from headcount.errors import warn
+
+    alerts: list[Any] = [alert for each in found for alert in each if alert.state == "open"]
+    for alert in alerts:
+        text = json_text.dumps(alert.to_dict(), ensure_ascii=False)
+        done = subprocess.run(command, shell=True, input=text, text=True, check=False)
+        if done.returncode:
+            warn(f"the command of --on-alert ended with exit code {done.returncode}.")

@@ -1,0 +1,379 @@
+"""Monitors: updates in any order, late rows and labels, alerts and their life, bad input."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+
+import numpy as np
+import polars as pl
+import pytest
+from polars.testing import assert_frame_equal
+
+import headcount as hc
+from headcount.errors import HeadcountError
+
+
+def copy_of(watch, path):
+    """A monitor like another one, without rows."""
+    path.mkdir()
+    for name in ("spec.toml", "reference.parquet"):
+        (path / name).write_bytes((watch.path / name).read_bytes())
+    return hc.Monitor.open(path)
+
+
+def state(folder):
+    """Content of all files of a monitor but the lock."""
+    return {
+        str(file.relative_to(folder)): file.read_bytes()
+        for file in sorted(folder.rglob("*"))
+        if file.is_file() and file.name != "lock"
+    }
+
+
+def test_estimates_of_chunks(watch, stream):
+    rows = stream.days([0.1, 0.4])
+    watch.update(rows.drop("label"))
+    frame = watch.to_frame()
+    assert frame["chunk"].to_list() == ["2026-01-01", "2026-01-02"]
+    assert frame["items"].to_list() == [200, 200]
+    true = rows.group_by("day").agg((pl.col("label") == "fraud").mean()).sort("day")["label"]
+    assert (frame["low fraud"] <= true).all()
+    assert (true <= frame["high fraud"]).all()
+    assert frame["accuracy"].is_between(0.5, 1).all()
+    assert frame["realised fraud"].is_null().all()
+
+
+def test_change_opens_an_alert_with_its_reason(watch, stream):
+    assert len(watch.update(stream.days([0.1] * 20).drop("label"))) == 0
+    rows = pl.concat([stream.day(20 + i, 0.35) for i in range(4)]).drop("label")
+    (alert,) = watch.update(rows)
+    assert alert.state == "open"
+    assert alert.since == "2026-01-21"
+    assert alert.reason.startswith("share of 'fraud' rose from ")
+    assert alert.reason.endswith(" since 2026-01-21")
+    assert [each.name for each in watch.status().open] == [alert.name]
+    assert hc.Monitor.open(watch.path).status().to_dict() == watch.status().to_dict()
+
+
+def test_acknowledged_then_rebased(watch, stream):
+    watch.update(stream.days([0.1] * 20 + [0.35] * 4).drop("label"))
+    watch.acknowledge()
+    assert not watch.status().open
+    assert len(watch.status().acknowledged) == 1
+    watch.rebase()
+    assert not watch.status().acknowledged
+    assert [alert.state for alert in watch.alerts()] == ["rebased"]
+    later = pl.concat([stream.day(24 + i, 0.35) for i in range(10)]).drop("label")
+    assert len(watch.update(later)) == 0
+
+
+def test_change_that_goes_away_is_resolved(watch, stream):
+    watch.update(stream.days([0.1] * 20 + [0.35] * 4 + [0.1] * 6).drop("label"))
+    (alert,) = watch.alerts()
+    assert alert.state == "resolved"
+    assert alert.ended > alert.chunk
+
+
+def test_same_rows_again_change_nothing(watch, stream):
+    rows = stream.days([0.1, 0.2, 0.3]).drop("label")
+    watch.update(rows)
+    before = state(watch.path)
+    found = watch.update(rows)
+    watch.update(rows.filter(pl.col("day") == "2026-01-02").sample(50, seed=0))
+    assert state(watch.path) == before
+    assert found.chunks == ()
+
+
+def test_any_order_and_partition_give_the_same_state(watch, stream, tmp_path):
+    rows = stream.days([0.1, 0.3, 0.2, 0.4])
+    watch.update(rows)
+    other = copy_of(watch, tmp_path / "other")
+    mixed = rows.sample(fraction=1.0, shuffle=True, seed=1)
+    for part in (mixed[500:], mixed[:300], mixed[200:600]):
+        other.update(part)
+    assert_frame_equal(other.to_frame(), watch.to_frame())
+    assert other.status().to_dict() == watch.status().to_dict()
+
+
+def test_rows_without_key_are_identified_by_content(tmp_path, stream):
+    reference = stream.rows(500, 0.3).drop("id")
+    watch = hc.Monitor.create(tmp_path / "w", reference, target="label", by="day")
+    rows = stream.days([0.2, 0.3]).drop("id", "label")
+    watch.update(rows[:250])
+    watch.update(rows)
+    watch.update(rows[100:])
+    assert watch.to_frame()["items"].to_list() == [200, 200]
+
+
+def test_late_labels(watch, stream):
+    rows = stream.days([0.1, 0.4])
+    watch.update(rows.drop("label"))
+    watch.update(labels=rows.select("id", "label"))
+    frame = watch.to_frame()
+    true = rows.group_by("day").agg((pl.col("label") == "fraud").mean()).sort("day")["label"]
+    assert frame["realised fraud"].to_list() == pytest.approx(true.to_list())
+    predicted = rows["fraud"] > 0.5
+    right = rows.with_columns(ok=predicted == (rows["label"] == "fraud"))
+    right = right.group_by("day").agg(pl.col("ok").mean()).sort("day")["ok"]
+    assert frame["realised_accuracy"].to_list() == pytest.approx(right.to_list())
+    before = state(watch.path)
+    watch.update(labels=rows.select("id", "label"))
+    assert state(watch.path) == before
+
+
+def test_labels_with_the_rows_are_the_same_as_late_ones(watch, stream, tmp_path):
+    rows = stream.days([0.1, 0.4])
+    watch.update(rows.drop("label"))
+    watch.update(labels=rows.select("id", "label"))
+    other = copy_of(watch, tmp_path / "other")
+    other.update(rows)
+    assert_frame_equal(other.to_frame(), watch.to_frame())
+
+
+def test_labels_show_that_the_estimator_is_off(watch, stream):
+    rows = stream.days([0.2] * 30)
+    wrong = rows.filter(pl.col("day") > "2026-01-20").with_columns(
+        label=pl.when(pl.col("fraud") > 0.3).then(pl.lit("fraud")).otherwise(pl.lit("ok"))
+    )
+    rows = pl.concat([rows.filter(pl.col("day") <= "2026-01-20"), wrong])
+    (alert,) = watch.update(rows)
+    assert alert.series[0] == "error:share:fraud"
+    assert "renew the reference" in alert.reason
+
+
+def test_missing_scores_are_left_out_and_counted(watch, stream):
+    rows = (
+        stream.days([0.3])
+        .drop("label")
+        .with_columns(
+            fraud=pl.when(pl.int_range(pl.len()) < 20).then(None).otherwise(pl.col("fraud"))
+        )
+    )
+    watch.update(rows)
+    assert watch.to_frame().select("items", "missing").row(0) == (180, 20)
+
+
+def test_groups_share_one_budget(tmp_path, stream):
+    reference = stream.rows(800, 0.3).drop("id")
+    watch = hc.Monitor.create(
+        tmp_path / "w", reference, target="label", by="day", group="region"
+    )
+    parts = []
+    for region in ("north", "south"):
+        shares = [0.1] * 20 + [0.4 if region == "south" else 0.1] * 4
+        parts.append(stream.days(shares).with_columns(region=pl.lit(region)))
+    (alert,) = watch.update(pl.concat(parts).drop("id", "label"))
+    assert alert.stream == "south"
+    assert alert.reason.startswith("south: share of 'fraud' rose")
+    assert len(watch.to_frame()) == 48
+    watch.rebase(group="south")
+    assert watch.alerts()[0].state == "rebased"
+
+
+def test_chunks_of_a_fixed_size(tmp_path, stream):
+    reference = stream.rows(800, 0.3).drop("id")
+    watch = hc.Monitor.create(tmp_path / "w", reference, target="label", chunk_size=100)
+    rows = stream.rows(250, 0.2).drop("id", "label")
+    watch.update(rows)
+    assert watch.to_frame()["chunk"].to_list() == ["000001", "000002"]
+    watch.update(rows)
+    assert len(watch.to_frame()) == 2
+    watch.update(stream.rows(50, 0.2).drop("id", "label"))
+    assert watch.to_frame()["items"].to_list() == [100, 100, 100]
+
+
+def test_scored_and_verdicts(tmp_path, stream):
+    known, new = stream.rows(600, 0.3), stream.days([0.2, 0.5])
+    scored = hc.Scored(known["fraud"].to_numpy(), ["ok", "fraud"])
+    watch = hc.Monitor.create(
+        tmp_path / "scored", scored, target=known["label"].to_list(), by="day"
+    )
+    watch.update(
+        hc.Scored(new["fraud"].to_numpy(), ["ok", "fraud"]), dates=new["day"].to_list()
+    )
+    assert watch.to_frame()["items"].to_list() == [200, 200]
+    said = lambda frame: np.where(frame["fraud"] > 0.5, "fraud", "ok")  # noqa: E731
+    watch = hc.Monitor.create(
+        tmp_path / "verdicts", hc.Verdicts(said(known)), target=known["label"].to_list(),
+        chunk_size=200,
+    )  # fmt: skip
+    watch.update(hc.Verdicts(said(new)))
+    frame = watch.to_frame()
+    assert frame["share fraud"][0] < 0.35 < frame["share fraud"][1]
+
+
+def test_items_with_a_model(tmp_path):
+    rng = np.random.default_rng(0)
+
+    def table(n, share):
+        bad = rng.random(n) < share
+        return pl.DataFrame(
+            {
+                "length": rng.normal(bad * 1.5),
+                "shop": np.where(rng.random(n) < 0.3 + 0.4 * bad, "a", "b"),
+                "day": np.where(np.arange(n) < n // 2, "2026-01-01", "2026-01-02"),
+                "opinion": np.where(bad, "bad", "good"),
+            }
+        )
+
+    labelled, new = table(500, 0.3), table(400, 0.5)
+    found = hc.analyse(
+        new.drop("opinion"), train=labelled.drop("day"), target="opinion", method="PACC"
+    )
+    found.save(tmp_path / "m.skops")
+    watch = hc.Monitor.create(tmp_path / "w", tmp_path / "m.skops", by="day")
+    watch.update(new)
+    frame = watch.to_frame()
+    assert frame["items"].to_list() == [200, 200]
+    assert frame["realised bad"].is_not_null().all()
+    assert (frame["low bad"] < frame["high bad"]).all()
+
+
+def test_accuracy_floor(tmp_path, stream):
+    reference = stream.rows(2000, 0.05).drop("id")
+    watch = hc.Monitor.create(
+        tmp_path / "w", reference, target="label", by="day", accuracy_floor=0.97
+    )
+    watch.update(stream.days([0.05] * 12).drop("id", "label"))
+    (alert,) = watch.alerts()
+    assert alert.series == ("floor",)
+    assert "below the floor of 97.0%" in alert.reason
+
+
+def test_replay_leaves_no_trace(watch, stream):
+    rows = stream.days([0.1] * 20 + [0.35] * 4).drop("label")
+    before = state(watch.path)
+    tried = watch.replay(rows)
+    assert len(tried.alerts()) == 1
+    assert state(watch.path) == before
+
+
+def test_small_chunks_are_put_together(watch, stream):
+    watch.update(stream.days([0.1] * 60, n=10).drop("label"))
+    assert len(watch.to_frame()) == 60
+    assert np.isfinite(watch.status().evidence)
+
+
+def test_killed_at_any_moment(watch, stream, tmp_path):
+    """Every update is killed a few times; the files are those of an undisturbed run."""
+    rows = stream.days([0.1, 0.3, 0.2])
+    files = []
+    for number, (_, part) in enumerate(rows.group_by("day", maintain_order=True)):
+        files.append(tmp_path / f"{number}.csv")
+        part.write_csv(files[-1])
+    other = copy_of(watch, tmp_path / "other")
+    for file in files:
+        other.update(file)
+    code = (
+        "import sys, headcount as hc\n"
+        "sys.stdout.write('ready'); sys.stdout.flush()\n"
+        "hc.Monitor.open(sys.argv[1]).update(sys.argv[2])\n"
+    )
+    rng = np.random.default_rng(0)
+    for file in files:
+        for _ in range(3):
+            with subprocess.Popen(
+                [sys.executable, "-c", code, str(watch.path), str(file)],
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+            ) as child:
+                child.stdout.read(5)
+                time.sleep(rng.uniform(0, 1.5))
+                child.kill()
+        watch.update(file)
+    assert state(watch.path) == state(other.path)
+
+
+def test_prometheus(watch, stream):
+    watch.update(stream.days([0.3]).drop("label"))
+    text = watch.to_prometheus()
+    assert 'headcount_share{group="all",class="fraud"} 0.' in text
+    assert text.endswith("\n")
+    assert "headcount_alerts_open 0" in text
+
+
+def test_results_print_and_are_plain(watch, stream):
+    found = watch.update(stream.days([0.1] * 20 + [0.35] * 4).drop("label"))
+    assert "24 chunks updated" in str(found)
+    json.dumps([found.to_dict(), watch.status().to_dict()])
+    assert "1 alert open" in str(watch)
+    axes = watch.plot()
+    assert axes.get_ylabel() == "share"
+
+
+class TestBadInput:
+    def test_folder_exists(self, watch, stream):
+        with pytest.raises(HeadcountError, match="exists already"):
+            hc.Monitor.create(watch.path, stream.rows(100, 0.3), target="label", by="day")
+
+    def test_no_monitor(self, tmp_path):
+        with pytest.raises(HeadcountError, match="no monitor"):
+            hc.Monitor.open(tmp_path / "nothing")
+
+    def test_chunks_by_one_rule(self, tmp_path, stream):
+        with pytest.raises(HeadcountError, match="one of `by`"):
+            hc.Monitor.create(tmp_path / "w", stream.rows(100, 0.3), target="label")
+
+    @pytest.mark.parametrize(
+        ("change", "match"),
+        [
+            (lambda rows: rows.rename({"fraud": "score"}), "lacks the column"),
+            (lambda rows: rows.with_columns(fraud=pl.col("fraud") + 1), "between 0 and 1"),
+            (lambda rows: rows.with_columns(fraud=pl.lit("high")), "no score"),
+            (lambda rows: rows.with_columns(id=pl.lit(1)), "twice"),
+            (lambda rows: rows.with_columns(label=pl.lit("maybe")), "none of the classes"),
+            (lambda rows: rows.drop("day"), "dates"),
+        ],
+    )
+    def test_deliveries(self, watch, stream, change, match):
+        watch.update(stream.days([0.2]))
+        before = state(watch.path)
+        with pytest.raises(HeadcountError, match=match):
+            watch.update(change(stream.days([0.2, 0.3])))
+        assert state(watch.path) == before
+
+    def test_other_scores_for_a_known_row(self, watch, stream):
+        rows = stream.days([0.2]).drop("label")
+        watch.update(rows)
+        with pytest.raises(HeadcountError, match="delivered before with other scores"):
+            watch.update(rows.with_columns(fraud=pl.col("fraud") / 2))
+
+    def test_label_of_an_unknown_row(self, watch, stream):
+        watch.update(stream.days([0.2]).drop("label"))
+        with pytest.raises(HeadcountError, match="999999, which no chunk has"):
+            watch.update(labels=pl.DataFrame({"id": [999_999], "label": ["ok"]}))
+
+    def test_other_label_for_a_known_row(self, watch, stream):
+        rows = stream.days([0.2])
+        watch.update(rows)
+        other = rows.head(1).with_columns(
+            label=pl.when(pl.col("label") == "ok").then(pl.lit("fraud")).otherwise(pl.lit("ok"))
+        )
+        with pytest.raises(HeadcountError, match="has a label already"):
+            watch.update(labels=other.select("id", "label"))
+
+    def test_changed_reference(self, watch, stream):
+        file = watch.path / "reference.parquet"
+        file.write_bytes(file.read_bytes()[:-8] + b"12345678")
+        with pytest.raises(HeadcountError, match="is not the one"):
+            watch.update(stream.days([0.2]))
+
+    def test_two_updates_at_once(self, watch, stream):
+        from headcount.study.lock import locked
+
+        with locked(watch.path / "lock"), pytest.raises(HeadcountError, match="another run"):
+            watch.update(stream.days([0.2]))
+
+    def test_acknowledge_what_is_not_open(self, watch):
+        with pytest.raises(HeadcountError, match="open alerts are: none"):
+            watch.acknowledge("2026-01-01")
+
+    def test_rebase_without_alert_or_chunk(self, watch, stream):
+        watch.update(stream.days([0.2]))
+        with pytest.raises(HeadcountError, match="name the `chunk`"):
+            watch.rebase()
+        with pytest.raises(HeadcountError, match="no rows"):
+            watch.rebase("2030-01-01")
