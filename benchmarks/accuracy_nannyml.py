@@ -3,7 +3,7 @@
     python accuracy_nannyml.py WORKLOAD.npz ANSWERS.json
 
 The workload holds scores and labels of a reference, and scores of chunks of one size, one
-after the other; the answers are nannyml's estimates for each chunk.
+after the other; the answers are nannyml's estimates for each chunk, with bands and alerts.
 """
 
 from __future__ import annotations
@@ -49,6 +49,12 @@ def main(workload, answers):
     seconds = time.perf_counter() - start
     table = found.to_df()
     said = {name: table[(name, "value")].tolist() for name in ("accuracy", "f1")}
+    for name, column in (
+        ("low", "lower_confidence_boundary"),
+        ("high", "upper_confidence_boundary"),
+        ("alert", "alert"),
+    ):
+        said[name] = table[("accuracy", column)].tolist()
     said |= {"seconds": seconds, "nannyml": version("nannyml")}
     Path(answers).write_text(json.dumps(said))
 

@@ -16,7 +16,7 @@ from headcount.monitor.rows import Rows
 from headcount.monitor.spec import MonitorSpec
 from headcount.quantify import ACC
 from headcount.quantify import method as find_method
-from headcount.representation import Training
+from headcount.representation import Dense, Training
 from headcount.sampling import Samples
 from headcount.scores import Scored, Verdicts
 
@@ -119,7 +119,7 @@ class ChunkSummaries:
         accuracy = self._predictor.estimate_many(items, samples, self.spec.metric, **options)
         for place, i in enumerate(enough):
             rows = slice(edges[place], edges[place + 1])
-            values, variances = self._observed(pool.take(rows), seeds[i])
+            values, variances = self.observed(pool.take(rows), seeds[i])
             found[i] |= _plain(shares[place], accuracy[place])
             found[i] |= {"values": values.tolist(), "unit_variances": variances.tolist()}
         return found
@@ -137,32 +137,61 @@ class ChunkSummaries:
             return np.empty((len(scores), 0))
         return self._mixture_test.invariants(scores)
 
-    def _observed(self, rows: Rows, seed: int) -> tuple[Floats, Floats]:
-        """Values of the series, and their variances for samples of one item."""
+    def values(
+        self, scores: Floats, predictions: NDArray[np.int64], samples: Samples
+    ) -> Floats:
+        """Values of the series in samples of a pool.
+
+        Parameters
+        ----------
+        scores : ndarray of shape (n, w)
+            Posteriors or codes of decisions.
+        predictions : ndarray of int64, shape (n,)
+            Codes of the predicted classes; -1 for the likeliest.
+        samples : Samples
+            The samples.
+
+        Returns
+        -------
+        ndarray of shape (S, C)
+        """
+        items = self._items(scores, predictions)
+        shares = self._quantifier.predict_many(items, samples)[:, self._described]
+        accuracy = self._predictor.predict_many(items, samples, self.spec.metric)
+        forms = self._invariants(scores)
+        means = Dense(forms).means(samples) if forms.shape[1] else np.empty((len(samples), 0))
+        return np.column_stack([shares, accuracy, means])
+
+    def observed(self, rows: Rows, seed: int) -> tuple[Floats, Floats]:
+        """Values of the series in a chunk, and their variances for samples of one item.
+
+        Parameters
+        ----------
+        rows : Rows
+            Rows of the chunk, all with scores.
+        seed : int
+            Random seed of the copies that the variances are computed from.
+
+        Returns
+        -------
+        values, unit_variances : ndarray of shape (C,)
+        """
         n = len(rows)
         m = min(n, _MOST_RESAMPLED)
-        rng = np.random.default_rng(seed)
-        drawn = rng.integers(n, size=(_COPIES, m))
+        drawn = np.random.default_rng(seed).integers(n, size=_COPIES * m)
         samples = Samples(
-            np.concatenate([np.arange(n), drawn.ravel()]),
+            np.concatenate([np.arange(n), drawn]),
             np.concatenate([[0], n + m * np.arange(_COPIES + 1)]),
             n_pool=n,
         )
-        items = self._items(rows.scores, rows.predictions)
-        shares = self._quantifier.predict_many(items, samples)
-        accuracy = self._predictor.predict_many(items, samples, self.spec.metric)
-        answers = np.column_stack([shares[:, self._described], accuracy])
+        answers = self.values(rows.scores, rows.predictions, samples)
         variances = m * answers[1:].var(axis=0, ddof=1)
         # Shares vary at least as much as those of labelled items would.
-        near = np.clip(answers[0], 1 / n, 1 - 1 / n)
-        variances[:-1] = np.maximum(variances, near * (1 - near))[:-1]
-        variances[-1] = max(variances[-1], 1 / n)
-        forms = self._invariants(rows.scores)
-        own = np.maximum(forms.var(axis=0, ddof=1), 1e-12)
-        return (
-            np.concatenate([answers[0], forms.mean(axis=0)]),
-            np.concatenate([variances, own]),
-        )
+        K = len(self._described)
+        near = np.clip(answers[0, :K], 1 / n, 1 - 1 / n)
+        least = np.full(len(variances), 1 / n)
+        least[:K] = near * (1 - near)
+        return answers[0], np.maximum(variances, least)
 
     def _realised(self, rows: Rows) -> dict[str, Any]:
         """Shares and accuracy by the labels that have arrived."""
