@@ -119,8 +119,9 @@ def joined(parts: list[tuple[np.ndarray, np.ndarray]], weights: np.ndarray, n: i
     values = np.hstack([values for values, _ in parts])
     unit = np.hstack([np.tile(unit, (len(values), 1)) for values, unit in parts])
     C = len(weights)
+    streams = np.repeat(np.arange(len(parts)), C)
     return Series(
-        values, unit, np.full(values.shape, float(n)), np.repeat(np.arange(len(parts)), C),
+        values, unit, np.full(values.shape, float(n)), streams, np.zeros(len(streams), int),
         np.tile(weights, len(parts)), np.full(values.shape[1], np.nan),
     )  # fmt: skip
 

@@ -21,7 +21,7 @@ Floats = NDArray[np.float64]
 # Sizes of change that are looked for, in standard errors of one value, upwards and downwards.
 _STEPS = np.array([0.25, 0.5, 1.0, 2.0, 3.0])
 _TILTS = np.concatenate([_STEPS, -_STEPS])
-# A series counts among those that have changed if it adds this part to its stream's evidence.
+# A family of series has changed if it adds this part to the evidence of its stream.
 _LEAST_PART = 0.1
 # A change is over if so many values in a row are so near to the earlier mean.
 _QUIET_VALUES, _QUIET_Z = 3, 2.0
@@ -46,6 +46,8 @@ class Series:
         Number of items of each value.
     streams : ndarray of int, shape (C,)
         Stream of each series, from 0 on.
+    families : ndarray of int, shape (C,)
+        Series of one family have changed together, or none of them.
     weights : ndarray of shape (C,)
         Part of the stream's evidence that each series has; sums to 1 in each stream.
     limits : ndarray of shape (C,)
@@ -56,6 +58,7 @@ class Series:
     unit_variances: Floats
     sizes: Floats
     streams: NDArray[np.int64]
+    families: NDArray[np.int64]
     weights: Floats
     limits: Floats
 
@@ -153,7 +156,8 @@ def detect(series: Series, false_alarms: float, restarts: Iterable[Restart] = ()
     >>> values[40:] += 0.03
     >>> ones = np.ones_like(values)
     >>> series = Series(
-    ...     values, 0.1 * ones, 1000 * ones, np.array([0]), np.array([1.0]), np.array([np.nan])
+    ...     values, 0.1 * ones, 1000 * ones, np.array([0]), np.array([0]), np.array([1.0]),
+    ...     np.array([np.nan]),
     ... )
     >>> [(alarm.since, alarm.at) for alarm in detect(series, 365).alarms]
     [(39, 41)]
@@ -192,6 +196,7 @@ class _State:
         self.tilts = np.where(self.limited[:, None], np.abs(_TILTS), _TILTS)
         self.grown = np.zeros((C, len(_TILTS)))
         self.first = np.zeros(C, np.int64)  # first time of the baseline
+        self.begun = np.zeros(C, np.int64)  # first time whose evidence counts
         self.items = np.zeros(C)  # items, sums and variances of the baseline
         self.sums = np.zeros(C)
         self.counts = np.zeros(C)
@@ -246,11 +251,14 @@ class _State:
         """Raise an alarm; its series wait until they are back at their baseline."""
         own = np.flatnonzero(self.series.streams == stream)
         evidence = self.series.weights[own] * self.grown[own].mean(axis=1)
-        order = own[np.argsort(-evidence, kind="stable")]
-        parts = np.sort(evidence)[::-1] / evidence.sum()
-        changed = order[parts >= _LEAST_PART]
+        families = self.series.families[own]
+        by_family = np.bincount(families, evidence)
+        chosen = by_family[families] >= _LEAST_PART * evidence.sum()
+        order = np.argsort(-np.where(chosen, evidence, -1.0), kind="stable")
+        changed = own[order[: chosen.sum()]]
         since = self._change_point(int(changed[0]), t)
         self.grown[own] = 0.0
+        self.begun[own] = t + 1
         self.suspended[changed] = True
         self.quiet[changed] = 0
         before = []
@@ -262,13 +270,10 @@ class _State:
     def _change_point(self, c: int, t: int) -> int:
         """Time from which on the differences of a series best fit a change."""
         tilt = self.tilts[c, self.grown[c].argmax()]
-        z = np.nan_to_num(self.z[self.first[c] : t + 1, c])
-        gains = np.cumsum((tilt * z - tilt**2 / 2)[::-1])[::-1]
-        # The first value has nothing before it to differ from.
-        found = int(self.first[c]) + 1 + int(gains[1:].argmax())
-        while not np.isfinite(self.series.values[found, c]):
-            found += 1
-        return found
+        times = np.flatnonzero(np.isfinite(self.z[: t + 1, c]))
+        times = times[times >= self.begun[c]]
+        gains = np.cumsum((tilt * self.z[times, c] - tilt**2 / 2)[::-1])[::-1]
+        return int(times[gains.argmax()])
 
     def _forget(self, c: int, since: int, t: int) -> None:
         """Take the changed values out of a baseline again, all but its first one."""
@@ -293,6 +298,7 @@ class _State:
     def _close(self, alarm: Alarm, t: int) -> None:
         self.open.remove(alarm)
         self.suspended[list(alarm.series)] = False
+        self.begun[list(alarm.series)] = t + 1
         self.closed.append(
             Alarm(alarm.stream, alarm.series, alarm.since, alarm.at, t, alarm.before)
         )
@@ -304,6 +310,7 @@ class _State:
                 self._close(alarm, t)
         chosen = self.series.streams == given.stream
         self.first[chosen] = given.since
+        self.begun[chosen] = t + 1
         self.grown[chosen] = 0.0
         self.learnt[:, chosen] = False
         for sums in (self.items, self.sums, self.counts, self.variance_sums):

@@ -13,6 +13,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from headcount.diagnose.diagnostics import BROKEN_LEVEL
 from headcount.monitor.alerts import Alert, State
 from headcount.monitor.detector import Alarm, Detection, Restart, Series, detect
 from headcount.monitor.folder import Chunk
@@ -45,6 +46,8 @@ class Status:
         Alerts that nobody has acknowledged.
     acknowledged : tuple of Alert
         Acknowledged alerts whose change goes on.
+    unreliable : tuple of str
+        Groups whose last chunk does not look like a mixture of the reference classes.
     evidence : float
         Value of the detector; an alert is raised at ``false_alarms``.
     false_alarms : float
@@ -55,6 +58,7 @@ class Status:
     last: str
     open: tuple[Alert, ...]
     acknowledged: tuple[Alert, ...]
+    unreliable: tuple[str, ...]
     evidence: float
     false_alarms: float
 
@@ -65,6 +69,7 @@ class Status:
             "last": self.last,
             "open": [alert.to_dict() for alert in self.open],
             "acknowledged": [alert.to_dict() for alert in self.acknowledged],
+            "unreliable": list(self.unreliable),
             "evidence": self.evidence,
             "false_alarms": self.false_alarms,
         }
@@ -77,6 +82,12 @@ class Status:
         lines += [
             f"  {alert.name} (acknowledged): {alert.reason}" for alert in self.acknowledged
         ]
+        if self.unreliable:
+            groups = "" if len(self.unreliable) == 1 else f" ({', '.join(self.unreliable)})"
+            lines.append(
+                f"  the last chunk{groups} does not look like a mixture of the reference "
+                "classes: do not rely on its shares and accuracy"
+            )
         level = f"evidence of a new change {self.evidence:.1f} of {self.false_alarms:g}"
         return "\n".join([head, *lines, level])
 
@@ -143,6 +154,11 @@ class History:
         """Names of the streams."""
         return tuple(sorted({chunk.stream for chunk in self.chunks}))
 
+    @property
+    def _last(self) -> dict[str, int]:
+        """Position of the last chunk of each stream."""
+        return {chunk.stream: i for i, chunk in enumerate(self.chunks)}
+
     def status(self) -> Status:
         """State after the last chunk."""
         evidence = self.detection.evidence
@@ -151,6 +167,7 @@ class History:
             self.times[-1] if self.times else "",
             tuple(alert for alert in self.alerts if alert.state == "open"),
             tuple(alert for alert in self.alerts if alert.state == "acknowledged"),
+            tuple(stream for stream, i in self._last.items() if _broken(self.summaries[i])),
             float(evidence[-1]) if len(evidence) else 0.0,
             self.spec.false_alarms,
         )
@@ -173,6 +190,7 @@ class History:
             for name in ("accuracy", "accuracy_low", "accuracy_high", "realised_accuracy"):
                 row[name] = each.get(name)
             row |= {"labelled": each["labelled"], "fit_p_value": each.get("fit_p_value")}
+            row["reliable"] = not _broken(each)
             row["evidence"] = evidence[chunk.name]
             row["alert"] = raised.get((chunk.name, chunk.stream))
             row["notes"] = " ".join(each.get("notes", ()))
@@ -180,13 +198,13 @@ class History:
         texts = {"group": pl.String, "chunk": pl.String, "alert": pl.String, "notes": pl.String}
         whole = dict.fromkeys(("items", "missing", "labelled"), pl.Int64)
         names = list(rows[0]) if rows else [*texts, *whole]
-        kinds = {name: {**texts, **whole}.get(name, pl.Float64) for name in names}
+        known = {**texts, **whole, "reliable": pl.Boolean}
+        kinds = {name: known.get(name, pl.Float64) for name in names}
         return pl.DataFrame(rows, schema=kinds)
 
     def to_prometheus(self) -> str:
         """Values of the last chunk of each stream, in Prometheus' text format."""
-        last = {chunk.stream: i for i, chunk in enumerate(self.chunks)}
-        lines = []
+        lines, last = [], self._last
         for name, kind in (("share", "shares"), ("share_low", "low"), ("share_high", "high")):
             lines.append(f"# TYPE headcount_{name} gauge")
             for stream, i in last.items():
@@ -277,9 +295,11 @@ class _Table:
             variances[row[chunk.name], columns] = unit
             sizes[row[chunk.name], columns] = each["n"]
         _pool_small(values, variances, sizes)
+        kinds = [name.split(":")[0] for name in names]
+        families = np.array([kinds.index(kind) for kind in kinds])
         made = Series(
-            values, variances, sizes, np.repeat(np.arange(G), C), np.tile(weights, G),
-            np.tile(limits, G),
+            values, variances, sizes, np.repeat(np.arange(G), C), np.tile(families, G),
+            np.tile(weights, G), np.tile(limits, G),
         )  # fmt: skip
         return cls(spec, tuple(names), made, by_place, times, streams)
 
@@ -321,6 +341,12 @@ def _observed(
             values.append(values[place] - truth)
             unit.append(unit[place])
     return np.array(values), np.array(unit)
+
+
+def _broken(summary: dict[str, Any]) -> bool:
+    """True if the rows of a chunk do not look like a mixture of the reference classes."""
+    p_value = summary.get("fit_p_value")
+    return p_value is not None and p_value < BROKEN_LEVEL
 
 
 def _complete(summary: dict[str, Any]) -> bool:
@@ -390,4 +416,14 @@ def _reason(
     before = table.mean(stream, name, max(starts, default=0), alarm.since)
     what = metric if name == "accuracy" else f"share of {name.removeprefix('share:')!r}"
     verb = "rose" if after[0] > before[0] else "fell"
-    return f"{where}{what} {verb} from {before[0]:.1%} to {now} {since}"
+    changed = [
+        table.summaries.get((time, stream), {})
+        for time in table.times[alarm.since : alarm.at + 1]
+    ]
+    doubt = ""
+    if any(map(_broken, changed)):
+        doubt = (
+            "; do not rely on it, as the rows do not look like a mixture of the reference "
+            "classes: label some"
+        )
+    return f"{where}{what} {verb} from {before[0]:.1%} to {now} {since}{doubt}"
