@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from headcount import metrics as metrics
     from headcount import plots as plots
     from headcount import shift as shift
+    from headcount import studies as studies
     from headcount import study as study
     from headcount.analysis import Analysis as Analysis
     from headcount.analysis import analyse as analyse

@@ -79,7 +79,7 @@ def analyse_items(
     >>> months = ["2024-01"] * 300 + ["2024-02"] * 300
     >>> analysis = analyse_items(quantifier, X[600:], groups=months)
     >>> analysis.to_frame().shape
-    (6, 11)
+    (6, 12)
     >>> print(analysis.verdict)
     Of 600 items, about ...
     """

@@ -153,8 +153,8 @@ class ProportionWeightedKNN(ClassifierMixin, BaseEstimator):
         ndarray of shape (n,)
             Predicted classes.
         """
-        votes = self._votes(X)
-        labels: NDArray[Any] = self.classes_[_leading(votes)]
+        leading = _leading(self._votes(X))
+        labels: NDArray[Any] = self.classes_[leading]
         return labels
 
     def __sklearn_tags__(self) -> Any:
@@ -175,14 +175,14 @@ class ProportionWeightedKNN(ClassifierMixin, BaseEstimator):
 
 
 def _vote_weights(codes: Ints, alpha: float) -> NDArray[np.float64]:
-    """Weight of a vote for each class; 1 for the rarest."""
+    """Weight of a vote for each class, 1 for the rarest."""
     sizes = np.bincount(codes)
     return np.asarray((sizes / sizes.min()) ** (-1.0 / alpha), dtype=np.float64)
 
 
 def _leading(votes: NDArray[np.float64]) -> Ints:
     """Class with the largest vote, the first one on a tie."""
-    # Weights are rounded: three votes of a third tie with one of 1.
+    # With a tolerance, so that three votes of weight 1/3 tie with one vote of weight 1.
     leading = votes >= (1.0 - _ROUNDING) * votes.max(axis=1, keepdims=True)
     return leading.argmax(axis=1)
 
@@ -194,8 +194,8 @@ class NeighbourLists:
     that are in the training set. Lists of a thousand nearly always suffice. Where a list is
     too short, because the training set is small, distances to it are measured directly.
 
-    Features are whole numbers, so many items are equally near: lots decide between them, drawn
-    once for the pool.
+    Features are whole numbers, so many items are equally near. Random numbers, drawn once for
+    the pool, decide between them.
 
     Parameters
     ----------

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-import joblib
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
@@ -23,7 +22,7 @@ from headcount.quantify import Quantifier
 from headcount.quantify.one_vs_rest import base_scorer
 from headcount.quantify.registry import method
 from headcount.sampling import Samples
-from headcount.scores import ScoredPool
+from headcount.scores import ScoredPool, equal_scorers
 from headcount.study.spec import MethodSpec
 
 __all__ = [
@@ -173,7 +172,7 @@ def answer(
     train : tuple of items and labels
         The whole training set.
     tests : sequence of pairs of ScoredPool and Samples
-        What is to be answered.
+        Pools with the samples to estimate.
 
     Returns
     -------
@@ -181,19 +180,19 @@ def answer(
         For each quantifier an answer a test. One that fails leaves the others alone.
     """
     answers = {name: [Answer(None, choices[name].failure)] * len(tests) for name in quantifiers}
-    groups: dict[str, dict[str, Quantifier]] = {}
-    for name, quantifier in quantifiers.items():
-        setting = choices[name].setting
-        if setting is None:
-            continue
-        learner = grid.quantifier(quantifier, setting)
-        scorer = _scorer(learner)
-        if scorer is None:
-            answers[name] = _answers(partial(learner.fit, *train), tests)
+    learners = {
+        name: grid.quantifier(quantifier, setting)
+        for name, quantifier in quantifiers.items()
+        if (setting := choices[name].setting) is not None
+    }
+    names, scorers = list(learners), [_scorer(each) for each in learners.values()]
+    for group in equal_scorers(scorers):
+        if scorers[group[0]] is None:
+            name = names[group[0]]
+            answers[name] = _answers(partial(learners[name].fit, *train), tests)
         else:
-            groups.setdefault(joblib.hash(scorer), {})[name] = learner
-    for sharing in groups.values():
-        answers |= _answers_of_sharing(sharing, train, tests)
+            sharing = {names[i]: learners[names[i]] for i in group}
+            answers |= _answers_of_sharing(sharing, train, tests)
     return answers
 
 
@@ -207,7 +206,7 @@ def _answers_of_sharing(
     try:
         scorer.fit(
             *train,
-            out_of_fold=any(each._learns_from_scores() for each in learners.values()),
+            out_of_fold=any(each.learns_from_scores for each in learners.values()),
         )
     except Exception as error:
         return {name: [Answer(None, reason(error))] * len(tests) for name in learners}
@@ -218,13 +217,13 @@ def _answers_of_sharing(
 
 
 def shares_classifier(quantifier: Quantifier) -> bool:
-    """Whether others can use the classifier it is fitted on."""
+    """True if other quantifiers can use its classifier."""
     return _scorer(quantifier) is not None
 
 
 def _scorer(quantifier: Quantifier) -> Any:
     """Scorer of its items, unfitted; None if it trains something of its own."""
-    scorer = None if quantifier.takes == "features" else quantifier._scorer()
+    scorer = quantifier.unfitted_scorer()
     if scorer is not None:
         # As in the published studies.
         base_scorer(scorer).set_params(fold_scoring=False)
@@ -232,7 +231,7 @@ def _scorer(quantifier: Quantifier) -> Any:
 
 
 def made(spec: MethodSpec) -> Quantifier:
-    """The quantifier of a method, inside another one if the spec says so.
+    """The quantifier of a method, wrapped as the spec demands.
 
     The option ``inside`` names a quantifier, such as OneVsRest, that the method's own is
     given to; ``around`` has the parameters of that one.
@@ -255,7 +254,7 @@ def stacked(measures: Sequence[Measure]) -> Callable[..., NDArray[np.float64]]:
 
 
 def reason(error: Exception) -> str:
-    """Why something failed, in a line."""
+    """Reason of a failure, in one line."""
     kind = "" if isinstance(error, HeadcountError) else f"{type(error).__name__}: "
     return f"{kind}{error}".replace("\n", " ")
 

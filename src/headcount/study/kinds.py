@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import importlib
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 from headcount.errors import HeadcountError
 from headcount.study.checks import check_known
-from headcount.study.spec import studies_folder
+from headcount.study.spec import Spec, studies_folder
 from headcount.study.task import Experiment
-
-if TYPE_CHECKING:
-    from headcount.study.spec import Spec
 
 __all__ = ["KINDS", "datasets_there", "find_experiment"]
 

@@ -30,12 +30,12 @@ _MAX_STEPS = 100
 
 @dataclass(frozen=True)
 class _Patience:
-    """How long steps are made with the Hessian of another point.
+    """Number of steps with the Hessian of another point.
 
     Attributes
     ----------
     fast : float
-        To what part a step must bring the gradient for the Hessian to be used again.
+        Ratio of gradients after and before a step, up to which the Hessian is reused.
     slowest : float
         The same for the Hessians of the folds, beyond which a fold is solved by itself.
     shared_steps : int
@@ -54,26 +54,26 @@ _MANY_WEIGHTS = 500
 
 @dataclass(frozen=True, eq=False)
 class LinearModel:
-    """Weights of the features: a row for the second of two classes, or one a class."""
+    """Weights of the features: one row for the second of two classes, or one row per class."""
 
     coef: Floats
     intercept: Floats
 
     def posteriors(self, X: Floats) -> Floats:
-        """Posteriors of items, a column a class."""
+        """Posteriors of items, one column per class."""
         return _posteriors(X @ self.coef.T + self.intercept)
 
 
 @dataclass(frozen=True, eq=False)
 class CrossFit:
-    """What was learnt of a training set.
+    """Model and out-of-fold posteriors of a training set.
 
     Attributes
     ----------
     model : LinearModel
         Trained on all items.
     posteriors : ndarray of shape (n, K)
-        Of each item by the model of the folds it is not in; with one fold in-sample.
+        Posteriors of each item by the model of the other folds; in-sample for one fold.
     """
 
     model: LinearModel
@@ -104,7 +104,7 @@ def stratified_folds(codes: Codes, most: int) -> Codes:
     folds = np.empty(len(codes), np.int64)
     dealt = 0
     # Items, class by class in the order of their first ones, are dealt out one by one: that
-    # says how many of each class a fold gets.
+    # determines how many of each class a fold gets.
     for code in present[np.argsort(first)]:
         own = np.flatnonzero(codes == code)
         folds[own] = np.sort((dealt + np.arange(len(own))) % n_folds)

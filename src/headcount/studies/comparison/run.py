@@ -42,6 +42,7 @@ Codes = NDArray[np.int64]
 Estimate = Callable[[Samples], Floats]
 
 _FOLDS = 10
+_FEW_TRIALS = 20
 _DIVERGENCES = ("kld", "nkld")
 
 
@@ -127,10 +128,12 @@ def by_features(
     bench: Bench, trials: Sequence[Trial], methods: Sequence[MethodSpec]
 ) -> Iterator[Answers]:
     """Estimates of methods that are fitted on features."""
-    training = {trial: bench.drawer.training(trial) for trial in trials}
+    # Samples of many trials take much memory: those are drawn a second time when needed.
+    drawn = {t: bench.drawer.draw(t) for t in trials} if len(trials) <= _FEW_TRIALS else {}
+    training = {t: drawn[t][0] if drawn else bench.drawer.training(t) for t in trials}
     models = {method.name: _Models(bench, method, training) for method in methods}
     for trial in trials:
-        samples = bench.drawer.testing(trial)
+        samples = drawn[trial][1] if drawn else bench.drawer.testing(trial)
         found = {
             method.name: _attempt(
                 partial(models[method.name].predict, trial), samples, bench.dataset.n_classes
