@@ -8,11 +8,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 from sklearn.linear_model import LogisticRegression, LogisticRegressionCV
+from sklearn.model_selection import StratifiedKFold, cross_val_predict
 from sklearn.pipeline import make_pipeline
 from tests.oracle import logistic as oracle
 
-from headcount.scores import Scorer
-from headcount.scores.logistic import cross_fit, fit_linear_models, is_supported, models, newton
+from headcount.scores import Scorer, logistic, newton
+from headcount.scores.logistic import cross_fit, fit_linear_models, is_supported
 
 
 def problem(n, d, n_classes, seed=0, spread=1.0):
@@ -51,29 +52,17 @@ def test_models_of_all_items_and_of_the_folds_are_those_of_the_oracle(n_classes,
 
 
 @pytest.mark.parametrize("n_classes", [2, 4])
-def test_weights_and_class_weights_multiply(n_classes):
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
+def test_sample_weights(n_classes, form):
     X, codes = problem(150, 4, n_classes, seed=1)
     weights = np.random.default_rng(2).exponential(size=len(X))
     weights[20:30] = 0
-    classifier = LogisticRegression(class_weight={0: 3.0, 1: 0.5})
     trains = thirds(len(X))
-    found = cross_fit(classifier, X, np.arange(n_classes), codes, trains, weights)
-    by_class = np.array([3.0, 0.5, 1.0, 1.0])
-    for model, rows in zip(found, [np.arange(len(X)), *trains], strict=True):
-        own = weights[rows] * by_class[codes[rows]]
-        check(model, X[rows], codes[rows], own, n_classes)
-
-
-def test_balanced_classes_are_balanced_within_each_fold():
-    X, codes = problem(150, 4, 2, seed=3)
-    codes[:60] = 0
-    trains = [np.arange(50, 150), np.arange(100)]
     found = cross_fit(
-        LogisticRegression(class_weight="balanced"), X, np.arange(2), codes, trains
+        LogisticRegression(), form(X), np.arange(n_classes), codes, trains, weights
     )
-    for model, rows in zip(found[1:], trains, strict=True):
-        counts = np.bincount(codes[rows])
-        check(model, X[rows], codes[rows], len(rows) / 2 / counts[codes[rows]], 2)
+    for model, rows in zip(found, [np.arange(len(X)), *trains], strict=True):
+        check(model, X[rows], codes[rows], weights[rows], n_classes)
 
 
 def test_rows_may_be_repeated():
@@ -99,7 +88,7 @@ def test_sparse_items_and_more_features_than_items(n_classes, form):
 
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_many_dense_features(n_classes, monkeypatch):
-    monkeypatch.setattr("headcount.scores.logistic.preconditioner._MAX_FACTORED", 3)
+    monkeypatch.setattr(newton, "_MAX_FACTORED", 3)
     X, codes = problem(200, 8, n_classes)
     X[:, 1] = X[:, 0] + 0.1 * X[:, 1]
     found = cross_fit(LogisticRegression(C=10), X, np.arange(n_classes), codes, thirds(200))
@@ -113,7 +102,7 @@ def test_folds_one_after_the_other_or_together(n_classes, monkeypatch):
     X, codes = problem(300, 5, n_classes, spread=3.0)
     arguments = LogisticRegression(C=50), X, np.arange(n_classes), codes, thirds(300)
     together = cross_fit(*arguments)
-    monkeypatch.setattr(models, "_MAX_TOGETHER", 0)
+    monkeypatch.setattr(logistic, "_MAX_TOGETHER", 0)
     for one, other in zip(cross_fit(*arguments), together, strict=True):
         np.testing.assert_allclose(one.coef_, other.coef_, atol=2e-6)
         np.testing.assert_allclose(one.predict_proba(X), other.predict_proba(X), atol=1e-6)
@@ -151,6 +140,26 @@ def test_separated_classes_with_hardly_any_penalty():
         np.testing.assert_allclose(model.coef_, theta[0], atol=1e-6)
         expected = oracle.posteriors(X[rows], np.column_stack(theta))
         np.testing.assert_allclose(model.predict_proba(X[rows]), expected, atol=1e-6)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
+def test_one_feature_and_repeated_rows(n_classes, form):
+    X, codes = problem(40, 1, n_classes)
+    X, codes = np.repeat(X, 3, axis=0), np.repeat(codes, 3)
+    trains = thirds(120)
+    found = cross_fit(LogisticRegression(), form(X), np.arange(n_classes), codes, trains)
+    for model, rows in zip(found, [np.arange(120), *trains], strict=True):
+        check(model, X[rows], codes[rows], np.ones(len(rows)), n_classes)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_features_that_are_all_zero(n_classes):
+    codes = np.arange(30) % n_classes
+    for X in (np.zeros((30, 2)), sparse.csr_array((30, 2))):
+        model = cross_fit(LogisticRegression(), X, np.arange(n_classes), codes, [])[0]
+        np.testing.assert_array_equal(model.coef_, 0)
+        np.testing.assert_allclose(model.intercept_, 0, atol=1e-7)
 
 
 def test_huge_numbers_are_left_in_double_precision():
@@ -193,7 +202,7 @@ def test_gradients_vanish(n_classes, d, log_c, seed):
         {},
         {"C": 1e-3, "fit_intercept": False, "random_state": 0},
         {"solver": "newton-cg", "max_iter": 1000, "tol": 1e-8},
-        {"solver": "newton-cholesky", "class_weight": "balanced"},
+        {"solver": "newton-cholesky", "C": 10},
     ],
 )
 def test_supported(parameters):
@@ -204,6 +213,8 @@ def test_supported(parameters):
     "classifier",
     [
         LogisticRegression(solver="liblinear"),
+        LogisticRegression(class_weight="balanced"),
+        LogisticRegression(class_weight={0: 2.0}),
         LogisticRegression(solver="saga", l1_ratio=1),
         LogisticRegression(C=np.inf),
         LogisticRegression(C=-1),
@@ -215,17 +226,13 @@ def test_supported(parameters):
         LogisticRegression(warm_start=True),
         LogisticRegression(verbose=1),
         LogisticRegressionCV(),
+        type("Subclass", (LogisticRegression,), {})(),
         make_pipeline(LogisticRegression()),
         object(),
     ],
 )
 def test_not_supported(classifier):
     assert not is_supported(classifier)
-
-
-def test_balanced_classes_with_weights_are_left_to_scikit_learn():
-    assert not is_supported(LogisticRegression(class_weight="balanced"), np.ones(3))
-    assert is_supported(LogisticRegression(class_weight={0: 2}), np.ones(3))
 
 
 # Fitted classifiers
@@ -264,17 +271,6 @@ def test_nothing_is_accepted_that_did_not_converge(monkeypatch):
     assert found == [None] * 4
 
 
-@pytest.mark.parametrize("n_classes", [2, 3])
-def test_after_many_products_what_scikit_learn_accepts_is_accepted(n_classes, monkeypatch):
-    X, codes = problem(200, 20, n_classes)
-    weights = np.ones((1, 200))
-    monkeypatch.setattr(newton, "_MAX_PRODUCTS", 3)
-    assert fit_linear_models(X, codes, weights, n_classes=n_classes, tol=1e-12) == [None]
-    model = fit_linear_models(X, codes, weights, n_classes=n_classes, tol=1e-1)[0]
-    coef, _ = oracle.fit(X, codes, weights[0], n_classes)
-    assert 1e-6 < np.abs(model.coef - coef).max() < 0.5
-
-
 def test_a_start_leads_to_the_same_model():
     X, codes = problem(100, 4, 3)
     weights = np.ones((1, 100))
@@ -294,6 +290,27 @@ def test_the_classifier_of_everything_does_not_depend_on_the_folds():
     for cv in (2, 5):
         scorer = Scorer(cv=cv, random_state=cv).fit(X, codes)
         assert joblib.hash(scorer.judge_) == joblib.hash(alone.judge_)
+
+
+@pytest.mark.parametrize(
+    "parameters", [{"class_weight": "balanced"}, {"max_iter": 60}, {"solver": "liblinear"}]
+)
+def test_other_classifiers_are_fitted_by_scikit_learn(parameters):
+    X, codes = problem(120, 5, 2)
+    scorer = Scorer(LogisticRegression(**parameters), random_state=0).fit(X, codes)
+    own = LogisticRegression(**parameters).fit(X, codes)
+    np.testing.assert_array_equal(scorer.classifier_.coef_, own.coef_)
+
+
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_scorers_have_the_posteriors_of_separate_fits(n_classes, form):
+    X, codes = problem(150, 6, n_classes)
+    exact = LogisticRegression(solver="newton-cholesky", tol=1e-12, max_iter=1000)
+    folds = StratifiedKFold(5, shuffle=True, random_state=0)
+    expected = cross_val_predict(exact, X, codes, cv=folds, method="predict_proba")
+    scorer = Scorer(random_state=0).fit(form(X), codes)
+    np.testing.assert_allclose(scorer.posteriors_, expected, atol=1e-6)
 
 
 def test_scorers_fall_back_on_the_classifiers_own_fit(monkeypatch):

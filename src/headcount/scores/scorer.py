@@ -193,7 +193,7 @@ class Scorer(ItemScorer):
         if isinstance(classifier, FrozenEstimator):
             _check_frozen(classifier, self.classes_)
             self.classifier_ = classifier
-        elif is_supported(classifier, self.weights_):
+        elif is_supported(classifier):
             crossed = self._cross_fit(classifier, X, self._folds(X) if out_of_fold else None)
         else:
             self.classifier_ = self._fit_clone(classifier, X)

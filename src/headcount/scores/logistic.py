@@ -16,37 +16,30 @@ from numpy.typing import NDArray
 from scipy.sparse import issparse
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
-from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.validation import validate_data
 
-from headcount.scores.logistic.loss import Floats, Items, Softmax
-from headcount.scores.logistic.newton import Minimum, minimise
+from headcount.scores.newton import Floats, Items, Minimum, minimise
 
 __all__ = ["LinearModel", "cross_fit", "fit_linear_models", "is_supported"]
 
-Codes = NDArray[np.int64]
-
 _SOLVERS = ("lbfgs", "newton-cg", "newton-cholesky")
-_FREE = {"C", "class_weight", "fit_intercept", "max_iter", "random_state", "solver", "tol"}
+_FREE = {"C", "fit_intercept", "max_iter", "random_state", "solver", "tol"}
 # Folds are fitted together if arrays of all their outputs stay this small.
 _MAX_TOGETHER = 2_000_000
 
 
-def is_supported(classifier: Any, sample_weight: Floats | None = None) -> bool:
-    """Whether `cross_fit` minimises what the classifier's own ``fit`` would minimise.
+def is_supported(classifier: Any) -> bool:
+    """Return True if `cross_fit` minimises what the classifier's own ``fit`` minimises.
 
-    It does for scikit-learn's ``LogisticRegression`` with an L2 penalty and a solver that
-    leaves the intercept free (lbfgs, newton-cg, newton-cholesky). ``C``, ``fit_intercept``,
-    ``class_weight`` and ``tol`` may be set; other parameters must have their defaults. With
-    ``max_iter`` below 100 an early stop is wanted. With weights, ``class_weight="balanced"``
-    depends on the version of scikit-learn. Both are left to the classifier.
+    That holds for scikit-learn's ``LogisticRegression`` with an L2 penalty and a solver that
+    leaves the intercept free (lbfgs, newton-cg, newton-cholesky). ``C``, ``fit_intercept`` and
+    ``tol`` may be set, and ``max_iter`` to 100 or more: with fewer, an early stop is wanted.
+    Other parameters must have their defaults.
 
     Parameters
     ----------
     classifier : object
         An unfitted classifier.
-    sample_weight : ndarray of shape (n,), default=None
-        Weights of the items.
 
     Returns
     -------
@@ -62,7 +55,6 @@ def is_supported(classifier: Any, sample_weight: Floats | None = None) -> bool:
         return False
     given, default = classifier.get_params(), LogisticRegression().get_params()
     C, tol, max_iter = given["C"], given["tol"], given["max_iter"]
-    balanced = isinstance(given["class_weight"], str)
     return (
         all(given[name] == default[name] for name in default.keys() - _FREE)
         and given["solver"] in _SOLVERS
@@ -70,9 +62,9 @@ def is_supported(classifier: Any, sample_weight: Floats | None = None) -> bool:
         and isinstance(C, float | int)
         and 0 < C < np.inf
         and isinstance(tol, float | int)
+        and tol > 0
         and isinstance(max_iter, int)
         and max_iter >= default["max_iter"]
-        and not (balanced and sample_weight is not None)
     )
 
 
@@ -80,7 +72,7 @@ def cross_fit(
     classifier: LogisticRegression,
     X: Any,
     classes: NDArray[Any],
-    codes: Codes,
+    codes: NDArray[np.int64],
     trains: Sequence[NDArray[np.intp]],
     sample_weight: Floats | None = None,
 ) -> list[LogisticRegression | None]:
@@ -121,34 +113,20 @@ def cross_fit(
     fitted = clone(classifier)
     X = validate_data(fitted, X, accept_sparse="csr", dtype=[np.float64, np.float32], order="C")
     fitted.classes_ = classes
-    sets = [np.arange(len(codes)), *trains]
-    weights = [_weights(classifier, classes, codes, rows, sample_weight) for rows in sets]
+    counts = [
+        np.ones(len(codes)),
+        *(np.bincount(rows, minlength=len(codes)) for rows in trains),
+    ]
+    weights = classifier.C * np.array(counts)
     found = fit_linear_models(
         X,
         codes,
-        np.stack(weights),
+        weights if sample_weight is None else weights * sample_weight,
         n_classes=len(classes),
         intercept=classifier.fit_intercept,
         tol=classifier.tol,
     )
     return [None if each is None else _as_fitted(fitted, each, X.dtype) for each in found]
-
-
-def _weights(
-    classifier: LogisticRegression,
-    classes: NDArray[Any],
-    codes: Codes,
-    rows: NDArray[np.intp],
-    sample_weight: Floats | None,
-) -> Floats:
-    """Weight of the loss of each item, 0 for those not trained on."""
-    found = classifier.C * np.bincount(rows, minlength=len(codes))
-    if classifier.class_weight is not None:
-        by_class = compute_class_weight(
-            classifier.class_weight, classes=classes, y=classes[codes[rows]]
-        )
-        found *= by_class[codes]
-    return found if sample_weight is None else found * sample_weight
 
 
 def _as_fitted(
@@ -182,7 +160,7 @@ class LinearModel:
 
 def fit_linear_models(
     X: Any,
-    codes: Codes,
+    codes: NDArray[np.int64],
     weights: Floats,
     *,
     n_classes: int,
@@ -203,7 +181,7 @@ def fit_linear_models(
     n_classes : int
         Number K of classes.
     intercept : bool, default=True
-        Whether there are intercepts.
+        Fit intercepts.
     tol : float, default=1e-4
         As in ``LogisticRegression``.
     start : LinearModel, default=None
@@ -223,30 +201,27 @@ def fit_linear_models(
     >>> every.coef.round(3), last.coef.round(3)
     (array([[0.453]]), array([[0.445]]))
     """
-    softmax = Softmax(codes, n_classes)
-    centre = np.zeros(X.shape[1])
+    d = X.shape[1]
+    rows = np.arange(n_classes)[-1:] if n_classes == 2 else np.arange(n_classes)
+    target = (codes == rows[:, None]).astype(np.float64)
+    X, centre = X.astype(np.float64, copy=False), np.zeros(d)
     if intercept and not issparse(X):
-        centre = X.mean(axis=0, dtype=np.float64)
-    items = Items(X.astype(np.float64, copy=False) if issparse(X) else X - centre, intercept)
+        centre = X.mean(axis=0)
+        X = X - centre
     if start is None:
-        start = _without_features(np.bincount(codes, weights[0], n_classes), X.shape[1])
+        start = _without_features(np.bincount(codes, weights[0], n_classes), d)
     guess = np.column_stack([start.coef, start.intercept + start.coef @ centre])
-    guess = softmax.contrasts.T @ guess[:, : X.shape[1] + intercept]
-    first = minimise(items, softmax, weights[:1], guess[None], tol=tol)
-    if first is None:
-        return [None] * len(weights)
+    guess = guess[None, :, : d + intercept]
     models: list[LinearModel | None] = []
-    others = (
-        _minimise_others(items, softmax, weights[1:], first, tol) if len(weights) > 1 else []
-    )
-    for found in [first, *others]:
+    for found in _minima(Items(X, intercept), target, weights, guess, tol):
         if found is None:
             models.append(None)
             continue
-        by_class = softmax.contrasts @ found.weights[0]
-        coef = by_class[:, : X.shape[1]]
-        constant = by_class[:, -1] - coef @ centre if intercept else np.zeros(len(coef))
-        models.append(LinearModel(coef, constant, found.n_steps))
+        for theta in found.theta:
+            coef, constant = theta[:, :d], np.zeros(len(theta))
+            if intercept:
+                constant = theta[:, d] - theta[:, d].mean() * (n_classes > 2) - coef @ centre
+            models.append(LinearModel(coef, constant, found.n_steps))
     return models
 
 
@@ -257,23 +232,26 @@ def _without_features(totals: Floats, n_features: int) -> LinearModel:
     return LinearModel(np.zeros((len(logs), n_features)), logs)
 
 
-def _minimise_others(
-    items: Items, softmax: Softmax, weights: Floats, first: Minimum, tol: float
+def _minima(
+    items: Items, target: Floats, weights: Floats, guess: Floats, tol: float
 ) -> list[Minimum | None]:
-    """Minima for other weights of the same items, together or one after the other."""
-    shared = first.preconditioner
-    if (not issparse(items.matrix) or softmax.binary) and weights.size * softmax.n_outputs <= _MAX_TOGETHER:
-        guess = np.repeat(first.weights, len(weights), axis=0)
-        found = minimise(items, softmax, weights, guess, tol=tol, preconditioner=shared)
-        return [None] * len(weights) if found is None else [*found.split()]
-    each: list[Minimum | None] = []
-    for own in weights:
+    """Minimum for the first weights, then those for the others, together or one by one."""
+    first = minimise(items, target, weights[:1], guess, tol=tol)
+    if first is None:
+        return [None] * len(weights)
+    others, start, shared = weights[1:], first.theta, first.preconditioner
+    together = not issparse(items.matrix) or len(target) == 1
+    if len(others) and together and others.size * len(target) <= _MAX_TOGETHER:
+        start = np.repeat(start, len(others), axis=0)
+        found = minimise(items, target, others, start, tol=tol, preconditioner=shared)
+        return [first, *([None] * len(others) if found is None else [found])]
+    each: list[Minimum | None] = [first]
+    for own in others:
         rows = np.flatnonzero(own)
-        part, target = items.take(rows), softmax.take(rows)
-        found = minimise(
-            part, target, own[None, rows], first.weights, tol=tol, preconditioner=shared
+        part = Items(items.matrix[rows], items.intercept)
+        each.append(
+            minimise(
+                part, target[:, rows], own[None, rows], start, tol=tol, preconditioner=shared
+            )
         )
-        if found is not None and shared.stale:
-            shared = found.preconditioner
-        each.append(found)
     return each
