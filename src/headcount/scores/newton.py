@@ -283,7 +283,7 @@ class _Minimiser:
             change, outputs, seen = self._step(at, gradient, size, precondition, left)
             at = self._moved(at, gradient, change, outputs)
             # Far from the minimum, the Hessian changes with each step.
-            smallest = seen * (size < 1)
+            smallest = np.where(before < 1, np.minimum(smallest, seen), seen) * (size < 1)
             before = size
         return None
 
@@ -347,6 +347,8 @@ class _Minimiser:
             direction *= _each(ratios[-1]).astype(change.dtype)
             direction += steep
         change = change * _each(size)
+        if change.shape[1] > 1:  # rounding
+            change = _contrasts(change)
         moved = moved * _each(size) if self.light is self.items else self.items.outputs(change)
         smallest = np.linalg.eigvalsh(_tridiagonal(np.array(lengths), np.array(ratios)))[:, 0]
         return change, moved, smallest.clip(1e-6)
