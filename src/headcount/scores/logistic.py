@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from copy import copy
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -20,7 +19,7 @@ from sklearn.utils.validation import validate_data
 
 from headcount.scores.newton import Floats, Items, Minimum, minimise
 
-__all__ = ["LinearModel", "cross_fit", "fit_linear_models", "is_supported"]
+__all__ = ["cross_fit", "is_supported"]
 
 _SOLVERS = ("lbfgs", "newton-cg", "newton-cholesky")
 _FREE = {"C", "fit_intercept", "max_iter", "random_state", "solver", "tol"}
@@ -113,123 +112,40 @@ def cross_fit(
     fitted = clone(classifier)
     X = validate_data(fitted, X, accept_sparse="csr", dtype=[np.float64, np.float32], order="C")
     fitted.classes_ = classes
-    counts = [
-        np.ones(len(codes)),
-        *(np.bincount(rows, minlength=len(codes)) for rows in trains),
-    ]
-    weights = classifier.C * np.array(counts)
-    found = fit_linear_models(
-        X,
-        codes,
-        weights if sample_weight is None else weights * sample_weight,
-        n_classes=len(classes),
-        intercept=classifier.fit_intercept,
-        tol=classifier.tol,
-    )
-    return [None if each is None else _as_fitted(fitted, each, X.dtype) for each in found]
-
-
-def _as_fitted(
-    classifier: LogisticRegression, model: LinearModel, dtype: Any
-) -> LogisticRegression:
-    fitted = copy(classifier)
-    fitted.coef_ = model.coef.astype(dtype)
-    fitted.intercept_ = model.intercept.astype(dtype)
-    fitted.n_iter_ = np.array([model.n_steps], np.int32)
-    return fitted
-
-
-@dataclass(frozen=True, eq=False)
-class LinearModel:
-    """Coefficients of logistic regression, as scikit-learn has them.
-
-    Attributes
-    ----------
-    coef : ndarray of shape (1, d) or (K, d)
-        One row for the second of two classes, or one row per class.
-    intercept : ndarray of shape (1,) or (K,)
-        Intercepts.
-    n_steps : int
-        Steps of Newton's method.
-    """
-
-    coef: Floats
-    intercept: Floats
-    n_steps: int = 0
-
-
-def fit_linear_models(
-    X: Any,
-    codes: NDArray[np.int64],
-    weights: Floats,
-    *,
-    n_classes: int,
-    intercept: bool = True,
-    tol: float = 1e-4,
-    start: LinearModel | None = None,
-) -> list[LinearModel | None]:
-    """Fit logistic regression to differently weighted items.
-
-    Parameters
-    ----------
-    X : ndarray or CSR matrix of shape (n, d)
-        The items.
-    codes : ndarray of shape (n,)
-        Their classes, 0 to K - 1.
-    weights : ndarray of shape (F, n)
-        Weights of the losses. The first model is fitted first, the others from there.
-    n_classes : int
-        Number K of classes.
-    intercept : bool, default=True
-        Fit intercepts.
-    tol : float, default=1e-4
-        As in ``LogisticRegression``.
-    start : LinearModel, default=None
-        First guess, such as the model of a similar training set.
-
-    Returns
-    -------
-    list of LinearModel or None
-        One per row of the weights; None where the solution was not accepted.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> X, y = np.array([[0.0], [1.0], [2.0], [3.0]]), np.array([0, 1, 0, 1])
-    >>> weights = np.array([[1, 1, 1, 1], [0, 0, 1, 1]])
-    >>> every, last = fit_linear_models(X, y, weights, n_classes=2)
-    >>> every.coef.round(3), last.coef.round(3)
-    (array([[0.453]]), array([[0.445]]))
-    """
-    d = X.shape[1]
-    rows = np.arange(n_classes)[-1:] if n_classes == 2 else np.arange(n_classes)
-    target = (codes == rows[:, None]).astype(np.float64)
+    (n, d), intercept, dtype = X.shape, classifier.fit_intercept, X.dtype
+    weights = np.array([np.ones(n), *(np.bincount(rows, minlength=n) for rows in trains)])
+    weights *= classifier.C if sample_weight is None else classifier.C * sample_weight
     X, centre = X.astype(np.float64, copy=False), np.zeros(d)
     if intercept and not issparse(X):
         centre = X.mean(axis=0)
         X = X - centre
-    if start is None:
-        start = _without_features(np.bincount(codes, weights[0], n_classes), d)
-    guess = np.column_stack([start.coef, start.intercept + start.coef @ centre])
-    guess = guess[None, :, : d + intercept]
-    models: list[LinearModel | None] = []
-    for found in _minima(Items(X, intercept), target, weights, guess, tol):
+    outputs = np.arange(len(classes))[-1:] if len(classes) == 2 else np.arange(len(classes))
+    target = (codes == outputs[:, None]).astype(np.float64)
+    guess = np.zeros((1, len(outputs), d + intercept))
+    if intercept:
+        guess[0, :, d] = _without_features(np.bincount(codes, weights[0], len(classes)))
+    models: list[LogisticRegression | None] = []
+    for found in _minima(Items(X, intercept), target, weights, guess, classifier.tol):
         if found is None:
             models.append(None)
             continue
         for theta in found.theta:
-            coef, constant = theta[:, :d], np.zeros(len(theta))
+            coef, constants = theta[:, :d], np.zeros(len(theta))
             if intercept:
-                constant = theta[:, d] - theta[:, d].mean() * (n_classes > 2) - coef @ centre
-            models.append(LinearModel(coef, constant, found.n_steps))
+                constants = theta[:, d] - coef @ centre
+            if len(outputs) > 1:
+                constants -= constants.mean()
+            model = copy(fitted)
+            model.coef_, model.intercept_ = coef.astype(dtype), constants.astype(dtype)
+            model.n_iter_ = np.array([found.n_steps], np.int32)
+            models.append(model)
     return models
 
 
-def _without_features(totals: Floats, n_features: int) -> LinearModel:
-    """Best model without features, given the total weight of each class."""
+def _without_features(totals: Floats) -> Floats:
+    """Intercepts of the best model without features, given the total weight of each class."""
     logs = np.log(np.maximum(totals, np.finfo(np.float64).tiny))
-    logs = logs[1:] - logs[:1] if len(logs) == 2 else logs - logs.mean()
-    return LinearModel(np.zeros((len(logs), n_features)), logs)
+    return logs[1:] - logs[:1] if len(logs) == 2 else logs - logs.mean()
 
 
 def _minima(

@@ -227,7 +227,7 @@ def minimise(
     tol : float, default=1e-4
         Tolerance, as in scikit-learn.
     preconditioner : Preconditioner, default=None
-        That of a similar objective.
+        Preconditioner of a similar objective.
 
     Returns
     -------
@@ -391,7 +391,7 @@ def _changes(posteriors: Floats, outputs: Floats) -> Floats:
 
 def _dots(a: Floats, b: Floats) -> Floats:
     """Inner products, one per objective."""
-    return np.array([np.vdot(one, other) for one, other in zip(a, b, strict=True)], np.float64)
+    return np.einsum("fmp,fmp->f", a, b).astype(np.float64)
 
 
 def _each(values: Floats) -> Floats:
