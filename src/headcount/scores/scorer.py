@@ -66,9 +66,9 @@ class Scorer(ItemScorer):
         wrapped in scikit-learn's ``FrozenEstimator`` is used as it is, and ``fit`` then
         takes a held-out set, whose scores need no folds.
 
-        scikit-learn's logistic regression (see `headcount.scores.logistic.is_supported`) is
-        fitted to convergence, on everything and on all folds in one go. Where that fails its
-        own ``fit`` is used, as for all other classifiers.
+        scikit-learn's logistic regression with an L2 penalty is fitted to convergence, on
+        everything and on the folds, in less time than by separate fits. Where that fails, and
+        for other parameters and classifiers, the classifier's own ``fit`` is used.
 
         If it has no ``predict_proba``, posteriors are learnt from its out-of-fold
         ``decision_function``: by Platt's sigmoid for two classes, and for more by one
