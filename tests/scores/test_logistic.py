@@ -253,6 +253,22 @@ def test_classifiers_look_as_if_fitted_by_scikit_learn():
         assert (model.predict(frame) == labels[codes]).mean() > 0.4
 
 
+def test_badly_scaled_sparse_items_are_left_to_scikit_learn():
+    X, codes = problem(200, 30, 2)
+    X = sparse.csr_array(X * 10.0 ** np.linspace(-2, 2, 30) + 10)
+    classifier = LogisticRegression(C=1e4, max_iter=100_000)
+    assert cross_fit(classifier, X, np.arange(2), codes, thirds(200)) == [None] * 4
+    scorer = Scorer(classifier, random_state=0).fit(X, codes)
+    own = LogisticRegression(C=1e4, max_iter=100_000).fit(X, codes)
+    np.testing.assert_array_equal(scorer.classifier_.coef_, own.coef_)
+
+
+def test_a_continuous_target_is_refused_as_by_scikit_learn():
+    X, codes = problem(20, 2, 2)
+    with pytest.raises(ValueError, match="continuous"):
+        cross_fit(LogisticRegression(), X, np.array([0.1, 0.2]), codes, [])
+
+
 def test_single_precision_is_kept():
     X, codes = problem(100, 3, 2)
     model = cross_fit(LogisticRegression(), X.astype(np.float32), np.arange(2), codes, [])[0]

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from scipy.sparse import issparse
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
+from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
 from headcount.scores.newton import Floats, Items, Minimum, minimise
@@ -111,6 +112,7 @@ def cross_fit(
     """
     fitted = clone(classifier)
     X = validate_data(fitted, X, accept_sparse="csr", dtype=[np.float64, np.float32], order="C")
+    check_classification_targets(classes)
     fitted.classes_ = classes
     (n, d), intercept, dtype = X.shape, classifier.fit_intercept, X.dtype
     weights = np.array([np.ones(n), *(np.bincount(rows, minlength=n) for rows in trains)])

@@ -30,7 +30,9 @@ Floats = NDArray[Any]
 # Bound on the error of coefficients, and on twice that of posteriors, at scikit-learn's tol.
 _ERROR, _TOL = 1e-6, 1e-4
 _MAX_STEPS = 100
-_MAX_PRODUCTS = 300
+# Products with the Hessian, with Cholesky factors and with a diagonal as preconditioner. Where
+# more are needed, scikit-learn's looser tolerance is reached in less time.
+_MAX_PRODUCTS, _MAX_PRODUCTS_DIAGONAL = 300, 70
 # Conjugate gradients leave such a part of the gradient.
 _MOST_LEFT, _LEAST_LEFT = 0.1, 1e-4
 # A line search leaves such a part of the slope, and tries so many lengths.
@@ -232,7 +234,8 @@ def minimise(
     Returns
     -------
     Minimum or None
-        None if nothing was accepted within 100 steps and 300 products with the Hessian.
+        None if nothing was accepted within 100 steps, and 300 products with the Hessian or, for
+        sparse items and more than 1000 features, 70.
     """
     with np.errstate(all="ignore"):  # what is not finite is not accepted
         try:
@@ -270,7 +273,7 @@ class _Minimiser:
             size = np.sqrt(_dots(gradient, precondition(gradient)))
             if (size <= self.error * np.sqrt(smallest)).all():
                 return Minimum(at.theta, n_steps, precondition)
-            if self.n_products >= _MAX_PRODUCTS or not np.isfinite(size).all():
+            if self._exhausted(precondition) or not np.isfinite(size).all():
                 break
             if ((size > before / 2) & (size < 1)).any():
                 # Newton's method is faster here, unless rounding is in the way.
@@ -301,6 +304,10 @@ class _Minimiser:
         if not by_output and len(curvature) > 1:
             curvature = curvature.sum(axis=0, keepdims=True) / (len(curvature) - 1)
         return Preconditioner(self.light, curvature, size)
+
+    def _exhausted(self, precondition: Preconditioner) -> bool:
+        most = _MAX_PRODUCTS if precondition.factors else _MAX_PRODUCTS_DIAGONAL
+        return self.n_products >= most
 
     def _price(self, precondition: Preconditioner) -> float:
         """Number of products with the Hessian that cost as much as a preconditioner."""
@@ -342,7 +349,7 @@ class _Minimiser:
             steep = precondition(residual)
             last, energy = energy, _dots(residual, steep)
             ratios.append(_ratio(energy, last))
-            if (energy <= left**2).all() or self.n_products >= 2 * _MAX_PRODUCTS:
+            if (energy <= left**2).all() or self._exhausted(precondition):
                 break
             direction *= _each(ratios[-1]).astype(change.dtype)
             direction += steep
