@@ -263,6 +263,14 @@ def test_badly_scaled_sparse_items_are_left_to_scikit_learn():
     np.testing.assert_array_equal(scorer.classifier_.coef_, own.coef_)
 
 
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_a_class_without_weight_is_left_to_scikit_learn(n_classes):
+    X, codes = problem(60, 2, n_classes)
+    weights = (codes > 0).astype(float)
+    arguments = LogisticRegression(), X, np.arange(n_classes), codes, thirds(60)
+    assert cross_fit(*arguments, weights) == [None] * 4
+
+
 def test_a_continuous_target_is_refused_as_by_scikit_learn():
     X, codes = problem(20, 2, 2)
     with pytest.raises(ValueError, match="continuous"):

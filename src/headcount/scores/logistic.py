@@ -123,9 +123,12 @@ def cross_fit(
         X = X - centre
     outputs = np.arange(len(classes))[-1:] if len(classes) == 2 else np.arange(len(classes))
     target = (codes == outputs[:, None]).astype(np.float64)
+    totals = weights @ (codes[:, None] == np.arange(len(classes)))
+    if not totals.all():  # there is no minimum: the intercept of a class goes to -inf
+        return [None] * len(weights)
     guess = np.zeros((1, len(outputs), d + intercept))
     if intercept:
-        guess[0, :, d] = _without_features(np.bincount(codes, weights[0], len(classes)))
+        guess[0, :, d] = _without_features(totals[0])
     models: list[LogisticRegression | None] = []
     for found in _minima(Items(X, intercept), target, weights, guess, classifier.tol):
         if found is None:
@@ -146,7 +149,7 @@ def cross_fit(
 
 def _without_features(totals: Floats) -> Floats:
     """Intercepts of the best model without features, given the total weight of each class."""
-    logs = np.log(np.maximum(totals, np.finfo(np.float64).tiny))
+    logs = np.log(totals)
     return logs[1:] - logs[:1] if len(logs) == 2 else logs - logs.mean()
 
 

@@ -270,7 +270,8 @@ class _Minimiser:
         before, smallest, made = np.full(len(start), np.inf), np.zeros(len(start)), 0
         for n_steps in range(_MAX_STEPS):
             gradient = self._gradient(at)
-            size = np.sqrt(_dots(gradient, precondition(gradient)))
+            steep = precondition(gradient)
+            size = np.sqrt(_dots(gradient, steep))
             if (size <= self.error * np.sqrt(smallest)).all():
                 return Minimum(at.theta, n_steps, precondition)
             if self._exhausted(precondition) or not np.isfinite(size).all():
@@ -280,10 +281,11 @@ class _Minimiser:
                 self._multiply_with(self.items)
             if precondition.size > 1 and self.n_products - made > self._price(precondition):
                 precondition = self._preconditioner(at, size.max(), by_output=True)
-                size, made = np.sqrt(_dots(gradient, precondition(gradient))), self.n_products
+                steep, made = precondition(gradient), self.n_products
+                size = np.sqrt(_dots(gradient, steep))
             left = np.fmax((size / before) ** 1.5, self.error / size) / 2 if n_steps else before
             left = left.clip(_LEAST_LEFT, _MOST_LEFT)
-            change, outputs, seen = self._step(at, gradient, size, precondition, left)
+            change, outputs, seen = self._step(at, gradient, steep, precondition, left)
             at = self._moved(at, gradient, change, outputs)
             # Far from the minimum, the Hessian changes with each step.
             smallest = np.where(before < 1, np.minimum(smallest, seen), seen) * (size < 1)
@@ -319,7 +321,7 @@ class _Minimiser:
         self,
         at: _Point,
         gradient: Floats,
-        size: Floats,
+        steep: Floats,
         precondition: Preconditioner,
         left: Floats,
     ) -> tuple[Floats, Floats, Floats]:
@@ -329,9 +331,11 @@ class _Minimiser:
         eigenvalues of the preconditioned Hessians, as far as they were seen.
         """
         posteriors = at.posteriors.astype(self.light_weights.dtype, copy=False)
-        residual = (gradient / _each(-size.clip(np.finfo(float).tiny))).astype(posteriors.dtype)
-        steep = precondition(residual)
-        direction, change = steep.copy(), np.zeros_like(residual)
+        # Gradients of length 1 are not too small for single precision.
+        size = np.sqrt(_dots(gradient, steep)).clip(np.finfo(np.float64).tiny)
+        residual = (gradient / _each(-size)).astype(posteriors.dtype)
+        direction = (steep / _each(-size)).astype(posteriors.dtype)
+        steep, change = direction, np.zeros_like(residual)
         energy = _dots(residual, steep)
         lengths, ratios, moved = [], [], np.zeros_like(at.outputs)
         while True:
@@ -351,8 +355,7 @@ class _Minimiser:
             ratios.append(_ratio(energy, last))
             if (energy <= left**2).all() or self._exhausted(precondition):
                 break
-            direction *= _each(ratios[-1]).astype(change.dtype)
-            direction += steep
+            direction = _each(ratios[-1]).astype(change.dtype) * direction + steep
         change = change * _each(size)
         if change.shape[1] > 1:  # rounding
             change = _contrasts(change)
