@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from headcount._files import check_writable, write_bytes
 from headcount._parameters import check_fraction
 from headcount._text import Cell, Table, printable
 from headcount.accuracy import METRICS, AccuracyEstimate, Predictor, predictors, table_of
@@ -47,12 +50,15 @@ class AccuracyAnalysis:
         Values by the labels of the new table; None if they are not known.
     notes : tuple of str
         Notes about the tables.
+    ordered : bool
+        True if the groups are a sequence, such as months.
     """
 
     groups: tuple[Any, ...]
     estimates: tuple[AccuracyEstimate, ...]
     truths: tuple[float, ...] | None
     notes: tuple[str, ...]
+    ordered: bool = False
 
     def is_broken(self, i: int) -> bool:
         """True if the items of a group do not look like a mixture of the reference classes.
@@ -77,8 +83,8 @@ class AccuracyAnalysis:
         test, metric = self.estimates[0].fit_test, self.estimates[0].metric
         if self.is_broken(0):
             said.append(
-                f"We cannot say what the {metric} is: the items do not look like a mixture of "
-                f"the classes of the reference ({chance(getattr(test, 'p_value', None))}). "
+                f"We cannot say what the {metric} is: the new items do not look like the "
+                f"labelled ones, whatever the mix ({chance(getattr(test, 'p_value', None))}). "
                 "Label a random sample of them."
             )
         kept = [i for i in range(1, len(self.groups)) if i not in broken]
@@ -95,7 +101,7 @@ class AccuracyAnalysis:
             more = f" and {len(broken) - 3} more" if len(broken) > 3 else ""
             said.append(
                 f"{len(broken)} of the groups {'does' if len(broken) == 1 else 'do'} not look "
-                f"like a mixture of the classes of the reference: do not rely on {named}{more}."
+                f"like the labelled items, whatever the mix: do not rely on {named}{more}."
             )
         return tuple(filter(None, said))
 
@@ -155,6 +161,21 @@ class AccuracyAnalysis:
             lines += ["", Table([*head, ""], rows, numeric).to_text(ruled=False)]
         lines += [f"note: {note}" for note in self.notes]
         return "\n".join(printable(line) for line in "\n".join(lines).split("\n"))
+
+    def report(self, path: str | os.PathLike[str]) -> None:
+        """Write a page to show to others: one HTML file that needs nothing else.
+
+        Parameters
+        ----------
+        path : str or path
+            File that ends in .html, in a folder that exists.
+        """
+        # Imported here, as pages are drawn from analyses: report/ is above this package.
+        from headcount.report.accuracy_page import accuracy_page
+
+        path = Path(path)
+        check_writable(path, "path", (".html", ".htm"))
+        write_bytes(path, accuracy_page(self).encode("utf-8", "replace"))
 
     def __repr__(self) -> str:
         return self.to_text()
@@ -260,7 +281,7 @@ def analyse_accuracy(
                 for rows in groups.samples
             )
     notes = tuple(filter(None, (note, groups.note)))
-    return AccuracyAnalysis(groups.names, tuple(estimates), truths, notes)
+    return AccuracyAnalysis(groups.names, tuple(estimates), truths, notes, groups.ordered)
 
 
 def _predictor(method: str, metric: str, random_state: int) -> Predictor:

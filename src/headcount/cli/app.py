@@ -16,6 +16,7 @@ from headcount.cli.options import (
     JSON,
     LEVEL,
     OUTPUT,
+    REPORT,
     SEED,
     SEPARATOR,
     STRICT,
@@ -100,9 +101,7 @@ def estimate(
     level: LEVEL = 0.95,
     seed: SEED = 0,
     separator: SEPARATOR = None,
-    report: Annotated[
-        Path | None, typer.Option("--report", help="Write a page to show to others, as HTML.")
-    ] = None,
+    report: REPORT = None,
     output: OUTPUT = None,
     save: Annotated[
         Path | None, typer.Option("--save", help="Write the fitted model, for --model.")
