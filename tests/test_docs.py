@@ -19,6 +19,8 @@ from itertools import zip_longest
 from pathlib import Path
 from types import ModuleType
 
+import numpy as np
+import polars as pl
 import pytest
 
 from headcount.cli.execute import execute as run_headcount
@@ -93,6 +95,29 @@ def test_code_in_documents_runs(path, monkeypatch, tmp_path):
             )
 
 
+def test_the_first_lines_of_the_readme_work_on_tables_with_texts(monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    for name, n, share in (("labelled", 400, 0.3), ("new", 300, 0.6)):
+        spam = rng.random(n) < share
+        words = np.where(spam, "win a prize now", "see you at the meeting")
+        pl.DataFrame(
+            {
+                "subject": [f"{text} {k}" for k, text in enumerate(words)],
+                "sender": np.where(rng.random(n) < 0.8 - 0.6 * spam, "known", "unknown"),
+                "length": rng.normal(100 - 20 * spam, 20),
+                "label": np.where(spam, "spam", "ham"),
+            }
+        ).drop([] if name == "labelled" else ["label"]).write_csv(f"{name}.csv")
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    first = next(fence for fence in FENCE.finditer(readme) if "python" in fence["kind"])
+    namespace = {}
+    exec(first["body"], namespace)
+    assert namespace["found"].overall.estimate.prevalence["spam"] == pytest.approx(0.6, abs=0.1)
+    namespace["found"].report("page.html")
+    assert (tmp_path / "page.html").is_file()
+
+
 def anchors(text):
     """Fragments that the headings of a document answer to."""
     prose = FENCE.sub("", text)
@@ -119,7 +144,8 @@ def test_links_between_documents_lead_somewhere(path):
 def test_the_site_has_every_document_once():
     trees = TREE.findall((ROOT / "docs/index.md").read_text(encoding="utf-8"))
     lines = [line for tree in trees for line in tree.splitlines()]
-    named = [line for line in lines if line and not line.startswith(":")]
+    entries = [line for line in lines if line and not line.startswith(":")]
+    named = [re.sub(r".*<(.*)>$", r"\1", entry) for entry in entries]
     there = {str(path.relative_to(ROOT / "docs").with_suffix("")) for path in PAGES}
     assert sorted(named) == sorted(there - {"index"})
 
