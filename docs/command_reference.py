@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -43,6 +44,7 @@ def _names(parameter: Any) -> str:
 
 def _description(parameter: Any) -> str:
     text = " ".join((parameter.help or "").split()).replace("|", "\\|")
+    text = re.sub(r"(?<!\S)(--[a-z-]+)", r"`\1`", text)
     if parameter.required:
         return f"{text} Required."
     default = parameter.default

@@ -17,7 +17,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from command_reference import command_reference  # noqa: E402
+from command_reference import command_reference
 
 project = "headcount"
 author = "the headcount developers"

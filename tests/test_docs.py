@@ -11,6 +11,7 @@ import contextlib
 import doctest
 import importlib.util
 import io
+import pkgutil
 import re
 import shlex
 import sys
@@ -23,6 +24,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+import headcount
 from headcount.cli.execute import execute as run_headcount
 
 ROOT = Path(__file__).parents[1]
@@ -150,10 +152,32 @@ def test_the_site_has_every_document_once():
     assert sorted(named) == sorted(there - {"index"})
 
 
-def test_table_of_methods_is_up_to_date():
-    spec = importlib.util.spec_from_file_location("make_methods", ROOT / "docs/make_methods.py")
-    make_methods = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(make_methods)
+def test_the_reference_names_every_package():
+    named = (ROOT / "docs/api.md").read_text(encoding="utf-8").split()
+    packages = {each.name for each in pkgutil.iter_modules(headcount.__path__) if each.ispkg}
+    there = {f"headcount.{name}" for name in packages if not name.startswith("_")}
+    missing = there - {"headcount.cli", "headcount.interop"} - set(named)
+    assert not missing, f"name them in docs/api.md: {sorted(missing)}"
+
+
+def test_the_command_line_reference_has_every_option():
+    text = script("command_reference").command_reference()
+    for words in ("## headcount estimate\n", "## headcount study run\n", "`--verbose`, `-v`"):
+        assert words in text
+    assert "| `--method` | See headcount methods;" in text
+    assert "Instead of `--train`: a file" in text
+
+
+def script(name):
+    """A script of the documentation as a module."""
+    spec = importlib.util.spec_from_file_location(name, ROOT / f"docs/{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_tables_of_methods_are_up_to_date():
+    make_methods = script("make_methods")
     page = make_methods.PAGE.read_text(encoding="utf-8")
     assert page == make_methods.renewed(page), "run `make docs-table`"
 
