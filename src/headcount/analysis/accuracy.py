@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from headcount._files import check_writable, write_bytes
 from headcount._parameters import check_fraction
-from headcount._text import Cell, Table, printable
+from headcount._text import Cell, Table, html_result, printable
 from headcount.accuracy import METRICS, AccuracyEstimate, Predictor, predictors, table_of
 from headcount.analysis.facts import plain
 from headcount.analysis.from_tables import as_table
@@ -141,6 +141,19 @@ class AccuracyAnalysis:
             kinds["group"] = pl.String
         return pl.DataFrame(rows, schema=kinds, orient="row", infer_schema_length=None)
 
+    def to_table(self) -> Table:
+        """Estimates to print, one row per group, all items first."""
+        first = self.estimates[0]
+        head = ["group", first.metric, f"{100 * first.level:.6g}% from", "to", "items"]
+        rows = []
+        for i, each in enumerate(self.estimates):
+            values = [each.value, *each.interval()]
+            cells = [self._name(i), *(f"{value:.3f}" for value in values), f"{each.size:,}"]
+            cells += [] if self.truths is None else [f"{self.truths[i]:.3f}"]
+            rows.append([Cell(cell) for cell in (*cells, MARK * self.is_broken(i))])
+        head += ["true"] * (self.truths is not None)
+        return Table([*head, ""], rows, [False, *(True for _ in head[1:]), False])
+
     def to_text(self) -> str:
         """Doubts, the estimate for all items, then a table of the groups."""
         first = self.estimates[0]
@@ -149,16 +162,7 @@ class AccuracyAnalysis:
         if self.truths is not None:
             lines.append(f"by the labels of the new table: {self.truths[0]:.3f}")
         if len(self.groups) > 1:
-            head = ["group", first.metric, f"{100 * first.level:.6g}% from", "to", "items"]
-            rows = []
-            for i, each in enumerate(self.estimates):
-                values = [each.value, *each.interval()]
-                cells = [self._name(i), *(f"{value:.3f}" for value in values), f"{each.size:,}"]
-                cells += [] if self.truths is None else [f"{self.truths[i]:.3f}"]
-                rows.append([Cell(cell) for cell in (*cells, MARK * self.is_broken(i))])
-            head += ["true"] * (self.truths is not None)
-            numeric = [False, *(True for _ in head[1:]), False]
-            lines += ["", Table([*head, ""], rows, numeric).to_text(ruled=False)]
+            lines += ["", self.to_table().to_text(ruled=False)]
         lines += [f"note: {note}" for note in self.notes]
         return "\n".join(printable(line) for line in "\n".join(lines).split("\n"))
 
@@ -179,6 +183,11 @@ class AccuracyAnalysis:
 
     def __repr__(self) -> str:
         return self.to_text()
+
+    def _repr_html_(self) -> str:
+        first = self.estimates[0]
+        title = " ".join(self.sentences) or f"{first.method}: {first.metric}"
+        return html_result(title, [self.to_table()], [*first.warnings, *self.notes])
 
     def _truth(self, i: int) -> float | None:
         return None if self.truths is None else self.truths[i]
