@@ -277,7 +277,7 @@ def open_canvas(
     return Canvas(figure.add_subplot(), figure, _TEXT, _SMALL, labels)
 
 
-def check_labels(labels: Mapping[str, str] | None) -> Mapping[str, str]:
+def check_labels(labels: Any) -> Mapping[str, str]:
     """Labels of the user, checked."""
     if labels is None:
         return {}
