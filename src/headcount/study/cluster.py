@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import importlib.util
+import logging
 import socket
 from collections.abc import Generator, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from secrets import token_hex
 from typing import TYPE_CHECKING, Any
@@ -20,9 +21,13 @@ from headcount.study.task import Task
 if TYPE_CHECKING:
     from distributed import Client
 
-__all__ = ["connected", "run_on_cluster"]
+__all__ = ["SchedulerLostError", "connected", "run_on_cluster"]
 
 _PATIENCE = 10.0  # seconds
+
+
+class SchedulerLostError(HeadcountError):
+    """The connection to the scheduler broke while tasks were running."""
 
 
 @contextmanager
@@ -40,16 +45,36 @@ def connected(scheduler: str, data: Path) -> Iterator[Client]:
     ------
     distributed.Client
     """
-    with _client(scheduler) as client:
+    _check_installed()
+    with _quiet_logs(), _client(scheduler) as client:
         _check_workers(client, data)
         yield client
 
 
-def _client(scheduler: str) -> Client:
+@contextmanager
+def _quiet_logs() -> Iterator[None]:
+    """Keep Dask from logging tracebacks: what is lost is reported in one sentence."""
+    import distributed  # noqa: F401  (sets the levels of its loggers)
+
+    loggers = [logging.getLogger(name) for name in ("distributed", "distributed.client")]
+    levels = [logger.level for logger in loggers]
+    for logger in loggers:
+        logger.setLevel(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        for logger, level in zip(loggers, levels, strict=True):
+            logger.setLevel(level)
+
+
+def _check_installed() -> None:
     if importlib.util.find_spec("distributed") is None:
         raise HeadcountError(
             "--scheduler needs Dask, which is not installed: install headcount[cluster]."
         )
+
+
+def _client(scheduler: str) -> Client:
     from distributed import Client
 
     try:
@@ -123,22 +148,26 @@ def run_on_cluster(
     Outcome
         In the order in which tasks finish.
     """
-    from distributed import as_completed
+    from distributed import CancelledError, as_completed
 
     nonce = token_hex(8)  # Dask takes two tasks of the same key for one
-    futures: dict[Any, Task] = {
-        client.submit(
-            _execute, spec, task, data, key=f"{task.key}-{nonce}", priority=-place, pure=False
-        ): task
-        for place, task in enumerate(tasks)
-    }
+    futures: dict[Any, Task] = {}
     try:
+        for place, task in enumerate(tasks):
+            key = f"{task.key}-{nonce}"
+            future = client.submit(
+                _execute, spec, task, data, key=key, priority=-place, pure=False
+            )
+            futures[future] = task
         for future in as_completed(list(futures), loop=client.loop):
             task = futures.pop(future)
             yield _outcome(future, task)
             future.release()
+    except (CancelledError, OSError):
+        raise SchedulerLostError("The connection to the scheduler was lost.") from None
     finally:
-        client.cancel(list(futures))
+        with suppress(Exception):  # a scheduler that is lost has nothing to cancel
+            client.cancel(list(futures))
 
 
 def _execute(spec: Spec, task: Task, data: Path) -> Outcome:

@@ -15,7 +15,7 @@ from headcount._parameters import check_count
 from headcount._versions import versions
 from headcount.data.datasets.folder import data_folder
 from headcount.errors import HeadcountError, warn
-from headcount.study.cluster import connected, run_on_cluster
+from headcount.study.cluster import SchedulerLostError, connected, run_on_cluster
 from headcount.study.execute import Outcome
 from headcount.study.journal import Entry
 from headcount.study.kinds import find_experiment
@@ -162,13 +162,20 @@ def _collect(
                 done, runs = done + 1, runs + task.runs
                 failed_runs += outcome.failures
     except KeyboardInterrupt:
-        kept = len(tasks) - len(store.unfinished(tasks))
-        raise KeyboardInterrupt(
-            f"{kept} of {len(tasks)} tasks are done and kept in {str(store.folder)!r}: run it "
-            "again with --resume (resume=True) to go on."
-        ) from None
+        raise KeyboardInterrupt(_kept(store, tasks)) from None
+    except SchedulerLostError as lost:
+        sentence = f"{str(lost).removesuffix('.')}, but {_kept(store, tasks)}"
+        raise SchedulerLostError(sentence) from None
     return StudyRun(
         store, len(tasks), done, tuple(failures), failed_runs, runs, perf_counter() - start
+    )
+
+
+def _kept(store: Store, tasks: Sequence[Task]) -> str:
+    kept = len(tasks) - len(store.unfinished(tasks))
+    return (
+        f"{kept} of {len(tasks)} tasks are done and kept in {str(store.folder)!r}: run it "
+        "again with --resume (resume=True) to go on."
     )
 
 
