@@ -103,18 +103,18 @@ def test_data_that_workers_do_not_see(cluster):
     address = cluster.scheduler_address
     with (
         pytest.raises(HeadcountError, match=r"sees no folder '/nowhere'"),
-        studied.connected(address, studied.Path("/nowhere")),
+        studied.connected(address, studied.Path("/nowhere"), toy_spec()),
     ):
         pass
 
 
 def test_workers_with_other_versions(cluster, tmp_path, monkeypatch):
-    ours = studied.versions() | {"numpy": "0.1"}
-    monkeypatch.setattr(studied, "versions", lambda: ours)
+    ours = studied.code_versions(toy_spec()) | {"numpy": "0.1"}
+    monkeypatch.setattr(studied, "code_versions", lambda spec: ours)
     address = cluster.scheduler_address
     with (
         pytest.raises(HeadcountError, match=r"has numpy .* this process has 0\.1"),
-        studied.connected(address, tmp_path),
+        studied.connected(address, tmp_path, toy_spec()),
     ):
         pass
 

@@ -47,10 +47,10 @@ class PublishedStudy:
         tasks: list[Task] = self._module("spec").plan(spec, data)
         return tasks
 
-    def present(self, spec: Spec, data: Path) -> list[str]:
-        """List the datasets of the study that the folder has."""
-        names: list[str] = self._module("data").present(spec, data)
-        return names
+    def files(self, spec: Spec, dataset: str, data: Path) -> list[Path]:
+        """Files that a dataset is read from, whether they are there or not."""
+        paths: list[Path] = self._module("data").files(spec, dataset, data)
+        return paths
 
     def run(self, spec: Spec, task: Task, data: Path) -> pl.DataFrame:
         """Execute one task."""

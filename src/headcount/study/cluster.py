@@ -12,9 +12,9 @@ from secrets import token_hex
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from headcount._versions import versions
 from headcount.errors import HeadcountError
 from headcount.study.execute import Outcome, execute_task, use_one_thread
+from headcount.study.provenance import code_versions
 from headcount.study.spec import Spec
 from headcount.study.task import Task
 
@@ -31,7 +31,7 @@ class SchedulerLostError(HeadcountError):
 
 
 @contextmanager
-def connected(scheduler: str, data: Path) -> Iterator[Client]:
+def connected(scheduler: str, data: Path, spec: Spec) -> Iterator[Client]:
     """Connect to a cluster whose workers can execute the tasks of a study.
 
     Parameters
@@ -40,6 +40,8 @@ def connected(scheduler: str, data: Path) -> Iterator[Client]:
         Address of the scheduler, such as ``tcp://10.0.0.1:8786``.
     data : Path
         Folder of the datasets, under the same path on all workers.
+    spec : Spec
+        The study, whose modules workers must have.
 
     Yields
     ------
@@ -47,7 +49,7 @@ def connected(scheduler: str, data: Path) -> Iterator[Client]:
     """
     _check_installed()
     with _quiet_logs(), _client(scheduler) as client:
-        _check_workers(client, data)
+        _check_workers(client, data, spec)
         yield client
 
 
@@ -98,7 +100,7 @@ def _check_reachable(scheduler: str) -> None:
     socket.create_connection((address.hostname, address.port), timeout=_PATIENCE).close()
 
 
-def _check_workers(client: Client, data: Path) -> None:
+def _check_workers(client: Client, data: Path, spec: Spec) -> None:
     from distributed import TimeoutError as TooLong
 
     try:
@@ -107,8 +109,8 @@ def _check_workers(client: Client, data: Path) -> None:
         raise HeadcountError(
             "The cluster has no workers: start some, with dask worker."
         ) from None
-    ours = versions()
-    for worker, (sees_data, theirs) in client.run(_inspect_worker, str(data)).items():
+    ours = code_versions(spec)
+    for worker, (sees_data, theirs) in client.run(_inspect_worker, str(data), spec).items():
         if not sees_data:
             raise HeadcountError(
                 f"The worker {worker} sees no folder {str(data)!r}: put the datasets where all "
@@ -122,9 +124,9 @@ def _check_workers(client: Client, data: Path) -> None:
                 )
 
 
-def _inspect_worker(data: str) -> tuple[bool, dict[str, str]]:
+def _inspect_worker(data: str, spec: Spec) -> tuple[bool, dict[str, str]]:
     """Presence of the data folder on a worker, and its versions of the libraries."""
-    return Path(data).is_dir(), versions()
+    return Path(data).is_dir(), code_versions(spec)
 
 
 def run_on_cluster(
@@ -154,7 +156,7 @@ def run_on_cluster(
     futures: dict[Any, Task] = {}
     try:
         for place, task in enumerate(tasks):
-            key = f"{task.key}-{nonce}"
+            key = f"{task.name}-{nonce}"
             future = client.submit(
                 _execute, spec, task, data, key=key, priority=-place, pure=False
             )
@@ -181,4 +183,4 @@ def _outcome(future: Any, task: Task) -> Outcome:
         return future.result()
     # Dask itself has already tried it on other workers.
     reason = " ".join(f"{type(error).__name__}: {error}".split())[:500]
-    return Outcome(task.key, 0.0, reason=reason)
+    return Outcome(task.name, 0.0, reason=reason)

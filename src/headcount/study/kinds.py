@@ -68,11 +68,13 @@ def datasets_there(spec: Spec, data: Path) -> list[str] | None:
     Returns
     -------
     list of str or None
-        In the order of the spec; None if the kind of study has no method
-        ``present(spec, data)``.
+        In the order of the spec; None if the kind of study has no method ``files``.
     """
-    look = getattr(find_experiment(spec.kind), "present", None)
-    if look is None:
+    files = getattr(find_experiment(spec.kind), "files", None)
+    if files is None:
         return None
-    there = set(look(spec, data))
-    return [name for name in spec.datasets if name in there]
+    return [
+        name
+        for name in spec.datasets
+        if all(path.is_file() for path in files(spec, name, data))
+    ]

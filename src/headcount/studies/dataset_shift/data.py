@@ -17,12 +17,12 @@ from headcount.studies.dataset_shift.spec import make_protocol
 from headcount.study.spec import Spec
 from headcount.study.task import Task
 
-__all__ = ["draw_experiments", "load_words", "present", "renumber"]
+__all__ = ["draw_experiments", "files", "load_words", "renumber"]
 
 
-def present(spec: Spec, data: Path) -> list[str]:
-    """Datasets of the study that the folder has."""
-    return [name for name in spec.datasets if (data / f"{name}.parquet").is_file()]
+def files(spec: Spec, dataset: str, data: Path) -> list[Path]:
+    """File of a collection of reviews."""
+    return [data / f"{dataset}.parquet"]
 
 
 @lru_cache(maxsize=2)
