@@ -20,6 +20,7 @@ import headcount as hc
 from headcount.errors import HeadcountError, HeadcountWarning
 from headcount.evaluation import run
 from headcount.scores import ScoredPool
+from headcount.shift import PriorShift
 
 METRICS = ("ae", "rae", "nkld", "se", "nmd")
 
@@ -838,3 +839,66 @@ def test_time_and_versions_are_in_the_file(evaluation, tmp_path):
     head = json.loads(pl.read_parquet_metadata(tmp_path / "all.parquet")["headcount"])
     assert head["versions"]["numpy"] == np.__version__
     assert set(head["parameters"]) == set(evaluation.methods)
+
+
+def shifted_problem(**options):
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 3000)
+    X = rng.normal(size=(3000, 3)) + y[:, None]
+    settings = {"train_size": 200, "test_size": 60, "repeats": 2, "test_repeats": 3}
+    protocol = PriorShift([0.2, 0.5], [0.1, 0.5, 0.9], random_state=0, **settings | options)
+    return X, y, protocol.draw(y)
+
+
+def test_shifted_samples_fit_every_training_set():
+    X, y, shifted = shifted_problem()
+    quantifiers = {"CC": hc.CC(random_state=0), "SLD": hc.SLD(random_state=0)}
+    found = hc.evaluate(quantifiers, X, None, shifted, metrics="ae")
+    assert len(found) == shifted.n_samples == 2 * 2 * 3 * 3
+    assert found.priors.shape == (2, 36, 2)
+    true, estimated = [], []
+    for train, test, _ in shifted:
+        fitted = hc.SLD(random_state=0).fit(X[train[0]], y[train[0]])
+        estimated.append(fitted.predict_many(X, test))
+        true.append(test.prevalence)
+    np.testing.assert_array_equal(found.true, np.concatenate(true))
+    np.testing.assert_allclose(found.estimated[1], np.concatenate(estimated), atol=1e-12)
+    degrees = np.abs(shifted.to_frame()["degree"].to_numpy())
+    np.testing.assert_allclose(found.shift[0], degrees, atol=1e-12)
+    assert "0.3 to 0.4" in found.summary("shift").groups
+    assert (found.seconds > 0).all()
+    assert not hasattr(quantifiers["SLD"], "classes_")
+
+
+def test_shifted_samples_in_a_file_and_joined(tmp_path):
+    X, _, shifted = shifted_problem()
+    counted, sld = (hc.evaluate(q, X, None, shifted) for q in (hc.CC(), hc.SLD()))
+    sld.to_parquet(tmp_path / "sld.parquet")
+    again = hc.Evaluation.from_parquet(tmp_path / "sld.parquet")
+    np.testing.assert_array_equal(again.priors, sld.priors)
+    np.testing.assert_array_equal(again.shift, sld.shift)
+    both = counted.join(again)
+    np.testing.assert_array_equal(both.shift, np.concatenate([counted.shift, sld.shift]))
+
+
+def test_shifted_samples_with_a_method_that_fails():
+    X, _, shifted = shifted_problem()
+    broken = hc.CC(cv=1)
+    with pytest.raises(HeadcountError, match="method 'broken' failed: cv is 1"):
+        hc.evaluate({"broken": broken, "SLD": hc.SLD()}, X, None, shifted)
+    with pytest.warns(HeadcountWarning, match="left out, as they failed: broken"):
+        found = hc.evaluate(
+            {"broken": broken, "SLD": hc.SLD()}, X, None, shifted, on_error="leave out"
+        )
+    assert found.methods == ("SLD",)
+    with pytest.raises(
+        HeadcountError, match="10 rows, but samples were drawn from 3,000"
+    ):
+        hc.evaluate(hc.SLD(), X[:10], None, shifted)
+
+
+def test_shifted_samples_of_scores():
+    X, y, shifted = shifted_problem()
+    scores = hc.Scored(hc.Scorer(random_state=0).fit(X, y).posteriors_)
+    found = hc.evaluate(hc.PACC(), scores, None, shifted)
+    assert found.metrics["ae"].mean() < 0.1

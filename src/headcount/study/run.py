@@ -145,7 +145,7 @@ def run_study(
 def _data(
     experiment: Experiment, spec: Spec, tasks: Sequence[Task], folder: Path
 ) -> dict[str, dict[str, str]]:
-    """Checksums of the files of the datasets that tasks read, if the kind of study names them."""
+    """Checksums of the files that tasks read; empty if the kind of study names no files."""
     files = getattr(experiment, "files", None)
     if files is None:
         return {}

@@ -281,12 +281,13 @@ class Store:
         """
         kept = self.tasks if self.exists else []
         planned = {(part.dataset, part.batch) for part in parts}
-        others = [task for task in kept if (task.dataset, task.batch) not in planned]
-        self._check_same([task for task in kept if task not in others], tasks)
-        order = spec.datasets
-        both = sorted(
-            [*tasks, *others], key=lambda each: (order.index(each.dataset), each.batch)
-        )
+        again: list[Task] = []
+        others: list[Task] = []
+        for task in kept:
+            (again if (task.dataset, task.batch) in planned else others).append(task)
+        self._check_same(again, tasks)
+        place = {name: i for i, name in enumerate(spec.datasets)}
+        both = sorted([*tasks, *others], key=lambda task: (place[task.dataset], task.batch))
         for folder in (self.folder, self.folder / _RESULTS):
             clear_parts(folder)
         lines = "".join(f"{task.to_json()}\n" for task in both)

@@ -22,7 +22,7 @@ from headcount.studies.classifier_grid import (
     made,
     quietly,
 )
-from headcount.studies.dataset_shift.data import draw_experiments, load_words, renumber
+from headcount.studies.dataset_shift.data import draw_experiments, load_words
 from headcount.studies.dataset_shift.spec import (
     Selection,
     read_selection,
@@ -58,7 +58,7 @@ def run(spec: Spec, task: Task, data: Path) -> pl.DataFrame:
     words = load_words(task.dataset, data)
     X, pool = words.tf_idf(train, items, least=spec.protocol["least"])
     scored = ScoredPool(pool)
-    tests = [(scored, renumber(each.test, items)) for each in experiments.values()]
+    tests = [(scored, each.test.within(items)) for each in experiments.values()]
     seed = task_seed(spec.seed, task.key)
     quantifiers = {each.name: made(each) for each in spec.methods}
     frames = []
