@@ -13,6 +13,7 @@ from headcount.errors import HeadcountError
 from headcount.study import Store, run_study
 from headcount.study.journal import Entry, Journal
 from headcount.study.lock import locked
+from headcount.study.shares import with_metrics
 from headcount.study.status import Failure
 from headcount.study.task import Task
 from tests.study.toy import result_bytes, toy_spec
@@ -320,3 +321,10 @@ def test_failures_are_told_apart(tmp_path):
         Failure("bees", "PCC", None, 2, "it has no heart"),
     )
     assert status.runs == 12
+
+
+def test_studies_without_shares_take_no_metrics(undisturbed):
+    with pytest.raises(HeadcountError, match="no true and estimated shares"):
+        with_metrics(undisturbed.results(), ["nkld"])
+    with pytest.raises(HeadcountError, match="no true and estimated shares"):
+        undisturbed.evaluations()

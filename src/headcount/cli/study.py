@@ -171,6 +171,10 @@ def report(
         Path | None,
         typer.Option("--published", help="Folder of published figures to compare with."),
     ] = None,
+    metric: Annotated[
+        list[str] | None,
+        typer.Option("--metric", help="Add a metric, such as nkld; may be repeated."),
+    ] = None,
     json: JSON = False,
 ) -> str:
     """Write tables and figures of a study, as a page, in Markdown and in LaTeX."""
@@ -178,7 +182,9 @@ def report(
     from headcount.study.store import Store
 
     opened = Store(store)
-    written = write_study(opened, output or store / "report", published=published)
+    written = write_study(
+        opened, output or store / "report", published=published, metrics=metric or ()
+    )
     if json:
         facts = {
             "study": opened.spec.name,

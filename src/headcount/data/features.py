@@ -14,9 +14,11 @@ from scipy import sparse
 from headcount.data.columns import as_narwhals
 from headcount.errors import HeadcountError
 
-__all__ = ["check_features", "count_rows", "take_rows"]
+__all__ = ["check_features", "count_rows", "dense_if_narrow", "take_rows"]
 
 _NUMBERS = "biuf"
+# Features of methods that work on them are dense unless there are more of them.
+_MOST_DENSE = 2000
 
 
 def count_rows(X: Any) -> int:
@@ -39,6 +41,23 @@ def count_rows(X: Any) -> int:
     3
     """
     return int(X.shape[0]) if hasattr(X, "shape") else len(X)
+
+
+def dense_if_narrow(X: Any) -> Any:
+    """Dense array of features, unless they are sparse and many.
+
+    Parameters
+    ----------
+    X : ndarray or sparse matrix of shape (n, d)
+        Features.
+
+    Returns
+    -------
+    ndarray, or sparse matrix in CSR format
+    """
+    if sparse.issparse(X):
+        return X.toarray() if X.shape[1] <= _MOST_DENSE else X.tocsr()
+    return X
 
 
 def take_rows(X: Any, indices: ArrayLike) -> Any:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import importlib
 from pathlib import Path
 from typing import cast
 
 from headcount.errors import HeadcountError
 from headcount.study.checks import check_known
+from headcount.study.imports import import_object
 from headcount.study.spec import Spec, studies_folder
 from headcount.study.task import Experiment
 
@@ -37,15 +37,7 @@ def find_experiment(kind: str) -> Experiment:
     Experiment
     """
     home = kind if ":" in kind else KINDS[check_known("kind of study", kind, KINDS)]
-    module, _, name = home.partition(":")
-    try:
-        found = getattr(importlib.import_module(module), name)
-    except Exception as error:  # a module of the user may raise anything on import
-        reason = " ".join(f"{type(error).__name__}: {error}".split())[:300]
-        raise HeadcountError(
-            f"The kind of study {kind!r} cannot be imported ({reason}): check the names of the "
-            "module and of the object in it, and that PYTHONPATH leads to it."
-        ) from error
+    found = import_object("kind of study", home)
     lacking = [part for part in _PARTS if not callable(getattr(found, part, None))]
     if lacking:
         raise HeadcountError(

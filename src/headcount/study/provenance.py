@@ -5,9 +5,9 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
 
 from headcount._versions import versions
+from headcount.study.imports import module_of
 from headcount.study.spec import Spec
 
 __all__ = ["checksums", "code_versions"]
@@ -53,13 +53,8 @@ def code_versions(spec: Spec) -> dict[str, str]:
 
 
 def _modules(spec: Spec) -> set[str]:
-    classes = [spec.kind, *(method.quantifier for method in spec.methods)]
-    classes += [_class(spec.classifier), *(_class(each.options) for each in spec.methods)]
-    return {name.partition(":")[0] for name in classes if ":" in name}
-
-
-def _class(table: dict[str, Any]) -> str:
-    """Import path of a classifier in a table of a spec; empty if there is none."""
-    inner = table.get("classifier", table)
-    found = inner.get("class", "") if isinstance(inner, dict) else ""
-    return found if isinstance(found, str) else ""
+    named = [spec.kind, *(method.quantifier for method in spec.methods)]
+    paths = [path for path in named if ":" in path]
+    tables = [spec.classifier, *(each.options.get("classifier", {}) for each in spec.methods)]
+    paths += [table["class"] for table in tables if "class" in table]
+    return {module_of(path) for path in paths}

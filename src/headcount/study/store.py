@@ -22,6 +22,8 @@ from headcount.study.task import Task
 if TYPE_CHECKING:
     import polars as pl
 
+    from headcount.evaluation.evaluation import Evaluation
+
 __all__ = ["Store"]
 
 _SPEC, _PLAN, _RESULTS, _JOURNAL, _DATA, _LOCK = (
@@ -132,6 +134,40 @@ class Store:
                 f"The store {str(self.folder)!r} has no results yet: run the study first."
             )
         return _read(files, pl.all())
+
+    def evaluations(self) -> dict[str, Evaluation]:
+        """Results as evaluations, by dataset, for further metrics, tests, tables and plots.
+
+        Returns
+        -------
+        dict of str to Evaluation
+            To be passed to `headcount.Evaluations` if no method failed. Only kinds of study
+            whose results have true and estimated shares can be read in this way.
+        """
+        from headcount.study.shares import evaluation_of
+
+        results, seconds = self.results(), self.method_seconds()
+        classes = {task.dataset: task.settings.get("classes", []) for task in self.finished()}
+        metrics = self.spec.metrics
+        return {
+            str(name): evaluation_of(part, classes[str(name)], metrics, seconds[str(name)])
+            for (name,), part in results.group_by("dataset", maintain_order=True)
+        }
+
+    def method_seconds(self) -> dict[str, dict[str, float]]:
+        """Seconds that each method took on each dataset, as far as they were measured.
+
+        Returns
+        -------
+        dict of str to dict of str to float
+        """
+        last = {entry.task: entry for _, entries in self.journal.runs() for entry in entries}
+        sums: dict[str, dict[str, float]] = {}
+        for task in self.finished():
+            own = sums.setdefault(task.dataset, {})
+            for name, seconds in last[task.name].methods.items() if task.name in last else ():
+                own[name] = own.get(name, 0.0) + seconds
+        return sums
 
     def _file(self, task: Task) -> Path:
         return self.folder / _RESULTS / f"{task.name}.parquet"
