@@ -697,16 +697,44 @@ def test_all_datasets_in_one_frame(evaluations):
 def test_the_table_of_datasets(evaluations):
     table = evaluations.table("rae")
     means = evaluations.errors("rae").select("SLD", "CC").to_numpy()
-    assert [row[0].text for row in table.rows] == ["2 classes", "3 classes", "mean"]
-    shown = [[float(cell.text) for cell in row[1:]] for row in table.rows]
-    np.testing.assert_allclose(shown, [*means, means.mean(axis=0)], atol=5.1e-5)
-    assert [sum(cell.is_best for cell in row) for row in table.rows] == [1, 1, 1]
+    rows = [*table.rows, *table.foot]
+    assert [row[0].text for row in rows] == ["2 classes", "3 classes", "mean", "rank"]
+    shown = [[float(cell.text) for cell in row[1:]] for row in rows]
+    ranks = means.argsort(axis=1).argsort(axis=1).mean(axis=0) + 1
+    np.testing.assert_allclose(shown, [*means, means.mean(axis=0), ranks], atol=5.1e-5)
+    assert [sum(cell.is_best for cell in row) for row in rows[:3]] == [1, 1, 1]
     assert repr(evaluations) == evaluations.table("ae").to_text()
     assert (
         evaluations.to_latex("rae", digits=2) == evaluations.table("rae", digits=2).to_latex()
     )
     assert evaluations.to_markdown("rae") == table.to_markdown()
     assert len(evaluations) == 2
+
+
+def test_a_table_as_papers_print_it(evaluations):
+    table = evaluations.table("ae", sd=True, test="wilcoxon", digits=3)
+    for row, (name, one) in zip(table.rows, evaluations.each.items(), strict=True):
+        compared = one.compare("wilcoxon", metric="ae")
+        marks = dict(zip(compared.methods, compared.marks, strict=True))
+        errors = dict(zip(one.methods, one.metrics["ae"], strict=True))
+        assert row[0].text == name
+        for cell, method in zip(row[1:], evaluations.methods, strict=True):
+            assert cell.mark == marks[method]
+            assert cell.spread == f"{errors[method].std(ddof=1):.3f}"
+            assert cell.is_best == (method == compared.best)
+    assert all(cell.mark == cell.spread == "" for row in table.foot for cell in row)
+    latex = evaluations.to_latex("ae", sd=True, test="wilcoxon", digits=3)
+    assert latex == table.to_latex()
+    lines = latex.splitlines()
+    assert lines[0].startswith("% Mean ae. Against the best: ")
+    assert lines[-5] == r"\midrule"
+    assert lines[-4].startswith("mean & ")
+    assert lines[-3].startswith("rank & ")
+    assert r" $\pm$ " in latex
+    assert "± " in evaluations.to_markdown("ae", sd=True, test="ttest")
+    assert hc.Evaluations({"one": evaluations["2 classes"]}).table().foot[-1][0].text == "mean"
+    with pytest.raises(HeadcountError, match="test is 'none'"):
+        evaluations.to_latex(test="none")
 
 
 def test_comparison_over_datasets(evaluations):
@@ -891,9 +919,7 @@ def test_shifted_samples_with_a_method_that_fails():
             {"broken": broken, "SLD": hc.SLD()}, X, None, shifted, on_error="leave out"
         )
     assert found.methods == ("SLD",)
-    with pytest.raises(
-        HeadcountError, match="10 rows, but samples were drawn from 3,000"
-    ):
+    with pytest.raises(HeadcountError, match="10 rows, but samples were drawn from 3,000"):
         hc.evaluate(hc.SLD(), X[:10], None, shifted)
 
 
