@@ -142,12 +142,11 @@ def _rows(
         "repeat": (experiment.settings["repeat"], pl.Int32),
         "test_repeat": (experiment.settings["test_repeat"], pl.Int32),
         "size": (experiment.test.sizes, pl.Int32),
-        "true": (true[:, 1], pl.Float64),
-        "estimate": (None if estimated is None else estimated[:, 1], pl.Float64),
         "C": (setting and setting["C"], pl.Float64),
         "class_weight": (setting and setting["class_weight"], pl.String),
     }
-    return pl.DataFrame([_column(name, n, *each) for name, each in columns.items()])
+    made = [_column(name, n, *each) for name, each in columns.items()]
+    return pl.DataFrame([*made, *result.columns(true).values()])
 
 
 def _column(name: str, n: int, values: Any, kind: Any) -> pl.Series:

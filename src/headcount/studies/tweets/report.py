@@ -34,11 +34,13 @@ def sections(spec: Spec, results: pl.DataFrame, published: Path | None) -> list[
 
     made = []
     for metric in spec.metrics:
-        part = results.filter((pl.col("chosen_by") == metric) & pl.col(metric).is_not_null())
+        # Settings are not chosen by a metric that was added to the report.
+        by = metric if metric in results["chosen_by"] else spec.metrics[0]
+        part = results.filter((pl.col("chosen_by") == by) & pl.col(metric).is_not_null())
         if part.is_empty():
             continue
         methods = [each.name for each in spec.methods if each.name in part["method"]]
-        table, section = _errors(spec, part, methods, metric)
+        table, section = _errors(spec, part, methods, (metric, by))
         made += [section, _ranks(table, methods, metric)]
         path = None if published is None else published / f"tweets_{metric}.csv"
         if path is not None and path.is_file():
@@ -51,16 +53,18 @@ def sections(spec: Spec, results: pl.DataFrame, published: Path | None) -> list[
 
 
 def _errors(
-    spec: Spec, part: pl.DataFrame, methods: list[str], metric: str
+    spec: Spec, part: pl.DataFrame, methods: list[str], metrics: tuple[str, str]
 ) -> tuple[pl.DataFrame, Section]:
     import polars as pl
+
+    metric, by = metrics
 
     wide = paired_errors(part, ("dataset", "sample"), methods, metric)
     table, marks = marked_datasets(wide, spec.datasets, methods, test="ttest")
     mean = table.select(pl.lit(_MEAN).alias("dataset"), pl.col(methods).mean())
     return table, Section(
         f"{metric.upper()} by collection",
-        f"Mean {metric.upper()} over all mixes, C selected by {metric.upper()}. "
+        f"Mean {metric.upper()} over all mixes, C selected by {by.upper()}. "
         f"Paired t-tests: {NOTE}",
         pl.concat([table, mean]),
         shift_figure(part, methods, metric),
