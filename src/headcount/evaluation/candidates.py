@@ -34,6 +34,7 @@ class Labelled:
     classes: NDArray[Any]
     codes: NDArray[np.int64]
     weights: NDArray[np.float64] | None
+    groups: NDArray[Any] | None = None
 
     @property
     def classified(self) -> bool:
@@ -44,7 +45,8 @@ class Labelled:
         """Items at some positions."""
         weights = None if self.weights is None else self.weights[rows]
         X = self.X.take(rows) if self.classified else take_rows(self.X, rows)
-        return Labelled(X, self.classes, self.codes[rows], weights)
+        groups = None if self.groups is None else self.groups[rows]
+        return Labelled(X, self.classes, self.codes[rows], weights, groups)
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,9 +110,9 @@ def _try_group(
     true = split.samples.prevalence
     assert true is not None  # protocols tell the shares they drew
     outcomes = [Outcome(None, "not tried")] * len(candidates)
-    fits = fit_together(
-        dict(enumerate(candidates)), train.X, train.classes[train.codes], train.weights
-    )
+    named = dict(enumerate(candidates))
+    y = train.classes[train.codes]
+    fits = fit_together(named, train.X, y, train.weights, train.groups)
     for i, fitted in fits:
         try:
             if fitted.error is not None:

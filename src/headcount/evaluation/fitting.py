@@ -37,7 +37,11 @@ class Fitted:
 
 
 def fit_together(
-    quantifiers: Mapping[Name, Any], X: Any, y: Any, sample_weight: Any = None
+    quantifiers: Mapping[Name, Any],
+    X: Any,
+    y: Any,
+    sample_weight: Any = None,
+    groups: Any = None,
 ) -> Iterator[tuple[Name, Fitted]]:
     """Fit copies of quantifiers on the same items.
 
@@ -45,7 +49,7 @@ def fit_together(
     ----------
     quantifiers : mapping of names to quantifiers
         Unfitted quantifiers, or those of other packages with ``fit`` and ``get_params``.
-    X, y, sample_weight
+    X, y, sample_weight, groups
         As for ``Quantifier.fit``.
 
     Yields
@@ -71,7 +75,9 @@ def fit_together(
     for group in equal_scorers(scorers):
         members = {names[i]: quantifiers[names[i]] for i in group}
         shared = scorers[group[0]] if len(group) > 1 else None
-        yield from _fit_group(members, shared, X, y, sample_weight)
+        options = {"sample_weight": sample_weight, "groups": groups}
+        given = {name: each for name, each in options.items() if each is not None}
+        yield from _fit_group(members, shared, X, y, given)
 
 
 def unfitted_scorer(quantifier: Any) -> Any:
@@ -85,7 +91,7 @@ def unfitted_scorer(quantifier: Any) -> Any:
 
 
 def _fit_group(
-    members: Mapping[Name, Any], scorer: Any, X: Any, y: Any, weights: Any
+    members: Mapping[Name, Any], scorer: Any, X: Any, y: Any, given: Mapping[str, Any]
 ) -> Iterator[tuple[Name, Fitted]]:
     shared = 0.0
     if scorer is not None:
@@ -94,7 +100,7 @@ def _fit_group(
             scorer.fit(
                 X,
                 y,
-                weights,
+                **given,
                 out_of_fold=any(each.learns_from_scores for each in members.values()),
                 posteriors=any(each.takes != "labels" for each in members.values()),
             )
@@ -107,10 +113,7 @@ def _fit_group(
         start = perf_counter()
         try:
             copy = clone(quantifier)
-            if scorer is not None:
-                fitted = copy.fit_scorer(scorer)
-            else:
-                fitted = copy.fit(X, y) if weights is None else copy.fit(X, y, weights)
+            fitted = copy.fit(X, y, **given) if scorer is None else copy.fit_scorer(scorer)
         except Exception as error:
             yield name, Fitted(None, error, shared + perf_counter() - start)
         else:

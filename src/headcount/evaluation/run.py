@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.pipeline import Pipeline
 
 from headcount._parameters import check_choice
 from headcount._progress import track
@@ -56,7 +57,8 @@ def evaluate(
     ----------
     quantifiers : quantifier, mapping of str to quantifier, or sequence of quantifiers
         Fitted, all on the same classes. A sequence is named by the classes of its members.
-        Anything with ``predict_many(X, samples)`` and ``classes_`` will do.
+        Anything with ``predict_many(X, samples)`` and ``classes_`` will do, and pipelines of
+        scikit-learn that end in a quantifier.
     X : array-like, sparse matrix or frame of shape (n, d), list of texts, Scored, Verdicts
         The pool, of items that no quantifier was fitted on.
     y : array-like of shape (n,) or None
@@ -126,6 +128,7 @@ def evaluate(
 
     parts = _Parts(methods, stop=on_error == "raise")
     priors = {name: _prior(each, len(classes)) for name, each in methods.items()}
+    own = {name: _with_items(each, pool, items) for name, each in methods.items()}
     for part in _batches(samples, y, classes, n_pool):
         true = (
             _given_shares(part, classes)
@@ -134,10 +137,9 @@ def evaluate(
         )
         found: dict[str, Floats] = {}
         left = parts.left()
-        for name, quantifier in track(left.items(), len(left), "Evaluating", show=progress):
-            own = pool if isinstance(quantifier, Quantifier) else items
+        for name in track(left, len(left), "Evaluating", show=progress):
             with parts.attempt(name):
-                found[name] = _estimated(name, quantifier, own, part, len(classes))
+                found[name] = _estimated(name, *own[name], part, len(classes))
         parts.add(part.sizes, true, found, priors)
     return _assembled(methods, classes, parts, measures)
 
@@ -262,8 +264,9 @@ def _shifted_parts(
                     if fitted.error is not None:
                         raise fitted.error
                     _check_classes(fitted.quantifier, shifted.classes)
-                scored = pool if isinstance(fitted.quantifier, Quantifier) else items
-                found[name] = _estimated(name, fitted.quantifier, scored, test, n_classes)
+                found[name] = _estimated(
+                    name, *_with_items(fitted.quantifier, pool, items), test, n_classes
+                )
                 priors[name] = _prior(fitted.quantifier, n_classes)
         parts.add(test.sizes, test.prevalence, found, priors)
     return parts
@@ -276,6 +279,18 @@ def _check_classes(quantifier: Any, classes: NDArray[Any]) -> None:
             f"it has the classes {theirs}, but the samples have {classes.tolist()}: draw "
             "larger training sets."
         )
+
+
+def _with_items(quantifier: Any, pool: Any, items: Any) -> tuple[Any, Any]:
+    """Quantifier and the form of the items that it takes; the last step of a pipeline."""
+    if isinstance(quantifier, Pipeline):
+        made = quantifier[:-1].transform(items) if len(quantifier) > 1 else items
+        return quantifier[-1], made
+    return quantifier, pool if isinstance(quantifier, Quantifier) else items
+
+
+def _is_pipeline(quantifier: Any) -> bool:
+    return isinstance(quantifier, Pipeline) and isinstance(quantifier[-1], Quantifier)
 
 
 def _estimated(name: str, quantifier: Any, items: Any, part: Samples, n_classes: int) -> Floats:
@@ -294,12 +309,12 @@ def _named(quantifiers: Any, *, fitted: bool = True) -> dict[str, Any]:
     """Quantifiers by name, which are refused if they should be fitted and are not."""
     if isinstance(quantifiers, Mapping):
         named = dict(quantifiers)
-    elif hasattr(quantifiers, "predict_many"):
-        named = {type(quantifiers).__name__: quantifiers}
+    elif hasattr(quantifiers, "predict_many") or isinstance(quantifiers, Pipeline):
+        named = {_class_name(quantifiers): quantifiers}
     elif isinstance(quantifiers, Iterable) and not isinstance(quantifiers, str):
         named = {}
         for each in quantifiers:
-            named[_unused(type(each).__name__, named)] = each
+            named[_unused(_class_name(each), named)] = each
     else:
         named = {"": quantifiers}
     if not named:
@@ -307,6 +322,10 @@ def _named(quantifiers: Any, *, fitted: bool = True) -> dict[str, Any]:
     for name, quantifier in named.items():
         _check_method(name, quantifier, fitted)
     return named
+
+
+def _class_name(quantifier: Any) -> str:
+    return type(quantifier[-1] if isinstance(quantifier, Pipeline) else quantifier).__name__
 
 
 def _unused(name: str, taken: Mapping[str, Any]) -> str:
@@ -320,7 +339,8 @@ def _check_method(name: Any, quantifier: Any, fitted: bool) -> None:
             f"quantifiers has the name {name!r}; names must be strings: pass a dict such as "
             "{'SLD': quantifier}."
         )
-    if isinstance(quantifier, type) or not hasattr(quantifier, "predict_many"):
+    known = hasattr(quantifier, "predict_many") or _is_pipeline(quantifier)
+    if isinstance(quantifier, type) or not known:
         raise HeadcountError(
             f"quantifiers has {quantifier!r}, which is not a quantifier: pass fitted ones, "
             "such as SLD().fit(X, y)."
@@ -348,7 +368,8 @@ def _common_classes(methods: Mapping[str, Any]) -> NDArray[Any]:
 
 
 def _prior(quantifier: Any, n_classes: int) -> Floats:
-    prior = getattr(quantifier, "prior_", None)
+    last = quantifier[-1] if isinstance(quantifier, Pipeline) else quantifier
+    prior = getattr(last, "prior_", None)
     return np.full(n_classes, np.nan) if prior is None else np.asarray(prior, np.float64)
 
 
