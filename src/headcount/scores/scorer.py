@@ -14,6 +14,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
+from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import check_is_fitted
 
 from headcount._parameters import check_random_state
@@ -388,7 +389,8 @@ class Scorer(ItemScorer):
             raise
         except ValueError as refused:
             codes = np.arange(len(self.classes_))
-            if self.classes_.tolist() == codes.tolist():
+            known = self.classes_.tolist() == codes.tolist()
+            if known or type_of_target(self.classes_) not in ("binary", "multiclass"):
                 raise
             self._targets = codes
             try:
