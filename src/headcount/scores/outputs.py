@@ -164,7 +164,7 @@ def allows_nan(estimator: Any) -> bool:
 def request_weights(estimator: Any) -> None:
     """Let an estimator of scikit-learn route sample weights as without metadata routing.
 
-    The last step of a pipeline takes them, and the others do not, unless they were told so.
+    The last step of a pipeline takes them, the others do not, unless they request otherwise.
     """
     if isinstance(estimator, Pipeline):
         for _, step in estimator.steps[:-1]:
