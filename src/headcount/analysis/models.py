@@ -17,6 +17,7 @@ from headcount._parameters import check_choice
 from headcount._progress import track
 from headcount.analysis.label_columns import read_labels
 from headcount.analysis.score_columns import ScoreColumns, find_score_columns
+from headcount.data.features import dense_if_narrow
 from headcount.data.preparation import Preparation, prepare
 from headcount.data.readers import TableFile, batch_rows
 from headcount.errors import HeadcountError
@@ -28,9 +29,6 @@ if TYPE_CHECKING:
     import polars as pl
 
 __all__ = ["ScoreModel", "TableModel", "fit_score_model", "fit_table_model"]
-
-# Features of methods that work on them are dense unless there are more of them.
-_MOST_DENSE = 2000
 
 
 @dataclass(frozen=True)
@@ -106,7 +104,7 @@ class TableModel:
         if self.features is None:
             counts_predictions = self.quantifier.takes == "labels"
             return self.quantifier.scorer_.score(batch, predictions=counts_predictions)
-        return _dense(self.features.transform(batch))
+        return dense_if_narrow(self.features.transform(batch))
 
 
 @dataclass(frozen=True)
@@ -213,7 +211,7 @@ def fit_table_model(
         return TableModel(quantifier.fit_scorer(scorer), target, preparation, None, training)
     features = preparation.pipeline().fit(X)
     quantifier = _quantifier(method, None, n_classes, random_state)
-    quantifier.fit(_dense(features.transform(X)), y)
+    quantifier.fit(dense_if_narrow(features.transform(X)), y)
     return TableModel(quantifier, target, preparation, features, training)
 
 
@@ -278,12 +276,6 @@ def _quantifier(method: str, classifier: Any, n_classes: int, random_state: int)
     if n_classes > 2 and chosen.info.multiclass == "one-vs-rest":
         return OneVsRest(quantifier)
     return quantifier
-
-
-def _dense(features: Any) -> Any:
-    if sparse.issparse(features):
-        return features.toarray() if features.shape[1] <= _MOST_DENSE else features.tocsr()
-    return features
 
 
 def _logistic(random_state: int) -> LogisticRegression:
