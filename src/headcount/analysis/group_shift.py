@@ -5,8 +5,8 @@ those of all labelled items. Groups by a feature, or by what depends on one, bre
 labelled table has the groups, labels decide. Where the scores within classes differ, a group is
 estimated from its own labelled items, which allows any scores within the classes of a group.
 Groups with too few of them are estimated by mean posteriors, corrected by their labels as in
-small area estimation (Fay & Herriot, JASA 74, 1979). Groups with hardly any labels are not to be
-relied on, unless posteriors agree with the labels of all groups.
+small area estimation (Fay & Herriot, JASA 74, 1979). Groups with hardly any labels are not to
+be relied on, unless posteriors agree with the labels of all groups.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from scipy import stats
 from sklearn.base import clone
 
 from headcount.analysis.groups import Groups
+from headcount.analysis.verdict import chance
 from headcount.errors import HeadcountWarning
 from headcount.quantify import Quantifier
 from headcount.quantify.estimation import Evidence
-from headcount.sampling import Samples
 from headcount.scores import Scored, fit_calibrator
 from headcount.uncertainty import Estimate
 from headcount.uncertainty.shares import SharePosterior
@@ -90,7 +90,6 @@ def examine_groups(
     -------
     GroupShift
     """
-    column = groups.column
     evidence = quantifier.evidence(items)
     if evidence is None or len(evidence.training.codes) != len(labelled):
         return GroupShift({}, {}, "")
@@ -99,62 +98,56 @@ def examine_groups(
     p_value, error = _difference(scores, codes, members, len(names))
     if np.isnan(p_value):
         return GroupShift({}, {}, "")
-    differs = p_value < _LEVEL and error > _LEAST_ERROR
-    if not differs:
+    if p_value >= _LEVEL or error <= _LEAST_ERROR:
         return GroupShift(
             {},
             {},
-            f"Within a class, the labelled items of all groups of {column} have similar "
-            f"scores ({_chance(p_value)}), as the method assumes.",
+            f"Within a class, the labelled items of all groups of {groups.column} have similar "
+            f"scores ({chance(p_value)}), as the method assumes.",
         )
-    K = len(quantifier.classes_)
-    sizes = np.zeros((len(names), K), np.int64)
+    sizes = np.zeros((len(names), len(quantifier.classes_)), np.int64)
     np.add.at(sizes, (members, codes), 1)
     place = {name: i for i, name in enumerate(names.tolist())}
-    own, others = [], []
-    for i, name in enumerate(groups.names):
-        known = place.get(name)
-        if name is None:
-            continue
-        enough = known is not None and sizes[known].min() >= _FEWEST and len(own) < _MOST_FITS
-        (own if enough else others).append(i)
+    known = [-1, *(place.get(name, -1) for name in groups.names[1:])]
+    own = [i for i, k in enumerate(known) if k >= 0 and sizes[k].min() >= _FEWEST][:_MOST_FITS]
+    others = [i for i in range(1, len(known)) if i not in set(own)]
     found = {}
     for i in own:
-        rows = np.flatnonzero(members == place[groups.names[i]])
+        rows = np.flatnonzero(members == known[i])
         found[i] = _from_own_labels(quantifier, evidence, rows, groups.samples[i], random_state)
-    said = (
-        f"Within a class, labelled items of different groups of {column} have different scores "
-        f"({_chance(p_value)}), so that estimates from all labelled items would be off by "
-        f"about {100 * error:.0f} points."
-    )
+    points = f"by about {100 * error:.0f} points" if error < 0.5 else "beyond use"
+    said = [
+        f"Within a class, labelled items of different groups of {groups.column} have different "
+        f"scores ({chance(p_value)}): shares estimated from all of them would be off {points}."
+    ]
     if own:
-        which = (
-            f"{len(own):,} of {len(groups.names) - 1:,} groups were" if others else "Each was"
-        )
-        said += f" {which} estimated from labelled items of the same group only."
-    if not others or groups.of_time:
-        return GroupShift(found, {}, said)
-    counted = _Counting.of(evidence, members, len(names))
+        which = f"{_number(len(own), 'group')}:" if others else "Each group was"
+        said.append(f"{which} estimated from labelled items of the same group only.")
     doubts = {}
-    for i in others:
-        known = place.get(groups.names[i])
-        enough = known is not None and sizes[known].sum() >= _FEWEST
-        if enough or counted.holds:
-            found[i] = counted.estimate(quantifier, groups.samples[i], known, i)
-        else:
-            doubts[i] = f"fewer than {_FEWEST} labelled items"
-    n_counted = len(others) - len(doubts)
+    if others and not groups.of_time:
+        counted = _Counting.of(evidence, members, len(names))
+        for i in others:
+            if counted.holds or (known[i] >= 0 and sizes[known[i]].sum() >= _FEWEST):
+                found[i] = counted.estimate(quantifier, groups.samples[i], known[i], i)
+            else:
+                doubts[i] = f"fewer than {_FEWEST} labelled items"
+        said += _sentences_on_others(len(others) - len(doubts), len(doubts))
+    return GroupShift(found, doubts, " ".join(said))
+
+
+def _sentences_on_others(n_counted: int, n_doubted: int) -> list[str]:
+    said = []
     if n_counted:
-        said += (
-            f" {_number(n_counted, 'group')} with fewer than {_FEWEST} labelled items of a "
+        said.append(
+            f"{_number(n_counted, 'group')} with fewer than {_FEWEST} labelled items of a "
             "class: mean posteriors, corrected by the labels of the group."
         )
-    if doubts:
-        said += (
-            f" {_number(len(doubts), 'group')} with fewer than {_FEWEST} labelled items: do "
-            "not rely on the shares."
+    if n_doubted:
+        said.append(
+            f"{_number(n_doubted, 'group')} with fewer than {_FEWEST} labelled items: do not "
+            "rely on the shares."
         )
-    return GroupShift(found, doubts, said)
+    return said
 
 
 def _number(n: int, what: str) -> str:
@@ -242,20 +235,21 @@ class _Counting:
             calibrator = fit_calibrator("bcts", scores, training.codes)
         known = calibrator.transform(scores)
         sizes = np.bincount(members, minlength=n_groups)
+        enough = sizes >= _FEWEST
         K = known.shape[1]
         effects, variances, spread = np.zeros((n_groups, K)), np.zeros((n_groups, K)), []
         p_values = []
         for j in range(K):
             # A label has mean p and variance p (1 - p), in any group.
             difference = np.bincount(members, (training.codes == j) - known[:, j], n_groups)
-            chance = np.bincount(members, known[:, j] * (1 - known[:, j]), n_groups)
-            there = chance > 0
-            chi2 = float((difference[there] ** 2 / chance[there]).sum())
+            noise = np.bincount(members, known[:, j] * (1 - known[:, j]), n_groups)
+            there = noise > 0
+            chi2 = float((difference[there] ** 2 / noise[there]).sum())
             p_values.append(float(stats.chi2.sf(chi2, there.sum())))
-            beyond = (difference**2 - chance).sum() / (sizes**2.0).sum()
-            between = max(float(beyond), 0.0)
-            chance = chance / np.maximum(sizes, 1) ** 2
-            worth = between / np.maximum(between + chance, 1e-300)
+            noise = noise / np.maximum(sizes, 1) ** 2
+            beyond = (difference / np.maximum(sizes, 1)) ** 2 - noise
+            between = max(float(beyond[enough].mean()) if enough.any() else 0.0, 0.0)
+            worth = between / np.maximum(between + noise, 1e-300)
             effects[:, j] = worth * difference / np.maximum(sizes, 1)
             variances[:, j] = between * (1 - worth)
             spread.append(between)
@@ -273,12 +267,12 @@ class _Counting:
         return self.p_value >= _LEVEL
 
     def estimate(
-        self, quantifier: Quantifier, sample: NDArray[Any], group: int | None, seed: int
+        self, quantifier: Quantifier, sample: NDArray[Any], group: int, seed: int
     ) -> Estimate:
         """Estimate of a sample; its interval covers chance in its labels and the effect."""
         P = self.posteriors[sample]
-        effect = np.zeros(P.shape[1]) if group is None else self.effects[group]
-        unknown = self.spread if group is None else self.variances[group]
+        effect = np.zeros(P.shape[1]) if group < 0 else self.effects[group]
+        unknown = self.spread if group < 0 else self.variances[group]
         n = len(P)
         covariance = (np.diag(P.sum(axis=0)) - P.T @ P) / n**2 + np.diag(unknown)
         rng = np.random.default_rng(seed)
@@ -290,7 +284,3 @@ class _Counting:
         posterior = SharePosterior(draws, np.full(_DRAWS, 1 / _DRAWS))
         shares, raw = posterior.mean, P.mean(axis=0)
         return Estimate("PCC", quantifier.classes_, shares, raw, n, "realised", posterior)
-
-
-def _chance(p_value: float) -> str:
-    return "p < 0.0001" if p_value < 1e-4 else f"p = {p_value:.2g}"

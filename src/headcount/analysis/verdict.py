@@ -199,8 +199,8 @@ def _trust(analysis: Analysis) -> tuple[Literal["fits", "unsure", "broken"], str
         one = len(broken) == 1
         return "unsure", (
             f"Together the items look like a mixture of the training classes ({chance(p)}), "
-            f"but {len(broken)} of the groups {'does' if one else 'do'} not: do not rely on "
-            f"{_named(broken)}."
+            f"but {len(broken)} of the groups {'does' if one else 'do'} not, or cannot be "
+            f"estimated: do not rely on {_named(broken)}."
         )
     return "fits", (
         f"The items look like a mixture of the training classes ({chance(p)}), as the method "

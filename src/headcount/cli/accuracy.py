@@ -12,6 +12,7 @@ from headcount.cli.exit_codes import DONE, UNRELIABLE
 from headcount.cli.options import (
     BY,
     DATE,
+    DATES,
     JSON,
     LEVEL,
     OUTPUT,
@@ -61,6 +62,7 @@ def accuracy(
     ] = "LEAP",
     by: BY = None,
     date: DATE = None,
+    dates: DATES = None,
     level: LEVEL = 0.95,
     seed: SEED = 0,
     separator: SEPARATOR = None,
@@ -84,6 +86,7 @@ def accuracy(
         method=method,
         by=by,
         date=date,
+        dates=dates,
         level=level,
         random_state=seed,
         separator=plain_separator(separator),

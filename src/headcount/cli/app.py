@@ -13,6 +13,7 @@ from headcount.cli.exit_codes import DONE, UNRELIABLE
 from headcount.cli.options import (
     BY,
     DATE,
+    DATES,
     JSON,
     LEVEL,
     OUTPUT,
@@ -85,6 +86,7 @@ def estimate(
     ] = None,
     by: BY = None,
     date: DATE = None,
+    dates: DATES = None,
     leave_out: Annotated[
         list[str] | None,
         typer.Option(
@@ -95,7 +97,12 @@ def estimate(
         str, typer.Option("--method", help="See headcount methods; auto combines strong ones.")
     ] = "auto",
     classifier: Annotated[
-        str, typer.Option("--classifier", help="Classifier of the columns: logistic or forest.")
+        str,
+        typer.Option(
+            "--classifier",
+            help="Classifier of the columns: logistic, forest, boosting, or auto for the best "
+            "of logistic and boosting by log loss.",
+        ),
     ] = "logistic",
     level: LEVEL = 0.95,
     seed: SEED = 0,
@@ -104,6 +111,7 @@ def estimate(
         Path | None, typer.Option("--report", help="Write a page to show to others, as HTML.")
     ] = None,
     output: OUTPUT = None,
+    title: Annotated[str | None, typer.Option("--title", help="Heading of the page.")] = None,
     save: Annotated[
         Path | None, typer.Option("--save", help="Write the fitted model, for --model.")
     ] = None,
@@ -134,12 +142,14 @@ def estimate(
         target=target,
         by=by,
         date=date,
+        dates=dates,
         method=method,
         classifier=classifier,
         leave_out=leave_out or (),
         level=level,
         random_state=seed,
         separator=plain_separator(separator),
+        title=title,
     )
     if output is not None:
         write_table(analysis.to_frame(), output)

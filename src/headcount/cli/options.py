@@ -10,6 +10,7 @@ import typer
 __all__ = [
     "BY",
     "DATE",
+    "DATES",
     "JSON",
     "LEVEL",
     "OUTPUT",
@@ -27,6 +28,13 @@ DATE = Annotated[
     str | None,
     typer.Option("--date", help="Column of the dates, for --by month and other periods."),
 ]
+DATES = Annotated[
+    str | None,
+    typer.Option(
+        "--dates",
+        help="Order in dates such as 03/04/2024: day-first or month-first; found by default.",
+    ),
+]
 JSON = Annotated[bool, typer.Option("--json", help="Print JSON, for machines.")]
 LEVEL = Annotated[float, typer.Option("--level", help="Level of the intervals.")]
 OUTPUT = Annotated[
@@ -38,7 +46,7 @@ OUTPUT = Annotated[
 SEED = Annotated[int, typer.Option("--seed", min=0, help="Random seed.")]
 SEPARATOR = Annotated[
     str | None,
-    typer.Option("--separator", help="Separator of columns in CSV files; a comma by default."),
+    typer.Option("--separator", help="Separator of columns in CSV files; found by default."),
 ]
 STRICT = Annotated[
     bool,

@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import narwhals.stable.v2 as nw
+import numpy as np
+from numpy.typing import NDArray
 
 from headcount.data.columns import as_narwhals
 from headcount.errors import HeadcountError
@@ -55,21 +57,34 @@ class TableFile:
     typed: bool
     _lazy: pl.LazyFrame
 
-    def read(self, columns: Sequence[str] | None = None) -> pl.DataFrame:
-        """Read all or some columns of the table.
+    def read(
+        self,
+        columns: Sequence[str] | None = None,
+        rows: NDArray[np.int64] | None = None,
+    ) -> pl.DataFrame:
+        """Read all or some columns and rows of the table.
 
         Parameters
         ----------
         columns : sequence of str, default=None
             Columns to read. By default all.
+        rows : ndarray, default=None
+            Numbers of the rows to read, in increasing order. By default all.
 
         Returns
         -------
         polars.DataFrame
             The table, with at least one row.
         """
+        import polars as pl
+
+        lazy = self._only(columns)
+        if rows is not None:
+            number = "\x00row"
+            wanted = pl.Series(number, rows, pl.UInt32).implode()
+            lazy = lazy.with_row_index(number).filter(pl.col(number).is_in(wanted)).drop(number)
         with _clear_errors(self.name):
-            frame = self._only(columns).collect(engine="streaming")
+            frame = lazy.collect(engine="streaming")
         if not len(frame):
             raise HeadcountError(f"{self.name!r} has no rows: pass a table with at least one.")
         return frame
