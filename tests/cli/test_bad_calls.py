@@ -60,11 +60,6 @@ def test_a_file_with_a_header_only(files, refused):
     assert "'new.csv' has no rows" in refused("estimate", *LEARN, "new.csv")
 
 
-def test_the_wrong_separator(files, refused):
-    pl.read_csv("new.csv").write_csv("new.csv", separator=";")
-    assert "--separator ';'" in refused("estimate", *LEARN, "new.csv")
-
-
 def test_a_target_with_one_value(files, refused):
     change("labelled.csv", churn=pl.lit("no"))
     assert "single value 'no'" in refused("estimate", *LEARN, "new.csv")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from headcount._files import did_you_mean
 from headcount._parameters import check_fraction
 from headcount._text import Cell, Table, printable
 from headcount.accuracy import METRICS, AccuracyEstimate, Predictor, predictors, table_of
@@ -238,6 +239,7 @@ def analyse_accuracy(
     if prediction is not None:
         for each in (labelled, table):
             each.require([prediction], "which `prediction` names")
+    reference_notes = labelled.notes
     found = read_labelled(labelled, target, random_state=random_state)
     labelled, y = found.table, found.labels
     classes = np.unique(y)
@@ -269,7 +271,9 @@ def analyse_accuracy(
     if len(columns.names) == 1:
         label = classes.tolist()[columns.positive]
         meant = f"column {columns.names[0]} was taken for the score of class {label!r}."
-    notes = tuple(filter(None, (*found.notes, note, groups.note, meant)))
+    notes = tuple(
+        filter(None, (*table.notes, *reference_notes, *found.notes, note, groups.note, meant))
+    )
     return AccuracyAnalysis(groups.names, tuple(estimates), truths, notes)
 
 
@@ -281,11 +285,15 @@ def _predictor(method: str, metric: str, random_state: int) -> Predictor:
     }
     if method.lower() not in known:
         names = ", ".join(sorted(found.__name__ for found in known.values()))
+        meant = did_you_mean(method, [found.__name__ for found in known.values()])
         raise HeadcountError(
-            f"`method` is {method!r}; with scores alone it must be one of {names}."
+            f"`method` is {method!r}: {meant}With scores alone it must be one of {names}."
         )
     if metric not in METRICS:
-        raise HeadcountError(f"`metric` is {metric!r}; it must be one of {', '.join(METRICS)}.")
+        raise HeadcountError(
+            f"`metric` is {metric!r}: {did_you_mean(metric, METRICS)}It must be one of "
+            f"{', '.join(METRICS)}."
+        )
     predictor: Predictor = known[method.lower()]()
     if "random_state" in predictor.get_params(deep=False):
         predictor.set_params(random_state=random_state)

@@ -36,7 +36,7 @@ from headcount.analysis.models import (
 )
 from headcount.data import count_rows
 from headcount.data.dates import check_order
-from headcount.data.readers import TableFile, frame_table, open_table
+from headcount.data.readers import TableFile, frame_table, open_tables
 from headcount.errors import HeadcountError
 
 __all__ = ["analyse", "as_table"]
@@ -70,14 +70,15 @@ def analyse(
 
     Parameters
     ----------
-    new : frame or path
-        Table of the items to count: a frame of Polars, pandas or another library, or a CSV,
-        TSV, Parquet, Feather or JSON lines file. If it has the labels, the true shares are
-        shown as well.
-    train : frame or path, default=None
+    new : frame, path or list of paths
+        Table of the items to count: a frame of Polars, pandas or another library, or files in
+        CSV, TSV, Excel (.xlsx), JSON, JSON lines, Parquet or Feather. A path may be a pattern
+        such as ``2024-*.csv``, or a folder. If it has the labels, the true shares are shown
+        as well.
+    train : frame, path or list of paths, default=None
         Labelled table to learn from. If `scores` and `model` are missing as well, `new` has
         labels in some of its rows: these are learnt from, and the others are counted.
-    scores : frame or path, default=None
+    scores : frame, path or list of paths, default=None
         Instead of `train`: labelled table with the posteriors of a classifier that was not
         trained on these items, one column named after each class, or one for the positive
         class. `new` has the same columns.
@@ -145,7 +146,7 @@ def analyse(
     check_order(dates)
     _check_sources(train, scores, model, target)
     table = as_table(new, "new", separator)
-    notes: tuple[str, ...] = ()
+    notes: tuple[str, ...] = table.notes
     if train is scores is model is None:
         if target not in table.columns:
             raise HeadcountError(
@@ -153,17 +154,17 @@ def analyse(
                 f"{table.name!r} has no column {target!r} with labels of some rows."
             )
         train, table, note = split_by_label(table, target)
-        notes = (note,)
+        notes += (note,)
     column = group_column(table, by, date)
     if model is not None:
         fitted, labelled = _checked_model(model, column, leave_out), None
     else:
         name, given = ("train", train) if scores is None else ("scores", scores)
-        source = given if isinstance(given, TableFile) else as_table(given, name, separator)
+        source = as_table(given, name, separator)
         source.require(leave_out, "which `leave_out` names")
         table.require([] if column is None else [column], "which `by` names")
         labelled = read_labelled(source, str(target), random_state=random_state)
-        notes += labelled.notes
+        notes += (*source.notes, *labelled.notes)
         if scores is None:
             reasons = dict.fromkeys(leave_out, "left out by the caller")
             if column is not None:
@@ -206,19 +207,25 @@ def as_table(source: Any, name: str, separator: str | None = None) -> TableFile:
 
     Parameters
     ----------
-    source : frame or path
+    source : frame, path or list of paths
         The table.
     name : str
         Name of the argument, for messages about a frame.
     separator : str, default=None
-        Separator of columns in CSV files; a comma by default.
+        Separator of columns in CSV files; found from the file by default.
 
     Returns
     -------
     TableFile
     """
+    if isinstance(source, TableFile):
+        return source
     if isinstance(source, str | os.PathLike):
-        return open_table(source, separator=separator)
+        return open_tables([source], separator=separator)
+    if isinstance(source, list | tuple) and all(
+        isinstance(each, str | os.PathLike) for each in source
+    ):
+        return open_tables(source, separator=separator)
     return frame_table(source, name)
 
 

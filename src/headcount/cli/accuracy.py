@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json as json_text
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -19,6 +18,7 @@ from headcount.cli.options import (
     SEED,
     SEPARATOR,
     STRICT,
+    check_inputs,
     plain_separator,
 )
 
@@ -27,11 +27,11 @@ __all__ = ["accuracy"]
 
 def accuracy(
     new: Annotated[
-        Path,
+        list[str],
         typer.Argument(metavar="NEW", help="Table of new items with the model's scores."),
     ],
     reference: Annotated[
-        Path,
+        list[str],
         typer.Option(
             "--reference",
             help="Table of labelled items the model was not trained on, with its posteriors in "
@@ -71,12 +71,15 @@ def accuracy(
     strict: STRICT = False,
 ) -> tuple[str, int]:
     """Estimate how well a model does on new items nobody has labelled."""
-    from headcount._files import check_writable
-    from headcount.analysis.accuracy import analyse_accuracy
-    from headcount.data.writers import TABLE_ENDINGS, write_table
+    from headcount._files import TABLE_ENDINGS, check_writable
 
+    # Before anything heavy is imported.
+    check_inputs(new, reference)
     if output is not None:
         check_writable(output, "--output", TABLE_ENDINGS)
+    from headcount.analysis.accuracy import analyse_accuracy
+    from headcount.data.writers import write_table
+
     found = analyse_accuracy(
         new,
         reference=reference,

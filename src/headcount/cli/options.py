@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
 import typer
+
+from headcount._files import input_files
 
 __all__ = [
     "BY",
@@ -17,6 +20,7 @@ __all__ = [
     "SEED",
     "SEPARATOR",
     "STRICT",
+    "check_inputs",
     "plain_separator",
 ]
 
@@ -57,3 +61,9 @@ STRICT = Annotated[
 def plain_separator(given: str | None) -> str | None:
     r"""Separator as a character: a tab may be written as ``\t``."""
     return None if given is None else given.replace("\\t", "\t")
+
+
+def check_inputs(*sources: Sequence[str] | None) -> None:
+    """Raise an error if an input file is not there, before anything heavy is imported."""
+    for source in (each for given in sources for each in given or ()):
+        input_files(source, ("",))
