@@ -136,6 +136,10 @@ class Conditioned(Quantifier):
     def _prior(self) -> Any:
         return self.prior
 
+    def _known_conditioning(self) -> ShareConditioning | None:
+        # None while it is fitted.
+        return self.model_.shares if isinstance(self.model_, _Means) else None
+
     def _items_are_posteriors(self) -> bool | list[Any]:
         each = [member._items_are_posteriors() for member in self.members_]
         return each if any(each) else False
