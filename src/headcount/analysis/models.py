@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.linear_model import LogisticRegression
 
@@ -213,15 +214,15 @@ def fit_table_model(
     )
     X = preparation.conform(frame)
     del frame
-    quantifier = _quantifier(method, LogisticRegression(), len(np.unique(y)), random_state)
+    quantifier = _quantifier(method, LogisticRegression(), np.unique(y), random_state)
     if quantifier is None:
         features = preparation.pipeline().fit(X)
-        quantifier = _quantifier(method, None, len(np.unique(y)), random_state)
+        quantifier = _quantifier(method, None, np.unique(y), random_state)
         quantifier.fit(_dense(features.transform(X)), y)
         return TableModel(quantifier, target, preparation, features, labelled.description)
     # Out-of-fold scores for every method: the test of its assumption needs them.
     scorer, why = best_scorer(preparation, classifier, X, y, random_state)
-    quantifier = _quantifier(method, scorer.classifier, len(np.unique(y)), random_state)
+    quantifier = _quantifier(method, scorer.classifier, np.unique(y), random_state)
     quantifier.fit_scorer(scorer)
     return TableModel(quantifier, target, preparation, None, labelled.description, why)
 
@@ -254,10 +255,10 @@ def fit_score_model(
     ScoreModel
     """
     table, y = labelled.table, labelled.labels
-    classes = np.unique(y).tolist()
-    columns = find_score_columns(table, target, classes, leave_out)
+    classes = np.unique(y)
+    columns = find_score_columns(table, target, classes.tolist(), leave_out)
     scores = Scored(columns.read(table))
-    quantifier = _quantifier(method, LogisticRegression(), len(classes), random_state)
+    quantifier = _quantifier(method, LogisticRegression(), classes, random_state)
     if quantifier is None or not quantifier.takes_scores:
         raise HeadcountError(
             f"`method` is {method!r}, which works on features, not on scores: choose another."
@@ -266,10 +267,12 @@ def fit_score_model(
     return ScoreModel(quantifier, target, columns, labelled.description)
 
 
-def _quantifier(method: str, classifier: Any, n_classes: int, random_state: int) -> Any:
+def _quantifier(method: str, classifier: Any, classes: NDArray[Any], random_state: int) -> Any:
     """Quantifier of a name; None if a classifier is given that it has no parameter for."""
     if method.lower() == "auto":
-        return AutoQuantifier(classifier, random_state=random_state)
+        # Numbers have an order: ratings, grades, counts.
+        ordered = len(classes) > 2 and classes.dtype.kind in "iuf"
+        return AutoQuantifier(classifier, ordered=ordered, random_state=random_state)
     chosen, options = _named_method(method)
     known = inspect.signature(chosen).parameters
     if "random_state" in known:
@@ -279,7 +282,7 @@ def _quantifier(method: str, classifier: Any, n_classes: int, random_state: int)
             return None
         options["classifier"] = classifier
     quantifier = chosen(**options)
-    if n_classes > 2 and chosen.info.multiclass == "one-vs-rest":
+    if len(classes) > 2 and chosen.info.multiclass == "one-vs-rest":
         return OneVsRest(quantifier)
     return quantifier
 
