@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Collection, Mapping
+from contextlib import closing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -93,9 +94,12 @@ class TableModel:
         preparation, tally = self.preparation.of_table(table, dates), Tally()
         n_batches = -(-table.count_rows() // batch_rows(len(self.columns)))
         made = []
-        for batch in track(table.batches(self.columns), n_batches, f"Reading {table.name}"):
-            tally.n_rows += len(batch)
-            made.append(self._of_batch(preparation.conform(batch, tally)))
+        batches = track(table.batches(self.columns), n_batches, f"Reading {table.name}")
+        # Closed, so that an interrupt removes the progress bar from the terminal.
+        with closing(batches):
+            for batch in batches:
+                tally.n_rows += len(batch)
+                made.append(self._of_batch(preparation.conform(batch, tally)))
         if not made:
             raise HeadcountError(f"{table.name!r} has no rows: pass a table with some.")
         tally.check(table.name)
