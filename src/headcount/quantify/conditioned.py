@@ -137,8 +137,9 @@ class Conditioned(Quantifier):
         return self.prior
 
     def _known_conditioning(self) -> ShareConditioning | None:
-        # None while it is fitted.
-        return self.model_.shares if isinstance(self.model_, _Means) else None
+        model: Any = self.model_
+        # While it is fitted, the model has no simulations yet.
+        return model.shares if isinstance(model, _Means) else None
 
     def _items_are_posteriors(self) -> bool | list[Any]:
         each = [member._items_are_posteriors() for member in self.members_]
