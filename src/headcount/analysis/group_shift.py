@@ -55,7 +55,7 @@ class GroupShift:
     doubts : dict of int to str
         Groups that are not to be relied on, with the reason.
     sentence : str
-        What was tested, and what was done.
+        Result of the test, and the way the groups were estimated.
     """
 
     estimates: dict[int, Estimate]

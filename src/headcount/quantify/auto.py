@@ -24,7 +24,7 @@ from headcount.representation import Training
 from headcount.sampling._streams import base_seeds
 from headcount.uncertainty import Prior, simulate
 
-__all__ = ["AutoQuantifier", "ordered_shares"]
+__all__ = ["AutoQuantifier"]
 
 # Simulated samples that errors are reported for, and their items.
 _TRIALS, _TRIAL_SIZE = 500, 500
