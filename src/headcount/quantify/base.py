@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from copy import copy
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -21,6 +21,9 @@ from headcount.sampling import Samples
 from headcount.scores import ItemScorer, Scored, ScoredPool, Scorer, Verdicts
 from headcount.scores.checks import check_labels, check_lengths, check_weights, class_shares
 from headcount.solve import Solution
+
+if TYPE_CHECKING:
+    from headcount.uncertainty import ShareConditioning
 
 __all__ = ["Quantifier", "is_simple"]
 
@@ -415,6 +418,10 @@ class Quantifier(EstimationMixin, BaseEstimator):
 
     def _prior(self) -> Any:
         """Prior distribution of the shares for estimates, if none is given."""
+        return None
+
+    def _known_conditioning(self) -> ShareConditioning | None:
+        """Simulations that `predict` uses; None if it needs none."""
         return None
 
     @property

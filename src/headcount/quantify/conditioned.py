@@ -136,6 +136,11 @@ class Conditioned(Quantifier):
     def _prior(self) -> Any:
         return self.prior
 
+    def _known_conditioning(self) -> ShareConditioning | None:
+        model: Any = self.model_
+        # While it is fitted, the model has no simulations yet.
+        return model.shares if isinstance(model, _Means) else None
+
     def _items_are_posteriors(self) -> bool | list[Any]:
         each = [member._items_are_posteriors() for member in self.members_]
         return each if any(each) else False
