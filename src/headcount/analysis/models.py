@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse
+from sklearn.base import clone
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
@@ -23,14 +25,31 @@ from headcount.errors import HeadcountError
 from headcount.quantify import AutoQuantifier, OneVsRest
 from headcount.quantify import method as find_method
 from headcount.scores import Scored, Scorer
+from headcount.scores.outputs import calling
 
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["ScoreModel", "TableModel", "fit_score_model", "fit_table_model"]
+__all__ = ["Labelled", "ScoreModel", "TableModel", "fit_score_model", "fit_table_model"]
 
 # Features of methods that work on them are dense unless there are more of them.
 _MOST_DENSE = 2000
+
+
+@dataclass(frozen=True, eq=False)
+class Labelled:
+    """Labelled items that a quantifier was fitted on.
+
+    Attributes
+    ----------
+    items : ndarray or sparse matrix
+        Features or posteriors.
+    labels : ndarray of shape (n,)
+        Their labels.
+    """
+
+    items: Any
+    labels: NDArray[Any]
 
 
 @dataclass(frozen=True)
@@ -49,6 +68,8 @@ class TableModel:
         Fitted, for methods without a classifier; those with one have it in a pipeline.
     training : str
         Name of the labelled table and its number of rows.
+    source : Scorer or Labelled
+        The fitted scorer, or the labelled features, that the quantifier was fitted on.
     """
 
     quantifier: Any
@@ -56,6 +77,7 @@ class TableModel:
     preparation: Preparation
     features: Any
     training: str
+    source: Scorer | Labelled
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -65,6 +87,18 @@ class TableModel:
     def column_facts(self) -> dict[str, str]:
         """Treatment of each column, in words."""
         return self.preparation.facts()
+
+    def refitted(self) -> TableModel:
+        """Fit an unfitted copy of the quantifier on `source`, as it was fitted first.
+
+        Returns
+        -------
+        TableModel
+        """
+        quantifier = clone(self.quantifier)
+        if isinstance(self.source, Scorer):
+            return replace(self, quantifier=quantifier.fit_scorer(self.source))
+        return replace(self, quantifier=quantifier.fit(self.source.items, self.source.labels))
 
     def items(self, table: TableFile) -> tuple[Any, dict[str, int]]:
         """Rows of a table as the quantifier takes them, made in batches.
@@ -106,7 +140,8 @@ class TableModel:
         if self.features is None:
             counts_predictions = self.quantifier.takes == "labels"
             return self.quantifier.scorer_.score(batch, predictions=counts_predictions)
-        return _dense(self.features.transform(batch))
+        with calling("The preparation of the columns"):
+            return _dense(self.features.transform(batch))
 
 
 @dataclass(frozen=True)
@@ -123,12 +158,15 @@ class ScoreModel:
         Columns of the posteriors.
     training : str
         Name of the labelled table and its number of rows.
+    source : Labelled
+        The labelled posteriors that the quantifier was fitted on.
     """
 
     quantifier: Any
     target: str
     scores: ScoreColumns
     training: str
+    source: Labelled
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -142,6 +180,17 @@ class ScoreModel:
             labels = [labels[self.scores.positive]]
         named = zip(self.columns, labels, strict=True)
         return {column: f"posterior of class {label!r}" for column, label in named}
+
+    def refitted(self) -> ScoreModel:
+        """Fit an unfitted copy of the quantifier on `source`, as it was fitted first.
+
+        Returns
+        -------
+        ScoreModel
+        """
+        quantifier = clone(self.quantifier)
+        scored = Scored(self.source.items)
+        return replace(self, quantifier=quantifier.fit(scored, self.source.labels))
 
     def items(self, table: TableFile) -> tuple[Scored, dict[str, int]]:
         """Posteriors of the rows of a table, none of them missing.
@@ -210,11 +259,13 @@ def fit_table_model(
     if quantifier is not None:
         # Out-of-fold scores for every method: the test of its assumption needs them.
         scorer = Scorer(pipeline, random_state=random_state).fit(X, y)
-        return TableModel(quantifier.fit_scorer(scorer), target, preparation, None, training)
+        quantifier.fit_scorer(scorer)
+        return TableModel(quantifier, target, preparation, None, training, scorer)
     features = preparation.pipeline().fit(X)
     quantifier = _quantifier(method, None, n_classes, random_state)
-    quantifier.fit(_dense(features.transform(X)), y)
-    return TableModel(quantifier, target, preparation, features, training)
+    source = Labelled(_dense(features.transform(X)), y)
+    quantifier.fit(source.items, source.labels)
+    return TableModel(quantifier, target, preparation, features, training, source)
 
 
 def fit_score_model(
@@ -248,14 +299,14 @@ def fit_score_model(
     y = read_labels(table.read([target])[target], table.name)
     classes = np.unique(y).tolist()
     columns = find_score_columns(table, target, classes, leave_out)
-    scores = Scored(columns.read(table))
+    source = Labelled(columns.read(table), y)
     quantifier = _quantifier(method, LogisticRegression(), len(classes), random_state)
     if quantifier is None or not quantifier.takes_scores:
         raise HeadcountError(
             f"`method` is {method!r}, which works on features, not on scores: choose another."
         )
-    quantifier.fit(scores, y)
-    return ScoreModel(quantifier, target, columns, f"{table.name}, {len(y):,} rows")
+    quantifier.fit(Scored(source.items), y)
+    return ScoreModel(quantifier, target, columns, f"{table.name}, {len(y):,} rows", source)
 
 
 def _quantifier(method: str, classifier: Any, n_classes: int, random_state: int) -> Any:
