@@ -25,7 +25,7 @@ __all__ = ["check_state", "is_checked"]
 _Check = Callable[[Any], bool]
 # Kinds of arrays: booleans, numbers, texts, objects (which are checked) and nodes of trees.
 _KINDS = "biufUOV"
-_PLAIN = (str, bytes, bool, int, float, type(None), slice, np.dtype)
+_PLAIN = (str, bytes, bool, int, float, type(None), slice)
 
 
 def check_state(part: Any) -> None:
@@ -66,6 +66,8 @@ def _check(part: Any, seen: set[int]) -> None:
 
 
 def _is_sound(part: Any) -> bool:
+    if isinstance(part, np.dtype):
+        return part.kind in _KINDS
     if isinstance(part, np.ndarray | np.generic):
         return part.dtype.kind in _KINDS
     if isinstance(part, list | tuple | dict | set | frozenset):
@@ -78,8 +80,6 @@ def _is_sound(part: Any) -> bool:
 
 
 def _parts(part: Any) -> Iterable[Any]:
-    if isinstance(part, np.generic):
-        return ()
     if isinstance(part, np.ndarray):
         return part.ravel().tolist() if part.dtype == object else ()
     if isinstance(part, list | tuple | set | frozenset):
