@@ -160,6 +160,7 @@ class Harmful:
 @pytest.mark.parametrize(
     "content",
     [b"", b"hello", pickle.dumps(Harmful()), skops.io.dumps({"kind": "another"})],
+    ids=["empty", "text", "pickle", "another"],  # as archives hold addresses and times
 )
 def test_models_that_are_none(files, refused, content):
     (files / "m.skops").write_bytes(content)
