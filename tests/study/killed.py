@@ -33,8 +33,9 @@ def kill_once(folder, workers, rng):
     """
     child = os.fork()
     if child == 0:
-        os.setsid()
+        os.setpgid(0, 0)
         run(folder, workers)
+    os.setpgid(child, child)  # here too, as the child may not have come to it yet
     more = n_results(folder) + rng.randrange(4)
     while n_results(folder) < more and not has_ended(child):
         time.sleep(0.002)
