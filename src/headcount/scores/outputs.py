@@ -104,7 +104,14 @@ class DecisionScaling:
 
     def posteriors(self, decisions: NDArray[np.float64]) -> NDArray[np.float64]:
         """Turn decision values, one column per class, into posteriors."""
-        return self.scaling.posteriors(decisions / self.spread)
+        with np.errstate(all="ignore"):
+            made = self.scaling.posteriors(decisions / self.spread)
+        if not np.isfinite(made).all():
+            raise HeadcountError(
+                "Decision values of the classifier are too large for posteriors: scale the "
+                "features, or use a classifier with predict_proba."
+            )
+        return made
 
     def checked(self, n_classes: int) -> DecisionScaling:
         """The scaling, if it fits the number of classes and is finite."""
