@@ -171,7 +171,7 @@ def test_another_run_is_writing(toy, call, refused):
 
 
 def test_interrupted(toy):
-    Path("toy.toml").write_text(toy_spec(draws=200, pause=0.02).to_toml())
+    Path("toy.toml").write_text(toy_spec(draws=200, pause=0.1).to_toml())
     command = (sys.executable, "-m", "headcount.cli", *RUN)
     with subprocess.Popen(
         command,

@@ -160,7 +160,7 @@ def test_signed_shift_has_the_sign_of_the_second_class(case, evaluation):
     assert ((evaluation.signed_shift[0] > 0) == more).all()
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(data=st.data())
 def test_order_and_repetition_make_no_difference(data):
     quantifiers, X_pool, y_pool, samples = _small_case()

@@ -156,7 +156,7 @@ def test_one_item_is_enough():
     assert "Of 1 item," in page(analysis)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(st.text(), st.text())
 def test_json_in_a_script_is_safe_and_the_same(key, text):
     said = script_json({key: [text]})

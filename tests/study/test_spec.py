@@ -185,7 +185,7 @@ VALUES = st.recursive(
 )
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.dictionaries(st.text(), VALUES, max_size=5))
 def test_toml_says_what_was_meant(content):
     assert tomllib.loads(toml_text(content)) == content

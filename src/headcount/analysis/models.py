@@ -5,12 +5,13 @@ from __future__ import annotations
 import inspect
 from collections.abc import Collection, Mapping
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
+from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 
 from headcount._progress import track
@@ -23,12 +24,29 @@ from headcount.data.readers import TableFile, batch_rows
 from headcount.errors import HeadcountError
 from headcount.quantify import AutoQuantifier, OneVsRest
 from headcount.quantify import method as find_method
-from headcount.scores import CALIBRATIONS, Scored
+from headcount.scores import CALIBRATIONS, Scored, Scorer
+from headcount.scores.outputs import calling
 
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["ScoreModel", "TableModel", "fit_score_model", "fit_table_model"]
+__all__ = ["Labelled", "ScoreModel", "TableModel", "fit_score_model", "fit_table_model"]
+
+
+@dataclass(frozen=True, eq=False)
+class Labelled:
+    """Labelled items that a quantifier was fitted on.
+
+    Attributes
+    ----------
+    items : ndarray or sparse matrix
+        Features or posteriors.
+    labels : ndarray of shape (n,)
+        Their labels.
+    """
+
+    items: Any
+    labels: NDArray[Any]
 
 
 @dataclass(frozen=True)
@@ -47,6 +65,8 @@ class TableModel:
         Fitted, for methods without a classifier; those with one have it in a pipeline.
     training : str
         Name of the labelled table and its number of rows.
+    source : Scorer or Labelled
+        The fitted scorer, or the labelled features, that the quantifier was fitted on.
     why_classifier : str
         Reason for the choice of the classifier; empty if the caller chose it.
     """
@@ -56,6 +76,7 @@ class TableModel:
     preparation: Preparation
     features: Any
     training: str
+    source: Scorer | Labelled
     why_classifier: str = ""
 
     @property
@@ -66,6 +87,18 @@ class TableModel:
     def column_facts(self) -> dict[str, str]:
         """Treatment of each column, in words."""
         return self.preparation.facts()
+
+    def refitted(self) -> TableModel:
+        """Fit an unfitted copy of the quantifier on `source`, as it was fitted first.
+
+        Returns
+        -------
+        TableModel
+        """
+        quantifier = clone(self.quantifier)
+        if isinstance(self.source, Scorer):
+            return replace(self, quantifier=quantifier.fit_scorer(self.source))
+        return replace(self, quantifier=quantifier.fit(self.source.items, self.source.labels))
 
     def choice(self) -> str:
         """Reason for the choice of the classifier; empty if the caller chose it."""
@@ -110,7 +143,8 @@ class TableModel:
         if self.features is None:
             counts_predictions = self.quantifier.takes == "labels"
             return self.quantifier.scorer_.score(batch, predictions=counts_predictions)
-        return dense_if_narrow(self.features.transform(batch))
+        with calling("The preparation of the columns"):
+            return dense_if_narrow(self.features.transform(batch))
 
 
 @dataclass(frozen=True)
@@ -127,12 +161,15 @@ class ScoreModel:
         Columns of the posteriors.
     training : str
         Name of the labelled table and its number of rows.
+    source : Labelled
+        The labelled posteriors that the quantifier was fitted on.
     """
 
     quantifier: Any
     target: str
     scores: ScoreColumns
     training: str
+    source: Labelled
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -146,6 +183,17 @@ class ScoreModel:
             labels = [labels[self.scores.positive]]
         named = zip(self.columns, labels, strict=True)
         return {column: f"posterior of class {label!r}" for column, label in named}
+
+    def refitted(self) -> ScoreModel:
+        """Fit an unfitted copy of the quantifier on `source`, as it was fitted first.
+
+        Returns
+        -------
+        ScoreModel
+        """
+        quantifier = clone(self.quantifier)
+        scored = Scored(self.source.items)
+        return replace(self, quantifier=quantifier.fit(scored, self.source.labels))
 
     def choice(self) -> str:
         """Class that a single column of scores is of; empty if there are several columns."""
@@ -220,13 +268,15 @@ def fit_table_model(
     if quantifier is None:
         features = preparation.pipeline().fit(X)
         quantifier = _quantifier(method, None, np.unique(y), random_state)
-        quantifier.fit(dense_if_narrow(features.transform(X)), y)
-        return TableModel(quantifier, target, preparation, features, labelled.description)
+        source = Labelled(dense_if_narrow(features.transform(X)), y)
+        quantifier.fit(source.items, source.labels)
+        description = labelled.description
+        return TableModel(quantifier, target, preparation, features, description, source)
     # Out-of-fold scores for every method: the test of its assumption needs them.
     scorer, why = best_scorer(preparation, classifier, X, y, random_state)
     quantifier = _quantifier(method, scorer.classifier, np.unique(y), random_state)
     quantifier.fit_scorer(scorer)
-    return TableModel(quantifier, target, preparation, None, labelled.description, why)
+    return TableModel(quantifier, target, preparation, None, labelled.description, scorer, why)
 
 
 def fit_score_model(
@@ -259,14 +309,14 @@ def fit_score_model(
     table, y = labelled.table, labelled.labels
     classes = np.unique(y)
     columns = find_score_columns(table, target, classes.tolist(), leave_out)
-    scores = Scored(columns.read(table))
+    source = Labelled(columns.read(table), y)
     quantifier = _quantifier(method, LogisticRegression(), classes, random_state)
     if quantifier is None or not quantifier.takes_scores:
         raise HeadcountError(
             f"`method` is {method!r}, which works on features, not on scores: choose another."
         )
-    quantifier.fit(scores, y)
-    return ScoreModel(quantifier, target, columns, labelled.description)
+    quantifier.fit(Scored(source.items), y)
+    return ScoreModel(quantifier, target, columns, labelled.description, source)
 
 
 def _quantifier(method: str, classifier: Any, classes: NDArray[Any], random_state: int) -> Any:

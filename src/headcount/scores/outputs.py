@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -18,13 +20,14 @@ from sklearn.utils.validation import has_fit_parameter
 from headcount.data import encode_labels
 from headcount.errors import HeadcountError
 from headcount.scores.calibration import smoothed_targets
-from headcount.scores.checks import check_scores
+from headcount.scores.checks import as_numbers, check_scores
 from headcount.scores.scaling import Scaling, fit_scaling
 
 __all__ = [
     "DecisionScaling",
     "Output",
     "allows_nan",
+    "calling",
     "fit_decisions",
     "output_of",
     "predict_codes",
@@ -43,9 +46,35 @@ def output_of(model: Any) -> Output:
     return "decisions" if hasattr(model, "decision_function") else "labels"
 
 
+@contextmanager
+def calling(what: str) -> Iterator[None]:
+    """Turn an error of another package's estimator into one sentence.
+
+    Its output is checked afterwards, so that warnings of numpy on the way to it say nothing
+    new.
+
+    Parameters
+    ----------
+    what : str
+        Name of the method and the estimator, for the message.
+    """
+    try:
+        with np.errstate(all="ignore"):
+            yield
+    except HeadcountError:
+        raise
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+        fault = str(error).partition("\n")[0]
+        raise HeadcountError(
+            f"{what} failed ({type(error).__name__}: {fault[:150]}): pass items like those it "
+            "was fitted on."
+        ) from error
+
+
 def predict_codes(model: Any, X: Any, classes: NDArray[Any]) -> NDArray[np.int64]:
     """Return the labels of the classifier's own ``predict``, as codes."""
-    predicted = model.predict(X)
+    with calling(f"predict of {_name(model)}"):
+        predicted = model.predict(X)
     return encode_labels(predicted, name=f"predict of {_name(model)}", classes=classes)[1]
 
 
@@ -58,7 +87,9 @@ def score(model: Any, X: Any, classes: NDArray[Any]) -> NDArray[np.float64]:
     if output_of(model) == "posteriors":
         name = f"predict_proba of {_name(model)}"
         columns = _columns(model, classes)
-        given = check_scores(model.predict_proba(X), len(columns), name=name)
+        with calling(name):
+            posteriors = model.predict_proba(X)
+        given = check_scores(posteriors, len(columns), name=name)
         if np.array_equal(columns, np.arange(len(classes))):
             return given
         aligned = np.zeros((len(given), len(classes)))
@@ -76,7 +107,24 @@ class DecisionScaling:
 
     def posteriors(self, decisions: NDArray[np.float64]) -> NDArray[np.float64]:
         """Turn decision values, one column per class, into posteriors."""
-        return self.scaling.posteriors(decisions / self.spread)
+        with np.errstate(all="ignore"):
+            made = self.scaling.posteriors(decisions / self.spread)
+        if not np.isfinite(made).all():
+            raise HeadcountError(
+                "Decision values of the classifier are too large for posteriors: scale the "
+                "features, or use a classifier with predict_proba."
+            )
+        return made
+
+    def checked(self, n_classes: int) -> DecisionScaling:
+        """The scaling, if it fits the number of classes and is finite."""
+        scaling = self.scaling
+        for values in (scaling.slopes, scaling.biases):
+            if values.shape != (n_classes,) or not np.isfinite(as_numbers(values, "it")).all():
+                raise HeadcountError("The scaling must have finite slopes and biases.")
+        if not 0 < self.spread < np.inf:
+            raise HeadcountError("The spread of decision values must be positive and finite.")
+        return self
 
 
 def fit_decisions(
@@ -104,7 +152,8 @@ def fit_decisions(
 
 def _decision_values(model: Any, X: Any, classes: NDArray[Any]) -> NDArray[np.float64]:
     name = f"decision_function of {_name(model)}"
-    values = np.asarray(model.decision_function(X), dtype=np.float64)
+    with calling(name):
+        values = np.asarray(model.decision_function(X), dtype=np.float64)
     if values.ndim == 1:
         values = np.column_stack([-values / 2, values / 2])
     columns = _columns(model, classes)

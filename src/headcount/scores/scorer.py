@@ -20,7 +20,13 @@ from sklearn.utils.validation import check_is_fitted
 from headcount._parameters import check_random_state
 from headcount.data import check_features, column_names, count_rows, take_rows
 from headcount.errors import HeadcountError
-from headcount.scores.checks import check_labels, check_lengths, check_weights, class_shares
+from headcount.scores.checks import (
+    check_labels,
+    check_lengths,
+    check_scores,
+    check_weights,
+    class_shares,
+)
 from headcount.scores.folds import Fold, check_cv, make_folds
 from headcount.scores.inputs import Scored
 from headcount.scores.logistic import cross_fit, is_supported
@@ -220,8 +226,59 @@ class Scorer(ItemScorer):
             if crossed is None:
                 crossed = self._models(classifier, X)
             self._score_training_items(crossed, X, weights)
+        self._set_judges()
+
+    def _set_judges(self) -> None:
         self.judge_ = (self.classifier_, self._scaling, self.classes_)
         self.fold_judge_ = (self._fold_models, self._scaling, self.classes_)
+
+    def stripped(self) -> Scorer:
+        """Copy without what `checked` computes, to be written to a file.
+
+        Returns
+        -------
+        Scorer
+        """
+        check_is_fitted(self, "classifier_")
+        kept = copy(self)
+        del kept.prior_, kept.judge_, kept.fold_judge_
+        kept._groups = None
+        return kept
+
+    def checked(self) -> Scorer:
+        """Copy of a scorer that was read from a file, with a checked and complete state.
+
+        The classifiers themselves are not checked.
+
+        Returns
+        -------
+        Scorer
+        """
+        found = copy(self)
+        found.classes_, codes = check_labels(self.classes_)
+        n_classes = len(codes)
+        if not np.array_equal(found.classes_, self.classes_):
+            raise HeadcountError("classes_ of the scorer are not sorted.")
+        found.codes_ = _check_codes(self.codes_, n_classes)
+        n = len(found.codes_)
+        weights = check_weights(self.weights_, n)
+        found.prior_ = class_shares(found.codes_, weights, found.classes_)
+        found.weights_ = None if self.weights_ is None else weights
+        if self._labels is not None:
+            found._labels = _check_codes(self._labels, n_classes)
+            check_lengths("labels_", len(found._labels), found.codes_)
+        if self._posteriors is not None:
+            # Of a classifier that predicts labels only, they are not used.
+            used = output_of(self.classifier_) != "labels"
+            found._posteriors = check_scores(self._posteriors, n_classes) if used else None
+            if found._posteriors is not None:
+                check_lengths("posteriors_", len(found._posteriors), found.codes_)
+        if self._scaling is not None:
+            found._scaling = self._scaling.checked(n_classes)
+        if not np.array_equal(self._targets, found.classes_):
+            found._targets = np.arange(n_classes)
+        found._set_judges()
+        return found
 
     def posteriors(self, X: Any) -> NDArray[np.float64]:
         """Score items.
@@ -515,6 +572,16 @@ def _columns(shape: tuple[int, ...]) -> str:
     if len(shape) > 1:
         return f"items of shape {shape}"
     return f"{shape[0] if shape else 'no'} columns"
+
+
+def _check_codes(codes: Any, n_classes: int) -> NDArray[np.int64]:
+    """Positions of classes, if they are some."""
+    found = np.asarray(codes)
+    if found.ndim != 1 or found.dtype.kind not in "iu" or not len(found):
+        raise HeadcountError("codes of labels must be a vector of whole numbers.")
+    if found.min() < 0 or found.max() >= n_classes:
+        raise HeadcountError(f"codes of labels must lie between 0 and {n_classes - 1}.")
+    return found.astype(np.int64, copy=False)
 
 
 def _check_frozen(classifier: Any, classes: NDArray[Any]) -> None:

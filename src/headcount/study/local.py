@@ -138,7 +138,7 @@ class _Worker:
         return cast("Outcome", message)
 
     def _died(self) -> Outcome | None:
-        self.process.join(1.0)
+        self.process.join(10.0)
         self.stop()
         self.alive = False
         if not self.is_ready:

@@ -15,7 +15,7 @@ from headcount.analysis.label_columns import read_labels
 from headcount.data.features import dense_if_narrow
 from headcount.data.preparation import Preparation, prepare
 from headcount.data.readers import open_table
-from headcount.errors import HeadcountError
+from headcount.errors import HeadcountError, warn
 from headcount.sampling import Samples
 from headcount.shift import ConceptShift, ShiftedSamples
 from headcount.study.spec import Spec
@@ -177,9 +177,12 @@ def _load(
     others = [] if group is None else [group]
     table.require([target, *others, *drop], f"which [data.{dataset}] names")
     frame = table.read()
-    y = read_labels(frame[target], table.name)
+    y, rows, notes = read_labels(frame[target], table.name)
+    frame = frame[rows]
+    for note in notes:
+        warn(note)
     groups = None if group is None else np.asarray(frame[group].cast(str).fill_null(""), str)
     out = dict.fromkeys(drop, "dropped by the spec") | dict.fromkeys(others, "the group")
     preparation = prepare(frame.drop(target), leave_out=out, name=repr(table.name))
-    features = preparation.conform(frame, table.name)
+    features = preparation.conform(frame)
     return OwnTable(dataset, features, preparation, y, groups)
