@@ -1,0 +1,52 @@
+"""A few labels from the target: which items to label, and estimates that use the labels."""
+
+from __future__ import annotations
+
+from headcount.labels.cells import LabelledTable, MetricEnds
+from headcount.labels.corrected_rates import judge
+from headcount.labels.difference import Difference, share_ends
+from headcount.labels.exact import clopper_pearson
+from headcount.labels.from_labels import (
+    check_labelled,
+    draw_of,
+    estimate_from_labels,
+    of_population,
+    share_difference,
+)
+from headcount.labels.judge_result import GroupDifference, GroupRate, JudgeResult
+from headcount.labels.labelled_estimate import Agreement, LabelledEstimate
+from headcount.labels.plan import Budget, LabelPlan, make_plan, pool_key
+from headcount.labels.posteriors import PoolPosteriors
+from headcount.labels.sample import LabelSample, check_clusters
+from headcount.labels.strata import Strata, suitable_strata
+from headcount.labels.weighting import effective_size, weighted_rows
+
+__all__ = [
+    "Agreement",
+    "Budget",
+    "Difference",
+    "GroupDifference",
+    "GroupRate",
+    "JudgeResult",
+    "LabelPlan",
+    "LabelSample",
+    "LabelledEstimate",
+    "LabelledTable",
+    "MetricEnds",
+    "PoolPosteriors",
+    "Strata",
+    "check_clusters",
+    "check_labelled",
+    "clopper_pearson",
+    "draw_of",
+    "effective_size",
+    "estimate_from_labels",
+    "judge",
+    "make_plan",
+    "of_population",
+    "pool_key",
+    "share_difference",
+    "share_ends",
+    "suitable_strata",
+    "weighted_rows",
+]
