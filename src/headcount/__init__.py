@@ -32,6 +32,10 @@ if TYPE_CHECKING:
     from headcount.evaluation.search import GridSearch as GridSearch
     from headcount.evaluation.significance import Comparison as Comparison
     from headcount.evaluation.significance import compare as compare
+    from headcount.labels import JudgeResult as JudgeResult
+    from headcount.labels import LabelledEstimate as LabelledEstimate
+    from headcount.labels import LabelPlan as LabelPlan
+    from headcount.labels import judge as judge
     from headcount.quantify import *
     from headcount.sampling import APP as APP
     from headcount.sampling import NPP as NPP
@@ -54,6 +58,7 @@ _HOMES = {
     "headcount.evaluation.run": {"evaluate"},
     "headcount.evaluation.search": {"GridSearch"},
     "headcount.evaluation.significance": {"Comparison", "compare"},
+    "headcount.labels": {"JudgeResult", "LabelPlan", "LabelledEstimate", "judge"},
     "headcount.sampling": {"APP", "NPP", "UPP", "Dirichlet", "Prevalences", "Samples"},
     "headcount.scores": {"Scored", "Scorer", "Verdicts"},
     "headcount.uncertainty": {"Estimate"},

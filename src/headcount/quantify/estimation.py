@@ -6,18 +6,21 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from headcount._parameters import check_choice, check_count
 from headcount.data import count_rows
+from headcount.errors import HeadcountError
 from headcount.quantify.aggregation import Model
 from headcount.representation import Training
 from headcount.sampling import Samples, as_samples
 from headcount.sampling._streams import base_seeds
 from headcount.scores import Scored, ScoredPool, Verdicts, one_fold_each
+from headcount.scores.checks import check_weights
 
 if TYPE_CHECKING:
+    from headcount.labels import LabelPlan, PoolPosteriors
     from headcount.quantify.base import Quantifier
     from headcount.uncertainty import Estimate, ShareConditioning
 
@@ -47,6 +50,11 @@ class EstimationMixin:
         self: Any,
         X: Any,
         *,
+        labelled: Any = None,
+        design: LabelPlan | None = None,
+        guarantee: str = "approximate",
+        weights: ArrayLike | None = None,
+        clusters: ArrayLike | None = None,
         target: str = "realised",
         prior: Any = None,
         replicates: int = 4000,
@@ -56,12 +64,25 @@ class EstimationMixin:
 
         Samples with known shares are simulated from the training items, and the quantifier
         answers to each of them. The shares that lead to answers like the one for X are the
-        estimate: their mean, their quantiles, and any region of them.
+        estimate: their mean, their quantiles, and any region of them. This holds under prior
+        shift. With labels of some items it holds under any shift.
 
         Parameters
         ----------
         X : array-like, sparse matrix or frame of shape (n, d), list of texts, Scored, Verdicts
             One sample: the items whose shares are wanted.
+        labelled : pair of array-like, default=None
+            Rows of X that have a label, and their labels. The rows must have been drawn at
+            random: by `plan_labels`, or as a simple random sample.
+        design : LabelPlan, default=None
+            Plan that the labelled rows were drawn by. None for a simple random sample.
+        guarantee : {"approximate", "exact"}, default="approximate"
+            Kind of intervals from labels. Exact ones hold in finite samples, and are wider.
+        weights : array-like of shape (n,), default=None
+            Survey weights of the items: how many items of the population each stands for.
+        clusters : array-like of shape (n,), default=None
+            Cluster of each item, such as an author or a conversation. Items of one cluster may
+            be alike.
         target : {"realised", "expected"}, default="realised"
             Shares among these very items, or of the population that they are a random
             sample of, which are less certain.
@@ -79,17 +100,98 @@ class EstimationMixin:
         Estimate
             With ``prevalence`` by class, ``raw`` (the answer of `predict`), ``draws``, and
             ``interval(level)``, ``region(level)`` and ``counts(level)`` at any level; prints
-            as a table.
+            as a table. With labels a `LabelledEstimate`, which has ``agreement`` and
+            ``under_shift`` besides.
         """
-        found: list[Estimate] = self.estimate_many(
-            X,
-            None,
-            target=target,
-            prior=prior,
-            replicates=replicates,
-            random_state=random_state,
+        options = {
+            "target": target,
+            "prior": prior,
+            "replicates": replicates,
+            "random_state": random_state,
+        }
+        if labelled is None and (design is not None or guarantee != "approximate"):
+            raise HeadcountError(
+                "design and guarantee are for labels of some items: pass them with labelled."
+            )
+        if weights is None and clusters is None:
+            found: Estimate = self.estimate_many(X, None, **options)[0]
+            mass = groups = None
+        else:
+            from headcount.labels import check_clusters
+
+            n_items = count_rows(X)
+            mass = None if weights is None else check_weights(weights, n_items)
+            groups = check_clusters(clusters, n_items)
+            found = _weighted(self, X, mass, groups, **options)
+        if labelled is None:
+            return found
+        from headcount.labels import check_labelled, estimate_from_labels
+
+        rows, codes = check_labelled(labelled, found.n_items, self.classes_)
+        pool, key = _pool_posteriors(self, X, found.raw, mass)
+        return estimate_from_labels(
+            pool,
+            rows,
+            codes,
+            found,
+            design=design,
+            key=key,
+            weights=mass,
+            clusters=groups,
+            guarantee=guarantee,
         )
-        return found[0]
+
+    def plan_labels(
+        self: Any,
+        X: Any,
+        *,
+        precision: float | None = None,
+        budget: int | None = None,
+        strata: int = 5,
+        target: str = "realised",
+        level: float = 0.95,
+        random_state: Any = None,
+    ) -> LabelPlan:
+        """Choose items to label, at random, so that few labels buy much precision.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or frame of shape (n, d), list of texts, Scored, Verdicts
+            The pool whose shares are wanted.
+        precision : float, default=None
+            Half the width that the widest interval should have, such as 0.01.
+        budget : int, default=None
+            Number of labels. Pass either precision or budget.
+        strata : int, default=5
+            Number of strata at most. Items that the scores leave uncertain are in strata that
+            get more labels. 1 draws a simple random sample.
+        target : {"realised", "expected"}, default="realised"
+            Shares that the precision is for: those of the pool, or of its population.
+        level : float, default=0.95
+            Level of the intervals.
+        random_state : int, RandomState, Generator or None, default=None
+            Random seed; None takes the quantifier's own, if that is a number.
+
+        Returns
+        -------
+        LabelPlan
+            With ``rows`` to label and ``to_frame()``. Prints the precision that several
+            budgets buy. Pass it to `estimate` as ``design``, with the labels.
+        """
+        from headcount.labels import make_plan
+
+        check_is_fitted(self, "model_")
+        pool, key = _pool_posteriors(self, X, self.predict(X), None)
+        return make_plan(
+            pool,
+            key,
+            precision=precision,
+            budget=budget,
+            n_strata=strata,
+            target=target,
+            level=level,
+            rng=np.random.default_rng(base_seeds(_own_seed(self, random_state), 1)[0]),
+        )
 
     def estimate_many(
         self: Any,
@@ -121,15 +223,16 @@ class EstimationMixin:
             One per sample. Samples of similar size share their simulations.
         """
         check_is_fitted(self, "model_")
-        check_choice("target", target, ("realised", "expected"))
-        answering = self.answering_
-        model = answering.model_.cross_fitted(answering._simulation_items())
-        shares = conditioning(answering, model, prior, replicates, random_state)
-        items = answering.items_of(X, by_folds=answering.scores_by_folds)
         drawn = pool_samples(samples, X)
-        raw = self.predict_many(X, drawn)
-        answers = model.solve(items, drawn.over(count_rows(items))).prevalence
-        return _estimates(self, shares, answers, drawn, raw, target, self.evidence(X))
+        return _estimate_samples(
+            self,
+            X,
+            drawn,
+            target=target,
+            prior=prior,
+            replicates=replicates,
+            random_state=random_state,
+        )
 
     def evidence(self: Any, X: Any) -> Evidence | None:
         """Posteriors that the assumption of prior shift is tested on.
@@ -195,8 +298,6 @@ def conditioning(
 
     training = quantifier._simulation_items()
     prior = check_prior(quantifier._prior() if prior is None else prior, training.n_classes)
-    if random_state is None and isinstance(quantifier.get_params().get("random_state"), int):
-        random_state = quantifier.get_params()["random_state"]
     if training.weights is not None and np.ptp(training.weights) == 0:
         training = replace(training, weights=None)
     return ShareConditioning(
@@ -205,28 +306,108 @@ def conditioning(
         quantifier._items_are_posteriors(),
         prior,
         check_count("replicates", replicates, 100),
-        base_seeds(random_state, 1)[0],
+        base_seeds(_own_seed(quantifier, random_state), 1)[0],
     )
 
 
-def _estimates(
+def _own_seed(quantifier: Quantifier, random_state: Any) -> Any:
+    """Seed of the quantifier for None, if that is a number."""
+    own = quantifier.get_params().get("random_state")
+    return own if random_state is None and isinstance(own, int) else random_state
+
+
+def _pool_posteriors(
     quantifier: Quantifier,
-    shares: ShareConditioning,
-    answers: NDArray[np.float64],
-    samples: Samples,
-    raw: NDArray[np.float64],
+    X: Any,
+    shares: NDArray[np.float64],
+    weights: NDArray[np.float64] | None,
+) -> tuple[PoolPosteriors, str]:
+    """Posteriors of a pool, corrected to the shares, and its key.
+
+    From decisions if there are no posteriors. Without either, labels are used alone.
+    """
+    from headcount.labels import PoolPosteriors, pool_key
+
+    n_items = count_rows(X)
+    evidence = quantifier.evidence(X)
+    if evidence is not None:
+        found = PoolPosteriors.of(evidence.posteriors, evidence.training, shares, weights)
+        return found, pool_key(n_items, evidence.posteriors)
+    answering, training = quantifier.answering_, quantifier.training_
+    if answering.takes == "labels" and training is not None and training.items is not None:
+        codes = answering.items_of(X, by_folds=False)
+        decisions = (codes[:, None] == np.arange(training.n_classes)).astype(np.float64)
+        found = PoolPosteriors.of_decisions(codes, training, shares, weights)
+        return found, pool_key(n_items, decisions)
+    return PoolPosteriors.none(n_items, shares), pool_key(n_items, None)
+
+
+def _weighted(
+    quantifier: Any,
+    X: Any,
+    weights: NDArray[np.float64] | None,
+    clusters: NDArray[np.int64] | None,
+    **options: Any,
+) -> Estimate:
+    """Estimate for items with survey weights or clusters: see `EstimationMixin.estimate`."""
+    from headcount.labels import effective_size, weighted_rows
+
+    n_items = count_rows(X)
+    answering = quantifier.answering_
+    values = None
+    if clusters is not None:
+        items: Any = answering.items_of(X, by_folds=False)
+        if answering.takes == "labels":
+            values = (items[:, None] == np.arange(len(quantifier.classes_))).astype(np.float64)
+        elif isinstance(items, np.ndarray) and answering.takes == "posteriors":
+            values = items
+    size = effective_size(n_items, weights, clusters, values)
+    mass = np.ones(n_items) if weights is None else weights
+    rows = weighted_rows(mass, n_items * (1 if weights is None or n_items > 50_000 else 4))
+    # As many items as there are independent ones, for the test of the assumption.
+    tested = weighted_rows(mass, max(round(size), 1))
+    [found] = _estimate_samples(
+        quantifier,
+        X,
+        as_samples([rows], n_items),
+        tested=as_samples([tested], n_items),
+        **options,
+    )
+    return replace(found, n_items=n_items, n_effective=size)
+
+
+def _estimate_samples(
+    quantifier: Any,
+    X: Any,
+    drawn: Samples,
+    *,
+    tested: Samples | None = None,
     target: Any,
-    evidence: Evidence | None,
+    prior: Any,
+    replicates: Any,
+    random_state: Any,
 ) -> list[Estimate]:
+    """Estimates for samples of a pool.
+
+    ``tested`` are samples of as many items as there are independent ones, if these are fewer.
+    """
     from headcount.uncertainty import Estimate
 
-    name = type(quantifier.answering_).__name__
-    posteriors = shares.posteriors(answers, samples.sizes)
+    check_choice("target", target, ("realised", "expected"))
+    answering = quantifier.answering_
+    model = answering.model_.cross_fitted(answering._simulation_items())
+    shares = conditioning(answering, model, prior, replicates, random_state)
+    items = answering.items_of(X, by_folds=answering.scores_by_folds)
+    raw = quantifier.predict_many(X, drawn)
+    answers = model.solve(items, drawn.over(count_rows(items))).prevalence
+    tested = drawn if tested is None else tested
+    posteriors = shares.posteriors(answers, tested.sizes)
+    name = type(answering).__name__
     found = [
         Estimate(name, quantifier.classes_, posterior.mean, own, size, target, posterior)
-        for posterior, own, size in zip(posteriors, raw, samples.sizes.tolist(), strict=True)
+        for posterior, own, size in zip(posteriors, raw, tested.sizes.tolist(), strict=True)
     ]
-    return _examined(found, evidence, samples)
+    return _examined(found, quantifier.evidence(X), tested)
 
 
 def _are_posteriors(training: Training) -> bool:
