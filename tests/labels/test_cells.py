@@ -13,7 +13,7 @@ def pool_and_truth(seed, n=2000, n_classes=2):
     rng = np.random.default_rng(seed)
     posteriors = rng.dirichlet(np.full(n_classes, 0.4), n)
     truth = (rng.random((n, 1)) > np.cumsum(posteriors, axis=1)).sum(axis=1)
-    return PoolPosteriors(posteriors, 0.9, np.ones(n_classes)), np.minimum(truth, n_classes - 1)
+    return PoolPosteriors(posteriors, 0.9), np.minimum(truth, n_classes - 1)
 
 
 def labelled(seed, n=150, n_classes=2, expected=False):

@@ -7,13 +7,8 @@ from hypothesis import strategies as st
 from scipy import special
 from tests.oracle import labels as oracle
 
-from headcount.labels import Difference, LabelSample, PoolPosteriors, share_ends
-from headcount.labels.difference import (
-    class_table,
-    corrected,
-    correlation_weight,
-    residual_scale,
-)
+from headcount.labels import Difference, LabelSample, PoolPosteriors, Strata, share_ends
+from headcount.labels.difference import class_table, corrected, correlation_weight
 from headcount.labels.from_labels import share_difference
 from headcount.representation import Training
 
@@ -54,16 +49,28 @@ def test_factor_of_calibrated_posteriors_is_near_1_and_of_noise_0():
     shares = np.bincount(codes) / len(codes)
     pool = PoolPosteriors.of(posteriors, Training(posteriors, codes, 3), shares)
     assert pool.factor > 0.95
-    np.testing.assert_allclose(pool.scale, 1.0, atol=0.05)
     shuffled = Training(posteriors, np.random.default_rng(0).permutation(codes), 3)
     assert PoolPosteriors.of(posteriors, shuffled, shares).factor < 0.05
     assert correlation_weight(np.eye(2), np.array([0.5, 0.5]), np.zeros(2)) == 0
 
 
-def test_scale_of_overconfident_posteriors_is_above_1():
+def test_variances_are_learnt_from_training_items():
     posteriors, codes = posteriors_and_classes(0, 20_000, 2)
+    shares = np.bincount(codes) / len(codes)
+    pool = PoolPosteriors.of(posteriors, Training(posteriors, codes, 2), shares)
+    strata = Strata.of(pool, 3)
+    calibrated = Strata.of(PoolPosteriors(pool.values, pool.factor), 3).variances
+    np.testing.assert_allclose(strata.variances, calibrated, rtol=0.1)
+    # Of overconfident posteriors the residuals vary more than they promise.
     sharp = posteriors**3 / (posteriors**3).sum(axis=1, keepdims=True)
-    assert (residual_scale(sharp, codes, np.ones(len(codes)), 1.0) > 1.3).all()
+    pool = PoolPosteriors.of(sharp, Training(sharp, codes, 2), shares)
+    strata = Strata.of(pool, 3)
+    promised = Strata.of(PoolPosteriors(pool.values, pool.factor), 3).variances
+    assert (strata.variances[0] > 2 * promised[0]).all()
+    residuals = (codes[:, None] == np.arange(2)) - pool.factor * pool.values
+    for h in range(3):
+        seen = residuals[strata.codes == h].var(axis=0)
+        np.testing.assert_allclose(strata.variances[h], seen, rtol=0.15)
 
 
 def test_class_table_has_no_empty_cell():
@@ -74,7 +81,7 @@ def test_class_table_has_no_empty_cell():
 def sampled(seed, n=40, n_classes=3):
     posteriors, codes = posteriors_and_classes(seed, 300, n_classes)
     rng = np.random.default_rng(seed)
-    pool = PoolPosteriors(posteriors, float(rng.random()), np.ones(n_classes))
+    pool = PoolPosteriors(posteriors, float(rng.random()))
     sample = LabelSample.simple(rng.choice(300, n, replace=False), 300)
     return pool, sample, codes
 
@@ -98,7 +105,7 @@ def test_shares_sum_to_1_and_intervals_lie_within_0_and_1(seed, n_classes, level
 def test_permuted_classes_permute_the_result(seed):
     pool, sample, codes = sampled(seed)
     order = np.random.default_rng(seed).permutation(3)
-    moved = PoolPosteriors(pool.values[:, order], pool.factor, pool.scale)
+    moved = PoolPosteriors(pool.values[:, order], pool.factor)
     places = np.argsort(order)
     ours = share_difference(pool, sample, codes[sample.rows])
     theirs = share_difference(moved, sample, places[codes[sample.rows]])
@@ -128,7 +135,7 @@ def test_two_classes_mirror_each_other():
 @pytest.mark.parametrize("label", [0, 1])
 def test_rule_of_three_where_all_labels_are_alike(n, label):
     sample = LabelSample.simple(np.arange(n), 10**9)
-    pool = PoolPosteriors(np.full((n, 2), 0.5), 0.0, np.ones(2))
+    pool = PoolPosteriors(np.full((n, 2), 0.5), 0.0)
     found = share_difference(pool, sample, np.full(n, label))
     low, high = share_ends(found, 10**9, 0.95)
     assert high[1 - label] == pytest.approx(-np.log(0.05) / n)
@@ -139,7 +146,7 @@ def test_unbiased_whatever_the_posteriors():
     rng = np.random.default_rng(0)
     codes = rng.integers(2, size=200)
     wrong = np.column_stack([codes, 1 - codes]).astype(float)  # certain of the wrong class
-    pool = PoolPosteriors(wrong, 1.0, np.ones(2))
+    pool = PoolPosteriors(wrong, 1.0)
     rows = [rng.choice(200, 20, replace=False) for _ in range(3000)]
     found = [
         share_difference(pool, LabelSample.simple(each, 200), codes[each]).centre[1]
@@ -162,7 +169,7 @@ def test_exact_coverage_with_labels_alone():
     """Over all shares, for a factor of 0: at least 93%, where Wilson's falls to 84%."""
     for n in (20, 50, 100):
         counts = np.arange(n + 1)
-        pool = PoolPosteriors(np.full((n, 2), 0.5), 0.0, np.ones(2))
+        pool = PoolPosteriors(np.full((n, 2), 0.5), 0.0)
         ends = []
         for count in counts.tolist():
             codes = (np.arange(n) < count).astype(int)

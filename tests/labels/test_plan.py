@@ -18,7 +18,7 @@ def pool_of(n=2000, share=0.1, seed=0, n_classes=2):
     rng = np.random.default_rng(seed)
     alpha = np.full(n_classes, 2 * (1 - share) / (n_classes - 1))
     alpha[-1] = 2 * share
-    return PoolPosteriors(rng.dirichlet(alpha / 2, n), 0.9, np.ones(n_classes))
+    return PoolPosteriors(rng.dirichlet(alpha / 2, n), 0.9)
 
 
 def planned(pool=None, seed=0, **given):

@@ -59,7 +59,7 @@ class LabelledTable:
     >>> positive = rng.random(2000)
     >>> truth = (rng.random(2000) < positive).astype(int)
     >>> posteriors = np.column_stack([1 - positive, positive])
-    >>> pool = PoolPosteriors(posteriors, 1.0, np.ones(2))
+    >>> pool = PoolPosteriors(posteriors, 1.0)
     >>> rows = rng.choice(2000, 200, replace=False)
     >>> sample = LabelSample.simple(rows, 2000)
     >>> right = (positive > 0.5).astype(int)

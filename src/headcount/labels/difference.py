@@ -27,7 +27,6 @@ __all__ = [
     "corrected",
     "correlation_weight",
     "on_simplex",
-    "residual_scale",
     "share_ends",
 ]
 
@@ -94,8 +93,8 @@ class Difference:
         Difference
         """
         spread = sample.spread(residuals)
-        up = sample.unit(1 - mass) * spread.effect
-        down = sample.unit(mass) * spread.effect
+        up = sample.unit(1 - mass) * spread.unseen
+        down = sample.unit(mass) * spread.unseen
         centre = predicted + spread.mean
         return cls(centre, spread.covariance, spread.df, up, down, np.zeros(len(centre)))
 
@@ -254,31 +253,3 @@ def correlation_weight(class_means: Floats, shares: Floats, variances: Floats) -
     together = float(shares @ (np.diag(class_means) - shares @ class_means))
     total = float(variances.sum())
     return 0.0 if total <= 1e-12 else float(np.clip(together / total, 0.0, 1.0))
-
-
-def residual_scale(posteriors: Floats, codes: Ints, weights: Floats, factor: float) -> Floats:
-    """Variance of residuals on training items over that of calibrated posteriors.
-
-    Parameters
-    ----------
-    posteriors : ndarray of shape (n, K)
-        Posteriors of training items, corrected to the shares of the pool.
-    codes : ndarray of shape (n,)
-        True classes.
-    weights : ndarray of shape (n,)
-        Weights that give the training items the shares of the pool.
-    factor : float
-        Factor for the posteriors.
-
-    Returns
-    -------
-    ndarray of shape (K,)
-        1 for calibrated posteriors, more for overconfident ones; from 0.5 to 4.
-    """
-    mass = weights / weights.sum()
-    residuals = (codes[:, None] == np.arange(posteriors.shape[1])) - factor * posteriors
-    seen = mass @ (residuals - mass @ residuals) ** 2
-    spread = mass @ posteriors**2 - (mass @ posteriors) ** 2
-    calibrated = mass @ (posteriors * (1 - posteriors)) + (1 - factor) ** 2 * spread
-    ratio = seen / np.where(calibrated > 1e-9, calibrated, 1.0)
-    return np.where(calibrated > 1e-9, np.clip(ratio, 0.5, 4.0), 1.0)

@@ -22,6 +22,7 @@ from headcount.labels.labelled_estimate import (
 from headcount.labels.plan import LabelPlan
 from headcount.labels.posteriors import PoolPosteriors
 from headcount.labels.sample import LabelSample, check_rows, cluster_effect
+from headcount.labels.strata import Strata
 from headcount.sampling._streams import uniforms
 from headcount.uncertainty import Estimate
 
@@ -271,16 +272,13 @@ def _exact(
     # label, so that the order is made anew from the rows alone.
     order = np.argsort(uniforms(0, sample.rows, 1)[:, 0], kind="stable")
     values, factor = pool.values, pool.factor
-    mean = values.mean(axis=0)
-    spread = np.maximum((values**2).mean(axis=0) - mean**2, 0.0)
-    calibrated = (values * (1 - values)).mean(axis=0) + (1 - factor) ** 2 * spread
     return ExactBounds(
         codes[order],
         factor * values[sample.rows[order]],
-        factor * mean,
+        factor * values.mean(axis=0),
         factor,
         under_shift.raw,
-        pool.scale * calibrated,
+        Strata.of(pool, 1).variances[0],
         len(values),
         under_shift.target == "expected",
     )

@@ -17,6 +17,11 @@ __all__ = ["LabelSample", "Spread", "check_clusters", "check_rows", "cluster_eff
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
+# Part, on the logarithmic scale, by which the effect of clusters on unseen errors is moved from
+# its estimate towards that of clusters whose items are all alike. Without it 10 to 50 clusters
+# covered 90% to 93% (level 95%, correlation 0.3, shares of 0.02 and 0.1).
+_DISTRUST = 1 / 3
+
 
 class Spread(NamedTuple):
     """Weighted mean of labelled values, and how uncertain it is.
@@ -31,12 +36,16 @@ class Spread(NamedTuple):
         Degrees of freedom of the covariance.
     effect : ndarray of shape (D,)
         Design effect of the clusters; 1 without clusters.
+    unseen : ndarray of shape (D,)
+        Design effect on errors that no label shows. It is larger, as few clusters tell little
+        about how alike the items of a cluster are.
     """
 
     mean: Floats
     covariance: Floats
     df: int
     effect: Floats
+    unseen: Floats
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,20 +167,20 @@ class LabelSample:
         covariance = grown.T @ grown
         if self.clusters is None:
             df = max(len(self) - len(counts), 1)
-            return Spread(mean, covariance, df, np.ones(values.shape[1]))
+            single = np.ones(values.shape[1])
+            return Spread(mean, covariance, df, single, single)
         n_clusters = int(self.clusters.max()) + 1
         totals = _sums(parts, self.clusters, n_clusters)
         clustered = totals.T @ totals * n_clusters / max(n_clusters - 1, 1)
-        effect = self._effect(self.clusters, np.diag(clustered), np.diag(covariance))
-        return Spread(mean, clustered, max(n_clusters - 1, 1), effect)
-
-    def _effect(self, clusters: Ints, clustered: Floats, single: Floats) -> Floats:
-        """Design effect, at most that of clusters whose items are all alike."""
-        totals = np.bincount(clusters, self.weights)
-        most = float((totals**2).sum() / (self.weights**2).sum())
+        # At most the effect of clusters whose items are all alike.
+        weights = np.bincount(self.clusters, self.weights)
+        most = float((weights**2).sum() / (self.weights**2).sum())
+        single, together = np.diag(covariance), np.diag(clustered)
         nothing = single <= 1e-12 * (self.weights**2).sum()
-        ratio = np.where(nothing, most, clustered / np.where(nothing, 1.0, single))
-        return np.clip(ratio, 1.0, most)
+        ratio = np.where(nothing, most, together / np.where(nothing, 1.0, single))
+        effect = np.clip(ratio, 1.0, most)
+        unseen = effect * (most / effect) ** _DISTRUST
+        return Spread(mean, clustered, max(n_clusters - 1, 1), effect, unseen)
 
     def unit(self, mass: Floats) -> Floats:
         """Mean weight of a label, averaged over some part of the pool.

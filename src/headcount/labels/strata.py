@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from headcount.labels.posteriors import PoolPosteriors
+from headcount.labels.posteriors import PoolPosteriors, uncertainty
 
 __all__ = ["Strata", "allocate", "cut_by_uncertainty", "suitable_strata"]
 
@@ -19,9 +20,13 @@ Ints = NDArray[np.int64]
 _LEAST = 2
 # Labels per stratum, on average, below which there are fewer strata.
 _PER_STRATUM = 10
+# Share below which a class is not given more weight in the allocation.
+_LEAST_SHARE = 0.005
 
 
-def cut_by_uncertainty(posteriors: Floats, n_strata: int) -> Ints:
+def cut_by_uncertainty(
+    posteriors: Floats, n_strata: int, importance: Floats | None = None
+) -> Ints:
     """Stratum of each item: parts of equal total uncertainty, from certain to uncertain.
 
     Parameters
@@ -30,6 +35,8 @@ def cut_by_uncertainty(posteriors: Floats, n_strata: int) -> Ints:
         Posteriors of the pool.
     n_strata : int
         Number of strata. Fewer result if there are few items.
+    importance : ndarray of shape (K,), default=None
+        Weights of the classes; equal by default.
 
     Returns
     -------
@@ -43,13 +50,13 @@ def cut_by_uncertainty(posteriors: Floats, n_strata: int) -> Ints:
     >>> cut_by_uncertainty(np.column_stack([1 - positive, positive]), 2)
     array([0, 0, 0, 1, 1, 0])
     """
-    uncertainty = np.sqrt((posteriors * (1 - posteriors)).sum(axis=1))
-    order = np.argsort(uncertainty, kind="stable")
-    reached = np.cumsum(uncertainty[order])
+    spread = uncertainty(posteriors, importance)
+    order = np.argsort(spread, kind="stable")
+    reached = np.cumsum(spread[order])
     strata = np.zeros(len(order), np.int64)
     if reached[-1] > 0:
         # The middle of each item decides, so that neither end is a stratum of its own.
-        middle = (reached - uncertainty[order] / 2) / reached[-1]
+        middle = (reached - spread[order] / 2) / reached[-1]
         strata[order] = np.minimum((n_strata * middle).astype(np.int64), n_strata - 1)
     return np.unique(strata, return_inverse=True)[1].astype(np.int64)
 
@@ -134,10 +141,11 @@ class Strata:
     def of(cls, pool: PoolPosteriors, n_strata: int) -> Strata:
         """Cut a pool into strata by the uncertainty of its posteriors."""
         values = pool.values
+        importance = _importance(values.mean(axis=0))
         if n_strata == 1 or pool.factor == 0:
             codes = np.zeros(len(values), np.int64)
         else:
-            codes = cut_by_uncertainty(values, n_strata)
+            codes = cut_by_uncertainty(values, n_strata, importance)
         sizes = np.bincount(codes)
         sums = [
             np.stack([np.bincount(codes, column) for column in powers.T], axis=1)
@@ -145,14 +153,23 @@ class Strata:
         ]
         means, squares = (total / sizes[:, None] for total in sums)
         spread = (1 - pool.factor) ** 2 * np.maximum(squares - means**2, 0.0)
-        variances = pool.scale * (np.maximum(means - squares, 0.0) + spread)
+        variances = np.maximum(means - squares, 0.0) + spread
+        if pool.learnt is not None:
+            # Training items belong to strata by the same limits.
+            limits = [
+                uncertainty(values[codes == h], importance).max() for h in range(len(sizes))
+            ]
+            places = np.searchsorted(limits, uncertainty(pool.learnt.posteriors, importance))
+            places = np.minimum(places, len(sizes) - 1)
+            variances = pool.learnt.variances(places, variances, pool.factor)
         return cls(codes, sizes, means, variances)
 
     def allocate(self, n: int, level: float) -> Ints:
         """Number of labels for each stratum, so that intervals are short on average."""
         z = special.ndtri((1 + level) / 2)
-        unseen = 2 * (np.log1p(-level) / z) ** 2 * self.means.shape[1]
-        return allocate(self.sizes, self.variances.sum(axis=1), n, unseen)
+        weights = _importance(self.sizes @ self.means / self.sizes.sum())
+        unseen = 2 * float((np.log1p(-level) / z) ** 2 * weights.sum())
+        return allocate(self.sizes, self.variances @ weights, n, unseen)
 
     def draw(self, counts: Ints, rng: np.random.Generator) -> Ints:
         """Rows drawn without replacement from each stratum, in random order.
@@ -201,13 +218,33 @@ class Strata:
         t = special.stdtrit(max(int(counts.sum()) - len(counts), 1), (1 + level) / 2)
         z = special.ndtri((1 + level) / 2)
         squared = t**2 * variance + z**2 * expected * shares * (1 - shares) / n_pool
-        ends = []
+        halves = np.zeros(len(shares))
         for mass in (1 - self.means, self.means):
             total = weights @ mass
             mean = (unit * mass).sum(axis=0) / np.where(total > 0, total, 1.0)
             reach = np.sqrt(squared + (np.log1p(-level) * mean) ** 2)
-            ends.append(np.minimum(reach, total))
-        return np.maximum(sum(ends) / 2, 0.5 / n_pool)
+            halves += _mean_within(total, np.sqrt(variance), reach) / 2
+        return np.maximum(halves, 0.5 / n_pool)
+
+
+def _mean_within(mean: Floats, error: Floats, most: Floats) -> Floats:
+    """Mean of a normal number that is clipped to 0 and to `most`."""
+
+    def above(limit: Any) -> Floats:
+        """Mean of what exceeds the limit."""
+        scale = np.maximum(error, 1e-12)
+        gap = (mean - limit) / scale
+        density = np.exp(-(gap**2) / 2) / np.sqrt(2 * np.pi)
+        return np.asarray(scale * (density + gap * special.ndtr(gap)))
+
+    return above(0.0) - above(most)
+
+
+def _importance(shares: Floats) -> Floats:
+    """Weights of the classes: rare ones need labels that the others need less."""
+    inner = np.clip(shares, _LEAST_SHARE, 1 - _LEAST_SHARE)
+    weights = (inner * (1 - inner)) ** -0.5
+    return np.asarray(weights / weights.mean())
 
 
 def suitable_strata(n_strata: int, n: int, n_pool: int) -> int:
