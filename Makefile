@@ -1,4 +1,4 @@
-# Everything runs in a virtual environment of the project's own, .venv, made on first use.
+# Everything runs in the virtual environment .venv, which is created on first use.
 # Needed: Python 3.11 or newer (name it with PYTHON=python3.12), gcc and make.
 
 PYTHON ?= python3
@@ -16,7 +16,7 @@ help:  ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort \
 		| awk 'BEGIN {FS = ":.*## "} {printf "  make %-12s %s\n", $$1, $$2}'
 
-demo: $(VENV)/.demo-stamp  ## Shares over time beside the truth: tables, a picture, pages
+demo: $(VENV)/.demo-stamp  ## Shares over time compared with the truth: tables, a picture, pages
 	$(BIN)/headcount demo headcount-demo
 	@cp headcount-demo/report.html report.html
 
@@ -28,14 +28,14 @@ lint: $(VENV)/.test-stamp  ## Style, types and the direction of imports
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-format: $(VENV)/.test-stamp  ## Put the code in its standard form
+format: $(VENV)/.test-stamp  ## Format the code
 	$(BIN)/ruff check --fix $(CODE)
 	$(BIN)/ruff format $(CODE)
 
 pytest: $(VENV)/.test-stamp  ## The tests alone
 	$(ONE_THREAD) $(BIN)/python -m pytest -n 2 $(ARGS)
 
-# The examples in the documents are run by the tests, the pictures by docs-images.
+# Tests run the examples in the documents. docs-images makes the pictures.
 docs: $(VENV)/.docs-stamp  ## The documentation as a site (docs/_site/index.html)
 	$(BIN)/python -m sphinx -W --keep-going -q -j auto -d docs/_build docs docs/_site
 	@echo "The site: $(CURDIR)/docs/_site/index.html"
@@ -49,10 +49,10 @@ docs-images: $(VENV)/.demo-stamp  ## Renew the pictures in docs/images
 	cp headcount-demo/demo.png headcount-demo/demo-dark.png docs/images
 	$(BIN)/python docs/make_gallery.py
 
-bench:  ## Speed and error beside the peers (about an hour; makes .venv-bench)
+bench:  ## Speed and error compared with other libraries (about an hour; makes .venv-bench)
 	$(PYTHON) benchmarks/versus_peers.py $(ARGS)
 
-# A stamp says what is installed; a newer pyproject.toml renews it.
+# A stamp records an installation. A newer pyproject.toml renews it.
 $(VENV)/.test-stamp: pyproject.toml | $(BIN)/python
 	@echo "Installing headcount and what its checks need into $(VENV) ..."
 	@$(PIP) --editable '.[test]'
@@ -75,9 +75,9 @@ $(BIN)/python:
 		exit 1; }
 	@$(PYTHON) -m venv $(VENV) || { rm -rf $(VENV); exit 1; }
 
-# Also forgets compiled kernels: numba does not notice a change in a kernel that another
+# Also removes compiled kernels: numba does not detect changes in kernels that another
 # module calls.
-clean:  ## Remove caches, compiled kernels and what the demo wrote
+clean:  ## Remove caches, compiled kernels and the files of the demo
 	rm -rf build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
 	rm -rf headcount-demo report.html quickstart.png docs/_site docs/_build docs/api/generated
 	find $(CODE) -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -44,7 +44,7 @@ VARIANTS: dict[str, list[dict[str, Any]]] = {
     "DyS": [{"divergence": "hellinger"}, {"bins": 20}],
     "Ensemble": [{"policy": name} for name in ("ptr", "ds", "ae", "rae")]
     + [{"scoring": "left-out"}, {"combine": "median", "sample_size": 80}],
-    "FMM": [{"levels": 30}],
+    "FMM": [{"bins": 30}],
     "GAC": [{"smoothness": 0.1}],
     "GPAC": [{"smoothness": 0.1}],
     "EDy": [{"smoothness": 0.1}],
@@ -73,7 +73,7 @@ VARIANTS: dict[str, list[dict[str, Any]]] = {
         {"flatness": 0.01, "smoothness": 0.1, "calibration": "ts"},
         {"concentration": 2.0},
     ],
-    "RLLS": [{"soft": False, "alpha": 0.1}],
+    "RLLS": [{"soft": False, "shrinkage": 0.1}],
     "SLD": [{"stop": name} for name in ("classic", "converged", "norm")]
     + [{"calibration": name} for name in ("nbvs", "bcts", "ts", "vs", "platt", "isotonic")],
     "SVMQ": [{"kernel": "rbf", "n_components": 20}],
@@ -323,7 +323,7 @@ def _note_quantifiers(outputs: Outputs, given: Input) -> None:
     for form in _forms(given):
         shared = _shared(given, form.classifier)
         for name, own in _cases(given, quantifiers()):
-            counts = quantifiers()[name].info.input == "labels"
+            counts = quantifiers()[name].info.input == "labels" and not own.get("soft")
             if (form.name == "decisions" and not counts) or (form.name == "scorer" and own):
                 continue
 

@@ -35,6 +35,8 @@ SOURCE = PROJECT / "src"
 _NAMES = {
     ("Ensemble", "n_members"): ("n_members", "size"),
     ("Ensemble", "sample_size"): ("sample_size", "size"),
+    ("FMM", "bins"): ("bins", "levels"),
+    ("RLLS", "shrinkage"): ("shrinkage", "alpha"),
     ("RegularizedLikelihood", "flatness"): ("flatness", "tau0"),
     ("RegularizedLikelihood", "smoothness"): ("smoothness", "tau1"),
 }

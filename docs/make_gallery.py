@@ -2,7 +2,7 @@
 
 python docs/make_gallery.py
 
-A picture is what ``ax`` or ``figure`` is after the block in front of it.
+A picture is the value of ``ax`` or ``figure`` after the preceding block.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ DPI = 100
 
 
 def main() -> None:
-    """Run block after block, and save what each drew."""
+    """Run the blocks in order, and save their figures."""
     page = PAGE.read_text(encoding="utf-8").split("## In a paper")[0]
     blocks = list(BLOCK.finditer(page))
     namespace: dict[str, Any] = {}
@@ -36,7 +36,7 @@ def main() -> None:
 
 
 def save(figure: Figure, path: Path) -> None:
-    """Write a small PNG that is the same whenever it is made."""
+    """Write a small PNG without a date, so that it is reproducible."""
     figure.savefig(path, dpi=DPI, metadata={"Software": None})
 
 

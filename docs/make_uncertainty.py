@@ -1,4 +1,4 @@
-"""Make the picture of uncertainty.md: simulated answers, and the shares given one of them.
+"""Make the picture of uncertainty.md: simulated results, and the shares given one of them.
 
 python docs/make_uncertainty.py
 """
@@ -18,7 +18,7 @@ from sklearn.preprocessing import StandardScaler
 import headcount as hc
 from headcount.plots._style import INK, method_styles
 
-# Few features, so that the classifier errs often enough to be seen.
+# Few features, so that the classifier has visible errors.
 _FEATURES, _TRAINING, _NEW = [0, 1], 200, 120
 
 

@@ -32,7 +32,7 @@ NUMBER = r"two|three|four|five|ten|\d[\d,]*"
 
 # Regular expression (a space matches any gap, also between lines) -> what to write.
 PHRASES = {
-    rf"\b(a|an|one|each|such) ({COUNTED}) an? ({UNIT})\b": "one row per class",
+    rf"\b(a|an|one|such) ({COUNTED}) an? ({UNIT})\b": "one row per class",
     rf"\b(one|row) an? ({UNIT})\b": "one per sample",
     rf"\b({NUMBER}) ({COUNTED})s an? ({UNIT})\b": "five samples per class",
     r"\banew\b": "again; or resampled, refitted, retrained",

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from headcount import metrics as metrics
     from headcount import plots as plots
     from headcount import shift as shift
+    from headcount import studies as studies
     from headcount import study as study
     from headcount.analysis import Analysis as Analysis
     from headcount.analysis import analyse as analyse
@@ -64,7 +65,7 @@ _HOMES = {
     "headcount.uncertainty": {"Estimate"},
 }
 # Packages that are loaded when they are used.
-_PACKAGES = {"accuracy", "diagnose", "learn", "metrics", "plots", "shift", "study"}
+_PACKAGES = {"accuracy", "diagnose", "learn", "metrics", "plots", "shift", "studies", "study"}
 
 if not TYPE_CHECKING:
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from importlib.metadata import PackageNotFoundError, version
+from platform import python_version
 
 __all__ = ["versions"]
 
@@ -10,7 +11,7 @@ _PACKAGES = ("headcount", "numpy", "scipy", "scikit-learn", "numba", "polars")
 
 
 def versions() -> dict[str, str]:
-    """Installed versions, by name of the package.
+    """Versions of Python and of the packages, by name.
 
     Returns
     -------
@@ -20,9 +21,9 @@ def versions() -> dict[str, str]:
     --------
     >>> from headcount._versions import versions
     >>> sorted(versions())
-    ['headcount', 'numba', 'numpy', 'polars', 'scikit-learn', 'scipy']
+    ['headcount', 'numba', 'numpy', 'polars', 'python', 'scikit-learn', 'scipy']
     """
-    return {name: _version(name) for name in _PACKAGES}
+    return {name: _version(name) for name in _PACKAGES} | {"python": python_version()}
 
 
 def _version(name: str) -> str:

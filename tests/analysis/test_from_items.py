@@ -87,7 +87,7 @@ def test_the_frame_has_a_row_a_group_and_class():
     frame = make_analysis(("a", "b", "c"), [2023, 2024]).to_frame()
     assert frame.columns == [
         "group", "class", "share", "low", "high", "items", "count", "classify_and_count",
-        "p_value", "warning", "truth",
+        "p_value", "reliable", "warning", "truth",
     ]  # fmt: skip
     assert frame["group"].to_list() == [None] * 3 + [2023] * 3 + [2024] * 3
     assert frame["class"].to_list() == ["a", "b", "c"] * 3
@@ -104,7 +104,7 @@ def test_the_dict_is_json_and_the_same_for_the_same_seed():
     assert [part["group"] for part in first["groups"]] == ["a", "b"]
     assert set(first["overall"]) == {
         "group", "items", "shares", "low", "high", "counts", "classify_and_count", "truth",
-        "fit_test", "warnings",
+        "fit_test", "reliable", "warnings",
     }  # fmt: skip
 
 
@@ -215,3 +215,46 @@ def test_what_was_warned_of_on_the_way_is_in_the_analysis():
     quantifier = hc.SLD(stop="norm", max_iter=1).fit(hc.Scored(scored(codes, 2)), codes)
     analysis = analyse_items(quantifier, hc.Scored(scored(np.zeros(200, int), 2, 3)))
     assert any("did not converge" in text for text in analysis.warnings)
+
+
+@pytest.fixture(scope="module")
+def with_a_broken_group():
+    """Three groups; the scores of the last one are like none of training."""
+    codes = np.arange(600) % 2
+    quantifier = hc.PACC().fit(hc.Scored(scored(codes, 2)), codes)
+    middling = np.full((300, 2), 0.5) + np.linspace(-0.05, 0.05, 300)[:, None] * [1, -1]
+    few, many = (scored((np.arange(300) % 3 < k).astype(int), 2, k) for k in (1, 2))
+    groups = np.repeat(["few", "many", "odd"], 300)
+    new = hc.Scored(np.concatenate([few, many, middling]))
+    return analyse_items(quantifier, new, groups=groups)
+
+
+def test_shares_that_are_not_to_be_relied_on_are_marked(with_a_broken_group):
+    found = with_a_broken_group
+    assert [part.name for part in found.broken_groups] == ["odd"]
+    assert not found.is_reliable
+    marked = [line for line in found.to_text().split("\n") if "do not rely on it" in line]
+    assert {line.split()[0] for line in marked} >= {"odd"}
+    assert not any(line.startswith(("few", "many")) for line in marked)
+    frame = found.to_frame()
+    assert frame.filter(frame["group"] == "odd")["reliable"].to_list() == [False, False]
+    assert frame.filter(frame["group"] == "few")["reliable"].to_list() == [True, True]
+    each = {part["group"]: part["reliable"] for part in found.to_dict()["groups"]}
+    assert each == {"few": True, "many": True, "odd": False}
+
+
+def test_marked_groups_are_left_out_of_the_range(with_a_broken_group):
+    sentence = next(s for s in with_a_broken_group.verdict.sentences if s.startswith("Over"))
+    assert "2 other groups" in sentence
+    assert "(few) to" in sentence
+    assert sentence.endswith("(many).")
+
+
+def test_a_failed_test_comes_before_the_number():
+    codes = np.arange(600) % 2
+    quantifier = hc.PACC().fit(hc.Scored(scored(codes, 2)), codes)
+    middling = np.full((300, 2), 0.5) + np.linspace(-0.05, 0.05, 300)[:, None] * [1, -1]
+    first, second, *_ = analyse_items(quantifier, hc.Scored(middling)).verdict.sentences
+    assert first.startswith("We cannot say what the shares are")
+    assert "Label a random sample" in first
+    assert second.startswith("If they were such a mixture")

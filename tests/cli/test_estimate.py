@@ -267,3 +267,14 @@ def test_the_level_of_the_intervals(files, call):
         estimated(call, *LEARN, "new.csv", "--level", level)["overall"] for level in (0.99, 0.5)
     )
     assert wide["low"][0] < narrow["low"][0] < narrow["high"][0] < wide["high"][0]
+
+
+def test_strict_has_an_exit_code_of_its_own(files, call):
+    given = ("--train", "labelled.csv", "--target", "churn", "--strict")
+    assert call("estimate", "new.csv", *given)[0] == 0
+    other = pl.read_csv("new.csv").with_columns(pl.col("age") * 0.1, city=pl.lit("Bern"))
+    other.write_csv("other.csv")
+    code, printed, _ = call("estimate", "other.csv", *given)
+    assert code == 3
+    assert printed.startswith("We cannot say what the shares are")
+    assert call("estimate", "other.csv", *given[:-1])[0] == 0

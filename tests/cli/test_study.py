@@ -169,7 +169,7 @@ def test_interrupted(toy):
     command = (sys.executable, "-m", "headcount.cli", *RUN)
     with subprocess.Popen(
         command,
-        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        env=os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "src")])},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

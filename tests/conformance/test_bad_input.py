@@ -270,7 +270,7 @@ def test_items_after_fitting_on_scores(case):
     ("bad", "message"),
     [
         ([[0, 1], []], "^sample 1 is empty"),
-        ([], "^samples holds no sample"),
+        ([], "^samples is empty"),
         ([[0], [3, 120]], "^sample 1 has index 120, but the pool has 120 items"),
         ([[0, -1]], "^sample 0 has index -1"),
         ([[0.0, 1.0]], "^sample 0 holds float64 values, not whole numbers"),

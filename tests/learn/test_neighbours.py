@@ -8,6 +8,7 @@ from sklearn.neighbors import KNeighborsClassifier
 
 from headcount.errors import HeadcountError
 from headcount.learn import ProportionWeightedKNN
+from headcount.learn.neighbours import NeighbourLists
 
 
 def data(seed=0, sizes=(60, 25, 15)):
@@ -101,3 +102,55 @@ def test_bad_parameters(parameters, message):
 def test_one_class_is_refused():
     with pytest.raises(HeadcountError, match="y has only one class"):
         ProportionWeightedKNN().fit([[1.0], [2.0]], [1, 1])
+
+
+# Many training sets of one pool
+
+
+def whole_numbers(seed, n=300, d=4, values=9):
+    rng = np.random.default_rng(seed)
+    X, y = rng.integers(0, values, (n, d)).astype(float), rng.integers(0, 2, n)
+    return X, y, [rng.permutation(n)[:size] for size in (20, 60, 200)]
+
+
+def test_neighbours_are_the_nearest_and_lots_decide():
+    X, y, sets = whole_numbers(0)
+    lots = np.random.default_rng(7).permutation(300) / 600
+    squares = ((X[:, None] - X[None]) ** 2).sum(axis=2) + lots
+    for rows, counts in zip(sets, NeighbourLists(X, y, 7).counts(sets, 5), strict=True):
+        near = y[rows[np.argsort(squares[:, rows], axis=1)[:, :5]]]
+        assert np.array_equal(counts, np.stack([(near == k).sum(axis=1) for k in (0, 1)], 1))
+
+
+@pytest.mark.parametrize("name", ["_LONGEST_LIST", "_BLOCK_PAIRS"])
+def test_short_lists_and_small_blocks_make_no_difference(monkeypatch, name):
+    X, y, sets = whole_numbers(0)
+    expected = NeighbourLists(X, y, 0).counts(sets, 5)
+    monkeypatch.setattr(f"headcount.learn.neighbours.{name}", 30)
+    for found, counts in zip(NeighbourLists(X, y, 0).counts(sets, 5), expected, strict=True):
+        assert np.array_equal(found, counts)
+        assert (found.sum(axis=1) == 5).all()
+
+
+def test_classes_are_those_of_the_learner():
+    X, y, sets = whole_numbers(1, values=200)
+    found = NeighbourLists(X, y, 0).predict(sets, n_neighbors=7, alpha=2.0)
+    for rows, labels in zip(sets, found, strict=True):
+        learner = ProportionWeightedKNN(7, alpha=2.0).fit(X[rows], y[rows])
+        assert (learner.predict(X) == labels).mean() > 0.98  # but for ties
+
+
+@pytest.mark.parametrize(
+    ("X", "taken"),
+    [
+        (np.array([[0, 1], [2, 3]]), True),
+        (np.array([[0.0, 1.0], [2.0, 3.0]]), True),
+        (np.array([[1e6, 1e6 + 1], [1e6 + 2, 1e6 + 3]]), True),
+        (np.array([[0.5, 1.0], [2.0, 3.0]]), False),
+        (np.array([[0.0, 1.0], [1e4, 3.0]]), False),
+        (csr_array(np.eye(2)), False),
+        (np.array([["a", "b"], ["c", "d"]]), False),
+    ],
+)
+def test_items_that_lists_take(X, taken):
+    assert NeighbourLists.takes(X) == taken

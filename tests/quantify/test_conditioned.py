@@ -166,3 +166,11 @@ def test_bad_quantifiers_are_named(quantifier):
         HeadcountError, match=r"^quantifier is .* such as \[SLD\(\), GPAC\(\)\]"
     ):
         conditioned(quantifier).fit(*labelled(2))
+
+
+def test_scores_of_one_classifier_are_not_enough_for_several():
+    X, y = labelled(2)
+    several = hc.AutoQuantifier([GaussianNB(), LogisticRegression()], replicates=200)
+    several.fit(X, y)
+    with pytest.raises(HeadcountError, match="fitted with several classifiers"):
+        several.predict(hc.Scored(scored_pool(2)))

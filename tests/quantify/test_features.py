@@ -352,10 +352,10 @@ def test_steps_of_the_mean_of_distances_go_down():
     for _ in range(20):
         X, codes, other = drawn(3, rng, d=5)
         fitted = hc.HDx(bins=3, combine="mean").fit(X, codes)
-        profiles = fitted.model_.matched.profiles
-        embedding = fitted.model_.matched.representation.embed(other)
+        profiles = fitted.model_.profiles
+        embedding = fitted.model_.representation.embed(other)
         seen = embedding.means(hc.Samples.whole(40))
-        edges = fitted.model_.matched.solver.edges
+        edges = fitted.model_.solver.edges
         values = [
             module._MeanHellinger(edges, max_iter=n).solve(profiles, seen).objective[0]
             for n in (0, 1, 2, 5, 20, 200)

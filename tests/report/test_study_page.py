@@ -21,7 +21,7 @@ from headcount.study import Section, Store
 from tests.report import study_fixture
 from tests.report.analyses import NASTY
 from tests.report.browser import Browser, find_chromium
-from tests.study import fabricated
+from tests.studies import fabricated
 
 needs_browser = pytest.mark.skipif(find_chromium() is None, reason="there is no Chromium")
 _EMPTY = {"meta", "img"}
@@ -107,7 +107,7 @@ def test_names_are_nothing_but_text(html):
 def test_the_page_says_what_was_run_and_what_was_not(html):
     text = Reader(html).text["p"]
     assert "3 methods on 1 dataset, 2 samples each: 6 runs." in text
-    assert "They took 2.0 s, 3 runs a second." in text
+    assert "They took 2.0 s, 3 runs per second." in text
     assert "Not done: 1 of 2 tasks." in text
     assert "4 runs failed (67%)." in text
     assert text.count("Second & last.") == 1

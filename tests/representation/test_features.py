@@ -19,6 +19,8 @@ from headcount.representation import (
     FeatureHistograms,
     FeaturePatterns,
     Training,
+    distances_to_sets,
+    joint_codes,
 )
 from headcount.representation.binning import Bins
 from headcount.representation.feature_table import Features
@@ -293,7 +295,7 @@ def test_patterns_are_told_apart(seed, is_sparse):
         seen, fresh = bins.codes(X)[:, columns], bins.codes(new)[:, columns]
         known = {tuple(row) for row in seen.tolist()}
         assert len(table.known) == len(known)
-        rows = table.look_up(patterns.hashes(form(new)).over(table.members))
+        rows = table.look_up(patterns.codes(form(new)))
         for pattern, row in zip(fresh.tolist(), rows, strict=True):
             met = (seen == pattern).all(axis=1)
             shares = [met[::2].mean(), met[1::2].mean()]
@@ -304,9 +306,9 @@ def test_dense_and_sparse_items_have_the_same_patterns():
     rng = np.random.default_rng(0)
     X = sparse_table(rng, 40, 6)
     fitted = FeaturePatterns(2, 4, 3, 0).fit(training(X))
-    thin = fitted.hashes(sparse.csr_array(X))
+    thin, thick = fitted.codes(sparse.csr_array(X)), fitted.codes(X)
     for table in fitted.tables:
-        assert_array_equal(thin.over(table.members), fitted.hashes(X).over(table.members))
+        assert_array_equal(table.look_up(thin), table.look_up(thick))
 
 
 # Distances
@@ -383,3 +385,43 @@ def test_distances_need_numbers():
         EuclideanDistance().fit(training(frame))
     with refuses("^X has values in column 1 that are not numbers"):
         EuclideanDistance().fit(training(frame.to_numpy(dtype=object)))
+
+
+# Distances to many sets, and joint patterns
+
+
+@pytest.mark.parametrize("block", [1, 100, 1 << 24])
+def test_distances_to_sets_are_those_of_each(monkeypatch, block):
+    monkeypatch.setattr("headcount.representation.euclidean_distances._BLOCK_PAIRS", block)
+    rng = np.random.default_rng(0)
+    X, codes = 100 + rng.normal(size=(30, 3)), rng.integers(0, 2, 30)
+    near = EuclideanDistance().fit(training(X, codes)).embed(X).values
+    weights = np.eye(2, dtype=np.float32)[codes]
+    found = distances_to_sets(X, weights / weights.sum(axis=0))
+    assert_allclose(found, near, rtol=1e-4)
+
+
+@few
+@given(seed=seeds, values=st.sampled_from([2, 9, 2000]), m=st.integers(1, 4))
+def test_joint_codes_number_the_patterns_in_their_order(seed, values, m):
+    columns = np.random.default_rng(seed).integers(0, values, (m, 40))
+    patterns = sorted(set(zip(*columns.tolist(), strict=True)))
+    expected = [patterns.index(each) for each in zip(*columns.tolist(), strict=True)]
+    assert joint_codes(columns).tolist() == expected
+
+
+@pytest.mark.parametrize("size", [2, 10, 70])
+def test_patterns_of_many_features_have_keys_of_their_own(size):
+    """Keys of two features are numbered, of ten sorted, and of seventy random."""
+    rng = np.random.default_rng(size)
+    X = rng.integers(0, 30, (200, size))
+    X[100:] = X[:100]
+    X[150:, 0] += 1
+    fitted = FeaturePatterns(40, 1, size, 0).fit(training(X, np.arange(200) // 100))
+    (table,) = fitted.tables
+    known = {tuple(row) for row in X.tolist()}
+    assert len(table.known) == len(known)
+    new = rng.integers(0, 30, (50, size))
+    new[::2] = X[:25]
+    seen = table.look_up(fitted.codes(new))[:, -1]
+    assert seen.tolist() == [tuple(row) in known for row in new.tolist()]

@@ -13,15 +13,16 @@ import pytest
 
 from headcount.errors import HeadcountError, HeadcountWarning
 from headcount.study import Store, Task, run_study
+from headcount.study.execute import Outcome, execute_task, one_thread
 from headcount.study.local import _manner
+from headcount.study.progress import track_tasks
 from headcount.study.run import _longest_first
-from headcount.study.watching import watched
-from headcount.study.work import Outcome, do_task, one_thread
 from tests.study import toy
 from tests.study.toy import result_bytes, toy_spec
 
 ROOT = Path(__file__).parents[2]
-LIMITS = {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+PATHS = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
+LIMITS = {"PYTHONPATH": PATHS, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 
 
 def test_one_process(undisturbed, tmp_path):
@@ -118,7 +119,7 @@ def test_datasets_without_tasks_are_named(tmp_path, monkeypatch):
 )
 def test_results_that_cannot_be_kept(tmp_path, monkeypatch, frame, reason):
     monkeypatch.setattr(toy.Toy, "run", lambda *_: frame)
-    outcome = do_task(toy_spec(), Task("a", "ants"), tmp_path)
+    outcome = execute_task(toy_spec(), Task("a", "ants"), tmp_path)
     assert outcome.content is None
     assert pl.Series([outcome.reason]).str.contains(reason).all()
 
@@ -126,7 +127,7 @@ def test_results_that_cannot_be_kept(tmp_path, monkeypatch, frame, reason):
 def test_types_of_columns_do_not_depend_on_what_they_hold(tmp_path, monkeypatch):
     frame = pl.DataFrame({"dataset": ["a"], "method": ["m"], "failure": [None], "ae": [None]})
     monkeypatch.setattr(toy.Toy, "run", lambda *_: frame)
-    outcome = do_task(toy_spec(), Task("a", "ants"), tmp_path)
+    outcome = execute_task(toy_spec(), Task("a", "ants"), tmp_path)
     kept = pl.read_parquet(outcome.content)
     assert kept.dtypes == [pl.String, pl.String, pl.String, pl.Float64]
 
@@ -159,9 +160,9 @@ def test_progress_is_for_terminals(capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "120")
     tasks = [Task(key, "ants", cost=2, runs=5) for key in "abc"]
     outcomes = [Outcome("a", 1.0), Outcome("b", 1.0, reason="no"), Outcome("c", 1.0)]
-    assert list(watched(iter(outcomes), tasks)) == outcomes
+    assert list(track_tasks(iter(outcomes), tasks)) == outcomes
     assert capsys.readouterr().err == ""
-    assert list(watched(iter(outcomes), tasks, show=True)) == outcomes
+    assert list(track_tasks(iter(outcomes), tasks, show=True)) == outcomes
     shown = capsys.readouterr().err
     assert "3 of 3 tasks" in shown
     assert "1 failed" in shown

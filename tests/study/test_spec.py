@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from headcount.errors import HeadcountError
 from headcount.study import MethodSpec, Spec, Task, built_in_specs, read_spec, task_seed
-from headcount.study.checking import check_keys, check_known
+from headcount.study.checks import check_keys, check_known
 from headcount.study.kinds import KINDS, datasets_there, find_experiment
 from headcount.study.spec import parse_spec
 from headcount.study.toml import toml_text

@@ -12,7 +12,7 @@ import pytest
 from headcount.errors import HeadcountError
 from headcount.study import Store, run_study
 from headcount.study.journal import Entry, Journal
-from headcount.study.locking import locked
+from headcount.study.lock import locked
 from headcount.study.status import Failure
 from headcount.study.task import Task
 from tests.study.toy import result_bytes, toy_spec
@@ -204,7 +204,7 @@ def test_two_writers(store, tmp_path):
 HOLDER = """
 import sys, time
 from pathlib import Path
-from headcount.study.locking import locked
+from headcount.study.lock import locked
 
 with locked(Path(sys.argv[1])):
     print("held", flush=True)

@@ -18,7 +18,7 @@ import headcount as hc
 from headcount.errors import HeadcountError
 from headcount.metrics import ae
 from headcount.study import MethodSpec, Section, Spec, Task, task_seed
-from headcount.study.checking import check_keys, check_known
+from headcount.study.checks import check_keys, check_known
 
 KIND = "tests.study.toy:experiment"
 DATASETS = ("ants", "bees", "cats")

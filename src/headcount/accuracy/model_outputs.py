@@ -14,8 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from headcount.data import check_features, count_rows, take_rows
 from headcount.errors import HeadcountError, warn
 from headcount.scores import Scored, ScoredPool, Verdicts
-from headcount.scores.outputs import predict_codes, score
-from headcount.scores.traits import allows_nan
+from headcount.scores.outputs import allows_nan, predict_codes, score
 
 __all__ = ["FittedClassifier", "ModelOutputs", "Reference", "among"]
 

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pickle import PicklingError
 from typing import Any, ClassVar, Self
 
-import joblib
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
@@ -26,7 +24,7 @@ from headcount.errors import HeadcountError
 from headcount.quantify import Quantifier
 from headcount.sampling import UPP, Samples
 from headcount.sampling._streams import base_seeds
-from headcount.scores import ScoredPool
+from headcount.scores import ScoredPool, equal_scorers
 
 __all__ = ["QuAccSearch", "Trial", "held_out_rows", "try_settings"]
 
@@ -224,7 +222,7 @@ def try_settings(
     wanted = np.stack([metric(true) for metric in metrics])
     bench = _Bench(train, test, samples)
     trials: list[Trial] = [Trial(np.full_like(wanted, np.nan), wanted)] * len(candidates)
-    for members in _groups(candidates, bench).values():
+    for members in _groups(candidates, bench):
         shared: list[Any] = []
         for i in members:
             try:
@@ -324,23 +322,18 @@ class _Shared:
 
 def _unfitted(quantifier: Quantifier) -> Any:
     """Unfitted scorer of the items; None if there is not a single one."""
-    if quantifier.takes == "features":
-        return None
-    return with_folds(quantifier)._scorer()
+    return with_folds(quantifier).unfitted_scorer()
 
 
-def _groups(candidates: Sequence[QuAcc], bench: _Bench) -> dict[str, list[int]]:
+def _groups(candidates: Sequence[QuAcc], bench: _Bench) -> list[list[int]]:
     """Candidates that share their scorers: equal variants, inputs and classifiers."""
-    groups: dict[str, list[int]] = {}
-    for i, candidate in enumerate(candidates):
+    scorers = []
+    for candidate in candidates:
         try:
-            scorer = _unfitted(bench.quantifier(candidate))
-            key = None if scorer is None else joblib.hash(scorer)
-        except (PicklingError, TypeError, AttributeError, ValueError):
-            key = None  # fitting it raises the error
-        shared = f"{candidate.variant} {candidate.covariates} {key}"
-        groups.setdefault(f"{i}" if key is None else shared, []).append(i)
-    return groups
+            scorers.append(_unfitted(bench.quantifier(candidate)))
+        except (TypeError, AttributeError, ValueError):
+            scorers.append(None)  # fitting it raises the error
+    return equal_scorers(scorers, [(each.variant, each.covariates) for each in candidates])
 
 
 def _candidates(base: QuAcc, settings: list[dict[str, Any]]) -> list[QuAcc]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from headcount.analysis.accuracy import AccuracyAnalysis, analyse_accuracy
 from headcount.analysis.analysis import Analysis, Part
 from headcount.analysis.facts import MethodFacts
 from headcount.analysis.from_items import analyse_items
@@ -13,7 +12,6 @@ from headcount.analysis.models import ScoreModel, TableModel
 from headcount.analysis.verdict import Verdict
 
 __all__ = [
-    "AccuracyAnalysis",
     "Analysis",
     "Groups",
     "MethodFacts",
@@ -23,6 +21,5 @@ __all__ = [
     "TableModel",
     "Verdict",
     "analyse",
-    "analyse_accuracy",
     "analyse_items",
 ]

@@ -123,7 +123,7 @@ def analyse_accuracy(
     --------
     >>> import numpy as np
     >>> import polars as pl
-    >>> from headcount.analysis import analyse_accuracy
+    >>> from headcount.analysis.accuracy import analyse_accuracy
     >>> def scored(n, share, seed):
     ...     rng = np.random.default_rng(seed)
     ...     late = rng.random(n) < share

@@ -30,10 +30,11 @@ __all__ = ["COLUMNS", "Analysis", "Part"]
 
 COLUMNS = (
     "group", "class", "share", "low", "high", "items", "count", "classify_and_count",
-    "p_value", "warning", "truth",
+    "p_value", "reliable", "warning", "truth",
 )  # fmt: skip
 # Rows of groups and classes that notebooks and the prompt show.
 _MOST_ROWS = 40
+_MARK = "do not rely on it"
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,6 +91,7 @@ class Part:
             "fit_test": None
             if test is None
             else {"statistic": test.statistic, "df": test.df, "p_value": self.p_value},
+            "reliable": not self.is_broken,
             "warnings": list(self.estimate.warnings),
         }
 
@@ -165,6 +167,11 @@ class Analysis:
         """Groups that do not look like mixtures of the training classes."""
         return [part for part in self.groups if part.is_broken]
 
+    @property
+    def is_reliable(self) -> bool:
+        """False if all items or a group do not look like a mixture of the training classes."""
+        return not self.overall.is_broken and not self.broken_groups
+
     def to_dict(self) -> dict[str, Any]:
         """Everything but the model, as plain values for JSON.
 
@@ -175,9 +182,9 @@ class Analysis:
             ``training`` (shares, items), ``overall`` and ``groups``, which are a dict or a
             list of dicts with ``group``, ``items``, ``shares``, ``low``, ``high``,
             ``counts``, ``classify_and_count``, ``truth``, ``fit_test`` (statistic, df,
-            p_value) and ``warnings``; ``method``, ``histograms`` (class, edges, training,
-            sample, mixture), ``warnings``, ``versions``, ``data``, ``columns``, ``notes``.
-            Lists over classes are in the order of ``classes``.
+            p_value), ``reliable`` and ``warnings``; ``method``, ``histograms`` (class, edges,
+            training, sample, mixture), ``warnings``, ``versions``, ``data``, ``columns`` and
+            ``notes``. Lists over classes are in the order of ``classes``.
         """
         verdict = self.verdict
         return {
@@ -216,8 +223,8 @@ class Analysis:
                 yield (
                     plain(part.name), plain(label), float(part.estimate.shares[j]),
                     float(part.low[j]), float(part.high[j]), part.estimate.n_items,
-                    part.count[j].item(), _at(part.classify_and_count, j), part.p_value, said,
-                    _at(part.truth, j),
+                    part.count[j].item(), _at(part.classify_and_count, j), part.p_value,
+                    not part.is_broken, said, _at(part.truth, j),
                 )  # fmt: skip
 
     def to_frame(self) -> pl.DataFrame:
@@ -227,7 +234,7 @@ class Analysis:
         -------
         polars.DataFrame
             With the columns group, class, share, low, high, items, count,
-            classify_and_count, p_value, warning, truth.
+            classify_and_count, p_value, reliable, warning, truth.
         """
         import polars as pl
 
@@ -255,7 +262,7 @@ class Analysis:
         -------
         Table
         """
-        known = self.overall.truth is not None
+        known, marked = self.overall.truth is not None, not self.is_reliable
         level = f"{100 * self.level:.6g}%"
         head = ["class", "share", f"{level} from", "to", "items", "of"]
         rows = []
@@ -268,10 +275,12 @@ class Analysis:
                     cells.append(f"{part.truth[j]:.1%}")
                 if self.groups:
                     cells.insert(0, "all" if part.name is None else str(part.name))
+                if marked:
+                    cells.append(_MARK if part.is_broken else "")
                 rows.append([Cell(cell) for cell in cells])
         grouped = bool(self.groups)
-        columns = ["group"] * grouped + head + ["true share"] * known
-        numeric = [i > grouped for i in range(len(columns))]
+        columns = ["group"] * grouped + head + ["true share"] * known + [""] * marked
+        numeric = [i > grouped and name != "" for i, name in enumerate(columns)]
         return Table(columns, rows[:most_rows], numeric)
 
     def to_text(self, *, verbose: bool = False, most_rows: int | None = None) -> str:

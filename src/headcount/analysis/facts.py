@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import platform
 from dataclasses import dataclass
-from importlib.metadata import version
 from typing import Any
 
-from headcount.evaluation.search import GridSearch
-from headcount.quantify import AutoQuantifier, Quantifier
+from headcount.quantify import Quantifier
 from headcount.scores import Scorer
 
-__all__ = ["MethodFacts", "method_facts", "plain", "versions", "words"]
+__all__ = ["MethodFacts", "method_facts", "plain", "words"]
 
 _LONGEST = 300
 
@@ -70,38 +67,13 @@ def method_facts(quantifier: Quantifier) -> MethodFacts:
     info = answering.info
     return MethodFacts(
         type(answering).__name__, info.title, info.shift, info.reference, settings,
-        _why(quantifier),
+        quantifier.explain(),
     )  # fmt: skip
-
-
-def _why(quantifier: Any) -> str:
-    if isinstance(quantifier, AutoQuantifier):
-        return quantifier.explain()
-    if isinstance(quantifier, GridSearch):
-        chosen = ", ".join(
-            f"{name}={value!r}" for name, value in quantifier.best_params_.items()
-        )
-        return (
-            f"{chosen} had the least mean {quantifier.results_.metric} "
-            f"({quantifier.best_score_:.4f}) of the settings that were tried."
-        )
-    return ""
 
 
 def _shortened(value: Any) -> str:
     text = " ".join(repr(value).split())
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
-
-
-def versions() -> dict[str, str]:
-    """Versions of the packages that the numbers depend on.
-
-    Returns
-    -------
-    dict of str to str
-    """
-    packages = ("headcount", "numpy", "scipy", "scikit-learn")
-    return {name: version(name) for name in packages} | {"python": platform.python_version()}
 
 
 def plain(label: Any) -> str | int | float | bool | None:

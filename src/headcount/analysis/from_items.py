@@ -12,8 +12,9 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from headcount._parameters import check_fraction
+from headcount._versions import versions
 from headcount.analysis.analysis import Analysis, Part
-from headcount.analysis.facts import method_facts, plain, versions
+from headcount.analysis.facts import method_facts, plain
 from headcount.analysis.groups import Groups
 from headcount.analysis.histograms import ScoreHistogram, score_histograms
 from headcount.data import encode_labels
@@ -78,7 +79,7 @@ def analyse_items(
     >>> months = ["2024-01"] * 300 + ["2024-02"] * 300
     >>> analysis = analyse_items(quantifier, X[600:], groups=months)
     >>> analysis.to_frame().shape
-    (6, 11)
+    (6, 12)
     >>> print(analysis.verdict)
     Of 600 items, about ...
     """

@@ -11,7 +11,7 @@ from headcount.analysis.facts import words
 from headcount.diagnose.diagnostics import BROKEN_LEVEL
 
 if TYPE_CHECKING:
-    from headcount.analysis.analysis import Analysis
+    from headcount.analysis.analysis import Analysis, Part
 
 __all__ = ["Verdict", "chance", "compared_with_truth", "percent", "verdict_of"]
 
@@ -40,7 +40,15 @@ class Verdict:
 def verdict_of(analysis: Analysis) -> Verdict:
     """Verdict on an analysis."""
     status, trust = _trust(analysis)
-    sentences = (_shares(analysis), _groups(analysis), trust)
+    if status == "broken":
+        # The reader must not take the number for an answer.
+        sentences = (
+            trust,
+            f"If they were such a mixture: {_shares(analysis)}",
+            _groups(analysis),
+        )
+    else:
+        sentences = (_shares(analysis), _groups(analysis), trust)
     return Verdict(status, tuple(sentence for sentence in sentences if sentence))
 
 
@@ -131,12 +139,18 @@ def _groups(analysis: Analysis) -> str:
     if len(analysis.groups) < 2:
         return ""
     j = _main_class(analysis)
-    shares = [float(part.estimate.shares[j]) for part in analysis.groups]
+    # Shares that are not to be relied on say nothing about the range.
+    kept = [part for part in analysis.groups if not part.is_broken]
+    if len(kept) < 2:
+        return ""
+    shares = [float(part.estimate.shares[j]) for part in kept]
     low, high = int(np.argmin(shares)), int(np.argmax(shares))
-    least, most = analysis.groups[low].name, analysis.groups[high].name
+    least, most = kept[low].name, kept[high].name
+    others = " other" if len(kept) < len(analysis.groups) else ""
     return (
-        f"Over {len(shares):,} groups the share of {_quoted(analysis.classes[j])} goes from "
-        f"{percent(shares[low])} ({words(least)}) to {percent(shares[high])} ({words(most)})."
+        f"Over {len(shares):,}{others} groups the share of {_quoted(analysis.classes[j])} goes "
+        f"from {percent(shares[low])} ({words(least)}) to {percent(shares[high])} "
+        f"({words(most)})."
     )
 
 
@@ -153,19 +167,27 @@ def _trust(analysis: Analysis) -> tuple[Literal["fits", "unsure", "broken"], str
         return "unsure", "Whether the method's assumption holds could not be tested."
     if p < BROKEN_LEVEL:
         return "broken", (
-            f"But the items do not look like a mixture of the training classes ({chance(p)}): "
-            "the shares may be far off."
+            "We cannot say what the shares are: the items do not look like a mixture of the "
+            f"training classes ({chance(p)}). Label a random sample of them, or train on items "
+            "that are more like them."
         )
     if broken:
         one = len(broken) == 1
         return "unsure", (
             f"Together the items look like a mixture of the training classes ({chance(p)}), "
-            f"but {len(broken)} of the groups {'does' if one else 'do'} not."
+            f"but {len(broken)} of the groups {'does' if one else 'do'} not: do not rely on "
+            f"{_named(broken)}."
         )
     return "fits", (
         f"The items look like a mixture of the training classes ({chance(p)}), as the method "
         "assumes."
     )
+
+
+def _named(parts: list[Part]) -> str:
+    names = [_quoted(part.name) for part in parts[:_NAMED]]
+    more = len(parts) - len(names)
+    return ", ".join(names) + (f" and {more} more" if more else "")
 
 
 def _quoted(label: Any) -> str:

@@ -56,7 +56,7 @@ def accuracy(
     json: JSON = False,
 ) -> str:
     """Estimate how well a model does on new items nobody has labelled."""
-    from headcount.analysis import analyse_accuracy
+    from headcount.analysis.accuracy import analyse_accuracy
 
     found = analyse_accuracy(
         new,

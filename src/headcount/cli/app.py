@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from headcount.cli.accuracy import accuracy
+from headcount.cli.exit_codes import DONE, UNRELIABLE
 from headcount.cli.options import BY, DATE, JSON, LEVEL, SEED, SEPARATOR, plain_separator
 from headcount.cli.study import study
 
@@ -102,10 +103,14 @@ def estimate(
         Path | None, typer.Option("--save", help="Write the fitted model, for --model.")
     ] = None,
     json: JSON = False,
+    strict: Annotated[
+        bool,
+        typer.Option("--strict", help="Exit with code 3 if a share is not to be relied on."),
+    ] = False,
     verbose: Annotated[
         bool, typer.Option("--verbose", "-v", help="Print the treatment of each column.")
     ] = False,
-) -> str:
+) -> tuple[str, int]:
     """Estimate the share of each class among new items, with intervals."""
     from headcount._files import check_writable
     from headcount.analysis import analyse
@@ -142,8 +147,10 @@ def estimate(
         analysis.save(save)
     if json:
         content = analysis.to_dict()
-        return json_text.dumps(content, ensure_ascii=False, indent=2, allow_nan=False)
-    return analysis.to_text(verbose=verbose)
+        text = json_text.dumps(content, ensure_ascii=False, indent=2, allow_nan=False)
+    else:
+        text = analysis.to_text(verbose=verbose)
+    return text, UNRELIABLE if strict and not analysis.is_reliable else DONE
 
 
 @app.command()

@@ -10,11 +10,11 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from headcount.cli.exit_codes import DONE, FAILED, INTERRUPTED, WRONG
 from headcount.errors import HeadcountError
 
 __all__ = ["DONE", "FAILED", "INTERRUPTED", "WRONG", "execute"]
 
-DONE, FAILED, WRONG, INTERRUPTED = 0, 1, 2, 130
 # Environment variable that shows where an error came from.
 _DEBUG = "HEADCOUNT_TRACEBACK"
 # Parameters as the messages of the library write them.
@@ -32,14 +32,15 @@ def execute(arguments: Sequence[str] | None = None) -> int:
     Returns
     -------
     int
-        0 on success, 2 for a bad call or bad data, 130 if interrupted, 1 for a defect of
-        headcount.
+        0 on success, 2 for a bad call or bad data, 3 for results that are not to be relied on
+        (with ``--strict``), 130 if interrupted, 1 for a defect of headcount.
     """
     try:
         with _collected_warnings() as notes:
             result = _invoke(arguments)
-            if isinstance(result, str):
-                sys.stdout.write(f"{result}\n")
+            text, code = result if isinstance(result, tuple) else (result, DONE)
+            if isinstance(text, str):
+                sys.stdout.write(f"{text}\n")
             sys.stdout.flush()
         for note in notes:
             sys.stderr.write(f"note: {note}\n")
@@ -53,11 +54,11 @@ def execute(arguments: Sequence[str] | None = None) -> int:
         if os.environ.get(_DEBUG):
             raise
         return _end(*_explained(error))
-    return result if isinstance(result, int) else DONE
+    return text if isinstance(text, int) else code
 
 
-def _invoke(arguments: Sequence[str] | None) -> str | int | None:
-    """The text a command returns, or an exit code."""
+def _invoke(arguments: Sequence[str] | None) -> str | int | tuple[str, int] | None:
+    """Text that a command returns, with or without an exit code, or an exit code alone."""
     from typer import Abort
     from typer.main import get_command
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pickle import PicklingError
 from typing import Any
 
 import joblib
@@ -19,7 +18,7 @@ from headcount._progress import track
 from headcount.data import take_rows
 from headcount.quantify import Quantifier
 from headcount.sampling import Samples
-from headcount.scores import Scored, ScoredPool, Verdicts
+from headcount.scores import Scored, ScoredPool, Verdicts, equal_scorers
 
 __all__ = ["Errors", "Labelled", "Outcome", "Split", "try_candidates"]
 
@@ -75,7 +74,8 @@ def try_candidates(
     progress: bool | None = None,
 ) -> list[Outcome]:
     """Fit every candidate on every split and measure it; one outcome per candidate."""
-    groups = _groups(candidates, items.classified)
+    scorers = [None if items.classified else _scorer(candidate) for candidate in candidates]
+    groups = equal_scorers(scorers)
     tasks = [(members, split) for split in splits for members in groups]
     work = joblib.Parallel(n_jobs=n_jobs, return_as="generator")(
         joblib.delayed(_try_group)([candidates[i] for i in members], items, split, measure)
@@ -99,26 +99,12 @@ def _joined(outcomes: Sequence[Outcome]) -> Outcome:
     return Outcome(np.concatenate(errors))
 
 
-def _groups(candidates: Sequence[Quantifier], classified: bool) -> list[list[int]]:
-    """Groups of candidates that share a scorer."""
-    groups: dict[str, list[int]] = {}
-    for i, candidate in enumerate(candidates):
-        groups.setdefault(f"{i}" if classified else _scoring(candidate, i), []).append(i)
-    return list(groups.values())
-
-
 def _scorer(candidate: Quantifier) -> Any:
-    """Unfitted scorer of a candidate; None if it has no single one."""
-    return None if candidate.takes == "features" else candidate._scorer()
-
-
-def _scoring(candidate: Quantifier, i: int) -> str:
-    """The same for candidates that are scored alike."""
+    """Unfitted scorer of a candidate; None if it has no single one, or a wrong parameter."""
     try:
-        scorer = _scorer(candidate)
-        return f"alone {i}" if scorer is None else joblib.hash(scorer)
-    except (PicklingError, TypeError, AttributeError, ValueError):
-        return f"alone {i}"  # fitting it raises the error
+        return candidate.unfitted_scorer()
+    except ValueError:
+        return None  # fitting it raises the error
 
 
 def _try_group(
@@ -130,7 +116,7 @@ def _try_group(
     if len(candidates) > 1 and not items.classified:
         scorer = _scorer(candidates[0])
         needed = {
-            "out_of_fold": any(candidate._learns_from_scores() for candidate in candidates),
+            "out_of_fold": any(candidate.learns_from_scores for candidate in candidates),
             "posteriors": any(candidate.takes != "labels" for candidate in candidates),
         }
         try:

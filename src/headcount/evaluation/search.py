@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
+from sklearn.utils.validation import check_is_fitted
 
 from headcount._parameters import check_count, check_grid
 from headcount.errors import HeadcountError
@@ -137,6 +138,20 @@ class GridSearch(Selected):
         raise HeadcountError(
             "GridSearch fits classifiers of its own and cannot take a scorer: use fit, with "
             "hc.Scored(posteriors) for items that were scored elsewhere."
+        )
+
+    def explain(self) -> str:
+        """Setting that was selected, and its error.
+
+        Returns
+        -------
+        str
+        """
+        check_is_fitted(self, "results_")
+        chosen = ", ".join(f"{name}={value!r}" for name, value in self.best_params_.items())
+        return (
+            f"{chosen} had the least mean {self.results_.metric} ({self.best_score_:.4f}) of "
+            "the settings that were tried."
         )
 
     def _search(self, items: Labelled) -> Quantifier:

@@ -1,4 +1,4 @@
-"""Methods that correct a count by the rates at which the classifier errs."""
+"""Methods that correct a count by the error rates of the classifier."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ from typing import Any, ClassVar, Self, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from headcount._parameters import check_count, check_not_negative, check_share
+from headcount._parameters import check_count, check_share
 from headcount.data import encode_labels
 from headcount.errors import HeadcountError
 from headcount.quantify.aggregation import Aggregation, Moments
 from headcount.quantify.base import Quantifier
 from headcount.quantify.info import MethodInfo
+from headcount.quantify.smoothness import WithSmoothness
 from headcount.representation import AbovePrior, Posterior, PredictedClass
 from headcount.scores import Verdicts, check_scores
 from headcount.solve import AdjustedCount, LeastSquares
@@ -20,32 +21,12 @@ from headcount.solve import AdjustedCount, LeastSquares
 __all__ = ["ACC", "FM", "GAC", "GPAC", "PACC", "SMM"]
 
 
-class _Smoothed(Quantifier):
-    """Base of methods by least squares with a penalty for rough shares."""
-
-    def __init__(
-        self,
-        classifier: Any = None,
-        *,
-        smoothness: float = 0.0,
-        cv: Any = 5,
-        random_state: Any = None,
-    ) -> None:
-        self.classifier = classifier
-        self.smoothness = smoothness
-        self.cv = cv
-        self.random_state = random_state
-
-    def _least_squares(self) -> LeastSquares:
-        return LeastSquares(check_not_negative("smoothness", self.smoothness))
-
-
 class ACC(Quantifier):
     """Adjusted classify and count.
 
-    With two classes (count - fpr) / (tpr - fpr), clipped to [0, 1], or the plain count
-    if the classifier cannot tell the classes apart; with more, the shares on the simplex
-    that best explain the counts, by least squares (the same as `GAC`).
+    With two classes (count - fpr) / (tpr - fpr), clipped to [0, 1], or the plain count if
+    the rates are equal. With more classes, the shares on the simplex that best explain the
+    counts, by least squares (the same as `GAC`).
 
     Parameters
     ----------
@@ -54,7 +35,7 @@ class ACC(Quantifier):
     cv : int or splitter, default=5
         Folds for scoring the training items.
     random_state : int, RandomState, Generator or None, default=None
-        Shuffles the folds.
+        Random seed of the folds.
 
     Examples
     --------
@@ -69,8 +50,6 @@ class ACC(Quantifier):
         title="adjusted classify and count",
         family="adjusted count",
         input="labels",
-        multiclass="native",
-        shift="prior",
         reference="Forman, Data Mining and Knowledge Discovery 17 (2008)",
         aliases=("AC",),
     )
@@ -130,7 +109,7 @@ class PACC(Quantifier):
     cv : int or splitter, default=5
         Folds for scoring the training items.
     random_state : int, RandomState, Generator or None, default=None
-        Shuffles the folds.
+        Random seed of the folds.
 
     Examples
     --------
@@ -144,9 +123,6 @@ class PACC(Quantifier):
     info: ClassVar = MethodInfo(
         title="probabilistic adjusted classify and count",
         family="adjusted count",
-        input="posteriors",
-        multiclass="native",
-        shift="prior",
         reference="Bella et al., ICDM 2010",
         aliases=("PAC", "SPA"),
     )
@@ -155,7 +131,7 @@ class PACC(Quantifier):
         return Moments(Posterior(), AdjustedCount())
 
 
-class GAC(_Smoothed):
+class GAC(WithSmoothness):
     """Generalised adjusted count: least squares on the simplex, for any number of classes.
 
     Parameters
@@ -168,7 +144,7 @@ class GAC(_Smoothed):
     cv : int or splitter, default=5
         Folds for scoring the training items.
     random_state : int, RandomState, Generator or None, default=None
-        Shuffles the folds.
+        Random seed of the folds.
 
     Examples
     --------
@@ -183,13 +159,11 @@ class GAC(_Smoothed):
         title="generalised adjusted count",
         family="adjusted count",
         input="labels",
-        multiclass="native",
-        shift="prior",
         reference="Firat, arXiv:1606.00868 (2016)",
     )
 
     def _aggregation(self) -> Aggregation:
-        return Moments(PredictedClass(), self._least_squares())
+        return Moments(PredictedClass(), LeastSquares(self._checked_smoothness()))
 
     @classmethod
     def from_rates(cls, rates: ArrayLike, sizes: ArrayLike, *, classes: ArrayLike) -> Self:
@@ -221,7 +195,7 @@ class GAC(_Smoothed):
         return _fitted_on_rates(cls(), rates, sizes, classes, None)
 
 
-class GPAC(_Smoothed):
+class GPAC(WithSmoothness):
     """Generalised probabilistic adjusted count: `GAC` with mean posteriors for counts.
 
     Parameters
@@ -234,7 +208,7 @@ class GPAC(_Smoothed):
     cv : int or splitter, default=5
         Folds for scoring the training items.
     random_state : int, RandomState, Generator or None, default=None
-        Shuffles the folds.
+        Random seed of the folds.
 
     Examples
     --------
@@ -248,17 +222,14 @@ class GPAC(_Smoothed):
     info: ClassVar = MethodInfo(
         title="generalised probabilistic adjusted count",
         family="adjusted count",
-        input="posteriors",
-        multiclass="native",
-        shift="prior",
         reference="Firat, arXiv:1606.00868 (2016)",
     )
 
     def _aggregation(self) -> Aggregation:
-        return Moments(Posterior(), self._least_squares())
+        return Moments(Posterior(), LeastSquares(self._checked_smoothness()))
 
 
-class FM(_Smoothed):
+class FM(WithSmoothness):
     """Friedman's method: counts of posteriors above the class's training share.
 
     Parameters
@@ -271,7 +242,7 @@ class FM(_Smoothed):
     cv : int or splitter, default=5
         Folds for scoring the training items.
     random_state : int, RandomState, Generator or None, default=None
-        Shuffles the folds.
+        Random seed of the folds.
 
     Examples
     --------
@@ -285,14 +256,11 @@ class FM(_Smoothed):
     info: ClassVar = MethodInfo(
         title="Friedman's method",
         family="adjusted count",
-        input="posteriors",
-        multiclass="native",
-        shift="prior",
         reference="Friedman, Class counts in future unlabeled samples (2014)",
     )
 
     def _aggregation(self) -> Aggregation:
-        return Moments(AbovePrior(), self._least_squares())
+        return Moments(AbovePrior(), LeastSquares(self._checked_smoothness()))
 
 
 class SMM(Quantifier):
@@ -307,7 +275,7 @@ class SMM(Quantifier):
     cv : int or splitter, default=5
         Folds for scoring the training items.
     random_state : int, RandomState, Generator or None, default=None
-        Shuffles the folds.
+        Random seed of the folds.
 
     Examples
     --------
@@ -321,9 +289,7 @@ class SMM(Quantifier):
     info: ClassVar = MethodInfo(
         title="sample mean matching",
         family="distribution matching",
-        input="posteriors",
         multiclass="one-vs-rest",
-        shift="prior",
         reference="Hassan et al., DSAA 2020",
     )
 

@@ -67,9 +67,6 @@ class AutoQuantifier(Conditioned):
     info: ClassVar = MethodInfo(
         title="strong methods combined by conditioning",
         family="meta",
-        input="posteriors",
-        multiclass="native",
-        shift="prior",
         reference="headcount",
         inconsistency="means over simulated samples",
         depends_on_size=True,

@@ -40,7 +40,7 @@ class Quantifier(EstimationMixin, BaseEstimator):
         Folds for scoring the training items. None saves the folds of methods that do not
         learn from scores, which then have no estimates with intervals.
     random_state : int, RandomState, Generator or None, default=None
-        Shuffles the folds.
+        Random seed of the folds.
 
     Attributes
     ----------
@@ -93,6 +93,21 @@ class Quantifier(EstimationMixin, BaseEstimator):
     def takes_scores(self) -> bool:
         """True if `fit` accepts `Scored`; a method on features does not."""
         return not self._why_no_scores()
+
+    @property
+    def learns_from_scores(self) -> bool:
+        """True if `fit` needs out-of-fold scores of the training items."""
+        return self._learns_from_scores()
+
+    def unfitted_scorer(self) -> Any:
+        """Scorer that `fit` trains, so that quantifiers with equal ones can share it.
+
+        Returns
+        -------
+        Scorer or None
+            None if the items are not scored by one classifier.
+        """
+        return None if self.takes == "features" else self._scorer()
 
     @property
     def answering_(self) -> Quantifier:
@@ -184,6 +199,16 @@ class Quantifier(EstimationMixin, BaseEstimator):
         by_folds = scorer.fold_scoring and self.info.scoring == "folds"
         self._by_folds = by_folds and self._learns_from_scores()
         return self
+
+    def explain(self) -> str:
+        """Reason for the choice of methods or settings.
+
+        Returns
+        -------
+        str
+            Empty if the quantifier chooses nothing.
+        """
+        return ""
 
     def predict(self, X: Any) -> NDArray[np.float64]:
         """Shares of the classes among the items.

@@ -8,7 +8,6 @@ from copy import copy
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
-import joblib
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import clone
@@ -25,7 +24,7 @@ from headcount.quantify.seeds import seeded
 from headcount.representation import Training
 from headcount.sampling import Samples
 from headcount.sampling._streams import base_seeds
-from headcount.scores import Scored, ScoredPool, Verdicts
+from headcount.scores import Scored, ScoredPool, Verdicts, equal_scorers
 from headcount.solve import Solution
 from headcount.uncertainty import ShareConditioning
 
@@ -78,8 +77,6 @@ class Conditioned(Quantifier):
         title="shares given the answers of quantifiers",
         family="meta",
         input="any",
-        multiclass="native",
-        shift="prior",
         reference="headcount",
         inconsistency="means over simulated samples",
         depends_on_size=True,
@@ -133,9 +130,8 @@ class Conditioned(Quantifier):
 
     def _scorer(self) -> Any:
         """The scorer of all members; None if they have different ones."""
-        scorers = [each._scorer() for each in self._unfitted()]
-        alike = len({joblib.hash(scorer) for scorer in scorers}) == 1
-        return scorers[0] if alike and self.takes != "features" else None
+        scorers = [each.unfitted_scorer() for each in self._unfitted()]
+        return scorers[0] if len(equal_scorers(scorers)) == 1 else None
 
     def _prior(self) -> Any:
         return self.prior
@@ -164,17 +160,17 @@ class Conditioned(Quantifier):
         if isinstance(X, Scored | Verdicts):
             return self._fit_classified(X, y, sample_weight)
         members = self._unfitted()
-        scorers: dict[str, Any] = {}
+        scorers = [member.unfitted_scorer() for member in members]
         with self._while_fitting():
-            for member in members:
-                scorer = None if member.takes == "features" else member._scorer()
-                if scorer is None:
-                    member.fit(X, y, sample_weight)
-                    continue
-                key = joblib.hash(scorer)
-                if key not in scorers:
-                    scorers[key] = scorer.fit(X, y, sample_weight)
-                member.fit_scorer(scorers[key])
+            for group in equal_scorers(scorers):
+                scorer = scorers[group[0]]
+                if scorer is not None:
+                    scorer.fit(X, y, sample_weight)
+                for i in group:
+                    if scorer is None:
+                        members[i].fit(X, y, sample_weight)
+                    else:
+                        members[i].fit_scorer(scorer)
         return self._gather(members)
 
     def _fit_classified(self, X: Scored | Verdicts, y: ArrayLike, sample_weight: Any) -> Self:
@@ -241,9 +237,20 @@ class Conditioned(Quantifier):
         -------
         ScoredPool, Scored or Verdicts
         """
+        if isinstance(X, Scored | Verdicts):
+            self._check_one_classifier()
         if isinstance(X, ScoredPool | Scored | Verdicts):
             return X
         return ScoredPool(check_features(X, allow_nan=True))
+
+    def _check_one_classifier(self) -> None:
+        scorers = [member.scorer_ for member in self.members_ if member.scorer_ is not None]
+        # Members that share a scorer have copies of it, with the same classifiers.
+        if len({id(scorer.judge_) for scorer in scorers}) > 1:
+            raise HeadcountError(
+                f"{type(self).__name__} was fitted with several classifiers, and X holds what "
+                "one of them returned: pass the items themselves."
+            )
 
     @property
     def scores_by_folds(self) -> bool:

@@ -1,4 +1,4 @@
-"""Methods that count and do not correct."""
+"""Methods that count without a correction."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ __all__ = ["CC", "MLPE", "PCC"]
 
 
 class MLPE(Quantifier):
-    """The shares of the training set, whatever the sample: right if nothing shifted.
+    """Shares of the training set for every sample: unbiased if nothing has shifted.
 
-    The baseline that a method must beat to be worth its while.
+    The baseline to compare methods with.
 
     Examples
     --------
@@ -35,7 +35,6 @@ class MLPE(Quantifier):
         title="training shares",
         family="baseline",
         input="features",
-        multiclass="native",
         shift="none",
         reference="folklore",
         inconsistency="does not use the sample",
@@ -64,8 +63,8 @@ class _TrainingShares(Aggregation):
 class CC(Quantifier):
     """Classify and count: the share of items that the classifier puts in each class.
 
-    Biased as soon as the mix differs from training; here to compare with, and for
-    classifiers trained to count well.
+    Biased as soon as the shares differ from those in training. It is a baseline, and useful
+    with classifiers trained for quantification.
 
     Parameters
     ----------
@@ -75,7 +74,7 @@ class CC(Quantifier):
         Folds for scoring the training items, which only estimates with intervals need; None
         does without.
     random_state : int, RandomState, Generator or None, default=None
-        Shuffles the folds.
+        Random seed of the folds.
 
     Examples
     --------
@@ -90,7 +89,6 @@ class CC(Quantifier):
         title="classify and count",
         family="counting",
         input="labels",
-        multiclass="native",
         shift="none",
         reference="Forman, Data Mining and Knowledge Discovery 17 (2008)",
         inconsistency="counts the errors of the classifier",
@@ -106,7 +104,7 @@ class CC(Quantifier):
 class PCC(Quantifier):
     """Probabilistic classify and count: the mean posterior of each class.
 
-    Right under pure covariate shift with a calibrated classifier, biased towards the
+    Unbiased under pure covariate shift with a calibrated classifier, biased towards the
     training shares under prior shift.
 
     Parameters
@@ -117,7 +115,7 @@ class PCC(Quantifier):
         Folds for scoring the training items, which only estimates with intervals need; None
         does without.
     random_state : int, RandomState, Generator or None, default=None
-        Shuffles the folds.
+        Random seed of the folds.
 
     Examples
     --------
@@ -131,8 +129,6 @@ class PCC(Quantifier):
     info: ClassVar = MethodInfo(
         title="probabilistic classify and count",
         family="counting",
-        input="posteriors",
-        multiclass="native",
         shift="covariate",
         reference="Bella et al., ICDM 2010",
         inconsistency="posteriors refer to the training shares",

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -11,10 +13,12 @@ from numpy.typing import NDArray
 
 from headcount.errors import HeadcountError
 from headcount.learn import ProportionWeightedKNN, QuantificationForestClassifier
+from headcount.learn.neighbours import NeighbourLists
 from headcount.quantify.aggregation import Aggregation, Counting, Model, Moments
 from headcount.quantify.base import Quantifier
 from headcount.quantify.info import MethodInfo
 from headcount.quantify.seeds import seeded
+from headcount.quantify.training_pool import LabelledPool, SharedAggregation
 from headcount.representation import PredictedClass, Training
 from headcount.sampling import Samples
 from headcount.scores import Scorer
@@ -147,7 +151,34 @@ class PWK(Quantifier):
         self.alpha = alpha
 
     def _aggregation(self) -> Aggregation:
-        return counted(ProportionWeightedKNN(self.n_neighbors, alpha=self.alpha))
+        learner = ProportionWeightedKNN(self.n_neighbors, alpha=self.alpha)
+        return _CountedNeighbours(Scorer(learner), Counting(PredictedClass()))
+
+
+@dataclass(frozen=True, eq=False)
+class _CountedNeighbours(_Trained, SharedAggregation):
+    """Predictions of nearest neighbours, counted."""
+
+    def share(self, pool: LabelledPool) -> _SharedNeighbours | None:
+        training, items = pool.training, pool.training.items
+        if pool.seed is None or items is None or not NeighbourLists.takes(items):
+            return None
+        lists = NeighbourLists(items, training.codes, random_state=pool.seed)
+        return _SharedNeighbours(lists, self.scorer.classifier, self.then.fit(training))
+
+
+@dataclass(frozen=True, eq=False)
+class _SharedNeighbours:
+    """Neighbours of all items of the pool, searched once."""
+
+    lists: NeighbourLists
+    learner: ProportionWeightedKNN
+    then: Aggregation
+
+    def fit_many(self, training_sets: Sequence[NDArray[np.int64]]) -> list[partial[Solution]]:
+        k, alpha = self.learner.n_neighbors, self.learner.alpha
+        labels = self.lists.predict(training_sets, n_neighbors=k, alpha=alpha)
+        return [partial(self.then.solve, each) for each in labels]
 
 
 class QF(Quantifier):

@@ -51,28 +51,28 @@ def summary(spec: Spec, status: Status, results: pl.DataFrame) -> list[str]:
     ran = [each for each in status.datasets if each.runs]
     samples = results.lazy().group_by("dataset", "method").len().collect()["len"]
     most = "up to " if samples.n_unique() > 1 else ""
-    said = [
+    sentences = [
         f"{_counted(len(spec.methods), 'method')} on {_counted(len(ran), 'dataset')}, "
         f"{most}{_counted(_largest(samples), 'sample')} each: {_counted(status.runs, 'run')}."
     ]
     if status.runs_per_second is not None:
-        said.append(
-            f"They took {duration(status.seconds)}, {_rate(status.runs_per_second)} runs a "
+        sentences.append(
+            f"They took {duration(status.seconds)}, {_rate(status.runs_per_second)} runs per "
             "second."
         )
     if not is_complete(status):
         failed = f", {status.failed:,} of which failed" if status.failed else ""
-        said.append(
+        sentences.append(
             f"Not done: {status.tasks - status.done:,} of {_counted(status.tasks, 'task')}"
             f"{failed}."
         )
     lost = sum(each.runs for each in status.failures if each.method is not None)
-    said.append(
+    sentences.append(
         f"{_counted(lost, 'run')} failed ({100 * lost / max(status.runs, 1):.2g}%)."
         if lost
         else "No run failed."
     )
-    return said
+    return sentences
 
 
 def _largest(counts: pl.Series) -> int:
@@ -178,7 +178,7 @@ def study_facts(
         "time": duration(status.seconds),
     }
     if status.runs_per_second is not None:
-        facts["runs a second"] = _rate(status.runs_per_second)
+        facts["runs per second"] = _rate(status.runs_per_second)
     started = [known for known, _ in runs]
     if started:
         facts["started"] = f"{_counted(len(started), 'time')}, first {_moment(started[0])}"

@@ -14,7 +14,7 @@ from markupsafe import Markup
 
 from headcount._files import write_bytes
 from headcount._text import Table
-from headcount.analysis.facts import versions
+from headcount._versions import versions
 from headcount.errors import HeadcountError
 from headcount.report.assets import (
     asset,

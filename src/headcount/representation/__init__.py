@@ -13,9 +13,9 @@ from headcount.representation.classifier_outputs import (
 )
 from headcount.representation.distances import MeanDistance
 from headcount.representation.embedding import Binned, Dense, Embedding
-from headcount.representation.euclidean_distances import EuclideanDistance
+from headcount.representation.euclidean_distances import EuclideanDistance, distances_to_sets
 from headcount.representation.kernel_density import ClassDensities, KernelMeans, MixturePoints
-from headcount.representation.patterns import FeaturePatterns, PatternTable
+from headcount.representation.patterns import FeaturePatterns, PatternTable, joint_codes
 from headcount.representation.thresholds import AtThreshold, Rates, rates_by_threshold
 from headcount.representation.training import Training
 
@@ -38,5 +38,7 @@ __all__ = [
     "PredictedClass",
     "Rates",
     "Training",
+    "distances_to_sets",
+    "joint_codes",
     "rates_by_threshold",
 ]

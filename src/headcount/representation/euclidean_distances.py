@@ -21,7 +21,10 @@ from headcount.representation.embedding import Dense
 from headcount.representation.feature_table import Features, Header
 from headcount.representation.training import Training
 
-__all__ = ["EuclideanDistance"]
+__all__ = ["EuclideanDistance", "distances_to_sets"]
+
+# Pairs of items at a time: 64 MB of distances.
+_BLOCK_PAIRS = 1 << 24
 
 
 @dataclass(frozen=True, eq=False)
@@ -180,3 +183,46 @@ def _check_finite(distances: NDArray[np.float64]) -> None:
             f"X has numbers in row {int(finite.argmin())} whose squares overflow: divide its "
             "columns by their scale."
         )
+
+
+def distances_to_sets(X: NDArray[Any], weights: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Weighted sums of the Euclidean distances of each item to all others, for many weights.
+
+    Each distance is measured once, in single precision.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n, d)
+        The items.
+    weights : ndarray of shape (n, m)
+        Weights of the items in each of m sums; for mean distances to a set of items, one
+        over their number.
+
+    Returns
+    -------
+    ndarray of shape (n, m)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> distances_to_sets(np.array([[0.0], [3.0]]), np.eye(2, dtype=np.float32))
+    array([[0., 3.],
+           [3., 0.]], dtype=float32)
+    """
+    # Centred, so that squares are small and little is lost when they are subtracted.
+    items = (X - X.mean(axis=0)).astype(np.float32)
+    squares = np.einsum("ij,ij->i", items, items)
+    out = np.empty((len(items), weights.shape[1]), np.float32)
+    step = max(1, _BLOCK_PAIRS // len(items))
+    for first in range(0, len(items), step):
+        block = slice(first, first + step)
+        table = items[block] @ items.T
+        table *= -2
+        table += squares
+        table += squares[block, None]
+        np.maximum(table, 0, out=table)
+        np.sqrt(table, out=table)
+        own = np.arange(len(table))
+        table[own, first + own] = 0
+        out[block] = table @ weights
+    return out

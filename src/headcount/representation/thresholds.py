@@ -68,9 +68,9 @@ class AtThreshold:
     Parameters
     ----------
     policy : {"max", "x", "t50"}
-        Choice of the threshold. "max": largest difference between true and false positive
-        rate; "x": closest error rates of the two classes; "t50": true positive rate closest to
-        one half. On a tie the lowest threshold is used.
+        Choice of the threshold: "max" for the largest difference between true and false
+        positive rate, "x" for the closest error rates of the two classes, "t50" for the true
+        positive rate closest to one half. On a tie the lowest threshold is used.
     decimals : int or None, default=None
         Number of decimals of candidate thresholds. None uses every distinct score.
 

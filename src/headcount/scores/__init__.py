@@ -7,6 +7,7 @@ from headcount.scores.checks import check_scores
 from headcount.scores.inputs import Scored, Verdicts
 from headcount.scores.pool import ScoredPool
 from headcount.scores.scorer import ItemScorer, Scorer, one_fold_each
+from headcount.scores.sharing import equal_scorers
 
 __all__ = [
     "CALIBRATIONS",
@@ -16,6 +17,7 @@ __all__ = [
     "Scorer",
     "Verdicts",
     "check_scores",
+    "equal_scorers",
     "fit_calibrator",
     "one_fold_each",
 ]

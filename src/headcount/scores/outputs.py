@@ -1,4 +1,4 @@
-"""Outputs of a fitted classifier, with columns in the order of given classes."""
+"""Inputs that classifiers accept, and their outputs in the order of given classes."""
 
 from __future__ import annotations
 
@@ -7,6 +7,11 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.compose import ColumnTransformer
+from sklearn.model_selection import GridSearchCV, RandomizedSearchCV
+from sklearn.pipeline import FeatureUnion, Pipeline
+from sklearn.utils import get_tags
+from sklearn.utils.validation import has_fit_parameter
 
 from headcount.data import encode_labels
 from headcount.errors import HeadcountError
@@ -14,7 +19,16 @@ from headcount.scores.calibration import smoothed_targets
 from headcount.scores.checks import check_scores
 from headcount.scores.scaling import Scaling, fit_scaling
 
-__all__ = ["DecisionScaling", "Output", "fit_decisions", "output_of", "predict_codes", "score"]
+__all__ = [
+    "DecisionScaling",
+    "Output",
+    "allows_nan",
+    "fit_decisions",
+    "output_of",
+    "predict_codes",
+    "score",
+    "weight_parameter",
+]
 
 Output = Literal["posteriors", "decisions", "labels"]
 
@@ -119,3 +133,44 @@ def _columns(model: Any, classes: NDArray[Any]) -> NDArray[np.int64]:
 
 def _name(model: Any) -> str:
     return type(model).__name__
+
+
+def allows_nan(estimator: Any) -> bool:
+    """True if an estimator accepts missing numbers; False if it does not declare it.
+
+    For a pipeline, its first step decides. One of several parallel transformers is enough,
+    as the others may get other columns. For a wrapper, the estimator inside decides.
+    """
+    if isinstance(estimator, Pipeline):
+        steps = [step for _, step in estimator.steps if _is_estimator(step)]
+        return bool(steps) and allows_nan(steps[0])
+    if isinstance(estimator, ColumnTransformer):
+        return any(allows_nan(part) for _, part, _ in estimator.transformers)
+    if isinstance(estimator, FeatureUnion):
+        return any(allows_nan(part) for _, part in estimator.transformer_list)
+    inner = getattr(estimator, "estimator", None)
+    if _is_estimator(inner):
+        return allows_nan(inner)
+    try:
+        tags = get_tags(estimator)
+        return bool(tags.input_tags.allow_nan or tags.no_validation)
+    except (AttributeError, TypeError):
+        return False
+
+
+def weight_parameter(estimator: Any) -> str | None:
+    """Name of the parameter of ``fit`` for sample weights; None if there is none."""
+    if isinstance(estimator, Pipeline):
+        name, last = estimator.steps[-1]
+        inner = weight_parameter(last)
+        return f"{name}__{inner}" if inner else None
+    if has_fit_parameter(estimator, "sample_weight"):
+        return "sample_weight"
+    if isinstance(estimator, GridSearchCV | RandomizedSearchCV):
+        # They pass other parameters on to the estimator that they tune.
+        return weight_parameter(estimator.estimator)
+    return None
+
+
+def _is_estimator(candidate: Any) -> bool:
+    return hasattr(candidate, "fit") and not isinstance(candidate, type)

@@ -23,12 +23,13 @@ from headcount.scores.folds import check_cv, make_folds
 from headcount.scores.inputs import Scored
 from headcount.scores.outputs import (
     DecisionScaling,
+    allows_nan,
     fit_decisions,
     output_of,
     predict_codes,
     score,
+    weight_parameter,
 )
-from headcount.scores.traits import allows_nan, weight_parameter
 
 __all__ = ["ItemScorer", "Scorer", "one_fold_each"]
 

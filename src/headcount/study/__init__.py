@@ -1,4 +1,4 @@
-"""Published experiments as data: a spec goes in, a store of results comes out."""
+"""The engine of experiments: a spec goes in, a store of results comes out."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tasks on a Dask cluster; results come back here to be written."""
+"""Tasks on a Dask cluster; their results are sent back and written by the caller."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from secrets import token_hex
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+from headcount._versions import versions
 from headcount.errors import HeadcountError
+from headcount.study.execute import Outcome, execute_task, use_one_thread
 from headcount.study.spec import Spec
 from headcount.study.task import Task
-from headcount.study.versions import versions
-from headcount.study.work import Outcome, do_task, stay_on_one_thread
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -27,14 +27,14 @@ _PATIENCE = 10.0  # seconds
 
 @contextmanager
 def connected(scheduler: str, data: Path) -> Iterator[Client]:
-    """Connect to a cluster whose workers can do the tasks of a study.
+    """Connect to a cluster whose workers can execute the tasks of a study.
 
     Parameters
     ----------
     scheduler : str
-        Address, such as ``tcp://10.0.0.1:8786``.
+        Address of the scheduler, such as ``tcp://10.0.0.1:8786``.
     data : Path
-        Folder of the datasets, at the same place for all workers.
+        Folder of the datasets, under the same path on all workers.
 
     Yields
     ------
@@ -53,7 +53,7 @@ def _client(scheduler: str) -> Client:
     from distributed import Client
 
     try:
-        _knock(scheduler)
+        _check_reachable(scheduler)
         return Client(scheduler, timeout=_PATIENCE, set_as_default=False)
     except (OSError, ValueError, TypeError) as error:
         what = " ".join(str(error).split()) or type(error).__name__
@@ -63,8 +63,8 @@ def _client(scheduler: str) -> Client:
         ) from None
 
 
-def _knock(scheduler: str) -> None:
-    """Find out by a plain connection that nobody is there: a client starts threads for it."""
+def _check_reachable(scheduler: str) -> None:
+    """Open and close a plain connection; a client that fails leaves threads behind."""
     address = urlsplit(scheduler if "://" in scheduler else f"tcp://{scheduler}")
     if address.scheme not in ("tcp", "tls"):
         return
@@ -83,7 +83,7 @@ def _check_workers(client: Client, data: Path) -> None:
             "The cluster has no workers: start some, with dask worker."
         ) from None
     ours = versions()
-    for worker, (sees_data, theirs) in client.run(_look_around, str(data)).items():
+    for worker, (sees_data, theirs) in client.run(_inspect_worker, str(data)).items():
         if not sees_data:
             raise HeadcountError(
                 f"The worker {worker} sees no folder {str(data)!r}: put the datasets where all "
@@ -97,38 +97,38 @@ def _check_workers(client: Client, data: Path) -> None:
                 )
 
 
-def _look_around(data: str) -> tuple[bool, dict[str, str]]:
-    """What a worker says of where it is."""
+def _inspect_worker(data: str) -> tuple[bool, dict[str, str]]:
+    """Presence of the data folder on a worker, and its versions of the libraries."""
     return Path(data).is_dir(), versions()
 
 
 def run_on_cluster(
     client: Client, spec: Spec, tasks: Sequence[Task], data: Path
 ) -> Generator[Outcome]:
-    """Do the tasks on the workers of a cluster; those of a worker that dies go to others.
+    """Execute tasks on the workers of a cluster; tasks of a worker that dies are reassigned.
 
     Parameters
     ----------
     client : distributed.Client
-        As `connected` gives it.
+        Client that `connected` returned.
     spec : Spec
         The study.
     tasks : sequence of Task
-        The first are the most urgent.
+        Tasks in the order of their priority.
     data : Path
         Folder of the datasets.
 
     Yields
     ------
     Outcome
-        As they come.
+        In the order in which tasks finish.
     """
     from distributed import as_completed
 
-    nonce = token_hex(8)  # Dask takes two tasks of the same key for one, whoever asks
+    nonce = token_hex(8)  # Dask takes two tasks of the same key for one
     futures: dict[Any, Task] = {
         client.submit(
-            _do_task, spec, task, data, key=f"{task.key}-{nonce}", priority=-place, pure=False
+            _execute, spec, task, data, key=f"{task.key}-{nonce}", priority=-place, pure=False
         ): task
         for place, task in enumerate(tasks)
     }
@@ -141,9 +141,9 @@ def run_on_cluster(
         client.cancel(list(futures))
 
 
-def _do_task(spec: Spec, task: Task, data: Path) -> Outcome:
-    stay_on_one_thread()
-    return do_task(spec, task, data)
+def _execute(spec: Spec, task: Task, data: Path) -> Outcome:
+    use_one_thread()
+    return execute_task(spec, task, data)
 
 
 def _outcome(future: Any, task: Task) -> Outcome:

@@ -1,4 +1,4 @@
-"""What happened during the runs of a study: one line of JSON a task, whatever comes."""
+"""Journal of the runs of a study: one line of JSON per executed task."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ __all__ = ["Entry", "Journal"]
 
 @dataclass(frozen=True)
 class Entry:
-    """How a task went.
+    """Record of one executed task.
 
     Parameters
     ----------
     task : str
-        Its key.
+        Key of the task.
     seconds : float
-        What it took where it ran.
+        Duration of the task.
     elapsed : float
-        When it ended, counted from the start of the run it was part of.
+        End of the task, in seconds from the start of its run.
     runs : int
-        How many results it made, those that failed among them.
+        Number of results, including failures.
     failures : int
-        How many of them failed.
+        Number of results that are failures.
     reason : str, default=None
-        Why the whole task failed, if it did.
+        Reason if the task failed as a whole.
     """
 
     task: str
@@ -41,23 +41,23 @@ class Entry:
 
 
 class Journal:
-    """Lines are only ever added; one that a killed run has left torn is passed over.
+    """A file to which lines are appended. Incomplete lines of a killed run are skipped.
 
     Parameters
     ----------
     path : Path
-        The file; made with the first line.
+        File of the journal; created with the first line.
     """
 
     def __init__(self, path: Path) -> None:
         self._path = path
 
     def begin(self, facts: dict[str, Any]) -> None:
-        """Note that a run starts, and what is known of it."""
+        """Record the start of a run, with facts about it."""
         self._add({"start": facts})
 
     def note(self, entry: Entry) -> None:
-        """Note how a task went."""
+        """Record an executed task."""
         self._add(asdict(entry))
 
     def _add(self, content: dict[str, Any]) -> None:
@@ -69,7 +69,7 @@ class Journal:
             file.write(line.encode("utf-8", "replace"))
 
     def runs(self) -> list[tuple[dict[str, Any], list[Entry]]]:
-        """The runs so far: what is known of each, and its entries."""
+        """Facts and entries of each run so far."""
         runs: list[tuple[dict[str, Any], list[Entry]]] = []
         for content in self._lines():
             if "start" in content:

@@ -1,37 +1,36 @@
-"""Which code runs a kind of study."""
+"""Kinds of study, and the experiments that run them."""
 
 from __future__ import annotations
 
 import importlib
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 from headcount.errors import HeadcountError
-from headcount.study.checking import check_known
+from headcount.study.checks import check_known
+from headcount.study.spec import Spec, studies_folder
 from headcount.study.task import Experiment
-
-if TYPE_CHECKING:
-    from headcount.study.spec import Spec
 
 __all__ = ["KINDS", "datasets_there", "find_experiment"]
 
 KINDS = {
-    "comparison": "headcount.study.comparison:experiment",
-    "dataset-shift": "headcount.study.dataset_shift:experiment",
-    "tweets": "headcount.study.tweets:experiment",
-    "quacc": "headcount.study.quacc:experiment",
+    folder.name.replace("_", "-"): f"headcount.studies.{folder.name}:experiment"
+    for folder in sorted(studies_folder().iterdir())
+    if (folder / "__init__.py").is_file()
 }
+"""Published studies: one kind per folder of ``headcount.studies``."""
+
 _PARTS = ("check", "plan", "run", "sections")
 
 
 def find_experiment(kind: str) -> Experiment:
-    """The experiment of a kind.
+    """Import the experiment of a kind of study.
 
     Parameters
     ----------
     kind : str
-        One of headcount's own, or ``"module:object"`` for one of yours; the module must be
-        importable wherever the study runs.
+        A published study, or ``"module:object"`` of your own; the module must be importable
+        wherever the study runs.
 
     Returns
     -------
@@ -41,10 +40,10 @@ def find_experiment(kind: str) -> Experiment:
     module, _, name = home.partition(":")
     try:
         found = getattr(importlib.import_module(module), name)
-    except Exception as error:  # whatever a module of the user's does when it is imported
-        said = " ".join(f"{type(error).__name__}: {error}".split())[:300]
+    except Exception as error:  # a module of the user may raise anything on import
+        reason = " ".join(f"{type(error).__name__}: {error}".split())[:300]
         raise HeadcountError(
-            f"The kind of study {kind!r} cannot be imported ({said}): check the names of the "
+            f"The kind of study {kind!r} cannot be imported ({reason}): check the names of the "
             "module and of the object in it, and that PYTHONPATH leads to it."
         ) from error
     lacking = [part for part in _PARTS if not callable(getattr(found, part, None))]
@@ -57,7 +56,7 @@ def find_experiment(kind: str) -> Experiment:
 
 
 def datasets_there(spec: Spec, data: Path) -> list[str] | None:
-    """Those datasets of a study that the folder has, without reading them.
+    """List the datasets of a study that the folder has, without reading them.
 
     Parameters
     ----------
@@ -69,8 +68,8 @@ def datasets_there(spec: Spec, data: Path) -> list[str] | None:
     Returns
     -------
     list of str or None
-        In the order of the spec; None if the kind of study cannot tell, as it has no method
-        ``present(spec, data)`` that returns them.
+        In the order of the spec; None if the kind of study has no method
+        ``present(spec, data)``.
     """
     look = getattr(find_experiment(spec.kind), "present", None)
     if look is None:

@@ -1,4 +1,4 @@
-"""Tasks on the cores of this machine, a process each."""
+"""Tasks on the cores of this machine, one process per core."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from time import perf_counter
 from typing import cast
 
 from headcount.errors import HeadcountError
-from headcount.study.spec import Spec
-from headcount.study.task import Task
-from headcount.study.work import (
+from headcount.study.execute import (
     Outcome,
-    do_task,
+    execute_task,
     one_thread,
     one_thread_in_children,
-    stay_on_one_thread,
+    use_one_thread,
 )
+from headcount.study.spec import Spec
+from headcount.study.task import Task
 
 __all__ = ["run_here", "run_in_processes"]
 
@@ -33,14 +33,14 @@ _READY = "ready"
 
 
 def run_here(spec: Spec, tasks: Sequence[Task], data: Path) -> Generator[Outcome]:
-    """Do the tasks in this process, one after the other.
+    """Execute tasks in this process, one after the other.
 
     Parameters
     ----------
     spec : Spec
         The study.
     tasks : sequence of Task
-        In the order in which to do them.
+        Tasks in the order of execution.
     data : Path
         Folder of the datasets.
 
@@ -50,27 +50,27 @@ def run_here(spec: Spec, tasks: Sequence[Task], data: Path) -> Generator[Outcome
     """
     with one_thread():
         for task in tasks:
-            yield do_task(spec, task, data)
+            yield execute_task(spec, task, data)
 
 
 def run_in_processes(
     spec: Spec, tasks: Sequence[Task], data: Path, workers: int
 ) -> Generator[Outcome]:
-    """Do the tasks in several processes; each takes the next task when it is free.
+    """Execute tasks in several processes; each takes the next task when it is free.
 
-    A process that dies takes only its own task with it.
+    If a process dies, only its current task fails.
 
     Parameters
     ----------
     spec, tasks, data
         As in `run_here`.
     workers : int
-        How many processes.
+        Number of processes.
 
     Yields
     ------
     Outcome
-        As they come.
+        In the order in which tasks finish.
     """
     waiting = deque(tasks)
     crew: list[_Worker] = []
@@ -78,7 +78,7 @@ def run_in_processes(
         for _ in range(min(workers, len(waiting))):
             crew.append(_Worker.start(spec, data))
         while any(worker.task for worker in crew) or waiting:
-            for worker in _heard_of(crew):
+            for worker in _ready(crew):
                 outcome = worker.receive()
                 if not worker.alive:
                     crew.remove(worker)
@@ -93,15 +93,15 @@ def run_in_processes(
             worker.stop()
 
 
-def _heard_of(crew: Sequence[_Worker]) -> list[_Worker]:
-    """Those that have something to say, or have died."""
+def _ready(crew: Sequence[_Worker]) -> list[_Worker]:
+    """Wait for workers that have sent a message or have died."""
     ready = wait([worker.line for worker in crew])
     return [worker for worker in crew if worker.line in ready]
 
 
 @dataclass
 class _Worker:
-    """A process, the line to it, and what it is doing."""
+    """A process, the connection to it, and its current task."""
 
     process: SpawnProcess
     line: Connection
@@ -122,20 +122,20 @@ class _Worker:
 
     def give(self, task: Task) -> None:
         self.task, self.since = task, perf_counter()
-        with suppress(OSError):  # it has died: that is noticed when it is listened to
+        with suppress(OSError):  # it has died: `receive` notices
             self.line.send(task)
 
     def receive(self) -> Outcome | None:
-        """What became of its task; None if it only says that it is ready."""
+        """Outcome of its task; None if the message is only that it is ready."""
         try:
-            heard = self.line.recv()
+            message = self.line.recv()
         except (EOFError, OSError):
             return self._died()
-        if heard == _READY:
+        if message == _READY:
             self.is_ready = True
             return None
         self.task = None
-        return cast("Outcome", heard)
+        return cast("Outcome", message)
 
     def _died(self) -> Outcome | None:
         self.process.join(1.0)
@@ -168,7 +168,7 @@ def _manner(code: int | None) -> str:
 
 @contextmanager
 def _interrupts_held() -> Iterator[None]:
-    """What starts meanwhile never hears Ctrl-C: its parent does, and ends it."""
+    """Block Ctrl-C for processes started within the context: their parent ends them."""
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return
@@ -180,17 +180,17 @@ def _interrupts_held() -> Iterator[None]:
 
 
 def _work(line: Connection, spec: Spec, data: Path) -> None:
-    """The life of a worker."""
+    """Receive tasks and send outcomes until the connection closes."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, daemon=True).start()
-    stay_on_one_thread()
+    use_one_thread()
     line.send(_READY)
     while True:
         try:
             task = line.recv()
         except EOFError:
             return
-        line.send(do_task(spec, task, data))
+        line.send(execute_task(spec, task, data))
 
 
 def _end_with_parent() -> None:

@@ -1,4 +1,4 @@
-"""A study from spec to store: plan, run what is missing, keep what comes in."""
+"""From a spec to a store: plan, execute the missing tasks, write their results."""
 
 from __future__ import annotations
 
@@ -12,43 +12,43 @@ from time import perf_counter
 from typing import Any
 
 from headcount._parameters import check_count
+from headcount._versions import versions
 from headcount.data.datasets.folder import data_folder
 from headcount.errors import HeadcountError, warn
 from headcount.study.cluster import connected, run_on_cluster
+from headcount.study.execute import Outcome
 from headcount.study.journal import Entry
 from headcount.study.kinds import find_experiment
 from headcount.study.local import run_here, run_in_processes
+from headcount.study.progress import track_tasks
 from headcount.study.spec import Spec, read_spec
 from headcount.study.status import Failure
 from headcount.study.store import Store
 from headcount.study.task import Task
-from headcount.study.versions import versions
-from headcount.study.watching import watched
-from headcount.study.work import Outcome
 
 __all__ = ["StudyRun", "run_study"]
 
 
 @dataclass(frozen=True)
 class StudyRun:
-    """What one call of `run_study` has done.
+    """Result of one call of `run_study`.
 
     Parameters
     ----------
     store : Store
-        Where the results are.
+        Store of the results.
     tasks : int
-        How many tasks it was asked for.
+        Number of tasks of the plan.
     done : int
-        How many of them it finished itself; others may have been there before.
+        Number of tasks that this call finished; others may have been finished before.
     failures : tuple of Failure
-        Tasks of this run that failed, with their reasons. `resume` tries them again.
+        Tasks that failed in this call, with reasons. `resume` executes them again.
     failed_runs : int
-        Methods that failed on samples, in the tasks that it finished.
+        Number of methods that failed on samples, in the tasks that this call finished.
     runs : int
-        Results that it made, a method on a sample each.
+        Number of results of this call: one per method and sample.
     seconds : float
-        How long it took.
+        Duration.
     """
 
     store: Store
@@ -71,11 +71,11 @@ def run_study(
     datasets: Sequence[str] | None = None,
     progress: bool | None = None,
 ) -> StudyRun:
-    """Run what is missing of a study, and keep each result as soon as it is there.
+    """Execute the missing tasks of a study and write each result as soon as it is computed.
 
-    It can be killed at any moment: with ``resume=True`` it goes on where it was, and the
-    results are the same to the last byte. They do not depend on the number of workers
-    either. Processes are started afresh, so that a script must call this below
+    The run can be killed at any moment: with ``resume=True`` it continues, and the results
+    are the same to the last byte. They do not depend on the number of workers either.
+    Processes are spawned, so a script must call this function below
     ``if __name__ == "__main__"``.
 
     Parameters
@@ -83,19 +83,19 @@ def run_study(
     spec : Spec, str or Path
         A spec, the name of a built-in one, or a TOML file.
     store : Store, str or path
-        A folder; made if it is not there.
+        Folder of the results; created if it is missing.
     data : str or path, default=None
         Folder of the datasets; ``HEADCOUNT_DATA`` by default.
     workers : int, default=None
-        Processes, one a core by default; 1 runs everything in this process.
+        Number of processes, one per core by default; 1 runs everything in this process.
     scheduler : str, default=None
         Address of a Dask cluster to run on instead.
     resume : bool, default=False
-        Go on with what is in the store.
+        Continue a study that is in the store.
     datasets : sequence of str, default=None
-        Run only these; others may follow with ``resume=True``.
+        Datasets to run; others may follow with ``resume=True``.
     progress : bool, default=None
-        Whether to show a bar with the time left; None does on a terminal.
+        Show a bar with the time left; by default on a terminal only.
 
     Returns
     -------
@@ -142,15 +142,15 @@ def _collect(
     where: dict[str, Any],
     progress: bool | None,
 ) -> StudyRun:
-    """Keep the outcomes as they come."""
+    """Write the outcomes in the order in which tasks finish."""
     by_key = {task.key: task for task in left}
     failures: list[Failure] = []
     done = runs = failed_runs = 0
     start = perf_counter()
     if left:
-        _note_start(store, where)
+        _record_start(store, where)
     try:
-        with closing(outcomes), closing(watched(outcomes, left, show=progress)) as coming:
+        with closing(outcomes), closing(track_tasks(outcomes, left, show=progress)) as coming:
             for outcome in coming:
                 task = by_key[outcome.key]
                 store.keep(task, outcome.content, _entry(outcome, task, perf_counter() - start))
@@ -183,7 +183,7 @@ def _entry(outcome: Outcome, task: Task, elapsed: float) -> Entry:
     )
 
 
-def _note_start(store: Store, where: dict[str, Any]) -> None:
+def _record_start(store: Store, where: dict[str, Any]) -> None:
     earlier = store.journal.runs()
     facts: dict[str, Any] = {"at": datetime.now(UTC).isoformat(timespec="seconds")}
     facts |= where | {"versions": versions()}
@@ -196,7 +196,7 @@ def _note_start(store: Store, where: dict[str, Any]) -> None:
 
 
 def _planned(tasks: Sequence[Task], spec: Spec) -> list[Task]:
-    """The plan, if it is one."""
+    """Check the plan and return it as a list."""
     seen: set[str] = set()
     for task in tasks:
         folded = task.key.lower()  # some file systems take both for one
@@ -220,9 +220,10 @@ def _planned(tasks: Sequence[Task], spec: Spec) -> list[Task]:
 
 
 def _longest_first(tasks: Sequence[Task]) -> list[Task]:
-    """Long tasks first, so that none is left alone at the end; a dataset's stay together.
+    """Sort tasks by dataset, those with the longest task first, then by cost.
 
-    Each process keeps the datasets it has read last.
+    A long task at the end would leave other processes idle. Each process keeps the datasets
+    it has read last in memory.
     """
     longest: dict[str, float] = {}
     for task in tasks:

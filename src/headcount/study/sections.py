@@ -1,4 +1,4 @@
-"""What a study has to show, before it is a page, a table in LaTeX or a picture."""
+"""Sections of the report of a study, before they are rendered."""
 
 from __future__ import annotations
 
@@ -15,26 +15,26 @@ __all__ = ["Section"]
 
 @dataclass(frozen=True)
 class Section:
-    """One table or figure of a report, or some words.
+    """One section of a report: text, a table, a figure.
 
     Parameters
     ----------
     title : str
-        A heading.
+        Heading.
     text : str
-        Plain paragraphs, with an empty line between them.
+        Plain paragraphs, separated by empty lines.
     table : polars.DataFrame, default=None
-        Texts and numbers.
+        Table of texts and numbers.
     figure : callable, default=None
-        Called without arguments, draws a matplotlib figure and returns it.
+        Function without arguments that returns a matplotlib figure.
     marks : mapping of (int, str) to str, default=None
-        For cells of the table, by row number and column name: ``"best"`` sets the cell in
-        bold, any other text, such as a dagger, is put behind it.
+        Marks of cells of the table, by row number and column name: ``"best"`` sets the cell
+        in bold, any other text, such as a dagger, is appended to it.
 
     Examples
     --------
     >>> from headcount.study import Section
-    >>> Section("What was run", "Two methods on three datasets.").table is None
+    >>> Section("Experiments", "Two methods on three datasets.").table is None
     True
     """
 

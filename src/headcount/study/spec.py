@@ -1,4 +1,4 @@
-"""What a study is: datasets, protocol, methods and metrics, as a TOML file says them."""
+"""Specification of a study: datasets, protocol, methods and metrics, in a TOML file."""
 
 from __future__ import annotations
 
@@ -11,10 +11,17 @@ from typing import Any
 
 from headcount._parameters import check_count
 from headcount.errors import HeadcountError
-from headcount.study.checking import check_keys, check_known
+from headcount.study.checks import check_keys, check_known
 from headcount.study.toml import toml_text
 
-__all__ = ["MethodSpec", "Spec", "built_in_specs", "parse_spec", "read_spec"]
+__all__ = [
+    "MethodSpec",
+    "Spec",
+    "built_in_specs",
+    "parse_spec",
+    "read_spec",
+    "studies_folder",
+]
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
@@ -26,13 +33,13 @@ class MethodSpec:
     Parameters
     ----------
     name : str
-        As the paper prints it.
+        Name in the tables.
     quantifier : str, default=None
-        The name that headcount knows it by; the same one by default.
+        Name in headcount; the same one by default.
     parameters : dict
-        What the quantifier is made with.
+        Parameters of the quantifier.
     options : dict
-        What only the kind of study understands, such as fewer draws.
+        Options that the kind of study defines, such as fewer draws.
 
     Examples
     --------
@@ -57,26 +64,27 @@ class MethodSpec:
 
 @dataclass(frozen=True)
 class Spec:
-    """A study: what is run on what, and how it is measured.
+    """A study: methods, datasets, protocol and metrics.
 
     Parameters
     ----------
     name : str
-        Letters, digits, dots, hyphens and underscores.
+        Name of the study: letters, digits, dots, hyphens and underscores.
     kind : str
-        Which code runs it: a kind of headcount's, or ``"module:object"`` of your own.
+        Code that runs the study: one of the published studies, or ``"module:object"`` of
+        your own.
     datasets : tuple of str
-        In the order of the tables.
+        Datasets in the order of the tables.
     methods : tuple of MethodSpec
-        In the order of the tables.
+        Methods in the order of the tables.
     metrics : tuple of str
-        Columns of the results.
+        Error measures; columns of the results.
     title, paper : str, default=""
-        For people.
+        Title of the report, and reference.
     seed : int, default=0
-        All randomness comes from it.
+        Random seed of the whole study.
     protocol, selection : dict
-        What the kind understands.
+        Settings that the kind of study defines.
 
     Examples
     --------
@@ -119,7 +127,7 @@ class Spec:
     def restricted(
         self, *, datasets: Iterable[str] | None = None, methods: Iterable[str] | None = None
     ) -> Spec:
-        """The same study on fewer datasets or with fewer methods.
+        """Restrict the study to some datasets or methods.
 
         Parameters
         ----------
@@ -139,7 +147,7 @@ class Spec:
         )
 
     def to_toml(self) -> str:
-        """As the text of a TOML file; reading it gives the same spec.
+        """Write the spec as TOML; reading it gives the same spec.
 
         Returns
         -------
@@ -159,27 +167,33 @@ class Spec:
 
 
 def built_in_specs() -> dict[str, Path]:
-    """The specs that come with headcount.
+    """Specs of the published studies.
 
     Returns
     -------
     dict of str to Path
         TOML files by name, sorted.
     """
-    return {path.stem: path for path in sorted(_folder().glob("*.toml"))}
+    return {path.stem: path for path in sorted(studies_folder().glob("*.toml"))}
 
 
-def _folder() -> Path:
-    return Path(__file__).with_name("specs")
+def studies_folder() -> Path:
+    """Folder of the published studies: their specs, and one folder per paper.
+
+    Returns
+    -------
+    Path
+    """
+    return Path(__file__).parents[1] / "studies"
 
 
 def read_spec(name_or_path: str | Path) -> Spec:
-    """The spec of that name, or in that TOML file.
+    """Read a spec by name or from a TOML file.
 
     Parameters
     ----------
     name_or_path : str or Path
-        One of `built_in_specs`, or a file of your own.
+        Name of one of `built_in_specs`, or a file of your own.
 
     Returns
     -------
@@ -203,14 +217,14 @@ def read_spec(name_or_path: str | Path) -> Spec:
 
 
 def parse_spec(text: str, *, where: str = "the spec") -> Spec:
-    """The spec that a TOML text describes.
+    """Read a spec from TOML.
 
     Parameters
     ----------
     text : str
-        TOML.
+        Content of a TOML file.
     where : str, default="the spec"
-        Where the text is from, for the sentences of errors.
+        Origin of the text, for error messages.
 
     Returns
     -------
@@ -273,4 +287,4 @@ def _check_text(what: str, value: Any) -> None:
 def _check_table(what: str, value: Any) -> None:
     if not isinstance(value, dict):
         raise HeadcountError(f"{what} is {value!r}; it must be a table.")
-    toml_text({"value": value})  # refuses what cannot be written
+    toml_text({"value": value})  # refuses values that TOML cannot hold

@@ -1,4 +1,4 @@
-"""How far a study has come."""
+"""Status of a study: tasks done, failed and missing."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["DatasetStatus", "Failure", "Status", "dataset_status"]
 
 @dataclass(frozen=True)
 class DatasetStatus:
-    """How far a study has come on one dataset: numbers of tasks, and runs that are done."""
+    """Status of a study on one dataset: numbers of tasks, and of runs that are done."""
 
     dataset: str
     tasks: int
@@ -28,20 +28,20 @@ class DatasetStatus:
 
 @dataclass(frozen=True)
 class Failure:
-    """Something that failed, and why.
+    """A failed task, or a method that failed on samples.
 
     Parameters
     ----------
     dataset : str
-        Where.
+        Name of the dataset.
     method : str or None
-        Which method; None if it was a whole task.
+        Name of the method; None if a whole task failed.
     task : str or None
-        Which task, if it was a whole one.
+        Key of the task if it failed as a whole.
     runs : int
-        How many results are lost to it.
+        Number of results that are lost.
     reason : str
-        In a sentence.
+        Reason, in one sentence.
     """
 
     dataset: str
@@ -53,16 +53,16 @@ class Failure:
 
 @dataclass(frozen=True)
 class Status:
-    """How far a study has come.
+    """Status of a study.
 
     Parameters
     ----------
     datasets : tuple of DatasetStatus
-        In the order of the plan.
+        Status per dataset, in the order of the plan.
     failures : tuple of Failure
-        Whole tasks first, then methods on samples.
+        Failed tasks first, then methods that failed on samples.
     seconds : float
-        Time by the clock of all its runs together.
+        Wall-clock time of all runs together.
     """
 
     datasets: tuple[DatasetStatus, ...]
@@ -71,32 +71,32 @@ class Status:
 
     @property
     def tasks(self) -> int:
-        """Tasks of the plan."""
+        """Number of tasks of the plan."""
         return sum(each.tasks for each in self.datasets)
 
     @property
     def done(self) -> int:
-        """Tasks whose results are there."""
+        """Number of tasks with results."""
         return sum(each.done for each in self.datasets)
 
     @property
     def failed(self) -> int:
-        """Tasks that failed as a whole; `resume` tries them again."""
+        """Number of tasks that failed as a whole; `resume` executes them again."""
         return sum(each.failed for each in self.datasets)
 
     @property
     def missing(self) -> int:
-        """Tasks that nobody has finished yet."""
+        """Number of tasks that are not finished."""
         return sum(each.missing for each in self.datasets)
 
     @property
     def runs(self) -> int:
-        """Results that are there, a method on a sample each."""
+        """Number of results: one per method and sample."""
         return sum(each.runs for each in self.datasets)
 
     @property
     def runs_per_second(self) -> float | None:
-        """By the clock, over all its runs; None before the first."""
+        """Results per second of wall-clock time; None before the first run."""
         return self.runs / self.seconds if self.runs and self.seconds > 0 else None
 
 
@@ -112,15 +112,15 @@ def dataset_status(
     Parameters
     ----------
     name : str
-        The dataset.
+        Name of the dataset.
     tasks : sequence of Task
-        Those of the plan that are about it.
+        Tasks of the plan on this dataset.
     there : set of str
         Keys of all tasks that have results.
     reasons : dict of str to str
-        Why tasks failed that have none, by key.
+        Reasons of failed tasks, by key.
     last : dict of str to Entry
-        What the journal said last of each task.
+        Last entry of the journal for each task.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""A folder of results: one file a finished task, written once and never changed."""
+"""A folder of results: one file per finished task, written once and never changed."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from headcount._files import clear_parts, write_bytes
 from headcount.errors import HeadcountError
 from headcount.study.journal import Entry, Journal
-from headcount.study.locking import locked
+from headcount.study.lock import locked
 from headcount.study.spec import Spec, parse_spec
 from headcount.study.status import Failure, Status, dataset_status
 from headcount.study.task import Task
@@ -29,21 +29,21 @@ _SPEC, _PLAN, _RESULTS, _JOURNAL, _LOCK = (
     "journal.jsonl",
     "lock",
 )
-# What two runs that share a store may say differently.
+# Fields of the spec that may differ between two runs that share a store.
 _FREE = ("datasets", "title", "paper")
 
 
 class Store:
-    """The results of a study, in a folder.
+    """Results of a study, in a folder.
 
-    ``spec.toml`` says what was run, ``plan.jsonl`` has its tasks, ``results`` a Parquet file
-    for each finished one, and ``journal.jsonl`` tells how long they took and what failed. It
-    may be read while a run writes to it.
+    ``spec.toml`` has the study, ``plan.jsonl`` its tasks, ``results`` one Parquet file per
+    finished task, and ``journal.jsonl`` durations and failures. A store may be read while a
+    run writes to it.
 
     Parameters
     ----------
     folder : str or path
-        Where it is, or will be once `run_study` has written to it.
+        Folder of the store; `run_study` creates it.
 
     Examples
     --------
@@ -61,19 +61,19 @@ class Store:
 
     @property
     def exists(self) -> bool:
-        """Whether a study was begun there."""
+        """True if a study was begun in the folder."""
         return (self.folder / _SPEC).is_file()
 
     @property
     def spec(self) -> Spec:
-        """What was run, with the datasets it was run on so far."""
+        """The study, with the datasets of the runs so far."""
         self._check_exists()
         path = self.folder / _SPEC
         return parse_spec(path.read_text(encoding="utf-8"), where=str(path))
 
     @property
     def tasks(self) -> list[Task]:
-        """The plan, finished or not."""
+        """Tasks of the plan, finished or not."""
         self._check_exists()
         return self._plan()
 
@@ -94,7 +94,7 @@ class Store:
             )
 
     def finished(self) -> list[Task]:
-        """The tasks whose results are there, in the order of the plan.
+        """Tasks that have results, in the order of the plan.
 
         Returns
         -------
@@ -115,7 +115,7 @@ class Store:
         Returns
         -------
         polars.DataFrame
-            A row for each method on each sample.
+            One row per method and sample.
         """
         import polars as pl
 
@@ -130,7 +130,7 @@ class Store:
         return self.folder / _RESULTS / f"{task.key}.parquet"
 
     def status(self) -> Status:
-        """How far the study has come.
+        """Status of the study.
 
         Returns
         -------
@@ -172,10 +172,10 @@ class Store:
         for dataset, method, reason, runs in failed.agg(pl.len()).iter_rows():
             yield Failure(dataset, method, None, runs, reason)
 
-    # What follows writes; `run_study` alone has business with it.
+    # The methods below write; only `run_study` calls them.
 
     def writing(self) -> AbstractContextManager[None]:
-        """Keep every other run out; making the folder if need be."""
+        """Lock the store for one writer; create the folder if it is missing."""
         try:
             (self.folder / _RESULTS).mkdir(parents=True, exist_ok=True)
         except OSError as error:
@@ -186,7 +186,7 @@ class Store:
         return locked(self.folder / _LOCK)
 
     def check(self, spec: Spec, *, resume: bool) -> None:
-        """Refuse a run that has no business in this store; nothing is changed."""
+        """Refuse a run that does not belong in this store; nothing is changed."""
         if not self.exists:
             self._check_free()
             return
@@ -221,14 +221,14 @@ class Store:
             )
 
     def begin(self, spec: Spec, tasks: Sequence[Task], order: Sequence[str]) -> None:
-        """Take in the tasks of a run, beside those of other datasets that are there.
+        """Add the tasks of a run to those of other datasets in the store.
 
         Parameters
         ----------
         spec : Spec
-            Restricted to the datasets of this run.
+            Study, restricted to the datasets of this run.
         tasks : sequence of Task
-            Its plan.
+            Plan of this run.
         order : sequence of str
             All datasets of the study, in their order.
         """
@@ -265,12 +265,12 @@ class Store:
             write_bytes(path, content)
 
     def unfinished(self, tasks: Iterable[Task]) -> list[Task]:
-        """Those of the tasks that have no results yet."""
+        """Tasks without results, among given ones."""
         there = self._keys()
         return [task for task in tasks if task.key not in there]
 
     def keep(self, task: Task, content: bytes | None, entry: Entry) -> None:
-        """Write the results of a task, if it has any, and how it went."""
+        """Write the results of a task, if it has any, and its journal entry."""
         if content is not None and not self._file(task).exists():
             write_bytes(self._file(task), content)
         self.journal.note(entry)
@@ -282,6 +282,6 @@ def _read(files: list[Path], columns: pl.Expr) -> pl.DataFrame:
     try:
         return pl.scan_parquet(files).select(columns).collect()
     except (pl.exceptions.SchemaError, pl.exceptions.ColumnNotFoundError):
-        # Tasks of several protocols may say different things; this way is slower.
+        # Tasks of several protocols may have different columns; this way is slower.
         frames = [pl.read_parquet(file).select(columns) for file in files]
         return pl.concat(frames, how="diagonal_relaxed")

@@ -1,4 +1,4 @@
-"""What a kind of study must be able to do, and the pieces of work it is cut into."""
+"""Tasks of a study, and the interface of an experiment."""
 
 from __future__ import annotations
 
@@ -26,20 +26,20 @@ _KEY = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,199}")
 
 @dataclass(frozen=True)
 class Task:
-    """A piece of a study that is run at one go, and whose results make one file.
+    """A part of a study that is executed at once and whose results make one file.
 
     Parameters
     ----------
     key : str
-        Tells it from all others; names its file: letters, digits, ``.``, ``_`` and ``-``.
+        Unique name, also that of its file: letters, digits, ``.``, ``_`` and ``-``.
     dataset : str
-        Which dataset it is about.
+        Name of the dataset.
     settings : dict
-        What it is to do: texts, numbers, truths, and lists of them.
+        Settings of the task: texts, numbers, booleans, and lists of them.
     cost : float, default=1.0
-        How long it will take, in any unit: the longest go first.
+        Expected duration, in any unit. The longest tasks are executed first.
     runs : int, default=1
-        How many results, a method on a sample each, it will make.
+        Number of results: one per method and sample.
 
     Examples
     --------
@@ -60,7 +60,7 @@ class Task:
         check_count(f"runs of task {self.key!r}", self.runs, least=0)
 
     def to_json(self) -> str:
-        """As one line of JSON.
+        """Write the task as one line of JSON.
 
         Returns
         -------
@@ -70,12 +70,12 @@ class Task:
 
     @classmethod
     def from_json(cls, line: str) -> Task:
-        """The task of which this is the line.
+        """Read a task from a line of JSON.
 
         Parameters
         ----------
         line : str
-            As `to_json` made it.
+            Line that `to_json` returned.
 
         Returns
         -------
@@ -94,45 +94,45 @@ def _check_key(key: Any) -> None:
 
 
 class Experiment(Protocol):
-    """A kind of study: one object a module, which keeps nothing between calls.
+    """Interface of a kind of study. The object keeps no state between calls.
 
-    It may also have ``present(spec, data)``, which names the datasets that the folder has
-    without reading them; ``headcount study list`` asks for it.
+    It may also have ``present(spec, data)``, which lists the datasets that the folder has
+    without reading them, for ``headcount study list``.
     """
 
     def check(self, spec: Spec) -> None:
         """Refuse, in one sentence, a spec that cannot be run."""
 
     def plan(self, spec: Spec, data: Path) -> list[Task]:
-        """Cut the study into tasks.
+        """Divide the study into tasks.
 
-        The same spec and data give the same tasks, and the tasks of a dataset do not depend
-        on which other datasets there are.
+        The same spec and data give the same tasks. The tasks of a dataset do not depend on
+        the other datasets.
         """
 
     def run(self, spec: Spec, task: Task, data: Path) -> pl.DataFrame:
-        """Do one task.
+        """Execute one task.
 
-        Gives the same rows in whatever order, process or machine the tasks run. Columns:
-        ``dataset``, ``method``, ``failure`` (the reason, or null), the metrics, and what the
-        kind has to say beside.
+        The rows do not depend on the order, process or machine of the tasks. Columns:
+        ``dataset``, ``method``, ``failure`` (the reason, or null), the metrics, and further
+        ones of this kind of study.
         """
 
     def sections(
         self, spec: Spec, results: pl.DataFrame, published: Path | None
     ) -> list[Section]:
-        """What the report shows, in order; beside the published figures if they are there."""
+        """Sections of the report, compared with the published figures where they are given."""
 
 
 def task_seed(seed: int, *names: object) -> int:
-    """A seed for one purpose, made from that of the study and from names.
+    """Derive a seed for one purpose from the seed of the study and from names.
 
     Parameters
     ----------
     seed : int
-        That of the spec.
+        Seed of the spec.
     *names : object
-        Texts and numbers that say what it is for.
+        Texts and numbers that identify the purpose.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""Plain data as TOML; Python itself only reads it."""
+"""Plain data written as TOML; the standard library only reads it."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ _BARE = re.compile(r"[A-Za-z0-9_-]+")
 
 
 def toml_text(content: Mapping[str, Any]) -> str:
-    """Texts, numbers, truths, lists and tables as TOML.
+    """Write texts, numbers, booleans, lists and tables as TOML.
 
     Parameters
     ----------
     content : mapping
-        Tables at its top, and lists of them, get headings of their own.
+        Data to write. Its tables, and lists of tables, get headings of their own.
 
     Returns
     -------
@@ -73,10 +73,10 @@ def _value(value: Any) -> str:
         inside = ", ".join(f"{_key(key)} = {_value(each)}" for key, each in value.items())
         return f"{{{inside}}}"
     raise HeadcountError(
-        f"A spec holds {value!r}; it may hold texts, numbers, truths, lists and tables."
+        f"A spec holds {value!r}; it may hold texts, numbers, booleans, lists and tables."
     )
 
 
 def _string(text: str) -> str:
-    # JSON's escapes are TOML's as well, but for the one character that JSON leaves bare.
+    # JSON's escapes are TOML's as well; TOML escapes one more character.
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")

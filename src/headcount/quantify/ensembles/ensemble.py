@@ -39,7 +39,7 @@ from headcount.representation import Training
 from headcount.sampling import Samples
 from headcount.sampling._streams import base_seeds
 from headcount.scores import Scored, Verdicts
-from headcount.scores.traits import allows_nan
+from headcount.scores.outputs import allows_nan
 from headcount.solve import Solution
 
 __all__ = ["Ensemble"]

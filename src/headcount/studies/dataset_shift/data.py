@@ -1,0 +1,60 @@
+"""Reviews as weights of words, and the training sets and samples drawn from them."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headcount.data.datasets.texts import load_reviews
+from headcount.data.datasets.word_counts import Words, count_words
+from headcount.sampling import Samples
+from headcount.shift import ShiftExperiment
+from headcount.studies.dataset_shift.spec import make_protocol
+from headcount.study.spec import Spec
+from headcount.study.task import Task
+
+__all__ = ["draw_experiments", "load_words", "present", "renumber"]
+
+
+def present(spec: Spec, data: Path) -> list[str]:
+    """Datasets of the study that the folder has."""
+    return [name for name in spec.datasets if (data / f"{name}.parquet").is_file()]
+
+
+@lru_cache(maxsize=2)
+def load_words(dataset: str, data: Path) -> Words:
+    """Counts of the words of all reviews of a dataset."""
+    return count_words(load_reviews(dataset, data).texts)
+
+
+def draw_experiments(spec: Spec, task: Task, data: Path) -> dict[str, ShiftExperiment]:
+    """Experiment of a task, by protocol; local shift also has its control.
+
+    The control is prior shift from the same training set, by the same degrees.
+    """
+    protocol, number = task.settings["protocol"], task.settings["number"]
+    reviews = load_reviews(task.dataset, data)
+    controls = {protocol: False}
+    if protocol == "local":
+        controls["local-control"] = True
+    return {
+        name: make_protocol(spec, task.dataset, protocol, control=control).draw(
+            groups=reviews.groups, ratings=reviews.stars
+        )[number]
+        for name, control in controls.items()
+    }
+
+
+def renumber(samples: Samples, items: NDArray[np.integer[Any]]) -> Samples:
+    """The same samples as rows of some items of the pool, which are sorted."""
+    return Samples(
+        np.searchsorted(items, samples.indices),
+        samples.offsets,
+        n_pool=len(items),
+        prevalence=samples.prevalence,
+        classes=samples.classes,
+    )

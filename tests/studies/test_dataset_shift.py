@@ -1,0 +1,320 @@
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+from headcount.data.datasets import texts
+from headcount.errors import HeadcountError
+from headcount.studies.dataset_shift import data as module
+from headcount.studies.dataset_shift import experiment
+from headcount.study.spec import MethodSpec, Spec, read_spec
+from headcount.study.task import Task
+
+METHODS = ("CC", "ACC", "PCC", "PACC", "DyS", "SLD")
+
+
+def real_data() -> Path:
+    nearby = Path(__file__).parents[3] / "shared" / "data"
+    folder = Path(os.environ.get("HEADCOUNT_DATA", nearby))
+    if not folder.is_dir():
+        pytest.skip("there is no folder of datasets: set HEADCOUNT_DATA")
+    return folder
+
+
+def reviews(n: int = 900) -> texts.Reviews:
+    """Texts of made-up words: some tell the stars, others the group."""
+    rng = np.random.default_rng(0)
+    stars, groups = rng.integers(1, 6, n), rng.choice(["media", "goods"], n)
+    written = []
+    for star, group in zip(stars, groups, strict=True):
+        words = rng.choice([f"common{i}" for i in range(20)], 6).tolist()
+        words += rng.choice([f"{group}{i}" for i in range(5)], 2).tolist()
+        words += [f"star{np.clip(star + rng.integers(-1, 2), 1, 5)}" for _ in range(2)]
+        written.append(" ".join(words))
+    return texts.Reviews(
+        "amazon_blitzer", np.array(written, dtype=object), stars, groups, ("media", "goods")
+    )
+
+
+@pytest.fixture
+def made_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    known = reviews()
+    monkeypatch.setattr(module, "load_reviews", lambda name, data: known)
+    module.load_words.cache_clear()
+
+
+@pytest.fixture
+def spec() -> Spec:
+    sizes = {"amazon_blitzer": [100, 40]}
+    return Spec(
+        "tiny",
+        "dataset-shift",
+        ("amazon_blitzer",),
+        tuple(MethodSpec(name) for name in METHODS),
+        ("ae", "rae"),
+        protocol={
+            "least": 2,
+            "folds": 3,
+            "split": 0.6,
+            "test_repeats": 3,
+            "prior": {
+                "repeats": 1,
+                "sizes": sizes,
+                "train_prevalences": [0.3, 0.5],
+                "test_prevalences": [0.1, 0.5, 0.9],
+            },
+            "global": {
+                "repeats": 1,
+                "test_repeats": 2,
+                "sizes": sizes,
+                "alphas": [0.0, 1.0],
+                "prevalences": [0.4, 0.6],
+            },
+            "local": {"repeats": 1, "sizes": sizes, "test_prevalences": [0.25, 0.5, 0.7]},
+            "concept": {
+                "repeats": 1,
+                "sizes": sizes,
+                "cut_points": {"amazon_blitzer": [2.5, 3.5]},
+            },
+        },
+        selection={
+            "C": [0.1, 10.0],
+            "class_weight": ["balanced", "none"],
+            "holdout": 0.4,
+            "n_prevalences": 5,
+            "repeats": 2,
+            "sample_share": 0.5,
+        },
+    )
+
+
+def tasks_of(spec: Spec) -> dict[str, Task]:
+    experiment.check(spec)
+    return {task.key: task for task in experiment.plan(spec, Path())}
+
+
+def results_of(spec: Spec) -> pl.DataFrame:
+    return pl.concat(experiment.run(spec, task, Path()) for task in tasks_of(spec).values())
+
+
+def test_one_task_a_training_set(spec: Spec) -> None:
+    tasks = tasks_of(spec)
+    assert len(tasks) == 2 + 4 + 1 + 2
+    assert tasks["amazon_blitzer.prior.0001"].runs == 3 * 3 * 6
+    assert tasks["amazon_blitzer.global.0000"].runs == 4 * 2 * 6
+    assert tasks["amazon_blitzer.local.0000"].runs == 2 * 3 * 3 * 6  # and its control
+
+
+def test_built_in_spec_can_be_planned() -> None:
+    spec = read_spec("dataset-shift")
+    experiment.check(spec)
+    tasks = experiment.plan(spec, Path())
+    assert len({task.key for task in tasks}) == len(tasks)
+    assert experiment.plan(spec.restricted(datasets=["imdb50k"]), Path()) == [
+        task for task in tasks if task.dataset == "imdb50k"
+    ]
+
+
+@pytest.mark.usefixtures("made_up")
+def test_rows_are_what_the_plan_promises_and_always_the_same(spec: Spec) -> None:
+    for task in tasks_of(spec).values():
+        rows = experiment.run(spec, task, Path())
+        assert rows.height == task.runs
+        assert rows["failure"].null_count() == rows.height
+        expected = (rows["true"] - rows["estimate"]).abs()
+        np.testing.assert_allclose(rows["ae"], expected, atol=1e-12)
+        module.load_words.cache_clear()
+        assert rows.equals(experiment.run(spec, task, Path()))
+
+
+@pytest.mark.usefixtures("made_up")
+def test_local_shift_and_its_control_share_training_and_negatives(spec: Spec) -> None:
+    rows = experiment.run(spec, tasks_of(spec)["amazon_blitzer.local.0000"], Path())
+    parts = {name[0]: part for name, part in rows.group_by("protocol")}
+    assert set(parts) == {"local", "local-control"}
+    columns = ["method", "degree", "test_repeat", "size", "true", "C", "class_weight"]
+    assert parts["local"].select(columns).equals(parts["local-control"].select(columns))
+    assert not parts["local"]["estimate"].equals(parts["local-control"]["estimate"])
+
+
+@pytest.mark.usefixtures("made_up")
+def test_a_classifier_is_trained_once_for_all_methods(
+    spec: Spec, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from sklearn.linear_model import LogisticRegression
+
+    trained: list[Any] = []
+    fit = LogisticRegression.fit
+
+    def counted(self: LogisticRegression, *args: Any, **kwargs: Any) -> Any:
+        trained.append(self.C)
+        return fit(self, *args, **kwargs)
+
+    monkeypatch.setattr(LogisticRegression, "fit", counted)
+    only = replace(spec, selection=spec.selection | {"C": [1.0], "class_weight": ["none"]})
+    experiment.run(only, tasks_of(only)["amazon_blitzer.prior.0000"], Path())
+    assert len(trained) == 1 + 3  # on everything, and in three folds
+    trained.clear()
+    experiment.run(spec, tasks_of(spec)["amazon_blitzer.prior.0000"], Path())
+    assert 5 * 4 <= len(trained) <= 8 * 4  # four settings, then those that were chosen
+
+
+@pytest.mark.usefixtures("made_up")
+def test_a_method_that_fails_leaves_the_others_alone(
+    spec: Spec, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from headcount.quantify import DyS
+
+    def fail(self: DyS) -> Any:
+        raise RuntimeError("no histograms\ntoday")
+
+    monkeypatch.setattr(DyS, "_aggregation", fail)
+    rows = experiment.run(spec, tasks_of(spec)["amazon_blitzer.prior.0000"], Path())
+    failed = rows.filter(pl.col("failure").is_not_null())
+    assert failed["method"].unique().to_list() == ["DyS"]
+    assert "no histograms" in failed["failure"][0]
+    assert failed["ae"].null_count() == failed.height
+    assert rows.filter(pl.col("method") == "SLD")["ae"].null_count() == 0
+
+
+@pytest.mark.usefixtures("made_up")
+def test_sections_show_every_protocol_and_the_paper(spec: Spec, tmp_path: Path) -> None:
+    header = "degree,CC,ACC,PCC,PACC,DyS,SLD\n"
+    (tmp_path / "shift_prior_mae.csv").write_text(
+        header + "0.0,.6,.5,.4,.3,.2,.1\n0.4,.6,.5,.4,.3,.2,.1\n"
+    )
+    (tmp_path / "shift_global_covariate_mae.csv").write_text(
+        "p_train,p_test," + header + "0.4,0.6,-1.0,.6,.5,.4,.3,.2,.1\n"
+    )
+    results = results_of(spec)
+    sections = {each.title: each for each in experiment.sections(spec, results, tmp_path)}
+    for view in ("Prior shift", "Global pure covariate shift", "Local covariate shift"):
+        section = sections[f"{view}: amazon_blitzer"]
+        assert section.table is not None
+        assert section.marks is not None
+        assert section.table.columns == ["degree", *METHODS]
+        means = section.table.select(METHODS)
+        for row, column in section.marks:
+            if section.marks[row, column] == "best":
+                assert means[column][row] == min(means.row(row))
+    figure = sections["Concept shift: amazon_blitzer"].figure
+    assert figure is not None
+    assert figure().axes
+    compared = sections["Compared with the paper: prior shift"].table
+    assert compared is not None
+    assert compared["degree"].to_list() == [0.0, 0.4]
+    assert compared["amazon_blitzer"].is_between(-1, 1).all()
+    assert "Compared with the paper: global covariate shift" in sections
+    without = experiment.sections(spec, results, None)
+    assert not any(each.title.startswith("Compared") for each in without)
+
+
+def shaped(errors: dict[str, dict[str, list[float]]]) -> pl.DataFrame:
+    """Results with one sample a degree, from 0 on."""
+    rows = [
+        {
+            "dataset": "amazon_blitzer", "protocol": protocol, "method": method,
+            "failure": None, "ae": error, "degree": float(degree),
+            "p_train": 0.5, "p_test": 0.5, "alpha_train": None, "alpha_test": None,
+            "cut_train": None, "cut_test": None, "repeat": 0, "test_repeat": 0,
+        }
+        for protocol, methods in errors.items()
+        for method, values in methods.items()
+        for degree, error in enumerate(values)
+    ]  # fmt: skip
+    return pl.DataFrame(rows, schema_overrides={"failure": pl.String})
+
+
+def test_claims_hold_or_not(spec: Spec) -> None:
+    up, flat = [0.1, 0.2, 0.3], [0.1, 0.1, 0.1]
+    results = shaped(
+        {
+            "prior": {"CC": up, "PCC": up, "SLD": flat, "ACC": [*flat[:2], 0.11]},
+            "local": {"ACC": up, "SLD": up, "CC": flat},
+            "local-control": {"ACC": flat, "SLD": flat, "CC": up},
+            "concept": {"CC": up, "SLD": flat},
+        }
+    )
+    table = experiment.sections(spec, results, None)[1].table
+    assert table is not None
+    held = dict(zip(table["claim"], table["holds"], strict=True))
+    assert held == {
+        "SLD first under prior shift": "yes",
+        "CC and PCC last under prior shift": "yes",
+        "adjusted methods hurt by local covariate shift": "yes",
+        "CC and PCC helped by local covariate shift": "yes",
+        "all hurt by concept shift": "no",  # SLD is not
+    }
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"datasets": ("imdb",)}, "There is no dataset of reviews 'imdb'"),
+        ({"metrics": ("rae",)}, "metrics has no 'ae'"),
+        ({"methods": (MethodSpec("CC", parameters={"bins": 3}),)}, "'CC' cannot be made"),
+        ({"protocol": {"least": 3, "folds": 5, "split": 0.5}}, "has no 'test_repeats'"),
+        ({"selection": {"C": [1.0]}}, r"\[selection\] has no 'class_weight'"),
+    ],
+)
+def test_specs_that_cannot_be_run_are_refused(
+    spec: Spec, change: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(HeadcountError, match=message):
+        experiment.check(replace(spec, **change))
+
+
+def test_groups_are_asked_of_datasets_that_have_them(spec: Spec) -> None:
+    protocol = spec.protocol | {
+        "global": {"repeats": 1, "sizes": {"imdb50k": [100, 50]}, "alphas": [0.0, 1.0]}
+    }
+    with pytest.raises(HeadcountError, match="have no two groups"):
+        experiment.check(replace(spec, datasets=("imdb50k",), protocol=protocol))
+
+
+@pytest.mark.usefixtures("made_up")
+def test_a_protocol_may_be_answered_without_selection_as_well(spec: Spec) -> None:
+    own = spec.protocol["global"] | {"unselected": {"C": 3.0}}
+    both = replace(spec, protocol=spec.protocol | {"global": own})
+    task = tasks_of(both)["amazon_blitzer.global.0000"]
+    rows = experiment.run(both, task, Path())
+    assert rows.height == task.runs
+    parts = {name[0]: part for name, part in rows.group_by("protocol", maintain_order=True)}
+    assert parts["global"].equals(experiment.run(spec, task, Path()))
+    plain = parts["global-unselected"]
+    assert plain["C"].unique().to_list() == [3.0]
+    assert plain["class_weight"].null_count() == plain.height
+    assert plain.select("method", "true").equals(parts["global"].select("method", "true"))
+
+
+def test_real_reviews_show_prior_shift() -> None:
+    data = real_data()
+    spec = read_spec("dataset-shift").restricted(
+        datasets=["amazon_5cat_small"], methods=["CC", "SLD"]
+    )
+    few = replace(spec, selection=spec.selection | {"C": [10.0], "class_weight": ["none"]})
+    tasks = {task.key: task for task in experiment.plan(few, data)}
+    rows = experiment.run(few, tasks["amazon_5cat_small.prior.0005"], data)
+    means = dict(rows.group_by("method").agg(pl.col("ae").mean()).iter_rows())
+    assert means["SLD"] < means["CC"]
+    assert rows["p_train"].unique().to_list() == [0.5]
+
+
+def test_pure_shift_is_judged_by_training_prevalence_too(spec: Spec) -> None:
+    """PCC is first at 0.5, and so far behind at 0.25 that it is not first over both."""
+    half = shaped({"global": {"PCC": [0.1, 0.1], "CC": [0.2, 0.2]}})
+    quarter = shaped({"global": {"PCC": [0.9, 0.9], "CC": [0.2, 0.2]}}).with_columns(
+        pl.lit(0.25).alias("p_train"), pl.lit(0.25).alias("p_test")
+    )
+    table = experiment.sections(spec, pl.concat([half, quarter]), None)[1].table
+    assert table is not None
+    held = dict(zip(table["claim"], table["holds"], strict=True))
+    assert held["PCC first under pure covariate shift"] == "no"
+    assert held["PCC first under pure covariate shift, trained at 0.25"] == "no"
+    assert held["PCC first under pure covariate shift, trained at 0.5"] == "yes"
