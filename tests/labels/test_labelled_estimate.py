@@ -323,3 +323,69 @@ def test_exact_needs_a_simple_random_sample(two):
 def test_unfitted_quantifiers_plan_nothing():
     with pytest.raises(Exception, match="not fitted"):
         hc.SLD().plan_labels(np.zeros((5, 2)), budget=4)
+
+
+def test_groups_are_estimated_from_their_own_labels():
+    X, y, new, truth = world(3, moved=True)
+    q = hc.SLD(random_state=0).fit(X, y)
+    groups = np.arange(len(new)) % 3
+    plan = q.plan_labels(new, budget=150, groups=groups, random_state=0)
+    assert plan.n == 450
+    assert plan.n_groups == 3
+    assert "in 3 groups" in repr(plan)
+    assert "labels per group" in repr(plan)
+    plan = hc.LabelPlan.from_frame(plan.to_frame())
+    samples = [np.flatnonzero(groups == g) for g in (2, 0, 1)]
+    labelled = (plan.rows, truth[plan.rows])
+    found = q.estimate_many(new, samples, labelled=labelled, design=plan)
+    for estimate, rows in zip(found, samples, strict=True):
+        assert estimate.n_labels == 150
+        assert estimate.n_items == len(rows)
+        low, high = estimate.interval()[1]
+        assert low < truth[rows].mean() < high
+    whole = q.estimate(new, labelled=labelled, design=plan)
+    assert whole.n_labels == 450
+    low, high = whole.interval()[1]
+    assert low < truth.mean() < high
+    with pytest.raises(HeadcountError, match="was not made for these groups"):
+        q.estimate_many(new, [np.arange(1000)], labelled=labelled, design=plan)
+
+
+def test_order_of_the_items_of_a_sample_does_not_matter(two):
+    q, X, y = two
+    plan = q.plan_labels(X, budget=200, random_state=0)
+    labelled = (plan.rows, y[plan.rows])
+    here = q.estimate(X, labelled=labelled, design=plan)
+    backwards = [np.arange(len(X))[::-1]]
+    [there] = q.estimate_many(X, backwards, labelled=labelled, design=plan)
+    np.testing.assert_allclose(here.shares, there.shares)
+    np.testing.assert_allclose(here.interval().low, there.interval().low)
+
+
+def test_a_simple_random_sample_serves_any_sample(two):
+    q, X, y = two
+    rows = rows_of(300, len(X))
+    halves = [np.arange(1000), np.arange(1000, len(X))]
+    plan = q.plan_labels(X, budget=300, strata=1, random_state=0)
+    for labelled, design in (((rows, y[rows]), None), ((plan.rows, y[plan.rows]), plan)):
+        found = q.estimate_many(X, halves, labelled=labelled, design=design)
+        assert sum(estimate.n_labels for estimate in found) == 300
+        for estimate, half in zip(found, halves, strict=True):
+            low, high = estimate.interval()[1]
+            assert low < y[half].mean() < high
+    few = np.concatenate([[5], 1000 + np.arange(50)])
+    with pytest.raises(HeadcountError, match="a sample has 1 label for 2 classes"):
+        q.estimate_many(X, halves, labelled=(few, y[few]))
+    with pytest.raises(HeadcountError, match="a sample has an item twice"):
+        q.estimate_many(X, [np.array([5, 5, 6])], labelled=(rows, y[rows]))
+
+
+def test_samples_with_weights_and_clusters(two):
+    q, X, _ = two
+    halves = [np.arange(1000), np.arange(1000, len(X))]
+    clusters, weights = np.arange(len(X)) // 10, np.linspace(1, 3, len(X))
+    found = q.estimate_many(X, halves, weights=weights, clusters=clusters)
+    alone = q.estimate(X[:1000], weights=weights[:1000], clusters=clusters[:1000])
+    assert found[0].n_items == 1000
+    np.testing.assert_allclose(found[0].raw, alone.raw)
+    assert found[0].n_effective == pytest.approx(alone.n_effective)

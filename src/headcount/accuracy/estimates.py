@@ -101,6 +101,11 @@ class AccuracyEstimate:
         """Name of the metric."""
         return self.measure.name
 
+    @property
+    def basis(self) -> str:
+        """What the value rests on: "prior shift", or "labels" of the items themselves."""
+        return "prior shift"
+
     def interval(self, level: float | None = None) -> Interval:
         """Interval for the metric.
 

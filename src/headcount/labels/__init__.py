@@ -7,15 +7,18 @@ from headcount.labels.corrected_rates import judge
 from headcount.labels.difference import Difference, share_ends
 from headcount.labels.exact import clopper_pearson
 from headcount.labels.from_labels import (
+    check_design,
+    check_enough,
     check_labelled,
     draw_of,
-    estimate_from_labels,
+    estimates_from_labels,
     of_population,
+    places_within,
     share_difference,
 )
 from headcount.labels.judge_result import GroupDifference, GroupRate, JudgeResult
 from headcount.labels.labelled_estimate import Agreement, LabelledEstimate
-from headcount.labels.plan import Budget, LabelPlan, make_plan, pool_key
+from headcount.labels.plan import Budget, LabelPlan, join_plans, make_plan, pool_key
 from headcount.labels.posteriors import PoolPosteriors
 from headcount.labels.sample import LabelSample, check_clusters
 from headcount.labels.strata import Strata, suitable_strata
@@ -36,14 +39,18 @@ __all__ = [
     "PoolPosteriors",
     "Strata",
     "check_clusters",
+    "check_design",
+    "check_enough",
     "check_labelled",
     "clopper_pearson",
     "draw_of",
     "effective_size",
-    "estimate_from_labels",
+    "estimates_from_labels",
+    "join_plans",
     "judge",
     "make_plan",
     "of_population",
+    "places_within",
     "pool_key",
     "share_difference",
     "share_ends",

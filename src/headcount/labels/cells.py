@@ -142,6 +142,27 @@ class LabelledTable:
             Value, lower and upper end.
         """
         level = check_fraction("level", level)
+        found = self.difference(function)
+        value = float(found.centre[0])
+        ends = [float(end[0]) for end in found.ends(level)]
+        half = 0.5 / len(self.predictions)
+        ends = [min(ends[0], value - half), max(ends[1], value + half)]
+        lowest, highest = np.clip(ends, low, high)
+        return MetricEnds(value, float(lowest), float(highest))
+
+    def difference(self, function: Callable[[Floats], float]) -> Difference:
+        """Metric of the table with its uncertainty (delta method).
+
+        Parameters
+        ----------
+        function : callable
+            Metric of a K x K table of shares, rows true and columns predicted.
+
+        Returns
+        -------
+        Difference
+            Of one number.
+        """
         value = float(function(self.table))
         slopes = self._slopes(function)
         rows = self.sample.rows
@@ -161,7 +182,7 @@ class LabelledTable:
             mean = self.sample.weights @ contributions
             spread = self.sample.weights @ (contributions - mean) ** 2
             population = np.array([spread / self._n_pool()])
-        scaled = Difference(
+        return Difference(
             np.array([value]),
             found.covariance,
             found.df,
@@ -169,11 +190,6 @@ class LabelledTable:
             found.down * size,
             population,
         )
-        ends = [float(end[0]) for end in scaled.ends(level)]
-        half = 0.5 / len(self.predictions)
-        ends = [min(ends[0], value - half), max(ends[1], value + half)]
-        lowest, highest = np.clip(ends, low, high)
-        return MetricEnds(value, float(lowest), float(highest))
 
     def _n_pool(self) -> float:
         if self.weights is None:

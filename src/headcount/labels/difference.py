@@ -119,6 +119,12 @@ class Difference:
             self.centre + np.sqrt(squared + (unseen * self.up) ** 2),
         )
 
+    def with_unseen(self) -> Floats:
+        """Covariance, with the variance of errors that no label shows on the diagonal."""
+        ratio = np.log(0.05) / special.ndtri(0.975)
+        unseen = ratio * np.maximum(self.up, self.down)
+        return np.asarray(self.covariance + np.diag(unseen**2))
+
 
 class ShareEstimator(Protocol):
     """Estimates of shares that may lie outside of 0 to 1, with intervals."""

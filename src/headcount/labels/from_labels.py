@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -27,10 +28,13 @@ from headcount.sampling._streams import uniforms
 from headcount.uncertainty import Estimate
 
 __all__ = [
+    "check_design",
+    "check_enough",
     "check_labelled",
     "draw_of",
-    "estimate_from_labels",
+    "estimates_from_labels",
     "of_population",
+    "places_within",
     "share_difference",
 ]
 
@@ -41,45 +45,110 @@ Ints = NDArray[np.int64]
 _NOT_RANDOM = 1e-3
 
 
-def estimate_from_labels(
-    pool: PoolPosteriors,
-    rows: Ints,
-    codes: Ints,
-    under_shift: Estimate,
+def estimates_from_labels(
+    corrected: Callable[[Ints, Floats, Floats | None], PoolPosteriors],
+    samples: Sequence[Ints],
+    under_shift: Sequence[Estimate],
+    labelled: Any,
     *,
+    n_pool: int,
     design: LabelPlan | None,
     key: str,
     weights: Floats | None,
     clusters: Ints | None,
     guarantee: str,
-) -> LabelledEstimate:
-    """Estimate the shares of a pool from labels of some of its items.
+) -> list[Estimate]:
+    """Estimate the shares of samples of a pool from labels of some of its items.
 
     Parameters
     ----------
-    pool : PoolPosteriors
-        Corrected posteriors of the pool.
-    rows : ndarray of shape (n,)
-        Positions of the labelled items.
-    codes : ndarray of shape (n,)
-        Their classes.
-    under_shift : Estimate
-        Estimate of the same shares under prior shift.
+    corrected : callable
+        Function of rows, shares and weights that returns the posteriors of these rows.
+    samples : sequence of ndarray
+        Rows of each sample.
+    under_shift : sequence of Estimate
+        Estimates of the same shares under prior shift.
+    labelled : pair of array-like
+        Rows of the pool that have a label, and their labels.
+    n_pool : int
+        Number of items in the pool.
     design : LabelPlan or None
         Plan by which the rows were drawn; None for a simple random sample.
     key : str
         Key of the pool.
-    weights, clusters : ndarray of shape (N,) or None
+    weights, clusters : ndarray of shape (n_pool,) or None
         Survey weights and clusters of the items of the pool.
     guarantee : {"approximate", "exact"}
         Kind of the intervals.
 
     Returns
     -------
-    LabelledEstimate
+    list of LabelledEstimate
     """
     check_choice("guarantee", guarantee, ("approximate", "exact"))
-    sample = draw_of(rows, len(pool.values), design, key, weights, clusters)
+    rows, codes = check_labelled(labelled, n_pool, under_shift[0].classes)
+    checked = check_design(design, key)
+    found: list[Estimate] = []
+    for items, estimate in zip(samples, under_shift, strict=True):
+        mass = None if weights is None else weights[items]
+        groups = None if clusters is None else clusters[items]
+        places, own = places_within(rows, items, n_pool)
+        if len(places) < len(rows):
+            check_enough(len(places), len(estimate.classes), "a sample")
+        part = None if checked is None else checked.within(items)
+        pool = corrected(items, estimate.raw, mass)
+        sample = draw_of(places, len(items), part, mass, groups)
+        labels = codes[own]
+        found.append(_estimate(pool, sample, labels, estimate, part, mass, groups, guarantee))
+    return found
+
+
+def places_within(rows: Ints, items: Ints, n_pool: int) -> tuple[Ints, NDArray[np.bool_]]:
+    """Positions of labelled rows within a sample.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (n,)
+        Labelled rows of the pool.
+    items : ndarray of shape (m,)
+        Rows of the sample.
+    n_pool : int
+        Number of items in the pool.
+
+    Returns
+    -------
+    places : ndarray
+        Positions in ``items`` of the rows that are in the sample.
+    inside : ndarray of bool, shape (n,)
+        Rows that are in the sample.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> places_within(np.array([4, 7]), np.array([9, 7, 1]), 10)
+    (array([1]), array([False,  True]))
+    """
+    place = np.full(n_pool, -1, np.int64)
+    place[items] = np.arange(len(items))
+    if int((place >= 0).sum()) < len(items):
+        raise HeadcountError(
+            "a sample has an item twice, so that labels of its items are no random sample: "
+            "pass samples without replacement."
+        )
+    own = place[rows] >= 0
+    return place[rows[own]], own
+
+
+def _estimate(
+    pool: PoolPosteriors,
+    sample: LabelSample,
+    codes: Ints,
+    under_shift: Estimate,
+    design: LabelPlan | None,
+    weights: Floats | None,
+    clusters: Ints | None,
+    guarantee: str,
+) -> LabelledEstimate:
     difference = share_difference(pool, sample, codes, weights)
     if under_shift.target == "expected":
         difference = of_population(difference, pool, sample, codes, weights, clusters)
@@ -87,9 +156,7 @@ def estimate_from_labels(
     if guarantee == "exact":
         _check_exact(sample, weights)
         bounds = _exact(pool, sample, codes, under_shift)
-    realised = under_shift.posterior.draws
-    spread = np.cov(realised, rowvar=False)
-    notes = _notes(pool, sample, design)
+    spread = np.cov(under_shift.posterior.draws, rowvar=False)
     return LabelledEstimate(
         under_shift.method,
         under_shift.classes,
@@ -99,8 +166,9 @@ def estimate_from_labels(
         under_shift.target,
         normal_posterior(difference),
         under_shift.fit_test,
-        notes,
-        n_labels=len(rows),
+        _notes(pool, sample, design),
+        under_shift.n_effective,
+        n_labels=len(codes),
         difference=difference,
         under_shift=under_shift,
         agreement=agreement_of(difference, under_shift.shares, spread),
@@ -138,20 +206,57 @@ def check_labelled(labelled: Any, n_pool: int, classes: NDArray[Any]) -> tuple[I
             f"labelled has {len(rows):,} rows and {len(codes):,} labels: pass one label per "
             "row."
         )
-    least = max(len(classes), 2)
-    if len(rows) < least:
-        raise HeadcountError(
-            f"labelled has {len(rows)} label{'' if len(rows) == 1 else 's'} for "
-            f"{len(classes)} classes: label at least {least} items, better 50 or more."
-        )
+    check_enough(len(rows), len(classes), "labelled")
     return rows, codes
+
+
+def check_enough(n_labels: int, n_classes: int, what: str) -> None:
+    """Raise an error for fewer labels than classes.
+
+    Parameters
+    ----------
+    n_labels, n_classes : int
+        Number of labels and of classes.
+    what : str
+        Subject of the message: what has the labels.
+    """
+    least = max(n_classes, 2)
+    if n_labels < least:
+        raise HeadcountError(
+            f"{what} has {n_labels} label{'' if n_labels == 1 else 's'} for {n_classes} "
+            f"classes: label at least {least} items, better 50 or more."
+        )
+
+
+def check_design(design: Any, key: str) -> LabelPlan | None:
+    """Plan of a pool, checked.
+
+    Parameters
+    ----------
+    design : LabelPlan or None
+        Plan by which rows were drawn; None for a simple random sample.
+    key : str
+        Key of the pool at hand.
+
+    Returns
+    -------
+    LabelPlan or None
+    """
+    if design is None:
+        return None
+    if not isinstance(design, LabelPlan):
+        raise HeadcountError(
+            f"design is a {type(design).__name__}; it must be the LabelPlan that the rows "
+            "were drawn by, or None for a simple random sample."
+        )
+    design.check_pool(key)
+    return design
 
 
 def draw_of(
     rows: Ints,
     n_pool: int,
     design: LabelPlan | None,
-    key: str,
     weights: Floats | None,
     clusters: Ints | None,
 ) -> LabelSample:
@@ -163,8 +268,10 @@ def draw_of(
         Positions of the labelled items.
     n_pool : int
         Number of items in the pool.
-    design, key, weights, clusters
-        As for `estimate_from_labels`.
+    design : LabelPlan or None
+        Plan of this pool, by which the rows were drawn; None for a simple random sample.
+    weights, clusters : ndarray of shape (n_pool,) or None
+        Survey weights and clusters of the items of the pool.
 
     Returns
     -------
@@ -172,13 +279,8 @@ def draw_of(
     """
     if design is None:
         sample = LabelSample.simple(rows, n_pool, weights, clusters)
-    elif isinstance(design, LabelPlan):
-        sample = design.sample(rows, key, weights, clusters)
     else:
-        raise HeadcountError(
-            f"design is a {type(design).__name__}; it must be the LabelPlan that the rows "
-            "were drawn by, or None for a simple random sample."
-        )
+        sample = design.sample(rows, weights, clusters)
     if sample.clusters is not None and sample.clusters.max() < 1:
         raise HeadcountError(
             "all labels are from one cluster: label items of at least two clusters."

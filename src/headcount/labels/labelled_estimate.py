@@ -32,7 +32,7 @@ class Agreement:
     statistic : float
         Squared distance of the two estimates in units of their joint uncertainty.
     df : int
-        Number of classes minus one.
+        Number of free differences: that of the classes minus one.
     p_value : float
         Probability of such a distance, or a larger one, if both estimate the same shares.
 
@@ -45,6 +45,34 @@ class Agreement:
     statistic: float
     df: int
     p_value: float
+
+    @classmethod
+    def of(cls, gap: Floats, covariance: Floats, df: int) -> Agreement:
+        """Test whether a difference of two estimates is chance.
+
+        Parameters
+        ----------
+        gap : ndarray of shape (D,)
+            Difference of the estimates.
+        covariance : ndarray of shape (D, D)
+            Its covariance.
+        df : int
+            Degrees of freedom of the covariance.
+
+        Returns
+        -------
+        Agreement
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> Agreement.of(np.array([0.1]), np.array([[0.001]]), 99)
+        The labels disagree with the estimate under prior shift (p = 0.0021).
+        """
+        D = len(gap)
+        statistic = float(gap @ np.linalg.pinv(covariance, hermitian=True) @ gap)
+        # As the covariance is itself estimated, Fisher's F rather than chi-squared.
+        return cls(statistic, D, float(special.fdtrc(D, df, statistic / D)))
 
     def rejects(self, level: float = 0.05) -> bool:
         """True if the two estimates differ by more than chance.
@@ -96,13 +124,9 @@ def agreement_of(difference: Difference, shares: Floats, covariance: Floats) -> 
     -------
     Agreement
     """
-    K = len(shares)
     gap = (difference.centre - shares)[:-1]
-    both = (_with_unseen(difference) + covariance)[:-1, :-1]
-    statistic = float(gap @ np.linalg.pinv(both, hermitian=True) @ gap)
-    # As the covariance of the labels is itself estimated, Fisher's F rather than chi-squared.
-    p_value = float(special.fdtrc(K - 1, difference.df, statistic / (K - 1)))
-    return Agreement(statistic, K - 1, p_value)
+    both = (difference.with_unseen() + covariance)[:-1, :-1]
+    return Agreement.of(gap, both, difference.df)
 
 
 def normal_posterior(difference: Difference) -> SharePosterior:
@@ -117,19 +141,12 @@ def normal_posterior(difference: Difference) -> SharePosterior:
     -------
     SharePosterior
     """
-    values, vectors = np.linalg.eigh(_with_unseen(difference))
+    values, vectors = np.linalg.eigh(difference.with_unseen())
     normal = np.random.default_rng(0).standard_normal((_N_DRAWS, len(values)))
     moved = difference.centre + normal * np.sqrt(np.maximum(values, 0)) @ vectors.T
     positive = np.maximum(moved, 0.0) + 1e-12
     draws = positive / positive.sum(axis=1, keepdims=True)
     return SharePosterior(draws, np.full(_N_DRAWS, 1 / _N_DRAWS))
-
-
-def _with_unseen(difference: Difference) -> Floats:
-    """Covariance, with the variance of errors that no label shows on the diagonal."""
-    ratio = np.log(0.05) / special.ndtri(0.975)
-    unseen = ratio * np.maximum(difference.up, difference.down)
-    return difference.covariance + np.diag(unseen**2)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -237,7 +254,7 @@ class LabelledEstimate(Estimate):
         if self.bounds is not None:
             one = 1 - (1 - level) / (1 if K == 2 else K)
             return float(special.ndtri((1 + one) / 2))
-        spread = _with_unseen(self.difference) + np.diag(self.difference.population)
+        spread = self.difference.with_unseen() + np.diag(self.difference.population)
         errors = np.sqrt(np.diag(spread))
         correlation = spread / np.outer(errors, errors)
         values, vectors = np.linalg.eigh(correlation)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import polars as pl
     from matplotlib.axes import Axes
 
-__all__ = ["Budget", "LabelPlan", "make_plan", "pool_key"]
+__all__ = ["Budget", "LabelPlan", "join_plans", "make_plan", "pool_key"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -73,6 +73,8 @@ class LabelPlan:
         Level of the intervals.
     target : {"realised", "expected"}
         Shares among the items of the pool, or in its population.
+    n_groups : int
+        Number of groups that precision and budgets are for, each.
 
     Examples
     --------
@@ -97,6 +99,7 @@ class LabelPlan:
     precision: float | None = None
     level: float = 0.95
     target: str = "realised"
+    n_groups: int = 1
 
     @property
     def n(self) -> int:
@@ -210,27 +213,13 @@ class LabelPlan:
             )
         return rows[filled].astype(np.int64), labels[filled]
 
-    def sample(
-        self,
-        rows: Ints,
-        pool: str,
-        weights: Floats | None = None,
-        clusters: Ints | None = None,
-    ) -> LabelSample:
-        """Labelled rows of the plan as a stratified sample of the pool.
+    def check_pool(self, pool: str) -> None:
+        """Raise an error if the plan is of another pool.
 
         Parameters
         ----------
-        rows : ndarray of shape (m,)
-            Rows that have a label.
         pool : str
             Key of the pool at hand.
-        weights, clusters : ndarray of shape (N,), default=None
-            Survey weights and clusters of the items of the pool.
-
-        Returns
-        -------
-        LabelSample
         """
         if not _same_pool(self.pool, pool):
             raise HeadcountError(
@@ -238,6 +227,62 @@ class LabelPlan:
                 "was scored by another model than the items the plan was made for. Pass the "
                 "plan of X, or make one by plan_labels(X)."
             )
+
+    def within(self, items: Ints) -> LabelPlan:
+        """Plan for a part of the pool: a group that it was made for, or any if unstratified.
+
+        Parameters
+        ----------
+        items : ndarray of shape (m,)
+            Rows of the part.
+
+        Returns
+        -------
+        LabelPlan
+            With rows as positions in ``items``.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> plan = LabelPlan(np.array([7, 2, 5]), np.array([0, 0, 1]), np.array([6, 4]), "10")
+        >>> plan.within(np.array([9, 7, 4, 3, 2, 1])).rows
+        array([1, 4])
+        """
+        if np.array_equal(items, np.arange(self.n_pool)):
+            return self
+        place = np.full(self.n_pool, -1, np.int64)
+        place[items] = np.arange(len(items))
+        inside = place[self.rows] >= 0
+        if len(self.sizes) == 1:  # any part of a simple random sample is one
+            none = np.zeros(int(inside.sum()), np.int64)
+            sizes = np.array([len(items)])
+            return LabelPlan(place[self.rows[inside]], none, sizes, str(len(items)))
+        kept = np.unique(self.strata[inside])
+        sizes = self.sizes[kept]
+        if sizes.sum() != len(items) or np.isin(self.strata[~inside], kept).any():
+            raise HeadcountError(
+                "design was not made for these groups, so that its labels are no random sample "
+                "of each: make the plan for the same groups, or estimate all items together."
+            )
+        strata = np.searchsorted(kept, self.strata[inside])
+        return LabelPlan(place[self.rows[inside]], strata, sizes, str(len(items)))
+
+    def sample(
+        self, rows: Ints, weights: Floats | None = None, clusters: Ints | None = None
+    ) -> LabelSample:
+        """Labelled rows of the plan as a stratified sample of the pool.
+
+        Parameters
+        ----------
+        rows : ndarray of shape (m,)
+            Rows that have a label.
+        weights, clusters : ndarray of shape (N,), default=None
+            Survey weights and clusters of the items of the pool.
+
+        Returns
+        -------
+        LabelSample
+        """
         order = np.argsort(self.rows)
         places = np.minimum(np.searchsorted(self.rows[order], rows), self.n - 1)
         places = order[places]
@@ -311,8 +356,12 @@ class LabelPlan:
         text = f"Plan: label {self.n:,} of {self.n_pool:,} items"
         if len(self.sizes) > 1:
             text += f", drawn from {len(self.sizes)} strata"
+        if self.n_groups > 1:
+            text += f" in {self.n_groups} groups"
         if self.precision is not None:
             text += f", for shares within {_points(self.precision)}"
+        if self.n_groups > 1:
+            text += " in each group"
         return text
 
     def table(self) -> Table:
@@ -321,7 +370,8 @@ class LabelPlan:
             [Cell(f"{each.n:,}", is_best=each.n == self.n), Cell(_points(each.precision))]
             for each in self.budgets
         ]
-        return Table(["labels", "shares within"], rows, [True, True])
+        labels = "labels" if self.n_groups == 1 else "labels per group"
+        return Table([labels, "shares within"], rows, [True, True])
 
     def __repr__(self) -> str:
         lines = [self.headline()]
@@ -408,6 +458,50 @@ def make_plan(
     budgets = tuple(Budget(each, precision_of(each)) for each in listed)
     return LabelPlan(
         rows, strata.codes[rows], strata.sizes, key, budgets, precision_of(n), level, target
+    )
+
+
+def join_plans(
+    plans: Sequence[LabelPlan], items: Sequence[Ints], key: str, rng: np.random.Generator
+) -> LabelPlan:
+    """One plan of the plans of groups.
+
+    Parameters
+    ----------
+    plans : sequence of LabelPlan
+        Plan of each group.
+    items : sequence of ndarray
+        Rows of each group in the pool.
+    key : str
+        Key of the pool.
+    rng : Generator
+        Source of randomness, for the order of the rows.
+
+    Returns
+    -------
+    LabelPlan
+        Strata of one group are not those of another.
+    """
+    first = np.cumsum([0, *(len(plan.sizes) for plan in plans)])
+    rows = np.concatenate([own[plan.rows] for plan, own in zip(plans, items, strict=True)])
+    strata = np.concatenate([first[i] + plan.strata for i, plan in enumerate(plans)])
+    order = rng.permutation(len(rows))
+    common = set.intersection(*({each.n for each in plan.budgets} for plan in plans))
+    found: dict[int, list[float]] = {n: [] for n in sorted(common)}
+    for plan in plans:
+        for each in plan.budgets:
+            if each.n in found:
+                found[each.n].append(each.precision)
+    return LabelPlan(
+        rows[order].astype(np.int64),
+        strata[order],
+        np.concatenate([plan.sizes for plan in plans]),
+        key,
+        tuple(Budget(n, max(precisions)) for n, precisions in found.items()),
+        max(plan.precision for plan in plans if plan.precision is not None),
+        plans[0].level,
+        plans[0].target,
+        len(plans),
     )
 
 

@@ -276,7 +276,9 @@ def check_rows(rows: Any, n_pool: int) -> Ints:
     return found
 
 
-def check_clusters(clusters: ArrayLike | None, n_items: int) -> Ints | None:
+def check_clusters(
+    clusters: ArrayLike | None, n_items: int, name: str = "clusters"
+) -> Ints | None:
     """Clusters of the items as numbers from 0.
 
     Parameters
@@ -285,6 +287,8 @@ def check_clusters(clusters: ArrayLike | None, n_items: int) -> Ints | None:
         Name of the cluster of each item, such as an author or a conversation.
     n_items : int
         Number of items.
+    name : str, default="clusters"
+        Name of the argument, for messages.
 
     Returns
     -------
@@ -292,10 +296,10 @@ def check_clusters(clusters: ArrayLike | None, n_items: int) -> Ints | None:
     """
     if clusters is None:
         return None
-    codes = encode_labels(clusters, name="clusters")[1]
+    codes = encode_labels(clusters, name=name)[1]
     if len(codes) != n_items:
         raise HeadcountError(
-            f"clusters has {len(codes):,} entries, but there are {n_items:,} items: pass one "
+            f"{name} has {len(codes):,} entries, but there are {n_items:,} items: pass one "
             "per item."
         )
     return codes

@@ -103,43 +103,19 @@ class EstimationMixin:
             as a table. With labels a `LabelledEstimate`, which has ``agreement`` and
             ``under_shift`` besides.
         """
-        options = {
-            "target": target,
-            "prior": prior,
-            "replicates": replicates,
-            "random_state": random_state,
-        }
-        if labelled is None and (design is not None or guarantee != "approximate"):
-            raise HeadcountError(
-                "design and guarantee are for labels of some items: pass them with labelled."
-            )
-        if weights is None and clusters is None:
-            found: Estimate = self.estimate_many(X, None, **options)[0]
-            mass = groups = None
-        else:
-            from headcount.labels import check_clusters
-
-            n_items = count_rows(X)
-            mass = None if weights is None else check_weights(weights, n_items)
-            groups = check_clusters(clusters, n_items)
-            found = _weighted(self, X, mass, groups, **options)
-        if labelled is None:
-            return found
-        from headcount.labels import check_labelled, estimate_from_labels
-
-        rows, codes = check_labelled(labelled, found.n_items, self.classes_)
-        pool, key = _pool_posteriors(self, X, found.raw, mass)
-        return estimate_from_labels(
-            pool,
-            rows,
-            codes,
-            found,
+        return self.estimate_many(
+            X,
+            None,
+            labelled=labelled,
             design=design,
-            key=key,
-            weights=mass,
-            clusters=groups,
             guarantee=guarantee,
-        )
+            weights=weights,
+            clusters=clusters,
+            target=target,
+            prior=prior,
+            replicates=replicates,
+            random_state=random_state,
+        )[0]
 
     def plan_labels(
         self: Any,
@@ -147,6 +123,7 @@ class EstimationMixin:
         *,
         precision: float | None = None,
         budget: int | None = None,
+        groups: ArrayLike | None = None,
         strata: int = 5,
         target: str = "realised",
         level: float = 0.95,
@@ -162,9 +139,12 @@ class EstimationMixin:
             Half the width that the widest interval should have, such as 0.01.
         budget : int, default=None
             Number of labels. Pass either precision or budget.
+        groups : array-like of shape (n,), default=None
+            Group of each item, such as its month. Precision and budget are then those of each
+            group, and `estimate_many` can use the labels for the groups.
         strata : int, default=5
-            Number of strata at most. Items that the scores leave uncertain are in strata that
-            get more labels. 1 draws a simple random sample.
+            Number of strata at most, in each group. Items that the scores leave uncertain are
+            in strata that get more labels. 1 draws a simple random sample.
         target : {"realised", "expected"}, default="realised"
             Shares that the precision is for: those of the pool, or of its population.
         level : float, default=0.95
@@ -178,26 +158,40 @@ class EstimationMixin:
             With ``rows`` to label and ``to_frame()``. Prints the precision that several
             budgets buy. Pass it to `estimate` as ``design``, with the labels.
         """
-        from headcount.labels import make_plan
+        from headcount.labels import check_clusters, join_plans, make_plan
 
         check_is_fitted(self, "model_")
-        pool, key = _pool_posteriors(self, X, self.predict(X), None)
-        return make_plan(
-            pool,
-            key,
-            precision=precision,
-            budget=budget,
-            n_strata=strata,
-            target=target,
-            level=level,
-            rng=np.random.default_rng(base_seeds(_own_seed(self, random_state), 1)[0]),
-        )
+        source = _ItemPosteriors.of(self, X)
+        rng = np.random.default_rng(base_seeds(_own_seed(self, random_state), 1)[0])
+        codes = check_clusters(groups, source.n_items, "groups")
+        drawn = Samples.whole(source.n_items)
+        if codes is not None:
+            drawn = Samples.by_code(codes, int(codes.max()) + 1)
+        plans = [
+            make_plan(
+                source.corrected(items, shares, None),
+                source.key,
+                precision=precision,
+                budget=budget,
+                n_strata=strata,
+                target=target,
+                level=level,
+                rng=rng,
+            )
+            for items, shares in zip(drawn, self.predict_many(X, drawn), strict=True)
+        ]
+        return plans[0] if len(plans) == 1 else join_plans(plans, list(drawn), source.key, rng)
 
     def estimate_many(
         self: Any,
         X: Any,
         samples: Any,
         *,
+        labelled: Any = None,
+        design: LabelPlan | None = None,
+        guarantee: str = "approximate",
+        weights: ArrayLike | None = None,
+        clusters: ArrayLike | None = None,
         target: str = "realised",
         prior: Any = None,
         replicates: int = 4000,
@@ -211,6 +205,14 @@ class EstimationMixin:
             The pool.
         samples : Samples, iterable of index arrays, or None
             The samples, as rows of the pool; None for one sample of all rows.
+        labelled : pair of array-like, default=None
+            Rows of the pool that have a label, and their labels. Each sample is estimated
+            from the labels of its own items.
+        design : LabelPlan, default=None
+            Plan that the labelled rows were drawn by, with the samples as its groups. None
+            for a simple random sample of the pool.
+        guarantee : {"approximate", "exact"}, default="approximate"
+        weights, clusters : array-like of shape (n,), default=None
         target : {"realised", "expected"}, default="realised"
         prior : None, float, array-like of shape (K,) or (M, K), default=None
         replicates : int, default=4000
@@ -224,14 +226,42 @@ class EstimationMixin:
         """
         check_is_fitted(self, "model_")
         drawn = pool_samples(samples, X)
-        return _estimate_samples(
-            self,
-            X,
-            drawn,
-            target=target,
-            prior=prior,
-            replicates=replicates,
-            random_state=random_state,
+        if labelled is None and (design is not None or guarantee != "approximate"):
+            raise HeadcountError(
+                "design and guarantee are for labels of some items: pass them with labelled."
+            )
+        options = {
+            "target": target,
+            "prior": prior,
+            "replicates": replicates,
+            "random_state": random_state,
+        }
+        if weights is None and clusters is None:
+            mass = groups = None
+            found = _estimate_samples(self, X, drawn, **options)
+        else:
+            from headcount.labels import check_clusters
+
+            n_items = drawn.n_pool
+            mass = None if weights is None else check_weights(weights, n_items)
+            groups = check_clusters(clusters, n_items)
+            found = _weighted(self, X, drawn, mass, groups, **options)
+        if labelled is None:
+            return found
+        from headcount.labels import estimates_from_labels
+
+        source = _ItemPosteriors.of(self, X)
+        return estimates_from_labels(
+            source.corrected,
+            list(drawn),
+            found,
+            labelled,
+            n_pool=source.n_items,
+            design=design,
+            key=source.key,
+            weights=mass,
+            clusters=groups,
+            guarantee=guarantee,
         )
 
     def evidence(self: Any, X: Any) -> Evidence | None:
@@ -316,43 +346,66 @@ def _own_seed(quantifier: Quantifier, random_state: Any) -> Any:
     return own if random_state is None and isinstance(own, int) else random_state
 
 
-def _pool_posteriors(
-    quantifier: Quantifier,
-    X: Any,
-    shares: NDArray[np.float64],
-    weights: NDArray[np.float64] | None,
-) -> tuple[PoolPosteriors, str]:
-    """Posteriors of a pool, corrected to the shares, and its key.
+@dataclass(frozen=True, eq=False)
+class _ItemPosteriors:
+    """Scores of a pool that labels are combined with.
 
-    From decisions if there are no posteriors. Without either, labels are used alone.
+    Posteriors, or predicted classes if there are none. Without either, labels are used alone.
     """
-    from headcount.labels import PoolPosteriors, pool_key
 
-    n_items = count_rows(X)
-    evidence = quantifier.evidence(X)
-    if evidence is not None:
-        found = PoolPosteriors.of(evidence.posteriors, evidence.training, shares, weights)
-        return found, pool_key(n_items, evidence.posteriors)
-    answering, training = quantifier.answering_, quantifier.training_
-    if answering.takes == "labels" and training is not None and training.items is not None:
-        codes = answering.items_of(X, by_folds=False)
-        decisions = (codes[:, None] == np.arange(training.n_classes)).astype(np.float64)
-        found = PoolPosteriors.of_decisions(codes, training, shares, weights)
-        return found, pool_key(n_items, decisions)
-    return PoolPosteriors.none(n_items, shares), pool_key(n_items, None)
+    n_items: int
+    key: str
+    posteriors: NDArray[np.float64] | None
+    decisions: NDArray[np.int64] | None
+    training: Training | None
+
+    @classmethod
+    def of(cls, quantifier: Quantifier, X: Any) -> _ItemPosteriors:
+        from headcount.labels import pool_key
+
+        n_items = count_rows(X)
+        evidence = quantifier.evidence(X)
+        if evidence is not None:
+            posteriors = evidence.posteriors
+            key = pool_key(n_items, posteriors)
+            return cls(n_items, key, posteriors, None, evidence.training)
+        answering, training = quantifier.answering_, quantifier.training_
+        if answering.takes == "labels" and training is not None and training.items is not None:
+            codes = answering.items_of(X, by_folds=False)
+            one_hot = (codes[:, None] == np.arange(training.n_classes)).astype(np.float64)
+            return cls(n_items, pool_key(n_items, one_hot), None, codes, training)
+        return cls(n_items, pool_key(n_items, None), None, None, None)
+
+    def corrected(
+        self,
+        items: NDArray[Any],
+        shares: NDArray[np.float64],
+        weights: NDArray[np.float64] | None,
+    ) -> PoolPosteriors:
+        """Posteriors of some items, corrected to their shares."""
+        from headcount.labels import PoolPosteriors
+
+        if self.training is None:
+            return PoolPosteriors.none(len(items), shares)
+        if self.posteriors is not None:
+            return PoolPosteriors.of(self.posteriors[items], self.training, shares, weights)
+        assert self.decisions is not None
+        return PoolPosteriors.of_decisions(
+            self.decisions[items], self.training, shares, weights
+        )
 
 
 def _weighted(
     quantifier: Any,
     X: Any,
+    drawn: Samples,
     weights: NDArray[np.float64] | None,
     clusters: NDArray[np.int64] | None,
     **options: Any,
-) -> Estimate:
-    """Estimate for items with survey weights or clusters: see `EstimationMixin.estimate`."""
+) -> list[Estimate]:
+    """Estimates for items with survey weights or clusters: see `EstimationMixin.estimate`."""
     from headcount.labels import effective_size, weighted_rows
 
-    n_items = count_rows(X)
     answering = quantifier.answering_
     values = None
     if clusters is not None:
@@ -361,19 +414,31 @@ def _weighted(
             values = (items[:, None] == np.arange(len(quantifier.classes_))).astype(np.float64)
         elif isinstance(items, np.ndarray) and answering.takes == "posteriors":
             values = items
-    size = effective_size(n_items, weights, clusters, values)
-    mass = np.ones(n_items) if weights is None else weights
-    rows = weighted_rows(mass, n_items * (1 if weights is None or n_items > 50_000 else 4))
-    # As many items as there are independent ones, for the test of the assumption.
-    tested = weighted_rows(mass, max(round(size), 1))
-    [found] = _estimate_samples(
+    sizes, repeated, tested = [], [], []
+    for rows in drawn:
+        n = len(rows)
+        mass = None if weights is None else weights[rows]
+        groups = None
+        if clusters is not None:
+            groups = np.unique(clusters[rows], return_inverse=True)[1]
+        own = None if values is None else values[rows]
+        sizes.append(effective_size(n, mass, groups, own))
+        known = np.ones(n) if mass is None else mass
+        copies = 1 if mass is None or n > 50_000 else 4
+        repeated.append(rows[weighted_rows(known, n * copies)])
+        # As many items as there are independent ones, for the test of the assumption.
+        tested.append(rows[weighted_rows(known, max(round(sizes[-1]), 1))])
+    found = _estimate_samples(
         quantifier,
         X,
-        as_samples([rows], n_items),
-        tested=as_samples([tested], n_items),
+        as_samples(repeated, drawn.n_pool),
+        tested=as_samples(tested, drawn.n_pool),
         **options,
     )
-    return replace(found, n_items=n_items, n_effective=size)
+    return [
+        replace(estimate, n_items=len(rows), n_effective=size)
+        for estimate, rows, size in zip(found, drawn, sizes, strict=True)
+    ]
 
 
 def _estimate_samples(
