@@ -15,6 +15,7 @@ import json
 import os
 import time
 from functools import cache
+from itertools import product
 from pathlib import Path
 
 os.environ.setdefault("HEADCOUNT_NUM_THREADS", "1")
@@ -30,6 +31,8 @@ DESIGNS = ("uniform", "planned")
 # Distance of the classes in standard deviations: a classifier is right on 84% and 98%.
 DISTANCES = (2.0, 4.0)
 POOL, TRAINING, SETS = 5000, 1000, 10
+# Label draws from each pool: as many pools as replications would take five times as long.
+DRAWS = 5
 LEVEL = 0.95
 
 
@@ -101,14 +104,24 @@ def posteriors_of(quantifier, X):
     return PoolPosteriors.of(evidence.posteriors, evidence.training, quantifier.predict(X))
 
 
-def drawn(pool, n, design, rng):
-    """Labelled rows as a sample, and the stratum of every item."""
-    from headcount.labels import LabelSample, Strata, suitable_strata
+class Cuts:
+    """Strata of a pool for any number of labels, each made once."""
 
-    size = len(pool.values)
-    strata = Strata.of(pool, 1 if design == "uniform" else suitable_strata(5, n, size))
-    rows = strata.draw(strata.allocate(n, LEVEL), rng)
-    return LabelSample.stratified(rows, strata.codes[rows], strata.sizes), strata.codes
+    def __init__(self, pool) -> None:
+        self.pool = pool
+        self.made: dict = {}
+
+    def draw(self, n, design, rng):
+        """Labelled rows as a sample, and the stratum of every item."""
+        from headcount.labels import LabelSample, Strata, suitable_strata
+
+        size = len(self.pool.values)
+        wanted = 1 if design == "uniform" else suitable_strata(5, n, size)
+        if wanted not in self.made:
+            self.made[wanted] = Strata.of(self.pool, wanted)
+        strata = self.made[wanted]
+        rows = strata.draw(strata.allocate(n, LEVEL), rng)
+        return LabelSample.stratified(rows, strata.codes[rows], strata.sizes), strata.codes
 
 
 def ends_of(pool, sample, codes, target):
@@ -129,7 +142,7 @@ def coverage_cell(n_classes, distance, share, shift, target, replications):
 
     truth = np.array(shares_of(n_classes, share))
     found: dict = {}
-    for number in range(replications):
+    for number in range(-(-replications // DRAWS)):
         seed = [2, n_classes, int(10 * distance), int(1000 * share), SHIFTS.index(shift),
                 TARGETS.index(target), number]  # fmt: skip
         rng = np.random.default_rng(seed)
@@ -137,23 +150,19 @@ def coverage_cell(n_classes, distance, share, shift, target, replications):
         X, y = made.pool(POOL, truth, shift, target == "realised", rng)
         wanted = truth if target == "expected" else np.bincount(y, minlength=n_classes) / POOL
         pool = posteriors_of(made.quantifier, X)
-        for n in LABELS:
-            for design in DESIGNS:
-                sample, strata = drawn(pool, n, design, rng)
-                codes = y[sample.rows]
-                low, high = ends_of(pool, sample, codes, target)
-                note(found, f"{design} {n}", low, high, wanted)
-                if design == "uniform":
-                    counts = np.bincount(codes, minlength=n_classes)
-                    note(
-                        found,
-                        f"Clopper-Pearson {n}",
-                        *clopper_pearson(counts, n, LEVEL),
-                        wanted,
-                    )
-                if target == "realised" and distance == DISTANCES[0]:
-                    for peer, ends in peer_ends(pool, sample, codes, strata, LEVEL).items():
-                        note(found, f"{peer} {n}", *ends, wanted)
+        cuts = Cuts(pool)
+        for n, design in list(product(LABELS, DESIGNS)) * DRAWS:
+            sample, strata = cuts.draw(n, design, rng)
+            codes = y[sample.rows]
+            low, high = ends_of(pool, sample, codes, target)
+            note(found, f"{design} {n}", low, high, wanted)
+            if design == "uniform":
+                counts = np.bincount(codes, minlength=n_classes)
+                ends = clopper_pearson(counts, n, LEVEL)
+                note(found, f"Clopper-Pearson {n}", *ends, wanted)
+            if target == "realised" and distance == DISTANCES[0]:
+                for peer, ends in peer_ends(pool, sample, codes, strata, LEVEL).items():
+                    note(found, f"{peer} {n}", *ends, wanted)
     return {name: summary(rows) for name, rows in found.items()}
 
 

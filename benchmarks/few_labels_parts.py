@@ -17,8 +17,8 @@ from few_labels import (
     DESIGNS,
     LABELS,
     LEVEL,
+    Cuts,
     clouds,
-    drawn,
     ends_of,
     note,
     posteriors_of,
@@ -30,6 +30,7 @@ from headcount.labels import (
     PoolPosteriors,
     check_clusters,
     clopper_pearson,
+    correct_verdicts,
     make_plan,
     of_population,
     share_difference,
@@ -101,12 +102,13 @@ def real_cell(name, shift, replications):
         K = len(q.classes_)
         truth = np.bincount(y, minlength=K) / len(y)
         pool = posteriors_of(q, X)
+        cuts = Cuts(pool)
         misses.append(abs(q.predict(X) - truth).max())
         for draw in range(each):
             rng = np.random.default_rng([4, number, draw])
             for n in (n for n in LABELS if n < len(y) / 2):
                 for design in DESIGNS:
-                    sample, _ = drawn(pool, n, design, rng)
+                    sample, _ = cuts.draw(n, design, rng)
                     codes = y[sample.rows]
                     low, high = ends_of(pool, sample, codes, "realised")
                     note(found, f"{design} {n}", low, high, truth)
@@ -141,10 +143,12 @@ def plan_cell(source, setting, precision, design, replications):
     plan = make_plan(pool, "", precision=precision, budget=None, n_strata=strata,
                      target="realised", level=LEVEL, rng=rng)  # fmt: skip
 
+    cuts = Cuts(pool)
+
     def reached(n):
         halves = []
         for draw in range(max(replications // 10, 10)):
-            sample, _ = drawn(pool, n, design, np.random.default_rng([6, draw]))
+            sample, _ = cuts.draw(n, design, np.random.default_rng([6, draw]))
             low, high = ends_of(pool, sample, y[sample.rows], "realised")
             halves.append((high - low) / 2)
         return float(np.mean(halves, axis=0).max())
@@ -256,7 +260,7 @@ def judge_cell(kind, setting, share, replications):
             marked = np.where(gold < 0, np.nan, gold)
             if n_gold and len(np.unique(y[rows])) < 2:
                 continue
-            result = hc.judge(verdicts, marked, calibration=calibration)
+            result = correct_verdicts(verdicts, marked, calibration=calibration)
             if n_gold == 0 and setting == "errors":
                 continue  # rates of the calibration set do not hold
             ends = result.groups[0].interval(LEVEL)
@@ -265,10 +269,10 @@ def judge_cell(kind, setting, share, replications):
         half = np.repeat(["a", "b"], 1000)
         marked = np.where(rng.random(2000) < 0.15, y, np.nan)
         if min(len(set(y[(half == g) & ~np.isnan(marked)])) for g in "ab") == K:
-            pair = hc.judge(verdicts, marked, by=half).differences(LEVEL)[0]
+            pair = correct_verdicts(verdicts, marked, by=half).differences(LEVEL)[0]
             note(found, "difference of two groups", pair.low, pair.high, np.zeros(K))
         if setting != "errors":
-            result = hc.judge(verdicts, np.full(2000, np.nan), by=half, calibration=calibration)
+            result = correct_verdicts(verdicts, np.full(2000, np.nan), by=half, calibration=calibration)
             pair = result.differences(LEVEL)[0]
             note(found, "difference, calibration", pair.low, pair.high, np.zeros(K))
     return {name: summary(rows) for name, rows in found.items()}
@@ -287,7 +291,7 @@ def judge_cluster_cell(share, n_clusters, replications):
         gold = np.where(labelled, y, np.nan)
         truth = np.array([1 - share, share])
         for name, groups in (("clusters", conversation), ("ignored", None)):
-            ends = hc.judge(verdicts, gold, clusters=groups).groups[0].interval(LEVEL)
+            ends = correct_verdicts(verdicts, gold, clusters=groups).groups[0].interval(LEVEL)
             note(found, name, ends.low, ends.high, truth)
     return {name: summary(rows) for name, rows in found.items()}
 

@@ -8,12 +8,14 @@ from headcount.analysis.from_items import analyse_items
 from headcount.analysis.from_tables import analyse
 from headcount.analysis.groups import Groups
 from headcount.analysis.histograms import ScoreHistogram
+from headcount.analysis.judge import JudgeAnalysis, judge
 from headcount.analysis.models import ScoreModel, TableModel
 from headcount.analysis.verdict import Verdict
 
 __all__ = [
     "Analysis",
     "Groups",
+    "JudgeAnalysis",
     "MethodFacts",
     "Part",
     "ScoreHistogram",
@@ -22,4 +24,5 @@ __all__ = [
     "Verdict",
     "analyse",
     "analyse_items",
+    "judge",
 ]

@@ -13,7 +13,7 @@ from headcount.errors import HeadcountError
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["read_labels", "read_true_labels"]
+__all__ = ["read_labels", "read_true_labels", "stripped"]
 
 _MOST_CLASSES = 500
 
@@ -35,7 +35,7 @@ def read_labels(column: pl.Series, table: str) -> NDArray[Any]:
     import polars as pl
 
     what = f"Column {column.name!r} of {table!r}"
-    raw = _stripped(column)
+    raw = stripped(column)
     if missing := raw.null_count():
         row = int(raw.is_null().arg_max() or 0) + 1
         raise HeadcountError(
@@ -87,7 +87,7 @@ def read_true_labels(
     """
     import polars as pl
 
-    raw = _stripped(column)
+    raw = stripped(column)
     if missing := raw.null_count():
         some = f"{missing:,} of {len(raw):,} labels in column {column.name!r} are missing"
         return None, "" if missing == len(raw) else f"{table}: {some}, so they are not shown."
@@ -107,7 +107,7 @@ def read_true_labels(
     return classes[codes.to_numpy()], ""
 
 
-def _stripped(column: pl.Series) -> pl.Series:
+def stripped(column: pl.Series) -> pl.Series:
     """Column with nulls for empty texts and NaN."""
     import polars as pl
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from headcount.labels.cells import LabelledTable, MetricEnds
-from headcount.labels.corrected_rates import judge
+from headcount.labels.corrected_rates import correct_verdicts
 from headcount.labels.difference import Difference, share_ends
 from headcount.labels.exact import clopper_pearson
 from headcount.labels.from_labels import (
@@ -43,11 +43,11 @@ __all__ = [
     "check_enough",
     "check_labelled",
     "clopper_pearson",
+    "correct_verdicts",
     "draw_of",
     "effective_size",
     "estimates_from_labels",
     "join_plans",
-    "judge",
     "make_plan",
     "of_population",
     "places_within",

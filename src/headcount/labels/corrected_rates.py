@@ -22,7 +22,7 @@ from headcount.labels.weighting import effective_size
 from headcount.scores.checks import check_weights
 from headcount.uncertainty import Target
 
-__all__ = ["judge"]
+__all__ = ["correct_verdicts"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -33,7 +33,7 @@ _ENOUGH = 20
 _NOT_RANDOM = 1e-3
 
 
-def judge(
+def correct_verdicts(
     verdicts: Any,
     gold: ArrayLike,
     *,
@@ -46,7 +46,7 @@ def judge(
 ) -> JudgeResult:
     """Correct the rates that a judge measures, by gold labels of some items.
 
-    A judge is a model, a rule or a person whose verdicts are cheap and not always right. If a
+    `headcount.judge` does the same for tables. A judge is a model, a rule or a person whose verdicts are cheap and not always right. If a
     random part of the items has gold labels, each group's rate is estimated from its own
     labels, by verdict: this holds whatever errors the judge makes. If the gold labels are those
     of other items, a calibration set, rates are corrected by the judge's errors on them
@@ -81,13 +81,12 @@ def judge(
     Examples
     --------
     >>> import numpy as np
-    >>> import headcount as hc
     >>> rng = np.random.default_rng(0)
     >>> truth = np.where(rng.random(2000) < 0.2, "bad", "ok")
     >>> wrong = rng.random(2000) < np.where(truth == "bad", 0.1, 0.15)
     >>> verdicts = np.where(wrong, np.where(truth == "bad", "ok", "bad"), truth)
     >>> gold = np.where(np.arange(2000) % 10 == 0, truth, "")
-    >>> result = hc.judge(verdicts, gold)
+    >>> result = correct_verdicts(verdicts, gold)
     >>> low, high = result.groups[0].interval()["bad"]
     >>> low < 0.2 < high
     True

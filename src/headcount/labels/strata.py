@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -164,6 +165,11 @@ class Strata:
             variances = pool.learnt.variances(places, variances, pool.factor)
         return cls(codes, sizes, means, variances)
 
+    @cached_property
+    def _order(self) -> Ints:
+        """Rows of the pool, by stratum."""
+        return np.argsort(self.codes, kind="stable")
+
     def allocate(self, n: int, level: float) -> Ints:
         """Number of labels for each stratum, so that intervals are short on average."""
         z = special.ndtri((1 + level) / 2)
@@ -185,7 +191,7 @@ class Strata:
         -------
         ndarray of shape (n,)
         """
-        order = np.argsort(self.codes, kind="stable")
+        order = self._order
         starts = np.concatenate([[0], np.cumsum(self.sizes)])
         parts = [
             order[starts[h] + rng.choice(self.sizes[h], count, replace=False)]

@@ -7,6 +7,7 @@ import pytest
 
 import headcount as hc
 from headcount import HeadcountError
+from headcount.labels import correct_verdicts
 from headcount.labels.verdict_kinds import VerdictKinds, gold_codes
 
 WRONG = {"bad": 0.1, "ok": 0.15}
@@ -28,7 +29,7 @@ def items(n=2000, share=0.2, part=0.1, seed=0, wrong=WRONG):
 
 def test_gold_of_the_target_corrects_the_verdicts():
     verdicts, gold, truth = items()
-    result = hc.judge(verdicts, gold)
+    result = correct_verdicts(verdicts, gold)
     (group,) = result.groups
     assert group.estimator == "labels"
     assert group.raw[0] == np.mean(verdicts == "bad")
@@ -45,7 +46,7 @@ def test_estimate_is_the_poststratified_mean():
     for verdict in ("bad", "ok"):
         own = (verdicts == verdict) & (gold != "")
         expected += np.mean(verdicts == verdict) * np.mean(gold[own] == "bad")
-    assert hc.judge(verdicts, gold).groups[0].prevalence["bad"] == pytest.approx(expected)
+    assert correct_verdicts(verdicts, gold).groups[0].prevalence["bad"] == pytest.approx(expected)
 
 
 def test_gold_may_be_drawn_by_verdict():
@@ -58,7 +59,7 @@ def test_gold_may_be_drawn_by_verdict():
         for verdict in ("bad", "ok"):
             rows = rng.choice(np.flatnonzero(verdicts == verdict), 100, replace=False)
             gold[rows] = truth[rows]
-        result = hc.judge(verdicts, gold)
+        result = correct_verdicts(verdicts, gold)
         found.append(result.groups[0].prevalence["bad"])
         assert "other verdicts than the rest" in result.groups[0].warnings[0]
     assert abs(np.mean(found) - 0.1) < 0.01
@@ -68,7 +69,7 @@ def test_calibration_set_corrects_by_error_rates():
     verdicts, _, truth = items(part=0)
     rng = np.random.default_rng(1)
     known = np.where(rng.random(400) < 0.5, "bad", "ok")
-    result = hc.judge(verdicts, np.full(2000, None), calibration=(judged(known, rng), known))
+    result = correct_verdicts(verdicts, np.full(2000, None), calibration=(judged(known, rng), known))
     (group,) = result.groups
     assert group.estimator == "rates"
     assert "has no gold labels" in group.reason
@@ -81,12 +82,12 @@ def test_both_kinds_of_labels_are_compared():
     verdicts, gold, _ = items()
     rng = np.random.default_rng(1)
     known = np.where(rng.random(400) < 0.5, "bad", "ok")
-    same = hc.judge(verdicts, gold, calibration=(judged(known, rng), known))
+    same = correct_verdicts(verdicts, gold, calibration=(judged(known, rng), known))
     assert same.groups[0].estimator == "labels"
     assert same.groups[0].agreement.p_value > 0.01
     assert set(same.rates) == {"gold", "calibration"}
     other = judged(known, rng, {"bad": 0.5, "ok": 0.02})
-    differing = hc.judge(verdicts, gold, calibration=(other, known))
+    differing = correct_verdicts(verdicts, gold, calibration=(other, known))
     assert differing.groups[0].agreement.rejects()
     assert "The labels disagree with the error rates of the judge" in repr(differing)
 
@@ -95,8 +96,8 @@ def test_groups_and_their_differences():
     parts = [items(share=share, seed=seed) for seed, share in enumerate((0.1, 0.4))]
     verdicts, gold, truth = (np.concatenate(each) for each in zip(*parts, strict=True))
     by = np.repeat(["new", "old"], 2000)
-    result = hc.judge(verdicts, gold, by=by)
-    alone = hc.judge(verdicts[:2000], gold[:2000])
+    result = correct_verdicts(verdicts, gold, by=by)
+    alone = correct_verdicts(verdicts[:2000], gold[:2000])
     np.testing.assert_allclose(result.groups[0].shares, alone.groups[0].shares)
     (pair,) = result.differences()
     assert (pair.first, pair.second) == ("new", "old")
@@ -112,11 +113,11 @@ def test_groups_without_gold_learn_from_the_others():
     verdicts, gold, _ = items(3000)
     by = np.repeat(["a", "b", "c"], 1000)
     gold[by == "c"] = ""
-    result = hc.judge(verdicts, gold, by=by)
+    result = correct_verdicts(verdicts, gold, by=by)
     assert [group.estimator for group in result.groups] == ["labels", "labels", "rates"]
     assert "gold labels of the other groups" in result.groups[2].reason
     assert len(result.differences()) == 3
-    both = hc.judge(verdicts, np.where(by == "a", gold, ""), by=by)
+    both = correct_verdicts(verdicts, np.where(by == "a", gold, ""), by=by)
     assert [group.estimator for group in both.groups] == ["labels", "rates", "rates"]
 
 
@@ -126,7 +127,7 @@ def test_three_classes_and_a_verdict_of_its_own():
     verdicts = np.where(rng.random(3000) < 0.8, truth, rng.choice(["a", "b", "c"], 3000))
     verdicts = np.where(rng.random(3000) < 0.1, "unsure", verdicts)
     gold = np.where(rng.random(3000) < 0.15, truth, "")
-    result = hc.judge(verdicts, gold)
+    result = correct_verdicts(verdicts, gold)
     assert result.verdicts == ("a", "b", "c", "unsure")
     assert result.groups[0].raw is None
     ends = result.groups[0].interval(0.999)
@@ -142,14 +143,14 @@ def test_numeric_scores(whole):
     scores = rng.normal(2 * truth, 1)
     scores = np.round(scores * 10).astype(int) if whole else scores
     gold = np.where(rng.random(3000) < 0.1, truth, np.nan)
-    result = hc.judge(scores, gold)
+    result = correct_verdicts(scores, gold)
     assert len(result.verdicts) == 5
     assert result.classes.tolist() == [0, 1]
     low, high = result.groups[0].interval(0.999)[1]
     assert low < truth.mean() < high
     known = rng.integers(2, size=300)
     other = rng.normal(2 * known, 1) * (10 if whole else 1)
-    rates = hc.judge(scores, np.full(3000, np.nan), calibration=(other, known))
+    rates = correct_verdicts(scores, np.full(3000, np.nan), calibration=(other, known))
     low, high = rates.groups[0].interval(0.999)[1]
     assert low < truth.mean() < high
 
@@ -177,8 +178,8 @@ def test_clusters_make_intervals_wider():
     truth = np.where(np.repeat(rng.random(200) < 0.3, 10), "bad", "ok")  # all alike
     verdicts = judged(truth, rng)
     gold = np.where(np.isin(conversation, rng.choice(200, 40, replace=False)), truth, "")
-    plain = hc.judge(verdicts, gold).groups[0].interval()
-    wide = hc.judge(verdicts, gold, clusters=conversation).groups[0].interval()
+    plain = correct_verdicts(verdicts, gold).groups[0].interval()
+    wide = correct_verdicts(verdicts, gold, clusters=conversation).groups[0].interval()
     assert wide.high[0] - wide.low[0] > 2 * (plain.high[0] - plain.low[0])
 
 
@@ -191,26 +192,26 @@ def test_shared_clusters_make_differences_more_certain():
     prompts = np.tile(np.arange(300), 2)
     gold = np.where(prompts < 100, truth, "")
     by = np.repeat(["new", "old"], 300)
-    apart = hc.judge(verdicts, gold, by=by).differences()[0]
-    together = hc.judge(verdicts, gold, by=by, clusters=prompts).differences()[0]
+    apart = correct_verdicts(verdicts, gold, by=by).differences()[0]
+    together = correct_verdicts(verdicts, gold, by=by, clusters=prompts).differences()[0]
     assert together.high[0] - together.low[0] < 0.95 * (apart.high[0] - apart.low[0])
 
 
 def test_weights_and_targets():
     verdicts, gold, truth = items()
     weights = np.where(truth == "bad", 3.0, 1.0)
-    found = hc.judge(verdicts, gold, weights=weights).groups[0]
+    found = correct_verdicts(verdicts, gold, weights=weights).groups[0]
     low, high = found.interval(0.999)["bad"]
     assert low < weights[truth == "bad"].sum() / weights.sum() < high
-    here = hc.judge(verdicts, gold, target="realised").groups[0].interval()
-    behind = hc.judge(verdicts, gold).groups[0].interval()
+    here = correct_verdicts(verdicts, gold, target="realised").groups[0].interval()
+    behind = correct_verdicts(verdicts, gold).groups[0].interval()
     assert behind.high[0] - behind.low[0] > here.high[0] - here.low[0]
 
 
 def test_text_frames_and_dict():
     verdicts, gold, _ = items(3000)
     by = np.repeat(["a", "b"], 1500)
-    result = hc.judge(verdicts, gold, by=by, positive="bad")
+    result = correct_verdicts(verdicts, gold, by=by, positive="bad")
     text = repr(result)
     assert text.startswith("Corrected rates of 3,000 items")
     assert "a - b" in text
@@ -230,7 +231,7 @@ def test_text_frames_and_dict():
     assert plain["groups"][0]["estimator"] == "labels"
     assert len(plain["differences"]) == 2
     assert result.plot() is not None
-    assert hc.judge(verdicts, gold).plot() is not None
+    assert correct_verdicts(verdicts, gold).plot() is not None
 
 
 def test_verdicts_with_few_labels_join_others():
@@ -239,7 +240,7 @@ def test_verdicts_with_few_labels_join_others():
     verdicts[:20] = "unsure"
     gold[:20] = ""
     gold[0] = truth[0]
-    ends = hc.judge(verdicts, gold).groups[0].interval(0.999)
+    ends = correct_verdicts(verdicts, gold).groups[0].interval(0.999)
     assert ends["bad"][0] < np.mean(truth == "bad") < ends["bad"][1]
 
 
@@ -247,7 +248,7 @@ def test_all_gold_labels_alike():
     verdicts, gold, _ = items()
     gold[gold == "bad"] = "ok"
     gold[np.flatnonzero(gold == "ok")[0]] = "bad"
-    ends = hc.judge(verdicts, gold).groups[0].interval()
+    ends = correct_verdicts(verdicts, gold).groups[0].interval()
     assert (ends.high > ends.low).all()
 
 
@@ -257,7 +258,7 @@ def test_coverage(seed):
     inside = []
     for number in range(200):
         verdicts, gold, _ = items(1000, 0.2, 0.15, seed=[seed, number])
-        low, high = hc.judge(verdicts, gold).groups[0].interval()["bad"]
+        low, high = correct_verdicts(verdicts, gold).groups[0].interval()["bad"]
         inside.append(low <= 0.2 <= high)
     assert 0.9 <= np.mean(inside) <= 0.995
 
@@ -297,4 +298,4 @@ V, G = ["x", "y", "x", "y"], ["a", "b", "", ""]
 def test_bad_calls(given, message):
     verdicts, gold, *more = given
     with pytest.raises(HeadcountError, match=message):
-        hc.judge(verdicts, gold, **(more[0] if more else {}))
+        correct_verdicts(verdicts, gold, **(more[0] if more else {}))
