@@ -3,23 +3,34 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from headcount._parameters import check_fraction
-from headcount._text import printable, text_table
+from headcount._text import Cell, Table, printable
 from headcount.accuracy import METRICS, AccuracyEstimate, Predictor, predictors, table_of
+from headcount.analysis.facts import plain
 from headcount.analysis.from_tables import as_table
 from headcount.analysis.groups import Groups, group_column, read_groups
 from headcount.analysis.label_columns import read_labels, read_true_labels
 from headcount.analysis.score_columns import find_score_columns
+from headcount.analysis.verdict import MARK, chance, range_of_groups
 from headcount.data.readers import TableFile
+from headcount.diagnose.diagnostics import BROKEN_LEVEL
 from headcount.errors import HeadcountError
 from headcount.scores import Scored
 
-__all__ = ["AccuracyAnalysis", "analyse_accuracy"]
+if TYPE_CHECKING:
+    import polars as pl
+
+__all__ = ["COLUMNS", "AccuracyAnalysis", "analyse_accuracy"]
+
+COLUMNS = (
+    "group", "method", "metric", "value", "raw", "low", "high", "level", "items", "p_value",
+    "reliable", "warning", "truth",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -43,18 +54,92 @@ class AccuracyAnalysis:
     truths: tuple[float, ...] | None
     notes: tuple[str, ...]
 
+    def is_broken(self, i: int) -> bool:
+        """True if the items of a group do not look like a mixture of the reference classes.
+
+        Parameters
+        ----------
+        i : int
+            Position in `groups`.
+        """
+        test = self.estimates[i].fit_test
+        return test is not None and bool(test.p_value < BROKEN_LEVEL)
+
+    @property
+    def is_reliable(self) -> bool:
+        """False if the estimate of all items or of a group is not to be relied on."""
+        return not any(self.is_broken(i) for i in range(len(self.groups)))
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """Doubts about the estimate, and the range of the groups that can be relied on."""
+        said, broken = [], [i for i in range(1, len(self.groups)) if self.is_broken(i)]
+        test, metric = self.estimates[0].fit_test, self.estimates[0].metric
+        if self.is_broken(0):
+            said.append(
+                f"We cannot say what the {metric} is: the items do not look like a mixture of "
+                f"the classes of the reference ({chance(getattr(test, 'p_value', None))}). "
+                "Label a random sample of them."
+            )
+        kept = [i for i in range(1, len(self.groups)) if i not in broken]
+        said.append(
+            range_of_groups(
+                f"the {metric}",
+                {self._name(i): self.estimates[i].value for i in kept},
+                len(self.groups) - 1,
+                "{:.3f}".format,
+            )
+        )
+        if broken:
+            named = ", ".join(self._name(i) for i in broken[:3])
+            more = f" and {len(broken) - 3} more" if len(broken) > 3 else ""
+            said.append(
+                f"{len(broken)} of the groups {'does' if len(broken) == 1 else 'do'} not look "
+                f"like a mixture of the classes of the reference: do not rely on {named}{more}."
+            )
+        return tuple(filter(None, said))
+
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON: those of all items, and a list of ``groups``."""
         rows = []
         for i, estimate in enumerate(self.estimates):
-            true = None if self.truths is None else self.truths[i]
-            rows.append({"group": self._name(i), **estimate.to_dict(), "true": true})
-        return {**rows[0], "groups": rows[1:], "notes": list(self.notes)}
+            facts = {"reliable": not self.is_broken(i), "true": self._truth(i)}
+            rows.append({"group": self._name(i), **estimate.to_dict(), **facts})
+        others = {"sentences": list(self.sentences), "notes": list(self.notes)}
+        return {**rows[0], "groups": rows[1:], **others}
+
+    def to_frame(self) -> pl.DataFrame:
+        """One row per group, all items first, with no group.
+
+        Returns
+        -------
+        polars.DataFrame
+            With the columns group, method, metric, value, raw, low, high, level, items,
+            p_value, reliable, warning, truth.
+        """
+        import polars as pl
+
+        rows = []
+        for i, each in enumerate(self.estimates):
+            test, (low, high) = each.fit_test, each.interval()
+            rows.append(
+                (
+                    plain(self.groups[i]), each.method, each.metric, each.value, each.raw, low,
+                    high, each.level, each.size, None if test is None else float(test.p_value),
+                    not self.is_broken(i), " ".join(each.warnings) or None, self._truth(i),
+                )
+            )  # fmt: skip
+        kinds: dict[str, Any] = dict.fromkeys(COLUMNS)
+        kinds |= {"p_value": pl.Float64, "warning": pl.String, "truth": pl.Float64}
+        if len(self.groups) == 1:
+            kinds["group"] = pl.String
+        return pl.DataFrame(rows, schema=kinds, orient="row", infer_schema_length=None)
 
     def to_text(self) -> str:
-        """Estimate for all items, then a table of the groups."""
+        """Doubts, the estimate for all items, then a table of the groups."""
         first = self.estimates[0]
-        lines = [printable(line) for line in first.to_text().split("\n")]
+        lines = [" ".join(self.sentences)] if self.sentences else []
+        lines += first.to_text().split("\n")
         if self.truths is not None:
             lines.append(f"by the labels of the new table: {self.truths[0]:.3f}")
         if len(self.groups) > 1:
@@ -63,13 +148,19 @@ class AccuracyAnalysis:
             for i, each in enumerate(self.estimates):
                 values = [each.value, *each.interval()]
                 cells = [self._name(i), *(f"{value:.3f}" for value in values), f"{each.size:,}"]
-                rows.append(cells + ([] if self.truths is None else [f"{self.truths[i]:.3f}"]))
+                cells += [] if self.truths is None else [f"{self.truths[i]:.3f}"]
+                rows.append([Cell(cell) for cell in (*cells, MARK * self.is_broken(i))])
             head += ["true"] * (self.truths is not None)
-            lines += ["", *text_table(head, rows)]
-        return "\n".join([*lines, *(f"note: {printable(note)}" for note in self.notes)])
+            numeric = [False, *(True for _ in head[1:]), False]
+            lines += ["", Table([*head, ""], rows, numeric).to_text(ruled=False)]
+        lines += [f"note: {note}" for note in self.notes]
+        return "\n".join(printable(line) for line in "\n".join(lines).split("\n"))
 
     def __repr__(self) -> str:
         return self.to_text()
+
+    def _truth(self, i: int) -> float | None:
+        return None if self.truths is None else self.truths[i]
 
     def _name(self, i: int) -> str:
         return "all" if self.groups[i] is None else str(self.groups[i])

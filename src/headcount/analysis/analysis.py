@@ -17,7 +17,7 @@ from headcount._text import Cell, Table, printable
 from headcount.analysis.facts import MethodFacts, plain
 from headcount.analysis.histograms import ScoreHistogram
 from headcount.analysis.models import ScoreModel, TableModel
-from headcount.analysis.verdict import Verdict, verdict_of
+from headcount.analysis.verdict import MARK, Verdict, verdict_of
 from headcount.diagnose.diagnostics import BROKEN_LEVEL
 from headcount.errors import HeadcountError
 from headcount.uncertainty import Estimate
@@ -34,7 +34,6 @@ COLUMNS = (
 )  # fmt: skip
 # Rows of groups and classes that notebooks and the prompt show.
 _MOST_ROWS = 40
-_MARK = "do not rely on it"
 
 
 @dataclass(frozen=True, eq=False)
@@ -276,7 +275,7 @@ class Analysis:
                 if self.groups:
                     cells.insert(0, "all" if part.name is None else str(part.name))
                 if marked:
-                    cells.append(_MARK if part.is_broken else "")
+                    cells.append(MARK if part.is_broken else "")
                 rows.append([Cell(cell) for cell in cells])
         grouped = bool(self.groups)
         columns = ["group"] * grouped + head + ["true share"] * known + [""] * marked

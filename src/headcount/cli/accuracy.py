@@ -8,7 +8,18 @@ from typing import Annotated
 
 import typer
 
-from headcount.cli.options import BY, DATE, JSON, LEVEL, SEED, SEPARATOR, plain_separator
+from headcount.cli.exit_codes import DONE, UNRELIABLE
+from headcount.cli.options import (
+    BY,
+    DATE,
+    JSON,
+    LEVEL,
+    OUTPUT,
+    SEED,
+    SEPARATOR,
+    STRICT,
+    plain_separator,
+)
 
 __all__ = ["accuracy"]
 
@@ -53,11 +64,17 @@ def accuracy(
     level: LEVEL = 0.95,
     seed: SEED = 0,
     separator: SEPARATOR = None,
+    output: OUTPUT = None,
     json: JSON = False,
-) -> str:
+    strict: STRICT = False,
+) -> tuple[str, int]:
     """Estimate how well a model does on new items nobody has labelled."""
+    from headcount._files import check_writable
     from headcount.analysis.accuracy import analyse_accuracy
+    from headcount.data.writers import TABLE_ENDINGS, write_table
 
+    if output is not None:
+        check_writable(output, "--output", TABLE_ENDINGS)
     found = analyse_accuracy(
         new,
         reference=reference,
@@ -71,6 +88,9 @@ def accuracy(
         random_state=seed,
         separator=plain_separator(separator),
     )
+    if output is not None:
+        write_table(found.to_frame(), output)
+    text = found.to_text()
     if json:
-        return json_text.dumps(found.to_dict(), ensure_ascii=False, indent=2, allow_nan=False)
-    return found.to_text()
+        text = json_text.dumps(found.to_dict(), ensure_ascii=False, indent=2, allow_nan=False)
+    return text, UNRELIABLE if strict and not found.is_reliable else DONE

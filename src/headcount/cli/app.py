@@ -10,7 +10,17 @@ import typer
 
 from headcount.cli.accuracy import accuracy
 from headcount.cli.exit_codes import DONE, UNRELIABLE
-from headcount.cli.options import BY, DATE, JSON, LEVEL, SEED, SEPARATOR, plain_separator
+from headcount.cli.options import (
+    BY,
+    DATE,
+    JSON,
+    LEVEL,
+    OUTPUT,
+    SEED,
+    SEPARATOR,
+    STRICT,
+    plain_separator,
+)
 from headcount.cli.study import study
 
 __all__ = ["app"]
@@ -93,20 +103,12 @@ def estimate(
     report: Annotated[
         Path | None, typer.Option("--report", help="Write a page to show to others, as HTML.")
     ] = None,
-    output: Annotated[
-        Path | None,
-        typer.Option(
-            "--output", help="Write the shares as .csv, .tsv, .parquet, .feather or .jsonl."
-        ),
-    ] = None,
+    output: OUTPUT = None,
     save: Annotated[
         Path | None, typer.Option("--save", help="Write the fitted model, for --model.")
     ] = None,
     json: JSON = False,
-    strict: Annotated[
-        bool,
-        typer.Option("--strict", help="Exit with code 3 if a share is not to be relied on."),
-    ] = False,
+    strict: STRICT = False,
     verbose: Annotated[
         bool, typer.Option("--verbose", "-v", help="Print the treatment of each column.")
     ] = False,

@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
-__all__ = ["BY", "DATE", "JSON", "LEVEL", "SEED", "SEPARATOR", "plain_separator"]
+__all__ = [
+    "BY",
+    "DATE",
+    "JSON",
+    "LEVEL",
+    "OUTPUT",
+    "SEED",
+    "SEPARATOR",
+    "STRICT",
+    "plain_separator",
+]
 
 BY = Annotated[
     str | None,
@@ -18,10 +29,20 @@ DATE = Annotated[
 ]
 JSON = Annotated[bool, typer.Option("--json", help="Print JSON, for machines.")]
 LEVEL = Annotated[float, typer.Option("--level", help="Level of the intervals.")]
+OUTPUT = Annotated[
+    Path | None,
+    typer.Option(
+        "--output", help="Write the table as .csv, .tsv, .parquet, .feather or .jsonl."
+    ),
+]
 SEED = Annotated[int, typer.Option("--seed", min=0, help="Random seed.")]
 SEPARATOR = Annotated[
     str | None,
     typer.Option("--separator", help="Separator of columns in CSV files; a comma by default."),
+]
+STRICT = Annotated[
+    bool,
+    typer.Option("--strict", help="Exit with code 3 if a result is not to be relied on."),
 ]
 
 

@@ -6,7 +6,6 @@ import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,13 +15,7 @@ from headcount._files import write_bytes
 from headcount._text import Table
 from headcount._versions import versions
 from headcount.errors import HeadcountError
-from headcount.report.assets import (
-    asset,
-    content_policy,
-    packed_csv,
-    script_json,
-    template_of,
-)
+from headcount.report.assets import packed_csv, rendered, rounded
 from headcount.report.study_facts import (
     dataset_table,
     failure_table,
@@ -138,30 +131,28 @@ def _make(folder: Path) -> None:
 
 def _page(store: Store, results: pl.DataFrame, parts: Sequence[StudyPart]) -> str:
     spec, status = store.spec, store.status()
-    style, script = asset("page.css") + asset("study.css"), asset("page.js")
     toml = spec.to_toml()
-    return _template().render(
-        title=spec.title or spec.name,
-        spec=spec,
-        created=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
-        style=Markup(style),
-        script=Markup(script),
-        policy=content_policy(style, script, images=True),
-        data=Markup(script_json(_embedded(toml, parts))),
-        complete=is_complete(status),
-        summary=summary(spec, status, results),
-        parts=parts,
-        failures=failure_table(status),
-        datasets=dataset_table(status),
-        facts=study_facts(spec, status, store.journal.runs()),
-        versions=versions(),
-        toml=toml,
+    values = {
+        "title": spec.title or spec.name,
+        "spec": spec,
+        "created": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
+        "complete": is_complete(status),
+        "summary": summary(spec, status, results),
+        "parts": parts,
+        "failures": failure_table(status),
+        "datasets": dataset_table(status),
+        "study_facts": study_facts(spec, status, store.journal.runs()),
+        "versions": versions(),
+        "toml": toml,
+    }
+    return rendered(
+        "study.html",
+        values,
+        data=_embedded(toml, parts),
+        filters={"in_html": _in_html},
+        styles=("page.css", "study.css"),
+        images=True,
     )
-
-
-@cache
-def _template() -> Any:
-    return template_of("study.html", {"in_html": _in_html})
 
 
 def _in_html(table: Table, label: str) -> Markup:
@@ -192,6 +183,4 @@ def _long(parts: Sequence[StudyPart]) -> Iterator[tuple[Any, ...]]:
 
 def _rows(frame: pl.DataFrame) -> Iterator[tuple[Any, ...]]:
     for row in frame.fill_nan(None).rows():
-        yield tuple(
-            float(f"{value:.6g}") if isinstance(value, float) else value for value in row
-        )
+        yield tuple(rounded(row))
