@@ -10,6 +10,12 @@ from typing import Any
 
 from headcount._parameters import check_fraction
 from headcount.analysis.analysis import Analysis
+from headcount.analysis.few_labels import (
+    FewLabels,
+    read_clusters,
+    read_few_labels,
+    read_weights,
+)
 from headcount.analysis.from_items import analyse_items
 from headcount.analysis.groups import Groups, group_column, read_groups
 from headcount.analysis.label_columns import read_true_labels
@@ -24,7 +30,7 @@ from headcount.data import count_rows
 from headcount.data.readers import TableFile, frame_table, open_table
 from headcount.errors import HeadcountError
 
-__all__ = ["analyse", "as_table"]
+__all__ = ["analyse", "as_table", "checked_model"]
 
 _MOST_NAMES = 6
 
@@ -41,6 +47,10 @@ def analyse(
     method: str = "auto",
     classifier: Any = "logistic",
     leave_out: Sequence[str] = (),
+    labelled: Any = None,
+    random_labels: bool = False,
+    weight: str | None = None,
+    cluster: str | None = None,
     level: float = 0.95,
     random_state: int = 0,
     separator: str | None = None,
@@ -80,6 +90,16 @@ def analyse(
     leave_out : sequence of str, default=()
         Columns of `train` that do not become features, or of `scores` that are not
         posteriors.
+    labelled : frame or path, default=None
+        Labels of some rows of `new`, which the shares then rest on: the table that
+        ``headcount label`` writes, with the labels filled in.
+    random_labels : bool, default=False
+        True if the labelled rows are a simple random sample of the rows of `new`. The labels
+        are then those of `labelled`, with the columns row (from 0) and label, or those that
+        `new` itself has in the column `target`.
+    weight, cluster : str, default=None
+        Columns of `new`: survey weights, and clusters such as authors. They do not become
+        features.
     level : float, default=0.95
         Probability that an interval contains the share.
     random_state : int, default=0
@@ -124,8 +144,12 @@ def analyse(
     _check_sources(train, scores, model, target)
     table = as_table(new, "new", separator)
     column = group_column(table, by, date)
+    aside = {"weight": weight, "cluster": cluster}
+    for option, name in aside.items():
+        if name is not None:
+            table.require([name], f"which `{option}` names")
     if model is not None:
-        fitted = _checked_model(model, column, leave_out)
+        fitted = checked_model(model, column, leave_out)
     elif scores is not None:
         labelled = as_table(scores, "scores", separator)
         labelled.require(leave_out, "which `leave_out` names")
@@ -138,6 +162,9 @@ def analyse(
         reasons = dict.fromkeys(leave_out, "left out by the caller")
         if column is not None:
             reasons[column] = "the groups are made of it, so the model must not learn from it"
+        for option, name in aside.items():
+            if name is not None:
+                reasons[name] = f"it holds the {option}s of the items"
         fitted = fit_table_model(
             labelled,
             str(target),
@@ -147,7 +174,11 @@ def analyse(
             leave_out=reasons,
         )
     groups = None if by is None or column is None else read_groups(table, by, column)
-    return _apply(fitted, table, groups, level, random_state, title)
+    known = None if labelled is None else as_table(labelled, "labelled", separator)
+    labels = read_few_labels(known, table, fitted.target, fitted.quantifier.classes_,
+                             random_labels=random_labels)  # fmt: skip
+    weights, clusters = read_weights(table, weight), read_clusters(table, cluster)
+    return _apply(fitted, table, groups, labels, weights, clusters, level, random_state, title)
 
 
 def as_table(source: Any, name: str, separator: str | None = None) -> TableFile:
@@ -183,9 +214,10 @@ def _check_sources(train: Any, scores: Any, model: Any, target: str | None) -> N
         )
 
 
-def _checked_model(
+def checked_model(
     model: Any, column: str | None, leave_out: Sequence[str]
 ) -> TableModel | ScoreModel:
+    """Model of a path, or as it is; it must not have learnt from the column of the groups."""
     if leave_out:
         raise HeadcountError(
             "`leave_out` has no use with `model`, which has learnt from its columns already: "
@@ -210,22 +242,27 @@ def _apply(
     model: TableModel | ScoreModel,
     table: TableFile,
     groups: Groups | None,
+    labels: FewLabels,
+    weights: Any,
+    clusters: Any,
     level: float,
     random_state: int,
     title: str | None,
 ) -> Analysis:
     """Analysis of a table by a fitted model."""
     items, missing = model.items(table)
-    truth, note = None, ""
-    if model.target in table.columns:
-        labels = table.read([model.target])[model.target]
-        truth, note = read_true_labels(labels, model.quantifier.classes_, table.name)
+    truth, note = None, labels.note
+    if model.target in table.columns and not note:
+        known = table.read([model.target])[model.target]
+        truth, _ = read_true_labels(known, model.quantifier.classes_, table.name)
     n_rows = count_rows(items)
     columns = model.column_facts()
     for name, count in missing.items():
         if count:
             columns[name] += f"; {count:,} of {n_rows:,} missing in {table.name}"
     facts = {"Labelled table": model.training, "New table": f"{table.name}, {n_rows:,} rows"}
+    if labels.labelled is not None:
+        facts["Labels"] = f"{len(labels.labelled[0]):,} rows of {labels.source}"
     if groups is not None:
         facts["Groups"] = f"by {groups.column}"
     notes = [note, groups.note if groups else "", _missing(missing, n_rows, table.name)]
@@ -234,6 +271,10 @@ def _apply(
         items,
         groups=groups,
         truth=truth,
+        labelled=labels.labelled,
+        design=labels.plan,
+        weights=weights,
+        clusters=clusters,
         data_facts=facts | _by_treatment(columns),
         title=title or f"{model.target} in {table.name}",
         level=level,

@@ -176,7 +176,7 @@ def judge(
     )
     return JudgeAnalysis(
         **vars(result),
-        heading=title or f"{gold} in {table.name}, by {verdict}",
+        heading=title or f"Rates of {gold} in {table.name}, judged by {verdict}",
         created=f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC",
         level=float(level),
         data_facts=facts | versions(),
@@ -234,5 +234,7 @@ def _of_classes(positive: Any, gold: list[Any], known: tuple[Any, ...] | None) -
     """Class that a text from the command line stands for."""
     if not isinstance(positive, str):
         return positive
-    found = {str(label): label for labels in (gold, known[1] if known else ()) for label in labels}
+    found = {
+        str(label): label for labels in (gold, known[1] if known else ()) for label in labels
+    }
     return found.get(positive, positive)

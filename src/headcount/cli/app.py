@@ -10,15 +10,20 @@ import typer
 
 from headcount.cli.accuracy import accuracy
 from headcount.cli.exit_codes import DONE, UNRELIABLE
+from headcount.cli.judge import judge
+from headcount.cli.label import label
 from headcount.cli.options import (
     BY,
+    CLUSTER,
     DATE,
     JSON,
     LEVEL,
     OUTPUT,
+    REPORT,
     SEED,
     SEPARATOR,
     STRICT,
+    WEIGHT,
     plain_separator,
 )
 from headcount.cli.study import study
@@ -35,6 +40,8 @@ app = typer.Typer(
 )
 app.add_typer(study)
 app.command()(accuracy)
+app.command()(judge)
+app.command()(label)
 
 _AUTO = ["auto", "strong methods combined, see AutoQuantifier", "native", "prior"]
 
@@ -91,6 +98,24 @@ def estimate(
             "--leave-out", metavar="COLUMN", help="Do not learn from this column; repeatable."
         ),
     ] = None,
+    labelled: Annotated[
+        Path | None,
+        typer.Option(
+            "--labelled",
+            help="Labels of some rows of NEW: the table of headcount label, filled in. The "
+            "shares then hold whatever has changed.",
+        ),
+    ] = None,
+    random_labels: Annotated[
+        bool,
+        typer.Option(
+            "--random-labels",
+            help="The rows with labels, in --labelled or in the column --target of NEW, are a "
+            "simple random sample.",
+        ),
+    ] = False,
+    weight: WEIGHT = None,
+    cluster: CLUSTER = None,
     method: Annotated[
         str, typer.Option("--method", help="See headcount methods; auto combines strong ones.")
     ] = "auto",
@@ -100,9 +125,7 @@ def estimate(
     level: LEVEL = 0.95,
     seed: SEED = 0,
     separator: SEPARATOR = None,
-    report: Annotated[
-        Path | None, typer.Option("--report", help="Write a page to show to others, as HTML.")
-    ] = None,
+    report: REPORT = None,
     output: OUTPUT = None,
     save: Annotated[
         Path | None, typer.Option("--save", help="Write the fitted model, for --model.")
@@ -137,6 +160,10 @@ def estimate(
         method=method,
         classifier=classifier,
         leave_out=leave_out or (),
+        labelled=labelled,
+        random_labels=random_labels,
+        weight=weight,
+        cluster=cluster,
         level=level,
         random_state=seed,
         separator=plain_separator(separator),

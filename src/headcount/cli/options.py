@@ -9,19 +9,26 @@ import typer
 
 __all__ = [
     "BY",
+    "CLUSTER",
     "DATE",
     "JSON",
     "LEVEL",
     "OUTPUT",
+    "REPORT",
     "SEED",
     "SEPARATOR",
     "STRICT",
+    "WEIGHT",
     "plain_separator",
 ]
 
 BY = Annotated[
     str | None,
     typer.Option("--by", help="Also by group: a column, or year, quarter, month, week or day."),
+]
+CLUSTER = Annotated[
+    str | None,
+    typer.Option("--cluster", help="Column of clusters, such as authors or conversations."),
 ]
 DATE = Annotated[
     str | None,
@@ -35,6 +42,9 @@ OUTPUT = Annotated[
         "--output", help="Write the table as .csv, .tsv, .parquet, .feather or .jsonl."
     ),
 ]
+REPORT = Annotated[
+    Path | None, typer.Option("--report", help="Write a page to show to others, as HTML.")
+]
 SEED = Annotated[int, typer.Option("--seed", min=0, help="Random seed.")]
 SEPARATOR = Annotated[
     str | None,
@@ -43,6 +53,9 @@ SEPARATOR = Annotated[
 STRICT = Annotated[
     bool,
     typer.Option("--strict", help="Exit with code 3 if a result is not to be relied on."),
+]
+WEIGHT = Annotated[
+    str | None, typer.Option("--weight", help="Column of survey weights of the items.")
 ]
 
 

@@ -46,11 +46,12 @@ def correct_verdicts(
 ) -> JudgeResult:
     """Correct the rates that a judge measures, by gold labels of some items.
 
-    `headcount.judge` does the same for tables. A judge is a model, a rule or a person whose verdicts are cheap and not always right. If a
-    random part of the items has gold labels, each group's rate is estimated from its own
-    labels, by verdict: this holds whatever errors the judge makes. If the gold labels are those
-    of other items, a calibration set, rates are corrected by the judge's errors on them
-    (Rogan and Gladen): this holds if the judge errs on both alike.
+    `headcount.judge` does the same for tables. A judge is a model, a rule or a person whose
+    verdicts are cheap and not always right. If a random part of the items has gold labels,
+    each group's rate is estimated from its own labels, by verdict: this holds whatever errors
+    the judge makes. If the gold labels are those of other items, a calibration set, rates are
+    corrected by the judge's errors on them (Rogan and Gladen): this holds if the judge errs on
+    both alike.
 
     Parameters
     ----------

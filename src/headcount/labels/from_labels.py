@@ -31,6 +31,7 @@ __all__ = [
     "check_design",
     "check_enough",
     "check_labelled",
+    "check_labelled_rows",
     "draw_of",
     "estimates_from_labels",
     "of_population",
@@ -194,12 +195,7 @@ def check_labelled(labelled: Any, n_pool: int, classes: NDArray[Any]) -> tuple[I
     codes : ndarray of shape (n,)
         Classes as positions in `classes`.
     """
-    if not isinstance(labelled, tuple | list) or len(labelled) != 2:
-        raise HeadcountError(
-            f"labelled is a {type(labelled).__name__}; it must be a pair of rows and labels, "
-            "such as labelled=(rows, y[rows])."
-        )
-    rows = check_rows(labelled[0], n_pool)
+    rows = check_labelled_rows(labelled, n_pool)
     codes = encode_labels(labelled[1], name="labels of labelled", classes=classes)[1]
     if len(codes) != len(rows):
         raise HeadcountError(
@@ -208,6 +204,28 @@ def check_labelled(labelled: Any, n_pool: int, classes: NDArray[Any]) -> tuple[I
         )
     check_enough(len(rows), len(classes), "labelled")
     return rows, codes
+
+
+def check_labelled_rows(labelled: Any, n_pool: int) -> Ints:
+    """Rows of labelled items.
+
+    Parameters
+    ----------
+    labelled : pair of array-like
+        Positions of the labelled items in the pool, and their labels.
+    n_pool : int
+        Number of items in the pool.
+
+    Returns
+    -------
+    ndarray of shape (n,)
+    """
+    if not isinstance(labelled, tuple | list) or len(labelled) != 2:
+        raise HeadcountError(
+            f"labelled is a {type(labelled).__name__}; it must be a pair of rows and labels, "
+            "such as labelled=(rows, y[rows])."
+        )
+    return check_rows(labelled[0], n_pool)
 
 
 def check_enough(n_labels: int, n_classes: int, what: str) -> None:

@@ -312,7 +312,7 @@ class JudgeResult:
         frame = self.to_frame(level)
         if len(self.groups) == 1:
             return plots.bars(frame, ax=ax)
-        shown = self._shown()
+        shown = self.shown_classes
         positive = self.classes.tolist()[shown[0]] if len(shown) == 1 else None
         return plots.by_group(frame, positive=positive, ax=ax)
 
@@ -342,8 +342,9 @@ class JudgeResult:
             shown.append(self._differences_table(level))
         return [*shown, self._verdicts_table(level)]
 
-    def _shown(self) -> list[int]:
-        """Classes in the tables: the positive one, the second of two, or all."""
+    @property
+    def shown_classes(self) -> list[int]:
+        """Positions of the classes in the tables: the positive, the second of two, or all."""
         if self.positive is not None:
             return [self.classes.tolist().index(self.positive)]
         return [1] if len(self.classes) == 2 else list(range(len(self.classes)))
@@ -352,7 +353,7 @@ class JudgeResult:
         rows = []
         for group in self.groups:
             ends = group.interval(level)
-            for k in self._shown():
+            for k in self.shown_classes:
                 raw = "" if group.raw is None else f"{group.raw[k]:.1%}"
                 values = [group.shares[k], ends.low[k], ends.high[k]]
                 texts = [f"{value:.1%}" for value in values]
@@ -365,7 +366,7 @@ class JudgeResult:
     def _differences_table(self, level: float) -> Table:
         rows = []
         for pair in self.differences(level):
-            for k in self._shown():
+            for k in self.shown_classes:
                 values = (pair.difference[k], pair.low[k], pair.high[k])
                 texts = [f"{100 * value:+.1f}" for value in values]
                 named = [f"{pair.first} - {pair.second}", str(self.classes[k])]

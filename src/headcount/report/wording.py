@@ -50,6 +50,8 @@ def answer(analysis: Analysis) -> str:
     """Answer to the question whether the new items look like the labelled ones."""
     tested = sum(part.p_value is not None for part in analysis.groups)
     broken = len(analysis.broken_groups)
+    if analysis.overall.labelled is not None:
+        return f"{analysis.overall.labelled.n_labels:,} labels of the new items"
     if analysis.method.shift != "prior":
         return "Read with care"
     if analysis.overall.p_value is None:
