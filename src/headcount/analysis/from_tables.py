@@ -151,14 +151,14 @@ def analyse(
     if model is not None:
         fitted = checked_model(model, column, leave_out)
     elif scores is not None:
-        labelled = as_table(scores, "scores", separator)
-        labelled.require(leave_out, "which `leave_out` names")
+        training = as_table(scores, "scores", separator)
+        training.require(leave_out, "which `leave_out` names")
         fitted = fit_score_model(
-            labelled, str(target), method=method, random_state=random_state, leave_out=leave_out
+            training, str(target), method=method, random_state=random_state, leave_out=leave_out
         )
     else:
-        labelled = as_table(train, "train", separator)
-        labelled.require(leave_out, "which `leave_out` names")
+        training = as_table(train, "train", separator)
+        training.require(leave_out, "which `leave_out` names")
         reasons = dict.fromkeys(leave_out, "left out by the caller")
         if column is not None:
             reasons[column] = "the groups are made of it, so the model must not learn from it"
@@ -166,7 +166,7 @@ def analyse(
             if name is not None:
                 reasons[name] = f"it holds the {option}s of the items"
         fitted = fit_table_model(
-            labelled,
+            training,
             str(target),
             method=method,
             classifier=classifier,
