@@ -272,7 +272,8 @@ def judge_cell(kind, setting, share, replications):
             pair = correct_verdicts(verdicts, marked, by=half).differences(LEVEL)[0]
             note(found, "difference of two groups", pair.low, pair.high, np.zeros(K))
         if setting != "errors":
-            result = correct_verdicts(verdicts, np.full(2000, np.nan), by=half, calibration=calibration)
+            nothing = np.full(2000, np.nan)
+            result = correct_verdicts(verdicts, nothing, by=half, calibration=calibration)
             pair = result.differences(LEVEL)[0]
             note(found, "difference, calibration", pair.low, pair.high, np.zeros(K))
     return {name: summary(rows) for name, rows in found.items()}
@@ -297,15 +298,15 @@ def judge_cluster_cell(share, n_clusters, replications):
 
 
 def judge(store, replications):
-    for kind in JUDGES:
-        for setting in ("none", "shares", "errors"):
-            for share in (0.05, 0.2, 0.5):
-                name = f"judge|{kind}|{setting}|{share}"
-                store.measure(name, judge_cell, kind, setting, share, replications)
     for share in (0.1, 0.5):
         for n_clusters in (20, 50):
             name = f"judge clusters|{share}|{n_clusters}"
             store.measure(name, judge_cluster_cell, share, n_clusters, replications)
+    for kind in JUDGES:
+        for setting in ("none", "shares", "errors"):
+            for share in (0.1, 0.5):
+                name = f"judge|{kind}|{setting}|{share}"
+                store.measure(name, judge_cell, kind, setting, share, replications)
 
 
 def agreement_cell(n_classes, shift, n, replications):
