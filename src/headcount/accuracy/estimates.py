@@ -103,7 +103,7 @@ class AccuracyEstimate:
 
     @property
     def basis(self) -> str:
-        """What the value rests on: "prior shift", or "labels" of the items themselves."""
+        """Foundation of the value: "prior shift", or "labels" of the items themselves."""
         return "prior shift"
 
     def interval(self, level: float | None = None) -> Interval:

@@ -78,7 +78,7 @@ class LabelledAccuracy(AccuracyEstimate):
 
     @property
     def basis(self) -> str:
-        """What the value rests on: "labels" of the items themselves."""
+        """Foundation of the value: "labels" of the items themselves."""
         return "labels"
 
     def interval(self, level: float | None = None) -> Interval:

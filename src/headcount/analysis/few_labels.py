@@ -165,7 +165,7 @@ def _of_table(table: TableFile, classes: NDArray[Any], *, random_labels: bool) -
         )
     if planned and random_labels:
         raise HeadcountError(
-            f"{table.name!r} is a plan, which says how its rows were drawn: leave out "
+            f"{table.name!r} is a plan, which states how its rows were drawn: leave out "
             "`random_labels`."
         )
     frame = table.read(list(_PLAN) if planned else ["row", "label"])

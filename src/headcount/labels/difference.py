@@ -202,7 +202,7 @@ def corrected(posteriors: Floats, prior: Floats, shares: Floats) -> Floats:
     weighted = posteriors * (shares / prior)
     total = weighted.sum(axis=1, keepdims=True)
     weighted /= np.where(total > 0, total, 1.0)
-    # An item that is impossible under these shares tells nothing.
+    # An item that is impossible under these shares is no evidence.
     return np.where(total > 0, weighted, shares)
 
 

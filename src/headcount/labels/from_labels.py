@@ -389,7 +389,7 @@ def _exact(
     pool: PoolPosteriors, sample: LabelSample, codes: Ints, under_shift: Estimate
 ) -> ExactBounds:
     # Exact by the random order of drawing. The rows may come in any order, even sorted by
-    # label, so that the order is made anew from the rows alone.
+    # label, so that a new order is made of the rows alone.
     order = np.argsort(uniforms(0, sample.rows, 1)[:, 0], kind="stable")
     values, factor = pool.values, pool.factor
     return ExactBounds(

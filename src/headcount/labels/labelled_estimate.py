@@ -94,15 +94,15 @@ class Agreement:
         Parameters
         ----------
         other : str
-            What the labels were compared with.
+            The estimate that the labels were compared with.
 
         Returns
         -------
         str
         """
-        says = "disagree" if self.rejects() else "agree"
+        verb = "disagree" if self.rejects() else "agree"
         p = "< 0.001" if self.p_value < 0.001 else f"= {self.p_value:.2g}"
-        return f"The labels {says} with {other} (p {p})."
+        return f"The labels {verb} with {other} (p {p})."
 
     def __repr__(self) -> str:
         return self.sentence()
@@ -194,7 +194,7 @@ class LabelledEstimate(Estimate):
 
     @property
     def basis(self) -> str:
-        """What the shares rest on: "labels" of the items themselves."""
+        """Foundation of the shares: "labels" of the items themselves."""
         return "labels"
 
     @property

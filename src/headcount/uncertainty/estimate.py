@@ -116,7 +116,7 @@ class Estimate:
 
     @property
     def basis(self) -> str:
-        """What the shares rest on: "prior shift", or "labels" of the items themselves."""
+        """Foundation of the shares: "prior shift", or "labels" of the items themselves."""
         return "prior shift"
 
     @property
