@@ -204,9 +204,9 @@ def _trust(analysis: Analysis) -> tuple[Literal["fits", "unsure", "broken"], str
     if broken:
         one = len(broken) == 1
         return "unsure", (
-            f"Together the new items look like the labelled ones, but for the mix ({chance(p)}). "
-            f"{len(broken)} of the groups {'does' if one else 'do'} not: do not rely on "
-            f"{_named(broken)}."
+            "Together the new items look like the labelled ones, but for the mix "
+            f"({chance(p)}). {len(broken)} of the groups {'does' if one else 'do'} not: do not "
+            f"rely on {_named(broken)}."
         )
     return "fits", (
         f"The new items look like the labelled ones, but for the mix ({chance(p)}), as the "

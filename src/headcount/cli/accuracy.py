@@ -15,6 +15,7 @@ from headcount.cli.options import (
     JSON,
     LEVEL,
     OUTPUT,
+    REPORT,
     SEED,
     SEPARATOR,
     STRICT,
@@ -64,6 +65,7 @@ def accuracy(
     level: LEVEL = 0.95,
     seed: SEED = 0,
     separator: SEPARATOR = None,
+    report: REPORT = None,
     output: OUTPUT = None,
     json: JSON = False,
     strict: STRICT = False,
@@ -75,6 +77,8 @@ def accuracy(
 
     if output is not None:
         check_writable(output, "--output", TABLE_ENDINGS)
+    if report is not None:
+        check_writable(report, "--report", (".html", ".htm"))
     found = analyse_accuracy(
         new,
         reference=reference,
@@ -90,6 +94,8 @@ def accuracy(
     )
     if output is not None:
         write_table(found.to_frame(), output)
+    if report is not None:
+        found.report(report)
     text = found.to_text()
     if json:
         text = json_text.dumps(found.to_dict(), ensure_ascii=False, indent=2, allow_nan=False)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from headcount._text import Table
+from headcount._text import Table, html_result
 from headcount.errors import HeadcountError
 from headcount.evaluation.evaluation import Evaluation
 from headcount.evaluation.significance import Comparison, compare
@@ -169,3 +169,6 @@ class Evaluations:
 
     def __repr__(self) -> str:
         return self.table().to_text()
+
+    def _repr_html_(self) -> str:
+        return html_result(f"mean {self._first._metric(None)} by dataset", [self.table()], ())

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headcount._parameters import check_choice
+from headcount._text import html_result
 from headcount._versions import versions
 from headcount.errors import HeadcountError
 from headcount.evaluation.measures import Metrics, check_measures, errors_of_methods
@@ -484,17 +485,23 @@ class Evaluation:
             head["failures"],
         )
 
-    def __repr__(self) -> str:
+    @property
+    def _title(self) -> str:
         low, high = int(self.sizes.min()), int(self.sizes.max())
         size = f"{low:,}" if low == high else f"{low:,} to {high:,}"
-        head = (
+        return (
             f"Evaluation: {_count(len(self.methods), 'method')}, "
             f"{_count(len(self), 'sample')} of {size} items, {len(self.classes)} classes"
         )
+
+    def _repr_html_(self) -> str:
+        return html_result(self._title, self.summary().tables(), ())
+
+    def __repr__(self) -> str:
         lines = self.summary().tables()[0].to_text().splitlines()
         shown = lines[: _METHODS_SHOWN + 2]
         more = [f"... and {len(lines) - len(shown)} more"] if len(lines) > len(shown) else []
-        return "\n".join([head, *shown, *more])
+        return "\n".join([self._title, *shown, *more])
 
     def _method(self, name: str) -> int:
         if name not in self.methods:

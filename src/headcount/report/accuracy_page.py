@@ -9,19 +9,18 @@ from typing import Any
 from headcount._text import Cell, Table
 from headcount._versions import versions
 from headcount.accuracy import AccuracyEstimate, predictors
-from headcount.analysis.accuracy import AccuracyAnalysis
-from headcount.analysis.facts import plain, words
+from headcount.analysis.accuracy import COLUMNS, AccuracyAnalysis
+from headcount.analysis.facts import words
 from headcount.analysis.verdict import chance
 from headcount.diagnose.diagnostics import BROKEN_LEVEL
 from headcount.report.assets import packed_csv, rendered, rounded
 from headcount.report.charts import Row, rows_chart
 from headcount.report.page import group_chart
 from headcount.report.svg import Axis
-from headcount.report.wording import ADVICE, Note, grouped_notes
+from headcount.report.wording import ADVICE, Note, answer, grouped_notes
 
 __all__ = ["accuracy_page"]
 
-_COLUMNS = ("group", "metric", "value", "low", "high", "items", "p_value", "reliable", "true")
 _MOST_ROWS = 2000
 # Classes up to which the table of true and predicted classes is shown.
 _MOST_CLASSES = 12
@@ -33,7 +32,7 @@ def accuracy_page(analysis: AccuracyAnalysis, title: str = "How accurate is the 
     Parameters
     ----------
     analysis : AccuracyAnalysis
-        Result of `headcount.analysis.analyse_accuracy`.
+        Result of `headcount.analysis.accuracy.analyse_accuracy`.
     title : str, default="How accurate is the model?"
         Heading.
 
@@ -46,7 +45,7 @@ def accuracy_page(analysis: AccuracyAnalysis, title: str = "How accurate is the 
     --------
     >>> import numpy as np
     >>> import polars as pl
-    >>> from headcount.analysis import analyse_accuracy
+    >>> from headcount.analysis.accuracy import analyse_accuracy
     >>> from headcount.report import accuracy_page
     >>> rng = np.random.default_rng(0)
     >>> late = rng.random(900) < 0.4
@@ -101,17 +100,14 @@ def accuracy_page(analysis: AccuracyAnalysis, title: str = "How accurate is the 
         "method_facts": _method_facts(found),
         "versions": versions(),
     }
-    return rendered("accuracy.html", shown, data=_embedded(analysis), filters={"chance": chance})
+    return rendered(
+        "accuracy.html", shown, data=_embedded(analysis), filters={"chance": chance}
+    )
 
 
 def _p_value(estimate: AccuracyEstimate) -> float | None:
     test = estimate.fit_test
     return None if test is None or math.isnan(test.p_value) else float(test.p_value)
-
-
-def _is_broken(estimate: AccuracyEstimate) -> bool:
-    p_value = _p_value(estimate)
-    return p_value is not None and p_value < BROKEN_LEVEL
 
 
 def _rows(analysis: AccuracyAnalysis) -> list[Row]:
@@ -123,7 +119,7 @@ def _rows(analysis: AccuracyAnalysis) -> list[Row]:
             Row(
                 words(name), each.value, low, high, each.size,
                 truth=None if truth is None or math.isnan(truth) else truth,
-                is_broken=_is_broken(each),
+                is_broken=analysis.is_broken(i),
                 text="{:.3f}".format,
             )
         )  # fmt: skip
@@ -131,38 +127,30 @@ def _rows(analysis: AccuracyAnalysis) -> list[Row]:
 
 
 def _status(analysis: AccuracyAnalysis) -> str:
-    first, *others = analysis.estimates
-    if _is_broken(first):
+    if analysis.is_broken(0):
         return "broken"
-    return "unsure" if _p_value(first) is None or any(map(_is_broken, others)) else "fits"
+    tested = _p_value(analysis.estimates[0]) is not None
+    return "fits" if tested and analysis.is_reliable else "unsure"
 
 
 def _answer(analysis: AccuracyAnalysis) -> str:
-    first, *others = analysis.estimates
-    broken = sum(map(_is_broken, others))
-    if _p_value(first) is None:
-        return "Not tested: read with care"
-    if _is_broken(first):
-        return f"No: do not rely on the {first.metric}"
-    if broken:
-        return f"Together yes, but {broken} of {len(others)} groups do not"
-    return "Yes: no sign that more than the mix has changed"
+    parts = [
+        (_p_value(each), analysis.is_broken(i)) for i, each in enumerate(analysis.estimates)
+    ]
+    return answer(parts[0], parts[1:], f"the {analysis.estimates[0].metric}")
 
 
 def _sentences(analysis: AccuracyAnalysis) -> list[str]:
     found = analysis.estimates[0]
     low, high = found.interval()
     text = (
-        f"Of {found.size:,} new items the {found.metric} is about {found.value:.3f} "
+        f"On {found.size:,} new items the {found.metric} is about {found.value:.3f} "
         f"({100 * found.level:.6g}% interval {low:.3f} to {high:.3f})."
     )
-    if _is_broken(found):
-        return [
-            f"We cannot say what the {found.metric} is: the new items do not look like the "
-            f"labelled ones, whatever the mix ({chance(_p_value(found))}).",
-            f"If only the mix had changed: {text}",
-        ]
-    return [text]
+    if analysis.is_broken(0):
+        doubt, *others = analysis.sentences
+        return [doubt, f"If only the mix had changed: {text}", *others]
+    return [text, *analysis.sentences]
 
 
 def _class_table(found: AccuracyEstimate) -> Table | None:
@@ -188,14 +176,6 @@ def _method_facts(found: AccuracyEstimate) -> dict[str, str]:
 
 
 def _embedded(analysis: AccuracyAnalysis) -> dict[str, Any]:
-    rows = []
-    for i, (name, each) in enumerate(zip(analysis.groups, analysis.estimates, strict=True)):
-        truth = None if analysis.truths is None else analysis.truths[i]
-        rows.append(
-            (
-                plain(name), each.metric, each.value, *each.interval(), each.size,
-                _p_value(each), not _is_broken(each), truth,
-            )
-        )  # fmt: skip
-    packed = packed_csv(_COLUMNS, map(rounded, rows))
+    rows = analysis.to_frame().fill_nan(None).rows()
+    packed = packed_csv(COLUMNS, map(rounded, rows))
     return {"csv_gzip": packed, "analysis": rounded(analysis.to_dict())}

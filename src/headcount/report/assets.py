@@ -6,6 +6,7 @@ import base64
 import gzip
 import hashlib
 import json
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from importlib.resources import files
@@ -73,15 +74,15 @@ def packed_csv(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
 
 
 def rounded(value: Any) -> Any:
-    """The same plain value with numbers of six digits, which take less space.
+    """The same plain value with numbers of six digits, and None for those that are not finite.
 
     Examples
     --------
-    >>> rounded({"share": [1 / 3, 2]})
-    {'share': [0.333333, 2]}
+    >>> rounded({"share": [1 / 3, 2, float("nan")]})
+    {'share': [0.333333, 2, None]}
     """
     if isinstance(value, float):
-        return float(f"{value:.6g}")
+        return float(f"{value:.6g}") if math.isfinite(value) else None
     if isinstance(value, dict):
         return {key: rounded(each) for key, each in value.items()}
     if isinstance(value, list | tuple):

@@ -148,7 +148,9 @@ def _row(row: Row, y: float, axis: Axis) -> Markup:
     marks = [flag("6", y + 11)] if row.is_broken else []
     marks += [
         tag("rect", class_="hit", x="0", y=y, width="100%", height=_ROW),
-        tag("text", _short(row.label), class_="name", x="16" if row.is_broken else "0", y=y + 16),
+        tag(
+            "text", _short(row.label), class_="name", x="16" if row.is_broken else "0", y=y + 16
+        ),
         text_at(100, y + 16, row.text(row.value), "end", "value"),
         tag(
             "rect", class_="interval", x=_percent(at(row.low)), y=middle - 4,

@@ -69,7 +69,7 @@ def page(analysis: Analysis) -> str:
         "title": analysis.title,
         "analysis": analysis,
         "verdict": analysis.verdict,
-        "answer": answer(analysis),
+        "answer": _answer(analysis),
         "advice": ADVICE,
         "level": f"{100 * analysis.level:.6g}%",
         "classes": classes,
@@ -82,9 +82,7 @@ def page(analysis: Analysis) -> str:
         "histograms": _histograms(analysis, shown),
         "rows": _table(analysis, shown),
         "hidden_rows": max(0, len(analysis.groups) * len(shown) - _MOST_ROWS),
-        "hidden_classes": 0
-        if len(analysis.classes) == 2
-        else len(analysis.classes) - len(shown),
+        "hidden_classes": max(0, len(analysis.classes) - _MOST_PANELS),
         "broken": analysis.broken_groups,
         "unlike": [part for part in analysis.groups if part.is_unlike],
         "before": _before_and_after(analysis, shown),
@@ -101,6 +99,17 @@ def page(analysis: Analysis) -> str:
     }
     filters = {"percent": percent, "words": words, "chance": chance}
     return rendered("page.html", values, data=_embedded(analysis), filters=filters)
+
+
+def _answer(analysis: Analysis) -> str:
+    if analysis.overall.labelled is not None:
+        return f"{analysis.overall.labelled.n_labels:,} labels of the new items"
+    if analysis.method.shift != "prior":
+        return "Read with care"
+    overall, *groups = (
+        (part.p_value, part.is_broken) for part in (analysis.overall, *analysis.groups)
+    )
+    return answer(overall, groups, "the shares")
 
 
 def is_wide(n_panels: int, n_groups: int) -> bool:

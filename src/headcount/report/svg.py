@@ -115,7 +115,9 @@ class Axis:
         Examples
         --------
         >>> Axis.around([0.83, 0.91])
-        Axis(low=0.82, top=0.92, in_percent=False)
+        Axis(low=0.825, top=0.925, in_percent=False)
+        >>> Axis.around([0.2, 0.95], most=1.0)
+        Axis(low=0.2, top=1.0, in_percent=False)
         """
         smallest, largest = min(values), max(values)
         power = 10.0 ** math.floor(math.log10(max(largest - smallest, 0.01) / 4))

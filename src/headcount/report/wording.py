@@ -46,18 +46,32 @@ class Note:
     text: str
 
 
-def answer(analysis: Analysis) -> str:
-    """Answer to the question whether the new items look like the labelled ones."""
-    tested = sum(part.p_value is not None for part in analysis.groups)
-    broken = len(analysis.broken_groups)
-    if analysis.overall.labelled is not None:
-        return f"{analysis.overall.labelled.n_labels:,} labels of the new items"
-    if analysis.method.shift != "prior":
-        return "Read with care"
-    if analysis.overall.p_value is None:
+def answer(
+    overall: tuple[float | None, bool], groups: Sequence[tuple[float | None, bool]], what: str
+) -> str:
+    """Answer to the question whether the new items look like the labelled ones.
+
+    Parameters
+    ----------
+    overall : tuple of float or None, and bool
+        P-value of all items, and True if they do not look like the labelled ones.
+    groups : sequence of such tuples
+        One per group.
+    what : str
+        Name of the estimates.
+
+    Examples
+    --------
+    >>> answer((0.4, False), [(0.3, False), (0.001, True)], "the shares")
+    'Together yes, but 1 of 2 groups does not'
+    """
+    p_value, is_broken = overall
+    tested = sum(p is not None for p, _ in groups)
+    broken = sum(each for _, each in groups)
+    if p_value is None:
         return "Not tested: read with care"
-    if analysis.overall.is_broken:
-        return "No: do not rely on the shares"
+    if is_broken:
+        return f"No: do not rely on {what}"
     if broken:
         verb = "does" if broken == 1 else "do"
         return f"Together yes, but {broken} of {tested} groups {verb} not"
@@ -79,7 +93,9 @@ def about_counting(analysis: Analysis) -> str:
     of_groups = " on average" if analysis.groups else ""
     start = "Classify and count, which counts what the classifier predicts,"
     if apart.mean() < _CLOSE:
-        return f"{start} gives nearly the same ({100 * apart.mean():.1f} points apart{of_groups})."
+        return (
+            f"{start} gives nearly the same ({100 * apart.mean():.1f} points apart{of_groups})."
+        )
     # Between training and the estimate: it moves in the same direction, but not far enough.
     before = analysis.training
     lags = (np.minimum(before, shares) <= counted) & (counted <= np.maximum(before, shares))
@@ -87,10 +103,10 @@ def about_counting(analysis: Analysis) -> str:
     sentence = f"{start} is {100 * apart.mean():.1f} points away from the estimates{of_groups}."
     n_lagging, n_apart = int(lags.sum()), int((apart >= _CLOSE).sum())
     if n_lagging > n_apart / 2:
-        which = f" in {n_lagging:,} of the {n_apart:,} cases where they differ"
+        where = f" in {n_lagging:,} of the {n_apart:,} cases where they differ"
         sentence += (
-            f" It stays nearer to the shares in training{which if n_apart > 2 else ''}, which is "
-            "its bias when the mix changes."
+            f" It stays nearer to the shares in training{where if n_apart > 2 else ''}, which "
+            "is its bias when the mix changes."
         )
     if analysis.overall.is_broken and analysis.overall.truth is None:
         sentence += " Which of the two is nearer to the truth cannot be said here."

@@ -6,11 +6,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from headcount._text import Cell, Table, html_result
+
 if TYPE_CHECKING:
     from headcount.study.journal import Entry
     from headcount.study.task import Task
 
 __all__ = ["DatasetStatus", "Failure", "Status", "dataset_status"]
+
+# Failures that notebooks show.
+_MOST_FAILURES = 12
 
 
 @dataclass(frozen=True)
@@ -98,6 +103,16 @@ class Status:
     def runs_per_second(self) -> float | None:
         """Results per second of wall-clock time; None before the first run."""
         return self.runs / self.seconds if self.runs and self.seconds > 0 else None
+
+    def _repr_html_(self) -> str:
+        head = ["dataset", "tasks", "done", "failed", "missing", "runs"]
+        rows = [
+            [Cell(each.dataset), *(Cell(f"{vars(each)[name]:,}") for name in head[1:])]
+            for each in self.datasets
+        ]
+        title = f"{self.done:,} of {self.tasks:,} tasks are done, {self.failed:,} failed"
+        notes = [f"{each.dataset}: {each.reason}" for each in self.failures[:_MOST_FAILURES]]
+        return html_result(title, [Table(head, rows, [False, *[True] * 5])], notes)
 
 
 def dataset_status(

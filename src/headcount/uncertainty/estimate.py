@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headcount._parameters import check_fraction
-from headcount._text import Cell, Table, html_result, text_table
+from headcount._text import Cell, Table, html_result
 from headcount.errors import HeadcountError
 from headcount.uncertainty.intervals import Intervals, Region
 from headcount.uncertainty.shares import SharePosterior
@@ -47,11 +47,21 @@ class Counts:
     high: NDArray[Any]
     level: float
 
-    def __repr__(self) -> str:
+    def to_table(self) -> Table:
+        """Table that `print` shows, one row per class."""
         columns = zip(self.classes.tolist(), self.count, self.low, self.high, strict=True)
-        rows = [[str(label), *map(_number, numbers)] for label, *numbers in columns]
-        head = f"counts with {100 * self.level:.6g}% intervals"
-        return "\n".join([head, *text_table(["class", "count", "from", "to"], rows)])
+        rows = [[Cell(str(label)), *(Cell(_number(n)) for n in ns)] for label, *ns in columns]
+        return Table(["class", "count", "from", "to"], rows, [False] + [True] * 3)
+
+    def __repr__(self) -> str:
+        return f"{self._title}\n{self.to_table().to_text(ruled=False)}"
+
+    def _repr_html_(self) -> str:
+        return html_result(self._title, [self.to_table()], ())
+
+    @property
+    def _title(self) -> str:
+        return f"counts with {100 * self.level:.6g}% intervals"
 
 
 @dataclass(frozen=True, eq=False)

@@ -72,7 +72,7 @@
     });
   });
 
-  // A part that scrolls says so, where there is more than is in view.
+  // A hint above every part that scrolls, where there is more than is in view.
   document.querySelectorAll(".scroll").forEach((part) => {
     const hint = document.createElement("p");
     hint.className = "hint";
