@@ -46,7 +46,8 @@ def test_estimate_is_the_poststratified_mean():
     for verdict in ("bad", "ok"):
         own = (verdicts == verdict) & (gold != "")
         expected += np.mean(verdicts == verdict) * np.mean(gold[own] == "bad")
-    assert correct_verdicts(verdicts, gold).groups[0].prevalence["bad"] == pytest.approx(expected)
+    (group,) = correct_verdicts(verdicts, gold).groups
+    assert group.prevalence["bad"] == pytest.approx(expected)
 
 
 def test_gold_may_be_drawn_by_verdict():
@@ -69,7 +70,8 @@ def test_calibration_set_corrects_by_error_rates():
     verdicts, _, truth = items(part=0)
     rng = np.random.default_rng(1)
     known = np.where(rng.random(400) < 0.5, "bad", "ok")
-    result = correct_verdicts(verdicts, np.full(2000, None), calibration=(judged(known, rng), known))
+    calibration = (judged(known, rng), known)
+    result = correct_verdicts(verdicts, np.full(2000, None), calibration=calibration)
     (group,) = result.groups
     assert group.estimator == "rates"
     assert "has no gold labels" in group.reason

@@ -201,7 +201,8 @@ class Analysis:
             p_value), ``reliable``, ``warnings``, ``basis``, and with labels of new items
             ``labels`` (their number), ``agreement`` and ``without_labels``; ``method``,
             ``histograms`` (class, edges, training, sample, mixture), ``warnings``,
-            ``versions``, ``data``, ``columns`` and ``notes``. Lists over classes are in the order of ``classes``.
+            ``versions``, ``data``, ``columns`` and ``notes``. Lists over classes are in the
+            order of ``classes``.
         """
         verdict = self.verdict
         return {
