@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from functools import cache
+from itertools import product
 
 import numpy as np
 from sklearn.datasets import load_breast_cancer, load_digits
@@ -15,6 +16,7 @@ from sklearn.preprocessing import StandardScaler
 import headcount as hc
 from few_labels import (
     DESIGNS,
+    DISTANCES,
     LABELS,
     LEVEL,
     Cuts,
@@ -161,14 +163,11 @@ def plan_cell(source, setting, precision, design, replications):
 
 
 def plans(store, replications):
-    for n_classes in (2, 5):
-        for distance in (2.0, 4.0):
-            for share in (0.02, 0.1, 0.5):
-                for precision in (0.05, 0.02):
-                    for design in DESIGNS:
-                        name = f"plans|{n_classes}|{distance}|{share}|{precision}|{design}"
-                        store.measure(name, plan_cell, "clouds", (n_classes, distance, share),
-                                      precision, design, replications)  # fmt: skip
+    for distance, n_classes in product(DISTANCES, (2, 5)):
+        for share, precision, design in product((0.02, 0.1, 0.5), (0.05, 0.02), DESIGNS):
+            name = f"plans|{n_classes}|{distance}|{share}|{precision}|{design}"
+            store.measure(name, plan_cell, "clouds", (n_classes, distance, share), precision,
+                          design, replications)  # fmt: skip
     for name in ("adult", "womens_clothing_reviews", "digits"):
         for design in DESIGNS:
             store.measure(f"plans|{name}|0.03|{design}", plan_cell, "real", name, 0.03,

@@ -101,18 +101,20 @@ def simple(cells, title, text, columns):
 def plans(cells):
     if not cells:
         return []
-    rows = [[", ".join(key), f"{cell['planned']:,}", f"{cell['needed']:,}", f"{cell['ratio']:.2f}"]
-            for key, cell in cells.items()]  # fmt: skip
+    rows = [
+        [", ".join(key), str(cell["planned"]), str(cell["needed"]), f"{cell['ratio']:.2f}"]
+        for key, cell in cells.items()
+    ]
     ratios = [cell["ratio"] for cell in cells.values()]
     close = sum(0.85 <= ratio <= 1.15 for ratio in ratios)
     return [
         "## Planned and needed labels",
         f"Number of labels that a plan for a precision has, and the number at which the mean "
-        f"half-width of the widest interval reaches it, under prior shift. Within 15% in {close} "
-        f"of {len(ratios)} cells; ratios from {min(ratios):.2f} to {max(ratios):.2f}.",
+        "half-width of the widest interval reaches it, under prior shift. Within 15% in "
+        f"{close} of {len(ratios)} cells; ratios from {min(ratios):.2f} to {max(ratios):.2f}.",
         markdown_table(
             ["classes, distance, share, precision, design", "planned", "needed", "ratio"], rows
-        ),  # fmt: skip
+        ),
     ]
 
 
@@ -152,14 +154,15 @@ def main() -> None:
     )  # fmt: skip
     pieces += simple(
         part(kept, "judge clusters"), "Judges: gold labels of whole conversations of ten",
-        "Share and labelled conversations, intra-class correlation 0.3; coverage in percent and "
-        "mean width.", ["clusters", "ignored"],
+        "Share and labelled conversations, intra-class correlation 0.3; coverage in percent "
+        "and mean width.", ["clusters", "ignored"],
     )  # fmt: skip
     pieces += simple(
         part(kept, "judge"), "Judges: gold labels of the target, or a calibration set",
-        "Kind of judge, shift between calibration set and target (none; half of the calibration "
-        "set of each class; the judge errs more on the target), share. Coverage in percent and "
-        "mean width for the share of the population, and for the difference of two groups.",
+        "Kind of judge, shift between calibration set and target (none; equal shares of the "
+        "classes in the calibration set; the judge errs more on the target), share. Coverage in "
+        "percent and mean width for the share of the population, and for the difference of two "
+        "groups.",
         ["calibration 300", "gold 50", "gold 200", "difference of two groups",
          "difference, calibration"],
     )  # fmt: skip

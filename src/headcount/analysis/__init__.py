@@ -8,7 +8,7 @@ from headcount.analysis.from_items import analyse_items
 from headcount.analysis.from_tables import analyse
 from headcount.analysis.groups import Groups
 from headcount.analysis.histograms import ScoreHistogram
-from headcount.analysis.judge import JudgeAnalysis, judge
+from headcount.analysis.judge_analysis import JudgeAnalysis, judge
 from headcount.analysis.label_plan import plan_labels
 from headcount.analysis.models import ScoreModel, TableModel
 from headcount.analysis.verdict import Verdict

@@ -275,7 +275,8 @@ def _run_story(story: Story, folder: Path, seed: int) -> StoryResult:
     write_table(analysis.to_frame(), folder / f"{story.name}-shares.csv")
     if not story.n_labels:
         return StoryResult(story, analysis, page)
-    periods = {"by": story.by, "date": "date", "model": analysis.model, "random_state": seed}
+    periods: dict[str, Any] = {"by": story.by, "date": "date", "random_state": seed}
+    periods["model"] = analysis.model
     _, table = plan_labels(new, budget=story.n_labels, **periods)
     truth = tables[1][story.target]
     to_label = folder / f"{story.name}-to-label.csv"

@@ -41,14 +41,15 @@ __all__ = [
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
+Rows = NDArray[np.integer[Any]]
 
 # P-value below which labelled rows do not look like a random sample.
 _NOT_RANDOM = 1e-3
 
 
 def estimates_from_labels(
-    corrected: Callable[[Ints, Floats, Floats | None], PoolPosteriors],
-    samples: Sequence[Ints],
+    corrected: Callable[[Rows, Floats, Floats | None], PoolPosteriors],
+    samples: Sequence[Rows],
     under_shift: Sequence[Estimate],
     labelled: Any,
     *,
@@ -104,7 +105,7 @@ def estimates_from_labels(
     return found
 
 
-def places_within(rows: Ints, items: Ints, n_pool: int) -> tuple[Ints, NDArray[np.bool_]]:
+def places_within(rows: Ints, items: Rows, n_pool: int) -> tuple[Ints, NDArray[np.bool_]]:
     """Positions of labelled rows within a sample.
 
     Parameters

@@ -228,7 +228,7 @@ class LabelPlan:
                 "plan of X, or make one by plan_labels(X)."
             )
 
-    def within(self, items: Ints) -> LabelPlan:
+    def within(self, items: NDArray[np.integer[Any]]) -> LabelPlan:
         """Plan for a part of the pool: a group that it was made for, or any if unstratified.
 
         Parameters
@@ -462,7 +462,10 @@ def make_plan(
 
 
 def join_plans(
-    plans: Sequence[LabelPlan], items: Sequence[Ints], key: str, rng: np.random.Generator
+    plans: Sequence[LabelPlan],
+    items: Sequence[NDArray[np.integer[Any]]],
+    key: str,
+    rng: np.random.Generator,
 ) -> LabelPlan:
     """One plan of the plans of groups.
 

@@ -9,7 +9,7 @@ from markupsafe import Markup
 
 from headcount._text import Table
 from headcount.analysis.facts import plain, words
-from headcount.analysis.judge import JudgeAnalysis
+from headcount.analysis.judge_analysis import JudgeAnalysis
 from headcount.analysis.verdict import percent
 from headcount.report.assets import packed_csv, rendered, rounded
 from headcount.report.charts import Row, rows_chart, share_axis

@@ -163,7 +163,7 @@ def judge(
         for option, column in [*columns.items(), ("gold", gold)]
         if column is not None
     )
-    given = [None] * len(frame) if gold not in frame.columns else _values(frame[gold])
+    given: Any = [None] * len(frame) if gold not in frame.columns else _values(frame[gold])
     result = correct_verdicts(
         _full(frame[verdict], table.name, "verdict"),
         given,
@@ -191,10 +191,10 @@ def _calibration(
         table.require([column], f"which `{option}` names")
     clustered = cluster is not None and cluster in table.columns
     frame = table.read([verdict, gold, *([cluster] if clustered and cluster else [])])
-    found = (_full(frame[verdict], table.name, "verdict"), _values(frame[gold]))
+    found = [_full(frame[verdict], table.name, "verdict"), _values(frame[gold])]
     if clustered and cluster:
-        found = (*found, _texts(frame[cluster]))
-    return found, len(frame)
+        found.append(_texts(frame[cluster]))
+    return tuple(found), len(frame)
 
 
 def _values(column: pl.Series) -> list[Any]:
