@@ -160,9 +160,9 @@ def main() -> None:
     pieces += simple(
         part(kept, "judge"), "Judges: gold labels of the target, or a calibration set",
         "Kind of judge, shift between calibration set and target (none; equal shares of the "
-        "classes in the calibration set; the judge errs more on the target), share. Coverage in "
-        "percent and mean width for the share of the population, and for the difference of two "
-        "groups.",
+        "classes in the calibration set; the judge errs more on the target), share. Coverage "
+        "in percent and mean width for the share of the population, and for the difference of "
+        "two groups.",
         ["calibration 300", "gold 50", "gold 200", "difference of two groups",
          "difference, calibration"],
     )  # fmt: skip
