@@ -112,7 +112,10 @@ def gold_codes(
     """
     column = plain_column(gold, name)
     values = column.astype(object)
-    filled = np.array([_is_filled(value) for value in values.tolist()], bool)
+    if column.dtype.kind in "iufb":
+        filled = column == column  # not NaN
+    else:
+        filled = np.array([_is_filled(value) for value in values.tolist()], bool)
     codes = np.full(len(values), -1, np.int64)
     if not filled.any():
         return np.empty(0, column.dtype) if classes is None else classes, codes
