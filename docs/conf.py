@@ -96,6 +96,13 @@ def add_commands(app: Any, name: str, source: list[str]) -> None:
         source[0] = source[0].replace("<!-- commands -->", command_reference())
 
 
+def outdated(
+    app: Any, env: Any, added: set[str], changed: set[str], gone: set[str]
+) -> list[str]:
+    """Pages that do not only depend on their files."""
+    return ["command-line"]
+
+
 def link_methods(app: Any, name: str, source: list[str]) -> None:
     """Link the names in the tables of methods to the reference."""
     if name == "methods":
@@ -109,5 +116,6 @@ def setup(app: Any) -> None:
     """Register the hooks of Sphinx."""
     app.connect("autodoc-process-docstring", plain_bars)
     app.connect("autodoc-skip-member", skip_foreign)
+    app.connect("env-get-outdated", outdated)
     for hook in (name_files, add_commands, link_methods):
         app.connect("source-read", hook)

@@ -14,6 +14,7 @@ import io
 import pkgutil
 import re
 import shlex
+import subprocess
 import sys
 from dataclasses import dataclass
 from itertools import zip_longest
@@ -25,6 +26,7 @@ import polars as pl
 import pytest
 
 import headcount
+from headcount import solve
 from headcount.cli.execute import execute as run_headcount
 
 ROOT = Path(__file__).parents[1]
@@ -118,6 +120,28 @@ def test_the_first_lines_of_the_readme_work_on_tables_with_texts(monkeypatch, tm
     assert namespace["found"].overall.estimate.prevalence["spam"] == pytest.approx(0.6, abs=0.1)
     namespace["found"].report("page.html")
     assert (tmp_path / "page.html").is_file()
+
+
+def test_the_method_that_is_added_passes_the_checks_of_the_project():
+    text = (ROOT / "docs/adding-a-method.md").read_text(encoding="utf-8")
+    codes = [block.code for block in blocks(text)]
+    name = str(ROOT / "src/headcount/quantify/two_moments.py")
+    ruff = [sys.executable, "-m", "ruff"]
+    calls = [[*ruff, "check", "--stdin-filename", name, "-"]]
+    calls.append([*ruff, "format", "--check", "--stdin-filename", name, "-"])
+    for command in calls:
+        done = subprocess.run(command, input=codes[0], capture_output=True, text=True, cwd=ROOT)
+        assert done.returncode == 0, done.stdout + done.stderr
+    for code in codes[1:]:
+        done = subprocess.run(calls[1], input=code, capture_output=True, text=True, cwd=ROOT)
+        assert done.returncode == 0, f"{done.stdout}{done.stderr}\n{code}"
+
+
+def test_all_solvers_are_described():
+    text = (ROOT / "docs/adding-a-method.md").read_text(encoding="utf-8")
+    described = set(re.findall(r"^\| `(\w+)` \|", text.split("## Solvers")[1], re.MULTILINE))
+    solvers = {name for name, value in vars(solve).items() if hasattr(value, "solve")}
+    assert described == solvers
 
 
 def anchors(text):

@@ -284,7 +284,7 @@ def test_a_failed_test_comes_first_and_mutes_the_number():
     said = visible(html)
     assert said.index("We cannot say") < said.index("%")
     assert "No: do not rely on the shares" in said
-    assert "100 labels give a share to within 10 percentage points" in said
+    assert "100 labels give a share or an accuracy to within 10 percentage points" in said
     assert '<p class="muted">If only the mix had changed' in html
     assert '<section class="muted">' in html
     assert html.count('<tr class="muted">') == 3

@@ -78,7 +78,7 @@ class Quantifier(EstimationMixin, BaseEstimator):
         """Reason why the quantifier takes no scores, for messages; empty if it takes them."""
         if self.takes == "features":
             return "works on the features, not on a classifier's scores"
-        return ""
+        return self.info.no_scores
 
     def _scorer(self) -> Any:
         """Unfitted scorer; None if there is no single classifier."""

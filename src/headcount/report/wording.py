@@ -17,8 +17,8 @@ __all__ = ["ADVICE", "Note", "about_counting", "answer", "grouped_notes"]
 
 ADVICE = (
     "Label a random sample of the new items: headcount label draws it, and headcount estimate "
-    "--labelled uses it. That is right whatever has changed: 100 labels give a share to within "
-    "10 percentage points or better, 400 to within 5.",
+    "--labelled uses it. That is right whatever has changed: 100 labels give a share or an "
+    "accuracy to within 10 percentage points, 400 to within 5.",
     "Or train on labelled items that are more like the new ones: the same source, the same "
     "period.",
     "Or leave out columns whose meaning has changed since then, such as prices or codes.",
@@ -125,7 +125,7 @@ def grouped_notes(found: Iterable[tuple[Any, Sequence[str]]], n_all: int) -> lis
     found : iterable of (name of a group, sequence of str)
         The warnings of each group; the name is None for all items.
     n_all : int
-        Number of groups above which a warning is about everything.
+        Number of groups, all items included, that are everything.
 
     Returns
     -------

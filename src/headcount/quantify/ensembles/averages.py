@@ -97,6 +97,7 @@ class Median(Quantifier):
         input="any",
         reference="Donyavi, Serapio & Batista, SDM 2023",
         inconsistency="trains classifiers, which score training and new items differently",
+        no_scores="trains several classifiers, so the scores of one are not enough",
         aliases=("MC-SQ",),
     )
 
@@ -122,9 +123,6 @@ class Median(Quantifier):
     def _items_are_posteriors(self) -> bool | list[Any]:
         each = [member._items_are_posteriors() for member in self.members_]
         return each if any(each) else False
-
-    def _why_no_scores(self) -> str:
-        return "trains several classifiers, so the scores of one are not enough"
 
     def _scorer(self) -> None:
         return None
