@@ -67,8 +67,8 @@ def coverage(cells, distance):
     return [
         f"## Coverage, classes {distance} standard deviations apart",
         f"Least coverage of {len(worst)} cells: {percent(low)}% (goal 93%). Least width of an "
-        f"interval: {least:.4f}. From 100 labels under prior shift the mean width (realised) is at most "
-        f"{max(narrow):.2f} of Clopper-Pearson's (goal 1).",
+        f"interval: {least:.4f}. From 100 labels under prior shift the mean width "
+        f"(realised) is at most {max(narrow):.2f} of Clopper-Pearson's (goal 1).",
         markdown_table(head, rows),
         "Coverage is that of the class covered least; peers estimate the share of the last "
         "class, and theirs is the coverage of it, for the realised share.",
