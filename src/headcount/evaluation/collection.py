@@ -44,7 +44,7 @@ class Evaluations:
     ----  -------  ------
     iris  0.0216*  0.0478
     wine  0.0739*  0.0857
-    mean  0.0477*  0.0667
+    mean  0.0477*  0.0668
     """
 
     each: Mapping[str, Evaluation]
