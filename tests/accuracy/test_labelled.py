@@ -88,7 +88,7 @@ def test_plans_and_samples():
     both = leap.estimate_many(new, parts, labelled=labelled, design=plan, random_state=0)
     assert [found.n_labels for found in both] == [150, 150]
     for found, part in zip(both, parts, strict=True):
-        low, high = found.interval()
+        low, high = found.interval(0.999)  # a single draw, which 95% may miss
         assert low < model.score(new[part], truth[part]) < high
     whole = leap.estimate(new, labelled=labelled, design=plan, random_state=0)
     assert whole.n_labels == 300
