@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from headcount import study as study
     from headcount.analysis import Analysis as Analysis
     from headcount.analysis import analyse as analyse
+    from headcount.analysis import judge as judge
     from headcount.errors import HeadcountError as HeadcountError
     from headcount.errors import HeadcountWarning as HeadcountWarning
     from headcount.evaluation.collection import Evaluations as Evaluations
@@ -33,6 +34,9 @@ if TYPE_CHECKING:
     from headcount.evaluation.search import GridSearch as GridSearch
     from headcount.evaluation.significance import Comparison as Comparison
     from headcount.evaluation.significance import compare as compare
+    from headcount.labels import JudgeResult as JudgeResult
+    from headcount.labels import LabelledEstimate as LabelledEstimate
+    from headcount.labels import LabelPlan as LabelPlan
     from headcount.quantify import *
     from headcount.sampling import APP as APP
     from headcount.sampling import NPP as NPP
@@ -48,13 +52,14 @@ if TYPE_CHECKING:
 __version__ = version("headcount")
 
 _HOMES = {
-    "headcount.analysis": {"Analysis", "analyse"},
+    "headcount.analysis": {"Analysis", "analyse", "judge"},
     "headcount.errors": {"HeadcountError", "HeadcountWarning"},
     "headcount.evaluation.collection": {"Evaluations"},
     "headcount.evaluation.evaluation": {"Evaluation"},
     "headcount.evaluation.run": {"evaluate"},
     "headcount.evaluation.search": {"GridSearch"},
     "headcount.evaluation.significance": {"Comparison", "compare"},
+    "headcount.labels": {"JudgeResult", "LabelPlan", "LabelledEstimate"},
     "headcount.sampling": {"APP", "NPP", "UPP", "Dirichlet", "Prevalences", "Samples"},
     "headcount.scores": {"Scored", "Scorer", "Verdicts"},
     "headcount.uncertainty": {"Estimate"},

@@ -104,7 +104,7 @@ def test_the_dict_is_json_and_the_same_for_the_same_seed():
     assert [part["group"] for part in first["groups"]] == ["a", "b"]
     assert set(first["overall"]) == {
         "group", "items", "shares", "low", "high", "counts", "classify_and_count", "truth",
-        "fit_test", "reliable", "warnings",
+        "fit_test", "reliable", "warnings", "basis", "labels", "agreement", "without_labels",
     }  # fmt: skip
 
 

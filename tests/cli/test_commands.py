@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 import zipfile
+from dataclasses import replace
 
 import numpy as np
 import polars as pl
@@ -127,6 +128,27 @@ def test_flights_are_read_without_importing_their_package(tmp_path, monkeypatch)
     assert new["date"].min().month == 4
     assert new["date"].is_sorted()
     assert set(new.columns) - set(labelled.columns) == {"date"}
+
+
+def test_labels_end_the_story_of_the_flights(tmp_path, monkeypatch, call):
+    import headcount.cli.demo as demo
+
+    flights_archive(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    few = replace(demo.FLIGHTS, n_labels=40)
+    monkeypatch.setattr(demo, "STORIES", (few,))
+    monkeypatch.setattr(demo, "FLIGHTS", few)
+    folder = tmp_path / "demo"
+    code, out, _ = call("demo", folder)
+    assert code == 0
+    assert "With labels of 40 random items of each month the truth is within" in out
+    assert "with 40 labels" in out
+    page = folder / "report-flights-with-labels.html"
+    assert f"page:    {page}" in out
+    assert "Before and after the labels" in page.read_text()
+    table = pl.read_csv(folder / "flights-to-label.csv")
+    assert len(table) == 9 * 40
+    assert table["label"].null_count() == 0
 
 
 @pytest.mark.parametrize("broken", [False, True])

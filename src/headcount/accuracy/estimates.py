@@ -103,6 +103,11 @@ class AccuracyEstimate:
         """Name of the metric."""
         return self.measure.name
 
+    @property
+    def basis(self) -> str:
+        """Foundation of the value: "prior shift", or "labels" of the items themselves."""
+        return "prior shift"
+
     def interval(self, level: float | None = None) -> Interval:
         """Interval for the metric.
 

@@ -20,6 +20,7 @@ from headcount.analysis.models import ScoreModel, TableModel
 from headcount.analysis.verdict import MARK, Verdict, verdict_of
 from headcount.diagnose.diagnostics import BROKEN_LEVEL
 from headcount.errors import HeadcountError
+from headcount.labels import LabelledEstimate
 from headcount.uncertainty import Estimate
 
 if TYPE_CHECKING:
@@ -74,13 +75,23 @@ class Part:
         return None if test is None or np.isnan(test.p_value) else float(test.p_value)
 
     @property
+    def is_unlike(self) -> bool:
+        """True if the items do not look like a mixture of the training classes."""
+        return self.p_value is not None and self.p_value < BROKEN_LEVEL
+
+    @property
     def is_broken(self) -> bool:
         """True if the shares are not to be relied on: a failed test, or another doubt."""
-        return bool(self.doubt) or (self.p_value is not None and self.p_value < BROKEN_LEVEL)
+        return (bool(self.doubt) or self.is_unlike) and self.labelled is None
+
+    @property
+    def labelled(self) -> LabelledEstimate | None:
+        """The estimate, if it rests on labels of the items themselves; else None."""
+        return self.estimate if isinstance(self.estimate, LabelledEstimate) else None
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, with lists over the classes."""
-        test = self.estimate.fit_test
+        test, labelled = self.estimate.fit_test, self.labelled
         return {
             "group": plain(self.name),
             "items": self.estimate.n_items,
@@ -95,6 +106,12 @@ class Part:
             else {"statistic": test.statistic, "df": test.df, "p_value": self.p_value},
             "reliable": not self.is_broken,
             "warnings": list(self.estimate.warnings),
+            "basis": self.estimate.basis,
+            "labels": None if labelled is None else labelled.n_labels,
+            "agreement": None if labelled is None else labelled.agreement.to_dict(),
+            "without_labels": None
+            if labelled is None
+            else labelled.under_shift.shares.tolist(),
         }
 
 
@@ -184,9 +201,11 @@ class Analysis:
             ``training`` (shares, items), ``overall`` and ``groups``, which are a dict or a
             list of dicts with ``group``, ``items``, ``shares``, ``low``, ``high``,
             ``counts``, ``classify_and_count``, ``truth``, ``fit_test`` (statistic, df,
-            p_value), ``reliable`` and ``warnings``; ``method``, ``histograms`` (class, edges,
-            training, sample, mixture), ``warnings``, ``versions``, ``data``, ``columns`` and
-            ``notes``. Lists over classes are in the order of ``classes``.
+            p_value), ``reliable``, ``warnings``, ``basis``, and with labels of new items
+            ``labels`` (their number), ``agreement`` and ``without_labels``; ``method``,
+            ``histograms`` (class, edges, training, sample, mixture), ``warnings``,
+            ``versions``, ``data``, ``columns`` and ``notes``. Lists over classes are in the
+            order of ``classes``.
         """
         verdict = self.verdict
         return {
@@ -267,12 +286,15 @@ class Analysis:
         known, marked = self.overall.truth is not None, not self.is_reliable
         level = f"{100 * self.level:.6g}%"
         head = ["class", "share", f"{level} from", "to", "items", "of"]
+        head += ["without labels"] * (self.overall.labelled is not None)
         rows = []
         for part in (self.overall, *self.groups):
             for j, label in enumerate(self.classes):
                 shares = (part.estimate.shares[j], part.low[j], part.high[j])
                 cells = [str(plain(label)), *(f"{share:.1%}" for share in shares)]
                 cells += [f"{part.count[j].item():,}", f"{part.estimate.n_items:,}"]
+                if part.labelled is not None:
+                    cells.append(f"{part.labelled.under_shift.shares[j]:.1%}")
                 if part.truth is not None:
                     cells.append(f"{part.truth[j]:.1%}")
                 if self.groups:

@@ -12,6 +12,12 @@ import numpy as np
 
 from headcount._parameters import check_fraction
 from headcount.analysis.analysis import Analysis
+from headcount.analysis.few_labels import (
+    FewLabels,
+    read_clusters,
+    read_few_labels,
+    read_weights,
+)
 from headcount.analysis.from_items import analyse_items, make_part
 from headcount.analysis.group_shift import examine_groups
 from headcount.analysis.groups import (
@@ -39,7 +45,7 @@ from headcount.data.dates import check_order
 from headcount.data.readers import TableFile, frame_table, open_tables
 from headcount.errors import HeadcountError
 
-__all__ = ["analyse", "as_table"]
+__all__ = ["analyse", "as_table", "checked_model"]
 
 _MOST_NAMES = 6
 
@@ -56,6 +62,10 @@ def analyse(
     method: str = "auto",
     classifier: Any = "logistic",
     leave_out: Sequence[str] = (),
+    labelled: Any = None,
+    random_labels: bool = False,
+    weight: str | None = None,
+    cluster: str | None = None,
     level: float = 0.95,
     random_state: int = 0,
     separator: str | None = None,
@@ -100,6 +110,16 @@ def analyse(
     leave_out : sequence of str, default=()
         Columns of `train` that do not become features, or of `scores` that are not
         posteriors.
+    labelled : frame or path, default=None
+        Labels of some rows of `new`, which the shares then rest on: the table that
+        ``headcount label`` writes, with the labels filled in.
+    random_labels : bool, default=False
+        True if the labelled rows are a simple random sample of the rows of `new`. The labels
+        are then those of `labelled`, with the columns row (from 0) and label, or those that
+        `new` itself has in the column `target`.
+    weight, cluster : str, default=None
+        Columns of `new`: survey weights, and clusters such as authors. They do not become
+        features.
     level : float, default=0.95
         Probability that an interval contains the share.
     random_state : int, default=0
@@ -156,23 +176,30 @@ def analyse(
         train, table, note = split_by_label(table, target)
         notes += (note,)
     column = group_column(table, by, date)
+    aside = {"weight": weight, "cluster": cluster}
+    for option, name in aside.items():
+        if name is not None:
+            table.require([name], f"which `{option}` names")
     if model is not None:
-        fitted, labelled = _checked_model(model, column, leave_out), None
+        fitted, training = checked_model(model, column, leave_out), None
     else:
-        name, given = ("train", train) if scores is None else ("scores", scores)
-        source = as_table(given, name, separator)
+        source_name, given = ("train", train) if scores is None else ("scores", scores)
+        source = as_table(given, source_name, separator)
         source.require(leave_out, "which `leave_out` names")
         table.require([] if column is None else [column], "which `by` names")
-        labelled = read_labelled(source, str(target), random_state=random_state)
-        notes += (*source.notes, *labelled.notes)
+        training = read_labelled(source, str(target), random_state=random_state)
+        notes += (*source.notes, *training.notes)
         if scores is None:
             reasons = dict.fromkeys(leave_out, "left out by the caller")
             if column is not None:
                 reasons[column] = (
                     "the groups are made of it, so the model must not learn from it"
                 )
+            for option, name in aside.items():
+                if name is not None:
+                    reasons[name] = f"it holds the {option}s of the items"
             fitted = fit_table_model(
-                labelled,
+                training,
                 str(target),
                 method=method,
                 classifier=classifier,
@@ -184,10 +211,18 @@ def analyse(
         else:
             out = (*leave_out, *(() if column is None else (column,)))
             fitted = fit_score_model(
-                labelled, str(target), method=method, random_state=random_state, leave_out=out
+                training, str(target), method=method, random_state=random_state, leave_out=out
             )
-    options = _Options(by, column, dates, level, random_state, title)
-    return _apply(fitted, table, labelled, notes, options)
+    known = None if labelled is None else as_table(labelled, "labelled", separator)
+    labels = read_few_labels(
+        known,
+        table,
+        fitted.target,
+        fitted.quantifier.classes_,
+        random_labels=random_labels,
+    )
+    options = _Options(by, column, dates, weight, cluster, level, random_state, title)
+    return _apply(fitted, table, training, labels, notes, options)
 
 
 @dataclass(frozen=True)
@@ -197,6 +232,8 @@ class _Options:
     by: str | None
     column: str | None
     dates: str | None
+    weight: str | None
+    cluster: str | None
     level: float
     random_state: int
     title: str | None
@@ -241,9 +278,10 @@ def _check_sources(train: Any, scores: Any, model: Any, target: str | None) -> N
         )
 
 
-def _checked_model(
+def checked_model(
     model: Any, column: str | None, leave_out: Sequence[str]
 ) -> TableModel | ScoreModel:
+    """Model of a path, or as it is; it must not have learnt from the column of the groups."""
     if leave_out:
         raise HeadcountError(
             "`leave_out` has no use with `model`, which has learnt from its columns already: "
@@ -267,7 +305,8 @@ def _checked_model(
 def _apply(
     model: TableModel | ScoreModel,
     table: TableFile,
-    labelled: LabelledItems | None,
+    training: LabelledItems | None,
+    labels: FewLabels,
     notes: tuple[str, ...],
     options: _Options,
 ) -> Analysis:
@@ -277,10 +316,10 @@ def _apply(
     if by is not None and column is not None:
         groups = read_groups(table, by, column, options.dates)
     items, tally = model.items(table, options.dates)
-    truth, note = None, ""
-    if model.target in table.columns:
-        labels = table.read([model.target])[model.target]
-        truth, note = read_true_labels(labels, model.quantifier.classes_, table.name)
+    truth, note = None, labels.note
+    if model.target in table.columns and labels.labelled is None and not note:
+        known = table.read([model.target])[model.target]
+        truth, note = read_true_labels(known, model.quantifier.classes_, table.name)
     n_rows = count_rows(items)
     columns = model.column_facts()
     for counts, what in ((tally.missing, "missing"), (tally.unseen, "never seen in training")):
@@ -288,6 +327,8 @@ def _apply(
             if count:
                 columns[name] += f"; {count:,} of {n_rows:,} {what} in {table.name}"
     facts = {"Labelled table": model.training, "New table": f"{table.name}, {n_rows:,} rows"}
+    if labels.labelled is not None:
+        facts["Labels"] = f"{len(labels.labelled[0]):,} rows of {labels.source}"
     if groups is not None:
         facts["Groups"] = f"by {groups.column}"
     analysis = analyse_items(
@@ -295,14 +336,18 @@ def _apply(
         items,
         groups=groups,
         truth=truth,
+        labelled=labels.labelled,
+        design=labels.plan,
+        weights=read_weights(table, options.weight),
+        clusters=read_clusters(table, options.cluster),
         data_facts=facts | _by_treatment(columns),
         title=options.title or f"{model.target} in {table.name}",
         level=options.level,
         random_state=options.random_state,
     )
     notes += (note, groups.note if groups else "", *tally.notes(table.name), model.choice())
-    if groups is not None:
-        analysis, note = _by_labels(analysis, model, items, groups, labelled, options)
+    if groups is not None and labels.labelled is None:
+        analysis, note = _by_labels(analysis, model, items, groups, training, options)
         notes += (note,)
     return replace(analysis, columns=columns, notes=tuple(filter(None, notes)), model=model)
 

@@ -22,6 +22,7 @@ __all__ = [
     "read_labels",
     "read_true_labels",
     "split_by_label",
+    "stripped",
 ]
 
 _MOST_CLASSES = 500
@@ -117,7 +118,7 @@ def read_labels(
     import polars as pl
 
     what = f"Column {column.name!r} of {table!r}"
-    raw, notes = _without_headers(_stripped(column), table)
+    raw, notes = _without_headers(stripped(column), table)
     there = raw.is_not_null()
     if not there.any():
         raise HeadcountError(f"{what} has no labels: name another column by `target`.")
@@ -230,7 +231,7 @@ def split_by_label(table: TableFile, target: str) -> tuple[TableFile, TableFile,
 
     table.require([target], "which `target` names")
     frame = table.read()
-    raw = _stripped(frame[target])
+    raw = stripped(frame[target])
     unknown = raw.is_null()
     if raw.dtype == pl.String:
         unknown = unknown | (raw.str.to_lowercase() == _UNKNOWN).fill_null(True)
@@ -304,7 +305,7 @@ def match_labels(
     """
     import polars as pl
 
-    raw = _stripped(column)
+    raw = stripped(column)
     names = pl.Series(classes.tolist()).cast(pl.String)
     if raw.dtype.is_float() and names.str.contains(r"^-?\d+$").all():
         raw = raw.cast(pl.Int64, strict=False)
@@ -322,7 +323,7 @@ def match_labels(
     return np.where(texts.is_null().to_numpy(), -1, found), next(iter(strange), None)
 
 
-def _stripped(column: pl.Series) -> pl.Series:
+def stripped(column: pl.Series) -> pl.Series:
     """Column with nulls for texts that stand for no label, and for NaN."""
     import polars as pl
 

@@ -180,6 +180,12 @@ def range_of_groups(
 
 def _trust(analysis: Analysis) -> tuple[Literal["fits", "unsure", "broken"], str]:
     p, broken = analysis.overall.p_value, analysis.broken_groups
+    labelled = analysis.overall.labelled
+    if labelled is not None:
+        return "fits", (
+            f"This rests on {labelled.n_labels:,} labels of the new items, and holds whatever "
+            f"has changed if their rows were drawn at random. {labelled.agreement.sentence()}"
+        )
     if analysis.method.shift != "prior":
         return "unsure", (
             f"{analysis.method.name} does not correct for a change of the mix, so that the "

@@ -10,8 +10,11 @@ import typer
 
 from headcount.cli.accuracy import accuracy
 from headcount.cli.exit_codes import DONE, UNRELIABLE
+from headcount.cli.judge import judge
+from headcount.cli.label import label
 from headcount.cli.options import (
     BY,
+    CLUSTER,
     DATE,
     DATES,
     JSON,
@@ -21,6 +24,7 @@ from headcount.cli.options import (
     SEED,
     SEPARATOR,
     STRICT,
+    WEIGHT,
     check_inputs,
     plain_separator,
 )
@@ -37,6 +41,8 @@ app = typer.Typer(
 )
 app.add_typer(study)
 app.command()(accuracy)
+app.command()(judge)
+app.command()(label)
 
 _AUTO = ["auto", "strong methods combined, see AutoQuantifier", "native", "prior"]
 
@@ -105,6 +111,24 @@ def estimate(
             "--leave-out", metavar="COLUMN", help="Do not learn from this column; repeatable."
         ),
     ] = None,
+    labelled: Annotated[
+        Path | None,
+        typer.Option(
+            "--labelled",
+            help="Labels of some rows of NEW: the table of headcount label, filled in. The "
+            "shares then hold whatever has changed.",
+        ),
+    ] = None,
+    random_labels: Annotated[
+        bool,
+        typer.Option(
+            "--random-labels",
+            help="The rows with labels, in --labelled or in the column --target of NEW, are a "
+            "simple random sample.",
+        ),
+    ] = False,
+    weight: WEIGHT = None,
+    cluster: CLUSTER = None,
     method: Annotated[
         str, typer.Option("--method", help="See headcount methods; auto combines strong ones.")
     ] = "auto",
@@ -158,6 +182,10 @@ def estimate(
         method=method,
         classifier=classifier,
         leave_out=leave_out or (),
+        labelled=labelled,
+        random_labels=random_labels,
+        weight=weight,
+        cluster=cluster,
         level=level,
         random_state=seed,
         separator=plain_separator(separator),

@@ -12,6 +12,7 @@ from headcount._files import input_files
 
 __all__ = [
     "BY",
+    "CLUSTER",
     "DATE",
     "DATES",
     "JSON",
@@ -21,6 +22,7 @@ __all__ = [
     "SEED",
     "SEPARATOR",
     "STRICT",
+    "WEIGHT",
     "check_inputs",
     "plain_separator",
 ]
@@ -28,6 +30,10 @@ __all__ = [
 BY = Annotated[
     str | None,
     typer.Option("--by", help="Also by group: a column, or year, quarter, month, week or day."),
+]
+CLUSTER = Annotated[
+    str | None,
+    typer.Option("--cluster", help="Column of clusters, such as authors or conversations."),
 ]
 DATE = Annotated[
     str | None,
@@ -59,6 +65,9 @@ SEPARATOR = Annotated[
 STRICT = Annotated[
     bool,
     typer.Option("--strict", help="Exit with code 3 if a result is not to be relied on."),
+]
+WEIGHT = Annotated[
+    str | None, typer.Option("--weight", help="Column of survey weights of the items.")
 ]
 
 

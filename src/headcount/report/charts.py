@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -22,6 +22,7 @@ __all__ = [
     "group_rows",
     "mark_class",
     "rows_chart",
+    "rows_without_labels",
     "share_axis",
 ]
 
@@ -96,6 +97,19 @@ def class_rows(analysis: Analysis, classes: Sequence[int]) -> list[Row]:
 def group_rows(analysis: Analysis, j: int) -> list[Row]:
     """One row per group, for class j."""
     return [_row_of(analysis, part, j, part.name) for part in analysis.groups]
+
+
+def rows_without_labels(analysis: Analysis, j: int) -> list[Row]:
+    """One row per group for class j, as estimated without labels of the items."""
+    rows = []
+    for part in analysis.groups or (analysis.overall,):
+        assert part.labelled is not None
+        estimate = part.labelled.under_shift
+        ends = estimate.interval(analysis.level)
+        without = replace(part, estimate=estimate, low=ends.low, high=ends.high)
+        label = part.name if analysis.groups else analysis.classes[j]
+        rows.append(_row_of(analysis, without, j, label))
+    return rows
 
 
 def _row_of(analysis: Analysis, part: Part, j: int, label: Any) -> Row:

@@ -7,12 +7,20 @@ from typing import Any
 import numpy as np
 from markupsafe import Markup
 
+from headcount._text import Cell, Table
 from headcount.analysis.analysis import COLUMNS, Analysis, Part
 from headcount.analysis.facts import words
 from headcount.analysis.verdict import chance, compared_with_truth, percent
 from headcount.diagnose.diagnostics import BROKEN_LEVEL
 from headcount.report.assets import packed_csv, rendered, rounded
-from headcount.report.charts import Row, class_rows, group_rows, rows_chart, share_axis
+from headcount.report.charts import (
+    Row,
+    class_rows,
+    group_rows,
+    rows_chart,
+    rows_without_labels,
+    share_axis,
+)
 from headcount.report.densities import histogram_chart
 from headcount.report.svg import Axis
 from headcount.report.trends import trend_chart
@@ -76,6 +84,9 @@ def page(analysis: Analysis) -> str:
         "hidden_rows": max(0, len(analysis.groups) * len(shown) - _MOST_ROWS),
         "hidden_classes": max(0, len(analysis.classes) - _MOST_PANELS),
         "broken": analysis.broken_groups,
+        "unlike": [part for part in analysis.groups if part.is_unlike],
+        "before": _before_and_after(analysis, shown),
+        "before_table": _before_table(analysis, shown),
         "all_broken": analysis.overall.is_broken,
         "compared_with_truth": compared_with_truth(analysis),
         "counting": about_counting(analysis),
@@ -91,6 +102,8 @@ def page(analysis: Analysis) -> str:
 
 
 def _answer(analysis: Analysis) -> str:
+    if analysis.overall.labelled is not None:
+        return f"{analysis.overall.labelled.n_labels:,} labels of the new items"
     if analysis.method.shift != "prior":
         return "Read with care"
     overall, *groups = (
@@ -154,6 +167,47 @@ def _panels(analysis: Analysis, shown: list[int]) -> list[tuple[str, Markup]]:
         )
         panels.append((name, drawn))
     return panels
+
+
+def _before_and_after(analysis: Analysis, shown: list[int]) -> list[tuple[str, Markup, Markup]]:
+    """Charts of the shares without and with labels, on one axis; none without labels."""
+    if analysis.overall.labelled is None:
+        return []
+    charts = []
+    for j in shown:
+        after = group_rows(analysis, j) if analysis.groups else class_rows(analysis, [j])
+        before = rows_without_labels(analysis, j)
+        axis, name = share_axis([*before, *after]), words(analysis.classes[j])
+        drawn = [
+            group_chart(rows, f"Share of {name} {what} labels", axis, ordered=analysis.ordered)
+            for rows, what in ((before, "without"), (after, "with"))
+        ]
+        charts.append((name, drawn[0], drawn[1]))
+    return charts
+
+
+def _before_table(analysis: Analysis, shown: list[int]) -> Markup:
+    rows = []
+    for part in (analysis.overall, *analysis.groups)[:_MOST_ROWS]:
+        if part.labelled is None:
+            return Markup("")
+        ends = part.labelled.under_shift.interval(analysis.level)
+        for j in shown:
+            before, after = part.labelled.under_shift.shares[j], part.estimate.shares[j]
+            numbers = [before, ends.low[j], ends.high[j], after, part.low[j], part.high[j]]
+            texts = [words(part.name), words(analysis.classes[j]), *map(percent, numbers)]
+            if part.truth is not None:
+                texts.append(percent(part.truth[j]))
+            agreement = (
+                chance(part.labelled.agreement.p_value).removeprefix("p ").removeprefix("= ")
+            )
+            texts += [f"{part.labelled.n_labels:,}", agreement]
+            rows.append([Cell(text) for text in texts])
+    known = ["truth"] * (analysis.overall.truth is not None)
+    head = ["group", "class", "without", "from", "to", "with", "from", "to", *known]
+    head += ["labels", "agreement"]
+    table = Table(head, rows, [False] * 2 + [True] * (len(head) - 2))
+    return table.to_html(label="Shares without and with labels")
 
 
 def _histograms(analysis: Analysis, shown: list[int]) -> list[tuple[str, Markup]]:

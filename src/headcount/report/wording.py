@@ -16,9 +16,9 @@ from headcount.diagnose.diagnostics import UNLIKE
 __all__ = ["ADVICE", "Note", "about_counting", "answer", "grouped_notes"]
 
 ADVICE = (
-    "Label a random sample of the new items and count the labels. That is right whatever has "
-    "changed: 100 labels give a share or an accuracy to within 10 percentage points, 400 to "
-    "within 5.",
+    "Label a random sample of the new items: headcount label draws it, and headcount estimate "
+    "--labelled uses it. That is right whatever has changed: 100 labels give a share or an "
+    "accuracy to within 10 percentage points, 400 to within 5.",
     "Or train on labelled items that are more like the new ones: the same source, the same "
     "period.",
     "Or leave out columns whose meaning has changed since then, such as prices or codes.",

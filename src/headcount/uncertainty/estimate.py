@@ -93,6 +93,9 @@ class Estimate:
         Result of the test of the method's assumption. None if there was no test.
     warnings : tuple of str
         Warnings, one sentence each.
+    n_effective : float or None
+        Number of independent items of equal weight that items with weights or clusters are
+        worth. None for items without.
 
     Examples
     --------
@@ -119,6 +122,12 @@ class Estimate:
     posterior: SharePosterior
     fit_test: Any = None
     warnings: tuple[str, ...] = ()
+    n_effective: float | None = None
+
+    @property
+    def basis(self) -> str:
+        """Foundation of the shares: "prior shift", or "labels" of the items themselves."""
+        return "prior shift"
 
     @property
     def prevalence(self) -> dict[Any, float]:
@@ -134,7 +143,8 @@ class Estimate:
         # Given the counts of the classes among n items, the shares of the population have a
         # Dirichlet distribution. The seed is fixed, so that an estimate is reproducible.
         rng = np.random.default_rng(0)
-        gamma = rng.standard_gamma(self.n_items * realised + 1 / len(self.classes))
+        size = self.n_items if self.n_effective is None else self.n_effective
+        gamma = rng.standard_gamma(size * realised + 1 / len(self.classes))
         return np.asarray(gamma / gamma.sum(axis=1, keepdims=True))
 
     def interval(self, level: float = 0.95) -> Intervals:
