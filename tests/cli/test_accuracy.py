@@ -140,3 +140,12 @@ def test_bad_calls(tables, refused, arguments, said):
 def test_a_new_table_without_scores(tables, refused):
     pl.read_csv("new.csv").drop("yes").write_csv("empty.csv")
     assert "'yes'" in refused(*ASK, "empty.csv")
+
+
+def test_a_page_is_written(tables, call):
+    code, _, err = call(*ASK, "new.csv", "--by", "month", "--report", "page.html")
+    assert (code, err) == (0, "")
+    assert (tables / "page.html").read_text().startswith("<!doctype html>")
+    code, _, err = call(*ASK, "new.csv", "--report", "missing/page.html")
+    assert code == 2
+    assert "there is no folder 'missing'" in err

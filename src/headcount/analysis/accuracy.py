@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from headcount._files import did_you_mean
+from headcount._files import check_writable, did_you_mean, write_bytes
 from headcount._parameters import check_fraction
-from headcount._text import Cell, Table, printable
+from headcount._text import Cell, Table, html_result, printable
 from headcount.accuracy import METRICS, AccuracyEstimate, Predictor, predictors, table_of
 from headcount.analysis.facts import plain
 from headcount.analysis.from_tables import as_table
@@ -49,12 +51,15 @@ class AccuracyAnalysis:
         Values by the labels of the new table; None if they are not known.
     notes : tuple of str
         Notes about the tables.
+    ordered : bool
+        True if the groups are a sequence, such as months.
     """
 
     groups: tuple[Any, ...]
     estimates: tuple[AccuracyEstimate, ...]
     truths: tuple[float, ...] | None
     notes: tuple[str, ...]
+    ordered: bool = False
 
     def is_broken(self, i: int) -> bool:
         """True if the items of a group do not look like a mixture of the reference classes.
@@ -79,8 +84,8 @@ class AccuracyAnalysis:
         test, metric = self.estimates[0].fit_test, self.estimates[0].metric
         if self.is_broken(0):
             said.append(
-                f"We cannot say what the {metric} is: the items do not look like a mixture of "
-                f"the classes of the reference ({chance(getattr(test, 'p_value', None))}). "
+                f"We cannot say what the {metric} is: the new items do not look like the "
+                f"labelled ones, whatever the mix ({chance(getattr(test, 'p_value', None))}). "
                 "Label a random sample of them."
             )
         kept = [i for i in range(1, len(self.groups)) if i not in broken]
@@ -97,7 +102,7 @@ class AccuracyAnalysis:
             more = f" and {len(broken) - 3} more" if len(broken) > 3 else ""
             said.append(
                 f"{len(broken)} of the groups {'does' if len(broken) == 1 else 'do'} not look "
-                f"like a mixture of the classes of the reference: do not rely on {named}{more}."
+                f"like the labelled items, whatever the mix: do not rely on {named}{more}."
             )
         return tuple(filter(None, said))
 
@@ -137,6 +142,19 @@ class AccuracyAnalysis:
             kinds["group"] = pl.String
         return pl.DataFrame(rows, schema=kinds, orient="row", infer_schema_length=None)
 
+    def to_table(self) -> Table:
+        """Estimates to print, one row per group, all items first."""
+        first = self.estimates[0]
+        head = ["group", first.metric, f"{100 * first.level:.6g}% from", "to", "items"]
+        rows = []
+        for i, each in enumerate(self.estimates):
+            values = [each.value, *each.interval()]
+            cells = [self._name(i), *(f"{value:.3f}" for value in values), f"{each.size:,}"]
+            cells += [] if self.truths is None else [f"{self.truths[i]:.3f}"]
+            rows.append([Cell(cell) for cell in (*cells, MARK * self.is_broken(i))])
+        head += ["true"] * (self.truths is not None)
+        return Table([*head, ""], rows, [False, *(True for _ in head[1:]), False])
+
     def to_text(self) -> str:
         """Doubts, the estimate for all items, then a table of the groups."""
         first = self.estimates[0]
@@ -145,21 +163,32 @@ class AccuracyAnalysis:
         if self.truths is not None:
             lines.append(f"by the labels of the new table: {self.truths[0]:.3f}")
         if len(self.groups) > 1:
-            head = ["group", first.metric, f"{100 * first.level:.6g}% from", "to", "items"]
-            rows = []
-            for i, each in enumerate(self.estimates):
-                values = [each.value, *each.interval()]
-                cells = [self._name(i), *(f"{value:.3f}" for value in values), f"{each.size:,}"]
-                cells += [] if self.truths is None else [f"{self.truths[i]:.3f}"]
-                rows.append([Cell(cell) for cell in (*cells, MARK * self.is_broken(i))])
-            head += ["true"] * (self.truths is not None)
-            numeric = [False, *(True for _ in head[1:]), False]
-            lines += ["", Table([*head, ""], rows, numeric).to_text(ruled=False)]
+            lines += ["", self.to_table().to_text(ruled=False)]
         lines += [f"note: {note}" for note in self.notes]
         return "\n".join(printable(line) for line in "\n".join(lines).split("\n"))
 
+    def report(self, path: str | os.PathLike[str]) -> None:
+        """Write a page to show to others: one HTML file that needs nothing else.
+
+        Parameters
+        ----------
+        path : str or path
+            File that ends in .html, in a folder that exists.
+        """
+        # Imported here, as pages are drawn from analyses: report/ is above this package.
+        from headcount.report.accuracy_page import accuracy_page
+
+        path = Path(path)
+        check_writable(path, "path", (".html", ".htm"))
+        write_bytes(path, accuracy_page(self).encode("utf-8", "replace"))
+
     def __repr__(self) -> str:
         return self.to_text()
+
+    def _repr_html_(self) -> str:
+        first = self.estimates[0]
+        title = " ".join(self.sentences) or f"{first.method}: {first.metric}"
+        return html_result(title, [self.to_table()], [*first.warnings, *self.notes])
 
     def _truth(self, i: int) -> float | None:
         return None if self.truths is None else self.truths[i]
@@ -274,7 +303,7 @@ def analyse_accuracy(
     notes = tuple(
         filter(None, (*table.notes, *reference_notes, *found.notes, note, groups.note, meant))
     )
-    return AccuracyAnalysis(groups.names, tuple(estimates), truths, notes)
+    return AccuracyAnalysis(groups.names, tuple(estimates), truths, notes, groups.ordered)
 
 
 def _predictor(method: str, metric: str, random_state: int) -> Predictor:

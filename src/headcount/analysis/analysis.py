@@ -317,7 +317,7 @@ class Analysis:
             File that ends in .html, in a folder that exists.
         """
         # Imported here, as pages are drawn from analyses: report/ is above this package. The
-        # contract of import-linter lists this line as its only exception.
+        # contract of import-linter lists this line as an exception.
         from headcount.report.page import page
 
         path = Path(path)

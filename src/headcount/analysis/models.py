@@ -17,6 +17,7 @@ from headcount._progress import track
 from headcount.analysis.classifiers import best_scorer
 from headcount.analysis.label_columns import LabelledItems
 from headcount.analysis.score_columns import ScoreColumns, find_score_columns
+from headcount.data.features import dense_if_narrow
 from headcount.data.preparation import Preparation, Tally, prepare
 from headcount.data.readers import TableFile, batch_rows
 from headcount.errors import HeadcountError
@@ -28,9 +29,6 @@ if TYPE_CHECKING:
     import polars as pl
 
 __all__ = ["ScoreModel", "TableModel", "fit_score_model", "fit_table_model"]
-
-# Features of methods that work on them are dense unless there are more of them.
-_MOST_DENSE = 2000
 
 
 @dataclass(frozen=True)
@@ -112,7 +110,7 @@ class TableModel:
         if self.features is None:
             counts_predictions = self.quantifier.takes == "labels"
             return self.quantifier.scorer_.score(batch, predictions=counts_predictions)
-        return _dense(self.features.transform(batch))
+        return dense_if_narrow(self.features.transform(batch))
 
 
 @dataclass(frozen=True)
@@ -222,7 +220,7 @@ def fit_table_model(
     if quantifier is None:
         features = preparation.pipeline().fit(X)
         quantifier = _quantifier(method, None, np.unique(y), random_state)
-        quantifier.fit(_dense(features.transform(X)), y)
+        quantifier.fit(dense_if_narrow(features.transform(X)), y)
         return TableModel(quantifier, target, preparation, features, labelled.description)
     # Out-of-fold scores for every method: the test of its assumption needs them.
     scorer, why = best_scorer(preparation, classifier, X, y, random_state)
@@ -306,9 +304,3 @@ def _named_method(name: str) -> tuple[Any, dict[str, Any]]:
         if "calibration" in inspect.signature(chosen).parameters:
             return chosen, {"calibration": setting.lower()}
     raise refused
-
-
-def _dense(features: Any) -> Any:
-    if sparse.issparse(features):
-        return features.toarray() if features.shape[1] <= _MOST_DENSE else features.tocsr()
-    return features

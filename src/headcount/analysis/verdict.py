@@ -55,7 +55,7 @@ def verdict_of(analysis: Analysis) -> Verdict:
         # The reader must not take the number for an answer.
         sentences = (
             trust,
-            f"If they were such a mixture: {_shares(analysis)}",
+            f"If only the mix had changed: {_shares(analysis)}",
             _groups(analysis),
         )
     else:
@@ -191,20 +191,20 @@ def _trust(analysis: Analysis) -> tuple[Literal["fits", "unsure", "broken"], str
         return "unsure", "Whether the method's assumption holds could not be tested."
     if p < BROKEN_LEVEL:
         return "broken", (
-            "We cannot say what the shares are: the items do not look like a mixture of the "
-            f"training classes ({chance(p)}). Label a random sample of them, or train on items "
-            "that are more like them."
+            "We cannot say what the shares are: the new items do not look like the labelled "
+            f"ones, whatever the mix ({chance(p)}). Label a random sample of them, or train on "
+            "items that are more like them."
         )
     if broken:
         one = len(broken) == 1
         return "unsure", (
-            f"Together the items look like a mixture of the training classes ({chance(p)}), "
-            f"but {len(broken)} of the groups {'does' if one else 'do'} not, or cannot be "
-            f"estimated: do not rely on {_named(broken)}."
+            "Together the new items look like the labelled ones, but for the mix "
+            f"({chance(p)}). {len(broken)} of the groups {'does' if one else 'do'} not, or "
+            f"cannot be estimated: do not rely on {_named(broken)}."
         )
     return "fits", (
-        f"The items look like a mixture of the training classes ({chance(p)}), as the method "
-        "assumes."
+        f"The new items look like the labelled ones, but for the mix ({chance(p)}), as the "
+        "method assumes."
     )
 
 

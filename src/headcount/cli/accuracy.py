@@ -15,6 +15,7 @@ from headcount.cli.options import (
     JSON,
     LEVEL,
     OUTPUT,
+    REPORT,
     SEED,
     SEPARATOR,
     STRICT,
@@ -66,6 +67,7 @@ def accuracy(
     level: LEVEL = 0.95,
     seed: SEED = 0,
     separator: SEPARATOR = None,
+    report: REPORT = None,
     output: OUTPUT = None,
     json: JSON = False,
     strict: STRICT = False,
@@ -77,6 +79,8 @@ def accuracy(
     check_inputs(new, reference)
     if output is not None:
         check_writable(output, "--output", TABLE_ENDINGS)
+    if report is not None:
+        check_writable(report, "--report", (".html", ".htm"))
     from headcount.analysis.accuracy import analyse_accuracy
     from headcount.data.writers import write_table
 
@@ -96,6 +100,8 @@ def accuracy(
     )
     if output is not None:
         write_table(found.to_frame(), output)
+    if report is not None:
+        found.report(report)
     text = found.to_text()
     if json:
         text = json_text.dumps(found.to_dict(), ensure_ascii=False, indent=2, allow_nan=False)

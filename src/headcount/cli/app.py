@@ -17,6 +17,7 @@ from headcount.cli.options import (
     JSON,
     LEVEL,
     OUTPUT,
+    REPORT,
     SEED,
     SEPARATOR,
     STRICT,
@@ -118,9 +119,7 @@ def estimate(
     level: LEVEL = 0.95,
     seed: SEED = 0,
     separator: SEPARATOR = None,
-    report: Annotated[
-        Path | None, typer.Option("--report", help="Write a page to show to others, as HTML.")
-    ] = None,
+    report: REPORT = None,
     output: OUTPUT = None,
     title: Annotated[str | None, typer.Option("--title", help="Heading of the page.")] = None,
     save: Annotated[

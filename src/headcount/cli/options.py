@@ -17,6 +17,7 @@ __all__ = [
     "JSON",
     "LEVEL",
     "OUTPUT",
+    "REPORT",
     "SEED",
     "SEPARATOR",
     "STRICT",
@@ -46,6 +47,9 @@ OUTPUT = Annotated[
     typer.Option(
         "--output", help="Write the table as .csv, .tsv, .parquet, .feather or .jsonl."
     ),
+]
+REPORT = Annotated[
+    Path | None, typer.Option("--report", help="Write a page to show to others, as HTML.")
 ]
 SEED = Annotated[int, typer.Option("--seed", min=0, help="Random seed.")]
 SEPARATOR = Annotated[
