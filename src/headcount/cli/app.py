@@ -10,6 +10,7 @@ import typer
 
 from headcount.cli.accuracy import accuracy
 from headcount.cli.exit_codes import DONE, UNRELIABLE
+from headcount.cli.lequa import lequa
 from headcount.cli.options import (
     BY,
     DATE,
@@ -35,6 +36,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.add_typer(study)
+app.add_typer(lequa)
 app.command()(accuracy)
 
 _AUTO = ["auto", "strong methods combined, see AutoQuantifier", "native", "prior"]
