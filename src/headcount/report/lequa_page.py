@@ -4,21 +4,13 @@ from __future__ import annotations
 
 import os
 from datetime import UTC, datetime
-from functools import cache
 from pathlib import Path
-from typing import Any
 
 from markupsafe import Markup
 
 from headcount._files import write_bytes
 from headcount._text import Table
-from headcount.report.assets import (
-    asset,
-    content_policy,
-    packed_csv,
-    script_json,
-    template_of,
-)
+from headcount.report.assets import packed_csv, rendered
 from headcount.report.study_parts import study_parts
 from headcount.studies.lequa2024.official import Score
 from headcount.studies.lequa2024.report import score_sections
@@ -57,29 +49,25 @@ def write_score(
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     write_score(score(find_task("T1"), true, true), f"{folder}/page.html")
     """
-    style, script = asset("page.css") + asset("study.css"), asset("page.js")
     folder = None if published is None else Path(published)
-    content = {
-        "csv_gzip": packed_csv(score.samples.columns, score.samples.rows()),
-        "analysis": score.to_dict(),
-    }
-    html = _template().render(
-        title=f"Scores of {name or 'a submission'}",
-        task=score.task,
-        created=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
-        style=Markup(style),
-        script=Markup(script),
-        policy=content_policy(style, script, images=True),
-        data=Markup(script_json(content)),
-        figures=score.to_text().splitlines(),
-        parts=study_parts(score_sections(score.task, score, folder)),
+    html = rendered(
+        "lequa.html",
+        {
+            "title": f"Scores of {name or 'a submission'}",
+            "task": score.task,
+            "created": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
+            "figures": score.to_text().splitlines(),
+            "parts": study_parts(score_sections(score.task, score, folder)),
+        },
+        data={
+            "csv_gzip": packed_csv(score.samples.columns, score.samples.rows()),
+            "analysis": score.to_dict(),
+        },
+        filters={"in_html": _in_html},
+        styles=("page.css", "study.css"),
+        images=True,
     )
     write_bytes(Path(path), html.encode("utf-8", "replace"))
-
-
-@cache
-def _template() -> Any:
-    return template_of("lequa.html", {"in_html": _in_html})
 
 
 def _in_html(table: Table, label: str) -> Markup:
