@@ -296,7 +296,15 @@ def report(results: dict[str, Any]) -> str:
         for name, each in steps.items()
     ]
     header = ["task", "step", "seconds", "CPU seconds", "peak memory, GB"]
-    lines += ["", "## Times and memory", "", markdown_table(header, rows)]
+    lines += [
+        "",
+        "## Times and memory",
+        "",
+        "Folders of full size: 1,000 development and 5,000 test samples. Grids are the official "
+        "ones, but T2 and T3 have two values of C (0.1 and 1), and T2 is selected on 100 samples.",
+        "",
+        markdown_table(header, rows),
+    ]
     rows = []
     for step, steps in parts.items():
         for name, each in steps.items():
@@ -326,7 +334,8 @@ def _compared(found: dict[str, Any]) -> list[str]:
     ]
     return [
         "1,000 development samples of T1, read from the text files, estimated by seven methods "
-        "with one setting; then the selection of the classifier of SLD among four.",
+        "with one setting; then the selection of the classifier of SLD among four. Compare CPU "
+        "seconds, as the machine may be busy.",
         "",
         markdown_table(header, rows),
         "",
