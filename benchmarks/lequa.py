@@ -300,8 +300,9 @@ def report(results: dict[str, Any]) -> str:
         "",
         "## Times and memory",
         "",
-        "Folders of full size: 1,000 development and 5,000 test samples. Grids are the official "
-        "ones, but T2 and T3 have two values of C (0.1 and 1), and T2 is selected on 100 samples.",
+        "Folders of full size: 1,000 development and 5,000 test samples. Grids are the "
+        "official ones, but T2 and T3 have two values of C (0.1 and 1), and T2 is selected on "
+        "100 samples.",
         "",
         markdown_table(header, rows),
     ]
