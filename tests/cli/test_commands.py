@@ -38,7 +38,7 @@ def test_no_arguments_show_the_help(call):
     code, out, err = call()
     assert "estimate" in out + err
     assert "demo" in out + err
-    assert code == 2
+    assert code == 0
 
 
 def test_methods(call):

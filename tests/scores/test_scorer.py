@@ -351,7 +351,9 @@ def test_splitters_must_leave_every_class_to_train_on():
         Scorer(LR, cv=KFold(3)).fit(X, np.repeat(["a", "b", "c"], 20))
 
 
-@pytest.mark.parametrize("cv", [1, 0, -3, "5", None, 2.5, True, KFold, [([0], [1])]])
+@pytest.mark.parametrize(
+    "cv", [1, 0, -3, "5", None, 2.5, True, KFold, [], [3, 4], iter([([0], [1])])]
+)
 def test_other_folds_are_refused(cv):
     X, y = easy(60)
     with pytest.raises(HeadcountError, match=r"cv is .*, but must be a number of folds"):

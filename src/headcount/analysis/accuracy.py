@@ -10,16 +10,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from headcount._files import check_writable, write_bytes
+from headcount._files import check_writable, did_you_mean, write_bytes
 from headcount._parameters import check_fraction
 from headcount._text import Cell, Table, html_result, printable
 from headcount.accuracy import METRICS, AccuracyEstimate, Predictor, predictors, table_of
 from headcount.analysis.facts import plain
 from headcount.analysis.from_tables import as_table
 from headcount.analysis.groups import Groups, group_column, read_groups
-from headcount.analysis.label_columns import read_labels, read_true_labels
+from headcount.analysis.label_columns import match_labels, read_labelled, read_true_labels
 from headcount.analysis.score_columns import find_score_columns
 from headcount.analysis.verdict import MARK, chance, range_of_groups
+from headcount.data.dates import check_order
 from headcount.data.readers import TableFile
 from headcount.diagnose.diagnostics import BROKEN_LEVEL
 from headcount.errors import HeadcountError
@@ -209,6 +210,7 @@ def analyse_accuracy(
     level: float = 0.95,
     random_state: int = 0,
     separator: str | None = None,
+    dates: str | None = None,
 ) -> AccuracyAnalysis:
     """Estimate how well a model does on a table of unlabelled items, and in its groups.
 
@@ -234,7 +236,9 @@ def analyse_accuracy(
     random_state : int, default=0
         Random seed.
     separator : str, default=None
-        Separator of columns in CSV files; a comma by default.
+        Separator of columns in CSV files; found from the file by default.
+    dates : {"day-first", "month-first"}, default=None
+        Order of day and month in dates such as 03/04/2024; found from the column by default.
 
     Returns
     -------
@@ -256,6 +260,7 @@ def analyse_accuracy(
     """
     check_fraction("`level`", level)
     predictor = _predictor(method, metric, random_state)
+    check_order(dates)
     labelled = as_table(reference, "reference", separator)
     table = as_table(new, "new", separator)
     column = group_column(table, by, date)
@@ -263,9 +268,11 @@ def analyse_accuracy(
     if prediction is not None:
         for each in (labelled, table):
             each.require([prediction], "which `prediction` names")
-    y = read_labels(labelled.read([target])[target], labelled.name)
+    reference_notes = labelled.notes
+    found = read_labelled(labelled, target, random_state=random_state)
+    labelled, y = found.table, found.labels
     classes = np.unique(y)
-    leave_out = () if prediction is None else (prediction,)
+    leave_out = tuple(filter(None, (prediction, column)))
     columns = find_score_columns(labelled, target, classes.tolist(), leave_out)
     table.require(columns.names, "in which the reference has scores")
     known, pool = (
@@ -275,7 +282,7 @@ def analyse_accuracy(
     predictor.fit(known, y)
     groups = Groups.of(None, len(pool))
     if by is not None and column is not None:
-        groups = read_groups(table, by, column)
+        groups = read_groups(table, by, column, dates)
     estimates = predictor.estimate_many(
         pool, groups.samples, metric, random_state=random_state, level=level
     )
@@ -289,7 +296,13 @@ def analyse_accuracy(
                 float(METRICS[metric](table_of(true[rows], codes[rows], K)))
                 for rows in groups.samples
             )
-    notes = tuple(filter(None, (note, groups.note)))
+    meant = ""
+    if len(columns.names) == 1:
+        label = classes.tolist()[columns.positive]
+        meant = f"column {columns.names[0]} was taken for the score of class {label!r}."
+    notes = tuple(
+        filter(None, (*table.notes, *reference_notes, *found.notes, note, groups.note, meant))
+    )
     return AccuracyAnalysis(groups.names, tuple(estimates), truths, notes, groups.ordered)
 
 
@@ -301,11 +314,15 @@ def _predictor(method: str, metric: str, random_state: int) -> Predictor:
     }
     if method.lower() not in known:
         names = ", ".join(sorted(found.__name__ for found in known.values()))
+        meant = did_you_mean(method, [found.__name__ for found in known.values()])
         raise HeadcountError(
-            f"`method` is {method!r}; with scores alone it must be one of {names}."
+            f"`method` is {method!r}: {meant}With scores alone it must be one of {names}."
         )
     if metric not in METRICS:
-        raise HeadcountError(f"`metric` is {metric!r}; it must be one of {', '.join(METRICS)}.")
+        raise HeadcountError(
+            f"`metric` is {metric!r}: {did_you_mean(metric, METRICS)}It must be one of "
+            f"{', '.join(METRICS)}."
+        )
     predictor: Predictor = known[method.lower()]()
     if "random_state" in predictor.get_params(deep=False):
         predictor.set_params(random_state=random_state)
@@ -317,10 +334,11 @@ def _predictions(
 ) -> NDArray[Any] | None:
     if prediction is None:
         return None
-    labels, _ = read_true_labels(table.read([prediction])[prediction], classes, table.name)
-    if labels is None:
+    codes, strange = match_labels(table.read([prediction])[prediction], classes)
+    if (codes < 0).any():
+        what = "lacks some predictions" if strange is None else f"has {strange!r}, no class"
         raise HeadcountError(
-            f"Column {prediction!r} of {table.name!r} lacks some predictions: fill them in, or "
-            "leave `prediction` out."
+            f"Column {prediction!r} of {table.name!r} {what}: fill in a class, or leave "
+            "`prediction` out."
         )
-    return labels
+    return np.asarray(classes[codes])

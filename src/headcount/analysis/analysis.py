@@ -54,6 +54,8 @@ class Part:
         Shares of the classes that the classifier predicts; None if none is there.
     truth : ndarray of shape (K,) or None
         The true shares, if labels were given.
+    doubt : str
+        Reason not to rely on the shares, besides the test; empty if there is none.
     """
 
     name: Any
@@ -63,6 +65,7 @@ class Part:
     count: NDArray[Any]
     classify_and_count: NDArray[np.float64] | None = None
     truth: NDArray[np.float64] | None = None
+    doubt: str = ""
 
     @property
     def p_value(self) -> float | None:
@@ -72,8 +75,8 @@ class Part:
 
     @property
     def is_broken(self) -> bool:
-        """True if the items do not look like a mixture of the training classes."""
-        return self.p_value is not None and self.p_value < BROKEN_LEVEL
+        """True if the shares are not to be relied on: a failed test, or another doubt."""
+        return bool(self.doubt) or (self.p_value is not None and self.p_value < BROKEN_LEVEL)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, with lists over the classes."""
@@ -301,7 +304,7 @@ class Analysis:
             parts[1] += f"\n{left_out}"
         if verbose:
             parts.append("\n".join(f"{name}: {done}" for name, done in self.columns.items()))
-        parts.append("\n".join(f"note: {each}" for each in self._all_notes()))
+        parts.append("\n".join([self._method(), *(f"note: {n}" for n in self._all_notes())]))
         lines = "\n\n".join(part for part in parts if part).split("\n")
         return "\n".join(map(printable, lines))
 
@@ -390,6 +393,12 @@ class Analysis:
         return list(
             dict.fromkeys([*self.warnings, *self.overall.estimate.warnings, *self.notes])
         )
+
+    def _method(self) -> str:
+        """Method and why it was chosen, in a line."""
+        if self.method.why:
+            return f"method: {self.method.why}"
+        return f"method: {self.method.name}, {self.method.title}."
 
     def _left_out(self, most_rows: int | None) -> str:
         n_rows = (1 + len(self.groups)) * len(self.classes)

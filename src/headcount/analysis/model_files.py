@@ -31,7 +31,11 @@ _OUR_MODELS = {
     for model in (ScoreColumns, ScoreModel, TableModel)
 }
 # Plain values that skops does not list.
-_OTHERS = {"numpy.dtype", "sklearn.model_selection._split.PredefinedSplit"}
+_OTHERS = {
+    "numpy.dtype",
+    "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor",
+    "sklearn.model_selection._split.PredefinedSplit",
+}
 
 
 def save_model(model: TableModel | ScoreModel, path: Path) -> None:

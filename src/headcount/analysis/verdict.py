@@ -199,8 +199,8 @@ def _trust(analysis: Analysis) -> tuple[Literal["fits", "unsure", "broken"], str
         one = len(broken) == 1
         return "unsure", (
             "Together the new items look like the labelled ones, but for the mix "
-            f"({chance(p)}). {len(broken)} of the groups {'does' if one else 'do'} not: do not "
-            f"rely on {_named(broken)}."
+            f"({chance(p)}). {len(broken)} of the groups {'does' if one else 'do'} not, or "
+            f"cannot be estimated: do not rely on {_named(broken)}."
         )
     return "fits", (
         f"The new items look like the labelled ones, but for the mix ({chance(p)}), as the "

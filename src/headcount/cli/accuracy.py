@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json as json_text
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -12,6 +11,7 @@ from headcount.cli.exit_codes import DONE, UNRELIABLE
 from headcount.cli.options import (
     BY,
     DATE,
+    DATES,
     JSON,
     LEVEL,
     OUTPUT,
@@ -19,6 +19,7 @@ from headcount.cli.options import (
     SEED,
     SEPARATOR,
     STRICT,
+    check_inputs,
     plain_separator,
 )
 
@@ -27,11 +28,11 @@ __all__ = ["accuracy"]
 
 def accuracy(
     new: Annotated[
-        Path,
+        list[str],
         typer.Argument(metavar="NEW", help="Table of new items with the model's scores."),
     ],
     reference: Annotated[
-        Path,
+        list[str],
         typer.Option(
             "--reference",
             help="Table of labelled items the model was not trained on, with its posteriors in "
@@ -62,6 +63,7 @@ def accuracy(
     ] = "LEAP",
     by: BY = None,
     date: DATE = None,
+    dates: DATES = None,
     level: LEVEL = 0.95,
     seed: SEED = 0,
     separator: SEPARATOR = None,
@@ -71,14 +73,17 @@ def accuracy(
     strict: STRICT = False,
 ) -> tuple[str, int]:
     """Estimate how well a model does on new items nobody has labelled."""
-    from headcount._files import check_writable
-    from headcount.analysis.accuracy import analyse_accuracy
-    from headcount.data.writers import TABLE_ENDINGS, write_table
+    from headcount._files import TABLE_ENDINGS, check_writable
 
+    # Before anything heavy is imported.
+    check_inputs(new, reference)
     if output is not None:
         check_writable(output, "--output", TABLE_ENDINGS)
     if report is not None:
         check_writable(report, "--report", (".html", ".htm"))
+    from headcount.analysis.accuracy import analyse_accuracy
+    from headcount.data.writers import write_table
+
     found = analyse_accuracy(
         new,
         reference=reference,
@@ -88,6 +93,7 @@ def accuracy(
         method=method,
         by=by,
         date=date,
+        dates=dates,
         level=level,
         random_state=seed,
         separator=plain_separator(separator),

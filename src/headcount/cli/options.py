@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from headcount._files import input_files
+
 __all__ = [
     "BY",
     "DATE",
+    "DATES",
     "JSON",
     "LEVEL",
     "OUTPUT",
@@ -17,6 +21,7 @@ __all__ = [
     "SEED",
     "SEPARATOR",
     "STRICT",
+    "check_inputs",
     "plain_separator",
 ]
 
@@ -27,6 +32,13 @@ BY = Annotated[
 DATE = Annotated[
     str | None,
     typer.Option("--date", help="Column of the dates, for --by month and other periods."),
+]
+DATES = Annotated[
+    str | None,
+    typer.Option(
+        "--dates",
+        help="Order in dates such as 03/04/2024: day-first or month-first; found by default.",
+    ),
 ]
 JSON = Annotated[bool, typer.Option("--json", help="Print JSON, for machines.")]
 LEVEL = Annotated[float, typer.Option("--level", help="Level of the intervals.")]
@@ -42,7 +54,7 @@ REPORT = Annotated[
 SEED = Annotated[int, typer.Option("--seed", min=0, help="Random seed.")]
 SEPARATOR = Annotated[
     str | None,
-    typer.Option("--separator", help="Separator of columns in CSV files; a comma by default."),
+    typer.Option("--separator", help="Separator of columns in CSV files; found by default."),
 ]
 STRICT = Annotated[
     bool,
@@ -53,3 +65,9 @@ STRICT = Annotated[
 def plain_separator(given: str | None) -> str | None:
     r"""Separator as a character: a tab may be written as ``\t``."""
     return None if given is None else given.replace("\\t", "\t")
+
+
+def check_inputs(*sources: Sequence[str] | None) -> None:
+    """Raise an error if an input file is not there, before anything heavy is imported."""
+    for source in (each for given in sources for each in given or ()):
+        input_files(source, ("",))

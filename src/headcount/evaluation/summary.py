@@ -17,7 +17,7 @@ from headcount.evaluation.tables import DIGITS, error_table, lowest
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["Groups", "Summary", "group", "summarise"]
+__all__ = ["MARKS_EXPLAINED", "Groups", "Summary", "group", "summarise"]
 
 Floats: TypeAlias = NDArray[np.float64]
 

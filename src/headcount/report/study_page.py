@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,12 +19,15 @@ from headcount.report.assets import packed_csv, rendered, rounded
 from headcount.report.study_facts import (
     dataset_table,
     failure_table,
+    file_table,
     is_complete,
+    method_table,
     study_facts,
     summary,
 )
 from headcount.report.study_parts import StudyPart, study_parts
 from headcount.study.kinds import find_experiment
+from headcount.study.shares import with_metrics
 
 if TYPE_CHECKING:
     import polars as pl
@@ -61,6 +64,7 @@ def write_study(
     folder: str | os.PathLike[str],
     *,
     published: str | os.PathLike[str] | None = None,
+    metrics: Sequence[str] = (),
 ) -> StudyReport:
     """Write the report of a study, finished or not, into a folder.
 
@@ -73,6 +77,8 @@ def write_study(
         of the same names are replaced, each atomically.
     published : str or path, default=None
         Folder with published figures to compare with.
+    metrics : sequence of str, default=()
+        Metrics besides those of the spec, computed from the true and estimated shares.
 
     Returns
     -------
@@ -89,6 +95,10 @@ def write_study(
     """
     theirs = None if published is None else _folder_of_published(Path(published))
     spec, results = store.spec, store.results()
+    added = tuple(dict.fromkeys(name for name in metrics if name not in spec.metrics))
+    if added:
+        results = with_metrics(results, added)
+        spec = replace(spec, metrics=(*spec.metrics, *added))
     parts = study_parts(find_experiment(spec.kind).sections(spec, results, theirs))
     target = Path(folder)
     tables = {
@@ -141,6 +151,8 @@ def _page(store: Store, results: pl.DataFrame, parts: Sequence[StudyPart]) -> st
         "parts": parts,
         "failures": failure_table(status),
         "datasets": dataset_table(status),
+        "methods": method_table(store.method_seconds()),
+        "files": file_table(store.data),
         "study_facts": study_facts(spec, status, store.journal.runs()),
         "versions": versions(),
         "toml": toml,

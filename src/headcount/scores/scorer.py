@@ -9,14 +9,16 @@ from typing import Any, Self, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn import get_config
 from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
+from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import check_is_fitted
 
 from headcount._parameters import check_random_state
-from headcount.data import check_features, count_rows, take_rows
+from headcount.data import check_features, column_names, count_rows, take_rows
 from headcount.errors import HeadcountError
 from headcount.scores.checks import check_labels, check_lengths, check_weights, class_shares
 from headcount.scores.folds import Fold, check_cv, make_folds
@@ -28,6 +30,7 @@ from headcount.scores.outputs import (
     fit_decisions,
     output_of,
     predict_codes,
+    request_weights,
     score,
     weight_parameter,
 )
@@ -74,11 +77,14 @@ class Scorer(ItemScorer):
         ``decision_function``: by Platt's sigmoid for two classes, and for more by one
         multinomial logistic model with a slope for the decision value and a bias for each
         class. If it has neither, there are labels but no posteriors.
-    cv : int or splitter, default=5
+
+        One that refuses the labels is trained on their positions in ``classes_``, as XGBoost
+        demands.
+    cv : int, splitter, or list of pairs of row numbers, default=5
         Folds of the cross-fitting. A number means stratified, shuffled folds; a class with
         fewer items reduces it, with a warning, and a class with one item leaves nothing but
-        in-sample scores, with a warning. A splitter must test every row exactly once and
-        have all classes in every training fold.
+        in-sample scores, with a warning. A splitter, or a list of training and test folds,
+        must test every row exactly once and have all classes in every training fold.
     fold_scoring : bool, default=True
         Let quantifiers that learn from out-of-fold scores have new items scored by the
         classifiers of the folds, as the training items were. False scores them by the
@@ -138,6 +144,7 @@ class Scorer(ItemScorer):
         y: ArrayLike,
         sample_weight: ArrayLike | None = None,
         *,
+        groups: ArrayLike | None = None,
         out_of_fold: bool = True,
         posteriors: bool = True,
     ) -> Self:
@@ -151,6 +158,9 @@ class Scorer(ItemScorer):
             Their labels, of any kind.
         sample_weight : array-like of shape (n,), optional
             Weights, handed to the classifier and used in ``prior_``.
+        groups : array-like of shape (n,), optional
+            Groups of the items, handed to a splitter. With a number of folds, no group is
+            divided.
         out_of_fold : bool, default=True
             Whether to score the training items. False saves the cross-fitting where
             ``posteriors_`` and ``labels_`` are not needed. Posteriors learnt from decision
@@ -166,7 +176,7 @@ class Scorer(ItemScorer):
         """
         # On a copy first: a fit that fails leaves this scorer, and those who use it, alone.
         fitted = copy(self)
-        fitted._fit(X, y, sample_weight, out_of_fold, posteriors)
+        fitted._fit(X, y, sample_weight, groups, out_of_fold, posteriors)
         self.__dict__.update(fitted.__dict__)
         return self
 
@@ -175,6 +185,7 @@ class Scorer(ItemScorer):
         X: Any,
         y: ArrayLike,
         sample_weight: ArrayLike | None,
+        groups: ArrayLike | None,
         out_of_fold: bool,
         posteriors: bool,
     ) -> None:
@@ -182,10 +193,14 @@ class Scorer(ItemScorer):
         if out_of_fold or self.cv is not None:
             check_cv(self.cv)
         check_random_state(self.random_state)
-        X = check_features(X, allow_nan=allows_nan(classifier))
-        self._n_columns = _width(X)
+        X = check_features(X, allow_nan=allows_nan(classifier), any_shape=True)
+        self._shape, self._names = tuple(X.shape[1:]), column_names(X)
         self.classes_, self.codes_ = check_labels(y)
+        self._targets = self.classes_
         check_lengths("X", count_rows(X), self.codes_)
+        self._groups = None if groups is None else np.asarray(groups)
+        if self._groups is not None:
+            check_lengths("groups", len(self._groups), self.codes_)
         weights = check_weights(sample_weight, len(self.codes_), name="sample_weight")
         self.weights_ = None if sample_weight is None else weights
         self.prior_ = class_shares(self.codes_, weights, self.classes_)
@@ -196,7 +211,7 @@ class Scorer(ItemScorer):
         elif is_supported(classifier):
             crossed = self._cross_fit(classifier, X, self._folds(X) if out_of_fold else None)
         else:
-            self.classifier_ = self._fit_clone(classifier, X)
+            self.classifier_ = self._fit_whole(classifier, X)
         self._scaling: DecisionScaling | None = None
         self._posteriors: NDArray[np.float64] | None = None
         self._labels: NDArray[np.int64] | None = None
@@ -224,7 +239,7 @@ class Scorer(ItemScorer):
         check_is_fitted(self, "classifier_")
         self._require_scores()
         X = self._checked_items(X)
-        scores = score(self.classifier_, X, self.classes_)
+        scores = score(self.classifier_, X, self._targets)
         return scores if self._scaling is None else self._scaling.posteriors(scores)
 
     def score(self, X: Any, *, predictions: bool = False) -> Scored:
@@ -274,7 +289,7 @@ class Scorer(ItemScorer):
         self._require_scores()
         models = _there(self._fold_models, "fold_posteriors")
         X = self._checked_items(X)
-        scores = np.stack([score(model, X, self.classes_) for model in models])
+        scores = np.stack([score(model, X, self._targets) for model in models])
         if self._scaling is None:
             return scores
         return np.stack([self._scaling.posteriors(part) for part in scores])
@@ -295,7 +310,7 @@ class Scorer(ItemScorer):
         check_is_fitted(self, "classifier_")
         models = _there(self._fold_models, "fold_labels")
         X = self._checked_items(X)
-        return np.stack([predict_codes(model, X, self.classes_) for model in models])
+        return np.stack([predict_codes(model, X, self._targets) for model in models])
 
     @property
     def has_posteriors_(self) -> bool:
@@ -323,7 +338,7 @@ class Scorer(ItemScorer):
         """
         check_is_fitted(self, "classifier_")
         X = self._checked_items(X)
-        return predict_codes(self.classifier_, X, self.classes_)
+        return predict_codes(self.classifier_, X, self._targets)
 
     @property
     def posteriors_(self) -> NDArray[np.float64]:
@@ -339,13 +354,30 @@ class Scorer(ItemScorer):
         return _there(self._labels, "labels_")
 
     def _checked_items(self, X: Any) -> Any:
-        X = check_features(X, allow_nan=allows_nan(self.classifier_))
-        if (width := _width(X)) != self._n_columns:
+        X = check_features(X, allow_nan=allows_nan(self.classifier_), any_shape=True)
+        if (shape := tuple(X.shape[1:])) != self._shape:
+            now, then = (_columns(each) for each in (shape, self._shape))
             raise HeadcountError(
-                f"X has {width or 'no'} columns, but had {self._n_columns or 'none'} when the "
-                "classifier was fitted: pass the same columns in the same order."
+                f"X has {now}, but had {then} when the classifier was fitted: pass the same "
+                "columns in the same order."
             )
         return X
+
+    @property
+    def n_features_in_(self) -> int:
+        """Number of columns of the items that the scorer was fitted on, if they have any."""
+        check_is_fitted(self, "classifier_")
+        if len(self._shape) != 1:
+            raise _NotThereError("n_features_in_ is for tables of items, not texts or images.")
+        return self._shape[0]
+
+    @property
+    def feature_names_in_(self) -> NDArray[Any]:
+        """Names of the columns of the frame that the scorer was fitted on."""
+        check_is_fitted(self, "classifier_")
+        if self._names is None:
+            raise _NotThereError("feature_names_in_ is for frames with named columns.")
+        return self._names
 
     def _checked_classifier(self) -> Any:
         if self.classifier is None:
@@ -361,6 +393,23 @@ class Scorer(ItemScorer):
             )
         return self.classifier
 
+    def _fit_whole(self, classifier: Any, X: Any) -> Any:
+        """Classifier trained on everything; it determines the labels of all others."""
+        try:
+            return self._fit_clone(classifier, X)
+        except HeadcountError:
+            raise
+        except ValueError as refused:
+            codes = np.arange(len(self.classes_))
+            known = self.classes_.tolist() == codes.tolist()
+            if known or type_of_target(self.classes_) not in ("binary", "multiclass"):
+                raise
+            self._targets = codes
+            try:
+                return self._fit_clone(classifier, X)
+            except Exception:
+                raise refused from None
+
     def _fit_clone(
         self, classifier: Any, X: Any, rows: NDArray[np.intp] | slice = slice(None)
     ) -> Any:
@@ -374,12 +423,16 @@ class Scorer(ItemScorer):
                     "fitted: leave it out or choose another classifier."
                 )
             weights = {parameter: self.weights_[rows]}
+            if get_config()["enable_metadata_routing"]:
+                request_weights(fitted)
         items = X if isinstance(rows, slice) else take_rows(X, rows)
-        fitted.fit(items, self.classes_[self.codes_[rows]], **weights)
+        fitted.fit(items, self._targets[self.codes_[rows]], **weights)
         return fitted
 
     def _folds(self, X: Any) -> list[Fold] | None:
-        return make_folds(self.cv, X, self.codes_, self.classes_, self.random_state)
+        return make_folds(
+            self.cv, X, self.codes_, self.classes_, self.random_state, self._groups
+        )
 
     def _cross_fit(
         self, classifier: LogisticRegression, X: Any, folds: list[Fold] | None
@@ -416,9 +469,9 @@ class Scorer(ItemScorer):
         for model, rows in crossed:
             items = X if isinstance(rows, slice) else take_rows(X, rows)
             models.append(model)
-            labels[rows] = predict_codes(model, items, self.classes_)
+            labels[rows] = predict_codes(model, items, self._targets)
             if output != "labels":
-                scores[rows] = score(model, items, self.classes_)
+                scores[rows] = score(model, items, self._targets)
         if output == "decisions":
             self._scaling = fit_decisions(scores, self.codes_, weights)
             scores = self._scaling.posteriors(scores)
@@ -457,9 +510,11 @@ def one_fold_each(by_folds: NDArray[Any]) -> NDArray[Any]:
     return np.ascontiguousarray(by_folds[fold, np.arange(n)])
 
 
-def _width(X: Any) -> int | None:
-    """Number of columns of the items; None for texts."""
-    return int(X.shape[1]) if len(X.shape) == 2 else None
+def _columns(shape: tuple[int, ...]) -> str:
+    """Shape of an item in words; texts have none."""
+    if len(shape) > 1:
+        return f"items of shape {shape}"
+    return f"{shape[0] if shape else 'no'} columns"
 
 
 def _check_frozen(classifier: Any, classes: NDArray[Any]) -> None:

@@ -42,7 +42,7 @@ class Failure:
     method : str or None
         Name of the method; None if a whole task failed.
     task : str or None
-        Key of the task if it failed as a whole.
+        Name of the task if it failed as a whole.
     runs : int
         Number of results that are lost.
     reason : str
@@ -131,9 +131,9 @@ def dataset_status(
     tasks : sequence of Task
         Tasks of the plan on this dataset.
     there : set of str
-        Keys of all tasks that have results.
+        Names of all tasks that have results.
     reasons : dict of str to str
-        Reasons of failed tasks, by key.
+        Reasons of failed tasks, by name.
     last : dict of str to Entry
         Last entry of the journal for each task.
 
@@ -141,8 +141,8 @@ def dataset_status(
     -------
     DatasetStatus
     """
-    done = [task for task in tasks if task.key in there]
-    failed = sum(task.key in reasons for task in tasks)
+    done = [task for task in tasks if task.name in there]
+    failed = sum(task.name in reasons for task in tasks)
     return DatasetStatus(
         dataset=name,
         tasks=len(tasks),
@@ -150,5 +150,5 @@ def dataset_status(
         failed=failed,
         missing=len(tasks) - len(done) - failed,
         runs=sum(task.runs for task in done),
-        seconds=sum(last[task.key].seconds for task in done if task.key in last),
+        seconds=sum(last[task.name].seconds for task in done if task.name in last),
     )
