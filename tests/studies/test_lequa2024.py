@@ -19,6 +19,7 @@ from headcount.studies.lequa2024.official import read_published_runs, score
 from headcount.studies.lequa2024.report import score_sections
 from headcount.studies.lequa2024.selection import Protocol, predict, select
 from headcount.studies.lequa2024.submission import make_submissions
+from headcount.study.kinds import datasets_there
 from headcount.study.spec import MethodSpec, Spec, read_spec
 from tests.lequa_folders import make_task, make_texts
 
@@ -65,7 +66,7 @@ def spec() -> Spec:
 def test_built_in_spec_can_be_checked_and_planned(folder):
     built_in = read_spec("lequa2024")
     experiment.check(built_in)
-    assert experiment.present(built_in, folder) == ["T1", "T3"]
+    assert datasets_there(built_in, folder) == ["T1", "T3"]
     tasks = {task.key: task for task in experiment.plan(built_in, folder)}
     assert {"T1.shared", "T1.MC-SQ", "T1.Lamarr", "T3.shared", "T3.Lamarr"} == set(tasks)
     assert "OrdinalSLD" in tasks["T3.shared"].settings["methods"]

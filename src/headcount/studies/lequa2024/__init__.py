@@ -7,8 +7,8 @@ the study is a task of the challenge with a group of methods.
 
 from __future__ import annotations
 
-from headcount.studies import PublishedStudy
+from headcount.studies import FolderStudy
 
 __all__ = ["experiment"]
 
-experiment = PublishedStudy(__name__)
+experiment = FolderStudy(__name__)

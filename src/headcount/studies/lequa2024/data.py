@@ -10,7 +10,16 @@ from headcount.datasets import LequaData, lequa
 from headcount.errors import HeadcountError
 from headcount.study.spec import Spec
 
-__all__ = ["load_task", "present"]
+__all__ = ["files", "load_task", "present"]
+
+
+def files(spec: Spec, dataset: str, data: Path) -> list[Path]:
+    """File that shows that a task is there: a small one, or the zip it is in."""
+    try:
+        found = find_files(data, dataset)
+    except HeadcountError:
+        return [data / dataset / "public" / "label_map.txt"]
+    return [found.zips[0] if found.folder is None else found.folder / "label_map.txt"]
 
 
 def present(spec: Spec, data: Path) -> list[str]:
