@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from headcount import accuracy as accuracy
+    from headcount import datasets as datasets
     from headcount import diagnose as diagnose
     from headcount import learn as learn
     from headcount import metrics as metrics
@@ -65,7 +66,17 @@ _HOMES = {
     "headcount.uncertainty": {"Estimate"},
 }
 # Packages that are loaded when they are used.
-_PACKAGES = {"accuracy", "diagnose", "learn", "metrics", "plots", "shift", "studies", "study"}
+_PACKAGES = {
+    "accuracy",
+    "datasets",
+    "diagnose",
+    "learn",
+    "metrics",
+    "plots",
+    "shift",
+    "studies",
+    "study",
+}
 
 if not TYPE_CHECKING:
 

@@ -12,6 +12,7 @@ from headcount.cli.accuracy import accuracy
 from headcount.cli.exit_codes import DONE, UNRELIABLE
 from headcount.cli.judge import judge
 from headcount.cli.label import label
+from headcount.cli.lequa import lequa
 from headcount.cli.options import (
     BY,
     CLUSTER,
@@ -40,6 +41,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.add_typer(study)
+app.add_typer(lequa)
 app.command()(accuracy)
 app.command()(judge)
 app.command()(label)
