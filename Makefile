@@ -10,7 +10,8 @@ ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint format pytest docs docs-table docs-images bench clean distclean
+.PHONY: help demo test test-lowest lint format pytest docs docs-table docs-images bench clean
+.PHONY: distclean
 
 help:  ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort \
@@ -35,6 +36,14 @@ format: $(VENV)/.test-stamp  ## Format the code
 pytest: $(VENV)/.test-stamp  ## The tests alone
 	$(ONE_THREAD) $(BIN)/python -m pytest -n 2 $(ARGS)
 
+# The parts that use other packages most; ARGS=tests runs all. Old versions of other packages may
+# use what newer ones have deprecated.
+test-lowest: ARGS := tests/cli tests/report tests/analysis tests/data tests/scores tests/plots
+test-lowest: .venv-lowest/.stamp  ## Tests with the lowest versions in pyproject.toml
+	$(ONE_THREAD) NUMBA_CACHE_DIR=.venv-lowest/numba .venv-lowest/bin/python -m pytest -n 2 \
+		-p no:cacheprovider -W ignore::DeprecationWarning -W ignore::PendingDeprecationWarning \
+		$(ARGS)
+
 # Tests run the examples in the documents. docs-images makes the pictures.
 docs: $(VENV)/.docs-stamp  ## The documentation as a site (docs/_site/index.html)
 	$(BIN)/python -m sphinx -W --keep-going -q -j auto -d docs/_build docs docs/_site
@@ -56,6 +65,14 @@ bench:  ## Speed and error compared with other libraries (about an hour; makes .
 $(VENV)/.test-stamp: pyproject.toml | $(BIN)/python
 	@echo "Installing headcount and what its checks need into $(VENV) ..."
 	@$(PIP) --editable '.[test]'
+	@touch $@
+
+.venv-lowest/.stamp: pyproject.toml
+	@echo "Installing headcount with the lowest versions of what it needs into .venv-lowest ..."
+	@$(PYTHON) -m venv --clear .venv-lowest
+	@.venv-lowest/bin/python -m pip install --quiet --disable-pip-version-check uv
+	@.venv-lowest/bin/uv pip install --quiet --python .venv-lowest/bin/python \
+		--resolution lowest-direct --editable '.[test]'
 	@touch $@
 
 $(VENV)/.demo-stamp: pyproject.toml | $(BIN)/python
@@ -83,4 +100,4 @@ clean:  ## Remove caches, compiled kernels and the files of the demo
 	find $(CODE) -name __pycache__ -type d -prune -exec rm -rf {} +
 
 distclean: clean  ## Remove the virtual environments as well
-	rm -rf $(VENV) .venv-bench
+	rm -rf $(VENV) .venv-bench .venv-lowest

@@ -40,7 +40,7 @@ def shares(draw, n=2):
     return [np.array(each) / sum(each) for each in (draw(counts) for _ in range(n))]
 
 
-invariant = settings(max_examples=40, deadline=None)
+invariant = settings(max_examples=40)
 every_metric = pytest.mark.parametrize("name", PLAIN + SMOOTHED)
 
 

@@ -93,7 +93,7 @@ def test_no_text_is_a_formula(start):
     assert rows == [[f"'{start}head"], [f"'{start}cell"], ["-1.5"], ["-3"]]
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(st.lists(st.text(alphabet=st.characters(exclude_categories=["Cs"])), min_size=1))
 def test_cells_come_back_but_for_the_apostrophe(cells):
     text = csv_text(["head"] * len(cells), [cells])

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from headcount import accuracy as accuracy
+    from headcount import datasets as datasets
     from headcount import diagnose as diagnose
     from headcount import learn as learn
     from headcount import metrics as metrics
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from headcount import study as study
     from headcount.analysis import Analysis as Analysis
     from headcount.analysis import analyse as analyse
+    from headcount.analysis import judge as judge
     from headcount.errors import HeadcountError as HeadcountError
     from headcount.errors import HeadcountWarning as HeadcountWarning
     from headcount.evaluation.collection import Evaluations as Evaluations
@@ -33,6 +35,9 @@ if TYPE_CHECKING:
     from headcount.evaluation.search import GridSearch as GridSearch
     from headcount.evaluation.significance import Comparison as Comparison
     from headcount.evaluation.significance import compare as compare
+    from headcount.labels import JudgeResult as JudgeResult
+    from headcount.labels import LabelledEstimate as LabelledEstimate
+    from headcount.labels import LabelPlan as LabelPlan
     from headcount.monitor import Monitor as Monitor
     from headcount.quantify import *
     from headcount.sampling import APP as APP
@@ -49,20 +54,31 @@ if TYPE_CHECKING:
 __version__ = version("headcount")
 
 _HOMES = {
-    "headcount.analysis": {"Analysis", "analyse"},
+    "headcount.analysis": {"Analysis", "analyse", "judge"},
     "headcount.errors": {"HeadcountError", "HeadcountWarning"},
     "headcount.evaluation.collection": {"Evaluations"},
     "headcount.evaluation.evaluation": {"Evaluation"},
     "headcount.evaluation.run": {"evaluate"},
     "headcount.evaluation.search": {"GridSearch"},
     "headcount.evaluation.significance": {"Comparison", "compare"},
+    "headcount.labels": {"JudgeResult", "LabelPlan", "LabelledEstimate"},
     "headcount.monitor": {"Monitor"},
     "headcount.sampling": {"APP", "NPP", "UPP", "Dirichlet", "Prevalences", "Samples"},
     "headcount.scores": {"Scored", "Scorer", "Verdicts"},
     "headcount.uncertainty": {"Estimate"},
 }
 # Packages that are loaded when they are used.
-_PACKAGES = {"accuracy", "diagnose", "learn", "metrics", "plots", "shift", "studies", "study"}
+_PACKAGES = {
+    "accuracy",
+    "datasets",
+    "diagnose",
+    "learn",
+    "metrics",
+    "plots",
+    "shift",
+    "studies",
+    "study",
+}
 
 if not TYPE_CHECKING:
 

@@ -46,7 +46,7 @@ def test_a_noiseless_mixture_is_told_exactly(method, K):
 
 
 @given(st.integers(2, 4), st.integers(0, 10**6), st.booleans())
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_least_squares_are_those_of_a_generic_solver(K, seed, every):
     rng = np.random.default_rng(seed)
     rates = random_rates(K, rng)

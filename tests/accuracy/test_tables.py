@@ -22,7 +22,7 @@ labels = st.integers(2, 5).flatmap(
 
 @pytest.mark.filterwarnings("ignore:A single label was found")
 @given(labels)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_measures_are_those_of_scikit_learn(case):
     K, pairs = case
     true, predicted = map(np.array, zip(*pairs, strict=True))

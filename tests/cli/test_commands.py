@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 import zipfile
+from dataclasses import replace
 
 import numpy as np
 import polars as pl
@@ -38,7 +39,7 @@ def test_no_arguments_show_the_help(call):
     code, out, err = call()
     assert "estimate" in out + err
     assert "demo" in out + err
-    assert code == 2
+    assert code == 0
 
 
 def test_methods(call):
@@ -129,6 +130,27 @@ def test_flights_are_read_without_importing_their_package(tmp_path, monkeypatch)
     assert set(new.columns) - set(labelled.columns) == {"date"}
 
 
+def test_labels_end_the_story_of_the_flights(tmp_path, monkeypatch, call):
+    import headcount.cli.demo as demo
+
+    flights_archive(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    few = replace(demo.FLIGHTS, n_labels=40)
+    monkeypatch.setattr(demo, "STORIES", (few,))
+    monkeypatch.setattr(demo, "FLIGHTS", few)
+    folder = tmp_path / "demo"
+    code, out, _ = call("demo", folder)
+    assert code == 0
+    assert "With labels of 40 random items of each month the truth is within" in out
+    assert "with 40 labels" in out
+    page = folder / "report-flights-with-labels.html"
+    assert f"page:    {page}" in out
+    assert "Before and after the labels" in page.read_text()
+    table = pl.read_csv(folder / "flights-to-label.csv")
+    assert len(table) == 9 * 40
+    assert table["label"].null_count() == 0
+
+
 @pytest.mark.parametrize("broken", [False, True])
 def test_the_picture_has_a_panel_a_series(broken):
     import io
@@ -144,10 +166,26 @@ def test_the_picture_has_a_panel_a_series(broken):
     )  # fmt: skip
     one, two = (imread(io.BytesIO(draw([series] * n, LIGHT))) for n in (1, 2))
     assert two.shape[1] == 2 * one.shape[1]
-    assert series.n_held == 9
+    assert series.held.all()
     assert series.counted_error > series.error
     dark = imread(io.BytesIO(draw([series], DARK)))
     assert dark[:, :, :3].mean() < 0.3 < one[:, :, :3].mean()
+
+
+def test_the_demo_reports_what_it_missed():
+    from headcount.cli.demo_picture import Series
+
+    truth, share = np.array([0.1, 0.2, 0.3, 0.4]), np.array([0.1, 0.3, 0.35, 0.4])
+    series = Series(
+        "title", "subtitle", ("2013-01", "2013-02", "2013-03", "2013-04"), share,
+        share - 0.02, share + 0.02, share, truth, np.array([True, True, False, False]), 0.2,
+        "PACC",
+    )  # fmt: skip
+    assert series.misses("month") == (
+        "2 intervals miss it, and the estimate is off by up to 10.0 points (2013-02). Without "
+        "labels, the test of the assumption warns of 1 of these months, but not of 2013-03. "
+        "It also warns of 1 where the interval holds."
+    )
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])

@@ -122,7 +122,7 @@ def test_some_true_labels_only_are_left_out_and_said(files, call):
     ).write_csv("known.csv")
     said = estimated(call, *LEARN, "known.csv")
     assert said["overall"]["truth"] is None
-    assert any("3 of 500 labels" in note for note in said["notes"])
+    assert any("has 497 of 500 labels" in note for note in said["notes"])
 
 
 def test_missing_values_are_counted_and_said(files, call):

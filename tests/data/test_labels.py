@@ -74,7 +74,7 @@ def test_dates_may_be_labels():
     assert encode_labels(pl.Series(days))[1].tolist() == [1, 0]
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(
     st.one_of(
         st.lists(st.integers(-5, 5), min_size=1),

@@ -119,7 +119,7 @@ def test_pure_training_classes_fit_perfectly(K):
     assert not tests.rejects().any()
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(st.integers(0, 10**6), st.integers(2, 4))
 def test_monotone_scores_and_the_batch_make_no_difference(seed, K):
     rng = np.random.default_rng(seed)

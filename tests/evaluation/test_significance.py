@@ -32,7 +32,7 @@ def errors():
 
 
 @given(st.lists(whole, min_size=1, max_size=9))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_signed_ranks_are_exact_with_ties_and_zeros(differences):
     expected = oracle.signed_rank_p(differences)
     assert paired.wilcoxon(np.array(differences)) == pytest.approx(expected, abs=1e-12)
@@ -57,7 +57,7 @@ def test_many_tied_differences_agree_with_scipy():
         lambda k: st.lists(st.lists(whole, min_size=k, max_size=k), min_size=2, max_size=8)
     )
 )
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_friedman_is_the_textbook_formula(rows):
     table = np.array(rows)
     statistic, p = paired.friedman(table)
@@ -71,7 +71,7 @@ def test_friedman_is_the_textbook_formula(rows):
 
 
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=8))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_holm_is_the_step_down_definition(p_values):
     expected = oracle.holm(p_values)
     assert paired.holm(np.array(p_values)) == pytest.approx(expected)
@@ -117,7 +117,7 @@ def test_p_values_and_the_critical_difference_tell_the_same():
     st.lists(st.floats(1, 8), min_size=2, max_size=7).map(sorted),
     st.floats(0.1, 4),
 )
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 def test_groups_are_the_largest_sets_without_differences(ranks, difference):
     found = rank_groups(ranks, difference)
     assert {frozenset(group) for group in found} == oracle.groups(ranks, difference)

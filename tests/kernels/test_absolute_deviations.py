@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import numpy as np
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from tests.kernels.calls import absolute
@@ -9,11 +9,7 @@ from tests.oracle import absolute_deviations as oracle
 
 from headcount._kernels.absolute_deviations import match_two_absolute
 
-few = settings(
-    max_examples=60,
-    deadline=None,
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
-)
+few = settings(max_examples=60)
 # Counts out of ten: ties, flat stretches and bins that match everywhere are common.
 counts = st.integers(1, 6).flatmap(
     lambda bins: st.lists(

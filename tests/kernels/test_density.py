@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from tests.kernels.calls import sums, values_at
@@ -16,11 +16,7 @@ from headcount._kernels.density import _exponentials, kernel_sums, kernel_values
 ROUNDING = 4e-16
 
 
-few = settings(
-    max_examples=12,
-    deadline=None,
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
-)
+few = settings(max_examples=12)
 
 
 def test_exponentials_to_the_last_bits(version):

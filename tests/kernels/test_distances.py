@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import numpy as np
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from tests.kernels.calls import mean_distances
@@ -9,11 +9,7 @@ from tests.oracle import distances as oracle
 
 from headcount._kernels.distances import add_mean_distances
 
-few = settings(
-    max_examples=40,
-    deadline=None,
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
-)
+few = settings(max_examples=40)
 # A coarse grid, so that points and centres often coincide.
 places = st.integers(-4, 12).map(lambda k: k / 8)
 

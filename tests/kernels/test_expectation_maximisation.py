@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from tests.kernels.calls import expectation
@@ -10,11 +10,7 @@ from tests.oracle import likelihood as oracle
 
 from headcount._kernels.expectation_maximisation import maximise_by_em
 
-few = settings(
-    max_examples=15,
-    deadline=None,
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
-)
+few = settings(max_examples=15)
 RULES = [
     {"by_norm": False, "tol": 1e-4, "min_iter": 12},
     {"by_norm": True, "tol": 1e-3},

@@ -12,7 +12,7 @@ from tests.oracle import matching as oracle
 from headcount._kernels.matching import match_mixtures, mix, project
 from headcount._kernels.matching_two import match_two
 
-few = settings(max_examples=20, deadline=None)
+few = settings(max_examples=20)
 seeds = st.integers(0, 2**32 - 1)
 each_kind = pytest.mark.parametrize("name", KINDS)
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from tests.kernels.calls import quadratics
@@ -10,11 +10,7 @@ from tests.oracle import quadratic as oracle
 
 from headcount._kernels.quadratic_programs import minimise_quadratics
 
-few = settings(
-    max_examples=40,
-    deadline=None,
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
-)
+few = settings(max_examples=40)
 seeds = st.integers(0, 2**32 - 1)
 
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from tests.kernels.calls import labelled_in_turn
@@ -10,11 +10,7 @@ from tests.oracle import sequential_labels as oracle
 
 from headcount._kernels.sequential_labels import label_in_turn
 
-few = settings(
-    max_examples=40,
-    deadline=None,
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
-)
+few = settings(max_examples=40)
 
 
 @few

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from tests.kernels.calls import layout, means, shares_of_codes
@@ -10,11 +10,7 @@ from tests.oracle import statistics as oracle
 
 from headcount._kernels.statistics import count_codes, sum_rows
 
-few = settings(
-    max_examples=30,
-    deadline=None,
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
-)
+few = settings(max_examples=30)
 samples_of_six = st.lists(
     st.lists(st.integers(0, 5), min_size=1, max_size=9), min_size=1, max_size=5
 )

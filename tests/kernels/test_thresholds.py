@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import numpy as np
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from tests.kernels.calls import sweep
@@ -9,11 +9,7 @@ from tests.oracle import thresholds as oracle
 
 from headcount._kernels.thresholds import _select, median_sweep
 
-few = settings(
-    max_examples=50,
-    deadline=None,
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
-)
+few = settings(max_examples=50)
 
 
 @few

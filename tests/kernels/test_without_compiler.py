@@ -20,7 +20,6 @@ def test_every_kernel_gives_the_same_without_the_compiler(tmp_path):
         cwd=ROOT,
         env={**os.environ, "NUMBA_DISABLE_JIT": "1", "PYTHONPATH": paths},
         check=True,
-        timeout=300,
     )
     compiled = workload.run()
     with np.load(saved) as plain:

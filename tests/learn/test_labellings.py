@@ -23,7 +23,7 @@ def problems(draw):
 
 @pytest.mark.parametrize("loss", LOSSES)
 @given(problem=problems())
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_no_labelling_is_violated_more(loss, problem):
     positive, scores = problem
     said, value = labelling_finder(loss, positive)(scores)

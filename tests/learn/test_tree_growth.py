@@ -159,7 +159,7 @@ def test_depth_is_bounded():
         elements=st.floats(allow_nan=False, allow_infinity=False),
     )
 )
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_few_values_have_a_bin_each(X):
     binned = bin_features(X)
     values, codes = np.unique(X[:, 0], return_inverse=True)

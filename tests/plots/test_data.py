@@ -64,7 +64,7 @@ def test_many_different_values_are_binned():
 
 
 @given(st.floats(-5, 5), st.floats(1e-3, 10), st.integers(2, 40))
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 def test_edges_are_round_and_enough(low, width, bins):
     edges = round_edges(low, low + width, bins)
     step = edges[1] - edges[0]
@@ -163,7 +163,7 @@ def test_the_region_holds_its_share_of_points(alpha):
 
 
 @given(st.lists(st.tuples(st.integers(0, 6), st.integers(0, 6)), min_size=1, max_size=20))
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 def test_hulls_are_convex_and_hold_all(points):
     corners = hull(np.array(points, dtype=float))
     assert {tuple(corner) for corner in corners} <= {(float(x), float(y)) for x, y in points}

@@ -21,7 +21,7 @@ from headcount.errors import HeadcountError
 from headcount.quantify import features as module
 from headcount.solve import Solution
 
-few = settings(max_examples=10, deadline=None)
+few = settings(max_examples=10)
 seeds = st.integers(0, 2**32 - 1)
 METHODS = {
     "HDx": hc.HDx(bins=4),

@@ -50,7 +50,7 @@ def test_without_a_penalty_exact_mixtures_are_seen_through(soft):
     )
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(seed=st.integers(0, 10**6), K=st.sampled_from([2, 3, 6]), soft=st.booleans())
 def test_a_larger_penalty_draws_weights_nearer_to_one(seed, K, soft):
     rng = np.random.default_rng(seed)

@@ -11,7 +11,7 @@ from tests.oracle import sweeps as oracle
 import headcount as hc
 from headcount.quantify import sweeps
 
-few = settings(max_examples=25, deadline=None)
+few = settings(max_examples=25)
 
 # Means and standard deviations of the two classes' scores.
 MODELS = {

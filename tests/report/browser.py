@@ -8,11 +8,12 @@ import os
 import select
 import shutil
 import subprocess
+from functools import cache
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-_SECONDS = 60
+_SECONDS = 600  # on a busy machine
 _FLAGS = (
     "--headless",
     "--no-sandbox",
@@ -26,9 +27,16 @@ _FLAGS = (
 )
 
 
+@cache
 def find_chromium() -> str | None:
+    """Path of a browser that runs; some systems have a command that only advertises one."""
     names = ("chromium", "chromium-browser", "google-chrome", "chrome")
-    return next((found for name in names if (found := shutil.which(name))), None)
+    found = filter(None, map(shutil.which, names))
+    return next((path for path in found if _runs(path)), None)
+
+
+def _runs(path: str) -> bool:
+    return subprocess.run([path, "--version"], capture_output=True).returncode == 0
 
 
 class Browser:

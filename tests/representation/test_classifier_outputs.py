@@ -17,7 +17,7 @@ from headcount.representation import (
 )
 from headcount.sampling import Samples
 
-few = settings(max_examples=60, deadline=None)
+few = settings(max_examples=60)
 
 
 def pair(positive):

@@ -10,7 +10,7 @@ from tests.oracle import distances as oracle
 from headcount.representation import MeanDistance, Training
 from headcount.sampling import Samples
 
-few = settings(max_examples=20, deadline=None)
+few = settings(max_examples=20)
 seeds = st.integers(0, 2**32 - 1)
 
 

@@ -10,7 +10,7 @@ from tests.oracle.statistics import code_shares, mean_row
 from headcount.representation import Binned, ClassDensities, Dense, MixturePoints, Training
 from headcount.sampling import Samples
 
-few = settings(max_examples=20, deadline=None)
+few = settings(max_examples=20)
 index_lists = st.lists(
     st.lists(st.integers(0, 7), min_size=1, max_size=10), min_size=1, max_size=5
 )

@@ -26,7 +26,7 @@ from headcount.representation.binning import Bins
 from headcount.representation.feature_table import Features
 from headcount.sampling import Samples
 
-few = settings(max_examples=25, deadline=None)
+few = settings(max_examples=25)
 seeds = st.integers(0, 2**32 - 1)
 
 

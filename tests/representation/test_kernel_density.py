@@ -11,7 +11,7 @@ from tests.oracle import density as oracle
 from headcount.representation import ClassDensities, KernelMeans, MixturePoints, Training
 from headcount.sampling import Samples
 
-few = settings(max_examples=12, deadline=None)
+few = settings(max_examples=12)
 seeds = st.integers(0, 2**32 - 1)
 
 

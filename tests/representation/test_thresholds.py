@@ -10,7 +10,7 @@ from tests.oracle import thresholds as oracle
 from headcount.representation import AtThreshold, Training, rates_by_threshold
 from headcount.sampling import Samples
 
-few = settings(max_examples=40, deadline=None)
+few = settings(max_examples=40)
 POLICIES = ("max", "x", "t50")
 
 

@@ -17,7 +17,7 @@ from headcount.representation import (
     Training,
 )
 
-few = settings(max_examples=20, deadline=None)
+few = settings(max_examples=20)
 whole_weights = st.lists(st.integers(1, 4), min_size=12, max_size=12)
 CODES = np.array([0, 2, 1, 0, 1, 2, 2, 2, 0, 1, 1, 2])
 MEMBERS = ([0, 3, 8], [2, 4, 9, 10], [1, 5, 6, 7, 11])

@@ -42,7 +42,7 @@ def test_the_stream_is_splitmix64():
 
 
 @given(base=seeds, number=st.integers(0, 50), n=st.integers(1, 6))
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 def test_uniforms_match_the_oracle(base, number, n):
     assert uniforms(base, np.array([number]), n)[0].tolist() == oracle.uniforms(base, number, n)
 
@@ -73,7 +73,7 @@ def pools_and_counts(draw):
 
 
 @given(case=pools_and_counts(), base=seeds)
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 def test_items_match_the_oracle(case, base):
     sizes, rows = case
     counts = np.array(rows)
@@ -97,7 +97,7 @@ def test_items_match_the_oracle(case, base):
     size=st.integers(1, 700),
     row=st.integers(0, 30),
 )
-@settings(deadline=None, max_examples=150)
+@settings(max_examples=150)
 def test_counts_match_exact_fractions(weights, size, row):
     shares = [Fraction(weight, sum(weights)) for weight in weights]
     counts = nearest_counts(

@@ -243,7 +243,7 @@ def test_absent_classes():
     sizes=st.lists(st.integers(1, 60), min_size=1, max_size=10),
     seed=st.integers(0, 2**70),
 )
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=50)
 def test_uniform_samples_of_any_pool(pool, sizes, seed):
     samples = UPP(n_samples=len(sizes), size=sizes, random_state=seed).draw(pool)
     assert samples.sizes.tolist() == sizes

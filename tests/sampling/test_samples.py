@@ -101,7 +101,7 @@ def test_one_sample_by_number():
 
 
 @given(arrays=index_lists, max_items=st.integers(1, 20))
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 def test_chunks_cover_all_within_the_limit(arrays, max_items):
     samples = Samples.from_arrays(arrays, n_pool=10)
     chunks = list(samples.chunks(max_items))
@@ -113,7 +113,7 @@ def test_chunks_cover_all_within_the_limit(arrays, max_items):
 
 
 @given(arrays=index_lists, codes=st.lists(st.integers(0, 3), min_size=10, max_size=10))
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 def test_prevalence_is_counted(arrays, codes):
     shares = Samples.from_arrays(arrays, n_pool=10).prevalence_of(codes, 4)
     for row, sample in zip(shares, arrays, strict=True):
@@ -264,7 +264,6 @@ def test_as_samples_refuses(samples, message):
 
 
 @given(index_lists, st.integers(1, 4))
-@settings(deadline=None)
 def test_samples_over_a_repeated_pool(arrays, copies):
     samples = Samples.from_arrays(arrays, n_pool=10)
     wide = samples.over(10 * copies)

@@ -118,7 +118,7 @@ def test_vector_scaling_recovers_slopes_and_biases():
 
 
 @pytest.mark.parametrize("method", CALIBRATIONS)
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=10)
 @given(seed=st.integers(0, 2**32 - 1), n_classes=st.integers(2, 5))
 def test_renaming_classes_renames_posteriors(method, seed, n_classes):
     rng = np.random.default_rng(seed)
@@ -131,7 +131,7 @@ def test_renaming_classes_renames_posteriors(method, seed, n_classes):
 
 
 @pytest.mark.parametrize("method", CALIBRATIONS)
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=10)
 @given(seed=st.integers(0, 2**32 - 1), n_classes=st.integers(2, 4))
 def test_weights_are_repetitions(method, seed, n_classes):
     rng = np.random.default_rng(seed)

@@ -91,7 +91,7 @@ def test_exact_rows_keep_their_bits_beside_others():
     np.testing.assert_allclose(checked[1].sum(), 1.0, rtol=1e-15)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(seed=st.integers(0, 2**32 - 1), n_classes=st.integers(2, 40))
 def test_checking_twice_changes_nothing(seed, n_classes):
     rng = np.random.default_rng(seed)

@@ -315,7 +315,7 @@ def test_empty_cells_are_refused_even_with_replacement(columns):
     alpha=st.floats(0, 1),
     prevalence=st.floats(0, 1),
 )
-@settings(deadline=None, max_examples=100)
+@settings(max_examples=100)
 def test_mixes_of_any_size_add_up(size, alpha, prevalence):
     from headcount.shift.covariate import _mixed
 

@@ -13,7 +13,7 @@ from headcount._kernels.matching import match_mixtures
 from headcount.errors import HeadcountError
 from headcount.solve import DIVERGENCES, Divergence
 
-few = settings(max_examples=12, deadline=None)
+few = settings(max_examples=12)
 seeds = st.integers(0, 2**32 - 1)
 every = pytest.mark.parametrize("name", DIVERGENCES)
 smooth = pytest.mark.parametrize("name", ["hellinger", "topsoe", "probsymm"])

@@ -12,7 +12,7 @@ from headcount._kernels.matching import match_mixtures
 from headcount.sampling import Samples
 from headcount.solve import ExpectationMaximisation, MaximumLikelihood
 
-few = settings(max_examples=15, deadline=None)
+few = settings(max_examples=15)
 seeds = st.integers(0, 2**32 - 1)
 both = pytest.mark.parametrize("K", [2, 4])
 

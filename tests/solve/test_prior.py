@@ -13,7 +13,7 @@ from tests.oracle.matching import minimise_on_simplex, penalised
 from headcount.sampling import Samples
 from headcount.solve import MaximumLikelihood
 
-few = settings(max_examples=15, deadline=None)
+few = settings(max_examples=15)
 seeds = st.integers(0, 2**32 - 1)
 classes = pytest.mark.parametrize("K", [2, 3, 28])
 

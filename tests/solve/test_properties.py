@@ -15,7 +15,7 @@ from tests.solve.problems import ALL, EXACT, SMOOTH, make
 import headcount._threads as threads
 from headcount.solve import Solution
 
-few = settings(max_examples=15, deadline=None)
+few = settings(max_examples=15)
 seeds = st.integers(0, 2**32 - 1)
 every = pytest.mark.parametrize("name", [*ALL, *SMOOTH])
 classes = st.integers(2, 6)

@@ -11,7 +11,7 @@ from tests.solve.problems import make
 
 from headcount.solve import CauchySchwarz, EnergyDistance, KernelDistance, LeastSquares
 
-few = settings(max_examples=25, deadline=None)
+few = settings(max_examples=25)
 seeds = st.integers(0, 2**32 - 1)
 small = st.integers(2, 5)
 

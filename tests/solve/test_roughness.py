@@ -19,7 +19,7 @@ from headcount.sampling import Samples
 from headcount.solve import Divergence, EnergyDistance, LeastSquares, MaximumLikelihood
 from headcount.solve.roughness import roughness
 
-few = settings(max_examples=12, deadline=None)
+few = settings(max_examples=12)
 seeds = st.integers(0, 2**32 - 1)
 weights = st.sampled_from([1e-4, 0.03, 1.0, 100.0])
 NAMES = [name.removeprefix("smooth ") for name in SMOOTH]

@@ -27,18 +27,27 @@ def run(folder, workers):
 
 
 def kill_once(folder, workers, rng):
-    """Kill a run after a few more results, and a while; tell how it ended."""
+    """Kill a run after a few more results, and a while; tell how it ended.
+
+    It may end by itself before, if this process does not get the processor in time.
+    """
     child = os.fork()
     if child == 0:
-        os.setsid()
+        os.setpgid(0, 0)
         run(folder, workers)
+    os.setpgid(child, child)  # here too, as the child may not have come to it yet
     more = n_results(folder) + rng.randrange(4)
-    while n_results(folder) < more and os.waitpid(child, os.WNOHANG) == (0, 0):
+    while n_results(folder) < more and not has_ended(child):
         time.sleep(0.002)
     time.sleep(rng.random() * 0.1)
+    # A process that has ended is there until it is waited for.
     os.killpg(child, signal.SIGKILL)
     _, status = os.waitpid(child, 0)
     return os.WTERMSIG(status)
+
+
+def has_ended(child):
+    return os.waitid(os.P_PID, child, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
 
 
 def n_results(folder):

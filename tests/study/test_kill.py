@@ -25,10 +25,14 @@ def test_twenty_kills_leave_no_trace(tmp_path):
     )
     assert done.returncode == 0, (seed, done.stderr)
     ends = [line.split() for line in done.stdout.splitlines()]
-    assert [int(end) for end, _ in ends] == [signal.SIGKILL] * 20, seed
     counts = [int(count) for _, count in ends]
     assert counts == sorted(counts), seed
-    assert 10 < counts[-1] < 120, seed
+    assert 10 < counts[-1] <= 120, seed
+    # Only a run that finished, on a machine too busy to kill it before, ended by itself.
+    killed = [int(end) == signal.SIGKILL for end, _ in ends]
+    assert all(end or count == 120 for end, count in zip(killed, counts, strict=True)), seed
+    assert len(killed) == 20
+    assert killed[0], seed
     before = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.parquet")}
 
     resumed = run_study(SPEC, tmp_path / "store", data=tmp_path, workers=1, resume=True)

@@ -175,7 +175,7 @@ from tests.study.toy import toy_spec
 from headcount.study import run_study
 
 if __name__ == "__main__":
-    run_study(toy_spec(draws=200, pause=0.02), "store", data=".", workers=2)
+    run_study(toy_spec(draws=200, pause=0.1), "store", data=".", workers=2)
 """
 
 

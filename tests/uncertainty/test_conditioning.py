@@ -27,7 +27,7 @@ def pairs(seed, n, n_answers, n_truths, noise=0.05):
     n_answers=st.integers(1, 5),
     n_truths=st.integers(2, 4),
 )
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 def test_it_matches_the_oracle(seed, n, n_answers, n_truths):
     answers, truths = pairs(seed, n, n_answers, n_truths)
     answer = answers[0] + 0.01
@@ -125,7 +125,7 @@ def test_larger_samples_are_more_certain():
 
 
 @given(share=st.floats(-0.5, 1.5), size=st.integers(1, 10**6))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_posteriors_lie_on_the_simplex(share, size):
     posterior = posterior_of(SHARED, [1 - share, share], size)
     for shares in (posterior.mean, posterior.weighted, posterior.draws):

@@ -141,7 +141,7 @@ def situations(draw):
     method=st.sampled_from([hc.PACC, hc.SLD, hc.CC, hc.KDEyML, hc.DM]),
     target=st.sampled_from(["realised", "expected"]),
 )
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_what_holds_for_every_estimate(situation, method, target):
     scores, codes, new = situation
     quantifier = method().fit(hc.Scored(scores), codes)
@@ -170,7 +170,7 @@ def test_what_holds_for_every_estimate(situation, method, target):
 
 
 @given(seed=st.integers(0, 10**4), order=st.permutations(range(3)))
-@settings(max_examples=15, deadline=None, derandomize=True)  # as there is noise
+@settings(max_examples=15, derandomize=True)  # as there is noise
 def test_names_of_classes_permute_the_estimate(seed, order):
     rng, order = np.random.default_rng(seed), np.array(order)
     codes, new = rng.integers(3, size=300), rng.choice(3, 200, p=[0.6, 0.3, 0.1])
@@ -187,7 +187,7 @@ def test_names_of_classes_permute_the_estimate(seed, order):
 
 
 @given(seed=st.integers(0, 10**4), n=st.sampled_from([5, 40, 400]))
-@settings(max_examples=20, deadline=None, derandomize=True)  # as there is noise
+@settings(max_examples=20, derandomize=True)  # as there is noise
 def test_expected_shares_are_less_certain_than_realised_ones(seed, n):
     rng = np.random.default_rng(seed)
     codes, new = rng.integers(2, size=200), rng.integers(2, size=n)

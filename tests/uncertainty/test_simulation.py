@@ -98,7 +98,7 @@ def test_large_samples_are_fewer():
     shares=st.lists(st.floats(0, 1), min_size=2, max_size=6).filter(lambda p: sum(p) > 0.1),
     size=st.integers(1, 500),
 )
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_whole_counts_are_next_to_their_expectation(shares, size):
     p = np.array(shares) / sum(shares)
     counts = whole_counts(np.tile(p, (50, 1)), size, np.random.default_rng(0))
@@ -121,7 +121,7 @@ def test_simulated_sizes(size):
 
 
 @given(st.integers(1, 10**6))
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 def test_simulated_sizes_grow_and_are_few(size):
     assert simulated_size(size) <= simulated_size(size + 1) <= 20_000
     if size < 19_000:

@@ -7,6 +7,7 @@ from headcount.accuracy.base import Predictor
 from headcount.accuracy.cbpe import CBPE
 from headcount.accuracy.estimates import AccuracyEstimate
 from headcount.accuracy.info import AccuracyInfo
+from headcount.accuracy.labelled import LabelledAccuracy
 from headcount.accuracy.leap import LEAP, OLEAP, SLEAP
 from headcount.accuracy.mandoline import Mandoline
 from headcount.accuracy.naive import Naive
@@ -28,6 +29,7 @@ __all__ = [
     "AccuracyEstimate",
     "AccuracyInfo",
     "DoC",
+    "LabelledAccuracy",
     "Mandoline",
     "Naive",
     "Predictor",

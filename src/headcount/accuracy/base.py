@@ -22,6 +22,7 @@ from headcount.scores.checks import check_labels, check_lengths
 
 if TYPE_CHECKING:
     from headcount.accuracy.estimates import AccuracyEstimate
+    from headcount.labels import LabelPlan
 
 __all__ = ["Model", "Predictor", "TableModel"]
 
@@ -292,6 +293,8 @@ Scored or Verdicts
         X: Any,
         metric: Metric = "accuracy",
         *,
+        labelled: Any = None,
+        design: LabelPlan | None = None,
         target: str = "realised",
         prior: Any = None,
         replicates: int = 4000,
@@ -303,6 +306,7 @@ Scored or Verdicts
         Samples with known labels are simulated from the reference, with shares of the classes
         drawn from a prior, and the method is applied to each of them. The true metrics of
         those with answers like that for X are the estimate: their mean and their quantiles.
+        With labels of some items it holds under any shift.
 
         Parameters
         ----------
@@ -311,6 +315,11 @@ Scored or Verdicts
             One sample.
         metric : str or callable, default="accuracy"
             As for `predict`.
+        labelled : pair of array-like, default=None
+            Rows of X that have a label, and their labels. The rows must have been drawn at
+            random: by ``plan_labels`` of a quantifier, or as a simple random sample.
+        design : LabelPlan, default=None
+            Plan that the labelled rows were drawn by. None for a simple random sample.
         target : {"realised", "expected"}, default="realised"
             Metric on these very items, or on the population that they are a random sample
             of, which is less certain.
@@ -331,12 +340,15 @@ Scored or Verdicts
         -------
         AccuracyEstimate
             With ``value``, ``raw`` (the answer of `predict`), ``draws``, ``interval(level)``
-            and ``table``; prints in a few lines.
+            and ``table``; prints in a few lines. With labels a `LabelledAccuracy`, which has
+            ``agreement`` and ``under_shift`` besides.
         """
         return self.estimate_many(
             X,
             None,
             metric,
+            labelled=labelled,
+            design=design,
             target=target,
             prior=prior,
             replicates=replicates,
@@ -350,6 +362,8 @@ Scored or Verdicts
         samples: Any,
         metric: Metric = "accuracy",
         *,
+        labelled: Any = None,
+        design: LabelPlan | None = None,
         target: str = "realised",
         prior: Any = None,
         replicates: int = 4000,
@@ -367,6 +381,8 @@ Scored or Verdicts
             The samples, as rows of the pool; None for one sample of all rows.
         metric : str or callable, default="accuracy"
             As for `predict`.
+        labelled : pair of array-like, default=None
+        design : LabelPlan, default=None
         target : {"realised", "expected"}, default="realised"
         prior : None, float, array-like of shape (K,) or (M, K), default=None
         replicates : int, default=4000
@@ -384,10 +400,13 @@ Scored or Verdicts
 
         check_is_fitted(self, "model_")
         wanted, pool = self._checked(metric), self._outputs(X)
-        return estimate_samples(
+        drawn = _samples(samples, len(pool))
+        if labelled is None and design is not None:
+            raise HeadcountError("design is for labels of some items: pass it with labelled.")
+        found = estimate_samples(
             self,
             pool,
-            _samples(samples, len(pool)),
+            drawn,
             wanted,
             target=target,
             prior=prior,
@@ -395,6 +414,11 @@ Scored or Verdicts
             level=level,
             random_state=random_state,
         )
+        if labelled is None:
+            return found
+        from headcount.accuracy.labelled import accuracy_from_labels
+
+        return accuracy_from_labels(self, pool, drawn, found, labelled, design)
 
     def _statistics(self, X: Any, samples: Any) -> Floats:
         pool = self._outputs(X)

@@ -8,12 +8,15 @@ from headcount.analysis.from_items import analyse_items
 from headcount.analysis.from_tables import analyse
 from headcount.analysis.groups import Groups
 from headcount.analysis.histograms import ScoreHistogram
+from headcount.analysis.judge_analysis import JudgeAnalysis, judge
+from headcount.analysis.label_plan import plan_labels
 from headcount.analysis.models import ScoreModel, TableModel
 from headcount.analysis.verdict import Verdict
 
 __all__ = [
     "Analysis",
     "Groups",
+    "JudgeAnalysis",
     "MethodFacts",
     "Part",
     "ScoreHistogram",
@@ -22,4 +25,6 @@ __all__ = [
     "Verdict",
     "analyse",
     "analyse_items",
+    "judge",
+    "plan_labels",
 ]

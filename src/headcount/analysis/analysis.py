@@ -17,9 +17,10 @@ from headcount._text import Cell, Table, printable
 from headcount.analysis.facts import MethodFacts, plain
 from headcount.analysis.histograms import ScoreHistogram
 from headcount.analysis.models import ScoreModel, TableModel
-from headcount.analysis.verdict import Verdict, verdict_of
+from headcount.analysis.verdict import MARK, Verdict, verdict_of
 from headcount.diagnose.diagnostics import BROKEN_LEVEL
 from headcount.errors import HeadcountError
+from headcount.labels import LabelledEstimate
 from headcount.uncertainty import Estimate
 
 if TYPE_CHECKING:
@@ -34,7 +35,6 @@ COLUMNS = (
 )  # fmt: skip
 # Rows of groups and classes that notebooks and the prompt show.
 _MOST_ROWS = 40
-_MARK = "do not rely on it"
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,6 +55,8 @@ class Part:
         Shares of the classes that the classifier predicts; None if none is there.
     truth : ndarray of shape (K,) or None
         The true shares, if labels were given.
+    doubt : str
+        Reason not to rely on the shares, besides the test; empty if there is none.
     """
 
     name: Any
@@ -64,6 +66,7 @@ class Part:
     count: NDArray[Any]
     classify_and_count: NDArray[np.float64] | None = None
     truth: NDArray[np.float64] | None = None
+    doubt: str = ""
 
     @property
     def p_value(self) -> float | None:
@@ -72,13 +75,23 @@ class Part:
         return None if test is None or np.isnan(test.p_value) else float(test.p_value)
 
     @property
-    def is_broken(self) -> bool:
+    def is_unlike(self) -> bool:
         """True if the items do not look like a mixture of the training classes."""
         return self.p_value is not None and self.p_value < BROKEN_LEVEL
 
+    @property
+    def is_broken(self) -> bool:
+        """True if the shares are not to be relied on: a failed test, or another doubt."""
+        return (bool(self.doubt) or self.is_unlike) and self.labelled is None
+
+    @property
+    def labelled(self) -> LabelledEstimate | None:
+        """The estimate, if it rests on labels of the items themselves; else None."""
+        return self.estimate if isinstance(self.estimate, LabelledEstimate) else None
+
     def to_dict(self) -> dict[str, Any]:
         """Plain values, with lists over the classes."""
-        test = self.estimate.fit_test
+        test, labelled = self.estimate.fit_test, self.labelled
         return {
             "group": plain(self.name),
             "items": self.estimate.n_items,
@@ -93,6 +106,12 @@ class Part:
             else {"statistic": test.statistic, "df": test.df, "p_value": self.p_value},
             "reliable": not self.is_broken,
             "warnings": list(self.estimate.warnings),
+            "basis": self.estimate.basis,
+            "labels": None if labelled is None else labelled.n_labels,
+            "agreement": None if labelled is None else labelled.agreement.to_dict(),
+            "without_labels": None
+            if labelled is None
+            else labelled.under_shift.shares.tolist(),
         }
 
 
@@ -182,9 +201,11 @@ class Analysis:
             ``training`` (shares, items), ``overall`` and ``groups``, which are a dict or a
             list of dicts with ``group``, ``items``, ``shares``, ``low``, ``high``,
             ``counts``, ``classify_and_count``, ``truth``, ``fit_test`` (statistic, df,
-            p_value), ``reliable`` and ``warnings``; ``method``, ``histograms`` (class, edges,
-            training, sample, mixture), ``warnings``, ``versions``, ``data``, ``columns`` and
-            ``notes``. Lists over classes are in the order of ``classes``.
+            p_value), ``reliable``, ``warnings``, ``basis``, and with labels of new items
+            ``labels`` (their number), ``agreement`` and ``without_labels``; ``method``,
+            ``histograms`` (class, edges, training, sample, mixture), ``warnings``,
+            ``versions``, ``data``, ``columns`` and ``notes``. Lists over classes are in the
+            order of ``classes``.
         """
         verdict = self.verdict
         return {
@@ -265,18 +286,21 @@ class Analysis:
         known, marked = self.overall.truth is not None, not self.is_reliable
         level = f"{100 * self.level:.6g}%"
         head = ["class", "share", f"{level} from", "to", "items", "of"]
+        head += ["without labels"] * (self.overall.labelled is not None)
         rows = []
         for part in (self.overall, *self.groups):
             for j, label in enumerate(self.classes):
                 shares = (part.estimate.shares[j], part.low[j], part.high[j])
                 cells = [str(plain(label)), *(f"{share:.1%}" for share in shares)]
                 cells += [f"{part.count[j].item():,}", f"{part.estimate.n_items:,}"]
+                if part.labelled is not None:
+                    cells.append(f"{part.labelled.under_shift.shares[j]:.1%}")
                 if part.truth is not None:
                     cells.append(f"{part.truth[j]:.1%}")
                 if self.groups:
                     cells.insert(0, "all" if part.name is None else str(part.name))
                 if marked:
-                    cells.append(_MARK if part.is_broken else "")
+                    cells.append(MARK if part.is_broken else "")
                 rows.append([Cell(cell) for cell in cells])
         grouped = bool(self.groups)
         columns = ["group"] * grouped + head + ["true share"] * known + [""] * marked
@@ -302,7 +326,7 @@ class Analysis:
             parts[1] += f"\n{left_out}"
         if verbose:
             parts.append("\n".join(f"{name}: {done}" for name, done in self.columns.items()))
-        parts.append("\n".join(f"note: {each}" for each in self._all_notes()))
+        parts.append("\n".join([self._method(), *(f"note: {n}" for n in self._all_notes())]))
         lines = "\n\n".join(part for part in parts if part).split("\n")
         return "\n".join(map(printable, lines))
 
@@ -315,7 +339,7 @@ class Analysis:
             File that ends in .html, in a folder that exists.
         """
         # Imported here, as pages are drawn from analyses: report/ is above this package. The
-        # contract of import-linter lists this line as its only exception.
+        # contract of import-linter lists this line as an exception.
         from headcount.report.page import page
 
         path = Path(path)
@@ -391,6 +415,12 @@ class Analysis:
         return list(
             dict.fromkeys([*self.warnings, *self.overall.estimate.warnings, *self.notes])
         )
+
+    def _method(self) -> str:
+        """Method and why it was chosen, in a line."""
+        if self.method.why:
+            return f"method: {self.method.why}"
+        return f"method: {self.method.name}, {self.method.title}."
 
     def _left_out(self, most_rows: int | None) -> str:
         n_rows = (1 + len(self.groups)) * len(self.classes)

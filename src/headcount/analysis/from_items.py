@@ -19,12 +19,13 @@ from headcount.analysis.groups import Groups
 from headcount.analysis.histograms import ScoreHistogram, score_histograms
 from headcount.data import encode_labels
 from headcount.errors import HeadcountError, HeadcountWarning
+from headcount.labels import LabelPlan, check_enough, check_labelled_rows
 from headcount.quantify import Quantifier
 from headcount.sampling import Samples
 from headcount.scores import ItemScorer, Scored, ScoredPool, Verdicts
 from headcount.uncertainty import Estimate
 
-__all__ = ["analyse_items"]
+__all__ = ["analyse_items", "make_part"]
 
 
 def analyse_items(
@@ -34,6 +35,10 @@ def analyse_items(
     groups: ArrayLike | Groups | None = None,
     order: Sequence[Any] | None = None,
     truth: ArrayLike | None = None,
+    labelled: Any = None,
+    design: LabelPlan | None = None,
+    weights: ArrayLike | None = None,
+    clusters: ArrayLike | None = None,
     data_facts: Mapping[str, str] | None = None,
     title: str = "How many of each?",
     level: float = 0.95,
@@ -56,6 +61,13 @@ def analyse_items(
         a sequence if they are numbers or dates.
     truth : array-like of shape (n,), default=None
         Labels of the items if they are known, to compare the shares with.
+    labelled : pair of array-like, default=None
+        Rows of some items, drawn at random, and their labels, which the shares then rest on.
+    design : LabelPlan, default=None
+        Plan that the labelled rows were drawn by, with these groups if there are any. None
+        for a simple random sample.
+    weights, clusters : array-like of shape (n,), default=None
+        Survey weights and clusters of the items, as for ``estimate`` of a quantifier.
     data_facts : mapping of str to str, default=None
         Facts about the data: names and texts.
     title : str, default="How many of each?"
@@ -93,8 +105,19 @@ def analyse_items(
     pool = X if isinstance(X, Scored | Verdicts) else ScoredPool(X)
     if not isinstance(groups, Groups):
         groups = Groups.of(groups, len(pool), order)
-    estimates, caught = _estimates(quantifier, pool, groups.samples, random_state)
     classes = quantifier.classes_
+    if labelled is not None:
+        _check_labels_of_groups(labelled, groups, len(classes))
+    estimates, caught = _estimates(
+        quantifier,
+        pool,
+        groups.samples,
+        labelled=labelled,
+        design=design,
+        weights=weights,
+        clusters=clusters,
+        random_state=random_state,
+    )
     posteriors, predicted = _classified(quantifier, pool)
     true_codes = None
     if truth is not None:
@@ -102,7 +125,7 @@ def analyse_items(
     counted = _shares(predicted, groups.samples, len(classes))
     true = _shares(true_codes, groups.samples, len(classes))
     overall, *parts = (
-        _part(name, estimate, level, own, known)
+        make_part(name, estimate, level, own, known)
         for name, estimate, own, known in zip(
             groups.names, estimates, counted, true, strict=True
         )
@@ -131,13 +154,19 @@ def analyse_items(
     )
 
 
+def _check_labels_of_groups(labelled: Any, groups: Groups, n_classes: int) -> None:
+    rows = check_labelled_rows(labelled, groups.samples.n_pool)
+    for name, items in zip(groups.names[1:], list(groups.samples)[1:], strict=True):
+        check_enough(int(np.isin(rows, items).sum()), n_classes, f"group {plain(name)!r}")
+
+
 def _estimates(
-    quantifier: Quantifier, pool: Any, samples: Samples, random_state: Any
+    quantifier: Quantifier, pool: Any, samples: Samples, **options: Any
 ) -> tuple[list[Estimate], tuple[str, ...]]:
     """Estimates of the samples, and the warnings that were raised."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", HeadcountWarning)
-        estimates = quantifier.estimate_many(pool, samples, random_state=random_state)
+        estimates = quantifier.estimate_many(pool, samples, **options)
     ours = [each for each in caught if issubclass(each.category, HeadcountWarning)]
     for each in caught:
         if each not in ours:
@@ -166,13 +195,14 @@ def _classified(
     return posteriors, labels if labels.ndim == 1 else None
 
 
-def _part(
+def make_part(
     name: Any,
     estimate: Estimate,
     level: float,
     counted: NDArray[np.float64] | None,
     truth: NDArray[np.float64] | None,
 ) -> Part:
+    """Part of an analysis, of all items or a group, from its estimate."""
     ends = estimate.interval(level)
     return Part(
         plain(name), estimate, ends.low, ends.high, estimate.counts(level).count, counted, truth

@@ -2,36 +2,35 @@
 
 The format is that of skops: a zip archive of JSON and arrays. Unlike a pickle it names the
 types of its objects, and only those allowed here are created: classes of scikit-learn and
-numpy that skops trusts, and classes and functions of the packages of headcount that only do
-arithmetic.
+numpy that skops trusts or `model_checks` checks, and the estimators of headcount.
+
+A file holds fitted classifiers, the training items in the form that the quantifier takes, and
+the quantifier *without* what it has learnt: it is refitted when the file is read, so that
+its state cannot be wrong. The state of everything else is checked (`model_checks`). The zip
+format has a checksum of every part, which detects accidental damage.
 """
 
 from __future__ import annotations
 
 import importlib
-import inspect
+import warnings
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from zipfile import ZIP_DEFLATED
+
+from sklearn.base import BaseEstimator, clone
 
 from headcount._files import write_bytes
-from headcount.analysis.models import ScoreModel, TableModel
-from headcount.analysis.score_columns import ScoreColumns
-from headcount.errors import HeadcountError, warn
+from headcount.analysis.model_checks import check_state, is_checked
+from headcount.analysis.models import Labelled, ScoreModel, TableModel
+from headcount.errors import HeadcountError, HeadcountWarning, warn
+from headcount.scores import Scorer
 
 __all__ = ["load_model", "save_model"]
 
 _KIND = "headcount model"
-_OUR_PACKAGES = (
-    "headcount.data.column_kinds", "headcount.data.column_values", "headcount.data.preparation",
-    "headcount.evaluation", "headcount.learn", "headcount.quantify", "headcount.representation",
-    "headcount.sampling", "headcount.scores", "headcount.solve", "headcount.uncertainty",
-)  # fmt: skip
-_OUR_MODELS = {
-    f"{model.__module__}.{model.__qualname__}"
-    for model in (ScoreColumns, ScoreModel, TableModel)
-}
-# Plain values that skops does not list.
-_OTHERS = {"numpy.dtype", "sklearn.model_selection._split.PredefinedSplit"}
+_OUR_ESTIMATORS = ("headcount.learn", "headcount.quantify")
 
 
 def save_model(model: TableModel | ScoreModel, path: Path) -> None:
@@ -47,14 +46,16 @@ def save_model(model: TableModel | ScoreModel, path: Path) -> None:
     import skops.io
     from sklearn import __version__ as sklearn_version
 
-    content = {"kind": _KIND, "sklearn": sklearn_version, "model": model}
-    packed = b""
+    source = model.source.stripped() if isinstance(model.source, Scorer) else model.source
+    unfitted = replace(model, quantifier=clone(model.quantifier), source=source)
+    content = {"kind": _KIND, "sklearn": sklearn_version, "model": unfitted}
     try:
-        packed = skops.io.dumps(content)
-        strange = _strange_types(packed)
-    except (TypeError, AttributeError, NotImplementedError):
-        strange = ["unknown to skops"]
-    if strange:
+        check_state(unfitted)
+        packed = skops.io.dumps(content, compression=ZIP_DEFLATED)
+        safe = all(map(_is_allowed, skops.io.get_untrusted_types(data=packed)))
+    except (HeadcountError, TypeError, AttributeError, NotImplementedError):
+        safe = False
+    if not safe:
         name = type(model.quantifier).__name__
         raise HeadcountError(
             f"The model of {name} cannot be saved safely: choose another `method` or "
@@ -83,18 +84,22 @@ def load_model(path: Path) -> TableModel | ScoreModel:
         raise HeadcountError(
             f"`model` is {str(path)!r}, which cannot be read ({error.strerror})."
         ) from None
-    no_model = HeadcountError(f"{path.name!r} is not a model that headcount has saved.")
+    no_model = HeadcountError(
+        f"{path.name!r} is not a model that headcount has saved, or it is damaged: train it "
+        "again."
+    )
     try:
-        strange = _strange_types(packed)
+        types = skops.io.get_untrusted_types(data=packed)
     except Exception:  # whatever a broken or forged archive makes skops raise
         raise no_model from None
+    strange = [name for name in types if not _is_allowed(name)]
     if strange:
         raise HeadcountError(
             f"{path.name!r} holds an object of type {strange[0]}, which no model of headcount "
             "has: it is refused, as it may do harm."
         )
     try:
-        content = skops.io.loads(packed, trusted=skops.io.get_untrusted_types(data=packed))
+        content = skops.io.loads(packed, trusted=types)
     except Exception:
         raise no_model from None
     return _checked(content, path.name, no_model)
@@ -113,28 +118,34 @@ def _checked(content: Any, name: str, no_model: HeadcountError) -> TableModel | 
             f"{name} was saved with scikit-learn {content.get('sklearn')}, and this is "
             f"{sklearn_version}: estimates may differ."
         )
-    return model
+    try:
+        return _refitted(model)
+    except Exception:  # whatever a forged state makes the checks or the fit raise
+        raise no_model from None
 
 
-def _strange_types(packed: bytes) -> list[str]:
-    """Types and functions in an archive that neither skops nor we allow."""
-    import skops.io
-
-    return [name for name in skops.io.get_untrusted_types(data=packed) if not _is_allowed(name)]
+def _refitted(model: TableModel | ScoreModel) -> TableModel | ScoreModel:
+    check_state(model)
+    if isinstance(model.source, Scorer):
+        assert isinstance(model, TableModel)
+        model = replace(model, source=model.source.checked())
+    elif type(model.source) is not Labelled:
+        raise HeadcountError("The model was fitted on nothing.")
+    with warnings.catch_warnings():
+        # The user has read them when the model was fitted first.
+        warnings.simplefilter("ignore", HeadcountWarning)
+        return model.refitted()
 
 
 def _is_allowed(name: str) -> bool:
-    """True if a type or function may be created from a file."""
-    if name in _OUR_MODELS or name in _OTHERS:
+    """True if an object of a type may be created from a file."""
+    if name == "numpy.dtype" or is_checked(name):
         return True
     module, _, last = name.rpartition(".")
-    if not any(
-        module == package or module.startswith(f"{package}.") for package in _OUR_PACKAGES
-    ):
+    if not module.startswith(tuple(f"{package}." for package in _OUR_ESTIMATORS)):
         return False
     try:
         found = getattr(importlib.import_module(module), last)
     except (ImportError, AttributeError):
         return False
-    ours = getattr(found, "__module__", None) == module
-    return ours and (inspect.isclass(found) or inspect.isfunction(found))
+    return isinstance(found, type) and issubclass(found, BaseEstimator)

@@ -3,7 +3,7 @@
 Every function takes the true shares ``p`` and the estimated ones ``p_hat`` with classes
 along the last axis, broadcasts over the axes before it, and returns one number per pair (a
 plain number for one-dimensional input). The order of the classes matters only to ``nmd``,
-``macro_nmd``, ``rnod`` and ``jaggedness``.
+``macro_nmd``, ``nmd_by_bin``, ``rnod`` and ``jaggedness``.
 
 ``rae``, ``nrae``, ``kld`` and ``nkld`` are undefined where shares are zero. With ``size=n``,
 the number of items in the sample, they smooth both vectors to ``(p + eps) / (1 + K * eps)``
@@ -25,7 +25,7 @@ from types import MappingProxyType
 from headcount.errors import HeadcountError
 from headcount.metrics.checks import Errors
 from headcount.metrics.nominal import ae, bias, kld, nae, nkld, nrae, rae, se, shift, tae
-from headcount.metrics.ordinal import jaggedness, macro_nmd, nmd, rnod
+from headcount.metrics.ordinal import jaggedness, macro_nmd, nmd, nmd_by_bin, rnod
 
 __all__ = [
     "METRICS",
@@ -39,6 +39,7 @@ __all__ = [
     "nae",
     "nkld",
     "nmd",
+    "nmd_by_bin",
     "nrae",
     "rae",
     "rnod",

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from headcount.metrics.checks import Errors, check_pair, check_shares, errors
 
-__all__ = ["jaggedness", "macro_nmd", "nmd", "rnod"]
+__all__ = ["jaggedness", "macro_nmd", "nmd", "nmd_by_bin", "rnod"]
 
 _EDGE_TOLERANCE = 1e-9
 
@@ -63,6 +63,33 @@ def macro_nmd(p: ArrayLike, p_hat: ArrayLike, *, last_bin_closed: bool = False) 
     >>> print(metrics.macro_nmd(truth, [0.8, 0.2, 0.0]).round(4))
     0.4125
     """
+    return errors(nmd_by_bin(p, p_hat, last_bin_closed=last_bin_closed).mean(axis=-1))
+
+
+def nmd_by_bin(
+    p: ArrayLike, p_hat: ArrayLike, *, last_bin_closed: bool = False
+) -> NDArray[np.float64]:
+    """Mean of :func:`nmd` in each range of the samples' true mean label: see `macro_nmd`.
+
+    Parameters
+    ----------
+    p, p_hat : array-like of shape (..., S, K)
+        True and estimated shares of ordered classes in a set of S samples.
+    last_bin_closed : bool, default=False
+        Include samples whose mean label is exactly K in the last bin.
+
+    Returns
+    -------
+    ndarray of shape (..., K - 1)
+        Mean error per bin; 0 for a bin without samples.
+
+    Examples
+    --------
+    >>> from headcount import metrics
+    >>> truth = [[0.9, 0.1, 0.0], [0.8, 0.2, 0.0], [0.0, 0.2, 0.8]]
+    >>> metrics.nmd_by_bin(truth, [0.8, 0.2, 0.0]).round(4)
+    array([0.025, 0.8  ])
+    """
     p, p_hat = check_pair(p, p_hat)
     p = np.atleast_2d(p)
     distances = np.abs(np.cumsum(p_hat - p, axis=-1)[..., :-1]).mean(axis=-1)
@@ -78,7 +105,7 @@ def macro_nmd(p: ArrayLike, p_hat: ArrayLike, *, last_bin_closed: bool = False) 
         inside = np.broadcast_to(bins == each, distances.shape)
         total = np.where(inside, distances, 0.0).sum(axis=-1)
         means.append(total / np.maximum(inside.sum(axis=-1), 1))
-    return errors(np.mean(means, axis=0))
+    return np.stack(means, axis=-1)
 
 
 def rnod(p: ArrayLike, p_hat: ArrayLike) -> Errors:

@@ -14,12 +14,12 @@ import polars as pl
 from numpy.typing import NDArray
 
 from headcount.analysis.from_tables import as_table
-from headcount.analysis.label_columns import read_labels
+from headcount.analysis.label_columns import read_labelled
 from headcount.analysis.model_files import load_model
 from headcount.analysis.models import TableModel
 from headcount.analysis.score_columns import find_score_columns
 from headcount.data.readers import TableFile
-from headcount.errors import HeadcountError
+from headcount.errors import HeadcountError, warn
 from headcount.monitor.deliveries import LABEL, VERDICT, as_frame, class_codes
 from headcount.monitor.spec import MonitorSpec
 from headcount.scores import Scored, Verdicts
@@ -102,7 +102,10 @@ def read_reference(
         raise HeadcountError("`target` must name the column of the labels in the reference.")
     table = as_table(reference, "reference", separator)
     table.require([target], "which `target` names")
-    labels = read_labels(table.read([target])[target], table.name)
+    found = read_labelled(table, target)
+    labels, table = found.labels, found.table
+    for note in found.notes:
+        warn(note)
     classes, codes = np.unique(labels, return_inverse=True)
     spec = replace(spec, target=target, classes=tuple(classes.tolist()))
     made = _of_scores if verdict is None else partial(_of_verdicts, verdict=verdict)

@@ -6,18 +6,21 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from headcount._parameters import check_choice, check_count
 from headcount.data import count_rows
+from headcount.errors import HeadcountError
 from headcount.quantify.aggregation import Model
 from headcount.representation import Training
 from headcount.sampling import Samples, as_samples
 from headcount.sampling._streams import base_seeds
 from headcount.scores import Scored, ScoredPool, Verdicts, one_fold_each
+from headcount.scores.checks import check_weights
 
 if TYPE_CHECKING:
+    from headcount.labels import LabelPlan, PoolPosteriors
     from headcount.quantify.base import Quantifier
     from headcount.uncertainty import Estimate, ShareConditioning
 
@@ -47,6 +50,11 @@ class EstimationMixin:
         self: Any,
         X: Any,
         *,
+        labelled: Any = None,
+        design: LabelPlan | None = None,
+        guarantee: str = "approximate",
+        weights: ArrayLike | None = None,
+        clusters: ArrayLike | None = None,
         target: str = "realised",
         prior: Any = None,
         replicates: int = 4000,
@@ -56,12 +64,25 @@ class EstimationMixin:
 
         Samples with known shares are simulated from the training items, and the quantifier
         answers to each of them. The shares that lead to answers like the one for X are the
-        estimate: their mean, their quantiles, and any region of them.
+        estimate: their mean, their quantiles, and any region of them. This holds under prior
+        shift. With labels of some items it holds under any shift.
 
         Parameters
         ----------
         X : array-like, sparse matrix or frame of shape (n, d), list of texts, Scored, Verdicts
             One sample: the items whose shares are wanted.
+        labelled : pair of array-like, default=None
+            Rows of X that have a label, and their labels. The rows must have been drawn at
+            random: by `plan_labels`, or as a simple random sample.
+        design : LabelPlan, default=None
+            Plan that the labelled rows were drawn by. None for a simple random sample.
+        guarantee : {"approximate", "exact"}, default="approximate"
+            Kind of intervals from labels. Exact ones hold in finite samples, and are wider.
+        weights : array-like of shape (n,), default=None
+            Survey weights of the items: how many items of the population each stands for.
+        clusters : array-like of shape (n,), default=None
+            Cluster of each item, such as an author or a conversation. Items of one cluster may
+            be alike.
         target : {"realised", "expected"}, default="realised"
             Shares among these very items, or of the population that they are a random
             sample of, which are less certain.
@@ -79,23 +100,98 @@ class EstimationMixin:
         Estimate
             With ``prevalence`` by class, ``raw`` (the answer of `predict`), ``draws``, and
             ``interval(level)``, ``region(level)`` and ``counts(level)`` at any level; prints
-            as a table.
+            as a table. With labels a `LabelledEstimate`, which has ``agreement`` and
+            ``under_shift`` besides.
         """
-        found: list[Estimate] = self.estimate_many(
+        return self.estimate_many(
             X,
             None,
+            labelled=labelled,
+            design=design,
+            guarantee=guarantee,
+            weights=weights,
+            clusters=clusters,
             target=target,
             prior=prior,
             replicates=replicates,
             random_state=random_state,
-        )
-        return found[0]
+        )[0]
+
+    def plan_labels(
+        self: Any,
+        X: Any,
+        *,
+        precision: float | None = None,
+        budget: int | None = None,
+        groups: ArrayLike | None = None,
+        strata: int = 5,
+        target: str = "realised",
+        level: float = 0.95,
+        random_state: Any = None,
+    ) -> LabelPlan:
+        """Choose items to label, at random, so that few labels buy much precision.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or frame of shape (n, d), list of texts, Scored, Verdicts
+            The pool whose shares are wanted.
+        precision : float, default=None
+            Half the width that the widest interval should have, such as 0.01.
+        budget : int, default=None
+            Number of labels. Pass either precision or budget.
+        groups : array-like of shape (n,), default=None
+            Group of each item, such as its month. Precision and budget are then those of each
+            group, and `estimate_many` can use the labels for the groups.
+        strata : int, default=5
+            Number of strata at most, in each group. Items that the scores leave uncertain are
+            in strata that get more labels. 1 draws a simple random sample.
+        target : {"realised", "expected"}, default="realised"
+            Shares that the precision is for: those of the pool, or of its population.
+        level : float, default=0.95
+            Level of the intervals.
+        random_state : int, RandomState, Generator or None, default=None
+            Random seed; None takes the quantifier's own, if that is a number.
+
+        Returns
+        -------
+        LabelPlan
+            With ``rows`` to label and ``to_frame()``. Prints the precision that several
+            budgets buy. Pass it to `estimate` as ``design``, with the labels.
+        """
+        from headcount.labels import check_clusters, join_plans, make_plan
+
+        check_is_fitted(self, "model_")
+        source = _ItemPosteriors.of(self, X)
+        rng = np.random.default_rng(base_seeds(_own_seed(self, random_state), 1)[0])
+        codes = check_clusters(groups, source.n_items, "groups")
+        drawn = Samples.whole(source.n_items)
+        if codes is not None:
+            drawn = Samples.by_code(codes, int(codes.max()) + 1)
+        plans = [
+            make_plan(
+                source.corrected(items, shares, None),
+                source.key,
+                precision=precision,
+                budget=budget,
+                n_strata=strata,
+                target=target,
+                level=level,
+                rng=rng,
+            )
+            for items, shares in zip(drawn, self.predict_many(X, drawn), strict=True)
+        ]
+        return plans[0] if len(plans) == 1 else join_plans(plans, list(drawn), source.key, rng)
 
     def estimate_many(
         self: Any,
         X: Any,
         samples: Any,
         *,
+        labelled: Any = None,
+        design: LabelPlan | None = None,
+        guarantee: str = "approximate",
+        weights: ArrayLike | None = None,
+        clusters: ArrayLike | None = None,
         target: str = "realised",
         prior: Any = None,
         replicates: int = 4000,
@@ -109,6 +205,14 @@ class EstimationMixin:
             The pool.
         samples : Samples, iterable of index arrays, or None
             The samples, as rows of the pool; None for one sample of all rows.
+        labelled : pair of array-like, default=None
+            Rows of the pool that have a label, and their labels. Each sample is estimated
+            from the labels of its own items.
+        design : LabelPlan, default=None
+            Plan that the labelled rows were drawn by, with the samples as its groups. None
+            for a simple random sample of the pool.
+        guarantee : {"approximate", "exact"}, default="approximate"
+        weights, clusters : array-like of shape (n,), default=None
         target : {"realised", "expected"}, default="realised"
         prior : None, float, array-like of shape (K,) or (M, K), default=None
         replicates : int, default=4000
@@ -121,15 +225,44 @@ class EstimationMixin:
             One per sample. Samples of similar size share their simulations.
         """
         check_is_fitted(self, "model_")
-        check_choice("target", target, ("realised", "expected"))
-        answering = self.answering_
-        model = answering.model_.cross_fitted(answering._simulation_items())
-        shares = conditioning(answering, model, prior, replicates, random_state)
-        items = answering.items_of(X, by_folds=answering.scores_by_folds)
         drawn = pool_samples(samples, X)
-        raw = self.predict_many(X, drawn)
-        answers = model.solve(items, drawn.over(count_rows(items))).prevalence
-        return _estimates(self, shares, answers, drawn, raw, target, self.evidence(X))
+        if labelled is None and (design is not None or guarantee != "approximate"):
+            raise HeadcountError(
+                "design and guarantee are for labels of some items: pass them with labelled."
+            )
+        options = {
+            "target": target,
+            "prior": prior,
+            "replicates": replicates,
+            "random_state": random_state,
+        }
+        if weights is None and clusters is None:
+            mass = groups = None
+            found = _estimate_samples(self, X, drawn, **options)
+        else:
+            from headcount.labels import check_clusters
+
+            n_items = drawn.n_pool
+            mass = None if weights is None else check_weights(weights, n_items)
+            groups = check_clusters(clusters, n_items)
+            found = _weighted(self, X, drawn, mass, groups, **options)
+        if labelled is None:
+            return found
+        from headcount.labels import estimates_from_labels
+
+        source = _ItemPosteriors.of(self, X)
+        return estimates_from_labels(
+            source.corrected,
+            list(drawn),
+            found,
+            labelled,
+            n_pool=source.n_items,
+            design=design,
+            key=source.key,
+            weights=mass,
+            clusters=groups,
+            guarantee=guarantee,
+        )
 
     def evidence(self: Any, X: Any) -> Evidence | None:
         """Posteriors that the assumption of prior shift is tested on.
@@ -193,40 +326,156 @@ def conditioning(
     # Imported here, as predictions do not need it.
     from headcount.uncertainty import ShareConditioning, check_prior
 
-    training = quantifier._simulation_items()
+    training, own = quantifier._simulation_items(), prior is None
     prior = check_prior(quantifier._prior() if prior is None else prior, training.n_classes)
-    if random_state is None and isinstance(quantifier.get_params().get("random_state"), int):
-        random_state = quantifier.get_params()["random_state"]
     if training.weights is not None and np.ptp(training.weights) == 0:
         training = replace(training, weights=None)
-    return ShareConditioning(
+    made = ShareConditioning(
         model,
         training,
         quantifier._items_are_posteriors(),
         prior,
         check_count("replicates", replicates, 100),
-        base_seeds(random_state, 1)[0],
+        base_seeds(_own_seed(quantifier, random_state), 1)[0],
     )
+    # Simulations of `predict` serve `estimate` as well.
+    known = quantifier._known_conditioning()
+    return known if own and known is not None and made.same_as(known) else made
 
 
-def _estimates(
-    quantifier: Quantifier,
-    shares: ShareConditioning,
-    answers: NDArray[np.float64],
-    samples: Samples,
-    raw: NDArray[np.float64],
-    target: Any,
-    evidence: Evidence | None,
+def _own_seed(quantifier: Quantifier, random_state: Any) -> Any:
+    """Seed of the quantifier for None, if that is a number."""
+    own = quantifier.get_params().get("random_state")
+    return own if random_state is None and isinstance(own, int) else random_state
+
+
+@dataclass(frozen=True, eq=False)
+class _ItemPosteriors:
+    """Scores of a pool that labels are combined with.
+
+    Posteriors, or predicted classes if there are none. Without either, labels are used alone.
+    """
+
+    n_items: int
+    key: str
+    posteriors: NDArray[np.float64] | None
+    decisions: NDArray[np.int64] | None
+    training: Training | None
+
+    @classmethod
+    def of(cls, quantifier: Quantifier, X: Any) -> _ItemPosteriors:
+        from headcount.labels import pool_key
+
+        n_items = count_rows(X)
+        evidence = quantifier.evidence(X)
+        if evidence is not None:
+            posteriors = evidence.posteriors
+            key = pool_key(n_items, posteriors)
+            return cls(n_items, key, posteriors, None, evidence.training)
+        answering, training = quantifier.answering_, quantifier.training_
+        if answering.takes == "labels" and training is not None and training.items is not None:
+            codes = answering.items_of(X, by_folds=False)
+            one_hot = (codes[:, None] == np.arange(training.n_classes)).astype(np.float64)
+            return cls(n_items, pool_key(n_items, one_hot), None, codes, training)
+        return cls(n_items, pool_key(n_items, None), None, None, None)
+
+    def corrected(
+        self,
+        items: NDArray[Any],
+        shares: NDArray[np.float64],
+        weights: NDArray[np.float64] | None,
+    ) -> PoolPosteriors:
+        """Posteriors of some items, corrected to their shares."""
+        from headcount.labels import PoolPosteriors
+
+        if self.training is None:
+            return PoolPosteriors.none(len(items), shares)
+        if self.posteriors is not None:
+            return PoolPosteriors.of(self.posteriors[items], self.training, shares, weights)
+        assert self.decisions is not None
+        return PoolPosteriors.of_decisions(
+            self.decisions[items], self.training, shares, weights
+        )
+
+
+def _weighted(
+    quantifier: Any,
+    X: Any,
+    drawn: Samples,
+    weights: NDArray[np.float64] | None,
+    clusters: NDArray[np.int64] | None,
+    **options: Any,
 ) -> list[Estimate]:
+    """Estimates for items with survey weights or clusters: see `EstimationMixin.estimate`."""
+    from headcount.labels import effective_size, weighted_rows
+
+    answering = quantifier.answering_
+    values = None
+    if clusters is not None:
+        items: Any = answering.items_of(X, by_folds=False)
+        if answering.takes == "labels":
+            values = (items[:, None] == np.arange(len(quantifier.classes_))).astype(np.float64)
+        elif isinstance(items, np.ndarray) and answering.takes == "posteriors":
+            values = items
+    sizes, repeated, tested = [], [], []
+    for rows in drawn:
+        n = len(rows)
+        mass = None if weights is None else weights[rows]
+        groups = None
+        if clusters is not None:
+            groups = np.unique(clusters[rows], return_inverse=True)[1]
+        own = None if values is None else values[rows]
+        sizes.append(effective_size(n, mass, groups, own))
+        known = np.ones(n) if mass is None else mass
+        copies = 1 if mass is None or n > 50_000 else 4
+        repeated.append(rows[weighted_rows(known, n * copies)])
+        # As many items as there are independent ones, for the test of the assumption.
+        tested.append(rows[weighted_rows(known, max(round(sizes[-1]), 1))])
+    found = _estimate_samples(
+        quantifier,
+        X,
+        as_samples(repeated, drawn.n_pool),
+        tested=as_samples(tested, drawn.n_pool),
+        **options,
+    )
+    return [
+        replace(estimate, n_items=len(rows), n_effective=size)
+        for estimate, rows, size in zip(found, drawn, sizes, strict=True)
+    ]
+
+
+def _estimate_samples(
+    quantifier: Any,
+    X: Any,
+    drawn: Samples,
+    *,
+    tested: Samples | None = None,
+    target: Any,
+    prior: Any,
+    replicates: Any,
+    random_state: Any,
+) -> list[Estimate]:
+    """Estimates for samples of a pool.
+
+    ``tested`` are samples of as many items as there are independent ones, if these are fewer.
+    """
     from headcount.uncertainty import Estimate
 
-    name = type(quantifier.answering_).__name__
-    posteriors = shares.posteriors(answers, samples.sizes)
+    check_choice("target", target, ("realised", "expected"))
+    answering = quantifier.answering_
+    model = answering.model_.cross_fitted(answering._simulation_items())
+    shares = conditioning(answering, model, prior, replicates, random_state)
+    items = answering.items_of(X, by_folds=answering.scores_by_folds)
+    raw = quantifier.predict_many(X, drawn)
+    answers = model.solve(items, drawn.over(count_rows(items))).prevalence
+    tested = drawn if tested is None else tested
+    posteriors = shares.posteriors(answers, tested.sizes)
+    name = type(answering).__name__
     found = [
         Estimate(name, quantifier.classes_, posterior.mean, own, size, target, posterior)
-        for posterior, own, size in zip(posteriors, raw, samples.sizes.tolist(), strict=True)
+        for posterior, own, size in zip(posteriors, raw, tested.sizes.tolist(), strict=True)
     ]
-    return _examined(found, evidence, samples)
+    return _examined(found, quantifier.evidence(X), tested)
 
 
 def _are_posteriors(training: Training) -> bool:

@@ -2,30 +2,36 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn import get_config
 from sklearn.compose import ColumnTransformer
 from sklearn.model_selection import GridSearchCV, RandomizedSearchCV
 from sklearn.pipeline import FeatureUnion, Pipeline
 from sklearn.utils import get_tags
+from sklearn.utils.metadata_routing import MetadataRequest, get_routing_for_object
 from sklearn.utils.validation import has_fit_parameter
 
 from headcount.data import encode_labels
 from headcount.errors import HeadcountError
 from headcount.scores.calibration import smoothed_targets
-from headcount.scores.checks import check_scores
+from headcount.scores.checks import as_numbers, check_scores
 from headcount.scores.scaling import Scaling, fit_scaling
 
 __all__ = [
     "DecisionScaling",
     "Output",
     "allows_nan",
+    "calling",
     "fit_decisions",
     "output_of",
     "predict_codes",
+    "request_weights",
     "score",
     "weight_parameter",
 ]
@@ -40,9 +46,35 @@ def output_of(model: Any) -> Output:
     return "decisions" if hasattr(model, "decision_function") else "labels"
 
 
+@contextmanager
+def calling(what: str) -> Iterator[None]:
+    """Turn an error of another package's estimator into one sentence.
+
+    Its output is checked afterwards, so that warnings of numpy on the way to it say nothing
+    new.
+
+    Parameters
+    ----------
+    what : str
+        Name of the method and the estimator, for the message.
+    """
+    try:
+        with np.errstate(all="ignore"):
+            yield
+    except HeadcountError:
+        raise
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+        fault = str(error).partition("\n")[0]
+        raise HeadcountError(
+            f"{what} failed ({type(error).__name__}: {fault[:150]}): pass items like those it "
+            "was fitted on."
+        ) from error
+
+
 def predict_codes(model: Any, X: Any, classes: NDArray[Any]) -> NDArray[np.int64]:
     """Return the labels of the classifier's own ``predict``, as codes."""
-    predicted = model.predict(X)
+    with calling(f"predict of {_name(model)}"):
+        predicted = model.predict(X)
     return encode_labels(predicted, name=f"predict of {_name(model)}", classes=classes)[1]
 
 
@@ -55,7 +87,9 @@ def score(model: Any, X: Any, classes: NDArray[Any]) -> NDArray[np.float64]:
     if output_of(model) == "posteriors":
         name = f"predict_proba of {_name(model)}"
         columns = _columns(model, classes)
-        given = check_scores(model.predict_proba(X), len(columns), name=name)
+        with calling(name):
+            posteriors = model.predict_proba(X)
+        given = check_scores(posteriors, len(columns), name=name)
         if np.array_equal(columns, np.arange(len(classes))):
             return given
         aligned = np.zeros((len(given), len(classes)))
@@ -73,7 +107,24 @@ class DecisionScaling:
 
     def posteriors(self, decisions: NDArray[np.float64]) -> NDArray[np.float64]:
         """Turn decision values, one column per class, into posteriors."""
-        return self.scaling.posteriors(decisions / self.spread)
+        with np.errstate(all="ignore"):
+            made = self.scaling.posteriors(decisions / self.spread)
+        if not np.isfinite(made).all():
+            raise HeadcountError(
+                "Decision values of the classifier are too large for posteriors: scale the "
+                "features, or use a classifier with predict_proba."
+            )
+        return made
+
+    def checked(self, n_classes: int) -> DecisionScaling:
+        """The scaling, if it fits the number of classes and is finite."""
+        scaling = self.scaling
+        for values in (scaling.slopes, scaling.biases):
+            if values.shape != (n_classes,) or not np.isfinite(as_numbers(values, "it")).all():
+                raise HeadcountError("The scaling must have finite slopes and biases.")
+        if not 0 < self.spread < np.inf:
+            raise HeadcountError("The spread of decision values must be positive and finite.")
+        return self
 
 
 def fit_decisions(
@@ -101,7 +152,8 @@ def fit_decisions(
 
 def _decision_values(model: Any, X: Any, classes: NDArray[Any]) -> NDArray[np.float64]:
     name = f"decision_function of {_name(model)}"
-    values = np.asarray(model.decision_function(X), dtype=np.float64)
+    with calling(name):
+        values = np.asarray(model.decision_function(X), dtype=np.float64)
     if values.ndim == 1:
         values = np.column_stack([-values / 2, values / 2])
     columns = _columns(model, classes)
@@ -158,8 +210,36 @@ def allows_nan(estimator: Any) -> bool:
         return False
 
 
+def request_weights(estimator: Any) -> None:
+    """Let an estimator of scikit-learn route sample weights as without metadata routing.
+
+    The last step of a pipeline takes them, the others do not, unless they request otherwise.
+    """
+    if isinstance(estimator, Pipeline):
+        for _, step in estimator.steps[:-1]:
+            _request(step, False)
+        request_weights(estimator.steps[-1][1])
+    elif isinstance(estimator, GridSearchCV | RandomizedSearchCV):
+        request_weights(estimator.estimator)
+    else:
+        _request(estimator, True)
+
+
+def _request(estimator: Any, value: bool) -> None:
+    """Set the requests of an estimator that were left open; scores are not weighted."""
+    routing = get_routing_for_object(estimator)
+    if not isinstance(routing, MetadataRequest):
+        return
+    if routing.fit.requests.get("sample_weight", False) is None:
+        estimator.set_fit_request(sample_weight=value)
+    if routing.score.requests.get("sample_weight", False) is None:
+        estimator.set_score_request(sample_weight=False)
+
+
 def weight_parameter(estimator: Any) -> str | None:
     """Name of the parameter of ``fit`` for sample weights; None if there is none."""
+    if isinstance(estimator, Pipeline) and get_config()["enable_metadata_routing"]:
+        return weight_parameter(estimator.steps[-1][1]) and "sample_weight"
     if isinstance(estimator, Pipeline):
         name, last = estimator.steps[-1]
         inner = weight_parameter(last)

@@ -138,7 +138,7 @@ class _Worker:
         return cast("Outcome", message)
 
     def _died(self) -> Outcome | None:
-        self.process.join(1.0)
+        self.process.join(10.0)
         self.stop()
         self.alive = False
         if not self.is_ready:
@@ -150,7 +150,7 @@ class _Worker:
         if task is None:
             return None
         reason = f"the process that ran it ended {_manner(self.process.exitcode)}"
-        return Outcome(task.key, perf_counter() - self.since, reason=reason)
+        return Outcome(task.name, perf_counter() - self.since, reason=reason)
 
     def stop(self) -> None:
         self.process.kill()

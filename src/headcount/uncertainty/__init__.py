@@ -6,7 +6,7 @@ from headcount.uncertainty.conditioning import Conditional, Conditioning, Poster
 from headcount.uncertainty.estimate import Counts, Estimate, Target
 from headcount.uncertainty.intervals import Intervals, Region
 from headcount.uncertainty.prior import Prior, check_prior
-from headcount.uncertainty.shares import ShareConditioning
+from headcount.uncertainty.shares import ShareConditioning, SharePosterior
 from headcount.uncertainty.simulation import Simulated, simulate, simulated_size, size_factor
 from headcount.uncertainty.smoothing import smooth
 
@@ -20,6 +20,7 @@ __all__ = [
     "Prior",
     "Region",
     "ShareConditioning",
+    "SharePosterior",
     "Simulated",
     "Target",
     "check_prior",

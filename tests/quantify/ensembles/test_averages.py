@@ -56,7 +56,7 @@ answers = st.integers(2, 4).flatmap(
 )
 
 
-@settings(deadline=None, max_examples=150)
+@settings(max_examples=150)
 @given(st.data(), answers)
 def test_weights_are_repetitions(data, rows):
     shares = [row / row.sum() for row in rows]

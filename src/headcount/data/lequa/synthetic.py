@@ -1,0 +1,244 @@
+"""Distributions with about the difficulty of the LeQua tasks.
+
+A latent vector z has the structure of a task: classes, groups of classes, products, domains.
+It is turned into a vector of many numbers by ``x = B z + 0.5 B2 tanh(z G) + 0.1 noise``, whose
+order is permuted. Baselines on logistic regression have about the errors on these vectors that
+the organisers report for theirs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headcount.data.lequa.tasks import LequaTask
+from headcount.errors import HeadcountError
+
+__all__ = ["Sampler", "make_sampler"]
+
+Floats = NDArray[np.float64]
+Codes = NDArray[np.int64]
+Rng = np.random.Generator
+_NOISE = 0.1
+
+
+class Sampler(Protocol):
+    """Source of labelled vectors of a task."""
+
+    def training(self, rng: Rng, n: int) -> tuple[NDArray[np.float32], Codes]:
+        """Labelled items with the natural shares of the classes."""
+
+    def sample(self, rng: Rng, size: int) -> tuple[NDArray[np.float32], Codes]:
+        """Items of one development or test sample."""
+
+
+def make_sampler(task: LequaTask, seed: int) -> Sampler:
+    """Distribution of a task.
+
+    Parameters
+    ----------
+    task : LequaTask
+        A task whose items are vectors.
+    seed : int
+        Random seed.
+
+    Returns
+    -------
+    Sampler
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from headcount.data.lequa import find_task
+    >>> from headcount.data.lequa.synthetic import make_sampler
+    >>> vectors, labels = make_sampler(find_task("T1"), 0).sample(np.random.default_rng(0), 9)
+    >>> vectors.shape, labels.shape
+    ((9, 256), (9,))
+    """
+    if task.n_features is None:
+        raise HeadcountError(
+            f"task {task.name} has texts, which are not generated: choose a task of vectors, "
+            "such as T1."
+        )
+    rng = np.random.default_rng([seed, *task.name.encode()])
+    if task.in_bags:
+        return _Ordinal.make(rng, task.n_features)
+    if task.n_classes > 2:
+        return _Topics.make(rng, task.n_features, task.n_classes)
+    return _Binary.make(rng, task.n_features, domains=2 if task.name == "T4" else 1)
+
+
+@dataclass(frozen=True, eq=False)
+class _Rendering:
+    """From latent vectors to the vectors of the files."""
+
+    linear: Floats
+    curved: Floats
+    gate: Floats
+
+    @classmethod
+    def make(cls, rng: Rng, n_features: int, rank: int) -> _Rendering:
+        order = rng.permutation(n_features)
+        linear, curved = (
+            np.linalg.qr(rng.normal(size=(n_features, rank)))[0][order].T for _ in range(2)
+        )
+        return cls(linear, curved, rng.normal(size=(rank, rank)) / np.sqrt(rank))
+
+    @property
+    def rank(self) -> int:
+        return len(self.gate)
+
+    def vectors(self, rng: Rng, z: Floats) -> NDArray[np.float32]:
+        x = z @ self.linear + 0.5 * np.tanh(z @ self.gate) @ self.curved
+        noise = rng.standard_normal(x.shape, dtype=np.float32)
+        return np.asarray(x, np.float32) + np.float32(_NOISE) * noise
+
+
+@dataclass(frozen=True, eq=False)
+class _Binary:
+    """Two classes along three directions, of four clusters each; one or two domains."""
+
+    rendering: _Rendering
+    means: Floats  # (domains, classes, rank)
+    clusters: Floats  # (classes, clusters, rank)
+    spread: Floats
+
+    APART = 2.1
+    PRIOR = 0.78
+    FIRST_DOMAIN = 0.9
+
+    @classmethod
+    def make(cls, rng: Rng, n_features: int, *, domains: int) -> _Binary:
+        rendering = _Rendering.make(rng, n_features, 24)
+        rank = rendering.rank
+        direction = np.zeros(rank)
+        direction[:3] = np.array([0.8, 0.5, 0.33]) / np.linalg.norm([0.8, 0.5, 0.33])
+        clusters = np.zeros((2, 4, rank))
+        clusters[:, :, 3:9] = rng.normal(scale=0.8, size=(2, 4, 6))
+        # Centred, so that the classes of any seed are equally far apart.
+        clusters -= clusters.mean(axis=1, keepdims=True)
+        spread = np.concatenate([np.ones(3), np.arange(4, rank + 1) ** -0.5])
+        means = np.stack([-direction, direction]) * cls.APART / 2
+        both = np.repeat(means[None], domains, axis=0)
+        if domains > 1:
+            turn = rng.normal(size=rank)
+            turn -= direction * (turn @ direction)
+            turn *= 0.2 / np.linalg.norm(turn)
+            away = np.zeros(rank)
+            away[9:15] = rng.normal(size=6)
+            away *= 1.0 / np.linalg.norm(away)
+            turned = (direction + turn) / np.linalg.norm(direction + turn)
+            both[1] = np.stack([-turned, turned]) * cls.APART / 2 + away
+        return cls(rendering, both, clusters, spread)
+
+    def _vectors(self, rng: Rng, labels: Codes, domains: Codes) -> NDArray[np.float32]:
+        cluster = rng.integers(self.clusters.shape[1], size=len(labels))
+        z = self.means[domains, labels] + self.clusters[labels, cluster]
+        z += rng.normal(size=z.shape) * self.spread
+        return self.rendering.vectors(rng, z)
+
+    def training(self, rng: Rng, n: int) -> tuple[NDArray[np.float32], Codes]:
+        labels = _counted(rng, n, [1 - self.PRIOR, self.PRIOR])
+        domains = _domains(rng, n, len(self.means), self.FIRST_DOMAIN)
+        return self._vectors(rng, labels, domains), labels
+
+    def sample(self, rng: Rng, size: int) -> tuple[NDArray[np.float32], Codes]:
+        share = rng.random()
+        labels = _counted(rng, size, [1 - share, share])
+        domains = _domains(rng, size, len(self.means), rng.random())
+        return self._vectors(rng, labels, domains), labels
+
+
+@dataclass(frozen=True, eq=False)
+class _Topics:
+    """Many classes in seven groups, with very different natural shares."""
+
+    rendering: _Rendering
+    means: Floats
+    natural: Floats
+
+    @classmethod
+    def make(cls, rng: Rng, n_features: int, n_classes: int) -> _Topics:
+        rendering = _Rendering.make(rng, n_features, 32)
+        rank = rendering.rank
+        scale = np.sqrt(8 / rank)
+        groups = rng.normal(scale=scale, size=(7, rank))
+        own = rng.normal(scale=scale, size=(n_classes, rank))
+        apart = 0.45 * np.exp(0.6 * rng.normal(size=(n_classes, 1)))
+        means = 1.2 * groups[np.arange(n_classes) % 7] + apart * own
+        natural = rng.permutation(np.arange(1, n_classes + 1) ** -1.5)
+        return cls(rendering, means, natural / natural.sum())
+
+    def _vectors(self, rng: Rng, labels: Codes) -> NDArray[np.float32]:
+        z = self.means[labels]
+        z[rng.random(len(labels)) < 0.25] *= 0.15
+        z += rng.normal(size=z.shape)
+        return self.rendering.vectors(rng, z)
+
+    def training(self, rng: Rng, n: int) -> tuple[NDArray[np.float32], Codes]:
+        labels = _counted(rng, n, self.natural)
+        return self._vectors(rng, labels), labels
+
+    def sample(self, rng: Rng, size: int) -> tuple[NDArray[np.float32], Codes]:
+        # Uniform on the simplex.
+        labels = _counted(rng, size, rng.dirichlet(np.ones(len(self.natural))))
+        return self._vectors(rng, labels), labels
+
+
+@dataclass(frozen=True, eq=False)
+class _Ordinal:
+    """Stars of the reviews of one product; products differ by more than their stars."""
+
+    rendering: _Rendering
+    curvature: Floats
+
+    CUTS = (-1.2, -0.6, 0.0, 0.9)
+    HEAVY = (0.6, 0.1, 0.08, 0.08, 0.14)
+
+    @classmethod
+    def make(cls, rng: Rng, n_features: int) -> _Ordinal:
+        rendering = _Rendering.make(rng, n_features, 16)
+        bent = rng.normal(size=(5, rendering.rank))
+        bent -= bent.mean(axis=0)
+        # Of the same strength for every seed.
+        return cls(rendering, 0.1 * bent / np.sqrt((bent**2).mean()))
+
+    def _shares(self, rng: Rng) -> Floats:
+        quality = rng.normal(1.1, 0.4)
+        below = 1 / (1 + np.exp(-(np.array(self.CUTS) - quality) / 0.6))
+        natural = np.diff(np.concatenate([[0.0], below, [1.0]]))
+        weight = rng.beta(1.2, 12)
+        mixed = (1 - weight) * natural + weight * np.array(self.HEAVY)
+        return rng.dirichlet(60 * mixed)
+
+    def sample(self, rng: Rng, size: int) -> tuple[NDArray[np.float32], Codes]:
+        labels = _shuffled(rng, rng.multinomial(size, self._shares(rng)))
+        z = self.curvature[labels] + rng.normal(size=(size, self.rendering.rank))
+        z[:, 0] += 0.65 * (labels - 2)
+        z[:, :4] += rng.normal(size=4) * np.array([0.4, 0.24, 0.24, 0.24])
+        return self.rendering.vectors(rng, z), labels
+
+    def training(self, rng: Rng, n: int) -> tuple[NDArray[np.float32], Codes]:
+        return self.sample(rng, n)
+
+
+def _counted(rng: Rng, n: int, shares: Any) -> Codes:
+    """Labels with the given shares, up to rounding, in random order."""
+    exact = np.asarray(shares) * n
+    counts = np.floor(exact).astype(np.int64)
+    # The largest remainders get the rest.
+    counts[np.argsort(counts - exact, kind="stable")[: n - counts.sum()]] += 1
+    return _shuffled(rng, counts)
+
+
+def _shuffled(rng: Rng, counts: Any) -> Codes:
+    return rng.permutation(np.repeat(np.arange(len(counts)), counts))
+
+
+def _domains(rng: Rng, n: int, n_domains: int, first: float) -> Codes:
+    if n_domains == 1:
+        return np.zeros(n, np.int64)
+    return _counted(rng, n, [first, 1 - first])

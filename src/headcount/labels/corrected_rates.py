@@ -1,0 +1,436 @@
+"""Rates that a judge measures, corrected by gold labels of some items."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import special
+
+from headcount._parameters import check_choice
+from headcount.data import encode_labels
+from headcount.errors import HeadcountError
+from headcount.labels.difference import Difference
+from headcount.labels.judge_result import GroupRate, JudgeResult
+from headcount.labels.labelled_estimate import Agreement, agreement_of
+from headcount.labels.rates import Calibration, RateEstimate
+from headcount.labels.sample import LabelSample, check_clusters, cluster_effect
+from headcount.labels.verdict_kinds import VerdictKinds, gold_codes
+from headcount.labels.weighting import effective_size
+from headcount.scores.checks import check_weights
+from headcount.uncertainty import Target
+
+__all__ = ["correct_verdicts"]
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+# Gold labels of a group from which its own are used rather than rates from elsewhere.
+_ENOUGH = 20
+# P-value below which items with gold do not look like a random sample.
+_NOT_RANDOM = 1e-3
+
+
+def correct_verdicts(
+    verdicts: Any,
+    gold: ArrayLike,
+    *,
+    by: ArrayLike | None = None,
+    calibration: tuple[Any, ...] | None = None,
+    clusters: ArrayLike | None = None,
+    weights: ArrayLike | None = None,
+    target: str = "expected",
+    positive: Any = None,
+) -> JudgeResult:
+    """Correct the rates that a judge measures, by gold labels of some items.
+
+    `headcount.judge` does the same for tables. A judge is a model, a rule or a person whose
+    verdicts are cheap and not always right. If a random part of the items has gold labels,
+    each group's rate is estimated from its own labels, by verdict: this holds whatever errors
+    the judge makes. If the gold labels are those of other items, a calibration set, rates are
+    corrected by the judge's errors on them (Rogan and Gladen): this holds if the judge errs on
+    both alike.
+
+    Parameters
+    ----------
+    verdicts : array-like of shape (n,) or Verdicts
+        Verdict on each item: text, numbers, or scores, which are cut into five bins.
+    gold : array-like of shape (n,)
+        True class of each item; None, NaN or an empty text where it is not known. The items
+        with gold must be a random part of each group, or of the items with each verdict.
+    by : array-like of shape (n,), default=None
+        Group of each item, such as the system that is judged.
+    calibration : pair or triple of array-like, default=None
+        Verdicts and gold labels of other items, and their clusters if there are any.
+    clusters : array-like of shape (n,), default=None
+        Cluster of each item, such as a conversation. Items of one cluster may be alike.
+    weights : array-like of shape (n,), default=None
+        Survey weights of the items.
+    target : {"expected", "realised"}, default="expected"
+        Rates in the population that the items are a random sample of, or among these items.
+    positive : Any, default=None
+        Class whose rate is printed; by default the second of two classes, or all of more.
+
+    Returns
+    -------
+    JudgeResult
+        With ``groups``, ``differences()``, ``to_frame()`` and ``rates``, how often the judge
+        gives each verdict by true class. Prints as tables.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> truth = np.where(rng.random(2000) < 0.2, "bad", "ok")
+    >>> wrong = rng.random(2000) < np.where(truth == "bad", 0.1, 0.15)
+    >>> verdicts = np.where(wrong, np.where(truth == "bad", "ok", "bad"), truth)
+    >>> gold = np.where(np.arange(2000) % 10 == 0, truth, "")
+    >>> result = correct_verdicts(verdicts, gold)
+    >>> low, high = result.groups[0].interval()["bad"]
+    >>> low < 0.2 < high
+    True
+    """
+    check_choice("target", target, ("realised", "expected"))
+    items = _Items.of(verdicts, gold, by, calibration, clusters, weights)
+    if positive is not None and positive not in items.classes.tolist():
+        raise HeadcountError(
+            f"positive is {positive!r}; it must be one of the classes, which are "
+            f"{', '.join(map(repr, items.classes.tolist()))}."
+        )
+    groups = [
+        _group(items, g, name, "realised" if target == "realised" else "expected")
+        for g, name in enumerate(items.names)
+    ]
+    sources = {}
+    if (items.gold >= 0).any():
+        sources["gold"] = items.calibrated(items.gold >= 0)
+    if items.calibration is not None:
+        sources["calibration"] = items.calibration
+    return JudgeResult(items.classes, items.kinds.names, tuple(groups), sources, positive)
+
+
+@dataclass(frozen=True, eq=False)
+class _Items:
+    """Checked items, numbered."""
+
+    kinds: VerdictKinds
+    classes: NDArray[Any]
+    verdicts: Ints
+    gold: Ints
+    groups: Ints
+    names: tuple[Any, ...]
+    calibration: Calibration | None
+    clusters: Ints | None
+    weights: Floats | None
+
+    @classmethod
+    def of(
+        cls, verdicts: Any, gold: Any, by: Any, calibration: Any, clusters: Any, weights: Any
+    ) -> _Items:
+        pair = None if calibration is None else _pair(calibration)
+        kinds = VerdictKinds.of(verdicts, *([] if pair is None else [pair[0]]))
+        codes = kinds.codes(verdicts, "verdicts")
+        n = len(codes)
+        classes = gold_codes(gold, "gold")[0]
+        if pair is not None:
+            classes = _joined(classes, gold_codes(pair[1], "gold of calibration")[0])
+        classes, truth = gold_codes(gold, "gold", classes)
+        _check_length("gold", len(truth), n)
+        _check_gold(truth, classes, pair is not None)
+        names: tuple[Any, ...] = ("all",)
+        groups = np.zeros(n, np.int64)
+        if by is not None:
+            labels, groups = encode_labels(by, name="by")
+            names = tuple(labels.tolist())
+            _check_length("by", len(groups), n)
+        learnt = None if pair is None else _calibration(pair, kinds, classes, codes)
+        return cls(
+            kinds,
+            classes,
+            codes,
+            truth,
+            groups,
+            names,
+            learnt,
+            check_clusters(clusters, n),
+            None if weights is None else check_weights(weights, n),
+        )
+
+    def calibrated(self, chosen: NDArray[np.bool_]) -> Calibration:
+        """Verdicts by true class on items with gold, weighted by what they stand for."""
+        V = len(self.kinds.names)
+        rows = np.flatnonzero(chosen & (self.gold >= 0))
+        mass = np.ones(len(self.gold)) if self.weights is None else self.weights
+        cell = self.groups * V + self.verdicts
+        all_items = np.bincount(cell, mass)
+        labelled = np.bincount(cell[rows], mass[rows], len(all_items))
+        stands_for = mass[rows] * all_items[cell[rows]] / labelled[cell[rows]]
+        clusters = None if self.clusters is None else self.clusters[rows]
+        return Calibration.of(
+            self.gold[rows],
+            self.verdicts[rows],
+            len(self.classes),
+            V,
+            stands_for,
+            clusters,
+        )
+
+    def estimated(self, chosen: NDArray[np.bool_], calibration: Calibration) -> RateEstimate:
+        """Shares of some items from the rates of a calibration set."""
+        rows = np.flatnonzero(chosen)
+        one_hot = self.one_hot(rows)
+        mass = np.ones(len(rows)) if self.weights is None else self.weights[rows]
+        groups = None
+        if self.clusters is not None:
+            groups = np.unique(self.clusters[rows], return_inverse=True)[1].astype(np.int64)
+        seen = np.average(one_hot, axis=0, weights=mass)
+        size = effective_size(len(rows), mass, groups, one_hot)
+        return RateEstimate.of(calibration, seen, size)
+
+    def one_hot(self, rows: Ints) -> Floats:
+        """Kinds of verdicts of some items as columns of 0 and 1."""
+        kinds = np.arange(len(self.kinds.names))
+        return (self.verdicts[rows][:, None] == kinds).astype(np.float64)
+
+
+def _group(items: _Items, g: int, name: Any, target: Target) -> GroupRate:
+    """Corrected rates of one group."""
+    chosen = items.groups == g
+    n_gold = int((chosen & (items.gold >= 0)).sum())
+    learnt, source = items.calibration, "the calibration set"
+    elsewhere = ~chosen & (items.gold >= 0)
+    if learnt is None and n_gold < _ENOUGH and _has_all(items.gold[elsewhere], items.classes):
+        learnt, source = items.calibrated(elsewhere), "the gold labels of the other groups"
+    by_rates = None if learnt is None else items.estimated(chosen, learnt)
+    by_labels: Difference | None = None
+    notes: list[str] = []
+    if n_gold >= max(2, len(items.classes)) and (n_gold >= _ENOUGH or by_rates is None):
+        by_labels, notes = _from_gold(items, chosen, target)
+    agreement: Agreement | None = None
+    if by_labels is not None:
+        reason = (
+            f"{n_gold:,} of its items have gold labels. They correct the verdicts under any "
+            "shift, if they are a random part."
+        )
+        if by_rates is not None:
+            agreement = agreement_of(by_labels, by_rates.centre, by_rates.covariance)
+    elif by_rates is not None:
+        few = "has no gold labels" if not n_gold else f"has {n_gold} gold labels"
+        reason = (
+            f"The group {few}. Its verdicts are corrected by the judge's errors on {source}, "
+            "if the judge errs on both alike."
+        )
+        if not by_rates.informative:
+            notes.append(
+                "The verdicts hardly depend on the true class, so that they tell nothing about "
+                "the rates: take gold labels of these items."
+            )
+    else:
+        raise HeadcountError(
+            f"group {name!r} has {n_gold} gold labels for {len(items.classes)} classes: label "
+            f"at least {max(2, len(items.classes))} of its items, or pass a calibration set."
+        )
+    mass = np.ones(len(chosen)) if items.weights is None else items.weights
+    return GroupRate(
+        name,
+        items.classes,
+        int(chosen.sum()),
+        n_gold,
+        _raw(items, chosen, mass),
+        "rates" if by_labels is None else "labels",
+        reason,
+        by_labels,
+        by_rates,
+        agreement,
+        tuple(notes),
+        _influence(items, chosen) if by_labels is not None else None,
+    )
+
+
+def _from_gold(
+    items: _Items, chosen: NDArray[np.bool_], target: Target
+) -> tuple[Difference, list[str]]:
+    """Shares of a group from its gold labels, by verdict."""
+    rows, strata, sizes = _strata(items, chosen)
+    sample = LabelSample.stratified(rows, strata, sizes, items.weights, items.clusters)
+    if sample.clusters is not None and sample.clusters.max() < 1:
+        raise HeadcountError(
+            "all gold labels of a group are from one cluster: label items of at least two."
+        )
+    K = len(items.classes)
+    outcomes = (items.gold[rows][:, None] == np.arange(K)).astype(np.float64)
+    sums = np.stack([np.bincount(strata, column, len(sizes)) for column in outcomes.T], axis=1)
+    means = (sums + 0.5) / (np.bincount(strata, minlength=len(sizes))[:, None] + 0.5 * K)
+    found = Difference.of(sample, outcomes, np.zeros(K), means[strata])
+    if target == "expected":
+        found = replace(found, population=_population(items, chosen, found, sample, outcomes))
+    notes = []
+    p_value = _randomness(items, chosen)
+    if p_value < _NOT_RANDOM:
+        notes.append(
+            "The items with gold labels have other verdicts than the rest "
+            f"(p = {p_value:.1g}). The rates hold if gold labels were drawn at random among "
+            "the items with the same verdict."
+        )
+    return found, notes
+
+
+def _strata(items: _Items, chosen: NDArray[np.bool_]) -> tuple[Ints, Ints, Ints]:
+    """Rows with gold of a group, their strata, and the sizes of the strata.
+
+    Strata are verdicts; those with fewer than two labels join the one with most.
+    """
+    V = len(items.kinds.names)
+    rows = np.flatnonzero(chosen & (items.gold >= 0)).astype(np.int64)
+    sizes = np.bincount(items.verdicts[chosen], minlength=V)
+    counts = np.bincount(items.verdicts[rows], minlength=V)
+    place = np.arange(V)
+    place[counts < np.minimum(2, sizes)] = int(counts.argmax())
+    used, merged = np.unique(place[items.verdicts[chosen]], return_inverse=True)
+    strata = np.searchsorted(used, place[items.verdicts[rows]]).astype(np.int64)
+    return rows, strata, np.bincount(merged)
+
+
+def _population(
+    items: _Items,
+    chosen: NDArray[np.bool_],
+    found: Difference,
+    sample: LabelSample,
+    outcomes: Floats,
+) -> Floats:
+    """Variance of the shares of a group around those of its population."""
+    rows = np.flatnonzero(chosen)
+    weights = None if items.weights is None else items.weights[rows]
+    size = effective_size(len(rows), weights, None, None)
+    effect: Any = 1.0
+    if items.clusters is not None:
+        groups = np.unique(items.clusters[rows], return_inverse=True)[1].astype(np.int64)
+        seen = float(cluster_effect(items.one_hot(rows), groups, weights).max())
+        effect = np.maximum(sample.spread(outcomes).effect, seen)
+    shares = np.clip(found.centre, 0, 1)
+    return np.asarray(effect * shares * (1 - shares) / size)
+
+
+def _influence(items: _Items, chosen: NDArray[np.bool_]) -> Floats | None:
+    """Deviations of the estimate by cluster, for the covariance of two groups; None without."""
+    if items.clusters is None:
+        return None
+    rows, strata, sizes = _strata(items, chosen)
+    sample = LabelSample.stratified(rows, strata, sizes, items.weights, None)
+    outcomes = (items.gold[rows][:, None] == np.arange(len(items.classes))).astype(np.float64)
+    counts = np.bincount(strata, minlength=len(sizes))[:, None]
+    sums = np.stack([np.bincount(strata, column, len(sizes)) for column in outcomes.T], axis=1)
+    parts = sample.weights[:, None] * (outcomes - (sums / counts)[strata])
+    n_clusters = int(items.clusters.max()) + 1
+    return np.stack(
+        [np.bincount(items.clusters[rows], column, n_clusters) for column in parts.T], axis=1
+    )
+
+
+def _raw(items: _Items, chosen: NDArray[np.bool_], mass: Floats) -> Floats | None:
+    """Shares of the verdicts themselves; None if verdicts are not named as the classes."""
+    names = list(items.kinds.names)
+    if items.kinds.edges is not None or any(name not in items.classes for name in names):
+        return None
+    seen = np.bincount(items.verdicts[chosen], mass[chosen], len(names))
+    shares = dict(zip(names, seen / seen.sum(), strict=True))
+    return np.array([shares.get(label, 0.0) for label in items.classes.tolist()])
+
+
+def _randomness(items: _Items, chosen: NDArray[np.bool_]) -> float:
+    """P-value of the hypothesis that verdicts with and without gold are distributed alike."""
+    V = len(items.kinds.names)
+    has_gold = items.gold >= 0
+    table = np.stack(
+        [
+            np.bincount(items.verdicts[chosen & part], minlength=V)
+            for part in (has_gold, ~has_gold)
+        ]
+    ).astype(np.float64)
+    table = table[:, table.sum(axis=0) > 0]
+    if table.shape[1] < 2 or not table.sum(axis=1).all():
+        return 1.0
+    expected = np.outer(table.sum(axis=1), table.sum(axis=0)) / table.sum()
+    statistic = float(((table - expected) ** 2 / expected).sum())
+    return float(special.chdtrc(table.shape[1] - 1, statistic))
+
+
+def _pair(calibration: Any) -> tuple[Any, ...]:
+    if not isinstance(calibration, tuple | list) or len(calibration) not in (2, 3):
+        raise HeadcountError(
+            f"calibration is a {type(calibration).__name__}; it must be a pair of verdicts and "
+            "gold labels, or a triple with their clusters."
+        )
+    return tuple(calibration)
+
+
+def _calibration(
+    given: tuple[Any, ...], kinds: VerdictKinds, classes: NDArray[Any], present: Ints
+) -> Calibration:
+    verdicts = kinds.codes(given[0], "verdicts of calibration")
+    _, codes = gold_codes(given[1], "gold of calibration", classes)
+    _check_length("gold of calibration", len(codes), len(verdicts))
+    missing = int((codes < 0).sum())
+    if missing:
+        raise HeadcountError(
+            f"gold of calibration misses {missing:,} of {len(codes):,} labels: drop these "
+            "items or label them."
+        )
+    if not _has_all(codes, classes):
+        absent = classes[np.bincount(codes, minlength=len(classes)) == 0].tolist()[0]
+        raise HeadcountError(
+            f"calibration has no item of class {absent!r}, so that the judge's errors on it "
+            "are not known: add some."
+        )
+    known = np.bincount(verdicts, minlength=len(kinds.names)) > 0
+    strange = ~known[present]
+    if strange.any():
+        name = kinds.names[int(present[strange.argmax()])]
+        raise HeadcountError(
+            f"verdict {name!r} is given to {int(strange.sum()):,} items, but to none of "
+            "calibration, so that its errors are not known: add calibration items with it, or "
+            "drop these items."
+        )
+    clusters = check_clusters(given[2] if len(given) == 3 else None, len(codes))
+    return Calibration.of(codes, verdicts, len(classes), len(kinds.names), None, clusters)
+
+
+def _check_gold(truth: Ints, classes: NDArray[Any], calibrated: bool) -> None:
+    n_gold = int((truth >= 0).sum())
+    if not n_gold and not calibrated:
+        raise HeadcountError(
+            "gold is empty: label a random part of the items, or pass a calibration set whose "
+            "labels are known."
+        )
+    if n_gold == len(truth):
+        raise HeadcountError(
+            f"gold is filled in for all {len(truth):,} items, so that there is nothing to "
+            "correct: count the gold labels themselves, or pass them as calibration for other "
+            "items."
+        )
+    if len(classes) < 2:
+        raise HeadcountError(
+            f"gold has the single class {classes.tolist()[0]!r}, but at least two are needed: "
+            "label more items."
+        )
+
+
+def _joined(first: NDArray[Any], second: NDArray[Any]) -> NDArray[Any]:
+    """Classes of two lists, sorted."""
+    if not len(first) or not len(second):
+        return second if not len(first) else first
+    return encode_labels([*first.tolist(), *second.tolist()], name="gold")[0]
+
+
+def _has_all(codes: Ints, classes: NDArray[Any]) -> bool:
+    counts = np.bincount(codes[codes >= 0], minlength=len(classes))
+    return bool((counts > 0).all())
+
+
+def _check_length(name: str, found: int, n: int) -> None:
+    if found != n:
+        raise HeadcountError(
+            f"{name} has {found:,} entries, but there are {n:,} verdicts: pass one per verdict."
+        )

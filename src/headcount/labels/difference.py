@@ -1,0 +1,261 @@
+"""Difference estimator: predictions for all items, corrected by labels of some.
+
+``theta = mean(p) over the pool + mean(y - p) over the labels``, with predictions ``p`` that
+are fixed before the labels are seen. It is unbiased whatever the predictions are. Its interval
+needs no assumption either::
+
+    theta +- sqrt((t * SE)^2 + (log(1 - level) * unit)^2)
+
+The second part is the rule of three. If an error that the predictions make was seen on none of
+n labels, its share may still be up to ``-log(0.05) / n``, which is 3 / n.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special
+
+from headcount.labels.sample import LabelSample
+
+__all__ = [
+    "Difference",
+    "class_table",
+    "corrected",
+    "correlation_weight",
+    "on_simplex",
+    "share_ends",
+]
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Difference:
+    """Difference estimate of D means, with intervals at any level.
+
+    Attributes
+    ----------
+    centre : ndarray of shape (D,)
+        The estimates.
+    covariance : ndarray of shape (D, D)
+        Covariance of the estimates.
+    df : int
+        Degrees of freedom of the covariance.
+    up, down : ndarray of shape (D,)
+        Change of an estimate by one more error that raises or lowers it.
+    population : ndarray of shape (D,)
+        Variance that is added for the mean in the population of the pool; 0 for the mean
+        over the pool itself.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> sample = LabelSample.simple(np.arange(100), 10_000)
+    >>> nothing_seen = np.zeros((100, 1))
+    >>> found = Difference.of(sample, nothing_seen, np.array([0.02]), np.ones((100, 1)))
+    >>> low, high = found.ends(0.95)
+    >>> high.round(3)  # 0.02 + 3 / 100
+    array([0.05])
+    """
+
+    centre: Floats
+    covariance: Floats
+    df: int
+    up: Floats
+    down: Floats
+    population: Floats
+
+    @classmethod
+    def of(
+        cls, sample: LabelSample, residuals: Floats, predicted: Floats, mass: Floats
+    ) -> Difference:
+        """Estimate from the residuals of labelled items.
+
+        Parameters
+        ----------
+        sample : LabelSample
+            The labelled items.
+        residuals : ndarray of shape (n, D)
+            Values of the labelled items minus their predictions.
+        predicted : ndarray of shape (D,)
+            Mean prediction over the pool.
+        mass : ndarray of shape (n, D)
+            Probability of the outcome 1 for the labelled items, which determines where errors
+            that raise (0 to 1) and lower (1 to 0) the estimate can occur.
+
+        Returns
+        -------
+        Difference
+        """
+        spread = sample.spread(residuals)
+        up = sample.unit(1 - mass) * spread.unseen
+        down = sample.unit(mass) * spread.unseen
+        centre = predicted + spread.mean
+        return cls(centre, spread.covariance, spread.df, up, down, np.zeros(len(centre)))
+
+    def ends(self, level: float) -> tuple[Floats, Floats]:
+        """Lower and upper ends of the intervals, not clipped.
+
+        Parameters
+        ----------
+        level : float
+            Probability that an interval contains its mean.
+
+        Returns
+        -------
+        low, high : ndarray of shape (D,)
+        """
+        t = special.stdtrit(self.df, (1 + level) / 2)
+        z = special.ndtri((1 + level) / 2)
+        squared = t**2 * np.diag(self.covariance) + z**2 * self.population
+        unseen = np.log1p(-level)
+        return (
+            self.centre - np.sqrt(squared + (unseen * self.down) ** 2),
+            self.centre + np.sqrt(squared + (unseen * self.up) ** 2),
+        )
+
+    def with_unseen(self) -> Floats:
+        """Covariance, with the variance of errors that no label shows on the diagonal."""
+        ratio = np.log(0.05) / special.ndtri(0.975)
+        unseen = ratio * np.maximum(self.up, self.down)
+        return np.asarray(self.covariance + np.diag(unseen**2))
+
+
+class ShareEstimator(Protocol):
+    """Estimates of shares that may lie outside of 0 to 1, with intervals."""
+
+    @property
+    def centre(self) -> Floats:
+        """The estimates."""
+
+    def ends(self, level: float) -> tuple[Floats, Floats]:
+        """Ends of their intervals, not clipped."""
+
+
+def on_simplex(centre: Floats) -> Floats:
+    """Shares without negative ones, which sum to 1."""
+    positive = np.maximum(centre, 0.0)
+    return np.asarray(positive / positive.sum())
+
+
+def share_ends(estimate: ShareEstimator, n_items: int, level: float) -> tuple[Floats, Floats]:
+    """Ends of intervals for shares, from 0 to 1.
+
+    Parameters
+    ----------
+    estimate : Difference or RateEstimate
+        Estimates of the shares.
+    n_items : int
+        Number of items in the pool.
+    level : float
+        Probability that an interval contains its share.
+
+    Returns
+    -------
+    low, high : ndarray of shape (K,)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> centre, nothing = np.array([-0.01, 1.01]), np.zeros(2)
+    >>> outside = Difference(centre, np.eye(2) * 1e-4, 99, nothing, nothing, nothing)
+    >>> [end.round(2).tolist() for end in share_ends(outside, 1000, 0.95)]
+    [[0.0, 0.98], [0.02, 1.0]]
+    """
+    low, high = estimate.ends(level)
+    # Around the nearest share that is possible.
+    outside = np.clip(estimate.centre, 0, 1) - estimate.centre
+    # Shares among n items are accurate to half an item at best.
+    half, shares = 0.5 / n_items, on_simplex(estimate.centre)
+    low = np.minimum(low + outside, shares - half)
+    high = np.maximum(high + outside, shares + half)
+    return np.clip(low, 0, 1), np.clip(high, 0, 1)
+
+
+def corrected(posteriors: Floats, prior: Floats, shares: Floats) -> Floats:
+    """Posteriors reweighted from the training shares to other shares.
+
+    Parameters
+    ----------
+    posteriors : ndarray of shape (n, K)
+        Posteriors under the training shares.
+    prior : ndarray of shape (K,)
+        Training shares.
+    shares : ndarray of shape (K,)
+        Shares to correct to.
+
+    Returns
+    -------
+    ndarray of shape (n, K)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> corrected(np.array([[0.5, 0.5]]), np.array([0.5, 0.5]), np.array([0.9, 0.1]))
+    array([[0.9, 0.1]])
+    """
+    weighted = posteriors * (shares / prior)
+    total = weighted.sum(axis=1, keepdims=True)
+    weighted /= np.where(total > 0, total, 1.0)
+    # An item that is impossible under these shares is no evidence.
+    return np.where(total > 0, weighted, shares)
+
+
+def class_table(codes: Ints, labels: Ints, n_classes: int, weights: Floats | None) -> Floats:
+    """Probability of each predicted class, by true class.
+
+    Parameters
+    ----------
+    codes : ndarray of shape (n,)
+        True classes.
+    labels : ndarray of shape (n,)
+        Predicted classes.
+    n_classes : int
+        Number of classes.
+    weights : ndarray of shape (n,) or None
+        Weights of the items.
+
+    Returns
+    -------
+    ndarray of shape (K, K)
+        Rows true, columns predicted. Half an item is added to each cell, as in Jeffreys'
+        prior, so that none is 0.
+    """
+    counts = np.bincount(codes * n_classes + labels, weights, n_classes**2)
+    cells = counts.reshape(n_classes, n_classes) + 0.5
+    return np.asarray(cells / cells.sum(axis=1, keepdims=True))
+
+
+def correlation_weight(class_means: Floats, shares: Floats, variances: Floats) -> float:
+    """Factor for the posteriors that minimises the variance of the residuals.
+
+    Parameters
+    ----------
+    class_means : ndarray of shape (K, K)
+        Mean posteriors of training items, one row per true class.
+    shares : ndarray of shape (K,)
+        Shares of the classes in the pool.
+    variances : ndarray of shape (K,)
+        Variances of the posteriors in the pool.
+
+    Returns
+    -------
+    float
+        From 0 (posteriors are no use) to 1. The same for all classes, so that the estimated
+        shares sum to 1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> means, shares = np.array([[0.8, 0.2], [0.2, 0.8]]), np.array([0.5, 0.5])
+    >>> round(correlation_weight(means, shares, np.array([0.16, 0.16])), 2)
+    0.94
+    """
+    together = float(shares @ (np.diag(class_means) - shares @ class_means))
+    total = float(variances.sum())
+    return 0.0 if total <= 1e-12 else float(np.clip(together / total, 0.0, 1.0))

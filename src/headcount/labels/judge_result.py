@@ -1,0 +1,486 @@
+"""Corrected rates of groups, their differences, and how often the judge is right."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import combinations
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headcount._parameters import check_fraction
+from headcount._text import Cell, Table, html_result
+from headcount.labels.difference import Difference, on_simplex, share_ends
+from headcount.labels.labelled_estimate import Agreement
+from headcount.labels.rates import Calibration, RateEstimate, rate_difference
+from headcount.uncertainty import Intervals
+
+if TYPE_CHECKING:
+    import polars as pl
+    from matplotlib.axes import Axes
+
+__all__ = ["GroupDifference", "GroupRate", "JudgeResult"]
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class GroupRate:
+    """Corrected rates of one group of items.
+
+    Attributes
+    ----------
+    group : Any
+        Name of the group.
+    classes : ndarray of shape (K,)
+        The classes.
+    n_items, n_gold : int
+        Number of items and of gold labels.
+    raw : ndarray of shape (K,) or None
+        Shares of the verdicts themselves; None if verdicts are not named as the classes.
+    estimator : {"labels", "rates"}
+        Estimator of ``shares``: from the group's own gold labels, or from the judge's error
+        rates on other items.
+    reason : str
+        Why this estimator was taken.
+    by_labels : Difference or None
+        Estimate from the group's gold labels.
+    by_rates : RateEstimate or None
+        Estimate from the judge's error rates.
+    agreement : Agreement or None
+        Test whether the two agree, if there are both.
+    warnings : tuple of str
+        Warnings, one sentence each.
+    influence : ndarray of shape (C, K) or None
+        Deviation of the estimate by cluster.
+    """
+
+    group: Any
+    classes: NDArray[Any]
+    n_items: int
+    n_gold: int
+    raw: Floats | None
+    estimator: str
+    reason: str
+    by_labels: Difference | None
+    by_rates: RateEstimate | None
+    agreement: Agreement | None
+    warnings: tuple[str, ...]
+    influence: Floats | None = None
+
+    @property
+    def shares(self) -> Floats:
+        """Corrected shares of the classes, which sum to 1."""
+        return on_simplex(self._estimate.centre)
+
+    @property
+    def prevalence(self) -> dict[Any, float]:
+        """Corrected shares by class."""
+        return dict(zip(self.classes.tolist(), self.shares.tolist(), strict=True))
+
+    @property
+    def _estimate(self) -> Difference | RateEstimate:
+        found = self.by_rates if self.by_labels is None else self.by_labels
+        assert found is not None
+        return found
+
+    def interval(self, level: float = 0.95) -> Intervals:
+        """Interval for the share of each class.
+
+        Parameters
+        ----------
+        level : float, default=0.95
+            Probability that the interval contains the share.
+
+        Returns
+        -------
+        Intervals
+            Mapping of classes to (low, high), with arrays ``low`` and ``high``.
+        """
+        level = check_fraction("level", level)
+        low, high = share_ends(self._estimate, self.n_items, level)
+        return Intervals(self.classes, low, high, level=level)
+
+
+class GroupDifference(NamedTuple):
+    """Difference of the rates of two groups.
+
+    Attributes
+    ----------
+    first, second : Any
+        Names of the groups.
+    difference, low, high : ndarray of shape (K,)
+        Shares of the first group minus those of the second, and the ends of their intervals.
+    """
+
+    first: Any
+    second: Any
+    difference: Floats
+    low: Floats
+    high: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class JudgeResult:
+    """Rates of groups, corrected for the errors of a judge. Prints as tables.
+
+    Attributes
+    ----------
+    classes : ndarray of shape (K,)
+        The classes.
+    verdicts : tuple
+        Kinds of verdicts.
+    groups : tuple of GroupRate
+        Corrected rates of each group.
+    rates : mapping of str to Calibration
+        Verdicts by true class, on the items with gold ("gold") and on the calibration set
+        ("calibration").
+    positive : Any
+        Class whose rate is printed; None for the second of two classes, or all of more.
+    """
+
+    classes: NDArray[Any]
+    verdicts: tuple[Any, ...]
+    groups: tuple[GroupRate, ...]
+    rates: Mapping[str, Calibration]
+    positive: Any = None
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """Warnings of all groups, one sentence each."""
+        single = len(self.groups) == 1
+        return tuple(
+            text if single else f"{group.group}: {text}"
+            for group in self.groups
+            for text in group.warnings
+        )
+
+    def differences(self, level: float = 0.95) -> list[GroupDifference]:
+        """Differences between the rates of all pairs of groups.
+
+        Parameters
+        ----------
+        level : float, default=0.95
+            Probability that an interval contains its difference.
+
+        Returns
+        -------
+        list of GroupDifference
+        """
+        level = check_fraction("level", level)
+        return [_difference(a, b, level) for a, b in combinations(self.groups, 2)]
+
+    def to_frame(self, level: float = 0.95) -> pl.DataFrame:
+        """Table with one row per group and class.
+
+        Parameters
+        ----------
+        level : float, default=0.95
+            Level of the intervals.
+
+        Returns
+        -------
+        polars.DataFrame
+            With columns group, class, share, low, high, raw, items, gold, estimator.
+        """
+        import polars as pl
+
+        rows = []
+        for group in self.groups:
+            ends = group.interval(level)
+            for k, label in enumerate(self.classes.tolist()):
+                rows.append(
+                    {
+                        "group": group.group,
+                        "class": label,
+                        "share": float(group.shares[k]),
+                        "low": float(ends.low[k]),
+                        "high": float(ends.high[k]),
+                        "raw": None if group.raw is None else float(group.raw[k]),
+                        "items": group.n_items,
+                        "gold": group.n_gold,
+                        "estimator": group.estimator,
+                    }
+                )
+        return pl.DataFrame(rows)
+
+    def differences_frame(self, level: float = 0.95) -> pl.DataFrame:
+        """Table of differences with one row per pair of groups and class.
+
+        Parameters
+        ----------
+        level : float, default=0.95
+            Level of the intervals.
+
+        Returns
+        -------
+        polars.DataFrame
+            With columns first, second, class, difference, low, high.
+        """
+        import polars as pl
+
+        return pl.DataFrame(
+            [
+                {
+                    "first": pair.first,
+                    "second": pair.second,
+                    "class": label,
+                    "difference": float(pair.difference[k]),
+                    "low": float(pair.low[k]),
+                    "high": float(pair.high[k]),
+                }
+                for pair in self.differences(level)
+                for k, label in enumerate(self.classes.tolist())
+            ]
+        )
+
+    def rates_frame(self, level: float = 0.95) -> pl.DataFrame:
+        """Table of the judge's verdicts by true class.
+
+        Parameters
+        ----------
+        level : float, default=0.95
+            Level of the intervals.
+
+        Returns
+        -------
+        polars.DataFrame
+            With columns source, class, verdict, rate, low, high. For two classes the rates of
+            right verdicts are sensitivity and specificity.
+        """
+        import polars as pl
+
+        level = check_fraction("level", level)
+        rows = []
+        for source, table in self.rates.items():
+            low, high = table.ends(level)
+            for k, label in enumerate(self.classes.tolist()):
+                for v, verdict in enumerate(self.verdicts):
+                    rows.append(
+                        {
+                            "source": source,
+                            "class": label,
+                            "verdict": verdict,
+                            "rate": float(table.rates[k, v]),
+                            "low": float(low[k, v]),
+                            "high": float(high[k, v]),
+                        }
+                    )
+        return pl.DataFrame(rows)
+
+    def to_dict(self, level: float = 0.95) -> dict[str, Any]:
+        """Return all results as plain values for JSON.
+
+        Parameters
+        ----------
+        level : float, default=0.95
+            Level of the intervals.
+
+        Returns
+        -------
+        dict
+        """
+        several = len(self.groups) > 1
+        return {
+            "level": check_fraction("level", level),
+            "classes": self.classes.tolist(),
+            "verdicts": list(self.verdicts),
+            "groups": [_group_dict(group, level) for group in self.groups],
+            "differences": self.differences_frame(level).to_dicts() if several else [],
+            "rates": self.rates_frame(level).to_dicts(),
+        }
+
+    def plot(self, *, level: float = 0.95, ax: Axes | None = None) -> Axes:
+        """Draw the corrected rates of the groups with their intervals.
+
+        Parameters
+        ----------
+        level : float, default=0.95
+            Level of the intervals.
+        ax : matplotlib Axes, default=None
+            Axes to draw on. By default those of a new figure.
+
+        Returns
+        -------
+        matplotlib Axes
+            Of several groups the rate of the class that is printed.
+        """
+        from headcount import plots
+
+        frame = self.to_frame(level)
+        if len(self.groups) == 1:
+            return plots.bars(frame, ax=ax)
+        shown = self.shown_classes
+        positive = self.classes.tolist()[shown[0]] if len(shown) == 1 else None
+        return plots.by_group(frame, positive=positive, ax=ax)
+
+    def title(self, level: float = 0.95) -> str:
+        """First line that `print` shows."""
+        n_items = sum(group.n_items for group in self.groups)
+        n_gold = sum(group.n_gold for group in self.groups)
+        return (
+            f"Corrected rates of {n_items:,} items, {n_gold:,} with gold labels, with "
+            f"{100 * level:.6g}% intervals"
+        )
+
+    def tables(self, level: float = 0.95) -> list[Table]:
+        """Tables that `print` shows: rates, differences, and the judge's verdicts.
+
+        Parameters
+        ----------
+        level : float, default=0.95
+            Level of the intervals.
+
+        Returns
+        -------
+        list of Table
+        """
+        shown = [self._rates_table(level)]
+        if 1 < len(self.groups) <= 6:
+            shown.append(self._differences_table(level))
+        return [*shown, self._verdicts_table(level)]
+
+    @property
+    def shown_classes(self) -> list[int]:
+        """Positions of the classes in the tables: the positive, the second of two, or all."""
+        if self.positive is not None:
+            return [self.classes.tolist().index(self.positive)]
+        return [1] if len(self.classes) == 2 else list(range(len(self.classes)))
+
+    def _rates_table(self, level: float) -> Table:
+        rows = []
+        for group in self.groups:
+            ends = group.interval(level)
+            for k in self.shown_classes:
+                raw = "" if group.raw is None else f"{group.raw[k]:.1%}"
+                values = [group.shares[k], ends.low[k], ends.high[k]]
+                texts = [f"{value:.1%}" for value in values]
+                counts = [f"{group.n_items:,}", f"{group.n_gold:,}"]
+                names = [str(group.group), str(self.classes[k])]
+                rows.append([Cell(t) for t in (*names, *texts, raw, *counts, group.estimator)])
+        columns = ["group", "class", "rate", "from", "to", "raw", "items", "gold", "from what"]
+        return Table(columns, rows, [False] * 2 + [True] * 6 + [False])
+
+    def _differences_table(self, level: float) -> Table:
+        rows = []
+        for pair in self.differences(level):
+            for k in self.shown_classes:
+                values = (pair.difference[k], pair.low[k], pair.high[k])
+                texts = [f"{100 * value:+.1f}" for value in values]
+                named = [f"{pair.first} - {pair.second}", str(self.classes[k])]
+                rows.append([Cell(text) for text in (*named, *texts)])
+        columns = ["groups", "class", "points", "from", "to"]
+        return Table(columns, rows, [False] * 2 + [True] * 3)
+
+    def _verdicts_table(self, level: float) -> Table:
+        rows = []
+        for source, table in self.rates.items():
+            low, high = table.ends(level)
+            for k, label in enumerate(self.classes.tolist()):
+                texts = [
+                    f"{table.rates[k, v]:.1%} ({low[k, v]:.1%} to {high[k, v]:.1%})"
+                    for v in range(len(self.verdicts))
+                ]
+                rows.append([Cell(text) for text in (source, str(label), *texts)])
+        named = [f"verdict {verdict}" for verdict in self.verdicts]
+        return Table(["source", "true class", *named], rows, [False] * 2 + [True] * len(named))
+
+    def notes(self) -> list[str]:
+        """Sentences that `print` shows below the tables."""
+        single = len(self.groups) == 1
+        reasons = dict.fromkeys(
+            group.reason if single else f"{group.group}: {group.reason}"
+            for group in self.groups
+        )
+        compared = [
+            group.agreement.sentence("the error rates of the judge")
+            if single
+            else f"{group.group}: {group.agreement.sentence('the error rates of the judge')}"
+            for group in self.groups
+            if group.agreement is not None
+        ]
+        return [*reasons, *compared, *self.warnings]
+
+    def to_text(self, level: float = 0.95) -> str:
+        """Text that `print` shows, at any level.
+
+        Parameters
+        ----------
+        level : float, default=0.95
+            Level of the intervals.
+
+        Returns
+        -------
+        str
+        """
+        tables = [table.to_text(ruled=False) for table in self.tables(level)]
+        notes = "\n".join(self.notes())
+        return "\n\n".join([f"{self.title(level)}\n{tables[0]}", *tables[1:], notes])
+
+    def __repr__(self) -> str:
+        return self.to_text()
+
+    def _repr_html_(self) -> str:
+        return html_result(self.title(), self.tables(), self.notes())
+
+
+def _group_dict(group: GroupRate, level: float) -> dict[str, Any]:
+    ends = group.interval(level)
+    other = group.by_rates if group.by_labels is not None else None
+    return {
+        "group": group.group,
+        "n_items": group.n_items,
+        "n_gold": group.n_gold,
+        "estimator": group.estimator,
+        "reason": group.reason,
+        "shares": group.shares.tolist(),
+        "low": ends.low.tolist(),
+        "high": ends.high.tolist(),
+        "raw": None if group.raw is None else group.raw.tolist(),
+        "by_rates": None if other is None else np.clip(other.centre, 0, 1).tolist(),
+        "agreement": None if group.agreement is None else group.agreement.to_dict(),
+        "warnings": list(group.warnings),
+    }
+
+
+def _difference(first: GroupRate, second: GroupRate, level: float) -> GroupDifference:
+    """Difference of two groups; the squares of half-widths add (Zou and Donner's MOVER)."""
+    rates = first.by_rates, second.by_rates
+    if first.by_labels is None and second.by_labels is None:
+        assert rates[0] is not None
+        assert rates[1] is not None
+        if rates[0].calibration is rates[1].calibration:
+            gap, low, high = rate_difference(rates[0], rates[1], level)
+            return GroupDifference(
+                first.group, second.group, gap, np.clip(low, -1, 1), np.clip(high, -1, 1)
+            )
+    ours, theirs = first.interval(level), second.interval(level)
+    gap = first.shares - second.shares
+    correlation = _correlation(first, second)
+    pairs = (
+        (first.shares - ours.low, theirs.high - second.shares),
+        (ours.high - first.shares, second.shares - theirs.low),
+    )
+    down, up = (
+        np.sqrt(np.maximum(a**2 + b**2 - 2 * correlation * a * b, 0.0)) for a, b in pairs
+    )
+    least = 0.5 / max(first.n_items, second.n_items)
+    return GroupDifference(
+        first.group,
+        second.group,
+        gap,
+        np.clip(gap - np.maximum(down, least), -1, 1),
+        np.clip(gap + np.maximum(up, least), -1, 1),
+    )
+
+
+def _correlation(first: GroupRate, second: GroupRate) -> Floats:
+    """Correlation of two estimates whose groups have items in the same clusters."""
+    if first.influence is None or second.influence is None:
+        return np.zeros(len(first.classes))
+    together = (first.influence * second.influence).sum(axis=0)
+    alone = (first.influence**2).sum(axis=0) * (second.influence**2).sum(axis=0)
+    found = together / np.sqrt(np.where(alone > 0, alone, 1.0))
+    return np.where(alone > 0, found, 0.0)

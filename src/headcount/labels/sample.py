@@ -1,0 +1,309 @@
+"""Labelled rows of a pool, with the design by which they were drawn."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from headcount.data import encode_labels
+from headcount.data.columns import plain_column
+from headcount.errors import HeadcountError
+
+__all__ = ["LabelSample", "Spread", "check_clusters", "check_rows", "cluster_effect"]
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+# Part, on the logarithmic scale, by which the effect of clusters on unseen errors is moved from
+# its estimate towards that of clusters whose items are all alike. Without it 10 to 50 clusters
+# covered 90% to 93% (level 95%, correlation 0.3, shares of 0.02 and 0.1).
+_DISTRUST = 1 / 3
+
+
+class Spread(NamedTuple):
+    """Weighted mean of labelled values, and how uncertain it is.
+
+    Attributes
+    ----------
+    mean : ndarray of shape (D,)
+        Weighted mean.
+    covariance : ndarray of shape (D, D)
+        Covariance of the mean over samples of the same design.
+    df : int
+        Degrees of freedom of the covariance.
+    effect : ndarray of shape (D,)
+        Design effect of the clusters; 1 without clusters.
+    unseen : ndarray of shape (D,)
+        Design effect on errors that no label shows. It is larger, as few clusters tell little
+        about how alike the items of a cluster are.
+    """
+
+    mean: Floats
+    covariance: Floats
+    df: int
+    effect: Floats
+    unseen: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class LabelSample:
+    """Labelled rows of a pool and their weights.
+
+    Attributes
+    ----------
+    rows : ndarray of shape (n,)
+        Positions of the labelled items in the pool.
+    weights : ndarray of shape (n,)
+        Weights of the labels in a mean over the pool; they sum to 1.
+    strata : ndarray of shape (n,)
+        Stratum of each label, numbered from 0.
+    unlabelled : ndarray of shape (H,)
+        Part of each stratum that has no label.
+    clusters : ndarray of shape (n,) or None
+        Cluster of each label, numbered from 0; None if the items are no clusters.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> sample = LabelSample.simple(np.arange(50), 1000)
+    >>> spread = sample.spread(np.repeat([[1.0], [0.0]], [10, 40], axis=0))
+    >>> float(spread.mean[0]), spread.df
+    (0.2, 49)
+    """
+
+    rows: Ints
+    weights: Floats
+    strata: Ints
+    unlabelled: Floats
+    clusters: Ints | None = None
+
+    @classmethod
+    def simple(
+        cls,
+        rows: Ints,
+        n_pool: int,
+        weights: Floats | None = None,
+        clusters: Ints | None = None,
+    ) -> LabelSample:
+        """Simple random sample of the rows of a pool.
+
+        Parameters
+        ----------
+        rows : ndarray of shape (n,)
+            Positions of the labelled items.
+        n_pool : int
+            Number of items in the pool.
+        weights, clusters : ndarray of shape (n_pool,), default=None
+            Survey weights and clusters of all items of the pool.
+
+        Returns
+        -------
+        LabelSample
+        """
+        strata = np.zeros(len(rows), np.int64)
+        return cls.stratified(rows, strata, np.array([n_pool]), weights, clusters)
+
+    @classmethod
+    def stratified(
+        cls,
+        rows: Ints,
+        strata: Ints,
+        sizes: Ints,
+        weights: Floats | None = None,
+        clusters: Ints | None = None,
+    ) -> LabelSample:
+        """Random sample within strata.
+
+        Parameters
+        ----------
+        rows : ndarray of shape (n,)
+            Positions of the labelled items.
+        strata : ndarray of shape (n,)
+            Stratum of each labelled item; each stratum has at least one.
+        sizes : ndarray of shape (H,)
+            Number of items of the pool in each stratum.
+        weights, clusters : ndarray of shape (n_pool,), default=None
+            Survey weights and clusters of all items of the pool.
+
+        Returns
+        -------
+        LabelSample
+        """
+        counts = np.bincount(strata, minlength=len(sizes))
+        mass = (sizes / counts)[strata]
+        if weights is not None:
+            mass = mass * weights[rows]
+        own = None
+        if clusters is not None:
+            own = np.unique(clusters[rows], return_inverse=True)[1].astype(np.int64)
+        unlabelled = np.maximum(1 - counts / sizes, 0.0)
+        return cls(rows, mass / mass.sum(), strata, unlabelled, own)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def spread(self, values: Floats) -> Spread:
+        """Weighted mean of the labelled values and its covariance.
+
+        Parameters
+        ----------
+        values : ndarray of shape (n, D)
+            Values of the labelled items.
+
+        Returns
+        -------
+        Spread
+        """
+        mean = self.weights @ values
+        # Deviations of the linearised mean; for equal weights, values over n.
+        parts = self.weights[:, None] * (values - mean)
+        counts = np.bincount(self.strata, minlength=len(self.unlabelled))
+        means = _sums(parts, self.strata, len(counts)) / counts[:, None]
+        parts = np.sqrt(self.unlabelled)[self.strata, None] * (parts - means[self.strata])
+        grown = parts * np.sqrt(counts / np.maximum(counts - 1, 1))[self.strata, None]
+        covariance = grown.T @ grown
+        if self.clusters is None:
+            df = max(len(self) - len(counts), 1)
+            single = np.ones(values.shape[1])
+            return Spread(mean, covariance, df, single, single)
+        n_clusters = int(self.clusters.max()) + 1
+        totals = _sums(parts, self.clusters, n_clusters)
+        clustered = totals.T @ totals * n_clusters / max(n_clusters - 1, 1)
+        # At most the effect of clusters whose items are all alike.
+        weights = np.bincount(self.clusters, self.weights)
+        most = float((weights**2).sum() / (self.weights**2).sum())
+        single, together = np.diag(covariance), np.diag(clustered)
+        nothing = single <= 1e-12 * (self.weights**2).sum()
+        ratio = np.where(nothing, most, together / np.where(nothing, 1.0, single))
+        effect = np.clip(ratio, 1.0, most)
+        unseen = effect * (most / effect) ** _DISTRUST
+        return Spread(mean, clustered, max(n_clusters - 1, 1), effect, unseen)
+
+    def unit(self, mass: Floats) -> Floats:
+        """Mean weight of a label, averaged over some part of the pool.
+
+        An error that no label shows moves the estimate by about this much.
+
+        Parameters
+        ----------
+        mass : ndarray of shape (n, D)
+            Part of each item that counts, from 0 to 1.
+
+        Returns
+        -------
+        ndarray of shape (D,)
+        """
+        left = self.weights * self.unlabelled[self.strata]
+        total = self.weights @ mass
+        none = total <= 1e-12
+        everywhere = float(self.weights @ left)
+        found = (self.weights * left) @ mass / np.where(none, 1.0, total)
+        return np.where(none, everywhere, found)
+
+
+def cluster_effect(values: Floats, clusters: Ints, weights: Floats | None) -> Floats:
+    """Design effect of clusters on the mean of all values.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n, D)
+        Values of all items.
+    clusters : ndarray of shape (n,)
+        Cluster of each item, numbered from 0.
+    weights : ndarray of shape (n,) or None
+        Weights of the items.
+
+    Returns
+    -------
+    ndarray of shape (D,)
+        Variance of the mean over its variance without clusters, at least 1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> values = np.repeat(np.random.default_rng(0).random(400), 5)[:, None]
+    >>> float(cluster_effect(values, np.repeat(np.arange(400), 5), None)[0].round(1))
+    5.0
+    """
+    mass = np.ones(len(values)) if weights is None else weights
+    parts = mass[:, None] * (values - mass @ values / mass.sum())
+    single = (parts**2).sum(axis=0)
+    clustered = (_sums(parts, clusters, int(clusters.max()) + 1) ** 2).sum(axis=0)
+    ratio = clustered / np.where(single > 0, single, 1.0)
+    return np.where(single > 0, np.maximum(ratio, 1.0), 1.0)
+
+
+def check_rows(rows: Any, n_pool: int) -> Ints:
+    """Positions of labelled items, each named once.
+
+    Parameters
+    ----------
+    rows : array-like of int
+        Positions in the pool.
+    n_pool : int
+        Number of items in the pool.
+
+    Returns
+    -------
+    ndarray of shape (n,)
+    """
+    given = plain_column(rows, "rows of labelled")
+    if not len(given):
+        raise HeadcountError("rows of labelled is empty: label at least two items.")
+    if given.dtype.kind == "f" and np.array_equal(given, np.floor(given)):
+        given = given.astype(np.int64)
+    if given.dtype.kind not in "iu":
+        raise HeadcountError(
+            f"rows of labelled has values of type {given.dtype}; it must have whole numbers, "
+            "the positions of the labelled items, from 0."
+        )
+    found = given.astype(np.int64)
+    outside = (found < 0) | (found >= n_pool)
+    if outside.any():
+        raise HeadcountError(
+            f"rows of labelled has {int(found[outside][0]):,}, but X has {n_pool:,} items: "
+            f"rows go from 0 to {n_pool - 1:,}."
+        )
+    unique, counts = np.unique(found, return_counts=True)
+    if (counts > 1).any():
+        raise HeadcountError(
+            f"rows of labelled has row {int(unique[counts > 1][0]):,} "
+            f"{int(counts[counts > 1][0])} times: name each row once, with one label."
+        )
+    return found
+
+
+def check_clusters(
+    clusters: ArrayLike | None, n_items: int, name: str = "clusters"
+) -> Ints | None:
+    """Clusters of the items as numbers from 0.
+
+    Parameters
+    ----------
+    clusters : array-like of shape (n_items,) or None
+        Name of the cluster of each item, such as an author or a conversation.
+    n_items : int
+        Number of items.
+    name : str, default="clusters"
+        Name of the argument, for messages.
+
+    Returns
+    -------
+    ndarray of shape (n_items,) or None
+    """
+    if clusters is None:
+        return None
+    codes = encode_labels(clusters, name=name)[1]
+    if len(codes) != n_items:
+        raise HeadcountError(
+            f"{name} has {len(codes):,} entries, but there are {n_items:,} items: pass one "
+            "per item."
+        )
+    return codes
+
+
+def _sums(values: Floats, groups: Ints, n_groups: int) -> Floats:
+    return np.stack([np.bincount(groups, column, n_groups) for column in values.T], axis=1)

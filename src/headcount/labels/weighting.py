@@ -1,0 +1,74 @@
+"""Survey weights and clusters of items without labels."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headcount.labels.sample import cluster_effect
+
+__all__ = ["effective_size", "weighted_rows"]
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+def weighted_rows(weights: Floats, size: int) -> Ints:
+    """Rows in proportion to their weights, by systematic selection.
+
+    Parameters
+    ----------
+    weights : ndarray of shape (n,)
+        Weights of the items.
+    size : int
+        Number of rows; an item with much weight is repeated.
+
+    Returns
+    -------
+    ndarray of shape (size,)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> weighted_rows(np.array([1.0, 3.0]), 8)
+    array([0, 0, 1, 1, 1, 1, 1, 1])
+    """
+    edges = np.cumsum(weights)
+    places = (np.arange(size) + 0.5) / size * edges[-1]
+    return np.minimum(np.searchsorted(edges, places), len(weights) - 1).astype(np.int64)
+
+
+def effective_size(
+    n_items: int, weights: Floats | None, clusters: Ints | None, values: Floats | None
+) -> float:
+    """Number of independent items of equal weight that are worth as much.
+
+    Parameters
+    ----------
+    n_items : int
+        Number of items.
+    weights, clusters : ndarray of shape (n,) or None
+        Survey weights and clusters of the items.
+    values : ndarray of shape (n, D) or None
+        Scores of the items, from which the effect of clusters is estimated. None takes items
+        of a cluster as all alike.
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> effective_size(4, None, np.array([0, 0, 1, 1]), None)
+    2.0
+    """
+    mass = np.ones(n_items) if weights is None else weights
+    size = float(mass.sum() ** 2 / (mass**2).sum())
+    if clusters is None:
+        return size
+    totals = np.bincount(clusters, mass)
+    fewest = float(mass.sum() ** 2 / (totals**2).sum())
+    if values is None:
+        return fewest
+    return max(size / float(cluster_effect(values, clusters, weights).max()), fewest)

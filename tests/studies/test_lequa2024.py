@@ -1,0 +1,368 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+from sklearn.linear_model import LogisticRegression
+
+import headcount as hc
+from headcount import metrics
+from headcount.data.lequa import TASKS, find_task
+from headcount.errors import HeadcountError
+from headcount.studies.lequa2024 import data as module
+from headcount.studies.lequa2024 import experiment, submission
+from headcount.studies.lequa2024.candidates import Candidate, candidates_of, named_method
+from headcount.studies.lequa2024.official import read_published_runs, score
+from headcount.studies.lequa2024.report import score_sections
+from headcount.studies.lequa2024.selection import Protocol, predict, select
+from headcount.studies.lequa2024.submission import make_submissions
+from headcount.study.kinds import datasets_there
+from headcount.study.spec import MethodSpec, Spec, read_spec
+from tests.lequa_folders import make_task, make_texts
+
+PUBLISHED = """\
+task,rank,run,kind,measure1,mean1,sd1,measure2,mean2,sd2
+T1,1,Winner,team,RAE,0.01,0.2,AE,0.01,0.01
+T1,2,SLD,baseline,RAE,0.11,0.3,AE,0.02,0.01
+T1,3,PCC,baseline,RAE,0.5,0.3,AE,0.07,0.01
+T1,4,CC,baseline,RAE,0.9,0.3,AE,0.08,0.01
+T3,1,PCC,baseline,NMD,0.07,0.3,Macro-NMD,0.08,0.01
+"""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    made = tmp_path_factory.mktemp("lequa")
+    make_task(made, "T1", n_dev=8, n_test=6)
+    make_task(made, "T3", n_dev=6, n_test=5, n_train=400)
+    return made
+
+
+@pytest.fixture
+def spec() -> Spec:
+    built_in = read_spec("lequa2024")
+    kept = {"CC", "PCC", "PACC", "SLD", "DM"}
+    methods = [each for each in built_in.methods if each.name in kept]
+    pair = MethodSpec(
+        "MC-SQ",
+        "DyS",
+        options={
+            "classifiers": ["logistic", "discriminant"],
+            "grid": {"bins": [4, 8]},
+            "tasks": ["T1"],
+        },
+    )
+    return replace(
+        built_in,
+        datasets=("T1", "T3"),
+        methods=(*methods, pair),
+        selection={"C": [0.01, 1.0], "class_weight": ["none"], "n_dev": 0},
+    )
+
+
+def test_built_in_spec_can_be_checked_and_planned(folder):
+    built_in = read_spec("lequa2024")
+    experiment.check(built_in)
+    assert datasets_there(built_in, folder) == ["T1", "T3"]
+    tasks = {task.key: task for task in experiment.plan(built_in, folder)}
+    assert {"T1.shared", "T1.MC-SQ", "T1.Lamarr", "T3.shared", "T3.Lamarr"} == set(tasks)
+    assert "OrdinalSLD" in tasks["T3.shared"].settings["methods"]
+    assert "MS" not in tasks["T3.shared"].settings["methods"]
+    assert tasks["T1.MC-SQ"].runs == 6
+
+
+def test_official_grids():
+    built_in = read_spec("lequa2024")
+    sizes = {
+        each.name: [len(group) for group in candidates_of(built_in, each, TASKS["T1"], 0)]
+        for each in built_in.methods
+    }
+    assert sizes["SLD"] == [9 * 2]
+    assert sizes["DM"] == [9 * 2 * 21]
+    assert sizes["KDEy"] == [9 * 2 * 20]
+    assert sizes["MC-SQ"] == [9 * 2 * 8, 8, 8, 8, 8]
+    assert sizes["Lamarr"] == [1]
+    (group,) = candidates_of(built_in, named_method(built_in, "Lamarr"), TASKS["T4"], 0)
+    assert group[0].classifier.C == 0.436
+    assert group[0].quantifier.flatness == 1e-5
+    (group,) = candidates_of(built_in, named_method(built_in, "Lamarr"), TASKS["T3"], 0)
+    assert group[0].quantifier.smoothness == 1e-3
+
+
+def test_rows_are_what_the_plan_promises_and_always_the_same(spec, folder):
+    experiment.check(spec)
+    tasks = experiment.plan(spec, folder)
+    assert [task.key for task in tasks] == ["T1.shared", "T1.MC-SQ", "T3.shared"]
+    for task in tasks:
+        rows = experiment.run(spec, task, folder)
+        assert rows.height == task.runs
+        assert rows["failure"].null_count() == rows.height
+        module.load_task.cache_clear()
+        assert rows.equals(experiment.run(spec, task, folder))
+        true, estimated = (np.array(rows[name].to_list()) for name in ("true", "estimate"))
+        np.testing.assert_allclose(rows["ae"], metrics.ae(true, estimated))
+        np.testing.assert_allclose(rows["rae"], metrics.rae(true, estimated, size=40))
+        np.testing.assert_allclose(rows["nmd"], metrics.nmd(true, estimated))
+
+
+def test_report(spec, folder, tmp_path):
+    (tmp_path / "lequa2024.csv").write_text(PUBLISHED)
+    results = pl.concat(
+        experiment.run(spec, task, folder) for task in experiment.plan(spec, folder)
+    )
+    failed = results.head(1).with_columns(failure=pl.lit("no reason"), method=pl.lit("X"))
+    found = experiment.sections(spec, pl.concat([results, failed]), tmp_path)
+    titles = [section.title for section in found]
+    assert titles == [
+        "T1: errors on the test samples",
+        "T1: compared with the published results",
+        "T1: selected settings",
+        "T3: errors on the test samples",
+        "T3: compared with the published results",
+        "T3: selected settings",
+        "Failures",
+    ]
+    assert found[0].table.columns == ["method", "RAE", "sd of RAE", "AE", "sd of AE"]
+    assert "best" in found[0].marks.values()
+    assert found[1].table.height == 4 + 6
+    assert "Spearman's correlation with the 3 baselines" in found[1].text
+    assert found[3].table.columns[3] == "Macro-NMD"
+    titles = [section.title for section in experiment.sections(spec, results, None)]
+    assert "T1: compared with the published results" not in titles
+
+
+BAD = {
+    "unknown key of the protocol": ({"protocol": {"fold": 5}}, "unknown key 'fold'"),
+    "missing key": ({"selection": {"C": [1.0]}}, r"\[selection\] has no 'class_weight'"),
+    "unknown task": ({"datasets": ("T9",)}, "no task of LeQua 'T9'"),
+    "unknown option": (
+        {"methods": (MethodSpec("CC", options={"bins": 3}),)},
+        "options of 'CC' has an unknown key 'bins'",
+    ),
+    "unknown classifier": (
+        {"methods": (MethodSpec("CC", options={"classifiers": ["tree"]}),)},
+        "no classifier 'tree'",
+    ),
+    "unknown scoring": (
+        {"methods": (MethodSpec("CC", options={"scoring": "none"}),)},
+        "no scoring 'none'",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_bad_specs_are_refused(spec, case):
+    change, message = BAD[case]
+    with pytest.raises(HeadcountError, match=message):
+        experiment.check(replace(spec, **change))
+
+
+def test_a_study_needs_the_true_shares(spec, tmp_path):
+    public = make_task(tmp_path)
+    (public / "test_prevalences.txt").unlink()
+    task = experiment.plan(spec, tmp_path)[0]
+    with pytest.raises(HeadcountError, match=r"no test_prevalences\.txt"):
+        experiment.run(spec, task, tmp_path)
+
+
+def test_selection_takes_the_setting_with_the_least_error(folder):
+    data = hc.datasets.lequa(folder, "T1")
+    settings = [1e-4, 1.0]
+    group = [Candidate(LogisticRegression(C=C), False, hc.PACC(), {"C": C}) for C in settings]
+    protocol = Protocol(folds=3)
+    chosen = select(data, {"PACC": [group]}, protocol)["PACC"]
+    errors, shares = [], []
+    for C in settings:
+        scorer = hc.Scorer(LogisticRegression(C=C), cv=3, fold_scoring=False, random_state=0)
+        quantifier = hc.PACC().fit_scorer(scorer.fit(data.X, data.y))
+        found = quantifier.predict_many(data.dev.X, data.dev.samples)
+        errors.append(metrics.rae(data.dev.samples.prevalence, found, size=40).mean())
+        shares.append(quantifier.predict_many(data.test.X, data.test.samples))
+    best = int(np.argmin(errors))
+    assert chosen.members[0].setting == {"C": settings[best]}
+    assert chosen.error == pytest.approx(errors[best])
+    found = predict(data, data.test, {"PACC": chosen})["PACC"]
+    np.testing.assert_allclose(found, shares[best], atol=1e-12)
+
+
+def test_held_out_items_are_not_trained_on(folder):
+    from sklearn.model_selection import train_test_split
+
+    data = hc.datasets.lequa(folder, "T1")
+    chosen = select(
+        data, {"ACC": [[Candidate(LogisticRegression(), True, hc.ACC())]]}, Protocol()
+    )
+    X, held, y, y_held = train_test_split(
+        data.X, data.y, test_size=0.4, stratify=data.y, random_state=0
+    )
+    posteriors = LogisticRegression().fit(X, y)
+    quantifier = hc.ACC().fit(hc.Scored(posteriors.predict_proba(held)), y_held)
+    wanted = quantifier.predict_many(
+        hc.Scored(posteriors.predict_proba(data.test.X)), data.test.samples
+    )
+    np.testing.assert_allclose(predict(data, data.test, chosen)["ACC"], wanted, atol=1e-9)
+    assert np.isnan(chosen["ACC"].error)  # nothing was to be selected
+
+
+def test_a_race_tries_the_best_on_all_samples(folder, monkeypatch):
+    data = hc.datasets.lequa(folder, "T1")
+    grid = [0.02, 0.05, 0.1, 0.2, 0.4]
+
+    def group(race):
+        return [
+            Candidate(LogisticRegression(), False, hc.KDEyML(bandwidth=h), {"h": h}, race)
+            for h in grid
+        ]
+
+    seen = []
+    predicted = hc.KDEyML.predict_many
+
+    def watched(self, X, samples):
+        seen.append(len(samples))
+        return predicted(self, X, samples)
+
+    monkeypatch.setattr(hc.KDEyML, "predict_many", watched)
+    raced = select(data, {"KDEy": [group(2)]}, Protocol(folds=3))["KDEy"]
+    assert seen == [2] * 5 + [8] * 3
+    exact = select(data, {"KDEy": [group(None)]}, Protocol(folds=3))["KDEy"]
+    assert seen[8:] == [8] * 5
+    assert raced.error >= exact.error
+
+
+def test_median_over_classifiers(folder, spec):
+    data = hc.datasets.lequa(folder, "T1")
+    groups = candidates_of(spec, spec.methods[-1], data.task, 0)
+    alone = [select(data, {"one": [group]}, Protocol())["one"] for group in groups]
+    several = select(data, {"MC-SQ": groups}, Protocol())["MC-SQ"]
+    assert [member.setting for member in several.members] == [
+        each.members[0].setting for each in alone
+    ]
+    parts = [predict(data, data.dev, {"one": each})["one"] for each in alone]
+    middle = np.median(parts, axis=0)
+    middle /= middle.sum(axis=1, keepdims=True)
+    error = metrics.rae(data.dev.samples.prevalence, middle, size=40).mean()
+    assert several.error == pytest.approx(error)
+
+
+def test_a_method_that_fails_leaves_the_others_alone(folder):
+    data = hc.datasets.lequa(folder, "T3")
+    given = {
+        "MS": [[Candidate(LogisticRegression(), False, hc.MS())]],  # two classes only
+        "PCC": [[Candidate(LogisticRegression(), False, hc.PCC())]],
+    }
+    found = select(data, given, Protocol())
+    assert "works with two classes" in found["MS"].failure
+    assert found["PCC"].failure is None
+
+
+def test_processes_give_the_same(folder):
+    data = hc.datasets.lequa(folder, "T1")
+    one = make_submissions(data, "SLD,PACC", n_jobs=1)
+    two = make_submissions(data, "SLD,PACC", n_jobs=2)
+    for a, b in zip(one, two, strict=True):
+        assert (a.method, a.setting) == (b.method, b.setting)
+        np.testing.assert_array_equal(a.shares, b.shares)
+
+
+def test_submissions(folder):
+    data = hc.datasets.lequa(folder, "T1")
+    several = make_submissions(data, "SLD,PCC,HDy", n_dev=4)
+    assert [each.shares.shape for each in several] == [(6, 2)] * 3
+    assert several[0].dev_error <= several[1].dev_error <= several[2].dev_error
+    (plain,) = make_submissions(data, "DM", selected=False, part="dev")
+    assert plain.shares.shape == (8, 2)
+    assert np.isnan(plain.dev_error)
+    assert plain.setting == "C=1, class_weight=none"
+    for method, message in (
+        ("OrdinalPACC", "is for T3, not for T1"),
+        ("HDx", "does not work on the scores"),
+        ("SLDD", "did you mean SLD"),
+        (",", "must be 'auto', 'all'"),
+    ):
+        with pytest.raises(HeadcountError, match=message):
+            make_submissions(data, method)
+    with pytest.raises(HeadcountError, match="'auto', which is selected"):
+        make_submissions(data, "auto", selected=False)
+
+
+def test_auto_is_the_best_on_the_development_samples(folder, spec, monkeypatch):
+    few = [each for each in spec.methods if each.name in ("CC", "PCC", "SLD")]
+    monkeypatch.setattr(submission, "methods_of", lambda spec, task: few)
+    data = hc.datasets.lequa(folder, "T1")
+    every = make_submissions(data, "all")
+    first, *others = make_submissions(data, "auto")
+    assert first.method == every[0].method
+    assert first.dev_error == min(each.dev_error for each in every)
+    np.testing.assert_array_equal(first.shares, every[0].shares)
+    assert all(each.shares is None for each in others)
+
+
+def test_texts_are_turned_into_words(tmp_path):
+    make_texts(tmp_path)
+    data = hc.datasets.lequa(tmp_path, "T2A")
+    (found,) = make_submissions(data, "PACC")
+    true = data.test.samples.prevalence
+    assert metrics.ae(true, found.shares).mean() < 0.1
+
+
+def test_official_figures():
+    true = np.array([[0.0, 1.0], [0.5, 0.5]])
+    found = score(find_task("T1"), true, np.array([[0.1, 0.9], [0.5, 0.5]]))
+    eps = 1 / 500
+    smooth = (true + eps) / (1 + 2 * eps)
+    estimate = (np.array([0.1, 0.9]) + eps) / (1 + 2 * eps)
+    rae = np.mean(np.abs(estimate - smooth[0]) / smooth[0]) / 2
+    assert found.figures[0].mean == pytest.approx(rae)
+    assert found.figures[0].deviation == pytest.approx(rae)  # population deviation of (2r, 0)
+    assert found.to_text().splitlines()[1] == "MAE: 0.05000 ~ 0.05000"
+    assert found.samples.columns[:3] == ["id", "rae", "ae"]
+
+
+def test_official_figures_of_ordered_classes():
+    true = np.array([[0, 0, 0, 0, 1.0], [1, 0, 0, 0, 0], [0.5, 0, 0, 0, 0.5]])
+    estimated = np.array([[0, 0, 0, 1.0, 0], [0, 1.0, 0, 0, 0], [0.5, 0, 0, 0, 0.5]])
+    found = score(find_task("T3"), true, estimated)
+    assert found.figures[0].mean == pytest.approx((0.25 + 0.25) / 3)
+    # A mean of exactly five stars is in no bin of the official script.
+    bins = np.array([0.25, 0, 0, 0])
+    assert found.figures[1].mean == pytest.approx(bins.mean())
+    assert found.figures[1].deviation == pytest.approx(bins.std())
+    closed = np.array([0.25, 0, 0, 0.25])
+    assert found.closed.mean == pytest.approx(closed.mean())
+    assert "last bin closed, not official" in found.to_text()
+    assert set(found.to_dict()["figures"]) == {
+        "MNMD",
+        "macro-NMD",
+        "macro-NMD, last bin closed",
+    }
+
+
+@pytest.mark.parametrize("task", ["T1", "T2", "T3"])
+def test_sections_of_a_score(task, tmp_path):
+    (tmp_path / "lequa2024.csv").write_text(PUBLISHED)
+    known = find_task(task)
+    rng = np.random.default_rng(0)
+    true, estimated = rng.dirichlet(np.ones(known.n_classes), (2, 30))
+    found = score_sections(known, score(known, true, estimated), tmp_path)
+    assert [section.title for section in found] == [
+        "Official figures",
+        f"{task}: compared with the published results",
+        "Largest errors",
+    ]
+    found[0].figure()
+    assert found[2].table.height == 10
+    if task == "T2":
+        assert "no published results" in found[1].text
+    else:
+        assert "this submission" in found[1].table["run"].to_list()
+
+
+def test_published_results_that_cannot_be_read(tmp_path):
+    with pytest.raises(HeadcountError, match=r"lequa2024\.csv' cannot be read"):
+        read_published_runs(Path(tmp_path), find_task("T1"))
+    (tmp_path / "lequa2024.csv").write_text("a,b\n1,2\n")
+    with pytest.raises(HeadcountError, match="cannot be read"):
+        read_published_runs(Path(tmp_path), find_task("T1"))
