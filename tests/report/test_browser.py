@@ -8,6 +8,8 @@ import json
 
 import pytest
 
+import headcount as hc
+from tests.monitor.conftest import Stream
 from tests.report.analyses import NASTY, broken_analysis, make_accuracies, make_analysis
 from tests.report.browser import Browser, find_chromium
 
@@ -38,12 +40,28 @@ def pages(tmp_path_factory):
     }
     for name, analysis in analyses.items():
         analysis.report(folder / f"{name}.html")
+    make_monitor(folder / "watch").report(folder / "monitor.html")
     return folder
+
+
+def make_monitor(folder):
+    """A monitor with an alert, and labels of some chunks."""
+    stream = Stream()
+    watch = hc.Monitor.create(
+        folder, stream.rows(600, 0.3).drop("id"), target="label", by="day", key="id"
+    )
+    rows = stream.days([0.1] * 30 + [0.4] * 20)
+    watch.update(rows.drop("label"))
+    watch.update(labels=rows.select("id", "label")[:4000])
+    assert watch.status().open
+    return watch
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
 @pytest.mark.parametrize("width", [390, 1600])
-@pytest.mark.parametrize("name", ["months", "shops", "many", "single", "broken", "accuracies"])
+@pytest.mark.parametrize(
+    "name", ["months", "shops", "many", "single", "broken", "accuracies", "monitor"]
+)
 def test_it_loads_quietly_alone_and_fits(browser, pages, name, width, theme):
     path = pages / f"{name}.html"
     browser.prefer(theme)

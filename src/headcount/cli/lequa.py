@@ -173,9 +173,9 @@ def score(
     json: JSON = False,
 ) -> str:
     """Score a submission with the official figures."""
-    from headcount._files import check_writable
+    from headcount._files import TABLE_ENDINGS, check_writable
     from headcount.data.lequa import find_task, read_prevalences
-    from headcount.data.writers import TABLE_ENDINGS, write_table
+    from headcount.data.writers import write_table
     from headcount.studies.lequa2024.official import score as official
 
     known = find_task(task)

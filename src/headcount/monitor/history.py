@@ -13,6 +13,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from headcount._text import html_result
 from headcount.diagnose.diagnostics import BROKEN_LEVEL
 from headcount.monitor.alerts import Alert, State
 from headcount.monitor.detector import Alarm, Detection, Restart, Series, detect
@@ -73,6 +74,10 @@ class Status:
             "evidence": self.evidence,
             "false_alarms": self.false_alarms,
         }
+
+    def _repr_html_(self) -> str:
+        head, *lines = str(self).split("\n")
+        return html_result(head, [], lines)
 
     def __repr__(self) -> str:
         n = len(self.open)
@@ -159,6 +164,12 @@ class History:
         """Position of the last chunk of each stream."""
         return {chunk.stream: i for i, chunk in enumerate(self.chunks)}
 
+    @staticmethod
+    def is_broken(summary: dict[str, Any]) -> bool:
+        """True if the rows of a chunk do not look like a mixture of the reference classes."""
+        p_value = summary.get("fit_p_value")
+        return p_value is not None and p_value < BROKEN_LEVEL
+
     def status(self) -> Status:
         """State after the last chunk."""
         evidence = self.detection.evidence
@@ -167,7 +178,9 @@ class History:
             self.times[-1] if self.times else "",
             tuple(alert for alert in self.alerts if alert.state == "open"),
             tuple(alert for alert in self.alerts if alert.state == "acknowledged"),
-            tuple(stream for stream, i in self._last.items() if _broken(self.summaries[i])),
+            tuple(
+                stream for stream, i in self._last.items() if self.is_broken(self.summaries[i])
+            ),
             float(evidence[-1]) if len(evidence) else 0.0,
             self.spec.false_alarms,
         )
@@ -190,7 +203,7 @@ class History:
             for name in ("accuracy", "accuracy_low", "accuracy_high", "realised_accuracy"):
                 row[name] = each.get(name)
             row |= {"labelled": each["labelled"], "fit_p_value": each.get("fit_p_value")}
-            row["reliable"] = not _broken(each)
+            row["reliable"] = not self.is_broken(each)
             row["evidence"] = evidence[chunk.name]
             row["alert"] = raised.get((chunk.name, chunk.stream))
             row["notes"] = " ".join(each.get("notes", ()))
@@ -343,12 +356,6 @@ def _observed(
     return np.array(values), np.array(unit)
 
 
-def _broken(summary: dict[str, Any]) -> bool:
-    """True if the rows of a chunk do not look like a mixture of the reference classes."""
-    p_value = summary.get("fit_p_value")
-    return p_value is not None and p_value < BROKEN_LEVEL
-
-
 def _complete(summary: dict[str, Any]) -> bool:
     return bool(summary["n"] and summary["labelled"] >= _COMPLETE * summary["n"])
 
@@ -421,7 +428,7 @@ def _reason(
         for time in table.times[alarm.since : alarm.at + 1]
     ]
     doubt = ""
-    if any(map(_broken, changed)):
+    if any(map(History.is_broken, changed)):
         doubt = (
             "; do not rely on it, as the rows do not look like a mixture of the reference "
             "classes: label some"

@@ -20,6 +20,7 @@ from numpy.typing import ArrayLike
 
 from headcount._files import write_bytes
 from headcount._parameters import check_count
+from headcount._text import html_result
 from headcount.analysis.from_tables import as_table
 from headcount.analysis.model_files import load_model, save_model
 from headcount.analysis.models import TableModel
@@ -72,6 +73,10 @@ class Update:
         """Plain values for JSON."""
         alerts = [alert.to_dict() for alert in self.alerts]
         return {"chunks": list(self.chunks), "alerts": alerts, "notes": list(self.notes)}
+
+    def _repr_html_(self) -> str:
+        head, *lines = str(self).split("\n")
+        return html_result(head, [], lines)
 
     def __repr__(self) -> str:
         n = len(self.chunks)
@@ -457,6 +462,10 @@ class Monitor:
         from headcount.report.monitor_page import write_monitor_page
 
         write_monitor_page(self._history(), path)
+
+    def _repr_html_(self) -> str:
+        head, *lines = str(self).split("\n")
+        return html_result(head, [], lines)
 
     def __repr__(self) -> str:
         return f"Monitor({str(self.path)!r})\n{self.status()}"

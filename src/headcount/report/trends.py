@@ -17,7 +17,14 @@ _MANY = 40
 
 
 def trend_chart(
-    rows: Sequence[Row], label: str, axis: Axis, *, line: bool, wide: bool, height: float
+    rows: Sequence[Row],
+    label: str,
+    axis: Axis,
+    *,
+    line: bool,
+    wide: bool,
+    height: float,
+    alerts: Sequence[int] = (),
 ) -> Markup:
     """Estimates with intervals, left to right.
 
@@ -35,6 +42,8 @@ def trend_chart(
         True leaves room for more names below.
     height : float
         Height in pixels.
+    alerts : sequence of int, default=()
+        Positions of groups that are marked by upright lines.
     """
     scale = _Scale(len(rows), axis, wide, height)
     many = len(rows) > _MANY
@@ -51,12 +60,18 @@ def trend_chart(
         scale.height,
         [
             *_grid(scale, rows[0].training),
+            *(_upright(scale, i) for i in alerts),
             stretched(scale.height, *curves),
             *points,
             *_names(rows, scale, 7 if wide else 4),
         ],
         "trend",
     )
+
+
+def _upright(scale: _Scale, i: int) -> Markup:
+    x = f"{scale.x(i):.2f}%"
+    return tag("line", class_="alert", x1=x, x2=x, y1=_ABOVE, y2=scale.height - _BELOW)
 
 
 class _Scale:
