@@ -25,7 +25,7 @@ class Alert:
     since : str
         First changed chunk, as estimated.
     series : tuple of str
-        What has changed: "share:CLASS", "accuracy", "form" or "floor".
+        Series that have changed: "share:CLASS", "accuracy", "form" or "floor".
     reason : str
         One sentence.
     state : {"open", "acknowledged", "resolved", "rebased"}

@@ -1,6 +1,6 @@
 """Course of a monitor: summaries of all chunks, with the alerts that follow from them.
 
-It is computed anew from the summaries, so that late rows and labels count as if they had
+It is computed from the summaries each time, so that late rows and labels count as if they had
 come in time.
 """
 

@@ -546,8 +546,8 @@ class Monitor:
                 fresh = rows.new_beside(known, str(chunk))
                 if len(fresh) and not self._spec.key and self._spec.kind == "verdicts":
                     raise HeadcountError(
-                        f"Chunk {chunk} has rows already, and further rows cannot be told from "
-                        "them without a key: create the monitor with `key`."
+                        f"Chunk {chunk} has rows already, and further rows cannot be "
+                        "distinguished from them without a key: create the monitor with `key`."
                     )
                 rows = fresh
             added.append((chunk, rows))
