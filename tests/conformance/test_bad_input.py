@@ -80,7 +80,7 @@ def test_items_and_labels_of_different_lengths(case):
 
 @each_scored_case
 def test_items_with_other_columns_than_learnt_from(case):
-    with refuses("^X has 2 columns, but had 3 when the classifier was fitted"):
+    with refuses("^X has 2 columns, but had 3 columns when the classifier was fitted"):
         fitted(case).predict(pool(case.n_classes)[:, :2])
 
 

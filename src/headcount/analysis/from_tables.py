@@ -317,9 +317,11 @@ def _apply(
         groups = read_groups(table, by, column, options.dates)
     items, tally = model.items(table, options.dates)
     truth, note = None, labels.note
-    if model.target in table.columns and labels.labelled is None and not note:
+    if model.target in table.columns and not note:
         known = table.read([model.target])[model.target]
-        truth, note = read_true_labels(known, model.quantifier.classes_, table.name)
+        truth, unknown = read_true_labels(known, model.quantifier.classes_, table.name)
+        # Where some labels are used, it is known that others are missing.
+        note = unknown if labels.labelled is None else ""
     n_rows = count_rows(items)
     columns = model.column_facts()
     for counts, what in ((tally.missing, "missing"), (tally.unseen, "never seen in training")):

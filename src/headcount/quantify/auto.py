@@ -13,6 +13,7 @@ from scipy.stats import norm
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
+from headcount._parameters import check_flag
 from headcount.errors import HeadcountError, HeadcountWarning
 from headcount.quantify.adjusted import GPAC
 from headcount.quantify.base import Quantifier
@@ -106,6 +107,7 @@ class AutoQuantifier(Conditioned):
                 "classifier is an empty list; it must be a scikit-learn classifier, or a list "
                 "with at least one."
             )
+        ordered = check_flag("ordered", self.ordered)
         return [
             method
             for classifier in classifiers
@@ -113,7 +115,7 @@ class AutoQuantifier(Conditioned):
                 SLD(classifier, calibration="bcts", cv=self.cv),
                 SLD(classifier, cv=self.cv),
                 GPAC(classifier, cv=self.cv),
-                *((OrdinalPACC(classifier, cv=self.cv),) if self.ordered else ()),
+                *((OrdinalPACC(classifier, cv=self.cv),) if ordered else ()),
             )
         ]
 
