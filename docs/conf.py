@@ -10,8 +10,14 @@ other hosts.
 from __future__ import annotations
 
 import re
+import sys
 from importlib.metadata import version as version_of
+from pathlib import Path
 from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from command_reference import command_reference
 
 project = "headcount"
 author = "the headcount developers"
@@ -44,6 +50,8 @@ default_role = "code"
 
 html_theme = "furo"
 html_title = "headcount"
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
 html_copy_source = False
 html_show_sphinx = False
 html_show_copyright = False
@@ -73,13 +81,41 @@ def name_files(app: Any, name: str, source: list[str]) -> None:
 def skip_foreign(
     app: Any, what: str, name: str, obj: Any, skip: bool, options: Any
 ) -> bool | None:
-    """Leave out members that scikit-learn adds to every estimator."""
-    home = getattr(obj, "__module__", None) or ""
-    return True if home.startswith("sklearn") or name.endswith("_request") else None
+    """Leave out members that scikit-learn and Python add to classes."""
+    inner = getattr(obj, "fget", None) or getattr(obj, "func", None) or obj
+    home = getattr(inner, "__module__", None) or getattr(
+        getattr(inner, "__objclass__", None), "__module__", ""
+    )
+    foreign = home.split(".")[0] in ("sklearn", "builtins", "collections", "typing", "enum")
+    return True if foreign or name.endswith("_request") else None
+
+
+def add_commands(app: Any, name: str, source: list[str]) -> None:
+    """Write the options of every command into the page of the command line."""
+    if name == "command-line":
+        source[0] = source[0].replace("<!-- commands -->", command_reference())
+
+
+def outdated(
+    app: Any, env: Any, added: set[str], changed: set[str], gone: set[str]
+) -> list[str]:
+    """Pages that do not only depend on their files."""
+    return ["command-line"]
+
+
+def link_methods(app: Any, name: str, source: list[str]) -> None:
+    """Link the names in the tables of methods to the reference."""
+    if name == "methods":
+        source[0] = re.sub(
+            r"^\| `(\w+)` \|", r"| {py:class}`\1 <headcount.quantify.\1>` |", source[0],
+            flags=re.MULTILINE,
+        )  # fmt: skip
 
 
 def setup(app: Any) -> None:
     """Register the hooks of Sphinx."""
     app.connect("autodoc-process-docstring", plain_bars)
     app.connect("autodoc-skip-member", skip_foreign)
-    app.connect("source-read", name_files)
+    app.connect("env-get-outdated", outdated)
+    for hook in (name_files, add_commands, link_methods):
+        app.connect("source-read", hook)

@@ -11,16 +11,22 @@ import contextlib
 import doctest
 import importlib.util
 import io
+import pkgutil
 import re
 import shlex
+import subprocess
 import sys
 from dataclasses import dataclass
 from itertools import zip_longest
 from pathlib import Path
 from types import ModuleType
 
+import numpy as np
+import polars as pl
 import pytest
 
+import headcount
+from headcount import solve
 from headcount.cli.execute import execute as run_headcount
 
 ROOT = Path(__file__).parents[1]
@@ -93,6 +99,51 @@ def test_code_in_documents_runs(path, monkeypatch, tmp_path):
             )
 
 
+def test_the_first_lines_of_the_readme_work_on_tables_with_texts(monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    for name, n, share in (("labelled", 400, 0.3), ("new", 300, 0.6)):
+        spam = rng.random(n) < share
+        words = np.where(spam, "win a prize now", "see you at the meeting")
+        pl.DataFrame(
+            {
+                "subject": [f"{text} {k}" for k, text in enumerate(words)],
+                "sender": np.where(rng.random(n) < 0.8 - 0.6 * spam, "known", "unknown"),
+                "length": rng.normal(100 - 20 * spam, 20),
+                "label": np.where(spam, "spam", "ham"),
+            }
+        ).drop([] if name == "labelled" else ["label"]).write_csv(f"{name}.csv")
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    first = next(fence for fence in FENCE.finditer(readme) if "python" in fence["kind"])
+    namespace = {}
+    exec(first["body"], namespace)
+    assert namespace["found"].overall.estimate.prevalence["spam"] == pytest.approx(0.6, abs=0.1)
+    namespace["found"].report("page.html")
+    assert (tmp_path / "page.html").is_file()
+
+
+def test_the_method_that_is_added_passes_the_checks_of_the_project():
+    text = (ROOT / "docs/adding-a-method.md").read_text(encoding="utf-8")
+    codes = [block.code for block in blocks(text)]
+    name = str(ROOT / "src/headcount/quantify/two_moments.py")
+    ruff = [sys.executable, "-m", "ruff"]
+    calls = [[*ruff, "check", "--stdin-filename", name, "-"]]
+    calls.append([*ruff, "format", "--check", "--stdin-filename", name, "-"])
+    for command in calls:
+        done = subprocess.run(command, input=codes[0], capture_output=True, text=True, cwd=ROOT)
+        assert done.returncode == 0, done.stdout + done.stderr
+    for code in codes[1:]:
+        done = subprocess.run(calls[1], input=code, capture_output=True, text=True, cwd=ROOT)
+        assert done.returncode == 0, f"{done.stdout}{done.stderr}\n{code}"
+
+
+def test_all_solvers_are_described():
+    text = (ROOT / "docs/adding-a-method.md").read_text(encoding="utf-8")
+    described = set(re.findall(r"^\| `(\w+)` \|", text.split("## Solvers")[1], re.MULTILINE))
+    solvers = {name for name, value in vars(solve).items() if hasattr(value, "solve")}
+    assert described == solvers
+
+
 def anchors(text):
     """Fragments that the headings of a document answer to."""
     prose = FENCE.sub("", text)
@@ -119,15 +170,38 @@ def test_links_between_documents_lead_somewhere(path):
 def test_the_site_has_every_document_once():
     trees = TREE.findall((ROOT / "docs/index.md").read_text(encoding="utf-8"))
     lines = [line for tree in trees for line in tree.splitlines()]
-    named = [line for line in lines if line and not line.startswith(":")]
+    entries = [line for line in lines if line and not line.startswith(":")]
+    named = [re.sub(r".*<(.*)>$", r"\1", entry) for entry in entries]
     there = {str(path.relative_to(ROOT / "docs").with_suffix("")) for path in PAGES}
     assert sorted(named) == sorted(there - {"index"})
 
 
-def test_table_of_methods_is_up_to_date():
-    spec = importlib.util.spec_from_file_location("make_methods", ROOT / "docs/make_methods.py")
-    make_methods = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(make_methods)
+def test_the_reference_names_every_package():
+    named = (ROOT / "docs/api.md").read_text(encoding="utf-8").split()
+    packages = {each.name for each in pkgutil.iter_modules(headcount.__path__) if each.ispkg}
+    there = {f"headcount.{name}" for name in packages if not name.startswith("_")}
+    missing = there - {"headcount.cli", "headcount.interop"} - set(named)
+    assert not missing, f"name them in docs/api.md: {sorted(missing)}"
+
+
+def test_the_command_line_reference_has_every_option():
+    text = script("command_reference").command_reference()
+    for words in ("## headcount estimate\n", "## headcount study run\n", "`--verbose`, `-v`"):
+        assert words in text
+    assert "| `--method` | See headcount methods;" in text
+    assert "Instead of `--train`: a file" in text
+
+
+def script(name):
+    """A script of the documentation as a module."""
+    spec = importlib.util.spec_from_file_location(name, ROOT / f"docs/{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_tables_of_methods_are_up_to_date():
+    make_methods = script("make_methods")
     page = make_methods.PAGE.read_text(encoding="utf-8")
     assert page == make_methods.renewed(page), "run `make docs-table`"
 

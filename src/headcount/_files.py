@@ -1,15 +1,107 @@
-"""Files that are written atomically."""
+"""Files that are found, and files that are written atomically."""
 
 from __future__ import annotations
 
+import glob
 import os
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Sequence
+from difflib import get_close_matches
 from pathlib import Path
 from secrets import token_hex
 
 from headcount.errors import HeadcountError
 
-__all__ = ["check_writable", "clear_parts", "is_device", "write_bytes"]
+__all__ = [
+    "STANDARD_INPUT",
+    "TABLE_ENDINGS",
+    "check_writable",
+    "clear_parts",
+    "did_you_mean",
+    "input_files",
+    "is_device",
+    "write_bytes",
+]
+
+STANDARD_INPUT = "-"
+"""Name that stands for what is piped into the program."""
+TABLE_ENDINGS = (".csv", ".tsv", ".parquet", ".feather", ".arrow", ".jsonl", ".ndjson")
+"""Endings of tables that can be written."""
+_ADDRESS = re.compile(r"[a-z][a-z0-9+.-]+://", re.IGNORECASE)
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """Advice on a mistyped name; empty if nothing is similar.
+
+    Examples
+    --------
+    >>> did_you_mean("churn", ["Churn", "age"])
+    "did you mean 'Churn'? "
+    """
+    folded = {each.casefold(): each for each in known}
+    close = get_close_matches(name.casefold(), folded, n=1, cutoff=0.7)
+    return f"did you mean {folded[close[0]]!r}? " if close else ""
+
+
+def input_files(source: str | os.PathLike[str], endings: Sequence[str]) -> list[Path]:
+    """Files that a path, a pattern or a folder stands for, each of which can be read.
+
+    Parameters
+    ----------
+    source : str or path
+        File, pattern such as ``2024-*.csv``, folder, or "-" for standard input.
+    endings : sequence of str
+        Endings of the files of a folder.
+
+    Returns
+    -------
+    list of Path
+        Sorted by name; ``Path("-")`` for standard input.
+    """
+    name = os.fspath(source)
+    if _ADDRESS.match(name):
+        raise HeadcountError(f"{name!r} is an address: download the file, then pass its path.")
+    path = Path(name)
+    if name == STANDARD_INPUT:
+        return [path]
+    try:
+        if path.is_dir():
+            inside = sorted(each for each in path.iterdir() if each.is_file())
+            found = [each for each in inside if _has_ending(each, endings)]
+            if not found:
+                raise HeadcountError(
+                    f"{name!r} is a folder without tables: pass a file, or a folder with files "
+                    f"that end in {', '.join(endings[:4])} ..."
+                )
+            return found
+        if not path.exists() and glob.has_magic(name):
+            found = [each for each in map(Path, sorted(glob.glob(name))) if each.is_file()]
+            if not found:
+                raise HeadcountError(f"No file matches {name!r}: check the pattern.")
+            return found
+        with open(path, "rb"):
+            return [path]
+    except FileNotFoundError:
+        raise HeadcountError(
+            f"There is no file {name!r}: {_other_file(path)}check the path."
+        ) from None
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise HeadcountError(f"{name!r} cannot be read ({reason}).") from None
+
+
+def _has_ending(path: Path, endings: Sequence[str]) -> bool:
+    name = path.name.lower()
+    for packed in (".gz", ".zst"):
+        name = name.removesuffix(packed)
+    return name.endswith(tuple(endings)) and not path.name.startswith((".", "~"))
+
+
+def _other_file(path: Path) -> str:
+    try:
+        return did_you_mean(path.name, [each.name for each in path.parent.iterdir()])
+    except OSError:
+        return ""
 
 
 def check_writable(path: Path, name: str, endings: Sequence[str] = ()) -> None:

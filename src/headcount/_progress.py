@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable
 from typing import TypeVar
 
 __all__ = ["track"]
@@ -13,7 +13,7 @@ _Item = TypeVar("_Item")
 
 def track(
     items: Iterable[_Item], total: int, what: str, *, show: bool | None = None
-) -> Iterator[_Item]:
+) -> Generator[_Item, None, None]:
     """Yield the items, with a progress bar and the remaining time on standard error.
 
     Parameters

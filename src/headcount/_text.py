@@ -11,7 +11,7 @@ from typing import Any
 
 from markupsafe import Markup, escape
 
-__all__ = ["Cell", "Table", "csv_text", "printable", "text_table"]
+__all__ = ["Cell", "Table", "csv_text", "html_result", "printable", "text_table"]
 
 # Shorter texts are kept on one line in HTML.
 _SHORT = 12
@@ -231,6 +231,40 @@ def text_table(
     """
     head, *body = [[printable(cell) for cell in row] for row in (header, *rows)]
     return _lines(head, body, [i >= n_texts for i in range(len(head))], ruled)
+
+
+def html_result(title: str, tables: Sequence[Table], notes: Sequence[str]) -> Markup:
+    """Title, tables and notes of a result, for notebooks.
+
+    Parameters
+    ----------
+    title : str
+        First line.
+    tables : sequence of Table
+        The tables.
+    notes : sequence of str
+        Sentences below the tables.
+
+    Returns
+    -------
+    Markup
+
+    Examples
+    --------
+    >>> print(html_result("Shares & more", [], ["Few items."]))
+    <p>Shares &amp; more</p>
+    <ul>
+    <li>Few items.</li>
+    </ul>
+    """
+    items = [Markup("<li>{}</li>").format(note) for note in notes]
+    return Markup("\n").join(
+        [
+            Markup("<p>{}</p>").format(title),
+            *(table.to_html(label=table.title or title) for table in tables),
+            *([Markup("<ul>"), *items, Markup("</ul>")] if items else []),
+        ]
+    )
 
 
 def csv_text(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from importlib.metadata import PackageNotFoundError, version
+import hashlib
+import importlib.util
+from importlib.metadata import PackageNotFoundError, packages_distributions, version
 from platform import python_version
 
 __all__ = ["versions"]
@@ -10,8 +12,14 @@ __all__ = ["versions"]
 _PACKAGES = ("headcount", "numpy", "scipy", "scikit-learn", "numba", "polars")
 
 
-def versions() -> dict[str, str]:
+def versions(*modules: str) -> dict[str, str]:
     """Versions of Python and of the packages, by name.
+
+    Parameters
+    ----------
+    *modules : str
+        Names of further modules, such as ``"xgboost.sklearn"``. One that belongs to no
+        installed package has the checksum of its file.
 
     Returns
     -------
@@ -23,7 +31,23 @@ def versions() -> dict[str, str]:
     >>> sorted(versions())
     ['headcount', 'numba', 'numpy', 'polars', 'python', 'scikit-learn', 'scipy']
     """
-    return {name: _version(name) for name in _PACKAGES} | {"python": python_version()}
+    found = {name: _version(name) for name in _PACKAGES} | {"python": python_version()}
+    packages = packages_distributions() if modules else {}
+    for module in modules:
+        names = packages.get(module.partition(".")[0], [])
+        found |= {name: _version(name) for name in names} if names else {module: _file(module)}
+    return found
+
+
+def _file(module: str) -> str:
+    """Checksum of the file of a module."""
+    try:
+        found = importlib.util.find_spec(module)
+        origin = "" if found is None or found.origin is None else found.origin
+        with open(origin, "rb") as file:
+            return f"sha256 {hashlib.file_digest(file, 'sha256').hexdigest()}"
+    except (ImportError, OSError, ValueError):  # it is not a file
+        return "unknown"
 
 
 def _version(name: str) -> str:

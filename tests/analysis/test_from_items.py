@@ -205,7 +205,7 @@ def test_verdicts():
     middling = np.full((300, 2), 0.5) + np.linspace(-0.05, 0.05, 300)[:, None] * [1, -1]
     broken = analyse_items(quantifier, hc.Scored(middling))
     assert broken.verdict.status == "broken"
-    assert "do not look like a mixture" in str(broken.verdict)
+    assert "do not look like the labelled ones" in str(broken.verdict)
     counting = make_analysis(quantifier=hc.CC())
     assert counting.verdict.status == "unsure"
 
@@ -257,4 +257,4 @@ def test_a_failed_test_comes_before_the_number():
     first, second, *_ = analyse_items(quantifier, hc.Scored(middling)).verdict.sentences
     assert first.startswith("We cannot say what the shares are")
     assert "Label a random sample" in first
-    assert second.startswith("If they were such a mixture")
+    assert second.startswith("If only the mix had changed")

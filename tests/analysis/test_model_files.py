@@ -21,6 +21,7 @@ from sklearn.svm import SVC, LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
 import headcount as hc
+from headcount.analysis.label_columns import read_labelled
 from headcount.analysis.model_files import load_model, save_model
 from headcount.analysis.models import ScoreModel, fit_score_model, fit_table_model
 from headcount.data.readers import frame_table
@@ -60,6 +61,10 @@ def table(n, seed, n_classes=2):
     return frame.with_columns(pl.Series("said", said))
 
 
+def labelled(frame):
+    return read_labelled(frame_table(frame, "train"), "class")
+
+
 def fitted(method, classifier="logistic", n_classes=2):
     frame = table(80, 1, n_classes)
     if classifier in ("bayes", "boosting"):  # they take no sparse features
@@ -67,7 +72,7 @@ def fitted(method, classifier="logistic", n_classes=2):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", hc.HeadcountWarning)
         return fit_table_model(
-            frame_table(frame, "train"),
+            labelled(frame),
             "class",
             method=method,
             classifier=CLASSIFIERS[classifier],
@@ -80,7 +85,7 @@ def fitted_on_scores(method):
     evidence = np.exp(rng.normal(size=(60, 3)) + 2 * np.eye(3)[y])
     posteriors = evidence / evidence.sum(axis=1, keepdims=True)
     frame = pl.DataFrame(posteriors, schema=["0", "1", "2"]).with_columns(pl.Series("class", y))
-    return fit_score_model(frame_table(frame, "train"), "class", method=method)
+    return fit_score_model(labelled(frame), "class", method=method)
 
 
 def shares_of(model):
@@ -127,9 +132,7 @@ def test_a_saved_model_of_scores_gives_the_same_shares(tmp_path, method):
 
 @pytest.mark.parametrize("classifier", [KNeighborsClassifier(), SVC()])
 def test_a_classifier_whose_state_is_not_checked_is_not_saved(tmp_path, classifier):
-    model = fit_table_model(
-        frame_table(table(80, 1), "train"), "class", method="CC", classifier=classifier
-    )
+    model = fit_table_model(labelled(table(80, 1)), "class", method="CC", classifier=classifier)
     with pytest.raises(hc.HeadcountError, match="cannot be saved safely"):
         save_model(model, tmp_path / "m.skops")
     assert not (tmp_path / "m.skops").exists()

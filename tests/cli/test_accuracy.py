@@ -72,6 +72,55 @@ def test_by_group_and_with_predictions(tables, call):
     assert "by the labels of the new table" in out
 
 
+def broken_in_february():
+    """The new table with scores that no mixture of the classes has, in one month."""
+    frame = pl.read_csv("new.csv")
+    swapped = (pl.col("yes") * 0.2 + 0.4).round(6)
+    frame.with_columns(
+        yes=pl.when(pl.col("month") == "2024-02").then(swapped).otherwise("yes")
+    ).write_csv("new.csv")
+
+
+def test_groups_that_are_not_to_be_relied_on_are_marked(tables, call):
+    broken_in_february()
+    frame = pl.read_csv("new.csv")
+    third = frame.head(300).with_columns(month=pl.lit("2024-03"))
+    pl.concat([frame, third]).write_csv("new.csv")
+    code, out, _ = call(*ASK, "new.csv", "--by", "month")
+    assert code == 0
+    rows = [line for line in out.splitlines() if line.startswith("2024-")]
+    assert [line.endswith("do not rely on it") for line in rows] == [False, True, False]
+    assert "Over 2 other groups the accuracy goes from" in out
+    assert "do not rely on 2024-02" in out
+    facts = json.loads(call(*ASK, "new.csv", "--by", "month", "--json")[1])
+    assert [row["reliable"] for row in facts["groups"]] == [True, False, True]
+    assert call(*ASK, "new.csv", "--by", "month", "--strict")[0] == 3
+
+
+def test_strict_has_no_effect_on_what_can_be_relied_on(tables, call):
+    assert call(*ASK, "new.csv", "--by", "month", "--strict")[0] == 0
+
+
+def test_items_that_are_not_to_be_relied_on_at_all(tables, call):
+    broken_in_february()
+    frame = pl.read_csv("new.csv").filter(pl.col("month") == "2024-02")
+    frame.write_csv("new.csv")
+    code, out, _ = call(*ASK, "new.csv", "--strict")
+    assert code == 3
+    assert out.startswith("We cannot say what the accuracy is")
+
+
+def test_the_table_of_the_groups_is_written(tables, call):
+    assert call(*ASK, "new.csv", "--by", "month", "--output", "o.csv")[0] == 0
+    frame = pl.read_csv("o.csv")
+    assert frame["group"].to_list() == [None, "2024-01", "2024-02"]
+    assert frame["reliable"].all()
+    assert frame["items"].to_list() == [800, 400, 400]
+    assert frame["truth"].is_between(frame["low"] - 0.1, frame["high"] + 0.1).all()
+    assert call(*ASK, "new.csv", "--output", "o.parquet")[0] == 0
+    assert pl.read_parquet("o.parquet")["group"].to_list() == [None]
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
@@ -91,3 +140,12 @@ def test_bad_calls(tables, refused, arguments, said):
 def test_a_new_table_without_scores(tables, refused):
     pl.read_csv("new.csv").drop("yes").write_csv("empty.csv")
     assert "'yes'" in refused(*ASK, "empty.csv")
+
+
+def test_a_page_is_written(tables, call):
+    code, _, err = call(*ASK, "new.csv", "--by", "month", "--report", "page.html")
+    assert (code, err) == (0, "")
+    assert (tables / "page.html").read_text().startswith("<!doctype html>")
+    code, _, err = call(*ASK, "new.csv", "--report", "missing/page.html")
+    assert code == 2
+    assert "there is no folder 'missing'" in err

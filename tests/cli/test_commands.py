@@ -38,7 +38,7 @@ def test_no_arguments_show_the_help(call):
     code, out, err = call()
     assert "estimate" in out + err
     assert "demo" in out + err
-    assert code == 2
+    assert code == 0
 
 
 def test_methods(call):
@@ -144,10 +144,26 @@ def test_the_picture_has_a_panel_a_series(broken):
     )  # fmt: skip
     one, two = (imread(io.BytesIO(draw([series] * n, LIGHT))) for n in (1, 2))
     assert two.shape[1] == 2 * one.shape[1]
-    assert series.n_held == 9
+    assert series.held.all()
     assert series.counted_error > series.error
     dark = imread(io.BytesIO(draw([series], DARK)))
     assert dark[:, :, :3].mean() < 0.3 < one[:, :, :3].mean()
+
+
+def test_the_demo_reports_what_it_missed():
+    from headcount.cli.demo_picture import Series
+
+    truth, share = np.array([0.1, 0.2, 0.3, 0.4]), np.array([0.1, 0.3, 0.35, 0.4])
+    series = Series(
+        "title", "subtitle", ("2013-01", "2013-02", "2013-03", "2013-04"), share,
+        share - 0.02, share + 0.02, share, truth, np.array([True, True, False, False]), 0.2,
+        "PACC",
+    )  # fmt: skip
+    assert series.misses("month") == (
+        "2 intervals miss it, and the estimate is off by up to 10.0 points (2013-02). Without "
+        "labels, the test of the assumption warns of 1 of these months, but not of 2013-03. "
+        "It also warns of 1 where the interval holds."
+    )
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])

@@ -11,7 +11,9 @@ from pathlib import Path
 
 import pytest
 
+import headcount as hc
 from headcount.study import Store, built_in_specs
+from tests.studies.test_own_data import customers, documented
 from tests.study.toy import result_bytes, toy_spec
 
 ROOT = Path(__file__).parents[2]
@@ -89,19 +91,23 @@ def test_restrict_then_widen(toy, call):
     assert result_bytes(toy / "s") == result_bytes(toy / "whole")
 
 
-def test_fewer_methods(toy, call, refused):
+def test_fewer_methods_then_the_others(toy, call):
     code, out, _ = call(*RUN, "--store", "s", "--methods", "PCC")
     assert code == 0
     assert "12 runs" in out
-    assert "another 'methods'" in refused(*RUN, "--store", "s", "--resume")
+    code, out, _ = call(*RUN, "--store", "s", "--resume")
+    assert code == 0
+    assert out.startswith("6 of 12 tasks done now, 6 before; 12 runs")
+    code, out, _ = call(*RUN, "--store", "s", "--resume")
+    assert out.startswith("0 of 12 tasks done now, 12 before")
 
 
-def test_failures_are_listed_and_not_fatal(toy, call):
+def test_failures_are_listed_and_exit_with_4(toy, call):
     spec = toy_spec(refuses=["ants-0", "ants-2"], raises=["bees-1"])
     methods = (spec.methods[0], replace(spec.methods[1], options={"fails": True}))
     Path("toy.toml").write_text(replace(spec, methods=methods).to_toml())
     code, out, _ = call(*RUN)
-    assert code == 0
+    assert code == 4
     assert "3 of 6 tasks done now" in out
     assert "6 runs failed" in out
     assert "3 tasks failed; --resume tries them again" in out
@@ -192,3 +198,29 @@ def test_on_a_terminal_progress_is_shown(toy, call, monkeypatch):
     code, _, err = call(*RUN)
     assert code == 0
     assert "6 of 6 tasks" in err
+
+
+def test_the_documented_study_of_own_data(toy, call):
+    customers().write_csv("shop.csv")
+    Path("mine.toml").write_text(documented())
+    code, out, err = call("study", "run", "mine.toml", "--workers", "1")
+    assert (code, err) == (0, "")
+    assert "3 of 3 tasks done now, 0 before; 1,800 runs" in out
+    code, _, err = call("study", "report", "mine-results", "--metric", "nkld")
+    assert (code, err) == (0, "")
+    tables = {path.name: path.read_text() for path in Path("mine-results/report").rglob("*.md")}
+    assert tables.keys() == {"ae.md", "rae.md", "nkld.md", "settings.md"}
+    assert "| shop |" in tables["nkld.md"]
+    assert "bandwidth=0." in tables["settings.md"]
+    page = Path("mine-results/report/report.html").read_text()
+    assert "Files of the data" in page
+    assert "By method" in page
+    # A method is added, and only it is run.
+    Path("mine.toml").write_text(documented() + '\n[[methods]]\nname = "SLD"\n')
+    code, out, _ = call("study", "run", "mine.toml", "--workers", "1", "--resume")
+    assert code == 0
+    assert "3 of 6 tasks done now, 3 before; 600 runs" in out
+    found = hc.Evaluations(Store("mine-results").evaluations())
+    assert found.methods == ("CC", "PACC", "KDEy", "SLD")
+    assert len(found["shop"]) == 3 * 200
+    assert r"\begin{tabular}" in found.to_latex()

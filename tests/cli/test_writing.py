@@ -105,6 +105,46 @@ def test_an_interrupt_leaves_nothing_half_written(files):
     assert all((files / name).read_text() == "before" for name in outputs[1::2])
 
 
+SLOW_TABLE = """
+import os, time, headcount.data.readers as readers
+from headcount.cli import main
+
+plain = readers.TableFile.batches
+
+def slow(self, columns, rows=None):
+    for batch in plain(self, columns, 60):
+        yield batch
+        if "churn" not in self.columns and len(columns) > 3:
+            os.write(1, b"reading\\n")
+            time.sleep(60)
+
+readers.TableFile.batches = slow
+main({arguments!r})
+"""
+
+
+def test_an_interrupt_leaves_a_clean_terminal(files):
+    ours, theirs = os.openpty()
+    script = SLOW_TABLE.format(arguments=["estimate", *LEARN, "new.csv"])
+    with subprocess.Popen(
+        [sys.executable, "-c", script],
+        stdout=subprocess.PIPE,
+        stderr=theirs,
+        env=os.environ | {"TERM": "xterm"},
+    ) as running:
+        assert running.stdout.readline() == b"reading\n"
+        running.send_signal(signal.SIGINT)
+        running.wait(60)
+    os.close(theirs)
+    said = os.read(ours, 1 << 16)
+    os.close(ours)
+    assert running.returncode == 130
+    assert b"Traceback" not in said
+    # The cursor that the progress bar hid is back before the last line.
+    assert said.rfind(b"\x1b[?25l") <= said.rfind(b"\x1b[?25h")
+    assert said.rstrip().endswith(b"nothing was left half-written.")
+
+
 def test_tricks_in_names_are_harmless(files, call):
     new = pl.read_csv("new.csv").with_columns(
         shop=pl.Series([TRICKS[i % len(TRICKS)] for i in range(500)])

@@ -58,7 +58,7 @@ class Case:
     @property
     def trains_several(self) -> bool:
         """Whether it trains more than one classifier, so that no scorer can be shared."""
-        return self.method.info.input == "any" and make(self.method)._scorer() is None
+        return self.method.info.input == "any" and make(self.method).unfitted_scorer() is None
 
     @property
     def simulates(self) -> bool:

@@ -72,7 +72,7 @@ BAD = {
 def fine(method, name, value):
     """True for values that are bad for other methods only."""
     # Methods that do not learn from scores need folds for estimates only.
-    return name == "cv" and value is None and not make(method)._learns_from_scores()
+    return name == "cv" and value is None and not make(method).learns_from_scores
 
 
 class Unheard:

@@ -12,7 +12,7 @@ from sklearn.pipeline import make_pipeline
 import headcount as hc
 from headcount.data.column_kinds import infer_column
 from headcount.data.column_values import DateParts
-from headcount.data.preparation import prepare
+from headcount.data.preparation import Tally, prepare
 from headcount.errors import HeadcountError
 
 WORDS = ["late", "fine", "good", "slow", "nice"]
@@ -64,7 +64,15 @@ def test_kinds_of_texts_are_those_of_what_they_hold():
         (["12/31/2024", "01/02/2024", "01/02/2024"], "date"),
         (["a", "b", "b"], "category"),
         (["a", "b", "c"], "dropped"),
-        (["1,5", "2,5", "2,5"], "category"),
+        (["1,5", "2,5", "2,5"], "number"),
+        (["$29.85", "$1,234.50", "$3"], "number"),
+        (["04 Jun 2024", "05 Jun 2024", "05 Jun 2024"], "date"),
+        (["Jun 2024", "Jul 2024", "Jul 2024"], "date"),
+        (["20240604", "20240605", "20240605"], "date"),
+        ([20240604, 20240605, 20240605], "date"),
+        (["2024-06", "2024-07", "2024-07"], "date"),
+        (["1/2/24", "13/2/24", "13/2/24"], "date"),
+        (["12345678", "99999999", "99999999"], "number"),
         ([None, 1, 1], "number"),
         ([1, 1, 1], "dropped"),
         ([[1], [2], [2]], "dropped"),
@@ -95,7 +103,7 @@ def test_texts_and_typed_columns_give_the_same_features():
     frame = people()
     texts = frame.with_columns(pl.all().cast(pl.String))
     made = [
-        (p := prepare(each)).pipeline().fit_transform(p.conform(each, "t"))
+        (p := prepare(each)).pipeline().fit_transform(p.conform(each))
         for each in (frame, texts)
     ]
     assert np.array_equal(*(np.asarray(getattr(z, "todense", lambda z=z: z)()) for z in made))
@@ -103,32 +111,90 @@ def test_texts_and_typed_columns_give_the_same_features():
 
 def test_pandas_frames_give_the_same_features():
     preparation = prepare(people())
-    frame = preparation.conform(people(), "t")
+    frame = preparation.conform(people())
     fitted = preparation.pipeline().fit(frame)
     assert np.allclose(fitted.transform(frame), fitted.transform(frame.to_pandas()))
 
 
 def test_unknown_values_and_missing_ones_are_taken():
     preparation = prepare(people())
-    fitted = preparation.pipeline().fit(preparation.conform(people(), "t"))
+    fitted = preparation.pipeline().fit(preparation.conform(people()))
     strange = people().with_columns(
         city=pl.lit("elsewhere"), age=pl.lit(None), review=pl.lit(None), day=pl.lit(None)
     )
-    Z = fitted.transform(preparation.conform(strange, "t"))
+    Z = fitted.transform(preparation.conform(strange))
     assert np.isfinite(np.asarray(Z)).all()
 
 
 @pytest.mark.parametrize(
     ("column", "value"),
-    [("age", "old"), ("day", "soon"), ("member", "maybe"), ("age", "inf"), ("day", 3)],
+    [("age", "old"), ("day", "soon"), ("member", "maybe"), ("age", "inf"), ("day", "3")],
 )
-def test_what_does_not_fit_is_named_with_its_row(column, value):
+def test_what_does_not_fit_counts_as_missing_and_is_noted(column, value):
     preparation = prepare(people())
     batch = people()[:5].with_columns(pl.Series(column, [None, None, value, None, None]))
-    with pytest.raises(
-        HeadcountError, match=rf"'new.csv' has .* column '{column}' \(row 103\)"
-    ):
-        preparation.conform(batch, "new.csv", first_row=100)
+    tally = Tally(5)
+    made = preparation.conform(batch, tally)
+    assert made[column].null_count() == 5
+    assert tally.unreadable[column] == 1
+    notes = " ".join(tally.notes("new.csv"))
+    assert f"1 of 5 values of {column} in new.csv could not be read, such as '{value}'" in notes
+    tally.check("new.csv")
+
+
+def test_a_column_that_cannot_be_read_is_an_error():
+    preparation = prepare(people())
+    tally = Tally(5)
+    preparation.conform(people()[:5].with_columns(age=pl.lit("old")), tally)
+    with pytest.raises(HeadcountError, match=r"5 of 5 values of column 'age' of 'new.csv'"):
+        tally.check("new.csv")
+
+
+def test_values_never_seen_are_counted():
+    preparation = prepare(people())
+    tally = Tally(300)
+    preparation.conform(people().with_columns(city=pl.lit("elsewhere")), tally)
+    assert tally.unseen["city"] == 300
+    assert "300 of 300 values of city in t were never seen in training." in tally.notes("t")
+
+
+def test_one_bad_value_is_a_note_in_training():
+    column = infer_column(pl.Series("age", [str(i % 7) for i in range(30)] + ["old"]))
+    assert column.kind == "number"
+    assert column.note.startswith("1 of 31 values of age are no numbers, such as 'old'")
+    column = infer_column(
+        pl.Series("d", [f"2024-06-{i + 1:02d}" for i in range(30)] + ["soon"])
+    )
+    assert column.kind == "date"
+    assert "'soon'" in column.note
+
+
+def test_dates_whose_order_nobody_knows_are_left_out_unless_it_is_named():
+    values = pl.Series("d", ["03/04/2024", "05/04/2024", "05/04/2024"])
+    column = infer_column(values)
+    assert column.kind == "dropped"
+    assert "`dates` can name the order" in column.note
+    for order, month in (("day-first", 4), ("month-first", 3)):
+        column = infer_column(values, dates=order)
+        assert column.kind == "date"
+        assert column.read(values)[0][0].month == month
+
+
+def test_the_order_that_was_found_is_said():
+    column = infer_column(pl.Series("d", ["31/12/2024", "01/02/2024", "01/02/2024"]))
+    assert column.note == "The dates of d were read day-first."
+
+
+def test_another_table_may_write_dates_and_numbers_differently():
+    day = infer_column(pl.Series("d", ["31/12/2024", "01/02/2024", "01/02/2024"]))
+    other = day.of_table(pl.Series("d", ["12/31/2024", "03/04/2024"]))
+    assert other.read(pl.Series("d", ["03/04/2024"]))[0][0] == datetime(2024, 3, 4)
+    # Where it does not show its order, it has that of training.
+    same = day.of_table(pl.Series("d", ["03/04/2024"]))
+    assert same.read(pl.Series("d", ["03/04/2024"]))[0][0] == datetime(2024, 4, 3)
+    price = infer_column(pl.Series("p", ["1.5", "3.25", "3.25"]))
+    comma = price.of_table(pl.Series("p", ["1,5", "1.234,25"]))
+    assert comma.read(pl.Series("p", ["1.234,25"]))[0][0] == 1234.25
 
 
 def test_a_batch_cannot_change_how_dates_are_read():
@@ -156,7 +222,7 @@ def test_nothing_to_learn_from():
 def test_the_pipeline_is_one_of_scikit_learn_and_works_in_a_quantifier():
     frame = people(400)
     preparation = prepare(frame)
-    X = preparation.conform(frame, "t")
+    X = preparation.conform(frame)
     y = np.where(np.arange(400) % 70 > 40, "old", "young")
     pipeline = make_pipeline(clone(preparation.pipeline()), LogisticRegression(max_iter=1000))
     shares = hc.PACC(pipeline, random_state=0).fit(X, y).predict(X)

@@ -1,13 +1,15 @@
 from __future__ import annotations
 
 import gzip
+import io
 import subprocess
+import zipfile
 
 import polars as pl
 import pyarrow as pa
 import pytest
 
-from headcount.data.readers import open_table
+from headcount.data.readers import open_table, open_tables
 from headcount.errors import HeadcountError
 
 FRAME = pl.DataFrame({"a": [1, 2, None], "b": ["x", "y, z", 'q"']})
@@ -92,10 +94,10 @@ def test_signs_of_patterns_in_names_are_part_of_the_name(tmp_path):
     ("name", "content", "said"),
     [
         ("t.csv", b"", "is empty"),
-        ("t.csv", b"a;b\n1;2\n", "`separator` ';'"),
-        ("t.tsv", b"a,b\n1,2\n", "`separator` ','"),
         ("t.csv", b"a,b\n1,2\n3,4,5\n", "more cells than the first"),
-        ("t.csv", b"a,b\n1,\xff\xfe\n", "UTF-8"),
+        ("t.csv", b'a,b\n1,x"y\n2,y\n', "quotation mark in line 2"),
+        ("t.csv", b'a,b\n1,2\n3,"x\n2,y\n', "quotation mark in line 3"),
+        ("t.json", b"{]", "cannot be read"),
         ("t.csv", b"a,a\n1,2\n", "'a' twice"),
         ("t.csv", b"a,b\n", "no rows"),
         ("t.parquet", b"hello", "cannot be read"),
@@ -103,7 +105,8 @@ def test_signs_of_patterns_in_names_are_part_of_the_name(tmp_path):
         ("t.feather", b"hello", "cannot be read"),
         ("t.jsonl", b"{]", "cannot be read"),
         ("t.csv.gz", gzip.compress(b"a,b\n1,2\n", mtime=0)[:15], "cannot be read"),
-        ("t.xlsx", b"hello", "extension"),
+        ("t.xlsx", b"hello", "as a spreadsheet"),
+        ("t.docx", b"hello", "extension"),
         ("t", b"hello", "extension"),
     ],
 )
@@ -115,10 +118,117 @@ def test_bad_files_are_refused_in_one_sentence(tmp_path, name, content, said):
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("t.csv", b"a;b\n1;x\n"),
+        ("t.tsv", b"a,b\n1,x\n"),
+        ("t.csv", b"a|b\n1|x\n"),
+        ("t.txt", b"a\tb\n1\tx\n"),
+        ("t.csv", b"a;b\n1;x, y\n"),
+        ("t.csv", "a,b\n1,café\n".encode("latin-1")),
+        ("t.csv", "a;b\n1;café\n".encode("utf-16")),
+        ("t.csv.gz", gzip.compress(b"a;b\n1;x\n", mtime=0)),
+        ("t.json", b'[{"a": "1", "b": "x"}]'),
+    ],
+)
+def test_separators_and_encodings_are_found(tmp_path, name, content):
+    (tmp_path / name).write_bytes(content)
+    table = open_table(tmp_path / name)
+    assert table.columns == ("a", "b")
+    (row,) = table.read().rows()
+    assert row[0] == "1"
+    assert row[1] in ("x", "x, y", "café")
+    assert bool(table.notes) == (row[1] == "café")
+
+
+def sheet(path, cells, styles=""):
+    """A workbook with one sheet; `cells` is its XML."""
+    main = 'xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"'
+    document = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr(
+            "xl/workbook.xml",
+            f'<workbook {main} xmlns:r="{document}"><sheets>'
+            '<sheet name="People" sheetId="1" r:id="r1"/></sheets></workbook>',
+        )
+        archive.writestr(
+            "xl/_rels/workbook.xml.rels",
+            '<Relationships><Relationship Id="r1" Target="worksheets/sheet1.xml"/>'
+            "</Relationships>",
+        )
+        archive.writestr(
+            "xl/sharedStrings.xml",
+            f"<sst {main}><si><t>name</t></si><si><t>A</t><t>nn</t></si></sst>",
+        )
+        archive.writestr(
+            "xl/styles.xml",
+            f'<styleSheet {main}><cellXfs><xf numFmtId="0"/><xf numFmtId="14"/></cellXfs>'
+            "</styleSheet>",
+        )
+        archive.writestr(
+            "xl/worksheets/sheet1.xml",
+            f"<worksheet {main}><sheetData>{cells}</sheetData></worksheet>",
+        )
+
+
+def test_a_spreadsheet(tmp_path):
+    path = tmp_path / "t.xlsx"
+    sheet(
+        path,
+        '<row><c r="A1" t="s"><v>0</v></c><c r="B1" t="inlineStr"><is><t>day</t></is></c>'
+        '<c r="D1" t="inlineStr"><is><t>age</t></is></c>'
+        '<c r="C1" t="inlineStr"><is><t>member</t></is></c></row>'
+        '<row><c r="A2" t="s"><v>1</v></c><c r="B2" s="1"><v>45443</v></c>'
+        '<c r="C2" t="b"><v>1</v></c><c r="D2"><v>31.5</v></c></row>'
+        '<row/><row><c r="B4" s="1"><v>45444.5</v></c></row>',
+    )
+    table = open_table(path)
+    assert table.columns == ("name", "day", "member", "age")
+    assert table.read().rows() == [
+        ("Ann", "2024-05-31", "true", "31.5"),
+        (None, "2024-06-01 12:00:00", None, None),
+    ]
+
+
+def test_several_files_patterns_and_folders(tmp_path, monkeypatch):
+    for i in range(3):
+        (tmp_path / f"2024-{i}.csv").write_text(f"a,b\n{i},x\n")
+    (tmp_path / "other.md").write_text("no table")
+    pattern = tmp_path / "2024-*.csv"
+    for sources in ([pattern], [tmp_path], sorted(tmp_path.glob("*.csv"))):
+        table = open_tables(sources)
+        assert table.read()["a"].to_list() == ["0", "1", "2"]
+        assert [batch["a"].to_list() for batch in table.batches(["a"], 2)]
+    (tmp_path / "2024-3.csv").write_text("a,c\n1,2\n")
+    with pytest.raises(HeadcountError, match=r"'2024-3.csv' lacks the column 'b'"):
+        open_tables([pattern])
+    with pytest.raises(HeadcountError, match="No file matches"):
+        open_tables([tmp_path / "1999-*.csv"])
+    with pytest.raises(HeadcountError, match="is an address"):
+        open_tables(["https://example.org/t.csv"])
+
+
+@pytest.mark.parametrize(
+    "content", [b"a;b\n1;x\n", b'[{"a": "1", "b": "x"}]', b'{"a":"1","b":"x"}\n']
+)
+def test_standard_input(monkeypatch, content):
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(content)))
+    assert open_table("-").read().rows() == [("1", "x")]
+
+
+def test_names_that_were_meant(tmp_path):
+    path = written(tmp_path, "labelled.csv")
+    with pytest.raises(HeadcountError, match=r"did you mean 'labelled.csv'\? check the path"):
+        open_table(tmp_path / "labeled.csv")
+    with pytest.raises(HeadcountError, match=r"did you mean 'b'\? It has 'a', 'b'"):
+        open_table(path).require(["B"], "which `target` names")
+
+
 def test_missing_files_and_folders(tmp_path):
     with pytest.raises(HeadcountError, match="no file"):
         open_table(tmp_path / "t.csv")
-    with pytest.raises(HeadcountError, match="folder"):
+    with pytest.raises(HeadcountError, match="a folder without tables"):
         open_table(tmp_path)
     with pytest.raises(HeadcountError, match="cannot be read"):
         open_table("a\0b.csv")

@@ -20,6 +20,7 @@ import headcount as hc
 from headcount.errors import HeadcountError, HeadcountWarning
 from headcount.evaluation import run
 from headcount.scores import ScoredPool
+from headcount.shift import PriorShift
 
 METRICS = ("ae", "rae", "nkld", "se", "nmd")
 
@@ -696,16 +697,44 @@ def test_all_datasets_in_one_frame(evaluations):
 def test_the_table_of_datasets(evaluations):
     table = evaluations.table("rae")
     means = evaluations.errors("rae").select("SLD", "CC").to_numpy()
-    assert [row[0].text for row in table.rows] == ["2 classes", "3 classes", "mean"]
-    shown = [[float(cell.text) for cell in row[1:]] for row in table.rows]
-    np.testing.assert_allclose(shown, [*means, means.mean(axis=0)], atol=5.1e-5)
-    assert [sum(cell.is_best for cell in row) for row in table.rows] == [1, 1, 1]
+    rows = [*table.rows, *table.foot]
+    assert [row[0].text for row in rows] == ["2 classes", "3 classes", "mean", "rank"]
+    shown = [[float(cell.text) for cell in row[1:]] for row in rows]
+    ranks = means.argsort(axis=1).argsort(axis=1).mean(axis=0) + 1
+    np.testing.assert_allclose(shown, [*means, means.mean(axis=0), ranks], atol=5.1e-5)
+    assert [sum(cell.is_best for cell in row) for row in rows[:3]] == [1, 1, 1]
     assert repr(evaluations) == evaluations.table("ae").to_text()
     assert (
         evaluations.to_latex("rae", digits=2) == evaluations.table("rae", digits=2).to_latex()
     )
     assert evaluations.to_markdown("rae") == table.to_markdown()
     assert len(evaluations) == 2
+
+
+def test_a_table_as_papers_print_it(evaluations):
+    table = evaluations.table("ae", sd=True, test="wilcoxon", digits=3)
+    for row, (name, one) in zip(table.rows, evaluations.each.items(), strict=True):
+        compared = one.compare("wilcoxon", metric="ae")
+        marks = dict(zip(compared.methods, compared.marks, strict=True))
+        errors = dict(zip(one.methods, one.metrics["ae"], strict=True))
+        assert row[0].text == name
+        for cell, method in zip(row[1:], evaluations.methods, strict=True):
+            assert cell.mark == marks[method]
+            assert cell.spread == f"{errors[method].std(ddof=1):.3f}"
+            assert cell.is_best == (method == compared.best)
+    assert all(cell.mark == cell.spread == "" for row in table.foot for cell in row)
+    latex = evaluations.to_latex("ae", sd=True, test="wilcoxon", digits=3)
+    assert latex == table.to_latex()
+    lines = latex.splitlines()
+    assert lines[0].startswith("% Mean ae. Against the best: ")
+    assert lines[-5] == r"\midrule"
+    assert lines[-4].startswith("mean & ")
+    assert lines[-3].startswith("rank & ")
+    assert r" $\pm$ " in latex
+    assert "± " in evaluations.to_markdown("ae", sd=True, test="ttest")
+    assert hc.Evaluations({"one": evaluations["2 classes"]}).table().foot[-1][0].text == "mean"
+    with pytest.raises(HeadcountError, match="test is 'none'"):
+        evaluations.to_latex(test="none")
 
 
 def test_comparison_over_datasets(evaluations):
@@ -838,3 +867,64 @@ def test_time_and_versions_are_in_the_file(evaluation, tmp_path):
     head = json.loads(pl.read_parquet_metadata(tmp_path / "all.parquet")["headcount"])
     assert head["versions"]["numpy"] == np.__version__
     assert set(head["parameters"]) == set(evaluation.methods)
+
+
+def shifted_problem(**options):
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 3000)
+    X = rng.normal(size=(3000, 3)) + y[:, None]
+    settings = {"train_size": 200, "test_size": 60, "repeats": 2, "test_repeats": 3}
+    protocol = PriorShift([0.2, 0.5], [0.1, 0.5, 0.9], random_state=0, **settings | options)
+    return X, y, protocol.draw(y)
+
+
+def test_shifted_samples_fit_every_training_set():
+    X, y, shifted = shifted_problem()
+    quantifiers = {"CC": hc.CC(random_state=0), "SLD": hc.SLD(random_state=0)}
+    found = hc.evaluate(quantifiers, X, None, shifted, metrics="ae")
+    assert len(found) == shifted.n_samples == 2 * 2 * 3 * 3
+    assert found.priors.shape == (2, 36, 2)
+    true, estimated = [], []
+    for train, test, _ in shifted:
+        fitted = hc.SLD(random_state=0).fit(X[train[0]], y[train[0]])
+        estimated.append(fitted.predict_many(X, test))
+        true.append(test.prevalence)
+    np.testing.assert_array_equal(found.true, np.concatenate(true))
+    np.testing.assert_allclose(found.estimated[1], np.concatenate(estimated), atol=1e-12)
+    degrees = np.abs(shifted.to_frame()["degree"].to_numpy())
+    np.testing.assert_allclose(found.shift[0], degrees, atol=1e-12)
+    assert "0.3 to 0.4" in found.summary("shift").groups
+    assert (found.seconds > 0).all()
+    assert not hasattr(quantifiers["SLD"], "classes_")
+
+
+def test_shifted_samples_in_a_file_and_joined(tmp_path):
+    X, _, shifted = shifted_problem()
+    counted, sld = (hc.evaluate(q, X, None, shifted) for q in (hc.CC(), hc.SLD()))
+    sld.to_parquet(tmp_path / "sld.parquet")
+    again = hc.Evaluation.from_parquet(tmp_path / "sld.parquet")
+    np.testing.assert_array_equal(again.priors, sld.priors)
+    np.testing.assert_array_equal(again.shift, sld.shift)
+    both = counted.join(again)
+    np.testing.assert_array_equal(both.shift, np.concatenate([counted.shift, sld.shift]))
+
+
+def test_shifted_samples_with_a_method_that_fails():
+    X, _, shifted = shifted_problem()
+    broken = hc.CC(cv=1)
+    with pytest.raises(HeadcountError, match="method 'broken' failed: cv is 1"):
+        hc.evaluate({"broken": broken, "SLD": hc.SLD()}, X, None, shifted)
+    with pytest.warns(HeadcountWarning, match="left out, as they failed: broken"):
+        found = hc.evaluate(
+            {"broken": broken, "SLD": hc.SLD()}, X, None, shifted, on_error="leave out"
+        )
+    assert found.methods == ("SLD",)
+    with pytest.raises(HeadcountError, match="10 rows, but samples were drawn from 3,000"):
+        hc.evaluate(hc.SLD(), X[:10], None, shifted)
+
+
+def test_shifted_samples_of_scores():
+    X, y, shifted = shifted_problem()
+    scores = hc.Scored(hc.Scorer(random_state=0).fit(X, y).posteriors_)
+    found = hc.evaluate(hc.PACC(), scores, None, shifted)
+    assert found.metrics["ae"].mean() < 0.1

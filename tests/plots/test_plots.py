@@ -12,6 +12,7 @@ from tests.plots import frames
 from tests.plots.looking import check_layout, draw, legends, look, overlap
 
 from headcount import plots
+from headcount.errors import HeadcountError
 from headcount.plots._style import method_styles
 
 
@@ -129,6 +130,56 @@ def test_no_two_of_24_methods_look_alike():
     assert len({(style.colour, style.marker) for style in styles}) == 24
     assert len({(style.colour, str(style.line)) for style in styles}) == 24
     assert len({(style.colour, style.hatch) for style in styles}) == 24
+
+
+def test_the_second_eight_methods_are_hollow():
+    lines = plots.error_by_shift(frames.errors(20)).lines
+    faces = [line.get_markerfacecolor() == "white" for line in lines]
+    assert faces == [False] * 8 + [True] * 8 + [False] * 4
+
+
+def test_groups_with_few_samples_are_faded():
+    frame = frames.shares(2, 400, classes=tuple("abcdefgh"))
+    groups = plots.data.diagonal(frame)
+    few = (groups["n"] < 10).to_numpy()
+    assert 0 < few.sum() < len(few)
+    faded, solid = plots.diagonal(frame).lines[:2]
+    assert faded.get_alpha() < 0.5
+    assert solid.get_alpha() is None
+    own = groups.filter(groups["method"] == "CC")
+    assert faded.get_ydata() == pytest.approx(own["estimated"].to_numpy())
+    assert np.isnan(solid.get_ydata()).tolist() == (own["n"] < 10).to_list()
+    assert len(plots.diagonal(frame, fewest=1).lines) == 2 + 1
+    assert len(plots.diagonal(frames.shares(2, 42), fewest=10).lines) == 2 + 1  # all are few
+    boxes = plots.bias_boxes(frame, bins=6)
+    alphas = {patch.get_alpha() for patch in boxes.patches}
+    assert len(alphas) == 2
+    errors = frames.errors(2, 100)
+    assert len(plots.error_by_shift(errors, fewest=8).lines) > 2
+    with pytest.raises(HeadcountError, match="fewest is 0"):
+        plots.diagonal(frame, fewest=0)
+
+
+LABELS = {"CC": "counting", "class 0": "first", "true share of yes": "wahrer Anteil"}
+
+
+@by_name
+def test_labels_can_be_set(name):
+    drawn = PLOTS[name](6, labels=LABELS | {"negative": "counting"})
+    check_layout(drawn.figure)
+    texts = {words for words, _, _ in look(drawn.figure)[1]}
+    assert texts & {"counting", "first"} or name == "letter_values"
+    assert not texts & set(LABELS)
+
+
+def test_labels_of_axes_and_panels_can_be_set():
+    frame = frames.shares(3)
+    assert plots.diagonal(frame, labels=LABELS).get_xlabel() == "wahrer Anteil"
+    figure = plots.diagonal_panels(frame, labels=LABELS)
+    assert figure.axes[0].get_title() == "counting"
+    assert figure.get_supxlabel() == "wahrer Anteil"
+    with pytest.raises(HeadcountError, match="labels is"):
+        plots.diagonal(frame, labels=["counting"])
 
 
 def test_diagonal_draws_its_numbers():

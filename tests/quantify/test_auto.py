@@ -10,6 +10,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 
 import headcount as hc
+from headcount.quantify.auto import ordered_shares
 
 X, y = make_classification(700, n_informative=4, class_sep=0.7, random_state=0)
 X, y, X_NEW, Y_NEW = X[:400], y[:400], X[400:], y[400:]
@@ -83,6 +84,39 @@ def test_it_explains_itself(n_classes):
     assert combined < counted
     assert combined < 1.05 * min(alone)
     assert text == quantifier.explain()
+
+
+def ratings(n, move, seed):
+    """Ratings from 1 to 5 of a quality that two noisy features show."""
+    rng = np.random.default_rng(seed)
+    quality = rng.normal(move, 1, n)
+    grades = 1 + np.digitize(quality, [-1.5, -0.6, 0.3, 1.2])
+    return quality[:, None] + rng.normal(0, 1.2, (n, 2)), grades
+
+
+def test_ordered_classes():
+    known, grades = ratings(800, 0, 0)
+    new, true = ratings(600, 0.8, 1)
+    shares = np.bincount(true, minlength=6)[1:] / 600
+    ordered = auto(LogisticRegression(), ordered=True).fit(known, grades)
+    assert [type(each).__name__ for each in ordered.members_][-1] == "OrdinalPACC"
+    assert "combined for ordered classes" in ordered.explain()
+    error = np.abs(ordered.predict(new) - shares).mean()
+    nominal = auto(LogisticRegression()).fit(known, grades)
+    assert error < np.abs(nominal.predict(new) - shares).mean()
+    intervals = ordered.estimate(new, replicates=1000).interval()
+    assert ((intervals.low <= shares) & (shares <= intervals.high)).sum() >= 4
+
+
+def test_shares_of_ordered_classes_are_on_the_simplex_and_near_training_too():
+    training = np.array([0.05, 0.0, 0.15, 0.5, 0.3])
+    drawn = ordered_shares(training, 1000)
+    assert drawn.shape == (1000, 5)
+    np.testing.assert_allclose(drawn.sum(axis=1), 1)
+    assert drawn.min() >= 0
+    gaps = np.abs(drawn - training).mean(axis=1)
+    assert (gaps < 0.02).sum() > 20
+    np.testing.assert_array_equal(drawn, ordered_shares(training, 1000))
 
 
 def test_it_needs_to_be_fitted_to_explain_itself():

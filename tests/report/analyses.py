@@ -6,9 +6,11 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import polars as pl
 
 import headcount as hc
 from headcount.analysis import Analysis, analyse_items
+from headcount.analysis.accuracy import AccuracyAnalysis, analyse_accuracy
 
 NASTY = "<script>alert(1)</script>"
 
@@ -39,3 +41,27 @@ def make_analysis(
     scores = hc.Scored(scored(later, K, 2), classes=names)
     labels = None if groups is None else np.repeat(np.array(groups), size)
     return analyse_items(fitted, scores, groups=labels, **options)
+
+
+def broken_analysis(**options: Any) -> Analysis:
+    """Two classes and three groups, with scores that no mixture of the classes has."""
+    names, codes = np.array(["ham", "spam"]), np.arange(600) % 2
+    fitted = hc.PACC(random_state=0).fit(hc.Scored(scored(codes, 2), names), names[codes])
+    middling = np.full((300, 2), 0.5) + np.linspace(-0.05, 0.05, 300)[:, None] * [1, -1]
+    groups = np.repeat(["Bonn", "Köln", "Ulm"], 100)
+    return analyse_items(fitted, hc.Scored(middling, names), groups=groups, **options)
+
+
+def make_accuracies(*, odd: str = "", known: bool = True, **options: Any) -> AccuracyAnalysis:
+    """Accuracies in three months; the scores of one, or of all, can be like no others."""
+    rng = np.random.default_rng(0)
+    late = rng.random(1500) < 0.4
+    yes = rng.beta(1 + 3 * late, 1 + 3 * ~late)
+    month = np.repeat(["before", "2024-01", "2024-02", "2024-03"], [600, 300, 300, 300])
+    yes = np.where(
+        (month == odd) | ((odd == "all") & (month != "before")), 0.5 + 0.02 * yes, yes
+    )
+    table = pl.DataFrame({"yes": yes, "late": np.where(late, "yes", "no"), "month": month})
+    new = table[600:] if known else table[600:].drop("late")
+    reference = table[:600].drop("month")
+    return analyse_accuracy(new, reference=reference, target="late", by="month", **options)

@@ -14,15 +14,18 @@ from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import headcount as hc
-from headcount.report import page
+from headcount.diagnose.diagnostics import UNLIKE
+from headcount.report import accuracy_page, page
 from headcount.report.assets import script_json
 from headcount.report.svg import tag
-from tests.report.analyses import NASTY, make_analysis
+from headcount.report.wording import Note, about_counting, grouped_notes
+from tests.report.analyses import NASTY, broken_analysis, make_accuracies, make_analysis
 
 _EMPTY = {"meta", "input", "br"}
 
@@ -142,10 +145,10 @@ def test_what_a_page_has():
 
 
 def test_groups_that_are_too_many_are_left_to_the_downloads():
-    analysis = make_analysis(groups=list(range(1100)), size=2)
+    analysis = make_analysis(("a", "b", "c"), groups=list(range(700)), size=2)
     html = page(analysis)
-    assert "200 more rows are in the downloads" in html
-    assert len(embedded(html)["analysis"]["groups"]) == 1100
+    assert "100 more rows are in the downloads" in html
+    assert len(embedded(html)["analysis"]["groups"]) == 700
 
 
 def test_one_item_is_enough():
@@ -251,15 +254,177 @@ def test_groups_that_are_texts_of_numbers_are_in_the_order_of_numbers():
 def test_truth_and_warnings_are_shown_where_there_are_any(groups):
     plain = make_analysis(groups=groups)
     assert "Compared with the truth" not in page(plain)
-    assert 'class="warned"' not in page(plain)
+    assert 'class="flag"' not in page(plain)
     truth = ["ham", "spam"] * 60
     html = page(make_analysis(groups=groups, truth=truth))
     assert "of 2 intervals." in html
-    assert html.count('class="truth"') == 2 + 2 + 2  # legends, classes, groups
+    assert html.count('class="truth"') == 2 + 1 + 2  # legends, classes, groups
     tested = replace(plain.groups[0].estimate.fit_test, p_value=1e-9)
     broken = replace(
         plain.groups[0], estimate=replace(plain.groups[0].estimate, fit_test=tested)
     )
     html = page(replace(plain, groups=(broken, *plain.groups[1:])))
-    assert html.count('class="warned"') == 1 + 1  # legend, group
-    assert "unlike a mixture of the training classes" in html
+    assert html.count('class="flag"') == 1 + 1  # legend, group
+    assert html.count('class="mark muted"') == 1
+    head = html[html.index('<table id="groups"') :]
+    assert head.index("Rely on it?") < head.index("Group")
+    assert head.count("▲") == 1
+
+
+def visible(html):
+    """Text of a page without scripts, styles and folded parts."""
+    for part in ("script", "style", "details", "title"):
+        html = re.sub(rf"<{part}\b.*?</{part}>", " ", html, flags=re.S)
+    return " ".join(re.sub("<[^>]*>", " ", html).split())
+
+
+def test_a_failed_test_comes_first_and_mutes_the_number():
+    analysis = broken_analysis()
+    html = page(analysis)
+    said = visible(html)
+    assert said.index("We cannot say") < said.index("%")
+    assert "No: do not rely on the shares" in said
+    assert "100 labels give a share or an accuracy to within 10 percentage points" in said
+    assert '<p class="muted">If only the mix had changed' in html
+    assert '<section class="muted">' in html
+    assert html.count('<tr class="muted">') == 3
+
+
+def test_what_is_said_of_groups_that_are_unlike_the_labelled_items():
+    assert "Yes: no sign that more than the mix has changed" in page(make_analysis())
+    assert "Not tested: read with care" in page(make_analysis(quantifier=hc.ACC(), size=1))
+    assert "Read with care" in page(make_analysis(quantifier=hc.CC()))
+
+
+@pytest.mark.parametrize("make", [make_analysis, broken_analysis])
+def test_jargon_is_folded(make):
+    html = page(make())
+    assert "mixture of the training classes" in html
+    said = visible(html).lower()
+    assert "do the new items look like the labelled ones?" in said
+    for word in ("mixture", "posterior", "prior shift"):
+        assert word not in said
+
+
+def test_two_classes_are_one_row():
+    html = page(make_analysis(groups=["Bonn", "Köln"]))
+    assert html.count('<th scope="row">spam</th>') == 1
+    assert '<th scope="row">ham</th>' not in html
+    assert "are “ham”" in html
+    assert html.count('<th scope="row">Bonn</th>') == 1
+
+
+def test_many_classes_are_sorted_and_the_smallest_folded():
+    analysis = make_analysis([f"class {j:02d}" for j in range(30)], size=900)
+    html = page(analysis)
+    rows = re.findall(r'<th scope="row">(class \d\d)</th><td>([\d.]+)%', html)
+    assert len(rows) == 30
+    shares = [float(share) for _, share in rows]
+    assert shares == sorted(shares, reverse=True)
+    assert len(re.findall(r'<th scope="row">class', html.split("<details>")[0])) == 10
+    together = 100 * np.sort(analysis.overall.estimate.shares)[:20].sum()
+    assert f"20 more classes, {together:.1f}% together" in html
+
+
+def test_flags_are_not_the_mark_of_the_truth_and_are_clear_of_the_axis():
+    analysis = make_analysis(groups=["2024-01", "2024-02"], truth=["ham", "spam"] * 60)
+    part = analysis.groups[0]
+    tested = replace(part.estimate.fit_test, p_value=1e-9)
+    part = replace(part, estimate=replace(part.estimate, fit_test=tested))
+    html = page(replace(analysis, groups=(part, *analysis.groups[1:])))
+    chart = html[html.index("chart trend") :].split("</figure>")[0]
+    marks = next(each for each in chart.split("<g ") if 'class="mark muted"' in each)
+    flag = re.search(r' y="([\d.-]+)"[^>]*><path d="([^"]*)" class="flag"', marks)
+    truth = re.search(r' y="([\d.-]+)"[^>]*><path d="([^"]*)" class="truth"', marks)
+    whisker = re.search(r'class="whisker"[^>]*y1="([\d.]+)"', marks)
+    assert flag[2] != truth[2]
+    assert 5 <= float(flag[1]) < min(float(whisker[1]), float(truth[1])) - 5
+
+
+def test_warnings_are_grouped_and_notes_stand_apart():
+    analysis = make_analysis(groups=["Bonn", "Köln", "Ulm"], size=20)
+    html = page(replace(analysis, notes=("900 of 2,400 values were never seen.",)))
+    warnings = html[html.index('<section id="warnings">') :].split("</section>")[0]
+    notes = html[html.index('<section id="notes"') :].split("</section>")[0]
+    assert warnings.count("fewer than 30") == 1
+    assert "<strong>Bonn, Köln, Ulm</strong>" in warnings
+    assert "never seen" in notes
+    assert "never seen" not in warnings
+    assert '<section id="notes"' not in page(analysis)
+
+
+def test_warnings_that_differ_in_numbers_are_one():
+    few = "The sample has {} items, fewer than 30."
+    found = [(name, [few.format(n)]) for name, n in zip("abcde", (3, 4, 5, 6, 7), strict=True)]
+    (note,) = grouped_notes([*found, ("f", ["other"])][:5], 9)
+    assert note == Note("a, b, c and 2 more", few.format(3) + " (This is about a.)")
+    assert grouped_notes([("a", [UNLIKE + " the training classes (p < 0.0001)."])], 1) == []
+
+
+@pytest.mark.parametrize(
+    ("counted", "said"),
+    [
+        ([0.402, 0.598], "nearly the same (0.2 points apart)"),
+        ([0.45, 0.55], "stays nearer to the shares in training, which is its bias"),
+        ([0.2, 0.8], "is 20.0 points away from the estimates."),
+    ],
+)
+def test_the_caption_on_counting_follows_the_numbers(counted, said):
+    analysis = make_analysis()
+    shares = replace(analysis.overall.estimate, shares=np.array([0.4, 0.6]))
+    overall = replace(
+        analysis.overall, estimate=shares, classify_and_count=np.array(counted), name=None
+    )
+    changed = replace(analysis, overall=overall, training=np.array([0.5, 0.5]))
+    assert about_counting(changed).endswith(said) or said in about_counting(changed)
+    assert ("bias" in about_counting(changed)) == ("bias" in said)
+    bare = replace(overall, classify_and_count=None)
+    assert about_counting(replace(changed, overall=bare)) == ""
+
+
+def test_numbers_that_rounding_puts_above_one_are_drawn():
+    analysis = make_analysis()
+    above = np.zeros(20)
+    above[3] = 1 + 1e-12
+    histogram = replace(analysis.histograms[1], mixture=above, sample=above)
+    html = page(
+        replace(
+            analysis,
+            histograms=(analysis.histograms[0], histogram),
+            training=np.array([np.nan, np.nan]),
+        )
+    )
+    drawn = re.findall(r"<svg.*?</svg>", html, flags=re.S)
+    assert drawn
+    assert not any("nan" in chart for chart in drawn)
+
+
+def test_a_page_of_accuracies():
+    html = accuracy_page(make_accuracies())
+    said = visible(html)
+    read(html)
+    assert "On 900 new items the accuracy is about 0." in said
+    assert "Yes: no sign" in said
+    assert "Over time" in said
+    assert html.count('class="truth"') == 2 + 1 + 3  # legends, all items, months
+    assert len(embedded(html)["analysis"]["groups"]) == 3
+    for word in ("mixture", "posterior", "prior shift"):
+        assert word not in said.lower()
+
+
+def test_accuracies_that_are_not_to_be_relied_on():
+    html = accuracy_page(make_accuracies(odd="2024-02", known=False))
+    assert html.count('<tr class="muted">') == 1
+    assert html.count("▲") == 1
+    broken = accuracy_page(make_accuracies(odd="all", metric="f1"))
+    said = visible(broken)
+    assert said.index("We cannot say what the f1 is") < said.index("0.")
+    assert '<section class="muted">' in broken
+    assert "What to do" in said
+
+
+def test_a_page_of_accuracies_is_written(tmp_path):
+    make_accuracies().report(tmp_path / "page.html")
+    assert (tmp_path / "page.html").read_text().startswith("<!doctype html>")
+    with pytest.raises(hc.HeadcountError, match=r"must end in \.html"):
+        make_accuracies().report(tmp_path / "page.txt")

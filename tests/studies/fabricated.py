@@ -10,6 +10,7 @@ import polars as pl
 
 from headcount.study import Spec, Store, Task, read_spec
 from headcount.study.journal import Entry
+from headcount.study.plan import parts_of
 
 # About how large errors are, relative to those of the best.
 LEVELS = {
@@ -85,7 +86,7 @@ def make_store(folder, spec: Spec, results: pl.DataFrame, *, undone: int = 0) ->
         for i, name in enumerate(spec.datasets)
     ]
     with store.writing():
-        store.begin(spec, tasks, spec.datasets)
+        store.begin(spec, tasks, parts_of(spec, []))
         store.journal.begin({"at": "2024-05-01T12:00:00+00:00", "workers": 2})
         for task in tasks[: len(tasks) - undone]:
             part = results.filter(pl.col("dataset") == task.dataset)

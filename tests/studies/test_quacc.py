@@ -14,6 +14,7 @@ from headcount.studies.quacc.data import (
     sample_rows,
 )
 from headcount.studies.quacc.report import reversals
+from headcount.study.kinds import datasets_there
 from headcount.study.spec import read_spec
 
 SMALL = {"train_prevalences": [0.3, 0.7], "test_prevalences": 3, "repeats": 3, "size": 60}
@@ -190,6 +191,6 @@ def test_reversals():
 
 def test_which_collections_are_there(data, tmp_path):
     whole = read_spec("quacc")
-    assert experiment.present(whole, data) == list(whole.datasets)
+    assert datasets_there(whole, data) == list(whole.datasets)
     (tmp_path / "imdb50k.parquet").touch()
-    assert experiment.present(whole, tmp_path) == ["imdb"]
+    assert datasets_there(whole, tmp_path) == ["imdb"]

@@ -1,14 +1,19 @@
 from __future__ import annotations
 
 import importlib.util
+import json
+import os
 import subprocess
 import sys
+import time
+from contextlib import contextmanager
 
 import pytest
 
 from headcount.errors import HeadcountError
 from headcount.study import cluster as studied
 from headcount.study import run_study
+from tests.study.test_run import LIMITS
 from tests.study.toy import result_bytes, toy_spec
 
 distributed = pytest.importorskip("distributed", reason="dask is not installed")
@@ -39,22 +44,77 @@ def test_a_worker_is_killed_in_the_middle(cluster, undisturbed, tmp_path):
     assert done.store.status().failed == 1
 
 
+@contextmanager
+def dask(program, *options):
+    call = [sys.executable, "-m", f"distributed.cli.dask_{program}", "--no-dashboard", *options]
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    with subprocess.Popen(call, env=os.environ | LIMITS, **quiet) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def started_address(path, process):
+    while not path.exists() or not path.read_text().endswith("}"):
+        assert process.poll() is None
+        time.sleep(0.05)
+    return json.loads(path.read_text())["address"]
+
+
+def test_the_scheduler_is_killed_in_the_middle(undisturbed, tmp_path):
+    """In one sentence, without a traceback; what is finished is kept, and it goes on."""
+    (tmp_path / "toy.toml").write_text(toy_spec(draws=3, pause=0.5).to_toml())
+    command = [sys.executable, "-m", "headcount.cli", "study", "run", "toy.toml", "--data", "."]
+    results = tmp_path / "toy-results" / "results"
+    file = tmp_path / "scheduler.json"
+    with dask("scheduler", "--port", "0", "--scheduler-file", str(file)) as scheduler:
+        address = started_address(file, scheduler)
+        with (
+            dask("worker", address, "--nthreads", "1", "--no-nanny"),
+            subprocess.Popen(
+                [*command, "--scheduler", address],
+                cwd=tmp_path,
+                env=os.environ | LIMITS,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+            ) as study,
+        ):
+            while not list(results.glob("*.parquet")):
+                assert study.poll() is None, study.stderr.read()
+                time.sleep(0.02)
+            scheduler.kill()
+            out, said = study.communicate()
+    kept = len(list(results.glob("*.parquet")))
+    assert (study.returncode, out) == (2, "")
+    assert said == (
+        f"headcount: The connection to the scheduler was lost, but {kept} of 6 tasks are done "
+        "and kept in 'toy-results': run it again with --resume (resume=True) to go on.\n"
+    )
+    assert 0 < kept < 6
+    spec = toy_spec(draws=3, pause=0.5)
+    again = run_study(spec, results.parent, data=tmp_path, workers=1, resume=True)
+    assert again.done == 6 - kept
+    assert again.store.results().equals(undisturbed.results())
+
+
 def test_data_that_workers_do_not_see(cluster):
     address = cluster.scheduler_address
     with (
         pytest.raises(HeadcountError, match=r"sees no folder '/nowhere'"),
-        studied.connected(address, studied.Path("/nowhere")),
+        studied.connected(address, studied.Path("/nowhere"), toy_spec()),
     ):
         pass
 
 
 def test_workers_with_other_versions(cluster, tmp_path, monkeypatch):
-    ours = studied.versions() | {"numpy": "0.1"}
-    monkeypatch.setattr(studied, "versions", lambda: ours)
+    ours = studied.code_versions(toy_spec()) | {"numpy": "0.1"}
+    monkeypatch.setattr(studied, "code_versions", lambda spec: ours)
     address = cluster.scheduler_address
     with (
         pytest.raises(HeadcountError, match=r"has numpy .* this process has 0\.1"),
-        studied.connected(address, tmp_path),
+        studied.connected(address, tmp_path, toy_spec()),
     ):
         pass
 

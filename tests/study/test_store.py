@@ -13,6 +13,7 @@ from headcount.errors import HeadcountError
 from headcount.study import Store, run_study
 from headcount.study.journal import Entry, Journal
 from headcount.study.lock import locked
+from headcount.study.shares import with_metrics
 from headcount.study.status import Failure
 from headcount.study.task import Task
 from tests.study.toy import result_bytes, toy_spec
@@ -36,6 +37,7 @@ def test_what_is_in_a_store(undisturbed):
     assert frame["failure"].dtype == pl.String
     names = {path.name for path in undisturbed.folder.iterdir()}
     assert names == {"spec.toml", "plan.jsonl", "results", "journal.jsonl", "lock"}
+    assert undisturbed.data == {}
 
 
 def test_status_of_a_whole_run(undisturbed):
@@ -121,7 +123,7 @@ def test_killed_before_there_was_a_spec(tmp_path):
         ({"seed": 1}, "'seed'"),
         ({"name": "other"}, "'name'"),
         ({"protocol": {"draws": 4}}, "'protocol'"),
-        ({"methods": toy_spec().methods[:1]}, "'methods' .*one set of methods"),
+        ({"metrics": ("ae", "rae")}, "'metrics': .* study report --metric"),
         ({"selection": {"folds": 3}}, "'selection'"),
     ],
 )
@@ -131,6 +133,65 @@ def test_a_store_of_another_spec_is_refused_and_unchanged(store, tmp_path, chang
     with pytest.raises(HeadcountError, match=f"made by a spec with another {named}"):
         run_study(spec, store, data=tmp_path, workers=1, resume=True)
     assert result_bytes(store.folder) == before
+
+
+def test_methods_are_added_later(undisturbed, tmp_path):
+    spec = toy_spec(methods=("PCC", "SLD", "CC"))
+    whole = run_study(spec, tmp_path / "whole", data=tmp_path, workers=1).store
+    store = run_study(toy_spec(), tmp_path / "store", data=tmp_path, workers=1).store
+    before = {path: path.read_bytes() for path in store.folder.rglob("*.parquet")}
+    done = run_study(spec, store, data=tmp_path, workers=1, resume=True)
+    assert (done.tasks, done.done, done.runs) == (12, 6, 12)
+    assert {path: path.read_bytes() for path in before} == before
+    assert [task.name for task in store.tasks[:6]] == [
+        *(f"ants-{draw}" for draw in range(3)),
+        *(f"ants-{draw}.added-1" for draw in range(3)),
+    ]
+    assert [method.name for method in store.spec.methods] == ["PCC", "SLD", "CC"]
+    # The same results as if all methods had been there from the beginning.
+    columns = ["dataset", "draw", "method", "ae"]
+    assert (
+        store.results().select(columns).sort(columns).equals(
+            whole.results().select(columns).sort(columns)
+        )
+    )  # fmt: skip
+    assert store.status().runs == whole.status().runs
+
+
+def test_methods_and_datasets_are_added_in_any_order(tmp_path):
+    options = {"data": tmp_path, "workers": 1}
+    spec = toy_spec(methods=("CC", "PCC", "SLD"))
+    store = run_study(spec, tmp_path / "s", methods=["SLD"], datasets=["ants"], **options).store
+    run_study(spec, store, methods=["CC"], datasets=["bees"], resume=True, **options)
+    assert store.status().runs == 2 * 6
+    done = run_study(spec, store, resume=True, **options)
+    assert done.runs == 2 * 6 * 2
+    counts = store.results().group_by("dataset", "method").len()
+    assert sorted(counts.rows()) == [
+        (dataset, method, 6) for dataset in ("ants", "bees") for method in ("CC", "PCC", "SLD")
+    ]
+    # Methods that a spec no longer has stay.
+    run_study(toy_spec(methods=("PCC",)), store, resume=True, **options)
+    assert [method.name for method in store.spec.methods] == ["PCC", "CC", "SLD"]
+    assert store.status().runs == 36
+
+
+def test_tasks_of_added_methods_are_resumed(tmp_path):
+    run_study(toy_spec(methods=("CC",)), tmp_path / "s", data=tmp_path, workers=1)
+    spec = toy_spec(methods=("CC", "PCC"))
+    store = run_study(spec, tmp_path / "s", data=tmp_path, workers=1, resume=True).store
+    before = result_bytes(store.folder)
+    (store.folder / "results" / "bees-1.added-1.parquet").unlink()
+    (store.folder / "results" / "bees-2.parquet").unlink()
+    assert run_study(spec, store, data=tmp_path, workers=1, resume=True).done == 2
+    assert result_bytes(store.folder) == before
+
+
+def test_a_method_with_other_parameters_is_refused(store, tmp_path):
+    first, second = toy_spec().methods
+    spec = replace(toy_spec(), methods=(first, replace(second, parameters={"cv": 3})))
+    with pytest.raises(HeadcountError, match="results of 'PCC' with other settings"):
+        run_study(spec, store, data=tmp_path, workers=1, resume=True)
 
 
 def test_a_title_may_change(store, tmp_path):
@@ -260,3 +321,10 @@ def test_failures_are_told_apart(tmp_path):
         Failure("bees", "PCC", None, 2, "it has no heart"),
     )
     assert status.runs == 12
+
+
+def test_studies_without_shares_take_no_metrics(undisturbed):
+    with pytest.raises(HeadcountError, match="no true and estimated shares"):
+        with_metrics(undisturbed.results(), ["nkld"])
+    with pytest.raises(HeadcountError, match="no true and estimated shares"):
+        undisturbed.evaluations()

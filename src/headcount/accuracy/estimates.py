@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headcount._parameters import check_fraction
-from headcount._text import text_table
+from headcount._text import Cell, Table, html_result
 from headcount.accuracy.tables import TableMetric
 from headcount.uncertainty import Target
 
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 __all__ = ["AccuracyEstimate", "Interval"]
 
+# Classes up to which the table of true and predicted classes is printed.
+_MOST_CLASSES = 10
 _OF = {"realised": "on these", "expected": "behind these"}
 
 
@@ -206,19 +208,29 @@ class AccuracyEstimate:
         -------
         str
         """
+        lines = [self._title(level), f"answer of {self.method} itself: {self.raw:.3f}"]
+        lines += [table.to_text(ruled=False) for table in self._tables()]
+        return "\n".join([*lines, *(f"note: {text}" for text in self.warnings)])
+
+    def _repr_html_(self) -> str:
+        raw = f"answer of {self.method} itself: {self.raw:.3f}"
+        return html_result(self._title(), self._tables(), [raw, *self.warnings])
+
+    def _title(self, level: float | None = None) -> str:
         low, high = self.interval(level)
-        shown = self.level if level is None else level
-        lines = [
+        return (
             f"{self.method}: {self.metric} {_OF[self.target]} {self.size:,} "
             f"item{'' if self.size == 1 else 's'} {self.value:.3f}, "
-            f"{100 * shown:.6g}% interval {low:.3f} to {high:.3f}",
-            f"answer of {self.method} itself: {self.raw:.3f}",
+            f"{100 * (self.level if level is None else level):.6g}% interval {low:.3f} to "
+            f"{high:.3f}"
+        )
+
+    def _tables(self) -> list[Table]:
+        if self.table is None or len(self.classes) > _MOST_CLASSES:
+            return []
+        names = [str(name) for name in self.classes.tolist()]
+        rows = [
+            [Cell(name), *(Cell(f"{share:.1%}") for share in row)]
+            for name, row in zip(names, self.table, strict=True)
         ]
-        if self.table is not None and len(self.classes) <= 10:
-            names = [str(name) for name in self.classes.tolist()]
-            rows = [
-                [name, *(f"{share:.1%}" for share in row)]
-                for name, row in zip(names, self.table, strict=True)
-            ]
-            lines += text_table(["true \\ predicted", *names], rows)
-        return "\n".join([*lines, *(f"note: {text}" for text in self.warnings)])
+        return [Table(["true \\ predicted", *names], rows, [False] + [True] * len(names))]

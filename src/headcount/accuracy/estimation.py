@@ -18,7 +18,7 @@ from headcount.accuracy.estimates import AccuracyEstimate
 from headcount.accuracy.model_outputs import ModelOutputs, Reference, among
 from headcount.accuracy.tables import TableMetric
 from headcount.diagnose import FitTest, MixtureTest
-from headcount.diagnose.diagnostics import BROKEN_LEVEL, FEW_ITEMS
+from headcount.diagnose.diagnostics import BROKEN_LEVEL, FEW_ITEMS, UNLIKE
 from headcount.diagnose.fit_test import format_p_value
 from headcount.representation import Training
 from headcount.sampling import Samples
@@ -227,10 +227,10 @@ def _warnings(
     found = [_SHIFT_WARNINGS[predictor.shift]]
     if test is not None and test.p_value < BROKEN_LEVEL:
         found.append(
-            f"The sample does not look like a mixture of the classes of the reference "
-            f"({format_p_value(test)}), so that an accuracy estimated under prior shift may be "
-            "far off: label a few of its items; if only the distribution of the inputs has "
-            "changed (pure covariate shift), use CBPE and its value raw."
+            f"{UNLIKE} the classes of the reference ({format_p_value(test)}), so that an "
+            "accuracy estimated under prior shift may be far off: label a few of its items; if "
+            "only the distribution of the inputs has changed (pure covariate shift), use CBPE "
+            "and its value raw."
         )
     if n < FEW_ITEMS:
         found.append(

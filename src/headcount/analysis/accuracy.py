@@ -2,24 +2,39 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from headcount._files import check_writable, did_you_mean, write_bytes
 from headcount._parameters import check_fraction
-from headcount._text import printable, text_table
+from headcount._text import Cell, Table, html_result, printable
 from headcount.accuracy import METRICS, AccuracyEstimate, Predictor, predictors, table_of
+from headcount.analysis.facts import plain
 from headcount.analysis.from_tables import as_table
 from headcount.analysis.groups import Groups, group_column, read_groups
-from headcount.analysis.label_columns import read_labels, read_true_labels
+from headcount.analysis.label_columns import match_labels, read_labelled, read_true_labels
 from headcount.analysis.score_columns import find_score_columns
+from headcount.analysis.verdict import MARK, chance, range_of_groups
+from headcount.data.dates import check_order
 from headcount.data.readers import TableFile
+from headcount.diagnose.diagnostics import BROKEN_LEVEL
 from headcount.errors import HeadcountError
 from headcount.scores import Scored
 
-__all__ = ["AccuracyAnalysis", "analyse_accuracy"]
+if TYPE_CHECKING:
+    import polars as pl
+
+__all__ = ["COLUMNS", "AccuracyAnalysis", "analyse_accuracy"]
+
+COLUMNS = (
+    "group", "method", "metric", "value", "raw", "low", "high", "level", "items", "p_value",
+    "reliable", "warning", "truth",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -36,40 +51,147 @@ class AccuracyAnalysis:
         Values by the labels of the new table; None if they are not known.
     notes : tuple of str
         Notes about the tables.
+    ordered : bool
+        True if the groups are a sequence, such as months.
     """
 
     groups: tuple[Any, ...]
     estimates: tuple[AccuracyEstimate, ...]
     truths: tuple[float, ...] | None
     notes: tuple[str, ...]
+    ordered: bool = False
+
+    def is_broken(self, i: int) -> bool:
+        """True if the items of a group do not look like a mixture of the reference classes.
+
+        Parameters
+        ----------
+        i : int
+            Position in `groups`.
+        """
+        test = self.estimates[i].fit_test
+        return test is not None and bool(test.p_value < BROKEN_LEVEL)
+
+    @property
+    def is_reliable(self) -> bool:
+        """False if the estimate of all items or of a group is not to be relied on."""
+        return not any(self.is_broken(i) for i in range(len(self.groups)))
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """Doubts about the estimate, and the range of the groups that can be relied on."""
+        said, broken = [], [i for i in range(1, len(self.groups)) if self.is_broken(i)]
+        test, metric = self.estimates[0].fit_test, self.estimates[0].metric
+        if self.is_broken(0):
+            said.append(
+                f"We cannot say what the {metric} is: the new items do not look like the "
+                f"labelled ones, whatever the mix ({chance(getattr(test, 'p_value', None))}). "
+                "Label a random sample of them."
+            )
+        kept = [i for i in range(1, len(self.groups)) if i not in broken]
+        said.append(
+            range_of_groups(
+                f"the {metric}",
+                {self._name(i): self.estimates[i].value for i in kept},
+                len(self.groups) - 1,
+                "{:.3f}".format,
+            )
+        )
+        if broken:
+            named = ", ".join(self._name(i) for i in broken[:3])
+            more = f" and {len(broken) - 3} more" if len(broken) > 3 else ""
+            said.append(
+                f"{len(broken)} of the groups {'does' if len(broken) == 1 else 'do'} not look "
+                f"like the labelled items, whatever the mix: do not rely on {named}{more}."
+            )
+        return tuple(filter(None, said))
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON: those of all items, and a list of ``groups``."""
         rows = []
         for i, estimate in enumerate(self.estimates):
-            true = None if self.truths is None else self.truths[i]
-            rows.append({"group": self._name(i), **estimate.to_dict(), "true": true})
-        return {**rows[0], "groups": rows[1:], "notes": list(self.notes)}
+            facts = {"reliable": not self.is_broken(i), "true": self._truth(i)}
+            rows.append({"group": self._name(i), **estimate.to_dict(), **facts})
+        others = {"sentences": list(self.sentences), "notes": list(self.notes)}
+        return {**rows[0], "groups": rows[1:], **others}
+
+    def to_frame(self) -> pl.DataFrame:
+        """One row per group, all items first, with no group.
+
+        Returns
+        -------
+        polars.DataFrame
+            With the columns group, method, metric, value, raw, low, high, level, items,
+            p_value, reliable, warning, truth.
+        """
+        import polars as pl
+
+        rows = []
+        for i, each in enumerate(self.estimates):
+            test, (low, high) = each.fit_test, each.interval()
+            rows.append(
+                (
+                    plain(self.groups[i]), each.method, each.metric, each.value, each.raw, low,
+                    high, each.level, each.size, None if test is None else float(test.p_value),
+                    not self.is_broken(i), " ".join(each.warnings) or None, self._truth(i),
+                )
+            )  # fmt: skip
+        kinds: dict[str, Any] = dict.fromkeys(COLUMNS)
+        kinds |= {"p_value": pl.Float64, "warning": pl.String, "truth": pl.Float64}
+        if len(self.groups) == 1:
+            kinds["group"] = pl.String
+        return pl.DataFrame(rows, schema=kinds, orient="row", infer_schema_length=None)
+
+    def to_table(self) -> Table:
+        """Estimates to print, one row per group, all items first."""
+        first = self.estimates[0]
+        head = ["group", first.metric, f"{100 * first.level:.6g}% from", "to", "items"]
+        rows = []
+        for i, each in enumerate(self.estimates):
+            values = [each.value, *each.interval()]
+            cells = [self._name(i), *(f"{value:.3f}" for value in values), f"{each.size:,}"]
+            cells += [] if self.truths is None else [f"{self.truths[i]:.3f}"]
+            rows.append([Cell(cell) for cell in (*cells, MARK * self.is_broken(i))])
+        head += ["true"] * (self.truths is not None)
+        return Table([*head, ""], rows, [False, *(True for _ in head[1:]), False])
 
     def to_text(self) -> str:
-        """Estimate for all items, then a table of the groups."""
+        """Doubts, the estimate for all items, then a table of the groups."""
         first = self.estimates[0]
-        lines = [printable(line) for line in first.to_text().split("\n")]
+        lines = [" ".join(self.sentences)] if self.sentences else []
+        lines += first.to_text().split("\n")
         if self.truths is not None:
             lines.append(f"by the labels of the new table: {self.truths[0]:.3f}")
         if len(self.groups) > 1:
-            head = ["group", first.metric, f"{100 * first.level:.6g}% from", "to", "items"]
-            rows = []
-            for i, each in enumerate(self.estimates):
-                values = [each.value, *each.interval()]
-                cells = [self._name(i), *(f"{value:.3f}" for value in values), f"{each.size:,}"]
-                rows.append(cells + ([] if self.truths is None else [f"{self.truths[i]:.3f}"]))
-            head += ["true"] * (self.truths is not None)
-            lines += ["", *text_table(head, rows)]
-        return "\n".join([*lines, *(f"note: {printable(note)}" for note in self.notes)])
+            lines += ["", self.to_table().to_text(ruled=False)]
+        lines += [f"note: {note}" for note in self.notes]
+        return "\n".join(printable(line) for line in "\n".join(lines).split("\n"))
+
+    def report(self, path: str | os.PathLike[str]) -> None:
+        """Write a page to show to others: one HTML file that needs nothing else.
+
+        Parameters
+        ----------
+        path : str or path
+            File that ends in .html, in a folder that exists.
+        """
+        # Imported here, as pages are drawn from analyses: report/ is above this package.
+        from headcount.report.accuracy_page import accuracy_page
+
+        path = Path(path)
+        check_writable(path, "path", (".html", ".htm"))
+        write_bytes(path, accuracy_page(self).encode("utf-8", "replace"))
 
     def __repr__(self) -> str:
         return self.to_text()
+
+    def _repr_html_(self) -> str:
+        first = self.estimates[0]
+        title = " ".join(self.sentences) or f"{first.method}: {first.metric}"
+        return html_result(title, [self.to_table()], [*first.warnings, *self.notes])
+
+    def _truth(self, i: int) -> float | None:
+        return None if self.truths is None else self.truths[i]
 
     def _name(self, i: int) -> str:
         return "all" if self.groups[i] is None else str(self.groups[i])
@@ -88,6 +210,7 @@ def analyse_accuracy(
     level: float = 0.95,
     random_state: int = 0,
     separator: str | None = None,
+    dates: str | None = None,
 ) -> AccuracyAnalysis:
     """Estimate how well a model does on a table of unlabelled items, and in its groups.
 
@@ -113,7 +236,9 @@ def analyse_accuracy(
     random_state : int, default=0
         Random seed.
     separator : str, default=None
-        Separator of columns in CSV files; a comma by default.
+        Separator of columns in CSV files; found from the file by default.
+    dates : {"day-first", "month-first"}, default=None
+        Order of day and month in dates such as 03/04/2024; found from the column by default.
 
     Returns
     -------
@@ -135,6 +260,7 @@ def analyse_accuracy(
     """
     check_fraction("`level`", level)
     predictor = _predictor(method, metric, random_state)
+    check_order(dates)
     labelled = as_table(reference, "reference", separator)
     table = as_table(new, "new", separator)
     column = group_column(table, by, date)
@@ -142,9 +268,11 @@ def analyse_accuracy(
     if prediction is not None:
         for each in (labelled, table):
             each.require([prediction], "which `prediction` names")
-    y = read_labels(labelled.read([target])[target], labelled.name)
+    reference_notes = labelled.notes
+    found = read_labelled(labelled, target, random_state=random_state)
+    labelled, y = found.table, found.labels
     classes = np.unique(y)
-    leave_out = () if prediction is None else (prediction,)
+    leave_out = tuple(filter(None, (prediction, column)))
     columns = find_score_columns(labelled, target, classes.tolist(), leave_out)
     table.require(columns.names, "in which the reference has scores")
     known, pool = (
@@ -154,7 +282,7 @@ def analyse_accuracy(
     predictor.fit(known, y)
     groups = Groups.of(None, len(pool))
     if by is not None and column is not None:
-        groups = read_groups(table, by, column)
+        groups = read_groups(table, by, column, dates)
     estimates = predictor.estimate_many(
         pool, groups.samples, metric, random_state=random_state, level=level
     )
@@ -168,8 +296,14 @@ def analyse_accuracy(
                 float(METRICS[metric](table_of(true[rows], codes[rows], K)))
                 for rows in groups.samples
             )
-    notes = tuple(filter(None, (note, groups.note)))
-    return AccuracyAnalysis(groups.names, tuple(estimates), truths, notes)
+    meant = ""
+    if len(columns.names) == 1:
+        label = classes.tolist()[columns.positive]
+        meant = f"column {columns.names[0]} was taken for the score of class {label!r}."
+    notes = tuple(
+        filter(None, (*table.notes, *reference_notes, *found.notes, note, groups.note, meant))
+    )
+    return AccuracyAnalysis(groups.names, tuple(estimates), truths, notes, groups.ordered)
 
 
 def _predictor(method: str, metric: str, random_state: int) -> Predictor:
@@ -180,11 +314,15 @@ def _predictor(method: str, metric: str, random_state: int) -> Predictor:
     }
     if method.lower() not in known:
         names = ", ".join(sorted(found.__name__ for found in known.values()))
+        meant = did_you_mean(method, [found.__name__ for found in known.values()])
         raise HeadcountError(
-            f"`method` is {method!r}; with scores alone it must be one of {names}."
+            f"`method` is {method!r}: {meant}With scores alone it must be one of {names}."
         )
     if metric not in METRICS:
-        raise HeadcountError(f"`metric` is {metric!r}; it must be one of {', '.join(METRICS)}.")
+        raise HeadcountError(
+            f"`metric` is {metric!r}: {did_you_mean(metric, METRICS)}It must be one of "
+            f"{', '.join(METRICS)}."
+        )
     predictor: Predictor = known[method.lower()]()
     if "random_state" in predictor.get_params(deep=False):
         predictor.set_params(random_state=random_state)
@@ -196,10 +334,11 @@ def _predictions(
 ) -> NDArray[Any] | None:
     if prediction is None:
         return None
-    labels, _ = read_true_labels(table.read([prediction])[prediction], classes, table.name)
-    if labels is None:
+    codes, strange = match_labels(table.read([prediction])[prediction], classes)
+    if (codes < 0).any():
+        what = "lacks some predictions" if strange is None else f"has {strange!r}, no class"
         raise HeadcountError(
-            f"Column {prediction!r} of {table.name!r} lacks some predictions: fill them in, or "
-            "leave `prediction` out."
+            f"Column {prediction!r} of {table.name!r} {what}: fill in a class, or leave "
+            "`prediction` out."
         )
-    return labels
+    return np.asarray(classes[codes])

@@ -17,7 +17,7 @@ from headcount._text import Cell, Table, printable
 from headcount.analysis.facts import MethodFacts, plain
 from headcount.analysis.histograms import ScoreHistogram
 from headcount.analysis.models import ScoreModel, TableModel
-from headcount.analysis.verdict import Verdict, verdict_of
+from headcount.analysis.verdict import MARK, Verdict, verdict_of
 from headcount.diagnose.diagnostics import BROKEN_LEVEL
 from headcount.errors import HeadcountError
 from headcount.uncertainty import Estimate
@@ -34,7 +34,6 @@ COLUMNS = (
 )  # fmt: skip
 # Rows of groups and classes that notebooks and the prompt show.
 _MOST_ROWS = 40
-_MARK = "do not rely on it"
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,6 +54,8 @@ class Part:
         Shares of the classes that the classifier predicts; None if none is there.
     truth : ndarray of shape (K,) or None
         The true shares, if labels were given.
+    doubt : str
+        Reason not to rely on the shares, besides the test; empty if there is none.
     """
 
     name: Any
@@ -64,6 +65,7 @@ class Part:
     count: NDArray[Any]
     classify_and_count: NDArray[np.float64] | None = None
     truth: NDArray[np.float64] | None = None
+    doubt: str = ""
 
     @property
     def p_value(self) -> float | None:
@@ -73,8 +75,8 @@ class Part:
 
     @property
     def is_broken(self) -> bool:
-        """True if the items do not look like a mixture of the training classes."""
-        return self.p_value is not None and self.p_value < BROKEN_LEVEL
+        """True if the shares are not to be relied on: a failed test, or another doubt."""
+        return bool(self.doubt) or (self.p_value is not None and self.p_value < BROKEN_LEVEL)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, with lists over the classes."""
@@ -276,7 +278,7 @@ class Analysis:
                 if self.groups:
                     cells.insert(0, "all" if part.name is None else str(part.name))
                 if marked:
-                    cells.append(_MARK if part.is_broken else "")
+                    cells.append(MARK if part.is_broken else "")
                 rows.append([Cell(cell) for cell in cells])
         grouped = bool(self.groups)
         columns = ["group"] * grouped + head + ["true share"] * known + [""] * marked
@@ -302,7 +304,7 @@ class Analysis:
             parts[1] += f"\n{left_out}"
         if verbose:
             parts.append("\n".join(f"{name}: {done}" for name, done in self.columns.items()))
-        parts.append("\n".join(f"note: {each}" for each in self._all_notes()))
+        parts.append("\n".join([self._method(), *(f"note: {n}" for n in self._all_notes())]))
         lines = "\n\n".join(part for part in parts if part).split("\n")
         return "\n".join(map(printable, lines))
 
@@ -315,7 +317,7 @@ class Analysis:
             File that ends in .html, in a folder that exists.
         """
         # Imported here, as pages are drawn from analyses: report/ is above this package. The
-        # contract of import-linter lists this line as its only exception.
+        # contract of import-linter lists this line as an exception.
         from headcount.report.page import page
 
         path = Path(path)
@@ -391,6 +393,12 @@ class Analysis:
         return list(
             dict.fromkeys([*self.warnings, *self.overall.estimate.warnings, *self.notes])
         )
+
+    def _method(self) -> str:
+        """Method and why it was chosen, in a line."""
+        if self.method.why:
+            return f"method: {self.method.why}"
+        return f"method: {self.method.name}, {self.method.title}."
 
     def _left_out(self, most_rows: int | None) -> str:
         n_rows = (1 + len(self.groups)) * len(self.classes)

@@ -24,7 +24,7 @@ from headcount.sampling import Samples
 from headcount.scores import ItemScorer, Scored, ScoredPool, Verdicts
 from headcount.uncertainty import Estimate
 
-__all__ = ["analyse_items"]
+__all__ = ["analyse_items", "make_part"]
 
 
 def analyse_items(
@@ -102,7 +102,7 @@ def analyse_items(
     counted = _shares(predicted, groups.samples, len(classes))
     true = _shares(true_codes, groups.samples, len(classes))
     overall, *parts = (
-        _part(name, estimate, level, own, known)
+        make_part(name, estimate, level, own, known)
         for name, estimate, own, known in zip(
             groups.names, estimates, counted, true, strict=True
         )
@@ -166,13 +166,14 @@ def _classified(
     return posteriors, labels if labels.ndim == 1 else None
 
 
-def _part(
+def make_part(
     name: Any,
     estimate: Estimate,
     level: float,
     counted: NDArray[np.float64] | None,
     truth: NDArray[np.float64] | None,
 ) -> Part:
+    """Part of an analysis, of all items or a group, from its estimate."""
     ends = estimate.interval(level)
     return Part(
         plain(name), estimate, ends.low, ends.high, estimate.counts(level).count, counted, truth

@@ -4,15 +4,29 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from headcount._parameters import check_fraction
 from headcount.analysis.analysis import Analysis
-from headcount.analysis.from_items import analyse_items
-from headcount.analysis.groups import Groups, group_column, read_groups
-from headcount.analysis.label_columns import read_true_labels
+from headcount.analysis.from_items import analyse_items, make_part
+from headcount.analysis.group_shift import examine_groups
+from headcount.analysis.groups import (
+    MISSING,
+    Groups,
+    group_column,
+    group_names,
+    read_groups,
+)
+from headcount.analysis.label_columns import (
+    LabelledItems,
+    read_labelled,
+    read_true_labels,
+    split_by_label,
+)
 from headcount.analysis.model_files import load_model
 from headcount.analysis.models import (
     ScoreModel,
@@ -21,7 +35,8 @@ from headcount.analysis.models import (
     fit_table_model,
 )
 from headcount.data import count_rows
-from headcount.data.readers import TableFile, frame_table, open_table
+from headcount.data.dates import check_order
+from headcount.data.readers import TableFile, frame_table, open_tables
 from headcount.errors import HeadcountError
 
 __all__ = ["analyse", "as_table"]
@@ -44,6 +59,7 @@ def analyse(
     level: float = 0.95,
     random_state: int = 0,
     separator: str | None = None,
+    dates: str | None = None,
     title: str | None = None,
 ) -> Analysis:
     """Estimate the shares of the classes in a table of unlabelled items, and in its groups.
@@ -54,13 +70,15 @@ def analyse(
 
     Parameters
     ----------
-    new : frame or path
-        Table of the items to count: a frame of Polars, pandas or another library, or a CSV,
-        TSV, Parquet, Feather or JSON lines file. If it has the labels, the true shares are
-        shown as well.
-    train : frame or path, default=None
-        Labelled table to learn from.
-    scores : frame or path, default=None
+    new : frame, path or list of paths
+        Table of the items to count: a frame of Polars, pandas or another library, or files in
+        CSV, TSV, Excel (.xlsx), JSON, JSON lines, Parquet or Feather. A path may be a pattern
+        such as ``2024-*.csv``, or a folder. If it has the labels, the true shares are shown
+        as well.
+    train : frame, path or list of paths, default=None
+        Labelled table to learn from. If `scores` and `model` are missing as well, `new` has
+        labels in some of its rows: these are learnt from, and the others are counted.
+    scores : frame, path or list of paths, default=None
         Instead of `train`: labelled table with the posteriors of a classifier that was not
         trained on these items, one column named after each class, or one for the positive
         class. `new` has the same columns.
@@ -75,8 +93,10 @@ def analyse(
         Column of the dates, for periods; needed if there are several.
     method : str, default="auto"
         Name of a method in `headcount.methods`, or "auto" for several strong ones combined.
-    classifier : {"logistic", "forest"} or scikit-learn classifier, default="logistic"
-        Classifier of the prepared columns.
+    classifier : {"logistic", "forest", "boosting", "auto"} or classifier, default="logistic"
+        Classifier of the prepared columns, by name or from scikit-learn. "auto" fits logistic
+        regression and gradient boosting, and takes the one with the lower log loss on
+        held-out labelled items.
     leave_out : sequence of str, default=()
         Columns of `train` that do not become features, or of `scores` that are not
         posteriors.
@@ -85,7 +105,9 @@ def analyse(
     random_state : int, default=0
         Random seed.
     separator : str, default=None
-        Separator of columns in CSV files; a comma by default.
+        Separator of columns in CSV files; found from the file by default.
+    dates : {"day-first", "month-first"}, default=None
+        Order of day and month in dates such as 03/04/2024; found from the columns by default.
     title : str, default=None
         Heading of the report.
 
@@ -121,33 +143,63 @@ def analyse(
     Of 300 items, about ... are “good” (95% interval ...), down from 79.8% in training. ...
     """
     check_fraction("`level`", level)
+    check_order(dates)
     _check_sources(train, scores, model, target)
     table = as_table(new, "new", separator)
+    notes: tuple[str, ...] = table.notes
+    if train is scores is model is None:
+        if target not in table.columns:
+            raise HeadcountError(
+                "One of `train`, `scores` and `model` is needed, none is, and "
+                f"{table.name!r} has no column {target!r} with labels of some rows."
+            )
+        train, table, note = split_by_label(table, target)
+        notes += (note,)
     column = group_column(table, by, date)
     if model is not None:
-        fitted = _checked_model(model, column, leave_out)
-    elif scores is not None:
-        labelled = as_table(scores, "scores", separator)
-        labelled.require(leave_out, "which `leave_out` names")
-        fitted = fit_score_model(
-            labelled, str(target), method=method, random_state=random_state, leave_out=leave_out
-        )
+        fitted, labelled = _checked_model(model, column, leave_out), None
     else:
-        labelled = as_table(train, "train", separator)
-        labelled.require(leave_out, "which `leave_out` names")
-        reasons = dict.fromkeys(leave_out, "left out by the caller")
-        if column is not None:
-            reasons[column] = "the groups are made of it, so the model must not learn from it"
-        fitted = fit_table_model(
-            labelled,
-            str(target),
-            method=method,
-            classifier=classifier,
-            random_state=random_state,
-            leave_out=reasons,
-        )
-    groups = None if by is None or column is None else read_groups(table, by, column)
-    return _apply(fitted, table, groups, level, random_state, title)
+        name, given = ("train", train) if scores is None else ("scores", scores)
+        source = as_table(given, name, separator)
+        source.require(leave_out, "which `leave_out` names")
+        table.require([] if column is None else [column], "which `by` names")
+        labelled = read_labelled(source, str(target), random_state=random_state)
+        notes += (*source.notes, *labelled.notes)
+        if scores is None:
+            reasons = dict.fromkeys(leave_out, "left out by the caller")
+            if column is not None:
+                reasons[column] = (
+                    "the groups are made of it, so the model must not learn from it"
+                )
+            fitted = fit_table_model(
+                labelled,
+                str(target),
+                method=method,
+                classifier=classifier,
+                random_state=random_state,
+                leave_out=reasons,
+                dates=dates,
+            )
+            notes += fitted.preparation.notes()
+        else:
+            out = (*leave_out, *(() if column is None else (column,)))
+            fitted = fit_score_model(
+                labelled, str(target), method=method, random_state=random_state, leave_out=out
+            )
+    options = _Options(by, column, dates, level, random_state, title)
+    return _apply(fitted, table, labelled, notes, options)
+
+
+@dataclass(frozen=True)
+class _Options:
+    """Options of an analysis that do not concern the model."""
+
+    by: str | None
+    column: str | None
+    dates: str | None
+    level: float
+    random_state: int
+    title: str | None
 
 
 def as_table(source: Any, name: str, separator: str | None = None) -> TableFile:
@@ -155,26 +207,32 @@ def as_table(source: Any, name: str, separator: str | None = None) -> TableFile:
 
     Parameters
     ----------
-    source : frame or path
+    source : frame, path or list of paths
         The table.
     name : str
         Name of the argument, for messages about a frame.
     separator : str, default=None
-        Separator of columns in CSV files; a comma by default.
+        Separator of columns in CSV files; found from the file by default.
 
     Returns
     -------
     TableFile
     """
+    if isinstance(source, TableFile):
+        return source
     if isinstance(source, str | os.PathLike):
-        return open_table(source, separator=separator)
+        return open_tables([source], separator=separator)
+    if isinstance(source, list | tuple) and all(
+        isinstance(each, str | os.PathLike) for each in source
+    ):
+        return open_tables(source, separator=separator)
     return frame_table(source, name)
 
 
 def _check_sources(train: Any, scores: Any, model: Any, target: str | None) -> None:
     named = {"train": train, "scores": scores, "model": model}
     given = [f"`{name}`" for name, source in named.items() if source is not None]
-    if len(given) != 1:
+    if len(given) > 1 or (not given and target is None):
         found = f"not {' and '.join(given)}" if given else "none is"
         raise HeadcountError(f"One of `train`, `scores` and `model` is needed, {found}.")
     if target is None and model is None:
@@ -209,37 +267,75 @@ def _checked_model(
 def _apply(
     model: TableModel | ScoreModel,
     table: TableFile,
-    groups: Groups | None,
-    level: float,
-    random_state: int,
-    title: str | None,
+    labelled: LabelledItems | None,
+    notes: tuple[str, ...],
+    options: _Options,
 ) -> Analysis:
     """Analysis of a table by a fitted model."""
-    items, missing = model.items(table)
+    by, column = options.by, options.column
+    groups = None
+    if by is not None and column is not None:
+        groups = read_groups(table, by, column, options.dates)
+    items, tally = model.items(table, options.dates)
     truth, note = None, ""
     if model.target in table.columns:
         labels = table.read([model.target])[model.target]
         truth, note = read_true_labels(labels, model.quantifier.classes_, table.name)
     n_rows = count_rows(items)
     columns = model.column_facts()
-    for name, count in missing.items():
-        if count:
-            columns[name] += f"; {count:,} of {n_rows:,} missing in {table.name}"
+    for counts, what in ((tally.missing, "missing"), (tally.unseen, "never seen in training")):
+        for name, count in counts.items():
+            if count:
+                columns[name] += f"; {count:,} of {n_rows:,} {what} in {table.name}"
     facts = {"Labelled table": model.training, "New table": f"{table.name}, {n_rows:,} rows"}
     if groups is not None:
         facts["Groups"] = f"by {groups.column}"
-    notes = [note, groups.note if groups else "", _missing(missing, n_rows, table.name)]
     analysis = analyse_items(
         model.quantifier,
         items,
         groups=groups,
         truth=truth,
         data_facts=facts | _by_treatment(columns),
-        title=title or f"{model.target} in {table.name}",
-        level=level,
-        random_state=random_state,
+        title=options.title or f"{model.target} in {table.name}",
+        level=options.level,
+        random_state=options.random_state,
     )
+    notes += (note, groups.note if groups else "", *tally.notes(table.name), model.choice())
+    if groups is not None:
+        analysis, note = _by_labels(analysis, model, items, groups, labelled, options)
+        notes += (note,)
     return replace(analysis, columns=columns, notes=tuple(filter(None, notes)), model=model)
+
+
+def _by_labels(
+    analysis: Analysis,
+    model: TableModel | ScoreModel,
+    items: Any,
+    groups: Groups,
+    labelled: LabelledItems | None,
+    options: _Options,
+) -> tuple[Analysis, str]:
+    """Analysis with the groups estimated as their labelled items demand, and a note."""
+    if labelled is None or groups.column not in labelled.table.columns:
+        return analysis, ""
+    values = labelled.table.read([groups.column])[groups.column]
+    try:
+        names, _ = group_names(values, str(options.by), labelled.table.name, options.dates)
+    except HeadcountError:
+        return analysis, ""  # of another form than in the new table
+    named = np.asarray(names.fill_null(MISSING).to_list(), dtype=np.str_)
+    shift = examine_groups(
+        model.quantifier, items, groups, named, random_state=options.random_state
+    )
+    parts = list(analysis.groups)
+    for i, estimate in shift.estimates.items():
+        old = parts[i - 1]
+        parts[i - 1] = make_part(
+            old.name, estimate, analysis.level, old.classify_and_count, old.truth
+        )
+    for i, doubt in shift.doubts.items():
+        parts[i - 1] = replace(parts[i - 1], doubt=doubt)
+    return replace(analysis, groups=tuple(parts)), shift.sentence
 
 
 def _by_treatment(columns: dict[str, str]) -> dict[str, str]:
@@ -258,14 +354,3 @@ def _listed(names: list[str]) -> str:
     if len(names) <= _MOST_NAMES:
         return ", ".join(names)
     return f"{', '.join(names[: _MOST_NAMES - 1])} and {more} more"
-
-
-def _missing(missing: dict[str, int], n_rows: int, table: str) -> str:
-    counted = [f"{name} {count:,}" for name, count in missing.items() if count]
-    if not counted:
-        return ""
-    more = f" and {len(counted) - 5} more columns" if len(counted) > 5 else ""
-    return (
-        f"values missing in {table}, of {n_rows:,} each, were filled in from training: "
-        f"{', '.join(counted[:5])}{more}."
-    )

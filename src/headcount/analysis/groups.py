@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from headcount.data import encode_labels
-from headcount.data.column_kinds import infer_column
+from headcount.data.column_kinds import short, without_marks
+from headcount.data.dates import ORDERS, find_date_form, read_dates
 from headcount.data.readers import TableFile
 from headcount.errors import HeadcountError
 from headcount.sampling import Samples
@@ -20,13 +21,14 @@ from headcount.sampling import Samples
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["Groups", "group_column", "read_groups"]
+__all__ = ["MISSING", "Groups", "group_column", "group_names", "read_groups"]
 
 _PERIODS = {
     "year": "%Y", "quarter": "", "month": "%Y-%m", "week": "%G-W%V", "day": "%Y-%m-%d",
 }  # fmt: skip
-_MOST_GROUPS = 1000
-_MISSING = "(missing)"
+_MOST_GROUPS = 50_000
+MISSING = "(missing)"
+"""Group of rows without one."""
 # Values that are looked at to decide whether a column holds dates.
 _LOOKED_AT = 1000
 # 2024-05, 2024-05-31, 2024-W12, 2024Q1, 2024-05-31T12:00: texts whose order is that of time.
@@ -46,6 +48,8 @@ class Groups:
         Rows of all items, then of each group.
     ordered : bool
         True if the groups are a sequence, such as months.
+    of_time : bool
+        True if the groups are periods of time.
     column : str
         Column of the table that the groups come from; empty if there is none.
     note : str
@@ -55,6 +59,7 @@ class Groups:
     names: tuple[Any, ...]
     samples: Samples
     ordered: bool
+    of_time: bool = False
     column: str = ""
     note: str = ""
 
@@ -137,7 +142,7 @@ def group_column(table: TableFile, by: str | None, date: str | None) -> str | No
     return _only_date(table, by)
 
 
-def read_groups(table: TableFile, by: str, column: str) -> Groups:
+def read_groups(table: TableFile, by: str, column: str, dates: str | None = None) -> Groups:
     """Groups of the rows of a table.
 
     Parameters
@@ -146,25 +151,16 @@ def read_groups(table: TableFile, by: str, column: str) -> Groups:
         The new items.
     by, column : str
         As given to and found by `group_column`.
+    dates : {"day-first", "month-first"}, default=None
+        Order of day and month in the dates; found from them by default.
 
     Returns
     -------
     Groups
     """
-    values = table.read([column])[column]
-    known = infer_column(values)
-    if column == by:
-        names = _texts(values)
-    elif known.kind != "date":
-        raise HeadcountError(
-            f"`by` is {by!r}, but column {column!r} of {table.name!r} does not hold dates "
-            f"throughout (such as {values.drop_nulls().head(1).to_list()}): write them as "
-            "2024-05-31."
-        )
-    else:
-        names = _periods(known.conform(values, table.name), by)
+    names, notes = group_names(table.read([column])[column], by, table.name, dates)
     n_missing = names.null_count()
-    named = names.fill_null(_MISSING)
+    named = names.fill_null(MISSING)
     n_groups = named.n_unique()
     if n_groups > _MOST_GROUPS:
         raise HeadcountError(
@@ -172,19 +168,67 @@ def read_groups(table: TableFile, by: str, column: str) -> Groups:
             "allowed: choose a coarser one."
         )
     order = None if column == by else sorted(named.unique().to_list())
-    if order and _MISSING in order:
-        order = [*(each for each in order if each != _MISSING), _MISSING]
+    if order and MISSING in order:
+        order = [*(each for each in order if each != MISSING), MISSING]
     groups = Groups.of(np.asarray(named.to_list(), dtype=np.str_), len(named), order)
-    note = ""
     if n_missing:
-        note = f"{n_missing:,} of {len(names):,} rows have no {column}: group {_MISSING}."
-    return replace(groups, column=column, note=note)
+        notes.append(f"{n_missing:,} of {len(names):,} rows have no {column}: group {MISSING}.")
+    return replace(groups, column=column, of_time=column != by, note=" ".join(notes))
+
+
+def group_names(
+    values: pl.Series, by: str, table: str, dates: str | None = None
+) -> tuple[pl.Series, list[str]]:
+    """Group of each row by name, null where there is none, and notes.
+
+    Parameters
+    ----------
+    values : polars.Series
+        Column that the groups come from.
+    by : str
+        Its name, or a period.
+    table : str
+        Name of the table, for messages.
+    dates : {"day-first", "month-first"}, default=None
+        Order of day and month in the dates; found from them by default.
+
+    Returns
+    -------
+    names : polars.Series
+        Names of the groups.
+    notes : list of str
+        Sentences on how dates were read.
+    """
+    column = values.name
+    if column == by:
+        return _texts(values), []
+    given = without_marks(values)
+    found = find_date_form(given, order=dates, wanted=True)
+    example = short(given.drop_nulls().head(1).to_list()[0]) if given.count() else "nothing"
+    if found is None:
+        raise HeadcountError(
+            f"`by` is {by!r}, but column {column!r} of {table!r} does not hold dates "
+            f"throughout (such as {example}): write them as 2024-05-31."
+        )
+    if found.order == "undecided" and by != "year":
+        raise HeadcountError(
+            f"`by` is {by!r}, but dates in column {column!r} of {table!r}, such as {example}, "
+            "may have the day first or the month first: pass `dates` day-first or month-first."
+        )
+    read = read_dates(given, found.form)
+    notes = []
+    if n_bad := read.null_count() - given.null_count():
+        bad = short(given.filter(given.is_not_null() & read.is_null())[0])
+        notes.append(f"{n_bad:,} of {len(given):,} values of {column} are no dates: {bad}.")
+    if found.order in ORDERS and dates is None:
+        notes.append(f"The dates of {column}, such as {example}, were read {found.order}.")
+    return _periods(read, by), notes
 
 
 def _only_date(table: TableFile, by: str) -> str:
     head = next(table.batches(table.columns, _LOOKED_AT), None)
     columns = [] if head is None else list(head.iter_columns())
-    dates = [column.name for column in columns if infer_column(column).kind == "date"]
+    dates = [each.name for each in columns if find_date_form(without_marks(each)) is not None]
     if len(dates) != 1:
         found = f"several ({', '.join(map(repr, dates))})" if dates else "none"
         raise HeadcountError(
@@ -215,12 +259,13 @@ def _reordered(
 ) -> tuple[NDArray[Any], NDArray[np.int64]]:
     wanted = list(order)
     known = names.tolist()
-    missing = [name for name in known if name not in wanted]
+    missing = sorted(set(known) - set(wanted))
     if missing or len(set(wanted)) != len(wanted):
         problem = f"misses {missing[0]!r}" if missing else "names a group twice"
         raise HeadcountError(f"order {problem}: name every group in it once.")
     # Groups without items have no shares, and no place.
-    places = [known.index(name) for name in wanted if name in known]
+    place = {name: i for i, name in enumerate(known)}
+    places = [place[name] for name in wanted if name in place]
     return names[places], np.argsort(places)[codes]
 
 

@@ -2,23 +2,100 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from headcount.data.column_kinds import parse_texts
+from headcount.data.readers import TableFile, frame_table
 from headcount.errors import HeadcountError
 
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["read_labels", "read_true_labels"]
+__all__ = [
+    "LabelledItems",
+    "match_labels",
+    "read_labelled",
+    "read_labels",
+    "read_true_labels",
+    "split_by_label",
+]
 
 _MOST_CLASSES = 500
+# Labelled rows that are learnt from. More hardly change estimates, and take long.
+_MOST_ROWS = 100_000
+# Texts that stand for a label that is missing, and one that does if others are there.
+_NO_LABEL = ("", "?", "#N/A", "n/a", "nan", "NaN", "null", "NULL", "unlabelled", "unlabeled")
+_UNKNOWN = "unknown"
 
 
-def read_labels(column: pl.Series, table: str) -> NDArray[Any]:
+@dataclass(frozen=True, eq=False)
+class LabelledItems:
+    """Rows of a table with labels that can be learnt from.
+
+    Attributes
+    ----------
+    table : TableFile
+        The rows, without the labels.
+    labels : ndarray of shape (n,)
+        Their labels.
+    description : str
+        Name of the table and its number of rows.
+    notes : tuple of str
+        Sentences on rows that were left out and labels that were changed.
+    """
+
+    table: TableFile
+    labels: NDArray[Any]
+    description: str
+    notes: tuple[str, ...]
+
+
+def read_labelled(table: TableFile, target: str, *, random_state: int = 0) -> LabelledItems:
+    """Read the rows of a table that have a label.
+
+    Rows without a label, that repeat the header, or with the only item of a class are left
+    out. Of very many rows, a random sample is read.
+
+    Parameters
+    ----------
+    table : TableFile
+        The table.
+    target : str
+        Column of the labels.
+    random_state : int, default=0
+        Random seed of the sample.
+
+    Returns
+    -------
+    LabelledItems
+    """
+    table.require([target], "which `target` names")
+    column = table.read([target])[target]
+    labels, rows, notes = read_labels(column, table.name)
+    if len(rows) > _MOST_ROWS:
+        notes += (
+            f"Of {len(rows):,} labelled rows, {_MOST_ROWS:,} drawn at random were used: more "
+            "would take longer and change little.",
+        )
+        rng = np.random.default_rng(random_state)
+        drawn = np.sort(rng.choice(len(rows), _MOST_ROWS, replace=False))
+        labels, rows = labels[drawn], rows[drawn]
+    others = [name for name in table.columns if name != target]
+    every = len(rows) == len(column)
+    frame = table.read(others, None if every else rows) if others else column.to_frame()[:, :0]
+    left = "" if every else f" of {len(column):,}"
+    return LabelledItems(
+        frame_table(frame, table.name), labels, f"{table.name}, {len(rows):,}{left} rows", notes
+    )
+
+
+def read_labels(
+    column: pl.Series, table: str
+) -> tuple[NDArray[Any], NDArray[np.int64], tuple[str, ...]]:
     """Labels of the training items: texts, whole numbers, or true and false.
 
     Parameters
@@ -30,38 +107,146 @@ def read_labels(column: pl.Series, table: str) -> NDArray[Any]:
 
     Returns
     -------
-    ndarray of shape (n,)
+    labels : ndarray of shape (n,)
+        Labels of the rows that have one.
+    rows : ndarray of shape (n,)
+        Numbers of these rows.
+    notes : tuple of str
+        Sentences on what was changed and left out.
     """
     import polars as pl
 
     what = f"Column {column.name!r} of {table!r}"
-    raw = _stripped(column)
-    if missing := raw.null_count():
-        row = int(raw.is_null().arg_max() or 0) + 1
-        raise HeadcountError(
-            f"{what} lacks {missing:,} of {len(raw):,} labels, the first in row {row:,}: label "
-            "these items or leave them out."
+    raw, notes = _without_headers(_stripped(column), table)
+    there = raw.is_not_null()
+    if not there.any():
+        raise HeadcountError(f"{what} has no labels: name another column by `target`.")
+    n_missing = len(raw) - int(there.sum()) - sum("header" in note for note in notes)
+    if n_missing > 0:
+        notes.append(
+            f"{n_missing:,} of {len(raw):,} rows of {table} have no label in {column.name} and "
+            "were not learnt from."
         )
+    rows = there.arg_true().to_numpy().astype(np.int64)
+    labels, merged = _one_spelling(_typed(raw.drop_nulls(), what))
+    if merged:
+        notes.append(f"{table}: {merged}")
+    counts = labels.value_counts(sort=True)
+    single = counts.filter(pl.col("count") == 1)[labels.name].to_list()
+    if single and len(counts) - len(single) >= 2:
+        kept = ~labels.is_in(single)
+        labels, rows = labels.filter(kept), rows[kept.to_numpy()]
+        named = ", ".join(map(repr, single[:3])) + (" ..." if len(single) > 3 else "")
+        one = len(single) == 1
+        notes.append(
+            f"class{'' if one else 'es'} {named} of {column.name} {'has' if one else 'have'} a "
+            "single labelled item and cannot be learnt: the shares are those of the others."
+        )
+    _check_number(labels, what)
+    array = labels.to_numpy()
+    array = array.astype(np.str_) if labels.dtype == pl.String else np.asarray(array)
+    return array, rows, tuple(notes)
+
+
+def _typed(raw: pl.Series, what: str) -> pl.Series:
+    import polars as pl
+
     known = parse_texts(raw)
     # A class may be called NA.
     labels = raw if known.null_count() else known
     if labels.dtype.is_temporal() or labels.dtype.is_nested():
         labels = raw.cast(pl.String, strict=False)
-    if labels.dtype.is_float():
-        labels = _whole(labels, what)
+    return _whole(labels, what) if labels.dtype.is_float() else labels
+
+
+def _check_number(labels: pl.Series, what: str) -> None:
     n_classes = labels.n_unique()
     if n_classes == 1:
         raise HeadcountError(
             f"{what} has the single value {labels[0]!r}: there must be items of at least two "
             "classes."
         )
-    if n_classes > _MOST_CLASSES:
+    if n_classes > _MOST_CLASSES or (n_classes == len(labels) and n_classes > 20):
         raise HeadcountError(
             f"{what} has {n_classes:,} different values, too many for classes (at most "
-            f"{_MOST_CLASSES}): name another column by `target`."
+            f"{_MOST_CLASSES}, with several items each): name another column by `target`."
         )
-    array = labels.to_numpy()
-    return array.astype(np.str_) if labels.dtype == pl.String else np.asarray(array)
+
+
+def _without_headers(raw: pl.Series, table: str) -> tuple[pl.Series, list[str]]:
+    """Labels with nulls for rows that repeat the names of the columns."""
+    import polars as pl
+
+    if raw.dtype != pl.String:
+        return raw, []
+    repeated = raw == raw.name
+    n_repeated = int(repeated.sum() or 0)
+    if not n_repeated or n_repeated == len(raw):
+        return raw, []
+    one = n_repeated == 1
+    note = (
+        f"{n_repeated:,} row{'' if one else 's'} of {table} repeat{'s' if one else ''} the "
+        f"header and {'was' if one else 'were'} left out."
+    )
+    return raw.set(repeated.fill_null(False), None), [note]
+
+
+def _one_spelling(labels: pl.Series) -> tuple[pl.Series, str]:
+    """Labels that differ in capitals only as one class, with a note."""
+    import polars as pl
+
+    if labels.dtype != pl.String:
+        return labels, ""
+    counts = labels.value_counts(sort=True)
+    spelt: dict[str, list[str]] = {}
+    for label in counts[labels.name].to_list():
+        spelt.setdefault(label.casefold(), []).append(label)
+    several = [names for names in spelt.values() if len(names) > 1]
+    if not several:
+        return labels, ""
+    names = {name: group[0] for group in several for name in group}
+    said = "; ".join(f"{' and '.join(map(repr, group))}" for group in several[:3])
+    return labels.replace(names), f"{said} in {labels.name} were taken for one class."
+
+
+def split_by_label(table: TableFile, target: str) -> tuple[TableFile, TableFile, str]:
+    """Divide a table into rows with a label and rows without.
+
+    Parameters
+    ----------
+    table : TableFile
+        A table with both.
+    target : str
+        Column of the labels.
+
+    Returns
+    -------
+    labelled, new : TableFile
+        The rows with a label, and the others without that column.
+    note : str
+        Numbers of both.
+    """
+    import polars as pl
+
+    table.require([target], "which `target` names")
+    frame = table.read()
+    raw = _stripped(frame[target])
+    unknown = raw.is_null()
+    if raw.dtype == pl.String:
+        unknown = unknown | (raw.str.to_lowercase() == _UNKNOWN).fill_null(True)
+    n_new = int(unknown.sum())
+    if n_new in (0, len(frame)):
+        which = "every row has a label" if n_new == 0 else "no row has a label"
+        raise HeadcountError(
+            f"In column {target!r} of {table.name!r} {which}: pass labelled items as `train`, "
+            "or a table in which some rows have a label and those to count have none."
+        )
+    note = (
+        f"{len(frame) - n_new:,} rows of {table.name} have a label in {target} and were learnt "
+        f"from; the other {n_new:,} are counted."
+    )
+    labelled = frame_table(frame.filter(~unknown), table.name)
+    return labelled, frame_table(frame.filter(unknown).drop(target), table.name), note
 
 
 def read_true_labels(
@@ -85,30 +270,60 @@ def read_true_labels(
     note : str
         Sentence for the reader; empty if there is none.
     """
+    codes, strange = match_labels(column, classes)
+    n_known = int((codes >= 0).sum())
+    if n_known == len(codes):
+        return classes[codes], ""
+    if not n_known and not strange:
+        return None, ""
+    of_class = f" or of no class of training, such as {strange!r}" if strange else ""
+    return None, (
+        f"{len(codes) - n_known:,} of {len(codes):,} labels in column {column.name!r} of "
+        f"{table} are missing{of_class}, so that true shares are not shown."
+    )
+
+
+def match_labels(
+    column: pl.Series, classes: NDArray[Any]
+) -> tuple[NDArray[np.int64], str | None]:
+    """Positions of labels among classes.
+
+    Parameters
+    ----------
+    column : polars.Series
+        Column of labels.
+    classes : ndarray of shape (K,)
+        The classes.
+
+    Returns
+    -------
+    codes : ndarray of shape (n,)
+        Positions; -1 for missing labels and other classes.
+    strange : str or None
+        A label that is none of the classes, if there is one.
+    """
     import polars as pl
 
     raw = _stripped(column)
-    if missing := raw.null_count():
-        some = f"{missing:,} of {len(raw):,} labels in column {column.name!r} are missing"
-        return None, "" if missing == len(raw) else f"{table}: {some}, so they are not shown."
     names = pl.Series(classes.tolist()).cast(pl.String)
     if raw.dtype.is_float() and names.str.contains(r"^-?\d+$").all():
         raw = raw.cast(pl.Int64, strict=False)
     texts = raw.cast(pl.String).str.replace(r"^(-?\d+)\.0+$", "$1")
-    if classes.dtype.kind == "b":
-        texts = texts.str.to_lowercase()
+    folded = {name.casefold(): name for name in reversed(names.to_list())}
+    spelt = {
+        text: folded[text.casefold()]
+        for text in texts.unique().drop_nulls().to_list()
+        if text.casefold() in folded and text not in folded.values()
+    }
+    texts = texts.replace(spelt) if spelt else texts
     codes = texts.replace_strict(names, np.arange(len(classes)), default=-1)
-    if codes.min() == -1:
-        strange = texts.filter(codes == -1)[0]
-        raise HeadcountError(
-            f"{table!r} has the class {strange!r} in column {column.name!r}, which was never "
-            "seen in training: leave these items out, or label some for training."
-        )
-    return classes[codes.to_numpy()], ""
+    strange = texts.filter(texts.is_not_null() & (codes == -1))
+    found = codes.fill_null(-1).to_numpy().astype(np.int64)
+    return np.where(texts.is_null().to_numpy(), -1, found), next(iter(strange), None)
 
 
 def _stripped(column: pl.Series) -> pl.Series:
-    """Column with nulls for empty texts and NaN."""
+    """Column with nulls for texts that stand for no label, and for NaN."""
     import polars as pl
 
     if column.dtype in (pl.Categorical, pl.Enum):
@@ -118,7 +333,7 @@ def _stripped(column: pl.Series) -> pl.Series:
     if column.dtype != pl.String:
         return column
     stripped = column.str.strip_chars()
-    return stripped.set(stripped == "", None)
+    return stripped.set(stripped.is_in(_NO_LABEL), None)
 
 
 def _whole(labels: pl.Series, what: str) -> pl.Series:
@@ -128,6 +343,6 @@ def _whole(labels: pl.Series, what: str) -> pl.Series:
     if (whole.cast(pl.Float64) != labels).fill_null(True).any():
         raise HeadcountError(
             f"{what} holds fractions such as {labels[0]!r}, which are no classes: name "
-            "another column by --target."
+            "another column by `target`."
         )
     return whole

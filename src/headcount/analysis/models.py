@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
+from contextlib import closing
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -11,29 +12,25 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.base import clone
-from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
-from sklearn.pipeline import make_pipeline
 
-from headcount._parameters import check_choice
 from headcount._progress import track
-from headcount.analysis.label_columns import read_labels
+from headcount.analysis.classifiers import best_scorer
+from headcount.analysis.label_columns import LabelledItems
 from headcount.analysis.score_columns import ScoreColumns, find_score_columns
-from headcount.data.preparation import Preparation, prepare
+from headcount.data.features import dense_if_narrow
+from headcount.data.preparation import Preparation, Tally, prepare
 from headcount.data.readers import TableFile, batch_rows
 from headcount.errors import HeadcountError
 from headcount.quantify import AutoQuantifier, OneVsRest
 from headcount.quantify import method as find_method
-from headcount.scores import Scored, Scorer
+from headcount.scores import CALIBRATIONS, Scored, Scorer
 from headcount.scores.outputs import calling
 
 if TYPE_CHECKING:
     import polars as pl
 
 __all__ = ["Labelled", "ScoreModel", "TableModel", "fit_score_model", "fit_table_model"]
-
-# Features of methods that work on them are dense unless there are more of them.
-_MOST_DENSE = 2000
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,6 +67,8 @@ class TableModel:
         Name of the labelled table and its number of rows.
     source : Scorer or Labelled
         The fitted scorer, or the labelled features, that the quantifier was fitted on.
+    why_classifier : str
+        Reason for the choice of the classifier; empty if the caller chose it.
     """
 
     quantifier: Any
@@ -78,6 +77,7 @@ class TableModel:
     features: Any
     training: str
     source: Scorer | Labelled
+    why_classifier: str = ""
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -100,48 +100,51 @@ class TableModel:
             return replace(self, quantifier=quantifier.fit_scorer(self.source))
         return replace(self, quantifier=quantifier.fit(self.source.items, self.source.labels))
 
-    def items(self, table: TableFile) -> tuple[Any, dict[str, int]]:
+    def choice(self) -> str:
+        """Reason for the choice of the classifier; empty if the caller chose it."""
+        return self.why_classifier
+
+    def items(self, table: TableFile, dates: str | None = None) -> tuple[Any, Tally]:
         """Rows of a table as the quantifier takes them, made in batches.
 
         Parameters
         ----------
         table : TableFile
             A table with these columns.
+        dates : {"day-first", "month-first"}, default=None
+            Order of day and month, where both are possible.
 
         Returns
         -------
         items : Scored, array or sparse matrix
             Scores, or features where the method works on these.
-        missing : dict of str to int
-            Missing values by column.
+        tally : Tally
+            Numbers of values that could not be used as they are.
         """
         table.require(self.columns, "which the training table has")
-        missing = dict.fromkeys(self.columns, 0)
+        preparation, tally = self.preparation.of_table(table, dates), Tally()
+        n_batches = -(-table.count_rows() // batch_rows(len(self.columns)))
         made = []
-        for batch in self._batches(table):
-            for column in batch.iter_columns():
-                missing[column.name] += column.null_count()
-            made.append(self._of_batch(batch))
+        batches = track(table.batches(self.columns), n_batches, f"Reading {table.name}")
+        # Closed, so that an interrupt removes the progress bar from the terminal.
+        with closing(batches):
+            for batch in batches:
+                tally.n_rows += len(batch)
+                made.append(self._of_batch(preparation.conform(batch, tally)))
         if not made:
             raise HeadcountError(f"{table.name!r} has no rows: pass a table with some.")
+        tally.check(table.name)
         if self.features is None:
-            return Scored.concatenate(made), missing
+            return Scored.concatenate(made), tally
         stack = sparse.vstack if sparse.issparse(made[0]) else np.concatenate
-        return stack(made), missing
-
-    def _batches(self, table: TableFile) -> Iterator[pl.DataFrame]:
-        n_batches = -(-table.count_rows() // batch_rows(len(self.columns)))
-        first_row = 0
-        for batch in track(table.batches(self.columns), n_batches, f"Reading {table.name}"):
-            yield self.preparation.conform(batch, table.name, first_row=first_row)
-            first_row += len(batch)
+        return stack(made), tally
 
     def _of_batch(self, batch: pl.DataFrame) -> Any:
         if self.features is None:
             counts_predictions = self.quantifier.takes == "labels"
             return self.quantifier.scorer_.score(batch, predictions=counts_predictions)
         with calling("The preparation of the columns"):
-            return _dense(self.features.transform(batch))
+            return dense_if_narrow(self.features.transform(batch))
 
 
 @dataclass(frozen=True)
@@ -192,84 +195,92 @@ class ScoreModel:
         scored = Scored(self.source.items)
         return replace(self, quantifier=quantifier.fit(scored, self.source.labels))
 
-    def items(self, table: TableFile) -> tuple[Scored, dict[str, int]]:
+    def choice(self) -> str:
+        """Class that a single column of scores is of; empty if there are several columns."""
+        if len(self.columns) > 1:
+            return ""
+        label = self.quantifier.classes_.tolist()[self.scores.positive]
+        return f"column {self.columns[0]} was taken for the score of class {label!r}."
+
+    def items(self, table: TableFile, dates: str | None = None) -> tuple[Scored, Tally]:
         """Posteriors of the rows of a table, none of them missing.
 
         Parameters
         ----------
         table : TableFile
             A table with these columns.
+        dates : {"day-first", "month-first"}, default=None
+            No effect, as there are no dates.
 
         Returns
         -------
         items : Scored
             The posteriors.
-        missing : dict
+        tally : Tally
             Empty.
         """
         table.require(self.columns, "which the labelled table has")
-        return Scored(self.scores.read(table), self.quantifier.classes_), {}
+        items = Scored(self.scores.read(table), self.quantifier.classes_)
+        return items, Tally(len(items))
 
 
 def fit_table_model(
-    table: TableFile,
+    labelled: LabelledItems,
     target: str,
     *,
     method: str = "auto",
     classifier: Any = "logistic",
     random_state: int = 0,
     leave_out: Mapping[str, str] | None = None,
+    dates: str | None = None,
 ) -> TableModel:
     """Fit a quantifier on a labelled table.
 
     Parameters
     ----------
-    table : TableFile
-        Table with labels and features.
+    labelled : LabelledItems
+        Items with labels and features.
     target : str
         Column of the labels.
     method : str, default="auto"
         Name of a method, or "auto" for several strong ones combined.
-    classifier : {"logistic", "forest"} or scikit-learn classifier, default="logistic"
-        Classifier of the prepared columns.
+    classifier : {"logistic", "forest", "boosting", "auto"} or classifier, default="logistic"
+        Classifier of the prepared columns; "auto" takes the one with the least log loss on
+        items that it was not trained on.
     random_state : int, default=0
         Random seed.
     leave_out : mapping of str to str, default=None
         Columns that must not become features, and why.
+    dates : {"day-first", "month-first"}, default=None
+        Order of day and month, where both are possible.
 
     Returns
     -------
     TableModel
     """
-    if isinstance(classifier, str):
-        named = {"logistic": _logistic, "forest": _forest}
-        classifier = named[check_choice("`classifier`", classifier, tuple(named))](random_state)
-    table.require([target], "which `target` names")
-    frame = table.read()
-    y = read_labels(frame[target], table.name)
+    frame, y = labelled.table.read(), labelled.labels
     preparation = prepare(
-        frame.drop(target), leave_out=dict(leave_out or {}), name=repr(table.name)
+        frame, leave_out=dict(leave_out or {}), name=repr(labelled.table.name), dates=dates
     )
-    X = preparation.conform(frame, table.name)
+    X = preparation.conform(frame)
     del frame
-    pipeline = make_pipeline(preparation.pipeline(), classifier)
-    n_classes = len(np.unique(y))
-    quantifier = _quantifier(method, pipeline, n_classes, random_state)
-    training = f"{table.name}, {len(X):,} rows"
-    if quantifier is not None:
-        # Out-of-fold scores for every method: the test of its assumption needs them.
-        scorer = Scorer(pipeline, random_state=random_state).fit(X, y)
-        quantifier.fit_scorer(scorer)
-        return TableModel(quantifier, target, preparation, None, training, scorer)
-    features = preparation.pipeline().fit(X)
-    quantifier = _quantifier(method, None, n_classes, random_state)
-    source = Labelled(_dense(features.transform(X)), y)
-    quantifier.fit(source.items, source.labels)
-    return TableModel(quantifier, target, preparation, features, training, source)
+    quantifier = _quantifier(method, LogisticRegression(), np.unique(y), random_state)
+    training = labelled.description
+    if quantifier is None:
+        features = preparation.pipeline().fit(X)
+        quantifier = _quantifier(method, None, np.unique(y), random_state)
+        source = Labelled(dense_if_narrow(features.transform(X)), y)
+        quantifier.fit(source.items, source.labels)
+        return TableModel(quantifier, target, preparation, features, training, source)
+    # Out-of-fold scores for every method: the test of its assumption needs them.
+    scorer, why = best_scorer(preparation, classifier, X, y, random_state)
+    quantifier = _quantifier(method, scorer.classifier, np.unique(y), random_state)
+    quantifier.fit_scorer(scorer)
+    return TableModel(quantifier, target, preparation, None, training, scorer, why)
 
 
 def fit_score_model(
-    table: TableFile,
+    labelled: LabelledItems,
     target: str,
     *,
     method: str = "auto",
@@ -280,8 +291,8 @@ def fit_score_model(
 
     Parameters
     ----------
-    table : TableFile
-        Table with labels, and one column of posteriors per class or for one of two.
+    labelled : LabelledItems
+        Items with labels, and one column of posteriors per class or for one of two.
     target : str
         Column of the labels.
     method : str, default="auto"
@@ -295,30 +306,27 @@ def fit_score_model(
     -------
     ScoreModel
     """
-    table.require([target], "which `target` names")
-    y = read_labels(table.read([target])[target], table.name)
-    classes = np.unique(y).tolist()
-    columns = find_score_columns(table, target, classes, leave_out)
+    table, y = labelled.table, labelled.labels
+    classes = np.unique(y)
+    columns = find_score_columns(table, target, classes.tolist(), leave_out)
     source = Labelled(columns.read(table), y)
-    quantifier = _quantifier(method, LogisticRegression(), len(classes), random_state)
+    quantifier = _quantifier(method, LogisticRegression(), classes, random_state)
     if quantifier is None or not quantifier.takes_scores:
         raise HeadcountError(
             f"`method` is {method!r}, which works on features, not on scores: choose another."
         )
     quantifier.fit(Scored(source.items), y)
-    return ScoreModel(quantifier, target, columns, f"{table.name}, {len(y):,} rows", source)
+    return ScoreModel(quantifier, target, columns, labelled.description, source)
 
 
-def _quantifier(method: str, classifier: Any, n_classes: int, random_state: int) -> Any:
+def _quantifier(method: str, classifier: Any, classes: NDArray[Any], random_state: int) -> Any:
     """Quantifier of a name; None if a classifier is given that it has no parameter for."""
     if method.lower() == "auto":
-        return AutoQuantifier(classifier, random_state=random_state)
-    try:
-        chosen = find_method(method)
-    except HeadcountError as error:
-        raise HeadcountError(f"`method`{str(error).removeprefix('name')}") from None
+        # Numbers have an order: ratings, grades, counts.
+        ordered = len(classes) > 2 and classes.dtype.kind in "iuf"
+        return AutoQuantifier(classifier, ordered=ordered, random_state=random_state)
+    chosen, options = _named_method(method)
     known = inspect.signature(chosen).parameters
-    options: dict[str, Any] = {}
     if "random_state" in known:
         options["random_state"] = random_state
     if classifier is not None:
@@ -326,20 +334,23 @@ def _quantifier(method: str, classifier: Any, n_classes: int, random_state: int)
             return None
         options["classifier"] = classifier
     quantifier = chosen(**options)
-    if n_classes > 2 and chosen.info.multiclass == "one-vs-rest":
+    if len(classes) > 2 and chosen.info.multiclass == "one-vs-rest":
         return OneVsRest(quantifier)
     return quantifier
 
 
-def _dense(features: Any) -> Any:
-    if sparse.issparse(features):
-        return features.toarray() if features.shape[1] <= _MOST_DENSE else features.tocsr()
-    return features
-
-
-def _logistic(random_state: int) -> LogisticRegression:
-    return LogisticRegression(max_iter=1000)
-
-
-def _forest(random_state: int) -> RandomForestClassifier:
-    return RandomForestClassifier(200, min_samples_leaf=3, n_jobs=-1, random_state=random_state)
+def _named_method(name: str) -> tuple[Any, dict[str, Any]]:
+    """Class and settings of a name as we print it, such as SLD(bcts) or SLD-BCTS."""
+    try:
+        return find_method(name), {}
+    except HeadcountError as error:
+        refused = HeadcountError(f"`method`{str(error).removeprefix('name')}")
+    base, _, setting = name.rstrip(")").replace("-", "(").replace("_", "(").rpartition("(")
+    if base and setting.lower() in CALIBRATIONS:
+        try:
+            chosen = find_method(base)
+        except HeadcountError:
+            raise refused from None
+        if "calibration" in inspect.signature(chosen).parameters:
+            return chosen, {"calibration": setting.lower()}
+    raise refused

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -13,8 +14,18 @@ from headcount.diagnose.diagnostics import BROKEN_LEVEL
 if TYPE_CHECKING:
     from headcount.analysis.analysis import Analysis, Part
 
-__all__ = ["Verdict", "chance", "compared_with_truth", "percent", "verdict_of"]
+__all__ = [
+    "MARK",
+    "Verdict",
+    "chance",
+    "compared_with_truth",
+    "percent",
+    "range_of_groups",
+    "verdict_of",
+]
 
+MARK = "do not rely on it"
+"""Mark of a row whose number is not to be relied on."""
 _NAMED = 3
 
 
@@ -44,7 +55,7 @@ def verdict_of(analysis: Analysis) -> Verdict:
         # The reader must not take the number for an answer.
         sentences = (
             trust,
-            f"If they were such a mixture: {_shares(analysis)}",
+            f"If only the mix had changed: {_shares(analysis)}",
             _groups(analysis),
         )
     else:
@@ -136,21 +147,34 @@ def _moved(before: float, now: float) -> str:
 
 
 def _groups(analysis: Analysis) -> str:
-    if len(analysis.groups) < 2:
-        return ""
     j = _main_class(analysis)
     # Shares that are not to be relied on say nothing about the range.
     kept = [part for part in analysis.groups if not part.is_broken]
-    if len(kept) < 2:
+    return range_of_groups(
+        f"the share of {_quoted(analysis.classes[j])}",
+        {words(part.name): float(part.estimate.shares[j]) for part in kept},
+        len(analysis.groups),
+        percent,
+    )
+
+
+def range_of_groups(
+    what: str, values: Mapping[str, float], n_groups: int, written: Callable[[float], str]
+) -> str:
+    """Least and greatest value of the groups in words; empty for fewer than two.
+
+    Examples
+    --------
+    >>> range_of_groups("the share", {"May": 0.2, "June": 0.5}, 3, percent)
+    'Over 2 other groups the share goes from 20.0% (May) to 50.0% (June).'
+    """
+    if len(values) < 2:
         return ""
-    shares = [float(part.estimate.shares[j]) for part in kept]
-    low, high = int(np.argmin(shares)), int(np.argmax(shares))
-    least, most = kept[low].name, kept[high].name
-    others = " other" if len(kept) < len(analysis.groups) else ""
+    least, most = min(values, key=values.__getitem__), max(values, key=values.__getitem__)
+    others = " other" if len(values) < n_groups else ""
     return (
-        f"Over {len(shares):,}{others} groups the share of {_quoted(analysis.classes[j])} goes "
-        f"from {percent(shares[low])} ({words(least)}) to {percent(shares[high])} "
-        f"({words(most)})."
+        f"Over {len(values):,}{others} groups {what} goes from {written(values[least])} "
+        f"({least}) to {written(values[most])} ({most})."
     )
 
 
@@ -167,20 +191,20 @@ def _trust(analysis: Analysis) -> tuple[Literal["fits", "unsure", "broken"], str
         return "unsure", "Whether the method's assumption holds could not be tested."
     if p < BROKEN_LEVEL:
         return "broken", (
-            "We cannot say what the shares are: the items do not look like a mixture of the "
-            f"training classes ({chance(p)}). Label a random sample of them, or train on items "
-            "that are more like them."
+            "We cannot say what the shares are: the new items do not look like the labelled "
+            f"ones, whatever the mix ({chance(p)}). Label a random sample of them, or train on "
+            "items that are more like them."
         )
     if broken:
         one = len(broken) == 1
         return "unsure", (
-            f"Together the items look like a mixture of the training classes ({chance(p)}), "
-            f"but {len(broken)} of the groups {'does' if one else 'do'} not: do not rely on "
-            f"{_named(broken)}."
+            "Together the new items look like the labelled ones, but for the mix "
+            f"({chance(p)}). {len(broken)} of the groups {'does' if one else 'do'} not, or "
+            f"cannot be estimated: do not rely on {_named(broken)}."
         )
     return "fits", (
-        f"The items look like a mixture of the training classes ({chance(p)}), as the method "
-        "assumes."
+        f"The new items look like the labelled ones, but for the mix ({chance(p)}), as the "
+        "method assumes."
     )
 
 

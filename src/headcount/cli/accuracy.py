@@ -3,23 +3,36 @@
 from __future__ import annotations
 
 import json as json_text
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from headcount.cli.options import BY, DATE, JSON, LEVEL, SEED, SEPARATOR, plain_separator
+from headcount.cli.exit_codes import DONE, UNRELIABLE
+from headcount.cli.options import (
+    BY,
+    DATE,
+    DATES,
+    JSON,
+    LEVEL,
+    OUTPUT,
+    REPORT,
+    SEED,
+    SEPARATOR,
+    STRICT,
+    check_inputs,
+    plain_separator,
+)
 
 __all__ = ["accuracy"]
 
 
 def accuracy(
     new: Annotated[
-        Path,
+        list[str],
         typer.Argument(metavar="NEW", help="Table of new items with the model's scores."),
     ],
     reference: Annotated[
-        Path,
+        list[str],
         typer.Option(
             "--reference",
             help="Table of labelled items the model was not trained on, with its posteriors in "
@@ -50,13 +63,26 @@ def accuracy(
     ] = "LEAP",
     by: BY = None,
     date: DATE = None,
+    dates: DATES = None,
     level: LEVEL = 0.95,
     seed: SEED = 0,
     separator: SEPARATOR = None,
+    report: REPORT = None,
+    output: OUTPUT = None,
     json: JSON = False,
-) -> str:
+    strict: STRICT = False,
+) -> tuple[str, int]:
     """Estimate how well a model does on new items nobody has labelled."""
+    from headcount._files import TABLE_ENDINGS, check_writable
+
+    # Before anything heavy is imported.
+    check_inputs(new, reference)
+    if output is not None:
+        check_writable(output, "--output", TABLE_ENDINGS)
+    if report is not None:
+        check_writable(report, "--report", (".html", ".htm"))
     from headcount.analysis.accuracy import analyse_accuracy
+    from headcount.data.writers import write_table
 
     found = analyse_accuracy(
         new,
@@ -67,10 +93,16 @@ def accuracy(
         method=method,
         by=by,
         date=date,
+        dates=dates,
         level=level,
         random_state=seed,
         separator=plain_separator(separator),
     )
+    if output is not None:
+        write_table(found.to_frame(), output)
+    if report is not None:
+        found.report(report)
+    text = found.to_text()
     if json:
-        return json_text.dumps(found.to_dict(), ensure_ascii=False, indent=2, allow_nan=False)
-    return found.to_text()
+        text = json_text.dumps(found.to_dict(), ensure_ascii=False, indent=2, allow_nan=False)
+    return text, UNRELIABLE if strict and not found.is_reliable else DONE

@@ -10,7 +10,20 @@ import typer
 
 from headcount.cli.accuracy import accuracy
 from headcount.cli.exit_codes import DONE, UNRELIABLE
-from headcount.cli.options import BY, DATE, JSON, LEVEL, SEED, SEPARATOR, plain_separator
+from headcount.cli.options import (
+    BY,
+    DATE,
+    DATES,
+    JSON,
+    LEVEL,
+    OUTPUT,
+    REPORT,
+    SEED,
+    SEPARATOR,
+    STRICT,
+    check_inputs,
+    plain_separator,
+)
 from headcount.cli.study import study
 
 __all__ = ["app"]
@@ -18,7 +31,6 @@ __all__ = ["app"]
 app = typer.Typer(
     name="headcount",
     help="How much of each class is in a set of items nobody has labelled.",
-    no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -37,27 +49,38 @@ def _version(wanted: bool) -> None:
         raise typer.Exit()
 
 
-@app.callback()
+@app.callback(invoke_without_command=True)
 def _start(
+    context: typer.Context,
     version: Annotated[
         bool,
         typer.Option("--version", callback=_version, is_eager=True, help="Show the version."),
     ] = False,
 ) -> None:
-    pass
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())
 
 
 @app.command()
 def estimate(
     new: Annotated[
-        Path,
-        typer.Argument(metavar="NEW", help="Table of the items to count, without labels."),
+        list[str],
+        typer.Argument(
+            metavar="NEW",
+            help="Table of the items to count, without labels: files, patterns, a folder, or - "
+            "for standard input.",
+        ),
     ],
     train: Annotated[
-        Path | None, typer.Option("--train", help="Table of labelled items to learn from.")
+        list[str] | None,
+        typer.Option(
+            "--train",
+            help="Table of labelled items to learn from; repeatable. Without it, rows of NEW "
+            "with a label are learnt from, and the others counted.",
+        ),
     ] = None,
     scores: Annotated[
-        Path | None,
+        list[str] | None,
         typer.Option(
             "--scores",
             help="Instead of --train: a table of labelled items with a classifier's "
@@ -75,6 +98,7 @@ def estimate(
     ] = None,
     by: BY = None,
     date: DATE = None,
+    dates: DATES = None,
     leave_out: Annotated[
         list[str] | None,
         typer.Option(
@@ -85,38 +109,33 @@ def estimate(
         str, typer.Option("--method", help="See headcount methods; auto combines strong ones.")
     ] = "auto",
     classifier: Annotated[
-        str, typer.Option("--classifier", help="Classifier of the columns: logistic or forest.")
+        str,
+        typer.Option(
+            "--classifier",
+            help="Classifier of the columns: logistic, forest, boosting, or auto for the best "
+            "of logistic and boosting by log loss.",
+        ),
     ] = "logistic",
     level: LEVEL = 0.95,
     seed: SEED = 0,
     separator: SEPARATOR = None,
-    report: Annotated[
-        Path | None, typer.Option("--report", help="Write a page to show to others, as HTML.")
-    ] = None,
-    output: Annotated[
-        Path | None,
-        typer.Option(
-            "--output", help="Write the shares as .csv, .tsv, .parquet, .feather or .jsonl."
-        ),
-    ] = None,
+    report: REPORT = None,
+    output: OUTPUT = None,
+    title: Annotated[str | None, typer.Option("--title", help="Heading of the page.")] = None,
     save: Annotated[
         Path | None, typer.Option("--save", help="Write the fitted model, for --model.")
     ] = None,
     json: JSON = False,
-    strict: Annotated[
-        bool,
-        typer.Option("--strict", help="Exit with code 3 if a share is not to be relied on."),
-    ] = False,
+    strict: STRICT = False,
     verbose: Annotated[
         bool, typer.Option("--verbose", "-v", help="Print the treatment of each column.")
     ] = False,
 ) -> tuple[str, int]:
     """Estimate the share of each class among new items, with intervals."""
-    from headcount._files import check_writable
-    from headcount.analysis import analyse
-    from headcount.data.writers import TABLE_ENDINGS, write_table
+    from headcount._files import TABLE_ENDINGS, check_writable
 
-    # Before any work is done.
+    # Before anything heavy is imported.
+    check_inputs(new, train, scores)
     for path, option, endings in (
         (output, "--output", TABLE_ENDINGS),
         (report, "--report", (".html", ".htm")),
@@ -124,20 +143,25 @@ def estimate(
     ):
         if path is not None:
             check_writable(path, option, endings)
+    from headcount.analysis import analyse
+    from headcount.data.writers import write_table
+
     analysis = analyse(
         new,
-        train=train,
-        scores=scores,
+        train=train or None,
+        scores=scores or None,
         model=model,
         target=target,
         by=by,
         date=date,
+        dates=dates,
         method=method,
         classifier=classifier,
         leave_out=leave_out or (),
         level=level,
         random_state=seed,
         separator=plain_separator(separator),
+        title=title,
     )
     if output is not None:
         write_table(analysis.to_frame(), output)

@@ -79,11 +79,11 @@ FLIGHTS = Story(
     "arrival",
     "late",
     "month",
-    "More than the mix changes, and the test warns",
+    "More than the mix changes: most intervals miss",
     "Share of flights from New York that arrive late, by month",
     "Flights from New York in 2013: who will arrive more than 15 minutes late, by what is "
     "known at departure, learnt from January to March. Winds and storms change how a late "
-    "flight looks, which no method can see without labels. The test of the assumption warns.",
+    "flight looks, which no method can correct without labels.",
     flight_tables,
 )
 STORIES = (DIGITS, FLIGHTS)
@@ -150,9 +150,8 @@ class StoryResult:
         errors = (
             f"Mean error over {len(found.periods)} {self.story.by}s: {found.method} "
             f"{100 * found.error:.1f} points, classify and count "
-            f"{100 * found.counted_error:.1f}. The truth is within {found.n_held} of the "
-            f"{len(found.periods)} intervals (95%); the test of the assumption warns of "
-            f"{int(found.broken.sum())} {self.story.by}s.{every}"
+            f"{100 * found.counted_error:.1f}. The truth is within {found.held.sum()} of the "
+            f"{len(found.periods)} intervals (95%). {found.misses(self.story.by)}{every}"
         )
         table = "\n".join(text_table(head, rows))
         return "\n\n".join([fill(self.story.text, _WIDTH), table, fill(errors, _WIDTH)])

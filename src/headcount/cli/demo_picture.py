@@ -83,9 +83,27 @@ class Series:
         return float(np.abs(self.counted - self.truth).mean())
 
     @property
-    def n_held(self) -> int:
-        """Number of intervals that contain the truth."""
-        return int(((self.low <= self.truth) & (self.truth <= self.high)).sum())
+    def held(self) -> NDArray[np.bool_]:
+        """True for intervals that contain the truth."""
+        return (self.low <= self.truth) & (self.truth <= self.high)
+
+    def misses(self, period: str) -> str:
+        """Intervals that miss the truth, and what the test of the assumption made of them."""
+        missed, warned = ~self.held, self.broken
+        if not missed.any():
+            return f"The test of the assumption warns of {warned.sum()} {period}s."
+        off = np.where(missed, np.abs(self.share - self.truth), 0)
+        silent = [self.periods[i] for i in np.flatnonzero(missed & ~warned)]
+        text = (
+            f"{missed.sum()} intervals miss it, and the estimate is off by up to "
+            f"{100 * off.max():.1f} points ({self.periods[int(off.argmax())]}). Without "
+            f"labels, the test of the assumption warns of {(missed & warned).sum()} of these "
+            f"{period}s"
+        )
+        text += f", but not of {', '.join(silent)}." if silent else "."
+        if (warned & ~missed).any():
+            text += f" It also warns of {(warned & ~missed).sum()} where the interval holds."
+        return text
 
 
 def draw(shown: Sequence[Series], theme: Theme) -> bytes:
@@ -125,15 +143,15 @@ def _panel(axes: Axes, series: Series, theme: Theme) -> None:
     axes.fill_between(at, series.low, series.high, color=theme.ours, alpha=0.22, linewidth=0)
     axes.plot(at, series.counted, color=theme.counted, linewidth=1.6, alpha=0.75)
     axes.plot(at, series.share, color=theme.ours, linewidth=2.2)
-    axes.scatter(at, series.truth, s=22, color=theme.ink, zorder=4, linewidth=0)
-    top = 1.22 * float(max(series.high.max(), series.truth.max()))
+    fill = np.where(series.held, theme.ink, theme.paper).tolist()
+    axes.scatter(at, series.truth, s=26, color=fill, edgecolor=theme.ink, zorder=4)
+    highest = np.maximum(series.high, series.truth)
+    top = 1.3 * float(highest.max())
     axes.set(ylim=(0, top), xlim=(-0.5, len(at) - 0.5))
     if series.broken.any():
-        height = 0.035 * top
-        warned = at[series.broken]
-        axes.scatter(
-            warned, np.full(len(warned), height), marker="x", s=34, color=theme.warning
-        )
+        # Above all marks of the period, clear of the axis.
+        height = highest[series.broken] + 0.045 * top
+        axes.scatter(at[series.broken], height, marker="^", s=40, color=theme.warning)
     _legend(axes, series, theme)
     _frame(axes, series, theme)
 
@@ -148,13 +166,17 @@ def _legend(axes: Axes, series: Series, theme: Theme) -> None:
     )
     dots: dict[str, Any] = {"linestyle": "none", "markersize": 5}
     entries: dict[str, Artist | tuple[Artist, ...]] = {
-        "truth": Line2D([], [], marker="o", color=theme.ink, **dots),
+        "truth in the interval": Line2D([], [], marker="o", color=theme.ink, **dots),
         f"{series.method}, 95% interval": ours,
         "classify and count": Line2D([], [], color=theme.counted, linewidth=1.6, alpha=0.75),
     }
+    if not series.held.all():
+        entries["truth missed by it"] = Line2D(
+            [], [], marker="o", color=theme.ink, markerfacecolor=theme.paper, **dots
+        )
     if series.broken.any():
         entries["the test warns: do not rely on it"] = Line2D(
-            [], [], marker="x", color=theme.warning, **dots
+            [], [], marker="^", color=theme.warning, **dots
         )
     axes.legend(
         list(entries.values()), list(entries), loc="upper right", frameon=False, fontsize=10,

@@ -33,7 +33,8 @@ def execute(arguments: Sequence[str] | None = None) -> int:
     -------
     int
         0 on success, 2 for a bad call or bad data, 3 for results that are not to be relied on
-        (with ``--strict``), 130 if interrupted, 1 for a defect of headcount.
+        (with ``--strict``), 4 if tasks of a study failed, 130 if interrupted, 1 for a defect of
+        headcount.
     """
     try:
         with _collected_warnings() as notes:

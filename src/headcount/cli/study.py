@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from headcount._text import printable, text_table
+from headcount.cli.exit_codes import DONE, INCOMPLETE
 from headcount.cli.options import JSON
 from headcount.errors import HeadcountError
 
@@ -92,33 +93,34 @@ def run(
         bool, typer.Option("--resume", help="Continue with the results in the store.")
     ] = False,
     json: JSON = False,
-) -> str:
-    """Run a study, or the rest of it."""
+) -> tuple[str, int]:
+    """Run a study, or the rest of it. The exit code is 4 if tasks failed."""
     from headcount.study.run import run_study
     from headcount.study.spec import read_spec
 
-    wanted = read_spec(spec).restricted(methods=_names(methods, "--methods"))
     try:
         done = run_study(
-            wanted,
-            store or Path(f"{wanted.name}-results"),
+            spec,
+            store or Path(f"{read_spec(spec).name}-results"),
             data=data,
             workers=workers,
             scheduler=scheduler,
             resume=resume,
             datasets=_names(datasets, "--datasets"),
+            methods=_names(methods, "--methods"),
         )
     except KeyboardInterrupt as stopped:
         if stopped.args:
             sys.stderr.write(f"headcount: {printable(stopped)}\n")
         raise
+    code = INCOMPLETE if done.failures else DONE
     if not json:
-        return _summary(done)
+        return _summary(done), code
     facts = asdict(done) | {
         "store": str(done.store.folder),
         "failures": [asdict(each) for each in done.failures],
     }
-    return json_text.dumps(facts, indent=2, ensure_ascii=False)
+    return json_text.dumps(facts, indent=2, ensure_ascii=False), code
 
 
 @study.command()
@@ -169,6 +171,10 @@ def report(
         Path | None,
         typer.Option("--published", help="Folder of published figures to compare with."),
     ] = None,
+    metric: Annotated[
+        list[str] | None,
+        typer.Option("--metric", help="Add a metric, such as nkld; may be repeated."),
+    ] = None,
     json: JSON = False,
 ) -> str:
     """Write tables and figures of a study, as a page, in Markdown and in LaTeX."""
@@ -176,7 +182,9 @@ def report(
     from headcount.study.store import Store
 
     opened = Store(store)
-    written = write_study(opened, output or store / "report", published=published)
+    written = write_study(
+        opened, output or store / "report", published=published, metrics=metric or ()
+    )
     if json:
         facts = {
             "study": opened.spec.name,

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
+from headcount.data.dates import ORDERS, allowed_bad, find_date_form, read_dates
+from headcount.data.numbers import find_number_form, read_numbers
 from headcount.errors import HeadcountError
 
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["Column", "Kind", "infer_column", "parse_texts"]
+__all__ = ["Column", "Kind", "infer_column", "parse_texts", "short", "without_marks"]
 
 Kind = Literal["number", "flag", "date", "category", "text", "dropped"]
 
@@ -34,18 +35,13 @@ _PLURALS = {
 }  # fmt: skip
 # Texts that stand for a missing value.
 _MISSING = ("", "NA", "N/A", "n/a", "NaN", "nan", "null", "NULL", "#N/A", "-", "?")
-# Formats of dates. The last ones are used only if the dates of training fit no other.
-_CLEAR_FORMS = (
-    "%Y-%m-%d", "%Y-%m-%dT%H:%M:%S%.f", "%Y-%m-%d %H:%M:%S%.f", "%Y-%m-%d %H:%M",
-    "%Y-%m-%dT%H:%M", "%Y-%m-%dT%H:%M:%S%.fZ", "%Y-%m-%dT%H:%M:%S%.f%#z",
-    "%Y-%m-%d %H:%M:%S%.f%#z", "%Y/%m/%d", "%d.%m.%Y",
-)  # fmt: skip
-_FORMS = (*_CLEAR_FORMS, "%d/%m/%Y", "%m/%d/%Y")
 _TRUTHS = {"true": True, "false": False}
 _NAME_OF_ID = re.compile(r"(?i:(^|[_\W])(id|uuid|guid|index|row|key)$)|[a-z]I[Dd]$")
 # A column is prose if its values have this many words on average and are mostly different.
 _WORDS_OF_PROSE = 3
 _FEWEST_TEXTS = 20
+# Categories that are kept to find new ones.
+_MOST_KNOWN = 10_000
 
 
 @dataclass(frozen=True)
@@ -63,7 +59,13 @@ class Column:
     n_missing, n_values : int
         Numbers of missing values and of all values in training.
     form : str
-        Format of the dates, if they are texts.
+        Format of dates, or sign of decimals of numbers, that are written as texts.
+    known : tuple of str
+        Categories of training; empty if there are too many to check new ones.
+    order : str
+        Order of day and month of the dates, where it matters.
+    note : str
+        Sentence for the reader; empty if there is none.
     """
 
     name: str
@@ -72,6 +74,9 @@ class Column:
     n_missing: int
     n_values: int
     form: str = ""
+    known: tuple[str, ...] = ()
+    order: str = ""
+    note: str = ""
 
     @property
     def is_used(self) -> bool:
@@ -86,57 +91,107 @@ class Column:
     def __str__(self) -> str:
         return f"{self.name}: {self.describe()}"
 
-    def conform(self, values: pl.Series, table: str, first_row: int = 0) -> pl.Series:
-        """Convert values of another table to this kind, or raise an error."""
+    def read(self, values: pl.Series) -> tuple[pl.Series, pl.Series]:
+        """Convert values of any table to this kind.
+
+        Parameters
+        ----------
+        values : polars.Series
+            The values.
+
+        Returns
+        -------
+        made : polars.Series
+            The values, null where they are missing or cannot be read.
+        wrong : polars.Series
+            True where a value cannot be read.
+        """
         import polars as pl
 
-        given = _without_marks(values)
+        given = without_marks(values)
         try:
             made = self._cast(given)
         except pl.exceptions.PolarsError:
             made = given.clear(len(given)).cast(pl.Null)
-        wrong = given.is_not_null() & made.is_null()
-        self._refuse_first(
-            wrong,
-            values,
-            table,
-            first_row,
-            f"the column had {_PLURALS[self.kind]} in training",
-        )
-        if self.kind == "number":
-            self._refuse_first(
-                made.is_infinite().fill_null(False),
-                values,
-                table,
-                first_row,
-                "numbers must be finite",
+        if self.kind == "number" and made.dtype.is_float():
+            made = made.set(made.is_infinite().fill_null(False), None)
+        return made, given.is_not_null() & made.is_null()
+
+    def conform(self, values: pl.Series, table: str, first_row: int = 0) -> pl.Series:
+        """Convert values of another table to this kind, or raise an error."""
+        made, wrong = self.read(values)
+        if wrong.any():
+            place = int(wrong.arg_max() or 0)
+            raise HeadcountError(
+                f"{table!r} has {short(values[place])} in column {self.name!r} (row "
+                f"{first_row + place + 1:,}), but the column had {_PLURALS[self.kind]} in "
+                "training: correct that cell or leave it empty."
             )
         return made
+
+    def n_unseen(self, made: pl.Series) -> int:
+        """Number of values of a category that were never seen in training.
+
+        Parameters
+        ----------
+        made : polars.Series
+            Values that `read` has returned.
+
+        Returns
+        -------
+        int
+        """
+        if not self.known:
+            return 0
+        return int((made.is_not_null() & ~made.is_in(self.known)).sum())
+
+    def of_table(self, values: pl.Series, dates: str | None = None) -> Column:
+        """Column with the format that the values of another table have.
+
+        Parameters
+        ----------
+        values : polars.Series
+            The whole column of that table.
+        dates : {"day-first", "month-first"}, default=None
+            Order of day and month, where both are possible.
+
+        Returns
+        -------
+        Column
+        """
+        import polars as pl
+
+        if values.dtype != pl.String and not values.dtype.is_numeric():
+            return self
+        given = without_marks(values)
+        if self.kind == "number" and given.dtype == pl.String:
+            return replace(self, form=find_number_form(given, self.form or "."))
+        if self.kind != "date":
+            return self
+        found = find_date_form(given, order=dates, wanted=True)
+        if found is None:
+            return self
+        if found.order == "undecided":
+            # Then the order is that of training.
+            order = self.order if self.order in ORDERS else None
+            found = find_date_form(given, order=order, wanted=True) or found
+        return replace(self, form=found.form, order=found.order)
 
     def _cast(self, values: pl.Series) -> pl.Series:
         import polars as pl
 
         if self.kind == "date":
-            return _as_dates(values, (self.form, *_CLEAR_FORMS) if self.form else _CLEAR_FORMS)
+            return read_dates(values, self.form)
         if self.kind == "number":
-            return _as_numbers(values)
+            return read_numbers(values, self.form)
         if self.kind == "flag":
             return _as_flags(values)
         return values.cast(pl.String, strict=False)
 
-    def _refuse_first(
-        self, wrong: pl.Series, values: pl.Series, table: str, first_row: int, what: str
-    ) -> None:
-        if not wrong.any():
-            return
-        place = int(wrong.arg_max() or 0)
-        raise HeadcountError(
-            f"{table!r} has {_short(values[place])} in column {self.name!r} (row "
-            f"{first_row + place + 1:,}), but {what}: correct that cell or leave it empty."
-        )
 
-
-def infer_column(values: pl.Series, why_not: str | None = None) -> Column:
+def infer_column(
+    values: pl.Series, why_not: str | None = None, *, dates: str | None = None
+) -> Column:
     """Infer the kind of a column.
 
     Parameters
@@ -145,6 +200,9 @@ def infer_column(values: pl.Series, why_not: str | None = None) -> Column:
         Column of the training table.
     why_not : str, default=None
         Reason to leave the column out, if there is one.
+    dates : {"day-first", "month-first"}, default=None
+        Order of day and month in dates where both are possible; found from the column by
+        default.
 
     Returns
     -------
@@ -159,31 +217,108 @@ def infer_column(values: pl.Series, why_not: str | None = None) -> Column:
     >>> print(infer_column(pl.Series("user_id", [17, 12, 90])))
     user_id: not used; all values are different, as in identifiers
     """
-    known = parse_texts(values)
-    counts = known.null_count(), len(known)
+    given = without_marks(values)
+    counts = given.null_count(), len(given)
     if why_not:
         return Column(values.name, "dropped", why_not, *counts)
+    known, form, order, note = _known_values(given, dates)
+    if order == "undecided":
+        why = "its dates may have the day first or the month first: `dates` can name the order"
+        return Column(
+            values.name,
+            "dropped",
+            why,
+            *counts,
+            form,
+            (),
+            order,
+            f"{values.name} is left out: {why}.",
+        )
     kind, why = _kind(known)
-    form = _form(_without_marks(values)) if kind == "date" else ""
-    return Column(values.name, kind, why or _DONE[kind], *counts, form)
+    categories: tuple[str, ...] = ()
+    if kind == "category" and known.n_unique() <= _MOST_KNOWN:
+        categories = tuple(sorted(known.drop_nulls().cast(str).unique().to_list()))
+    if kind == "dropped":
+        note = ""
+    treatment = why or _DONE[kind]
+    if kind == "date" and order:
+        treatment += f"; read {order}"
+    return Column(values.name, kind, treatment, *counts, form, categories, order, note)
+
+
+def _known_values(given: pl.Series, dates: str | None) -> tuple[pl.Series, str, str, str]:
+    """Values as numbers, dates or booleans where they are; format, order and note."""
+    import polars as pl
+
+    name = given.name
+    if given.dtype.is_integer() or given.dtype == pl.String:
+        found = None
+        if given.dtype != pl.String or _plain_number(given) is None or _may_be_dates(given):
+            found = find_date_form(given, order=dates)
+        if found is not None:
+            made = read_dates(given, found.form)
+            note = _unreadable_note(name, given, made, "dates")
+            if found.order in ORDERS:
+                note += (
+                    f" The dates of {name} were read {found.order}." if dates is None else ""
+                )
+            return made, found.form, found.order, note.strip()
+    known = parse_texts(given)
+    if known.dtype != pl.String or known.null_count() == len(known):
+        return known, "", "", ""
+    form = find_number_form(known)
+    numbers = read_numbers(known, form)
+    n_bad, n_values = numbers.null_count() - known.null_count(), len(known.drop_nulls())
+    if n_bad > allowed_bad(n_values):
+        return known, "", "", ""
+    note = _unreadable_note(name, known, numbers, "numbers")
+    plain = read_numbers(known)
+    odd = known.filter(plain.is_null() & numbers.is_not_null())
+    if len(odd):
+        value: Any = read_numbers(odd.head(1), form)[0]
+        note += f" {name}: {short(odd[0])} was read as {value:g}."
+    return numbers, form, "", note.strip()
+
+
+def _may_be_dates(texts: pl.Series) -> bool:
+    """True for texts of 8, 10 or 13 digits."""
+    return bool(texts.drop_nulls().head(20).str.contains(r"^\d{8}$|^\d{10}$|^\d{13}$").all())
+
+
+def _unreadable_note(name: str, given: pl.Series, made: pl.Series, what: str) -> str:
+    wrong = given.is_not_null() & made.is_null()
+    if not wrong.any():
+        return ""
+    one = short(given.filter(wrong)[0])
+    return (
+        f"{int(wrong.sum()):,} of {len(given):,} values of {name} are no {what}, such as "
+        f"{one}, and count as missing."
+    )
+
+
+def _plain_number(texts: pl.Series) -> pl.Series | None:
+    """Texts as numbers; None if some are none."""
+    import polars as pl
+
+    for dtype in (pl.Int64, pl.Float64):
+        made = texts.cast(dtype, strict=False)
+        if made.null_count() == texts.null_count():
+            return made.fill_nan(None) if dtype == pl.Float64 else made
+    return None
 
 
 def parse_texts(values: pl.Series) -> pl.Series:
-    """Convert texts that are all numbers, dates or booleans; return others unchanged."""
+    """Convert texts that are all numbers or booleans; return others unchanged."""
     import polars as pl
 
-    values = _without_marks(values)
+    values = without_marks(values)
     if values.dtype != pl.String or values.null_count() == len(values):
         return values
-    for dtype in (pl.Int64, pl.Float64):
-        made = values.cast(dtype, strict=False)
-        if made.null_count() == values.null_count():
-            return made.fill_nan(None) if dtype == pl.Float64 else made
+    numbers = _plain_number(values)
+    if numbers is not None:
+        return numbers
     made = _as_flags(values)
-    if made.null_count() == values.null_count():
-        return made
-    form = _form(values)
-    return _read_dates(values, form) if form else values
+    return made if made.null_count() == values.null_count() else values
 
 
 def _kind(values: pl.Series) -> tuple[Kind, str]:
@@ -230,7 +365,7 @@ def _kind_of_texts(texts: pl.Series, n_unique: int) -> tuple[Kind, str]:
     return "category", ""
 
 
-def _without_marks(values: pl.Series) -> pl.Series:
+def without_marks(values: pl.Series) -> pl.Series:
     """Replace texts that stand for missing values by nulls."""
     import polars as pl
 
@@ -245,14 +380,6 @@ def _without_marks(values: pl.Series) -> pl.Series:
     return stripped.set(marks, None) if marks.any() else stripped
 
 
-def _as_numbers(values: pl.Series) -> pl.Series:
-    import polars as pl
-
-    if values.dtype.is_temporal():
-        return values.clear(len(values)).cast(pl.Float64)
-    return values.cast(pl.Float64, strict=False).fill_nan(None)
-
-
 def _as_flags(values: pl.Series) -> pl.Series:
     import polars as pl
 
@@ -265,54 +392,7 @@ def _as_flags(values: pl.Series) -> pl.Series:
     return values.cast(pl.Boolean, strict=False)
 
 
-def _as_dates(values: pl.Series, forms: Sequence[str]) -> pl.Series:
-    """Convert dates to times. Texts are read in the first format that fits all of them."""
-    import polars as pl
-
-    if values.dtype.is_numeric() or values.dtype == pl.Boolean:
-        return values.clear(len(values)).cast(_time())
-    if values.dtype != pl.String:
-        if getattr(values.dtype, "time_zone", None):
-            values = values.dt.replace_time_zone(None)
-        return values.cast(_time(), strict=False)
-    made = [_read_dates(values, form) for form in forms[:1]]
-    for form in forms[1:]:
-        if made[-1].null_count() == values.null_count():
-            return made[-1]
-        made.append(_read_dates(values, form))
-    # No format fits. The best one shows which values are wrong.
-    return min(made, key=lambda each: each.null_count())
-
-
-def _read_dates(texts: pl.Series, form: str) -> pl.Series:
-    made = texts.str.to_datetime(form, strict=False, time_unit="us")
-    return made.dt.replace_time_zone(None)
-
-
-def _form(texts: pl.Series) -> str:
-    """Format of all the dates; empty if no format fits."""
-    import polars as pl
-
-    if texts.dtype != pl.String:
-        return ""
-    fits = (form for form in _FORMS if _fits(texts, form))
-    return next(fits, "")
-
-
-def _fits(texts: pl.Series, form: str) -> bool:
-    # A few values are enough to exclude most formats.
-    head = texts.drop_nulls().head(20)
-    return all(
-        _read_dates(part, form).null_count() == part.null_count() for part in (head, texts)
-    )
-
-
-def _time() -> Any:
-    import polars as pl
-
-    return pl.Datetime("us")
-
-
-def _short(value: Any) -> str:
+def short(value: Any) -> str:
+    """Value for a message, shortened."""
     text = repr(value)
     return text if len(text) <= 40 else f"{text[:37]}..."

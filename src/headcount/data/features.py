@@ -14,9 +14,11 @@ from scipy import sparse
 from headcount.data.columns import as_narwhals
 from headcount.errors import HeadcountError
 
-__all__ = ["check_features", "count_rows", "take_rows"]
+__all__ = ["check_features", "column_names", "count_rows", "dense_if_narrow", "take_rows"]
 
 _NUMBERS = "biuf"
+# Features of methods that work on them are dense unless there are more of them.
+_MOST_DENSE = 2000
 
 
 def count_rows(X: Any) -> int:
@@ -39,6 +41,50 @@ def count_rows(X: Any) -> int:
     3
     """
     return int(X.shape[0]) if hasattr(X, "shape") else len(X)
+
+
+def column_names(X: Any) -> NDArray[Any] | None:
+    """Names of the columns of a frame, as ``feature_names_in_`` has them.
+
+    Parameters
+    ----------
+    X : array, sparse matrix, frame, series or sequence
+        Anything :func:`check_features` accepts.
+
+    Returns
+    -------
+    ndarray of object or None
+        None if `X` is not a frame, or if some names are not texts.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> from headcount.data import column_names
+    >>> column_names(pl.DataFrame({"age": [31], "city": ["Rome"]}))
+    array(['age', 'city'], dtype=object)
+    """
+    known = as_narwhals(X, "X")
+    if not isinstance(known, nw.DataFrame):
+        return None
+    names = known.columns
+    return np.array(names, object) if all(isinstance(each, str) for each in names) else None
+
+
+def dense_if_narrow(X: Any) -> Any:
+    """Dense array of features, unless they are sparse and many.
+
+    Parameters
+    ----------
+    X : ndarray or sparse matrix of shape (n, d)
+        Features.
+
+    Returns
+    -------
+    ndarray, or sparse matrix in CSR format
+    """
+    if sparse.issparse(X):
+        return X.toarray() if X.shape[1] <= _MOST_DENSE else X.tocsr()
+    return X
 
 
 def take_rows(X: Any, indices: ArrayLike) -> Any:
@@ -73,7 +119,9 @@ def take_rows(X: Any, indices: ArrayLike) -> Any:
     return [X[row] for row in rows]
 
 
-def check_features(X: Any, *, name: str = "X", allow_nan: bool = False) -> Any:
+def check_features(
+    X: Any, *, name: str = "X", allow_nan: bool = False, any_shape: bool = False
+) -> Any:
     """Check features and return them in a form that can be indexed by rows.
 
     Parameters
@@ -84,6 +132,8 @@ def check_features(X: Any, *, name: str = "X", allow_nan: bool = False) -> Any:
         Name of the features in error messages.
     allow_nan : bool, default=False
         Allow missing numbers. Infinite ones are always rejected.
+    any_shape : bool, default=False
+        Allow arrays of numbers with more than two dimensions, such as images.
 
     Returns
     -------
@@ -116,7 +166,7 @@ def check_features(X: Any, *, name: str = "X", allow_nan: bool = False) -> Any:
     table = _as_array(X if known is None else known.to_numpy(), name)
     if table.ndim == 1:
         return _check_texts(table, name)
-    if table.ndim != 2:
+    if table.ndim != 2 and not (any_shape and table.ndim > 2):
         raise HeadcountError(
             f"{name} has {table.ndim} dimensions, but must have 2: pass one row per item, "
             "each flattened to its features."
@@ -200,8 +250,8 @@ def _check_array(table: NDArray[Any], name: str, allow_nan: bool) -> None:
         return
     wrong = _wrong(table, allow_nan)
     if wrong.any():
-        row, column = np.unravel_index(int(wrong.argmax()), table.shape)
-        _refuse(int(wrong.sum()), int(row), int(column), name)
+        row, column = divmod(int(wrong.argmax()), wrong[0].size)
+        _refuse(int(wrong.sum()), row, column, name)
 
 
 def _check_sparse(X: Any, name: str, allow_nan: bool) -> Any:

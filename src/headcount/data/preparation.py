@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from sklearn.compose import ColumnTransformer
@@ -11,14 +11,15 @@ from sklearn.impute import SimpleImputer
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
-from headcount.data.column_kinds import Column, infer_column
+from headcount.data.column_kinds import Column, infer_column, short
 from headcount.data.column_values import Categories, DateParts, Flags, Texts
+from headcount.data.readers import TableFile
 from headcount.errors import HeadcountError
 
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["Preparation", "prepare"]
+__all__ = ["Preparation", "Tally", "prepare"]
 
 # Values of a category that are rarer share one feature with those not seen in training.
 _RARE = 5
@@ -80,31 +81,158 @@ class Preparation:
         ]
         return ColumnTransformer(parts)
 
-    def conform(self, frame: pl.DataFrame, name: str, *, first_row: int = 0) -> pl.DataFrame:
+    def notes(self) -> tuple[str, ...]:
+        """Notes about columns of the training table."""
+        return tuple(column.note for column in self.columns if column.note)
+
+    def conform(self, frame: pl.DataFrame, tally: Tally | None = None) -> pl.DataFrame:
         """Give the columns of another table the types of the training table.
 
         Parameters
         ----------
         frame : polars.DataFrame
             Table with all columns that are used, of any type.
-        name : str
-            Name of the table in messages.
-        first_row : int, default=0
-            Number of the first row in the whole table, for messages.
+        tally : Tally, default=None
+            Counts to which missing, unreadable and unseen values are added.
 
         Returns
         -------
         polars.DataFrame
             The columns that are used, in the order of training.
         """
-        used = [column for column in self.columns if column.is_used]
-        return frame.select(
-            column.conform(frame[column.name], name, first_row) for column in used
-        )
+        made = []
+        for column in self.columns:
+            if not column.is_used:
+                continue
+            values, wrong = column.read(frame[column.name])
+            made.append(values)
+            if tally is not None:
+                tally.add(column, frame[column.name], values, wrong)
+        return frame.select(made)
+
+    def of_table(self, table: TableFile, dates: str | None = None) -> Preparation:
+        """Preparation with the formats of dates and numbers that another table has.
+
+        Parameters
+        ----------
+        table : TableFile
+            The table.
+        dates : {"day-first", "month-first"}, default=None
+            Order of day and month, where both are possible.
+
+        Returns
+        -------
+        Preparation
+        """
+        names = [each.name for each in self.columns if each.kind in ("number", "date")]
+        head = next(table.batches(names), None) if names else None
+        if head is None:
+            return self
+        made = []
+        for each in self.columns:
+            if each.kind == "number":
+                each = each.of_table(head[each.name])
+            elif each.kind == "date" and (each.order or each.read(head[each.name])[1].any()):
+                # The rows that show the order may be anywhere.
+                each = each.of_table(table.read([each.name])[each.name], dates)
+            made.append(each)
+        return Preparation(tuple(made))
+
+
+@dataclass
+class Tally:
+    """Counts of values of a table that could not be used as they are.
+
+    Attributes
+    ----------
+    n_rows : int
+        Number of rows that were counted.
+    missing, unreadable, unseen : dict of str to int
+        By column: missing values, values that could not be read, and values of categories
+        that were never seen in training.
+    examples : dict of str to str
+        A value that could not be read, by column.
+    """
+
+    n_rows: int = 0
+    missing: dict[str, int] = field(default_factory=dict)
+    unreadable: dict[str, int] = field(default_factory=dict)
+    unseen: dict[str, int] = field(default_factory=dict)
+    examples: dict[str, str] = field(default_factory=dict)
+
+    def add(self, column: Column, given: pl.Series, made: pl.Series, wrong: pl.Series) -> None:
+        """Count the values of a column in a batch.
+
+        Parameters
+        ----------
+        column : Column
+            The column.
+        given, made, wrong : polars.Series
+            Values, and what `Column.read` made of them.
+        """
+        name = column.name
+        n_wrong = int(wrong.sum())
+        counts = (made.null_count() - n_wrong, n_wrong, column.n_unseen(made))
+        for count, to in zip(counts, (self.missing, self.unreadable, self.unseen), strict=True):
+            to[name] = to.get(name, 0) + count
+        if n_wrong and name not in self.examples:
+            self.examples[name] = short(given.filter(wrong)[0])
+
+    def check(self, table: str) -> None:
+        """Raise an error if most values of a column could not be read.
+
+        Parameters
+        ----------
+        table : str
+            Name of the table.
+        """
+        for name, count in self.unreadable.items():
+            if 2 * count > self.n_rows:
+                raise HeadcountError(
+                    f"{count:,} of {self.n_rows:,} values of column {name!r} of {table!r} "
+                    f"cannot be read as in training, such as {self.examples[name]}: correct "
+                    "the column, or leave it out."
+                )
+
+    def notes(self, table: str) -> tuple[str, ...]:
+        """Sentences about the values, with their numbers.
+
+        Parameters
+        ----------
+        table : str
+            Name of the table.
+
+        Returns
+        -------
+        tuple of str
+        """
+        n = f"{self.n_rows:,}"
+        said = [
+            f"{count:,} of {n} values of {name} in {table} could not be read, such as "
+            f"{self.examples[name]}, and count as missing."
+            for name, count in self.unreadable.items()
+            if count
+        ]
+        said += [
+            f"{count:,} of {n} values of {name} in {table} were never seen in training."
+            for name, count in self.unseen.items()
+            if count
+        ]
+        if missing := [f"{name} {count:,}" for name, count in self.missing.items() if count]:
+            more = f" and {len(missing) - 5} more columns" if len(missing) > 5 else ""
+            said.append(
+                f"values missing in {table}, of {n} each, were filled in from training: "
+                f"{', '.join(missing[:5])}{more}."
+            )
+        return tuple(said)
 
 
 def prepare(
-    frame: pl.DataFrame, *, leave_out: dict[str, str] | None = None, name: str = "The table"
+    frame: pl.DataFrame,
+    *,
+    leave_out: dict[str, str] | None = None,
+    name: str = "The table",
+    dates: str | None = None,
 ) -> Preparation:
     """Infer the kinds and treatments of the columns of a training table.
 
@@ -117,13 +245,18 @@ def prepare(
         Columns that are not used as features, with the reasons.
     name : str, default="The table"
         Name of the table in error messages.
+    dates : {"day-first", "month-first"}, default=None
+        Order of day and month in dates where both are possible; found from the columns by
+        default.
 
     Returns
     -------
     Preparation
     """
     out = leave_out or {}
-    columns = tuple(infer_column(frame[each], out.get(each)) for each in frame.columns)
+    columns = tuple(
+        infer_column(frame[each], out.get(each), dates=dates) for each in frame.columns
+    )
     preparation = Preparation(columns)
     if not preparation.used:
         why = "; ".join(f"{column.name}: {column.treatment}" for column in columns[:5])

@@ -1,8 +1,10 @@
-"""Tables on disk or in memory: CSV, TSV, Parquet, Feather, JSON lines and frames."""
+"""Tables on disk or in memory: CSV, TSV, Parquet, Feather, JSON, spreadsheets and frames."""
 
 from __future__ import annotations
 
+import io
 import os
+import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -10,14 +12,26 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import narwhals.stable.v2 as nw
+import numpy as np
+from numpy.typing import NDArray
 
+from headcount._files import STANDARD_INPUT, did_you_mean, input_files
 from headcount.data.columns import as_narwhals
+from headcount.data.text_files import (
+    HEAD_LINES,
+    decoded,
+    find_separator,
+    head,
+    head_of,
+    is_utf8,
+    stray_quote,
+)
 from headcount.errors import HeadcountError
 
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["TableFile", "batch_rows", "frame_table", "open_table"]
+__all__ = ["ENDINGS", "TableFile", "batch_rows", "frame_table", "open_table", "open_tables"]
 
 _SEPARATORS = {".csv": ",", ".tsv": "\t", ".tab": "\t", ".txt": ","}
 _TYPED = {
@@ -28,7 +42,11 @@ _TYPED = {
     ".ipc": "ipc",
     ".jsonl": "ndjson",
     ".ndjson": "ndjson",
+    ".json": "json",
+    ".xlsx": "xlsx",
 }
+ENDINGS = (*_SEPARATORS, *_TYPED)
+"""Endings of files that can be read."""
 _COMPRESSED = (".gz", ".zst")
 _PACKABLE = (*_SEPARATORS, ".jsonl", ".ndjson")
 # Largest number of cells that are read and scored at a time, and of rows.
@@ -46,30 +64,44 @@ class TableFile:
         Name of the file or argument, for messages.
     columns : tuple of str
         Names of the columns.
-    typed : bool
-        True if the file stores the types of its columns. Otherwise all are texts.
+    notes : tuple of str
+        Sentences on how the file was read.
     """
 
     name: str
     columns: tuple[str, ...]
-    typed: bool
     _lazy: pl.LazyFrame
+    notes: tuple[str, ...] = ()
+    _path: Path | None = None
 
-    def read(self, columns: Sequence[str] | None = None) -> pl.DataFrame:
-        """Read all or some columns of the table.
+    def read(
+        self,
+        columns: Sequence[str] | None = None,
+        rows: NDArray[np.int64] | None = None,
+    ) -> pl.DataFrame:
+        """Read all or some columns and rows of the table.
 
         Parameters
         ----------
         columns : sequence of str, default=None
             Columns to read. By default all.
+        rows : ndarray, default=None
+            Numbers of the rows to read, in increasing order. By default all.
 
         Returns
         -------
         polars.DataFrame
             The table, with at least one row.
         """
-        with _clear_errors(self.name):
-            frame = self._only(columns).collect(engine="streaming")
+        import polars as pl
+
+        lazy = self._only(columns)
+        if rows is not None:
+            number = "\x00row"
+            wanted = pl.Series(number, rows, pl.UInt32).implode()
+            lazy = lazy.with_row_index(number).filter(pl.col(number).is_in(wanted)).drop(number)
+        with _clear_errors(self.name, self._path):
+            frame = lazy.collect(engine="streaming")
         if not len(frame):
             raise HeadcountError(f"{self.name!r} has no rows: pass a table with at least one.")
         return frame
@@ -91,10 +123,10 @@ class TableFile:
         polars.DataFrame
         """
         rows = rows or batch_rows(len(columns))
-        with _clear_errors(self.name):
+        with _clear_errors(self.name, self._path):
             found = iter(self._only(columns).collect_batches(chunk_size=rows))
         while True:
-            with _clear_errors(self.name):
+            with _clear_errors(self.name, self._path):
                 batch = next(found, None)
             if batch is None:
                 return
@@ -105,7 +137,7 @@ class TableFile:
         """Number of rows."""
         import polars as pl
 
-        with _clear_errors(self.name):
+        with _clear_errors(self.name, self._path):
             return int(self._lazy.select(pl.len()).collect(engine="streaming").item())
 
     def require(self, columns: Sequence[str], why: str) -> None:
@@ -120,9 +152,13 @@ class TableFile:
         """
         missing = [name for name in columns if name not in self.columns]
         if missing:
+            meant = did_you_mean(missing[0], self.columns)
             raise HeadcountError(
                 f"{self.name!r} lacks the column{'s' * (len(missing) > 1)} {_some(missing)}, "
-                f"{why}; it has {_some(self.columns)}."
+                f"{why}: {meant}It has {_some(self.columns)}."
+                if meant
+                else f"{self.name!r} lacks the column{'s' * (len(missing) > 1)} "
+                f"{_some(missing)}, {why}; it has {_some(self.columns)}."
             )
 
     def _only(self, columns: Sequence[str] | None) -> pl.LazyFrame:
@@ -155,10 +191,10 @@ def open_table(path: str | os.PathLike[str], *, separator: str | None = None) ->
     Parameters
     ----------
     path : str or path
-        File with the extension .csv, .tsv, .parquet, .feather, .arrow or .jsonl. Text files
-        may be compressed, as .csv.gz or .csv.zst.
+        File with the extension .csv, .tsv, .xlsx, .json, .jsonl, .parquet, .feather or
+        .arrow. Text files may be compressed, as .csv.gz or .csv.zst. "-" is standard input.
     separator : str, default=None
-        Separator of the columns of a text file. By default a comma, or a tab for .tsv.
+        Separator of the columns of a text file. By default it is found from the first lines.
 
     Returns
     -------
@@ -176,15 +212,65 @@ def open_table(path: str | os.PathLike[str], *, separator: str | None = None) ->
     ...     print(table.columns, table.count_rows(), table.read(["age"])["age"].to_list())
     ('name', 'age') 2 ['31', None]
     """
-    path = Path(path)
-    _check_file(path)
+    (path,) = _one_file(path)
+    if str(path) == STANDARD_INPUT:
+        return _open_standard_input(separator)
+    with open(path, "rb") as file:
+        if path.is_file() and not file.read(1):
+            raise HeadcountError(f"{path.name!r} is empty: pass a table with at least one row.")
     ending = _ending(path)
     if ending in _SEPARATORS:
-        return _open_text(path, separator or _SEPARATORS[ending], chosen=separator is not None)
+        return _open_text(path, separator, ending)
+    if ending == ".xlsx":
+        return _open_sheet(path)
     with _clear_errors(path.name):
         lazy = _scan_typed(path, _TYPED[ending])
         columns = tuple(lazy.collect_schema().names())
-    return TableFile(path.name, columns, True, lazy)
+    return TableFile(path.name, columns, lazy)
+
+
+def open_tables(
+    sources: Sequence[str | os.PathLike[str]], *, separator: str | None = None
+) -> TableFile:
+    """Open files, patterns and folders as one table.
+
+    Parameters
+    ----------
+    sources : sequence of str or path
+        Files as for `open_table`, patterns such as ``2024-*.csv``, and folders. All files
+        have the same columns.
+    separator : str, default=None
+        As for `open_table`.
+
+    Returns
+    -------
+    TableFile
+    """
+    import polars as pl
+
+    paths = [path for source in sources for path in input_files(source, ENDINGS)]
+    tables = [open_table(path, separator=separator) for path in paths]
+    if not tables:
+        raise HeadcountError("No table was given: pass at least one file.")
+    if len(tables) == 1:
+        return tables[0]
+    first = tables[0]
+    for other in tables[1:]:
+        other.require(first.columns, f"which {first.name!r} has")
+    columns = list(first.columns)
+    lazy = pl.concat(
+        [each._lazy.select(columns) for each in tables], how="vertical_relaxed", rechunk=False
+    )
+    name = f"{first.name} and {len(tables) - 1} more"
+    notes = tuple(dict.fromkeys(note for each in tables for note in each.notes))
+    return TableFile(name, first.columns, lazy, notes)
+
+
+def _one_file(source: str | os.PathLike[str]) -> list[Path]:
+    found = input_files(source, ENDINGS)
+    if len(found) > 1:
+        raise HeadcountError(f"{os.fspath(source)!r} stands for several files: pass one.")
+    return found
 
 
 def frame_table(frame: Any, name: str) -> TableFile:
@@ -227,23 +313,7 @@ def frame_table(frame: Any, name: str) -> TableFile:
             raise HeadcountError(f"{name} cannot be read: {_reason(error)}.") from None
     with _clear_errors(name):
         columns = tuple(frame.collect_schema().names())
-    return TableFile(name, columns, True, frame)
-
-
-def _check_file(path: Path) -> None:
-    name = str(path)
-    if os.path.isdir(path):
-        raise HeadcountError(f"{name!r} is a folder: pass a file.")
-    try:
-        with open(path, "rb") as file:
-            empty = path.is_file() and not file.read(1)
-    except FileNotFoundError:
-        raise HeadcountError(f"There is no file {name!r}: check the path.") from None
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise HeadcountError(f"{name!r} cannot be read ({reason}).") from None
-    if empty:
-        raise HeadcountError(f"{path.name!r} is empty: pass a table with at least one row.")
+    return TableFile(name, columns, frame)
 
 
 def _ending(path: Path) -> str:
@@ -252,8 +322,8 @@ def _ending(path: Path) -> str:
     ending = "".join(endings[-2:-1]) if packed else "".join(endings[-1:])
     if ending not in (_PACKABLE if packed else (*_SEPARATORS, *_TYPED)):
         raise HeadcountError(
-            f"{path.name!r} has an extension that is not supported: use .csv, .tsv, .parquet, "
-            ".feather, .arrow or .jsonl, text files also with .gz or .zst."
+            f"{path.name!r} has an extension that is not supported: use .csv, .tsv, .xlsx, "
+            ".json, .jsonl, .parquet, .feather or .arrow, text files also with .gz or .zst."
         )
     return ending
 
@@ -265,65 +335,128 @@ def _scan_typed(path: Path, kind: str) -> pl.LazyFrame:
         return pl.scan_parquet(path, glob=False)
     if kind == "ipc":
         return pl.scan_ipc(path)
+    if kind == "json":
+        return pl.read_json(path, infer_schema_length=None).lazy()
     return pl.scan_ndjson(path, infer_schema_length=None)
 
 
-def _open_text(path: Path, separator: str, *, chosen: bool) -> TableFile:
+def _open_standard_input(separator: str | None) -> TableFile:
+    """Table that is piped into the program: CSV, JSON, JSON lines or Parquet."""
     import polars as pl
 
+    name = "standard input"
+    content = sys.stdin.buffer.read()
+    if not content.strip():
+        raise HeadcountError(f"{name} is empty: pass a table with at least one row.")
+    with _clear_errors(name):
+        if content.startswith(b"PAR1"):
+            lazy = pl.read_parquet(content).lazy()
+        elif content.lstrip().startswith(b"["):
+            lazy = pl.read_json(content, infer_schema_length=None).lazy()
+        elif content.lstrip().startswith(b"{"):
+            lazy = pl.read_ndjson(content, infer_schema_length=None).lazy()
+        else:
+            text, note = decoded(content)
+            return _text_table(io.BytesIO(text), name, separator, ",", head(text), (note,))
+        return TableFile(name, tuple(lazy.collect_schema().names()), lazy)
+
+
+def _open_sheet(path: Path) -> TableFile:
+    import polars as pl
+
+    from headcount.data.spreadsheets import read_sheet
+
+    (header, *rows), note = read_sheet(path)
+    columns = _checked_columns(path.name, ["" if name is None else name for name in header])
+    frame = pl.DataFrame(rows, schema=dict.fromkeys(columns, pl.String), orient="row")
+    return TableFile(path.name, tuple(columns), frame.lazy(), tuple(filter(None, (note,))))
+
+
+def _open_text(path: Path, separator: str | None, ending: str) -> TableFile:
+    packed = path.suffix.lower() in _COMPRESSED
+    default = _SEPARATORS[ending]
+    if packed or not path.is_file() or is_utf8(path):
+        first = _unpacked_head(path) if packed else head_of(path)
+        return _text_table(path, path.name, separator, default, first)
+    text, note = decoded(path.read_bytes())
+    notes = (f"{path.name} {note}",)
+    return _text_table(io.BytesIO(text), path.name, separator, default, head(text), notes)
+
+
+def _unpacked_head(path: Path) -> str:
+    """First lines of a compressed file, as polars unpacks them."""
+    import polars as pl
+
+    # One column, as no text has this separator.
+    with _clear_errors(path.name):
+        lines = pl.scan_csv(
+            path, separator="\x01", has_header=False, infer_schema=False, quote_char=None,
+            n_rows=HEAD_LINES, glob=False, truncate_ragged_lines=True,
+        ).collect()  # fmt: skip
+    return "\n".join("" if line is None else line for line in lines.to_series().to_list())
+
+
+def _text_table(
+    source: Path | io.BytesIO,
+    name: str,
+    separator: str | None,
+    default: str,
+    first_lines: str,
+    notes: tuple[str, ...] = (),
+) -> TableFile:
+    import polars as pl
+
+    chosen = separator is not None
+    separator = separator or find_separator(first_lines, default)
     if len(separator.encode()) != 1 or separator in '\r\n"':
         raise HeadcountError(
             f"separator is {separator!r}; it must be a single character, such as ';'."
         )
     options: dict[str, Any] = {"separator": separator, "infer_schema": False, "glob": False}
-    with _clear_errors(path.name):
-        first = pl.scan_csv(path, has_header=False, n_rows=1, **options).collect()
-    columns = ["" if name is None else name for name in first.row(0)]
+    path = source if isinstance(source, Path) else None
+    with _clear_errors(name, path):
+        first = pl.scan_csv(source, has_header=False, n_rows=1, **options).collect()
+    columns = ["" if cell is None else cell for cell in first.row(0)]
     columns[0] = columns[0].removeprefix("\ufeff")
-    if repeated := next((name for name in columns if columns.count(name) > 1), None):
-        raise HeadcountError(
-            f"{path.name!r} has the column {repeated!r} twice: give each column its own name."
-        )
-    _check_separated(path.name, columns, separator, chosen)
-    with _clear_errors(path.name):
-        lazy = pl.scan_csv(path, new_columns=columns, **options)
-    return TableFile(path.name, tuple(columns), False, lazy)
-
-
-def _check_separated(name: str, columns: list[str], separator: str, chosen: bool) -> None:
-    if len(columns) > 1:
-        return
-    better = next((sign for sign in ";\t|," if sign != separator and sign in columns[0]), None)
-    if better is not None:
-        raise HeadcountError(
-            f"{name!r} has a single column when split at {separator!r}, but its first line has "
-            f"{better!r} in it: pass `separator` {_shell(better)}."
-        )
-    if chosen:
+    columns = _checked_columns(name, columns)
+    if len(columns) == 1 and chosen:
         raise HeadcountError(
             f"{name!r} has a single column when split at {separator!r}: check `separator`."
         )
+    if isinstance(source, io.BytesIO):
+        source.seek(0)
+    with _clear_errors(name, path):
+        lazy = pl.scan_csv(source, new_columns=columns, **options)
+    return TableFile(name, tuple(columns), lazy, tuple(filter(None, notes)), path)
 
 
-def _shell(sign: str) -> str:
-    return "'\\t'" if sign == "\t" else f"'{sign}'"
+def _checked_columns(name: str, columns: list[str]) -> list[str]:
+    if repeated := next((each for each in columns if columns.count(each) > 1), None):
+        raise HeadcountError(
+            f"{name!r} has the column {repeated!r} twice: give each column its own name."
+        )
+    return columns
 
 
 @contextmanager
-def _clear_errors(name: str) -> Iterator[None]:
+def _clear_errors(name: str, path: Path | None = None) -> Iterator[None]:
     """Turn errors of polars into one sentence."""
     import polars as pl
 
     try:
         yield
     except (OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
-        raise HeadcountError(f"{name!r} cannot be read: {_reason(error)}.") from None
+        raise HeadcountError(f"{name!r} cannot be read: {_reason(error, path)}.") from None
 
 
-def _reason(error: BaseException) -> str:
+def _reason(error: BaseException, path: Path | None = None) -> str:
     text = " ".join(str(error).split("\n\n")[0].split())
     if "utf-8" in text.lower() or "utf8" in text.lower():
         return "it is not UTF-8 text, so save it as UTF-8"
+    if "could not parse" in text or "CSV malformed" in text:
+        line = None if path is None else stray_quote(path)
+        where = "a line" if line is None else f"line {line:,}"
+        return f"a quotation mark in {where} is not closed or is inside a cell, so remove it"
     if "more fields than defined" in text:
         return "a line has more cells than the first, so check the separator and quotes"
     return (text[:200].rstrip(".") or type(error).__name__).strip()

@@ -8,15 +8,13 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from headcount._files import check_writable, write_bytes
+from headcount._files import TABLE_ENDINGS, check_writable, write_bytes
 from headcount._text import csv_text
 
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["TABLE_ENDINGS", "write_table"]
-
-TABLE_ENDINGS = (".csv", ".tsv", ".parquet", ".feather", ".arrow", ".jsonl", ".ndjson")
+__all__ = ["write_table"]
 
 
 def write_table(frame: pl.DataFrame, path: str | os.PathLike[str]) -> None:

@@ -21,6 +21,7 @@ __all__ = [
     "FEW_ITEMS",
     "HARDLY_APART",
     "MUCH_OUTSIDE",
+    "UNLIKE",
     "Diagnosis",
     "Diagnostics",
     "Separation",
@@ -37,6 +38,9 @@ AT_BOUNDARY = 1e-6
 """Distance from 0 or 1 at which a share counts as 0 or 1."""
 MUCH_OUTSIDE = 0.05
 """Share of scores outside the range of training above which there is a warning."""
+
+UNLIKE = "The sample does not look like a mixture of"
+"""Start of the warnings that report a violated assumption."""
 
 _SHIFTS = ("prior", "covariate", "none")
 
@@ -265,10 +269,10 @@ def _broken(test: FitTest | None, shift: str) -> str:
     if test is None or shift == "covariate" or not test.p_value < BROKEN_LEVEL:
         return ""
     return (
-        "The sample does not look like a mixture of the training classes "
-        f"({format_p_value(test)}), so that shares estimated under prior shift may be far off: "
-        "label a few of its items, or retrain; if only the inputs have changed and not their "
-        "relation to the classes (pure covariate shift), use PCC().predict."
+        f"{UNLIKE} the training classes ({format_p_value(test)}), so that shares estimated "
+        "under prior shift may be far off: label a few of its items, or retrain; if only the "
+        "inputs have changed and not their relation to the classes (pure covariate shift), use "
+        "PCC().predict."
     )
 
 

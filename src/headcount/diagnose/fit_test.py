@@ -12,6 +12,7 @@ from scipy.stats import f
 
 from headcount._kernels.mixture_distances import nearest_mixtures
 from headcount._parameters import check_fraction
+from headcount._text import Cell, Table, html_result
 from headcount._threads import each_range
 from headcount.data import check_features
 from headcount.diagnose.rank_moments import RankMoments
@@ -88,6 +89,11 @@ class FitTest:
         p_value = format_p_value(self)
         return f"The sample {verb} like a mixture of the training classes ({p_value})."
 
+    def _repr_html_(self) -> str:
+        cells = [f"{self.statistic:.4g}", str(self.df), f"{self.p_value:.4g}", f"{self.n:,}"]
+        head = ["statistic", "degrees of freedom", "p-value", "items"]
+        return html_result(str(self), [Table(head, [list(map(Cell, cells))], [True] * 4)], ())
+
 
 def format_p_value(test: FitTest) -> str:
     """Text of the p-value, such as "p = 0.03"."""
@@ -143,6 +149,9 @@ class FitTests:
 
     def __repr__(self) -> str:
         return f"FitTests({len(self):,} samples, {int(self.rejects().sum()):,} rejected at 5%)"
+
+    def _repr_html_(self) -> str:
+        return html_result(repr(self), [], ())
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,10 +12,10 @@ from typing import Any
 import joblib
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import clone
 
 from headcount._progress import track
 from headcount.data import take_rows
+from headcount.evaluation.fitting import fit_together, unfitted_scorer
 from headcount.quantify import Quantifier
 from headcount.sampling import Samples
 from headcount.scores import Scored, ScoredPool, Verdicts, equal_scorers
@@ -34,6 +34,7 @@ class Labelled:
     classes: NDArray[Any]
     codes: NDArray[np.int64]
     weights: NDArray[np.float64] | None
+    groups: NDArray[Any] | None = None
 
     @property
     def classified(self) -> bool:
@@ -44,7 +45,8 @@ class Labelled:
         """Items at some positions."""
         weights = None if self.weights is None else self.weights[rows]
         X = self.X.take(rows) if self.classified else take_rows(self.X, rows)
-        return Labelled(X, self.classes, self.codes[rows], weights)
+        groups = None if self.groups is None else self.groups[rows]
+        return Labelled(X, self.classes, self.codes[rows], weights, groups)
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,7 +76,8 @@ def try_candidates(
     progress: bool | None = None,
 ) -> list[Outcome]:
     """Fit every candidate on every split and measure it; one outcome per candidate."""
-    scorers = [None if items.classified else _scorer(candidate) for candidate in candidates]
+    known = items.classified
+    scorers = [None if known else unfitted_scorer(candidate) for candidate in candidates]
     groups = equal_scorers(scorers)
     tasks = [(members, split) for split in splits for members in groups]
     work = joblib.Parallel(n_jobs=n_jobs, return_as="generator")(
@@ -99,51 +102,27 @@ def _joined(outcomes: Sequence[Outcome]) -> Outcome:
     return Outcome(np.concatenate(errors))
 
 
-def _scorer(candidate: Quantifier) -> Any:
-    """Unfitted scorer of a candidate; None if it has no single one, or a wrong parameter."""
-    try:
-        return candidate.unfitted_scorer()
-    except ValueError:
-        return None  # fitting it raises the error
-
-
 def _try_group(
     candidates: Sequence[Quantifier], items: Labelled, split: Split, measure: Errors
 ) -> list[Outcome]:
     train, test = items.take(split.train), items.take(split.test)
     pool = test.X if items.classified else ScoredPool(test.X)
-    scorer = None
-    if len(candidates) > 1 and not items.classified:
-        scorer = _scorer(candidates[0])
-        needed = {
-            "out_of_fold": any(candidate.learns_from_scores for candidate in candidates),
-            "posteriors": any(candidate.takes != "labels" for candidate in candidates),
-        }
-        try:
-            scorer.fit(train.X, train.classes[train.codes], train.weights, **needed)
-        except Exception as error:
-            return [_failed(error)] * len(candidates)
-    outcomes = []
-    for candidate in candidates:
-        try:
-            estimated = _estimates(clone(candidate), train, pool, split.samples, scorer)
-            true = split.samples.prevalence
-            assert true is not None  # protocols tell the shares they drew
-            outcomes.append(Outcome(np.asarray(measure(true, estimated, split.samples.sizes))))
-        except Exception as error:
-            outcomes.append(_failed(error))
-    return outcomes
-
-
-def _estimates(
-    candidate: Quantifier, train: Labelled, pool: Any, samples: Samples, scorer: Any
-) -> NDArray[np.float64]:
+    true = split.samples.prevalence
+    assert true is not None  # protocols tell the shares they drew
+    outcomes = [Outcome(None, "not tried")] * len(candidates)
+    named = dict(enumerate(candidates))
     y = train.classes[train.codes]
-    if scorer is None:
-        candidate.fit(train.X, y, train.weights)
-    else:
-        candidate.fit_scorer(scorer)
-    return candidate.predict_many(pool, samples)
+    fits = fit_together(named, train.X, y, train.weights, train.groups)
+    for i, fitted in fits:
+        try:
+            if fitted.error is not None:
+                raise fitted.error
+            estimated = fitted.quantifier.predict_many(pool, split.samples)
+            errors = measure(true, estimated, split.samples.sizes)
+            outcomes[i] = Outcome(np.asarray(errors))
+        except Exception as error:
+            outcomes[i] = _failed(error)
+    return outcomes
 
 
 def _failed(error: Exception) -> Outcome:

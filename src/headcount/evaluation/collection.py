@@ -3,21 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import rankdata
 
-from headcount._text import Table
+from headcount._text import Table, html_result
 from headcount.errors import HeadcountError
 from headcount.evaluation.evaluation import Evaluation
 from headcount.evaluation.significance import Comparison, compare
+from headcount.evaluation.summary import MARKS_EXPLAINED
 from headcount.evaluation.tables import DIGITS, error_table, lowest
 
 if TYPE_CHECKING:
     import polars as pl
 
 __all__ = ["Evaluations"]
+
+Floats: TypeAlias = NDArray[np.float64]
+
+_RANK_DIGITS = 2
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -44,7 +51,8 @@ class Evaluations:
     ----  -------  ------
     iris  0.0216*  0.0478
     wine  0.0739*  0.0857
-    mean  0.0477*  0.0667
+    mean  0.0477*  0.0668
+    rank    1.00*    2.00
     """
 
     each: Mapping[str, Evaluation]
@@ -109,7 +117,7 @@ class Evaluations:
             columns | dict(zip(self.methods, self._means(metric).T, strict=True))
         )
 
-    def _means(self, metric: str | None) -> np.ndarray[Any, np.dtype[np.float64]]:
+    def _means(self, metric: str | None) -> Floats:
         name = self._first._metric(metric)
         return np.stack(
             [one.only(*self.methods).metrics[name].mean(axis=1) for one in self.each.values()]
@@ -131,8 +139,15 @@ class Evaluations:
         """
         return compare(self.errors(metric).drop("dataset"), test=test)
 
-    def table(self, metric: str | None = None, *, digits: int = DIGITS) -> Table:
-        """The mean errors to print, the best of each dataset marked.
+    def table(
+        self,
+        metric: str | None = None,
+        *,
+        digits: int = DIGITS,
+        sd: bool = False,
+        test: str | None = None,
+    ) -> Table:
+        """The mean errors to print, with means and mean ranks below.
 
         Parameters
         ----------
@@ -140,32 +155,80 @@ class Evaluations:
             One of the metrics; the first one by default.
         digits : int, default=4
             Decimals of the errors.
+        sd : bool, default=False
+            Add the standard deviation over the samples of each dataset.
+        test : {"wilcoxon", "ttest", "nemenyi"}, default=None
+            Mark the methods that do not clearly differ from the best on a dataset, by its
+            samples: a double dagger for p >= 0.05, a dagger for 0.001 < p < 0.05.
 
         Returns
         -------
         Table
+            The best of each row is marked. Has ``to_text``, ``to_markdown``, ``to_latex``
+            and ``to_html``.
         """
-        values = self._means(metric)
-        values = np.vstack([values, values.mean(axis=0)])
-        return error_table(
-            self._first._metric(metric),
-            (*self.each, "mean"),
+        name = self._first._metric(metric)
+        each = [one.only(*self.methods) for one in self.each.values()]
+        means = self._means(metric)
+        rows = error_table(
+            name,
+            tuple(self.each),
             self.methods,
-            values,
-            lowest(values, axis=1),
+            means,
+            lowest(means, axis=1),
+            spread=np.stack([_sd(one.metrics[name]) for one in each]) if sd else None,
+            marks=None if test is None else [_marks(one, name, test) for one in each],
+            title="" if test is None else f"Mean {name}. {MARKS_EXPLAINED}",
             digits=digits,
         )
+        ranks = rankdata(means, axis=1).mean(axis=0)[None]
+        foot = [self._foot("mean", means.mean(axis=0)[None], digits)]
+        if len(self) > 1:
+            foot += [self._foot("rank", ranks, _RANK_DIGITS)]
+        return replace(rows, foot=[row for part in foot for row in part.rows])
 
-    def to_markdown(self, metric: str | None = None, *, digits: int = DIGITS) -> str:
-        """The mean errors by dataset as a Markdown table, the best in bold."""
-        return self.table(metric, digits=digits).to_markdown()
+    def _foot(self, name: str, values: Floats, digits: int) -> Table:
+        return error_table(
+            "", [name], self.methods, values, lowest(values, axis=1), digits=digits
+        )
 
-    def to_latex(self, metric: str | None = None, *, digits: int = DIGITS) -> str:
-        r"""The mean errors by dataset as a LaTeX table, the best in bold.
+    def to_markdown(
+        self,
+        metric: str | None = None,
+        *,
+        digits: int = DIGITS,
+        sd: bool = False,
+        test: str | None = None,
+    ) -> str:
+        """The mean errors by dataset as a Markdown table; arguments as in `table`."""
+        return self.table(metric, digits=digits, sd=sd, test=test).to_markdown()
+
+    def to_latex(
+        self,
+        metric: str | None = None,
+        *,
+        digits: int = DIGITS,
+        sd: bool = False,
+        test: str | None = None,
+    ) -> str:
+        r"""The mean errors by dataset as a LaTeX table; arguments as in `table`.
 
         It needs ``\usepackage{booktabs}``.
         """
-        return self.table(metric, digits=digits).to_latex()
+        return self.table(metric, digits=digits, sd=sd, test=test).to_latex()
 
     def __repr__(self) -> str:
         return self.table().to_text()
+
+    def _repr_html_(self) -> str:
+        return html_result(f"mean {self._first._metric(None)} by dataset", [self.table()], ())
+
+
+def _sd(errors: Floats) -> Floats:
+    """Standard deviation of the errors of each method; NaN for a single sample."""
+    one = errors.shape[1] < 2
+    return np.full(len(errors), np.nan) if one else errors.std(axis=1, ddof=1)
+
+
+def _marks(evaluation: Evaluation, metric: str, test: str) -> list[str]:
+    return [row[0] for row in evaluation._marks(test, None)[metric]]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -12,9 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headcount._parameters import check_choice
-from headcount._versions import versions
+from headcount._text import html_result
 from headcount.errors import HeadcountError
 from headcount.evaluation.measures import Metrics, check_measures, errors_of_methods
+from headcount.evaluation.parquet import read_parquet, write_parquet
 from headcount.evaluation.significance import Comparison, compare
 from headcount.evaluation.summary import Groups, Summary, group, summarise
 from headcount.evaluation.tables import DIGITS
@@ -50,8 +50,9 @@ class Evaluation:
         Estimated shares.
     sizes : ndarray of shape (S,)
         Items in each sample.
-    priors : ndarray of shape (M, K)
-        Shares that each method was trained on; NaN where a method does not say.
+    priors : ndarray of shape (M, K) or (M, S, K)
+        Shares that each method was trained on, if these differ by sample for each sample;
+        NaN where a method does not say.
     metrics : dict of str to ndarray of shape (M, S)
         The errors by metric; lower is better.
     seconds : ndarray of shape (M,)
@@ -73,7 +74,7 @@ class Evaluation:
     Evaluation: 2 methods, 100 samples of 100 items, 2 classes
     method       ae      rae
     ------  -------  -------
-    SLD     0.0208*  0.7521*
+    SLD     0.0208*  0.7498*
     CC      0.0655   3.1687
     >>> evaluation.to_frame().columns[:4]
     ['method', 'sample', 'size', 'shift']
@@ -110,7 +111,7 @@ class Evaluation:
 
         An array of shape (M, S).
         """
-        return np.abs(self.true - self.priors[:, None]).mean(axis=-1)
+        return np.abs(self.true - self._priors).mean(axis=-1)
 
     @property
     def signed_shift(self) -> Floats:
@@ -120,7 +121,12 @@ class Evaluation:
                 f"signed_shift is for two classes, but there are {len(self.classes)}: use "
                 "shift."
             )
-        return self.true[:, 1] - self.priors[:, None, 1]
+        return self.true[:, 1] - self._priors[..., 1]
+
+    @property
+    def _priors(self) -> Floats:
+        """Training shares in the form that goes with (M, S, K)."""
+        return self.priors if self.priors.ndim == 3 else self.priors[:, None]
 
     def only(self, *methods: str) -> Evaluation:
         """Evaluation of some of the methods, in the order given."""
@@ -179,7 +185,7 @@ class Evaluation:
             self,
             methods=(*self.methods, *other.methods),
             estimated=np.concatenate([self.estimated, other.estimated]),
-            priors=np.concatenate([self.priors, other.priors]),
+            priors=_stacked(self, other),
             metrics={n: np.concatenate([self.metrics[n], other.metrics[n]]) for n in common},
             seconds=np.concatenate([self.seconds, other.seconds]),
             parameters={**self.parameters, **other.parameters},
@@ -430,18 +436,7 @@ class Evaluation:
         path : str or Path
             The file; one that is there is overwritten.
         """
-        head = {
-            "methods": self.methods,
-            "classes": self.classes.tolist(),
-            "dtype": self.classes.dtype.str,
-            "priors": self.priors.tolist(),
-            "metrics": list(self.metrics),
-            "seconds": self.seconds.tolist(),
-            "parameters": dict(self.parameters),
-            "failures": dict(self.failures),
-            "versions": versions(),
-        }
-        self.to_frame().write_parquet(path, metadata={"headcount": json.dumps(head)})
+        write_parquet(self, path)
 
     @classmethod
     def from_parquet(cls, path: str | Path) -> Evaluation:
@@ -456,45 +451,25 @@ class Evaluation:
         -------
         Evaluation
         """
-        import polars as pl
+        return cls(**read_parquet(path))
 
-        written = pl.read_parquet_metadata(path).get("headcount")
-        if written is None:
-            raise HeadcountError(
-                f"{path} is a table, but not one written by Evaluation.to_parquet: read it "
-                "with polars.read_parquet."
-            )
-        head, frame = json.loads(written), pl.read_parquet(path)
-        labels, shape = head["classes"], (len(head["methods"]), -1)
-        n_samples = len(frame) // shape[0]
-
-        def columns(names: list[str], rows: int = len(frame)) -> Floats:
-            return np.column_stack([frame[name][:rows].to_numpy() for name in names])
-
-        return cls(
-            tuple(head["methods"]),
-            np.array(labels, dtype=head["dtype"]),
-            columns([f"true_{label}" for label in labels], n_samples),
-            columns([f"estimated_{label}" for label in labels]).reshape(*shape, len(labels)),
-            frame["size"][:n_samples].to_numpy(),
-            np.array(head["priors"]),
-            {name: frame[name].to_numpy().reshape(shape) for name in head["metrics"]},
-            np.array(head["seconds"]),
-            head["parameters"],
-            head["failures"],
-        )
-
-    def __repr__(self) -> str:
+    @property
+    def _title(self) -> str:
         low, high = int(self.sizes.min()), int(self.sizes.max())
         size = f"{low:,}" if low == high else f"{low:,} to {high:,}"
-        head = (
+        return (
             f"Evaluation: {_count(len(self.methods), 'method')}, "
             f"{_count(len(self), 'sample')} of {size} items, {len(self.classes)} classes"
         )
+
+    def _repr_html_(self) -> str:
+        return html_result(self._title, self.summary().tables(), ())
+
+    def __repr__(self) -> str:
         lines = self.summary().tables()[0].to_text().splitlines()
         shown = lines[: _METHODS_SHOWN + 2]
         more = [f"... and {len(lines) - len(shown)} more"] if len(lines) > len(shown) else []
-        return "\n".join([head, *shown, *more])
+        return "\n".join([self._title, *shown, *more])
 
     def _method(self, name: str) -> int:
         if name not in self.methods:
@@ -522,6 +497,15 @@ class Evaluation:
 def parameters_of(quantifier: Any) -> str:
     """A quantifier with its parameters, as text in one line."""
     return " ".join(repr(quantifier).split())
+
+
+def _stacked(first: Evaluation, second: Evaluation) -> Floats:
+    """Training shares of the methods of two evaluations."""
+    if first.priors.ndim == second.priors.ndim:
+        return np.concatenate([first.priors, second.priors])
+    shapes = [(len(each.methods), *each.true.shape) for each in (first, second)]
+    both = zip((first._priors, second._priors), shapes, strict=True)
+    return np.concatenate([np.broadcast_to(*pair) for pair in both])
 
 
 def _count(n: int, what: str) -> str:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from headcount._text import Cell, Table, html_result
 from headcount.errors import HeadcountError
 from headcount.evaluation.candidates import Outcome
 
@@ -16,6 +17,9 @@ if TYPE_CHECKING:
     import polars as pl
 
 __all__ = ["SearchResults"]
+
+# Settings that are printed.
+_MOST_ROWS = 20
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,14 +103,29 @@ class SearchResults:
         return pl.DataFrame(columns, strict=False)[self.order.tolist()]
 
     def __repr__(self) -> str:
-        lines = []
-        for i in self.order[:20]:
+        lines = [f"{mean:8}  {setting}" for mean, setting in self._shown()]
+        return "\n".join([self._title, *lines, *self._left_out()])
+
+    def _repr_html_(self) -> str:
+        rows = [list(map(Cell, row)) for row in self._shown()]
+        table = Table([f"mean {self.metric}", "setting"], rows, [True, False])
+        return html_result(self._title, [table], self._left_out())
+
+    @property
+    def _title(self) -> str:
+        return f"mean {self.metric} by setting, the best first"
+
+    def _shown(self) -> list[tuple[str, str]]:
+        rows = []
+        for i in self.order[:_MOST_ROWS]:
             setting = ", ".join(f"{name}={value!r}" for name, value in self.settings[i].items())
-            mean = "failed  " if self.problems[i] else f"{self.means[i]:.6f}"
-            lines.append(f"{mean}  {setting}{self.problems[i] and ': ' + self.problems[i]}")
-        if len(self) > 20:
-            lines.append(f"... and {len(self) - 20:,} more: see to_frame().")
-        return "\n".join([f"mean {self.metric} by setting, the best first", *lines])
+            mean = "failed" if self.problems[i] else f"{self.means[i]:.6f}"
+            rows.append((mean, f"{setting}{self.problems[i] and ': ' + self.problems[i]}"))
+        return rows
+
+    def _left_out(self) -> list[str]:
+        more = len(self) - _MOST_ROWS
+        return [f"... and {more:,} more: see to_frame()."] if more > 0 else []
 
 
 def _plain(value: Any) -> Any:

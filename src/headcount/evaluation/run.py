@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from itertools import chain, count
 from time import perf_counter
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.pipeline import Pipeline
 
 from headcount._parameters import check_choice
 from headcount._progress import track
-from headcount.data import count_rows, encode_labels
+from headcount.data import check_features, count_rows, encode_labels, take_rows
 from headcount.errors import HeadcountError, warn
 from headcount.evaluation.evaluation import Evaluation, parameters_of
+from headcount.evaluation.fitting import fit_together
 from headcount.evaluation.measures import (
+    Measure,
     Metrics,
     check_measures,
     errors_of_methods,
@@ -25,6 +29,7 @@ from headcount.quantify import Quantifier
 from headcount.sampling import Samples, as_samples
 from headcount.scores import Scored, ScoredPool, Verdicts
 from headcount.scores.checks import check_lengths
+from headcount.shift import ShiftedSamples
 
 __all__ = ["evaluate"]
 
@@ -52,14 +57,17 @@ def evaluate(
     ----------
     quantifiers : quantifier, mapping of str to quantifier, or sequence of quantifiers
         Fitted, all on the same classes. A sequence is named by the classes of its members.
-        Anything with ``predict_many(X, samples)`` and ``classes_`` will do.
+        Anything with ``predict_many(X, samples)`` and ``classes_`` will do, and pipelines of
+        scikit-learn that end in a quantifier.
     X : array-like, sparse matrix or frame of shape (n, d), list of texts, Scored, Verdicts
         The pool, of items that no quantifier was fitted on.
     y : array-like of shape (n,) or None
         Labels of the pool. None takes the true shares from ``samples.prevalence``, for
         samples whose items nobody has labelled one by one.
-    samples : protocol, Samples, or iterable of index arrays
-        The samples. Those of a protocol are drawn in batches, never all in memory.
+    samples : protocol, Samples, iterable of index arrays, or ShiftedSamples
+        The samples. Those of a protocol are drawn in batches, never all in memory. With
+        `ShiftedSamples`, copies of the quantifiers, which need not be fitted, are fitted on
+        every training set, and estimate its test samples. `y` is then not used.
     metrics : str, callable, sequence of these, or mapping of str to these
         Names from `headcount.metrics`, or functions ``(p, p_hat)`` that return one number
         per sample. Those that smooth do so with 1 / (2 n), n being the sample's own size.
@@ -102,8 +110,13 @@ def evaluate(
     ------  -------
     SLD     0.0322*
     """
-    methods = _named(quantifiers)
     measures = check_measures(metrics)
+    check_choice("on_error", on_error, ("raise", "leave out"))
+    if isinstance(samples, ShiftedSamples):
+        methods = _named(quantifiers, fitted=False)
+        parts = _shifted_parts(methods, X, samples, on_error == "raise", progress)
+        return _assembled(methods, samples.classes, parts, measures)
+    methods = _named(quantifiers)
     classes = _common_classes(methods)
     pool = X if isinstance(X, ScoredPool | Scored | Verdicts) else ScoredPool(X)
     # Quantifiers of other packages do not accept a ScoredPool.
@@ -113,31 +126,84 @@ def evaluate(
     if codes is not None:
         check_lengths("X", n_pool, codes)
 
-    check_choice("on_error", on_error, ("raise", "leave out"))
-    seconds = dict.fromkeys(methods, 0.0)
-    failures: dict[str, str] = {}
-    sizes, true, estimated = [], [], []
+    parts = _Parts(methods, stop=on_error == "raise")
+    priors = {name: _prior(each, len(classes)) for name, each in methods.items()}
+    own = {name: _with_items(each, pool, items) for name, each in methods.items()}
     for part in _batches(samples, y, classes, n_pool):
-        sizes.append(part.sizes)
-        true.append(
+        true = (
             _given_shares(part, classes)
             if codes is None
             else part.prevalence_of(codes, len(classes))
         )
-        found = {}
-        left = {name: each for name, each in methods.items() if name not in failures}
-        for name, quantifier in track(left.items(), len(left), "Evaluating", show=progress):
-            own = pool if isinstance(quantifier, Quantifier) else items
-            start = perf_counter()
-            try:
-                found[name] = _estimated(name, quantifier, own, part, len(classes))
-            except HeadcountError as error:
-                if on_error == "raise":
-                    raise
-                failures[name] = str(error)
-            seconds[name] += perf_counter() - start
-        estimated.append(found)
-    names = [name for name in methods if name not in failures]
+        found: dict[str, Floats] = {}
+        left = parts.left()
+        for name in track(left, len(left), "Evaluating", show=progress):
+            with parts.attempt(name):
+                found[name] = _estimated(name, *own[name], part, len(classes))
+        parts.add(part.sizes, true, found, priors)
+    return _assembled(methods, classes, parts, measures)
+
+
+class _Parts:
+    """Results of methods on one part of the samples after the other."""
+
+    def __init__(self, methods: Mapping[str, Any], *, stop: bool) -> None:
+        self._methods = methods
+        self._stop = stop
+        self.seconds = dict.fromkeys(methods, 0.0)
+        self.failures: dict[str, str] = {}
+        self.sizes: list[NDArray[np.int64]] = []
+        self.true: list[Floats] = []
+        self.estimated: list[Mapping[str, Floats]] = []
+        self.priors: list[Mapping[str, Floats]] = []
+
+    def left(self) -> dict[str, Any]:
+        """Methods that have not failed."""
+        return {name: each for name, each in self._methods.items() if name not in self.failures}
+
+    @contextmanager
+    def attempt(self, name: str) -> Iterator[None]:
+        """Measure the time of a method and record a failure, unless it is to be raised."""
+        start = perf_counter()
+        try:
+            yield
+        except HeadcountError as error:
+            if self._stop:
+                raise
+            self.failures[name] = str(error)
+        finally:
+            self.seconds[name] += perf_counter() - start
+
+    def add(
+        self,
+        sizes: NDArray[np.int64],
+        true: Floats,
+        estimated: Mapping[str, Floats],
+        priors: Mapping[str, Floats],
+    ) -> None:
+        """Keep the results of a part."""
+        self.sizes.append(sizes)
+        self.true.append(true)
+        self.estimated.append(estimated)
+        self.priors.append(priors)
+
+    def priors_of(self, names: Sequence[str]) -> Floats:
+        """Training shares of methods: of all samples, or of each if they differ."""
+        each = [np.stack([part[name] for name in names]) for part in self.priors]
+        if all(np.array_equal(part, each[0], equal_nan=True) for part in each):
+            return each[0]
+        counts = [len(sizes) for sizes in self.sizes]
+        pairs = zip(each, counts, strict=True)
+        return np.concatenate([np.repeat(p[:, None], n, axis=1) for p, n in pairs], axis=1)
+
+
+def _assembled(
+    methods: Mapping[str, Any],
+    classes: NDArray[Any],
+    parts: _Parts,
+    measures: Sequence[Measure],
+) -> Evaluation:
+    names, failures = list(parts.left()), parts.failures
     if not names:
         raise HeadcountError(
             "no method could be evaluated. The first reason: " + next(iter(failures.values()))
@@ -147,20 +213,84 @@ def evaluate(
             f"left out, as they failed: {', '.join(failures)}; see `failures` for the reasons."
         )
     shares = (
-        np.concatenate(true),
-        np.stack([np.concatenate([part[name] for part in estimated]) for name in names]),
-        np.concatenate(sizes),
+        np.concatenate(parts.true),
+        np.stack([np.concatenate([part[name] for part in parts.estimated]) for name in names]),
+        np.concatenate(parts.sizes),
     )
     return Evaluation(
         tuple(names),
         classes,
         *shares,
-        np.stack([_prior(methods[name], len(classes)) for name in names]),
+        parts.priors_of(names),
         {measure.name: errors_of_methods(names, measure, *shares) for measure in measures},
-        np.array([seconds[name] for name in names]),
+        np.array([parts.seconds[name] for name in names]),
         {name: parameters_of(methods[name]) for name in names},
         failures,
     )
+
+
+def _shifted_parts(
+    methods: Mapping[str, Any],
+    X: Any,
+    shifted: ShiftedSamples,
+    stop: bool,
+    progress: bool | None,
+) -> _Parts:
+    """Fit the methods on every training set, and estimate its test samples."""
+    X = X.X if isinstance(X, ScoredPool) else X
+    classified = isinstance(X, Scored | Verdicts)
+    if not classified:
+        X = check_features(X, allow_nan=True)
+    if count_rows(X) != shifted.n_pool:
+        raise HeadcountError(
+            f"X has {count_rows(X):,} rows, but samples were drawn from {shifted.n_pool:,}: "
+            "pass the pool that they were drawn from."
+        )
+    rows, n_classes = shifted.test_items, len(shifted.classes)
+    items = X.take(rows) if classified else take_rows(X, rows)
+    parts = _Parts(methods, stop=stop)
+    for experiment in track(shifted, len(shifted), "Training sets", show=progress):
+        train, labels = experiment.train[0], experiment.train_labels
+        test = experiment.test.within(rows)
+        assert test.prevalence is not None
+        pool = items if classified else ScoredPool(items)
+        own = X.take(train) if classified else take_rows(X, train)
+        found: dict[str, Floats] = {}
+        priors: dict[str, Floats] = {}
+        for name, fitted in fit_together(parts.left(), own, labels):
+            parts.seconds[name] += fitted.seconds
+            with parts.attempt(name):
+                with naming_method(name):
+                    if fitted.error is not None:
+                        raise fitted.error
+                    _check_classes(fitted.quantifier, shifted.classes)
+                found[name] = _estimated(
+                    name, *_with_items(fitted.quantifier, pool, items), test, n_classes
+                )
+                priors[name] = _prior(fitted.quantifier, n_classes)
+        parts.add(test.sizes, test.prevalence, found, priors)
+    return parts
+
+
+def _check_classes(quantifier: Any, classes: NDArray[Any]) -> None:
+    theirs = np.asarray(quantifier.classes_).tolist()
+    if theirs != classes.tolist():
+        raise HeadcountError(
+            f"it has the classes {theirs}, but the samples have {classes.tolist()}: draw "
+            "larger training sets."
+        )
+
+
+def _with_items(quantifier: Any, pool: Any, items: Any) -> tuple[Any, Any]:
+    """Quantifier and the form of the items that it takes; the last step of a pipeline."""
+    if isinstance(quantifier, Pipeline):
+        made = quantifier[:-1].transform(items) if len(quantifier) > 1 else items
+        return quantifier[-1], made
+    return quantifier, pool if isinstance(quantifier, Quantifier) else items
+
+
+def _is_pipeline(quantifier: Any) -> bool:
+    return isinstance(quantifier, Pipeline) and isinstance(quantifier[-1], Quantifier)
 
 
 def _estimated(name: str, quantifier: Any, items: Any, part: Samples, n_classes: int) -> Floats:
@@ -175,23 +305,27 @@ def _estimated(name: str, quantifier: Any, items: Any, part: Samples, n_classes:
     return shares
 
 
-def _named(quantifiers: Any) -> dict[str, Any]:
-    """Fitted quantifiers by name."""
+def _named(quantifiers: Any, *, fitted: bool = True) -> dict[str, Any]:
+    """Quantifiers by name, which are refused if they should be fitted and are not."""
     if isinstance(quantifiers, Mapping):
         named = dict(quantifiers)
-    elif hasattr(quantifiers, "predict_many"):
-        named = {type(quantifiers).__name__: quantifiers}
+    elif hasattr(quantifiers, "predict_many") or isinstance(quantifiers, Pipeline):
+        named = {_class_name(quantifiers): quantifiers}
     elif isinstance(quantifiers, Iterable) and not isinstance(quantifiers, str):
         named = {}
         for each in quantifiers:
-            named[_unused(type(each).__name__, named)] = each
+            named[_unused(_class_name(each), named)] = each
     else:
         named = {"": quantifiers}
     if not named:
         raise HeadcountError("quantifiers is empty: pass at least one.")
     for name, quantifier in named.items():
-        _check_method(name, quantifier)
+        _check_method(name, quantifier, fitted)
     return named
+
+
+def _class_name(quantifier: Any) -> str:
+    return type(quantifier[-1] if isinstance(quantifier, Pipeline) else quantifier).__name__
 
 
 def _unused(name: str, taken: Mapping[str, Any]) -> str:
@@ -199,18 +333,19 @@ def _unused(name: str, taken: Mapping[str, Any]) -> str:
     return next(each for each in names if each not in taken)
 
 
-def _check_method(name: Any, quantifier: Any) -> None:
+def _check_method(name: Any, quantifier: Any, fitted: bool) -> None:
     if not isinstance(name, str):
         raise HeadcountError(
             f"quantifiers has the name {name!r}; names must be strings: pass a dict such as "
             "{'SLD': quantifier}."
         )
-    if isinstance(quantifier, type) or not hasattr(quantifier, "predict_many"):
+    known = hasattr(quantifier, "predict_many") or _is_pipeline(quantifier)
+    if isinstance(quantifier, type) or not known:
         raise HeadcountError(
             f"quantifiers has {quantifier!r}, which is not a quantifier: pass fitted ones, "
             "such as SLD().fit(X, y)."
         )
-    if not hasattr(quantifier, "classes_"):
+    if fitted and not hasattr(quantifier, "classes_"):
         raise HeadcountError(
             f"method {name!r} is not fitted: call its fit first, on items that are not in "
             "the pool."
@@ -233,7 +368,8 @@ def _common_classes(methods: Mapping[str, Any]) -> NDArray[Any]:
 
 
 def _prior(quantifier: Any, n_classes: int) -> Floats:
-    prior = getattr(quantifier, "prior_", None)
+    last = quantifier[-1] if isinstance(quantifier, Pipeline) else quantifier
+    prior = getattr(last, "prior_", None)
     return np.full(n_classes, np.nan) if prior is None else np.asarray(prior, np.float64)
 
 

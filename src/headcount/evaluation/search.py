@@ -113,7 +113,13 @@ class GridSearch(Selected):
         self.progress = progress
         self.random_state = random_state
 
-    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
+    ) -> Self:
         """Search, then fit the best setting on everything.
 
         Parameters
@@ -124,14 +130,17 @@ class GridSearch(Selected):
             Their labels.
         sample_weight : array-like of shape (n,), default=None
             Weights of the items.
+        groups : array-like of shape (n,), default=None
+            Groups of the items: none is divided, neither by the parts that settings are
+            tried on nor by cross-fitting.
 
         Returns
         -------
         GridSearch
             This one, fitted.
         """
-        best = self._search(labelled(X, y, sample_weight))
-        return self._take_on(best.fit(X, y, sample_weight)) if self.refit else self
+        best = self._search(labelled(X, y, sample_weight, groups))
+        return self._take_on(best.fit(X, y, sample_weight, groups)) if self.refit else self
 
     def fit_scorer(self, scorer: Any) -> Self:
         """Not possible: a search fits scorers of its own."""

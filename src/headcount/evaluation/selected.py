@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.model_selection import StratifiedKFold
+from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
 
 from headcount._parameters import check_count
 from headcount.data import check_features, count_rows
@@ -20,6 +20,7 @@ from headcount.sampling import UPP, Samples
 from headcount.sampling._streams import base_seeds
 from headcount.scores import Scored, Verdicts
 from headcount.scores.checks import check_labels, check_lengths, check_weights, class_shares
+from headcount.scores.folds import make_folds
 from headcount.solve import Solution
 
 __all__ = ["Selected", "labelled", "make_splits"]
@@ -93,16 +94,21 @@ class Selected(Quantifier):
         return self.best_quantifier_._solve(items, samples)
 
 
-def labelled(X: Any, y: ArrayLike, sample_weight: ArrayLike | None) -> Labelled:
-    """Items with labels, checked."""
+def labelled(
+    X: Any, y: ArrayLike, sample_weight: ArrayLike | None, groups: ArrayLike | None = None
+) -> Labelled:
+    """Items with labels, and their groups, checked."""
     classified = isinstance(X, Scored | Verdicts)
     names, codes = check_labels(y, classes=X.classes if classified else None)
     # Classifiers check for missing numbers themselves: some accept them.
-    X = X if classified else check_features(X, allow_nan=True)
+    X = X if classified else check_features(X, allow_nan=True, any_shape=True)
     check_lengths("X", count_rows(X), codes)
     weights = check_weights(sample_weight, len(codes), name="sample_weight")
     class_shares(codes, weights, names)
-    return Labelled(X, names, codes, None if sample_weight is None else weights)
+    members = None if groups is None else np.asarray(groups)
+    if members is not None:
+        check_lengths("groups", len(members), codes)
+    return Labelled(X, names, codes, None if sample_weight is None else weights, members)
 
 
 def make_splits(
@@ -118,7 +124,10 @@ def make_splits(
             "class, to fit on and to draw from."
         )
     splits = []
-    for train, test in _rows(items.codes, counts, holdout, folds, split_seed):
+    rows = _rows(items.codes, counts, holdout, folds, split_seed)
+    if items.groups is not None:
+        rows = _rows_of_groups(items, holdout, folds, split_seed)
+    for train, test in rows:
         drawn = _protocol(protocol, len(test), draw_seed).draw(
             items.codes[test], classes=np.arange(len(counts))
         )
@@ -135,6 +144,19 @@ def _protocol(protocol: Any, n_items: int, seed: int) -> Any:
             "UPP(n_samples=1000, size=500)."
         )
     return protocol
+
+
+def _rows_of_groups(
+    items: Labelled, holdout: float, folds: int | None, seed: int
+) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+    """Rows to fit on and rows to draw from, which have no group in common."""
+    n = round(1 / holdout) if folds is None else folds
+    splitter = StratifiedGroupKFold(max(2, n), shuffle=True, random_state=seed)
+    number = None if folds is not None else 1
+    found = make_folds(
+        splitter, items.codes, items.codes, items.classes, None, groups=items.groups
+    )
+    yield from (found or [])[:number]
 
 
 def _rows(

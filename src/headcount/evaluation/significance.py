@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headcount._parameters import check_choice, check_fraction
-from headcount._text import Cell, Table
+from headcount._text import Cell, Table, html_result
 from headcount.data.columns import as_narwhals
 from headcount.errors import HeadcountError
 from headcount.evaluation import paired
@@ -211,10 +211,15 @@ class Comparison:
         return plots.means(frame, error=what, ax=ax, width=width)
 
     def __repr__(self) -> str:
+        return "\n".join([self._table().to_text(), "", *self._notes()])
+
+    def _repr_html_(self) -> str:
+        title, *notes = self._notes()
+        return html_result(title, [self._table()], notes)
+
+    def _table(self) -> Table:
         rows = [list(map(Cell, row)) for row in self._cells(None)]
-        numeric = [False, *[True] * 4, False]
-        table = Table(_COLUMNS, rows, numeric, missing="").to_text()
-        return "\n".join([table, "", *self._notes()])
+        return Table(_COLUMNS, rows, [False, *[True] * 4, False], missing="")
 
     def _notes(self) -> list[str]:
         corrected = ", p-values corrected by Holm's method" if self.holm else ""

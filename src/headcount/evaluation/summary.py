@@ -10,14 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headcount._parameters import check_count
-from headcount._text import Table
+from headcount._text import Table, html_result
 from headcount.errors import HeadcountError
 from headcount.evaluation.tables import DIGITS, error_table, lowest
 
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["Groups", "Summary", "group", "summarise"]
+__all__ = ["MARKS_EXPLAINED", "Groups", "Summary", "group", "summarise"]
 
 Floats: TypeAlias = NDArray[np.float64]
 
@@ -182,6 +182,11 @@ class Summary:
     def __repr__(self) -> str:
         tables = [table.to_text() for table in self.tables(sd=self.by is None)]
         return "\n\n".join(tables if self.marks is None else [*tables, MARKS_EXPLAINED])
+
+    def _repr_html_(self) -> str:
+        title = f"errors of {len(self.methods)} methods" + (f" by {self.by}" if self.by else "")
+        notes = () if self.marks is None else (MARKS_EXPLAINED,)
+        return html_result(title, self.tables(sd=self.by is None), notes)
 
 
 def summarise(

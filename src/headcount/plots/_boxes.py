@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from headcount.plots._frames import names_in_order
 from headcount.plots._style import (
+    FADED,
     FAINT,
     INK,
     PALE,
     Canvas,
     MethodStyle,
+    enough_samples,
     lighter,
     method_styles,
     open_canvas,
@@ -28,10 +31,12 @@ __all__ = ["grouped_boxes", "lying_boxes"]
 _ROOM = 0.8  # share of the distance between groups that is filled with boxes
 
 
-def lying_boxes(boxes: pl.DataFrame, ax: Axes | None, width: float) -> Canvas:
+def lying_boxes(
+    boxes: pl.DataFrame, ax: Axes | None, width: float, labels: Mapping[str, str] | None
+) -> Canvas:
     """Draw one box per method, from top to bottom."""
     methods = names_in_order(boxes)
-    canvas = open_canvas(ax, width, 0.55 + 0.19 * len(methods))
+    canvas = open_canvas(ax, width, 0.55 + 0.19 * len(methods), labels=labels)
     drawn, colour = canvas.ax, method_styles(methods)[methods[0]].colour
     for i, row in enumerate(boxes.iter_rows(named=True)):
         drawn.hlines(i, row["low"], row["high"], colors=colour, linewidth=1)
@@ -45,10 +50,16 @@ def lying_boxes(boxes: pl.DataFrame, ax: Axes | None, width: float) -> Canvas:
     return canvas
 
 
-def grouped_boxes(boxes: pl.DataFrame, ax: Axes | None, width: float) -> Canvas:
+def grouped_boxes(
+    boxes: pl.DataFrame,
+    ax: Axes | None,
+    width: float,
+    labels: Mapping[str, str] | None,
+    fewest: int,
+) -> Canvas:
     """Draw groups from left to right, with one box per method in each."""
     methods = names_in_order(boxes)
-    canvas = open_canvas(ax, width, 0.5 + 0.42 * width, legend=methods)
+    canvas = open_canvas(ax, width, 0.5 + 0.42 * width, legend=methods, labels=labels)
     edges = boxes.select("left", "right").unique().sort("left")
     place = {left: i for i, left in enumerate(edges["left"])}
     each = _ROOM / len(methods)
@@ -57,7 +68,12 @@ def grouped_boxes(boxes: pl.DataFrame, ax: Axes | None, width: float) -> Canvas:
         part = boxes.filter(boxes["method"] == method)
         offset = (i + 0.5) * each - _ROOM / 2
         x = np.array([place[left] + offset for left in part["left"]])
-        symbols[method] = _standing(canvas.ax, part, x, 0.86 * each, style)
+        drawn = _standing(canvas.ax, part, x, 0.86 * each, style)
+        for box, enough in zip(
+            drawn, enough_samples(part["n"].to_numpy(), fewest), strict=True
+        ):
+            box.set_alpha(None if enough else FADED)
+        symbols[method] = drawn
     canvas.tidy()
     _label_groups(canvas, edges)
     canvas.legend(symbols)

@@ -4,20 +4,29 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from headcount._parameters import check_count
+from headcount.errors import HeadcountError
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+    from numpy.typing import NDArray
 
 __all__ = [
+    "FADED",
     "FAINT",
     "INK",
     "PALE",
     "Canvas",
     "MethodStyle",
+    "draw_curve",
+    "enough_samples",
     "font_size",
     "lighter",
     "method_styles",
@@ -41,7 +50,9 @@ _HATCHES = ("", "////////", "........", "xxxxxxxx")
 _TEXT, _SMALL = 8.0, 7.0  # points
 _INCH = 72.0
 _HANDLE = 2.2  # width of a legend's symbol, in font sizes
+_DASHED = 3.3  # the same of dashed lines
 _BETWEEN = 1.2  # distance between columns of a legend, in font sizes
+FADED = 0.25  # opacity of groups with few samples
 _LEGEND = 0.94  # largest width of a legend, as a share of the width of the figure
 
 
@@ -53,6 +64,16 @@ class MethodStyle:
     marker: str
     line: Any
     hatch: str
+    hollow: bool
+
+    @property
+    def marks(self) -> dict[str, Any]:
+        """Options of matplotlib for the markers: filled, or hollow."""
+        fill = "white" if self.hollow else self.colour
+        return {
+            "marker": self.marker, "markerfacecolor": fill, "markeredgecolor": self.colour,
+            "markeredgewidth": 1.0 if self.hollow else 0.0,
+        }  # fmt: skip
 
 
 def method_styles(methods: Sequence[str]) -> dict[str, MethodStyle]:
@@ -63,9 +84,34 @@ def method_styles(methods: Sequence[str]) -> dict[str, MethodStyle]:
             _MARKERS[i % len(_MARKERS)],
             _LINES[i // len(_COLOURS) % len(_LINES)],
             _HATCHES[i // len(_COLOURS) % len(_HATCHES)],
+            i // len(_COLOURS) % 2 == 1,
         )
         for i, method in enumerate(methods)
     }
+
+
+def enough_samples(n: NDArray[np.int64], fewest: int) -> NDArray[np.bool_]:
+    """Groups with at least `fewest` samples; all if none has as many."""
+    check_count("fewest", fewest)
+    enough = n >= fewest
+    return enough if enough.any() else np.ones(len(n), dtype=np.bool_)
+
+
+def draw_curve(
+    ax: Axes, x: Any, y: Any, style: MethodStyle, enough: NDArray[np.bool_] | None = None
+) -> Artist:
+    """Draw a line with markers, faded where there are not enough samples; return its symbol."""
+    options: dict[str, Any] = {
+        "color": style.colour, "linestyle": style.line, "linewidth": 1.3,
+        "markersize": 4.0 if style.hollow else 3.5,
+    }  # fmt: skip
+    y = np.asarray(y, dtype=np.float64)
+    if enough is None or enough.all():
+        (line,) = ax.plot(x, y, **options, **style.marks)
+        return line
+    ax.plot(x, y, **options, **style.marks, alpha=FADED, zorder=1.5)
+    (line,) = ax.plot(x, np.where(enough, y, np.nan), **options, **style.marks)
+    return line
 
 
 def lighter(colour: str, amount: float) -> tuple[float, float, float]:
@@ -81,13 +127,19 @@ class Canvas:
     """Axes to draw on, with font sizes.
 
     ``own`` is the figure if it was created here. On axes passed by the user it is None, and
-    so are the font sizes, so that the user's settings apply.
+    so are the font sizes, so that the user's settings apply. ``labels`` has the texts that
+    the user wants to read instead of others.
     """
 
     ax: Axes
     own: Figure | None
     text: float | None
     small: float | None
+    labels: Mapping[str, str] = field(default_factory=dict)
+
+    def named(self, name: str) -> str:
+        """Text to show for a name."""
+        return self.labels.get(name, name)
 
     def tidy(self, x: str = "", y: str = "") -> None:
         """Label the axes, and hide two sides of the frame."""
@@ -103,13 +155,14 @@ class Canvas:
 
     def label(self, x: str, y: str) -> None:
         """Label the axes."""
-        self.ax.set_xlabel(x, fontsize=self.text, color=INK, parse_math=False)
-        self.ax.set_ylabel(y, fontsize=self.text, color=INK, parse_math=False)
+        options: dict[str, Any] = {"fontsize": self.text, "color": INK, "parse_math": False}
+        self.ax.set_xlabel(self.named(x), **options)
+        self.ax.set_ylabel(self.named(y), **options)
 
     def names_down(self, names: Sequence[str]) -> None:
         """Write names along the vertical axis, the first on top, one unit apart."""
         ax = self.ax
-        ax.set_yticks(range(len(names)), names, parse_math=False)
+        ax.set_yticks(range(len(names)), [self.named(name) for name in names], parse_math=False)
         ax.set_ylim(len(names) - 0.5, -0.5)
         ax.tick_params(axis="y", length=0)
         ax.spines["left"].set_visible(False)
@@ -118,25 +171,32 @@ class Canvas:
         """Draw a legend above the axes, in as many columns as fit."""
         if not symbols:
             return
-        ax, names = self.ax, list(symbols)
+        from matplotlib.lines import Line2D
+
+        ax, names = self.ax, [self.named(name) for name in symbols]
+        # Long enough to show how a line is dashed.
+        dashed = any(isinstance(each, Line2D) and each.is_dashed() for each in symbols.values())
+        handle = _DASHED if dashed else _HANDLE
         options: dict[str, Any] = {
             "fontsize": self.small,
             "frameon": False,
             "borderpad": 0.2,
             "labelspacing": 0.25,
             "columnspacing": _BETWEEN,
-            "handlelength": _HANDLE - 0.5,
+            "handlelength": handle - 0.5,
             "handletextpad": 0.5,
         }
         # Names are set afterwards, as matplotlib leaves out labels that begin with "_".
         entries = list(symbols.values()), [str(i) for i in range(len(names))]
         if self.own is not None:
-            columns = legend_columns(names, _LEGEND * self.own.get_figwidth(), self.small)
+            width = _LEGEND * self.own.get_figwidth()
+            columns = legend_columns(names, width, self.small, handle)
             legend = self.own.legend(
                 *entries, loc="outside upper left", ncols=columns, **options
             )
         else:
-            columns = legend_columns(names, ax.bbox.width / ax.figure.dpi, self.small)
+            width = ax.bbox.width / ax.figure.dpi
+            columns = legend_columns(names, width, self.small, handle)
             legend = ax.legend(
                 *entries, loc="lower left", bbox_to_anchor=(0, 1.02), ncols=columns,
                 borderaxespad=0, **options,
@@ -147,10 +207,12 @@ class Canvas:
             text.set_color(INK)
 
 
-def legend_columns(names: Sequence[str], width: float, size: float | None) -> int:
+def legend_columns(
+    names: Sequence[str], width: float, size: float | None, handle: float = _HANDLE
+) -> int:
     """Largest number of legend columns that fit in a width, with entries filled downwards."""
     size = font_size(size)
-    symbol, gap = _HANDLE * size / _INCH, _BETWEEN * size / _INCH
+    symbol, gap = handle * size / _INCH, _BETWEEN * size / _INCH
     widths = [symbol + text_width(name, size) for name in names]
     for rows in range(1, len(names)):
         columns = [widths[i : i + rows] for i in range(0, len(names), rows)]
@@ -177,7 +239,13 @@ def font_size(size: float | None) -> float:
 
 
 def open_canvas(
-    ax: Axes | None, width: float, height: float, legend: Sequence[str] = ()
+    ax: Axes | None,
+    width: float,
+    height: float,
+    legend: Sequence[str] = (),
+    labels: Mapping[str, str] | None = None,
+    *,
+    lines: bool = False,
 ) -> Canvas:
     """Return a canvas with the user's axes, or with new axes in a new figure.
 
@@ -189,20 +257,43 @@ def open_canvas(
         Size of the new figure in inches, without its legend.
     legend : sequence of str
         Names to make room for above the axes.
+    labels : mapping of str to str, default=None
+        Texts to show instead of others.
+    lines : bool, default=False
+        True if the symbols are lines, which are dashed beyond the number of colours.
     """
+    labels = check_labels(labels)
     if ax is not None:
-        return Canvas(ax, None, None, None)
+        return Canvas(ax, None, None, None, labels)
     from matplotlib.figure import Figure
 
     if legend:
-        columns = legend_columns(legend, _LEGEND * width, _SMALL)
+        shown = [labels.get(name, name) for name in legend]
+        handle = _DASHED if lines and len(legend) > len(_COLOURS) else _HANDLE
+        columns = legend_columns(shown, _LEGEND * width, _SMALL, handle)
         height += math.ceil(len(legend) / columns) * 1.35 * _SMALL / _INCH
     # Not created by pyplot, which would keep a reference and may need a display.
     figure = Figure(figsize=(width, height), layout="constrained")
-    return Canvas(figure.add_subplot(), figure, _TEXT, _SMALL)
+    return Canvas(figure.add_subplot(), figure, _TEXT, _SMALL, labels)
 
 
-def open_panels(n: int, across: int, width: float) -> tuple[Figure, list[Canvas]]:
+def check_labels(labels: Any) -> Mapping[str, str]:
+    """Labels of the user, checked."""
+    if labels is None:
+        return {}
+    if not isinstance(labels, Mapping) or not all(
+        isinstance(text, str) for pair in labels.items() for text in pair
+    ):
+        raise HeadcountError(
+            f"labels is {labels!r}; it must map texts of the plot to others: pass for instance "
+            "{'SLD': 'EMQ'}."
+        )
+    return labels
+
+
+def open_panels(
+    n: int, across: int, width: float, labels: Mapping[str, str] | None = None
+) -> tuple[Figure, list[Canvas]]:
     """Create a figure with n square axes, filled row by row."""
     from matplotlib.figure import Figure
 
@@ -210,4 +301,4 @@ def open_panels(n: int, across: int, width: float) -> tuple[Figure, list[Canvas]
     side = (width - 0.6) / across
     figure = Figure(figsize=(width, 0.45 + down * (side + 0.12)), layout="constrained")
     axes = [figure.add_subplot(down, across, i + 1) for i in range(n)]
-    return figure, [Canvas(ax, figure, _TEXT, _SMALL) for ax in axes]
+    return figure, [Canvas(ax, figure, _TEXT, _SMALL, check_labels(labels)) for ax in axes]

@@ -18,6 +18,8 @@ from headcount.plots._style import (
     INK,
     PALE,
     Canvas,
+    draw_curve,
+    enough_samples,
     lighter,
     method_styles,
     open_canvas,
@@ -39,7 +41,9 @@ def error_by_shift(
     frame: Any,
     *,
     bins: int = 10,
+    fewest: int = 10,
     error: str = "error",
+    labels: Mapping[str, str] | None = None,
     ax: Axes | None = None,
     width: float = 5.0,
 ) -> Axes:
@@ -54,8 +58,12 @@ def error_by_shift(
         One row per method and sample.
     bins : int, default=10
         Number of groups of shifts.
+    fewest : int, default=10
+        Groups with fewer samples are faded, unless all have fewer.
     error : str, default="error"
         Name of the error in labels.
+    labels : mapping of str to str, default=None
+        Texts to show instead of others: names of methods and classes, labels of axes.
     ax : matplotlib Axes, default=None
         Axes to draw on. By default those of a new figure.
     width : float, default=5.0
@@ -75,21 +83,21 @@ def error_by_shift(
     """
     groups = data.error_by_shift(frame, bins=bins)
     methods = names_in_order(groups)
-    canvas = open_canvas(ax, width, 0.4 + 0.55 * width, legend=methods)
+    canvas = open_canvas(
+        ax, width, 0.4 + 0.55 * width, legend=methods, labels=labels, lines=True
+    )
     _samples_behind(canvas, groups.filter(groups["method"] == methods[0]))
     symbols: dict[str, Artist] = {}
     for method, style in method_styles(methods).items():
         part = groups.filter(groups["method"] == method)
         shift, mean, sd = (part[name].to_numpy() for name in ("shift", "mean", "sd"))
+        enough = enough_samples(part["n"].to_numpy(), fewest)
         if len(methods) <= _MOST_BANDS:
             low = np.maximum(mean - sd, 0) if (mean >= 0).all() else mean - sd
             canvas.ax.fill_between(
-                shift, low, mean + sd, color=style.colour, alpha=0.18, linewidth=0
+                shift, low, mean + sd, where=enough, color=style.colour, alpha=0.18, linewidth=0
             )
-        (symbols[method],) = canvas.ax.plot(
-            shift, mean, color=style.colour, linestyle=style.line, linewidth=1.3,
-            marker=style.marker, markersize=3.5, markeredgewidth=0,
-        )  # fmt: skip
+        symbols[method] = draw_curve(canvas.ax, shift, mean, style, enough)
     canvas.tidy("shift from training", f"mean {error}")
     _from_zero(canvas.ax, groups["mean"])
     canvas.legend(symbols)
@@ -115,7 +123,7 @@ def _samples_behind(canvas: Canvas, groups: pl.DataFrame) -> None:
         left, groups["n"], right - left, align="edge", color=lighter(PALE, 0.35),
         edgecolor="white", linewidth=0.5,
     )  # fmt: skip
-    behind.set_ylabel("samples", fontsize=canvas.text, color=FAINT)
+    behind.set_ylabel(canvas.named("samples"), fontsize=canvas.text, color=FAINT)
     behind.tick_params(length=0, labelcolor=FAINT, labelsize=canvas.small)
     behind.yaxis.set_major_locator(MaxNLocator(5, integer=True))
     behind.set_ylim(0, 1.6 * groups["n"].to_numpy().max())
@@ -129,7 +137,9 @@ def error_boxes(
     frame: Any,
     *,
     bins: int = 5,
+    fewest: int = 10,
     error: str = "error",
+    labels: Mapping[str, str] | None = None,
     ax: Axes | None = None,
     width: float = 5.0,
 ) -> Axes:
@@ -141,8 +151,12 @@ def error_boxes(
         One row per method and sample.
     bins : int, default=5
         Number of groups of shifts.
+    fewest : int, default=10
+        Groups with fewer samples are faded, unless all have fewer.
     error : str, default="error"
         Name of the error in labels.
+    labels : mapping of str to str, default=None
+        Texts to show instead of others: names of methods and classes, labels of axes.
     ax : matplotlib Axes, default=None
         Axes to draw on. By default those of a new figure.
     width : float, default=5.0
@@ -161,7 +175,7 @@ def error_boxes(
     4
     """
     boxes = data.error_boxes(frame, bins=bins)
-    canvas = grouped_boxes(boxes, ax, width)
+    canvas = grouped_boxes(boxes, ax, width, labels, fewest)
     canvas.label("shift from training", error)
     _from_zero(canvas.ax, boxes["low"])
     return canvas.ax
@@ -173,6 +187,7 @@ def letter_values(
     families: Mapping[str, str] | None = None,
     linear_below: float | None = None,
     error: str = "error",
+    labels: Mapping[str, str] | None = None,
     ax: Axes | None = None,
     width: float = 5.0,
 ) -> Axes:
@@ -192,6 +207,8 @@ def letter_values(
         is logarithmic. By default the whole scale is linear.
     error : str, default="error"
         Name of the error in labels.
+    labels : mapping of str to str, default=None
+        Texts to show instead of others: names of methods and classes, labels of axes.
     ax : matplotlib Axes, default=None
         Axes to draw on. By default those of a new figure.
     width : float, default=5.0
@@ -212,7 +229,9 @@ def letter_values(
     letters = data.letter_values(frame)
     methods = names_in_order(letters)
     colours, kinds = _family_colours(methods, families)
-    canvas = open_canvas(ax, width, 0.5 + 0.19 * len(methods), legend=list(kinds))
+    canvas = open_canvas(
+        ax, width, 0.5 + 0.19 * len(methods), legend=list(kinds), labels=labels
+    )
     errors = read(frame, ("method",), ("error",))
     for i, method in enumerate(methods):
         part = letters.filter(letters["method"] == method)
@@ -283,7 +302,12 @@ def _patch(colour: str) -> Artist:
 
 
 def learning_curves(
-    frame: Any, *, error: str = "error", ax: Axes | None = None, width: float = 5.0
+    frame: Any,
+    *,
+    error: str = "error",
+    labels: Mapping[str, str] | None = None,
+    ax: Axes | None = None,
+    width: float = 5.0,
 ) -> Axes:
     """Mean error by training size, with bars of one standard error to each side.
 
@@ -293,6 +317,8 @@ def learning_curves(
         One row per method, training size and sample (or training set).
     error : str, default="error"
         Name of the error in labels.
+    labels : mapping of str to str, default=None
+        Texts to show instead of others: names of methods and classes, labels of axes.
     ax : matplotlib Axes, default=None
         Axes to draw on. By default those of a new figure.
     width : float, default=5.0
@@ -313,16 +339,15 @@ def learning_curves(
     """
     curves = data.learning_curves(frame)
     methods = names_in_order(curves)
-    canvas = open_canvas(ax, width, 0.4 + 0.5 * width, legend=methods)
+    canvas = open_canvas(
+        ax, width, 0.4 + 0.5 * width, legend=methods, labels=labels, lines=True
+    )
     symbols: dict[str, Artist] = {}
     for method, style in method_styles(methods).items():
         part = curves.filter(curves["method"] == method)
         size, mean, se = (part[name].to_numpy() for name in ("size", "mean", "se"))
         canvas.ax.vlines(size, mean - se, mean + se, colors=style.colour, linewidth=0.9)
-        (symbols[method],) = canvas.ax.plot(
-            size, mean, color=style.colour, linestyle=style.line, linewidth=1.3,
-            marker=style.marker, markersize=4, markeredgewidth=0,
-        )  # fmt: skip
+        symbols[method] = draw_curve(canvas.ax, size, mean, style)
     sizes = curves["size"].unique().sort().to_numpy()
     if sizes[0] > 0 and sizes[-1] >= 5 * sizes[0]:
         _log_sizes(canvas, sizes)

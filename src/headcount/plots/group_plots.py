@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from headcount.plots import data
 from headcount.plots._frames import names_in_order
-from headcount.plots._style import INK, PALE, method_styles, open_canvas, text_width
+from headcount.plots._style import INK, PALE, draw_curve, method_styles, open_canvas, text_width
 
 if TYPE_CHECKING:
     import polars as pl
@@ -31,6 +33,7 @@ def by_group(
     *,
     positive: Any = None,
     line: bool = True,
+    labels: Mapping[str, str] | None = None,
     ax: Axes | None = None,
     width: float = 5.0,
 ) -> Axes:
@@ -46,6 +49,8 @@ def by_group(
     line : bool, default=True
         True joins the groups by a line with a band, for a sequence such as months; False draws
         a point and an interval for each.
+    labels : mapping of str to str, default=None
+        Texts to show instead of others: names of methods and classes, labels of axes.
     ax : matplotlib Axes, default=None
         Axes to draw into; a new figure by default.
     width : float, default=5.0
@@ -67,7 +72,7 @@ def by_group(
     classes, groups = names_in_order(table, "class"), names_in_order(table, "group")
     with_reference = "reference" in table.columns
     names = [*(classes if len(classes) > 1 else []), *(["reference"] if with_reference else [])]
-    canvas = open_canvas(ax, width, _HEIGHT, legend=names)
+    canvas = open_canvas(ax, width, _HEIGHT, legend=names, labels=labels, lines=line)
     symbols: dict[str, Artist] = {}
     for i, (name, style) in enumerate(method_styles(classes).items()):
         part = table.filter(table["class"] == name)
@@ -102,11 +107,7 @@ def _shares(ax: Axes, x: Any, part: pl.DataFrame, style: MethodStyle, line: bool
         ax.fill_between(x, low, high, color=style.colour, alpha=0.22, linewidth=0)
     else:
         ax.vlines(x, low, high, colors=style.colour, alpha=0.6, linewidth=1.4)
-    (drawn,) = ax.plot(
-        x, part["share"], color=style.colour, linestyle=style.line if joined else "none",
-        linewidth=1.3, marker=style.marker, markersize=3.5, markeredgewidth=0,
-    )  # fmt: skip
-    return drawn
+    return draw_curve(ax, x, part["share"], style if joined else replace(style, line="none"))
 
 
 def _name_groups(canvas: Canvas, groups: list[str], width: float) -> None:

@@ -28,6 +28,7 @@ def critical_difference(
     ranks: Mapping[str, float],
     difference: float,
     *,
+    labels: Mapping[str, str] | None = None,
     ax: Axes | None = None,
     width: float = 5.0,
 ) -> Axes:
@@ -39,6 +40,8 @@ def critical_difference(
         Average rank of each method. 1 is the best possible rank.
     difference : float
         Smallest significant difference of average ranks.
+    labels : mapping of str to str, default=None
+        Texts to show instead of others: names of methods and classes, labels of axes.
     ax : matplotlib Axes, default=None
         Axes to draw on. By default those of a new figure.
     width : float, default=5.0
@@ -60,7 +63,7 @@ def critical_difference(
     bars = _levels(_spans(table))
     rows = math.ceil(n / 2)
     top = 0.45 + 0.32 * len(set(bars.values()))  # depth of the first name, in rows
-    canvas = open_canvas(ax, width, 0.65 + 0.18 * (top + rows))
+    canvas = open_canvas(ax, width, 0.65 + 0.18 * (top + rows), labels=labels)
     drawn = canvas.ax
     right = max(float(n), 1 + difference)
     drawn.set(xlim=(1, right), ylim=(top + rows - 0.5, 0))
@@ -112,7 +115,7 @@ def _name(
     side, away = ("right", -1) if on_left else ("left", 1)
     number = f"{rank:.1f}"
     beyond = 6 + 72 * text_width(number, canvas.small)
-    for text, distance, colour in ((number, 3, FAINT), (method, beyond, INK)):
+    for text, distance, colour in ((number, 3, FAINT), (canvas.named(method), beyond, INK)):
         ax.annotate(
             text, (edge, depth), (away * distance, 0), textcoords="offset points", ha=side,
             va="center_baseline", fontsize=canvas.small, color=colour, parse_math=False,
@@ -140,7 +143,12 @@ def _levels(spans: Sequence[tuple[float, float]]) -> dict[tuple[float, float], i
 
 
 def means(
-    frame: Any, *, error: str = "error", ax: Axes | None = None, width: float = 5.0
+    frame: Any,
+    *,
+    error: str = "error",
+    labels: Mapping[str, str] | None = None,
+    ax: Axes | None = None,
+    width: float = 5.0,
 ) -> Axes:
     """Means of the methods with intervals, followed by marks of significance.
 
@@ -150,6 +158,8 @@ def means(
         One row per method, from top to bottom.
     error : str, default="error"
         Name of the error in labels.
+    labels : mapping of str to str, default=None
+        Texts to show instead of others: names of methods and classes, labels of axes.
     ax : matplotlib Axes, default=None
         Axes to draw on. By default those of a new figure.
     width : float, default=5.0
@@ -168,7 +178,7 @@ def means(
     ['†']
     """
     table = data.means(frame)
-    canvas = open_canvas(ax, width, 0.5 + 0.19 * len(table))
+    canvas = open_canvas(ax, width, 0.5 + 0.19 * len(table), labels=labels)
     drawn, colour = canvas.ax, method_styles(["mean"])["mean"].colour
     at = range(len(table))
     drawn.hlines(at, table["low"], table["high"], colors=colour, linewidth=1.4)

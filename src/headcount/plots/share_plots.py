@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,8 @@ from headcount.plots._style import (
     PALE,
     Canvas,
     MethodStyle,
+    draw_curve,
+    enough_samples,
     lighter,
     method_styles,
     open_canvas,
@@ -41,6 +44,8 @@ def diagonal(
     positive: Any = None,
     spread: float = 0.9,
     bins: int = 25,
+    fewest: int = 10,
+    labels: Mapping[str, str] | None = None,
     ax: Axes | None = None,
     width: float = 5.0,
 ) -> Axes:
@@ -59,6 +64,10 @@ def diagonal(
         Share of the samples in the bands.
     bins : int, default=25
         Number of groups of true shares.
+    fewest : int, default=10
+        Groups with fewer samples are faded, unless all have fewer.
+    labels : mapping of str to str, default=None
+        Texts to show instead of others: names of methods and classes, labels of axes.
     ax : matplotlib Axes, default=None
         Axes to draw on. By default those of a new figure.
     width : float, default=5.0
@@ -78,12 +87,12 @@ def diagonal(
     """
     groups = data.diagonal(frame, positive=positive, spread=spread, bins=bins)
     methods = names_in_order(groups)
-    canvas = open_canvas(ax, width, width - 0.15, legend=methods)
+    canvas = open_canvas(ax, width, width - 0.15, legend=methods, labels=labels, lines=True)
     symbols: dict[str, Artist] = {}
     for method, style in method_styles(methods).items():
         part = groups.filter(groups["method"] == method)
         band = len(methods) <= _MOST_BANDS
-        symbols[method] = _estimates(canvas.ax, part, style, band)
+        symbols[method] = _estimates(canvas.ax, part, style, band, fewest)
     of = _shown_class(frame, positive)
     _share_axes(canvas, f"true share{of}", "estimated share")
     canvas.legend(symbols)
@@ -96,6 +105,8 @@ def diagonal_panels(
     positive: Any = None,
     spread: float = 0.9,
     bins: int = 25,
+    fewest: int = 10,
+    labels: Mapping[str, str] | None = None,
     width: float = 7.0,
 ) -> Figure:
     """Estimated against true shares, each method in a separate panel.
@@ -110,6 +121,10 @@ def diagonal_panels(
         Share of the samples in the bands.
     bins : int, default=25
         Number of groups of true shares.
+    fewest : int, default=10
+        Groups with fewer samples are faded, unless all have fewer.
+    labels : mapping of str to str, default=None
+        Texts to show instead of others: names of methods and classes, labels of axes.
     width : float, default=7.0
         Width of the figure in inches.
 
@@ -129,22 +144,21 @@ def diagonal_panels(
     methods = names_in_order(groups)
     most = max(1, math.floor(width / 1.15))
     across = math.ceil(len(methods) / math.ceil(len(methods) / most))  # rows of equal length
-    figure, panels = open_panels(len(methods), across, width)
+    figure, panels = open_panels(len(methods), across, width, labels)
     style = replace(method_styles(methods)[methods[0]], marker="")
     for i, (method, panel) in enumerate(zip(methods, panels, strict=True)):
         part = groups.filter(groups["method"] == method)
-        _estimates(panel.ax, part, style, band=True)
+        _estimates(panel.ax, part, style, True, fewest)
         _share_axes(panel, "", "")
-        title = panel.ax.set_title(method, fontsize=panel.text, color=INK, pad=3)
+        title = panel.ax.set_title(panel.named(method), fontsize=panel.text, color=INK, pad=3)
         title.set_parse_math(False)
         panel.ax.set_xticks([0, 0.5, 1], ["0", "50%", "100%"])
         panel.ax.set_yticks([0, 0.5, 1], ["0", "50%", "100%"])
         lowest = i + across >= len(methods)
         panel.ax.tick_params(labelbottom=lowest, labelleft=i % across == 0)
-    figure.supxlabel(
-        f"true share{_shown_class(frame, positive)}", fontsize=panels[0].text, color=INK
-    )
-    figure.supylabel("estimated share", fontsize=panels[0].text, color=INK)
+    named, of = panels[0].named, _shown_class(frame, positive)
+    figure.supxlabel(named(f"true share{of}"), fontsize=panels[0].text, color=INK)
+    figure.supylabel(named("estimated share"), fontsize=panels[0].text, color=INK)
     return figure
 
 
@@ -153,6 +167,8 @@ def bias_boxes(
     *,
     positive: Any = None,
     bins: int = 1,
+    fewest: int = 10,
+    labels: Mapping[str, str] | None = None,
     ax: Axes | None = None,
     width: float = 5.0,
 ) -> Axes:
@@ -166,6 +182,10 @@ def bias_boxes(
         Class to show. By default the last of two classes, or all of more than two.
     bins : int, default=1
         Number of groups of true shares to show separately. 1 for all together.
+    fewest : int, default=10
+        Groups with fewer samples are faded, unless all have fewer.
+    labels : mapping of str to str, default=None
+        Texts to show instead of others: names of methods and classes, labels of axes.
     ax : matplotlib Axes, default=None
         Axes to draw on. By default those of a new figure.
     width : float, default=5.0
@@ -186,23 +206,31 @@ def bias_boxes(
     boxes = data.bias_boxes(frame, positive=positive, bins=bins)
     of = _shown_class(frame, positive)
     if bins == 1:
-        canvas = lying_boxes(boxes, ax, width)
+        canvas = lying_boxes(boxes, ax, width, labels)
         canvas.label(f"estimated - true share{of}", "")
         canvas.ax.axvline(0, **_ZERO)
     else:
-        canvas = grouped_boxes(boxes, ax, width)
+        canvas = grouped_boxes(boxes, ax, width, labels, fewest)
         canvas.label(f"true share{of}", "estimated - true share")
         canvas.ax.axhline(0, **_ZERO)
     return canvas.ax
 
 
-def bars(frame: Any, *, ax: Axes | None = None, width: float = 5.0) -> Axes:
+def bars(
+    frame: Any,
+    *,
+    labels: Mapping[str, str] | None = None,
+    ax: Axes | None = None,
+    width: float = 5.0,
+) -> Axes:
     """Shares of the classes with intervals, and with reference marks if given.
 
     Parameters
     ----------
     frame : frame with columns class, share, low, high, and optionally reference
         One row per class. The reference may be the share in training or the true share.
+    labels : mapping of str to str, default=None
+        Texts to show instead of others: names of methods and classes, labels of axes.
     ax : matplotlib Axes, default=None
         Axes to draw on. By default those of a new figure.
     width : float, default=5.0
@@ -224,7 +252,7 @@ def bars(frame: Any, *, ax: Axes | None = None, width: float = 5.0) -> Axes:
     with_reference = "reference" in table.columns
     n = len(table)
     names = ["estimate", "interval", *(["reference"] if with_reference else [])]
-    canvas = open_canvas(ax, width, 0.5 + 0.24 * n, legend=names)
+    canvas = open_canvas(ax, width, 0.5 + 0.24 * n, legend=names, labels=labels)
     drawn, colour = canvas.ax, method_styles(["share"])["share"].colour
     boxes = drawn.barh(range(n), table["share"], 0.6, color=lighter(colour, 0.55))
     lines = drawn.hlines(range(n), table["low"], table["high"], colors=INK, linewidth=1.4)
@@ -242,20 +270,20 @@ def bars(frame: Any, *, ax: Axes | None = None, width: float = 5.0) -> Axes:
     return drawn
 
 
-def _estimates(ax: Axes, part: pl.DataFrame, style: MethodStyle, band: bool) -> Artist:
-    true = part["true"].to_numpy()
+def _estimates(
+    ax: Axes, part: pl.DataFrame, style: MethodStyle, band: bool, fewest: int
+) -> Artist:
+    true, enough = part["true"].to_numpy(), enough_samples(part["n"].to_numpy(), fewest)
     if band:
         ax.fill_between(
-            true, part["low"], part["high"], color=style.colour, alpha=0.22, linewidth=0
-        )
+            true, part["low"], part["high"], where=enough, color=style.colour, alpha=0.22,
+            linewidth=0,
+        )  # fmt: skip
         if len(part) == 1:  # a band of one point has no width
             ax.vlines(true, part["low"], part["high"], color=style.colour, alpha=0.5)
-    (line,) = ax.plot(
-        true, part["estimated"], color=style.colour, linestyle=style.line, linewidth=1.3,
-        marker=style.marker if len(part) > 1 else style.marker or "o", markersize=3.5,
-        markeredgewidth=0,
-    )  # fmt: skip
-    return line
+    if len(part) == 1 and not style.marker:
+        style = replace(style, marker="o")
+    return draw_curve(ax, true, part["estimated"], style, enough)
 
 
 def _share_axes(canvas: Canvas, x: str, y: str) -> None:

@@ -30,6 +30,7 @@ def simplex(
     truth: ArrayLike | None = None,
     points: bool = True,
     level: float | None = 0.95,
+    labels: Mapping[str, str] | None = None,
     ax: Axes | None = None,
     width: float = 4.0,
 ) -> Axes:
@@ -47,6 +48,8 @@ def simplex(
         Draw the shares themselves.
     level : float, default=0.95
         Share of the points inside the region. None draws no region.
+    labels : mapping of str to str, default=None
+        Texts to show instead of others: names of methods and classes, labels of axes.
     ax : matplotlib Axes, default=None
         Axes to draw on. By default those of a new figure.
     width : float, default=4.0
@@ -73,7 +76,7 @@ def simplex(
     methods = names_in_order(table)
     named = [method for method in methods if method]
     legend = [*named, *(["truth"] if truth is not None else [])]
-    canvas = open_canvas(ax, width, 0.3 + 0.8 * width, legend=legend)
+    canvas = open_canvas(ax, width, 0.3 + 0.8 * width, legend=legend, labels=labels)
     _frame(canvas, [str(each) for each in classes])
     symbols: dict[str, Artist] = {}
     for method, style in method_styles(methods).items():
@@ -87,15 +90,14 @@ def simplex(
         shown = part.select("x", "y").to_numpy() if points else np.empty((0, 2))
         canvas.ax.plot(
             *shown.T, linestyle="none",
-            marker=style.marker, markersize=2.5 if len(part) > _FEW else 4.5, markeredgewidth=0,
+            markersize=2.5 if len(part) > _FEW else 4.5,
             alpha=0.4 if len(part) > _FEW else 0.9,
-            color=style.colour, zorder=3,
+            color=style.colour, zorder=3, **style.marks,
         )  # fmt: skip
         if method:
             symbols[method] = Line2D(
-                [], [], linestyle="none", marker=style.marker, markersize=5,
-                markeredgewidth=0, color=style.colour,
-            )  # fmt: skip
+                [], [], linestyle="none", markersize=5, color=style.colour, **style.marks
+            )
     if truth is not None:
         (symbols["truth"],) = canvas.ax.plot(
             *data.on_triangle(truth, "truth").T, linestyle="none", marker="X", markersize=7,
@@ -130,7 +132,7 @@ def _frame(canvas: Canvas, classes: Sequence[str]) -> None:
     places = ((-8, below, "left"), (8, below, "right"), (0, 4, "center"))
     for corner, name, (dx, dy, ha) in zip(outline[:3], classes, places, strict=True):
         ax.annotate(
-            name, corner, (dx, dy), textcoords="offset points", ha=ha,
+            canvas.named(name), corner, (dx, dy), textcoords="offset points", ha=ha,
             va="top" if dy < 0 else "bottom", fontsize=canvas.text, color=INK,
             fontweight="bold", parse_math=False,
         )  # fmt: skip

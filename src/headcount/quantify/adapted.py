@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
-from sklearn.model_selection import check_cv
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -94,7 +93,13 @@ class AdaptedClassifier(ClassifierMixin, BaseEstimator):
         self.cv = cv
         self.random_state = random_state
 
-    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
+    ) -> Self:
         """Learn from labelled items.
 
         Parameters
@@ -105,6 +110,9 @@ class AdaptedClassifier(ClassifierMixin, BaseEstimator):
             Their labels, of any kind.
         sample_weight : array-like of shape (n,), default=None
             Weights of the items.
+        groups : array-like of shape (n,), default=None
+            Groups of the items, for cross-fitting: handed to the splitter ``cv``. With a
+            number of folds, no group is divided.
 
         Returns
         -------
@@ -113,15 +121,14 @@ class AdaptedClassifier(ClassifierMixin, BaseEstimator):
         """
         y = self._checked_labels(X, y)
         quantifier = self._unfitted_quantifier()
-        cv = check_cv(self.cv) if isinstance(self.cv, list) else self.cv
-        scorer = Scorer(self.classifier, cv=cv, random_state=self.random_state)
+        scorer = Scorer(self.classifier, cv=self.cv, random_state=self.random_state)
         shares_scores = quantifier.takes_scores
         needed = shares_scores and quantifier._learns_from_scores()
-        scorer.fit(X, y, sample_weight, out_of_fold=needed)
+        scorer.fit(X, y, sample_weight, groups=groups, out_of_fold=needed)
         if shares_scores:
             quantifier.fit_scorer(scorer)
         else:
-            quantifier.fit(X, y, sample_weight)
+            quantifier.fit(X, y, sample_weight, groups)
         self.scorer_, self.quantifier_ = scorer, quantifier
         self.classes_, self.prior_ = scorer.classes_, scorer.prior_
         self.adapted_prior_ = self.prior_

@@ -8,6 +8,8 @@ from contextlib import contextmanager
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import norm
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
@@ -17,9 +19,10 @@ from headcount.quantify.base import Quantifier
 from headcount.quantify.conditioned import Conditioned
 from headcount.quantify.info import Input, MethodInfo
 from headcount.quantify.likelihood import SLD
+from headcount.quantify.ordinal import OrdinalPACC
 from headcount.representation import Training
 from headcount.sampling._streams import base_seeds
-from headcount.uncertainty import simulate
+from headcount.uncertainty import Prior, simulate
 
 __all__ = ["AutoQuantifier"]
 
@@ -44,6 +47,10 @@ class AutoQuantifier(Conditioned):
         Prior distribution of the shares, as for `estimate`.
     replicates : int, default=4000
         Number of simulated samples for each sample size.
+    ordered : bool, default=False
+        True if the classes are ordered, such as grades. Then the count of `OrdinalPACC` is
+        combined with the others, and half of the simulated samples have shares like those of
+        training, moved up or down along the classes or concentrated, much or little.
     random_state : int, RandomState, Generator or None, default=None
         Random seed of the folds and the simulations.
 
@@ -81,12 +88,14 @@ class AutoQuantifier(Conditioned):
         cv: Any = 5,
         prior: Any = None,
         replicates: int = 4000,
+        ordered: bool = False,
         random_state: Any = None,
     ) -> None:
         self.classifier = classifier
         self.cv = cv
         self.prior = prior
         self.replicates = replicates
+        self.ordered = ordered
         self.random_state = random_state
 
     def _given(self) -> Sequence[Quantifier]:
@@ -104,8 +113,14 @@ class AutoQuantifier(Conditioned):
                 SLD(classifier, calibration="bcts", cv=self.cv),
                 SLD(classifier, cv=self.cv),
                 GPAC(classifier, cv=self.cv),
+                *((OrdinalPACC(classifier, cv=self.cv),) if self.ordered else ()),
             )
         ]
+
+    def _prior(self) -> Any:
+        if self.prior is not None or not self.ordered:
+            return self.prior
+        return ordered_shares(self.prior_)
 
     def _unfitted(self) -> list[Quantifier]:
         # Nothing but the folds is seeded: classifiers are used as they are.
@@ -153,11 +168,52 @@ class AutoQuantifier(Conditioned):
             for name, part in zip(names, alone, strict=True)
         )
         listed = " and ".join([", ".join(names[:-1]), names[-1]])
+        ordered = " for ordered classes" if self.ordered else ""
         return (
-            f"{listed} combined. Mean absolute error in simulated samples of {_TRIAL_SIZE} "
-            f"items: {_error(combined, made.shares)} combined; alone {each}; classify and "
-            f"count {_error(counted, made.shares)}."
+            f"{listed} combined{ordered}. Mean absolute error in simulated samples of "
+            f"{_TRIAL_SIZE} items: {_error(combined, made.shares)} combined; alone {each}; "
+            f"classify and count {_error(counted, made.shares)}."
         )
+
+
+def ordered_shares(training: NDArray[np.float64], n: int = 4000) -> NDArray[np.float64]:
+    """Shares of ordered classes that are thought possible, as a prior.
+
+    Half are the default of `estimate`. For the others, the classes are intervals of a normal
+    variable with the training shares, whose mean and standard deviation change: by as much as
+    between the lowest and the highest grades, or hardly at all.
+
+    Parameters
+    ----------
+    training : ndarray of shape (K,)
+        Shares of the classes in the training set, in their order.
+    n : int, default=4000
+        Number of draws.
+
+    Returns
+    -------
+    ndarray of shape (n, K)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> ordered_shares(np.array([0.2, 0.5, 0.3])).shape
+    (4000, 3)
+    """
+    rng = np.random.default_rng(0)
+    cuts = norm.ppf(np.clip(np.cumsum(training)[:-1], 1e-6, 1 - 1e-6))
+    half = n // 2
+    # From hardly any change to a great one.
+    degree = rng.uniform(0.05, 1.2, (half, 1))
+    moved = degree * rng.normal(size=(half, 1))
+    scale = np.exp(0.35 * degree * rng.normal(size=(half, 1)))
+    below = norm.cdf((cuts - moved) / scale)
+    ends = [np.zeros((half, 1)), below, np.ones((half, 1))]
+    smooth = np.diff(np.concatenate(ends, axis=1), axis=1)
+    # Single classes differ by a little.
+    noisy = rng.standard_gamma(200 * smooth + 0.05)
+    noisy /= noisy.sum(axis=1, keepdims=True)
+    return np.concatenate([Prior().draw(n - half, training, rng), noisy])
 
 
 def _name(member: Any) -> str:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from copy import copy
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from headcount.data import check_features, count_rows
+from headcount.data import check_features, column_names, count_rows
 from headcount.errors import HeadcountError, warn
 from headcount.quantify.aggregation import Aggregation, Model
 from headcount.quantify.estimation import EstimationMixin, pool_samples
@@ -21,6 +21,9 @@ from headcount.sampling import Samples
 from headcount.scores import ItemScorer, Scored, ScoredPool, Scorer, Verdicts
 from headcount.scores.checks import check_labels, check_lengths, check_weights, class_shares
 from headcount.solve import Solution
+
+if TYPE_CHECKING:
+    from headcount.uncertainty import ShareConditioning
 
 __all__ = ["Quantifier", "is_simple"]
 
@@ -36,7 +39,7 @@ class Quantifier(EstimationMixin, BaseEstimator):
     ----------
     classifier : scikit-learn classifier, default=None
         Logistic regression by default.
-    cv : int, splitter or None, default=5
+    cv : int, splitter, list of splits or None, default=5
         Folds for scoring the training items. None saves the folds of methods that do not
         learn from scores, which then have no estimates with intervals.
     random_state : int, RandomState, Generator or None, default=None
@@ -78,7 +81,7 @@ class Quantifier(EstimationMixin, BaseEstimator):
         """Reason why the quantifier takes no scores, for messages; empty if it takes them."""
         if self.takes == "features":
             return "works on the features, not on a classifier's scores"
-        return ""
+        return self.info.no_scores
 
     def _scorer(self) -> Any:
         """Unfitted scorer; None if there is no single classifier."""
@@ -115,11 +118,41 @@ class Quantifier(EstimationMixin, BaseEstimator):
         return self
 
     @property
+    def n_features_in_(self) -> int:
+        """Number of columns of the training items, if they are a table."""
+        return int(self._seen("n_features_in_"))
+
+    @property
+    def feature_names_in_(self) -> NDArray[Any]:
+        """Names of the columns of the training items, if they are a frame."""
+        return np.asarray(self._seen("feature_names_in_"))
+
+    def _seen(self, name: str) -> Any:
+        """Attribute of the scorer, or of the items if they were not scored."""
+        check_is_fitted(self, "model_")
+        scorer = self.scorer_[0] if isinstance(self.scorer_, tuple) else self.scorer_
+        if scorer is not None:
+            return getattr(scorer, name)
+        items = None if self.training_ is None else self.training_.items
+        found = None
+        if self.takes == "features" and items is not None:
+            found = column_names(items) if name == "feature_names_in_" else items.shape[1]
+        if found is None:
+            raise AttributeError(f"{type(self).__name__} has no {name}.")
+        return found
+
+    @property
     def training_(self) -> Training | None:
         """Labelled items in the form the method learnt from them; None if it kept none."""
         return self.answering_._training
 
-    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
+    ) -> Self:
         """Learn from labelled items.
 
         Parameters
@@ -131,6 +164,9 @@ class Quantifier(EstimationMixin, BaseEstimator):
             Labels of the items, of any kind.
         sample_weight : array-like of shape (n,), default=None
             Weights of the items.
+        groups : array-like of shape (n,), default=None
+            Groups of the items, for cross-fitting: handed to the splitter ``cv``. With a
+            number of folds, no group is divided.
 
         Returns
         -------
@@ -148,6 +184,7 @@ class Quantifier(EstimationMixin, BaseEstimator):
             X,
             y,
             sample_weight,
+            groups=groups,
             out_of_fold=self._learns_from_scores() or self._cv() is not None,
             posteriors=self.takes != "labels",
         )
@@ -381,6 +418,10 @@ class Quantifier(EstimationMixin, BaseEstimator):
 
     def _prior(self) -> Any:
         """Prior distribution of the shares for estimates, if none is given."""
+        return None
+
+    def _known_conditioning(self) -> ShareConditioning | None:
+        """Simulations that `predict` uses; None if it needs none."""
         return None
 
     @property

@@ -136,11 +136,22 @@ class Conditioned(Quantifier):
     def _prior(self) -> Any:
         return self.prior
 
+    def _known_conditioning(self) -> ShareConditioning | None:
+        model: Any = self.model_
+        # While it is fitted, the model has no simulations yet.
+        return model.shares if isinstance(model, _Means) else None
+
     def _items_are_posteriors(self) -> bool | list[Any]:
         each = [member._items_are_posteriors() for member in self.members_]
         return each if any(each) else False
 
-    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
+    ) -> Self:
         """Fit the quantifiers, those with equal classifiers on shared scores.
 
         Parameters
@@ -151,6 +162,9 @@ class Conditioned(Quantifier):
             Labels of the items, of any kind.
         sample_weight : array-like of shape (n,), default=None
             Weights of the items.
+        groups : array-like of shape (n,), default=None
+            Groups of the items, for cross-fitting: handed to the splitter ``cv``. With a
+            number of folds, no group is divided.
 
         Returns
         -------
@@ -165,10 +179,10 @@ class Conditioned(Quantifier):
             for group in equal_scorers(scorers):
                 scorer = scorers[group[0]]
                 if scorer is not None:
-                    scorer.fit(X, y, sample_weight)
+                    scorer.fit(X, y, sample_weight, groups=groups)
                 for i in group:
                     if scorer is None:
-                        members[i].fit(X, y, sample_weight)
+                        members[i].fit(X, y, sample_weight, groups)
                     else:
                         members[i].fit_scorer(scorer)
         return self._gather(members)

@@ -193,13 +193,13 @@ def conditioning(
     # Imported here, as predictions do not need it.
     from headcount.uncertainty import ShareConditioning, check_prior
 
-    training = quantifier._simulation_items()
+    training, own = quantifier._simulation_items(), prior is None
     prior = check_prior(quantifier._prior() if prior is None else prior, training.n_classes)
     if random_state is None and isinstance(quantifier.get_params().get("random_state"), int):
         random_state = quantifier.get_params()["random_state"]
     if training.weights is not None and np.ptp(training.weights) == 0:
         training = replace(training, weights=None)
-    return ShareConditioning(
+    made = ShareConditioning(
         model,
         training,
         quantifier._items_are_posteriors(),
@@ -207,6 +207,9 @@ def conditioning(
         check_count("replicates", replicates, 100),
         base_seeds(random_state, 1)[0],
     )
+    # Simulations of `predict` serve `estimate` as well.
+    known = quantifier._known_conditioning()
+    return known if own and known is not None and made.same_as(known) else made
 
 
 def _estimates(

@@ -40,6 +40,9 @@ class MethodInfo:
         Reason why the shares of an exact mixture of the training classes are not recovered;
         empty if they are. `OneVsRest` around a method, a positive smoothness and learners
         trained on the same items are further reasons.
+    no_scores : str
+        Reason why it takes no scores made elsewhere, though its input is not features; empty
+        if it takes them.
     needs_overlap : bool
         True if scores that separate the classes perfectly are not counted without error.
     depends_on_size : bool
@@ -68,6 +71,7 @@ class MethodInfo:
     shift: Shift = "prior"
     scoring: Scoring = "folds"
     inconsistency: str = ""
+    no_scores: str = ""
     needs_overlap: bool = False
     depends_on_size: bool = False
     resamples: bool = False

@@ -175,18 +175,27 @@ class SeparateScorer(ItemScorer):
         y: ArrayLike,
         sample_weight: ArrayLike | None = None,
         *,
+        groups: ArrayLike | None = None,
         out_of_fold: bool = True,
         posteriors: bool = True,
     ) -> Self:
         self.classes_, self.codes_ = check_labels(y)
-        wanted = {"out_of_fold": out_of_fold, "posteriors": posteriors}
+        wanted: dict[str, Any] = {"out_of_fold": out_of_fold, "posteriors": posteriors}
         self.each_ = [
-            clone(self.scorer).fit(X, self.codes_ == j, sample_weight, **wanted)
+            clone(self.scorer).fit(X, self.codes_ == j, sample_weight, groups=groups, **wanted)
             for j in range(len(self.classes_))
         ]
         self.weights_ = self.each_[0].weights_
         self.judge_ = tuple(scorer.judge_ for scorer in self.each_)
         return self
+
+    @property
+    def n_features_in_(self) -> int:
+        return self.each_[0].n_features_in_
+
+    @property
+    def feature_names_in_(self) -> NDArray[Any]:
+        return self.each_[0].feature_names_in_
 
     @property
     def posteriors_(self) -> NDArray[np.float64]:

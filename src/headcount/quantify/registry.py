@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from headcount._text import text_table
+from headcount._text import Cell, Table, html_result
 from headcount.errors import HeadcountError
 from headcount.quantify.base import Quantifier
 
@@ -160,9 +160,16 @@ class MethodTable:
     def __contains__(self, name: object) -> bool:
         return any(row[0] == name for row in self.rows)
 
+    def to_table(self) -> Table:
+        """The table to print."""
+        rows = [[Cell(text) for text in row] for row in self.rows]
+        return Table(self.columns, rows, [False] * len(self.columns))
+
     def __repr__(self) -> str:
-        n_texts = len(self.columns)
-        return "\n".join(text_table(self.columns, self.rows, n_texts=n_texts, ruled=True))
+        return self.to_table().to_text()
+
+    def _repr_html_(self) -> str:
+        return html_result(f"{len(self)} methods", [self.to_table()], ())
 
     def to_frame(self) -> pl.DataFrame:
         """Table as a Polars frame."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from headcount.report.accuracy_page import accuracy_page
 from headcount.report.page import page
 
-__all__ = ["page"]
+__all__ = ["accuracy_page", "page"]

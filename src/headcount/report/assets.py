@@ -6,14 +6,17 @@ import base64
 import gzip
 import hashlib
 import json
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from importlib.resources import files
 from typing import Any
 
+from markupsafe import Markup
+
 from headcount._text import csv_text
 
-__all__ = ["asset", "content_policy", "packed_csv", "script_json", "template_of"]
+__all__ = ["asset", "content_policy", "packed_csv", "rendered", "rounded", "script_json"]
 
 # A script ends at its closing tag, wherever that is; old browsers end lines at U+2028.
 _UNSAFE = str.maketrans(
@@ -70,6 +73,23 @@ def packed_csv(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
     return base64.b64encode(gzip.compress(table, mtime=0)).decode()
 
 
+def rounded(value: Any) -> Any:
+    """The same plain value with numbers of six digits, and None for those that are not finite.
+
+    Examples
+    --------
+    >>> rounded({"share": [1 / 3, 2, float("nan")]})
+    {'share': [0.333333, 2, None]}
+    """
+    if isinstance(value, float):
+        return float(f"{value:.6g}") if math.isfinite(value) else None
+    if isinstance(value, dict):
+        return {key: rounded(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [rounded(each) for each in value]
+    return value
+
+
 def content_policy(style: str, script: str, *, images: bool = False) -> str:
     """Policy that lets a browser use one style and one script, and load nothing.
 
@@ -99,25 +119,56 @@ def _digest(text: str) -> str:
     return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
 
 
-def template_of(name: str, filters: Mapping[str, Callable[..., Any]] | None = None) -> Any:
-    """Template that escapes all values and raises an error for missing ones.
+def rendered(
+    name: str,
+    values: Mapping[str, Any],
+    *,
+    data: Mapping[str, Any],
+    filters: Mapping[str, Callable[..., Any]] | None = None,
+    styles: Sequence[str] = ("page.css",),
+    images: bool = False,
+) -> str:
+    """Page of a template, which escapes all values and raises an error for missing ones.
 
     Parameters
     ----------
     name : str
-        File of the template.
+        File of the template, which extends ``base.html``.
+    values : mapping of str to Any
+        Variables of the template; ``title`` is one of them.
+    data : mapping of str to Any
+        Plain values of the downloads: ``csv_gzip`` and ``analysis``.
     filters : mapping of str to callable, default=None
         Functions that the template can apply to values.
+    styles : sequence of str, default=("page.css",)
+        Files of the styles.
+    images : bool, default=False
+        True if the page contains pictures.
 
     Returns
     -------
-    jinja2.Template
+    str
     """
+    style, script = "".join(map(asset, styles)), asset("page.js")
+    return str(
+        _template(name, *(filters or {}).items()).render(
+            style=Markup(style),
+            script=Markup(script),
+            policy=content_policy(style, script, images=images),
+            data=Markup(script_json(data)),
+            **values,
+        )
+    )
+
+
+@cache
+def _template(name: str, *filters: tuple[str, Callable[..., Any]]) -> Any:
     # Imported here, as only pages need it.
-    from jinja2 import Environment, StrictUndefined
+    from jinja2 import Environment, FunctionLoader, StrictUndefined
 
     environment = Environment(
-        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
-    )
-    environment.filters |= dict(filters or {})
-    return environment.from_string(asset(name))
+        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True,
+        loader=FunctionLoader(asset),
+    )  # fmt: skip
+    environment.filters |= dict(filters)
+    return environment.get_template(name)

@@ -24,7 +24,9 @@ def histogram_chart(histogram: ScoreHistogram, n_items: int) -> Markup:
     Heights are square roots, so that bins with few items are seen as well.
     """
     own = histogram.share * histogram.training
-    noise = 2 * np.sqrt(histogram.mixture * (1 - histogram.mixture) / n_items)
+    # Rounding can put all of it a little above 1.
+    part = np.clip(histogram.mixture, 0, 1)
+    noise = 2 * np.sqrt(part * (1 - part) / n_items)
     above, below = histogram.mixture + noise, np.maximum(histogram.mixture - noise, 0)
     top = max(float(histogram.sample.max()), float(above.max()))
 
@@ -47,7 +49,7 @@ def histogram_chart(histogram: ScoreHistogram, n_items: int) -> Markup:
         path([*steps(above), *reversed(steps(below))], "band", closed=True),
         path(steps(histogram.mixture), "line"),
     ]
-    label = f"Posteriors of {words(histogram.label)}: the sample and the fitted mixture"
+    label = f"Scores of {words(histogram.label)}: the new items and what the labelled ones give"
     # Ticks lie upon the bars, which would hide them.
     return drawing(
         label,
@@ -74,8 +76,8 @@ def _hover(histogram: ScoreHistogram) -> list[Markup]:
     marks = []
     for i, (seen, due) in enumerate(zip(histogram.sample, histogram.mixture, strict=True)):
         said = (
-            f"posterior {histogram.edges[i]:.2f} to {histogram.edges[i + 1]:.2f}\n"
-            f"sample: {seen:.1%}\nfitted mixture: {due:.1%}"
+            f"score {histogram.edges[i]:.2f} to {histogram.edges[i + 1]:.2f}\n"
+            f"new items: {seen:.1%}\nexpected from the labelled ones: {due:.1%}"
         )
         marks.append(
             tag(

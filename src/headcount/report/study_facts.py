@@ -19,7 +19,9 @@ __all__ = [
     "dataset_table",
     "duration",
     "failure_table",
+    "file_table",
     "is_complete",
+    "method_table",
     "study_facts",
     "summary",
 ]
@@ -148,6 +150,31 @@ def dataset_table(status: Status) -> Table:
         }
     )
     return study_table(Section("Datasets", table=table))
+
+
+def method_table(seconds: Mapping[str, Mapping[str, float]]) -> Table | None:
+    """Time of each method over all datasets; None if it was not measured."""
+    import polars as pl
+
+    sums: dict[str, float] = {}
+    for own in seconds.values():
+        for name, spent in own.items():
+            sums[name] = sums.get(name, 0.0) + spent
+    if not sums:
+        return None
+    table = pl.DataFrame({"method": list(sums), "seconds of work": list(sums.values())})
+    return study_table(Section("Methods", table=table))
+
+
+def file_table(data: Mapping[str, Mapping[str, str]]) -> Table | None:
+    """Files of the datasets with their checksums; None if there are none."""
+    import polars as pl
+
+    rows = [(name, file, sha) for name, files in data.items() for file, sha in files.items()]
+    if not rows:
+        return None
+    table = pl.DataFrame(rows, ["dataset", "file", "SHA-256"], orient="row")
+    return study_table(Section("Files", table=table))
 
 
 def study_facts(

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,22 +15,19 @@ from headcount._files import write_bytes
 from headcount._text import Table
 from headcount._versions import versions
 from headcount.errors import HeadcountError
-from headcount.report.assets import (
-    asset,
-    content_policy,
-    packed_csv,
-    script_json,
-    template_of,
-)
+from headcount.report.assets import packed_csv, rendered, rounded
 from headcount.report.study_facts import (
     dataset_table,
     failure_table,
+    file_table,
     is_complete,
+    method_table,
     study_facts,
     summary,
 )
 from headcount.report.study_parts import StudyPart, study_parts
 from headcount.study.kinds import find_experiment
+from headcount.study.shares import with_metrics
 
 if TYPE_CHECKING:
     import polars as pl
@@ -68,6 +64,7 @@ def write_study(
     folder: str | os.PathLike[str],
     *,
     published: str | os.PathLike[str] | None = None,
+    metrics: Sequence[str] = (),
 ) -> StudyReport:
     """Write the report of a study, finished or not, into a folder.
 
@@ -80,6 +77,8 @@ def write_study(
         of the same names are replaced, each atomically.
     published : str or path, default=None
         Folder with published figures to compare with.
+    metrics : sequence of str, default=()
+        Metrics besides those of the spec, computed from the true and estimated shares.
 
     Returns
     -------
@@ -96,6 +95,10 @@ def write_study(
     """
     theirs = None if published is None else _folder_of_published(Path(published))
     spec, results = store.spec, store.results()
+    added = tuple(dict.fromkeys(name for name in metrics if name not in spec.metrics))
+    if added:
+        results = with_metrics(results, added)
+        spec = replace(spec, metrics=(*spec.metrics, *added))
     parts = study_parts(find_experiment(spec.kind).sections(spec, results, theirs))
     target = Path(folder)
     tables = {
@@ -138,30 +141,30 @@ def _make(folder: Path) -> None:
 
 def _page(store: Store, results: pl.DataFrame, parts: Sequence[StudyPart]) -> str:
     spec, status = store.spec, store.status()
-    style, script = asset("page.css") + asset("study.css"), asset("page.js")
     toml = spec.to_toml()
-    return _template().render(
-        title=spec.title or spec.name,
-        spec=spec,
-        created=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
-        style=Markup(style),
-        script=Markup(script),
-        policy=content_policy(style, script, images=True),
-        data=Markup(script_json(_embedded(toml, parts))),
-        complete=is_complete(status),
-        summary=summary(spec, status, results),
-        parts=parts,
-        failures=failure_table(status),
-        datasets=dataset_table(status),
-        facts=study_facts(spec, status, store.journal.runs()),
-        versions=versions(),
-        toml=toml,
+    values = {
+        "title": spec.title or spec.name,
+        "spec": spec,
+        "created": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
+        "complete": is_complete(status),
+        "summary": summary(spec, status, results),
+        "parts": parts,
+        "failures": failure_table(status),
+        "datasets": dataset_table(status),
+        "methods": method_table(store.method_seconds()),
+        "files": file_table(store.data),
+        "study_facts": study_facts(spec, status, store.journal.runs()),
+        "versions": versions(),
+        "toml": toml,
+    }
+    return rendered(
+        "study.html",
+        values,
+        data=_embedded(toml, parts),
+        filters={"in_html": _in_html},
+        styles=("page.css", "study.css"),
+        images=True,
     )
-
-
-@cache
-def _template() -> Any:
-    return template_of("study.html", {"in_html": _in_html})
 
 
 def _in_html(table: Table, label: str) -> Markup:
@@ -192,6 +195,4 @@ def _long(parts: Sequence[StudyPart]) -> Iterator[tuple[Any, ...]]:
 
 def _rows(frame: pl.DataFrame) -> Iterator[tuple[Any, ...]]:
     for row in frame.fill_nan(None).rows():
-        yield tuple(
-            float(f"{value:.6g}") if isinstance(value, float) else value for value in row
-        )
+        yield tuple(rounded(row))

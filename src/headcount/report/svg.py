@@ -6,12 +6,14 @@ Curves, which know no percent, are in an inner drawing that is stretched to the 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from markupsafe import Markup, escape
 
-__all__ = ["drawing", "nice_top", "number", "path", "stretched", "tag", "text_at"]
+__all__ = ["WIDTH", "Axis", "drawing", "number", "path", "stretched", "tag", "text_at"]
 
 # Width of what is stretched, in its own units.
 WIDTH = 1000
@@ -34,13 +36,14 @@ def tag(name: str, *children: str, **attributes: str | float) -> Markup:
 
 
 def number(value: float) -> str:
-    """Number as short text.
+    """Number as short text; it must be finite, as browsers draw no others.
 
     Examples
     --------
     >>> number(12.04), number(3.0)
     ('12', '3')
     """
+    assert math.isfinite(value)
     return f"{value:.1f}".removesuffix(".0")
 
 
@@ -77,13 +80,63 @@ def text_at(x: float, y: float, text: str, anchor: str = "middle", class_: str =
     return tag("text", text, x=f"{number(x)}%", y=y, text_anchor=anchor, **more)
 
 
-def nice_top(largest: float) -> float:
-    """End of an axis for shares up to some size: a number that is easy to quarter.
+@dataclass(frozen=True)
+class Axis:
+    """Axis of four equal steps.
 
-    Examples
-    --------
-    >>> nice_top(0.13), nice_top(0.7)
-    (0.2, 0.8)
+    Attributes
+    ----------
+    low, top : float
+        Its ends.
+    in_percent : bool
+        True for shares.
     """
-    steps = np.array([0.01, 0.02, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0])
-    return float(steps[min(int(np.searchsorted(steps, largest)), len(steps) - 1)])
+
+    low: float
+    top: float
+    in_percent: bool = False
+
+    @classmethod
+    def of_shares(cls, largest: float) -> Axis:
+        """Axis from 0 for shares up to some size; its end is easy to quarter.
+
+        Examples
+        --------
+        >>> Axis.of_shares(0.13).top, Axis.of_shares(0.7).top
+        (0.2, 0.8)
+        """
+        tops = (0.01, 0.02, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0)
+        return cls(0.0, next((top for top in tops if top >= largest), 1.0), in_percent=True)
+
+    @classmethod
+    def around(cls, values: Sequence[float], most: float = np.inf) -> Axis:
+        """Axis that contains all values and ends at `most` or below, if that contains them.
+
+        Examples
+        --------
+        >>> Axis.around([0.83, 0.91])
+        Axis(low=0.825, top=0.925, in_percent=False)
+        >>> Axis.around([0.2, 0.95], most=1.0)
+        Axis(low=0.2, top=1.0, in_percent=False)
+        """
+        smallest, largest = min(values), max(values)
+        power = 10.0 ** math.floor(math.log10(max(largest - smallest, 0.01) / 4))
+        for step in (power * factor for factor in (1, 2, 2.5, 5, 10, 20)):
+            low = math.floor(smallest / step + 1e-9) * step
+            if low + 4 * step > most:
+                low = min(low, most - 4 * step)
+            if low + 4 * step >= largest - 1e-9:
+                break
+        return cls(round(low, 12), round(low + 4 * step, 12))
+
+    def part(self, value: float) -> float:
+        """Position of a value: 0 at the lower end, 1 at the upper."""
+        return (value - self.low) / (self.top - self.low)
+
+    @property
+    def ticks(self) -> dict[float, str]:
+        """The five ends of steps, with their texts."""
+        ends = np.linspace(self.low, self.top, 5).tolist()
+        return {
+            end: f"{number(100 * end)}%" if self.in_percent else f"{end:.6g}" for end in ends
+        }

@@ -344,6 +344,33 @@ class Samples:
             self.copies * copies,
         )
 
+    def within(self, items: NDArray[np.integer[Any]]) -> Samples:
+        """Return the same samples as rows of a part of the pool.
+
+        Parameters
+        ----------
+        items : ndarray of int
+            Rows of the pool, sorted, among them all rows of the samples.
+
+        Returns
+        -------
+        Samples
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from headcount.sampling import Samples
+        >>> Samples.from_arrays([[4, 7]], n_pool=9).within(np.array([2, 4, 7]))[0]
+        array([1, 2], dtype=int32)
+        """
+        return Samples(
+            np.searchsorted(items, self.indices),
+            self.offsets,
+            n_pool=len(items),
+            prevalence=self.prevalence,
+            classes=self.classes,
+        )
+
     def prevalence_of(self, codes: ArrayLike, n_codes: int) -> NDArray[np.float64]:
         """Compute the share of each code in each sample.
 

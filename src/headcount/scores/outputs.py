@@ -9,10 +9,12 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn import get_config
 from sklearn.compose import ColumnTransformer
 from sklearn.model_selection import GridSearchCV, RandomizedSearchCV
 from sklearn.pipeline import FeatureUnion, Pipeline
 from sklearn.utils import get_tags
+from sklearn.utils.metadata_routing import MetadataRequest, get_routing_for_object
 from sklearn.utils.validation import has_fit_parameter
 
 from headcount.data import encode_labels
@@ -29,6 +31,7 @@ __all__ = [
     "fit_decisions",
     "output_of",
     "predict_codes",
+    "request_weights",
     "score",
     "weight_parameter",
 ]
@@ -207,8 +210,36 @@ def allows_nan(estimator: Any) -> bool:
         return False
 
 
+def request_weights(estimator: Any) -> None:
+    """Let an estimator of scikit-learn route sample weights as without metadata routing.
+
+    The last step of a pipeline takes them, the others do not, unless they request otherwise.
+    """
+    if isinstance(estimator, Pipeline):
+        for _, step in estimator.steps[:-1]:
+            _request(step, False)
+        request_weights(estimator.steps[-1][1])
+    elif isinstance(estimator, GridSearchCV | RandomizedSearchCV):
+        request_weights(estimator.estimator)
+    else:
+        _request(estimator, True)
+
+
+def _request(estimator: Any, value: bool) -> None:
+    """Set the requests of an estimator that were left open; scores are not weighted."""
+    routing = get_routing_for_object(estimator)
+    if not isinstance(routing, MetadataRequest):
+        return
+    if routing.fit.requests.get("sample_weight", False) is None:
+        estimator.set_fit_request(sample_weight=value)
+    if routing.score.requests.get("sample_weight", False) is None:
+        estimator.set_score_request(sample_weight=False)
+
+
 def weight_parameter(estimator: Any) -> str | None:
     """Name of the parameter of ``fit`` for sample weights; None if there is none."""
+    if isinstance(estimator, Pipeline) and get_config()["enable_metadata_routing"]:
+        return weight_parameter(estimator.steps[-1][1]) and "sample_weight"
     if isinstance(estimator, Pipeline):
         name, last = estimator.steps[-1]
         inner = weight_parameter(last)

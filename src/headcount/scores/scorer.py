@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from copy import copy
 from dataclasses import replace
 from typing import Any, Self, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn import get_config
 from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
+from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import check_is_fitted
 
 from headcount._parameters import check_random_state
-from headcount.data import check_features, count_rows, take_rows
+from headcount.data import check_features, column_names, count_rows, take_rows
 from headcount.errors import HeadcountError
 from headcount.scores.checks import (
     check_labels,
@@ -25,14 +27,16 @@ from headcount.scores.checks import (
     check_weights,
     class_shares,
 )
-from headcount.scores.folds import check_cv, make_folds
+from headcount.scores.folds import Fold, check_cv, make_folds
 from headcount.scores.inputs import Scored
+from headcount.scores.logistic import cross_fit, is_supported
 from headcount.scores.outputs import (
     DecisionScaling,
     allows_nan,
     fit_decisions,
     output_of,
     predict_codes,
+    request_weights,
     score,
     weight_parameter,
 )
@@ -40,6 +44,8 @@ from headcount.scores.outputs import (
 __all__ = ["ItemScorer", "Scorer", "one_fold_each"]
 
 _Made = TypeVar("_Made")
+_Crossed = tuple[Any, NDArray[np.intp] | slice]
+"""A classifier, and the rows of the training items that it scores."""
 
 
 class _NotThereError(HeadcountError, AttributeError):
@@ -69,15 +75,22 @@ class Scorer(ItemScorer):
         wrapped in scikit-learn's ``FrozenEstimator`` is used as it is, and ``fit`` then
         takes a held-out set, whose scores need no folds.
 
+        scikit-learn's logistic regression with an L2 penalty is fitted to convergence, on
+        everything and on the folds, in less time than by separate fits. Where that fails, and
+        for other parameters and classifiers, the classifier's own ``fit`` is used.
+
         If it has no ``predict_proba``, posteriors are learnt from its out-of-fold
         ``decision_function``: by Platt's sigmoid for two classes, and for more by one
         multinomial logistic model with a slope for the decision value and a bias for each
         class. If it has neither, there are labels but no posteriors.
-    cv : int or splitter, default=5
+
+        One that refuses the labels is trained on their positions in ``classes_``, as XGBoost
+        demands.
+    cv : int, splitter, or list of pairs of row numbers, default=5
         Folds of the cross-fitting. A number means stratified, shuffled folds; a class with
         fewer items reduces it, with a warning, and a class with one item leaves nothing but
-        in-sample scores, with a warning. A splitter must test every row exactly once and
-        have all classes in every training fold.
+        in-sample scores, with a warning. A splitter, or a list of training and test folds,
+        must test every row exactly once and have all classes in every training fold.
     fold_scoring : bool, default=True
         Let quantifiers that learn from out-of-fold scores have new items scored by the
         classifiers of the folds, as the training items were. False scores them by the
@@ -137,6 +150,7 @@ class Scorer(ItemScorer):
         y: ArrayLike,
         sample_weight: ArrayLike | None = None,
         *,
+        groups: ArrayLike | None = None,
         out_of_fold: bool = True,
         posteriors: bool = True,
     ) -> Self:
@@ -150,6 +164,9 @@ class Scorer(ItemScorer):
             Their labels, of any kind.
         sample_weight : array-like of shape (n,), optional
             Weights, handed to the classifier and used in ``prior_``.
+        groups : array-like of shape (n,), optional
+            Groups of the items, handed to a splitter. With a number of folds, no group is
+            divided.
         out_of_fold : bool, default=True
             Whether to score the training items. False saves the cross-fitting where
             ``posteriors_`` and ``labels_`` are not needed. Posteriors learnt from decision
@@ -165,7 +182,7 @@ class Scorer(ItemScorer):
         """
         # On a copy first: a fit that fails leaves this scorer, and those who use it, alone.
         fitted = copy(self)
-        fitted._fit(X, y, sample_weight, out_of_fold, posteriors)
+        fitted._fit(X, y, sample_weight, groups, out_of_fold, posteriors)
         self.__dict__.update(fitted.__dict__)
         return self
 
@@ -174,6 +191,7 @@ class Scorer(ItemScorer):
         X: Any,
         y: ArrayLike,
         sample_weight: ArrayLike | None,
+        groups: ArrayLike | None,
         out_of_fold: bool,
         posteriors: bool,
     ) -> None:
@@ -181,24 +199,33 @@ class Scorer(ItemScorer):
         if out_of_fold or self.cv is not None:
             check_cv(self.cv)
         check_random_state(self.random_state)
-        X = check_features(X, allow_nan=allows_nan(classifier))
-        self._n_columns = _width(X)
+        X = check_features(X, allow_nan=allows_nan(classifier), any_shape=True)
+        self._shape, self._names = tuple(X.shape[1:]), column_names(X)
         self.classes_, self.codes_ = check_labels(y)
+        self._targets = self.classes_
         check_lengths("X", count_rows(X), self.codes_)
+        self._groups = None if groups is None else np.asarray(groups)
+        if self._groups is not None:
+            check_lengths("groups", len(self._groups), self.codes_)
         weights = check_weights(sample_weight, len(self.codes_), name="sample_weight")
         self.weights_ = None if sample_weight is None else weights
         self.prior_ = class_shares(self.codes_, weights, self.classes_)
+        crossed: Iterable[_Crossed] | None = None
         if isinstance(classifier, FrozenEstimator):
             _check_frozen(classifier, self.classes_)
             self.classifier_ = classifier
+        elif is_supported(classifier):
+            crossed = self._cross_fit(classifier, X, self._folds(X) if out_of_fold else None)
         else:
-            self.classifier_ = self._fit_clone(classifier, X)
+            self.classifier_ = self._fit_whole(classifier, X)
         self._scaling: DecisionScaling | None = None
         self._posteriors: NDArray[np.float64] | None = None
         self._labels: NDArray[np.int64] | None = None
         self._fold_models: list[Any] | None = None
         if out_of_fold or (posteriors and output_of(self.classifier_) == "decisions"):
-            self._score_training_items(classifier, X, weights)
+            if crossed is None:
+                crossed = self._models(classifier, X)
+            self._score_training_items(crossed, X, weights)
         self._set_judges()
 
     def _set_judges(self) -> None:
@@ -215,6 +242,7 @@ class Scorer(ItemScorer):
         check_is_fitted(self, "classifier_")
         kept = copy(self)
         del kept.prior_, kept.judge_, kept.fold_judge_
+        kept._groups = None
         return kept
 
     def checked(self) -> Scorer:
@@ -231,6 +259,9 @@ class Scorer(ItemScorer):
         n_classes = len(codes)
         if not np.array_equal(found.classes_, self.classes_):
             raise HeadcountError("classes_ of the scorer are not sorted.")
+        targets = (found.classes_, np.arange(n_classes))
+        if not any(np.array_equal(self._targets, each) for each in targets):
+            raise HeadcountError("The labels of the classifiers are not those of the scorer.")
         found.codes_ = _check_codes(self.codes_, n_classes)
         n = len(found.codes_)
         weights = check_weights(self.weights_, n)
@@ -266,7 +297,7 @@ class Scorer(ItemScorer):
         check_is_fitted(self, "classifier_")
         self._require_scores()
         X = self._checked_items(X)
-        scores = score(self.classifier_, X, self.classes_)
+        scores = score(self.classifier_, X, self._targets)
         return scores if self._scaling is None else self._scaling.posteriors(scores)
 
     def score(self, X: Any, *, predictions: bool = False) -> Scored:
@@ -316,7 +347,7 @@ class Scorer(ItemScorer):
         self._require_scores()
         models = _there(self._fold_models, "fold_posteriors")
         X = self._checked_items(X)
-        scores = np.stack([score(model, X, self.classes_) for model in models])
+        scores = np.stack([score(model, X, self._targets) for model in models])
         if self._scaling is None:
             return scores
         return np.stack([self._scaling.posteriors(part) for part in scores])
@@ -337,7 +368,7 @@ class Scorer(ItemScorer):
         check_is_fitted(self, "classifier_")
         models = _there(self._fold_models, "fold_labels")
         X = self._checked_items(X)
-        return np.stack([predict_codes(model, X, self.classes_) for model in models])
+        return np.stack([predict_codes(model, X, self._targets) for model in models])
 
     @property
     def has_posteriors_(self) -> bool:
@@ -365,7 +396,7 @@ class Scorer(ItemScorer):
         """
         check_is_fitted(self, "classifier_")
         X = self._checked_items(X)
-        return predict_codes(self.classifier_, X, self.classes_)
+        return predict_codes(self.classifier_, X, self._targets)
 
     @property
     def posteriors_(self) -> NDArray[np.float64]:
@@ -381,13 +412,30 @@ class Scorer(ItemScorer):
         return _there(self._labels, "labels_")
 
     def _checked_items(self, X: Any) -> Any:
-        X = check_features(X, allow_nan=allows_nan(self.classifier_))
-        if (width := _width(X)) != self._n_columns:
+        X = check_features(X, allow_nan=allows_nan(self.classifier_), any_shape=True)
+        if (shape := tuple(X.shape[1:])) != self._shape:
+            now, then = (_columns(each) for each in (shape, self._shape))
             raise HeadcountError(
-                f"X has {width or 'no'} columns, but had {self._n_columns or 'none'} when the "
-                "classifier was fitted: pass the same columns in the same order."
+                f"X has {now}, but had {then} when the classifier was fitted: pass the same "
+                "columns in the same order."
             )
         return X
+
+    @property
+    def n_features_in_(self) -> int:
+        """Number of columns of the items that the scorer was fitted on, if they have any."""
+        check_is_fitted(self, "classifier_")
+        if len(self._shape) != 1:
+            raise _NotThereError("n_features_in_ is for tables of items, not texts or images.")
+        return self._shape[0]
+
+    @property
+    def feature_names_in_(self) -> NDArray[Any]:
+        """Names of the columns of the frame that the scorer was fitted on."""
+        check_is_fitted(self, "classifier_")
+        if self._names is None:
+            raise _NotThereError("feature_names_in_ is for frames with named columns.")
+        return self._names
 
     def _checked_classifier(self) -> Any:
         if self.classifier is None:
@@ -403,6 +451,23 @@ class Scorer(ItemScorer):
             )
         return self.classifier
 
+    def _fit_whole(self, classifier: Any, X: Any) -> Any:
+        """Classifier trained on everything; it determines the labels of all others."""
+        try:
+            return self._fit_clone(classifier, X)
+        except HeadcountError:
+            raise
+        except ValueError as refused:
+            codes = np.arange(len(self.classes_))
+            known = self.classes_.tolist() == codes.tolist()
+            if known or type_of_target(self.classes_) not in ("binary", "multiclass"):
+                raise
+            self._targets = codes
+            try:
+                return self._fit_clone(classifier, X)
+            except Exception:
+                raise refused from None
+
     def _fit_clone(
         self, classifier: Any, X: Any, rows: NDArray[np.intp] | slice = slice(None)
     ) -> Any:
@@ -416,39 +481,59 @@ class Scorer(ItemScorer):
                     "fitted: leave it out or choose another classifier."
                 )
             weights = {parameter: self.weights_[rows]}
-        fitted.fit(X, self.classes_[self.codes_[rows]], **weights)
+            if get_config()["enable_metadata_routing"]:
+                request_weights(fitted)
+        items = X if isinstance(rows, slice) else take_rows(X, rows)
+        fitted.fit(items, self._targets[self.codes_[rows]], **weights)
         return fitted
 
+    def _folds(self, X: Any) -> list[Fold] | None:
+        return make_folds(
+            self.cv, X, self.codes_, self.classes_, self.random_state, self._groups
+        )
+
+    def _cross_fit(
+        self, classifier: LogisticRegression, X: Any, folds: list[Fold] | None
+    ) -> list[_Crossed]:
+        """Fit logistic regression on everything and on the training folds, all at once."""
+        trains = [train for train, _ in folds or ()]
+        first, *others = cross_fit(
+            classifier, X, self.classes_, self.codes_, trains, self.weights_
+        )
+        self.classifier_ = self._fit_clone(classifier, X) if first is None else first
+        if folds is None:
+            return [(self.classifier_, slice(None))]
+        return [
+            (self._fit_clone(classifier, X, train) if model is None else model, test)
+            for model, (train, test) in zip(others, folds, strict=True)
+        ]
+
+    def _models(self, classifier: Any, X: Any) -> Iterator[_Crossed]:
+        """Yield each model that scores training items, with the rows of these items."""
+        folds = None if isinstance(classifier, FrozenEstimator) else self._folds(X)
+        if folds is None:
+            yield self.classifier_, slice(None)
+            return
+        for train, test in folds:
+            yield self._fit_clone(classifier, X, train), test
+
     def _score_training_items(
-        self, classifier: Any, X: Any, weights: NDArray[np.float64]
+        self, crossed: Iterable[_Crossed], X: Any, weights: NDArray[np.float64]
     ) -> None:
         output = output_of(self.classifier_)
         labels = np.empty(len(self.codes_), dtype=np.int64)
         scores = np.empty((len(labels), len(self.classes_)))
         models = []
-        for model, items, rows in self._scoring_models(classifier, X):
+        for model, rows in crossed:
+            items = X if isinstance(rows, slice) else take_rows(X, rows)
             models.append(model)
-            labels[rows] = predict_codes(model, items, self.classes_)
+            labels[rows] = predict_codes(model, items, self._targets)
             if output != "labels":
-                scores[rows] = score(model, items, self.classes_)
+                scores[rows] = score(model, items, self._targets)
         if output == "decisions":
             self._scaling = fit_decisions(scores, self.codes_, weights)
             scores = self._scaling.posteriors(scores)
         self._posteriors, self._labels, self._fold_models = scores, labels, models
-
-    def _scoring_models(
-        self, classifier: Any, X: Any
-    ) -> Iterator[tuple[Any, Any, NDArray[np.intp] | slice]]:
-        """Yield each model that scores training items, with these items and their rows."""
-        folds = None
-        if not isinstance(classifier, FrozenEstimator):
-            folds = make_folds(self.cv, X, self.codes_, self.classes_, self.random_state)
-        if folds is None:
-            yield self.classifier_, X, slice(None)
-            return
-        for train, test in folds:
-            model = self._fit_clone(classifier, take_rows(X, train), train)
-            yield model, take_rows(X, test), test
 
     def _require_scores(self) -> None:
         output = output_of(self.classifier_)
@@ -493,9 +578,11 @@ def _check_codes(codes: Any, n_classes: int) -> NDArray[np.int64]:
     return found.astype(np.int64, copy=False)
 
 
-def _width(X: Any) -> int | None:
-    """Number of columns of the items; None for texts."""
-    return int(X.shape[1]) if len(X.shape) == 2 else None
+def _columns(shape: tuple[int, ...]) -> str:
+    """Shape of an item in words; texts have none."""
+    if len(shape) > 1:
+        return f"items of shape {shape}"
+    return f"{shape[0] if shape else 'no'} columns"
 
 
 def _check_frozen(classifier: Any, classes: NDArray[Any]) -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from headcount._text import html_result
 from headcount.sampling import Samples
 from headcount.sampling._streams import stream_seeds
 from headcount.sampling.samples import index_dtype
@@ -94,6 +95,9 @@ class ShiftExperiment:
             f"{len(self.test):,} test samples of {_range(self.test.sizes)} items, degrees "
             f"{self.degree.min():g} to {self.degree.max():g})"
         )
+
+    def _repr_html_(self) -> str:
+        return html_result(repr(self), [], ())
 
 
 class ShiftedSamples:
@@ -232,6 +236,9 @@ class ShiftedSamples:
             f"of {_range(design.test.counts.sum(axis=1))} items, degrees {degrees[0]:g} to "
             f"{degrees[-1]:g}, from a pool of {self.n_pool:,})"
         )
+
+    def _repr_html_(self) -> str:
+        return html_result(repr(self), [], ())
 
     def _settings(self, kind: int) -> dict[str, Any]:
         return {

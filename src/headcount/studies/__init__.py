@@ -1,8 +1,8 @@
-"""Published studies: one folder per paper.
+"""Kinds of study: one folder per published paper, and one for data of your own.
 
 Each folder has the same modules: ``spec`` (settings and plan), ``data`` (datasets and
 samples), ``run`` (execution of one task) and ``report`` (tables, figures, comparison with
-the published figures).
+the published figures, if there are any).
 """
 
 from __future__ import annotations
@@ -11,21 +11,25 @@ import importlib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from headcount.errors import HeadcountError
+
 if TYPE_CHECKING:
     import polars as pl
 
     from headcount.study import Section, Spec, Task
 
-__all__ = ["PublishedStudy"]
+__all__ = ["FolderStudy"]
 
 
-class PublishedStudy:
+class FolderStudy:
     """Experiment of one folder, whose modules are imported when they are needed.
 
     Parameters
     ----------
     package : str
         Name of the package that has the modules.
+    takes_files : bool, default=False
+        True if a spec names its files and classifier, as ``[data]`` and ``[classifier]``.
 
     Examples
     --------
@@ -35,11 +39,18 @@ class PublishedStudy:
     64
     """
 
-    def __init__(self, package: str) -> None:
+    def __init__(self, package: str, *, takes_files: bool = False) -> None:
         self._package = package
+        self._takes_files = takes_files
 
     def check(self, spec: Spec) -> None:
         """Refuse, in one sentence, a spec that cannot be run."""
+        given = [name for name in ("data", "classifier") if getattr(spec, name)]
+        if given and not self._takes_files:
+            raise HeadcountError(
+                f"[{given[0]}] is for studies of your own data: set kind = 'own-data', or "
+                "leave it out."
+            )
         self._module("spec").check(spec)
 
     def plan(self, spec: Spec, data: Path) -> list[Task]:
@@ -47,10 +58,10 @@ class PublishedStudy:
         tasks: list[Task] = self._module("spec").plan(spec, data)
         return tasks
 
-    def present(self, spec: Spec, data: Path) -> list[str]:
-        """List the datasets of the study that the folder has."""
-        names: list[str] = self._module("data").present(spec, data)
-        return names
+    def files(self, spec: Spec, dataset: str, data: Path) -> list[Path]:
+        """Files that a dataset is read from, whether they are there or not."""
+        paths: list[Path] = self._module("data").files(spec, dataset, data)
+        return paths
 
     def run(self, spec: Spec, task: Task, data: Path) -> pl.DataFrame:
         """Execute one task."""

@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from time import perf_counter
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +25,9 @@ from headcount.quantify.registry import method
 from headcount.sampling import Samples
 from headcount.scores import ScoredPool, equal_scorers
 from headcount.study.spec import MethodSpec
+
+if TYPE_CHECKING:
+    import polars as pl
 
 __all__ = [
     "Answer",
@@ -50,10 +54,37 @@ class Choice:
 
 @dataclass(frozen=True, eq=False)
 class Answer:
-    """Shares of the classes in samples, or the reason why there are none."""
+    """Shares of the classes in samples, or the reason why there are none; time it took.
+
+    The time is that of one test: of a part of the fit, with that of a shared classifier,
+    and of the estimates.
+    """
 
     prevalence: NDArray[np.float64] | None
     failure: str | None = None
+    seconds: float = 0.0
+
+    def columns(self, true: NDArray[np.float64]) -> dict[str, pl.Series]:
+        """Columns of the results that all studies have: shares, and seconds.
+
+        Parameters
+        ----------
+        true : ndarray of shape (S, K)
+            True shares of the samples.
+
+        Returns
+        -------
+        dict of str to polars.Series
+        """
+        import polars as pl
+
+        n, lists = len(true), pl.List(pl.Float64)
+        shares = [None] * n if self.prevalence is None else self.prevalence.tolist()
+        return {
+            "true": pl.Series("true", true.tolist(), dtype=lists),
+            "estimated": pl.Series("estimated", shares, dtype=lists),
+            "seconds": pl.Series("seconds", [self.seconds / n] * n, dtype=pl.Float64),
+        }
 
 
 @dataclass(frozen=True, eq=False)
@@ -189,7 +220,7 @@ def answer(
     for group in equal_scorers(scorers):
         if scorers[group[0]] is None:
             name = names[group[0]]
-            answers[name] = _answers(partial(learners[name].fit, *train), tests)
+            answers[name] = _answers(partial(learners[name].fit, *train), tests, 0.0)
         else:
             sharing = {names[i]: learners[names[i]] for i in group}
             answers |= _answers_of_sharing(sharing, train, tests)
@@ -203,6 +234,7 @@ def _answers_of_sharing(
 ) -> dict[str, list[Answer]]:
     """Of quantifiers with the same classifier: one training and one scoring serves them."""
     scorer = _scorer(next(iter(learners.values())))
+    start = perf_counter()
     try:
         scorer.fit(
             *train,
@@ -210,8 +242,9 @@ def _answers_of_sharing(
         )
     except Exception as error:
         return {name: [Answer(None, reason(error))] * len(tests) for name in learners}
+    shared = perf_counter() - start
     return {
-        name: _answers(partial(each.fit_scorer, scorer), tests)
+        name: _answers(partial(each.fit_scorer, scorer), tests, shared)
         for name, each in learners.items()
     }
 
@@ -269,13 +302,16 @@ def quietly() -> Iterator[None]:
 
 
 def _answers(
-    fit: Callable[[], Quantifier], tests: Sequence[tuple[ScoredPool, Samples]]
+    fit: Callable[[], Quantifier], tests: Sequence[tuple[ScoredPool, Samples]], shared: float
 ) -> list[Answer]:
+    start = perf_counter()
     try:
         fitted = fit()
-        return [Answer(fitted.predict_many(pool, samples)) for pool, samples in tests]
+        shares = [fitted.predict_many(pool, samples) for pool, samples in tests]
     except Exception as error:
         return [Answer(None, reason(error))] * len(tests)
+    seconds = (shared + perf_counter() - start) / len(tests)
+    return [Answer(found, None, seconds) for found in shares]
 
 
 def _least(means: list[float], problem: str) -> Choice:

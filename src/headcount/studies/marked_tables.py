@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,8 +12,18 @@ from headcount.evaluation.significance import compare
 
 if TYPE_CHECKING:
     import polars as pl
+    from matplotlib.figure import Figure
 
-__all__ = ["BEST", "NOTE", "Marks", "marked_means", "paired_errors", "rank_correlation"]
+__all__ = [
+    "BEST",
+    "NOTE",
+    "Marks",
+    "marked_datasets",
+    "marked_means",
+    "paired_errors",
+    "rank_correlation",
+    "shift_figure",
+]
 
 BEST = "best"
 NOTE = "Bold is the best; † 0.001 < p < 0.05 and ‡ p >= 0.05 against it, no mark: p <= 0.001."
@@ -100,6 +110,74 @@ def marked_means(
         }
     lacking = [pl.lit(None, pl.Float64).alias(each) for each in methods if each not in found]
     return means.with_columns(lacking).select(by, *methods), marks
+
+
+def marked_datasets(
+    wide: pl.DataFrame, order: Sequence[str], methods: Sequence[str], *, test: str = "wilcoxon"
+) -> tuple[pl.DataFrame, Marks]:
+    """Mean errors by dataset, in an order, with marks; see `marked_means`.
+
+    Parameters
+    ----------
+    wide : polars.DataFrame
+        One row per sample and one column per method, with a column ``dataset``.
+    order : sequence of str
+        Datasets in the order of the rows; those without results are left out.
+    methods : sequence of str
+        Methods to show.
+    test : {"wilcoxon", "ttest"}, default="wilcoxon"
+        Test between a method and the best one.
+
+    Returns
+    -------
+    table : polars.DataFrame
+        One row per dataset.
+    marks : dict
+        Marks of a `Section`.
+    """
+    import polars as pl
+
+    found = [name for name in order if name in wide["dataset"]]
+    wide = wide.with_columns(pl.col("dataset").cast(pl.Enum(found)))
+    table, marks = marked_means(wide, "dataset", methods, test=test)
+    return table.with_columns(pl.col("dataset").cast(pl.String)), marks
+
+
+def shift_figure(
+    results: pl.DataFrame, methods: Sequence[str], metric: str
+) -> Callable[[], Figure]:
+    """Function that draws errors by the distance of the mix from that of training.
+
+    Parameters
+    ----------
+    results : polars.DataFrame
+        One row per method and sample, with a column ``shift``.
+    methods : sequence of str
+        Methods in the order of the legend.
+    metric : str
+        Name of the error.
+
+    Returns
+    -------
+    callable
+        Returns a matplotlib figure.
+    """
+
+    def draw() -> Figure:
+        import polars as pl
+        from matplotlib.figure import Figure
+
+        from headcount import plots
+
+        frame = results.select("method", "shift", pl.col(metric).alias("error"))
+        order = pl.col("method").cast(pl.Enum(methods))
+        ax = plots.error_by_shift(
+            frame.sort(order, maintain_order=True), error=metric.upper(), width=8.0
+        )
+        assert isinstance(ax.figure, Figure)
+        return ax.figure
+
+    return draw
 
 
 def rank_correlation(

@@ -3,30 +3,35 @@
 from __future__ import annotations
 
 import importlib.util
+import logging
 import socket
 from collections.abc import Generator, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from secrets import token_hex
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from headcount._versions import versions
 from headcount.errors import HeadcountError
 from headcount.study.execute import Outcome, execute_task, use_one_thread
+from headcount.study.provenance import code_versions
 from headcount.study.spec import Spec
 from headcount.study.task import Task
 
 if TYPE_CHECKING:
     from distributed import Client
 
-__all__ = ["connected", "run_on_cluster"]
+__all__ = ["SchedulerLostError", "connected", "run_on_cluster"]
 
 _PATIENCE = 10.0  # seconds
 
 
+class SchedulerLostError(HeadcountError):
+    """The connection to the scheduler broke while tasks were running."""
+
+
 @contextmanager
-def connected(scheduler: str, data: Path) -> Iterator[Client]:
+def connected(scheduler: str, data: Path, spec: Spec) -> Iterator[Client]:
     """Connect to a cluster whose workers can execute the tasks of a study.
 
     Parameters
@@ -35,21 +40,43 @@ def connected(scheduler: str, data: Path) -> Iterator[Client]:
         Address of the scheduler, such as ``tcp://10.0.0.1:8786``.
     data : Path
         Folder of the datasets, under the same path on all workers.
+    spec : Spec
+        The study, whose modules workers must have.
 
     Yields
     ------
     distributed.Client
     """
-    with _client(scheduler) as client:
-        _check_workers(client, data)
+    _check_installed()
+    with _quiet_logs(), _client(scheduler) as client:
+        _check_workers(client, data, spec)
         yield client
 
 
-def _client(scheduler: str) -> Client:
+@contextmanager
+def _quiet_logs() -> Iterator[None]:
+    """Keep Dask from logging tracebacks: what is lost is reported in one sentence."""
+    import distributed  # noqa: F401  (sets the levels of its loggers)
+
+    loggers = [logging.getLogger(name) for name in ("distributed", "distributed.client")]
+    levels = [logger.level for logger in loggers]
+    for logger in loggers:
+        logger.setLevel(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        for logger, level in zip(loggers, levels, strict=True):
+            logger.setLevel(level)
+
+
+def _check_installed() -> None:
     if importlib.util.find_spec("distributed") is None:
         raise HeadcountError(
             "--scheduler needs Dask, which is not installed: install headcount[cluster]."
         )
+
+
+def _client(scheduler: str) -> Client:
     from distributed import Client
 
     try:
@@ -73,7 +100,7 @@ def _check_reachable(scheduler: str) -> None:
     socket.create_connection((address.hostname, address.port), timeout=_PATIENCE).close()
 
 
-def _check_workers(client: Client, data: Path) -> None:
+def _check_workers(client: Client, data: Path, spec: Spec) -> None:
     from distributed import TimeoutError as TooLong
 
     try:
@@ -82,8 +109,8 @@ def _check_workers(client: Client, data: Path) -> None:
         raise HeadcountError(
             "The cluster has no workers: start some, with dask worker."
         ) from None
-    ours = versions()
-    for worker, (sees_data, theirs) in client.run(_inspect_worker, str(data)).items():
+    ours = code_versions(spec)
+    for worker, (sees_data, theirs) in client.run(_inspect_worker, str(data), spec).items():
         if not sees_data:
             raise HeadcountError(
                 f"The worker {worker} sees no folder {str(data)!r}: put the datasets where all "
@@ -97,9 +124,9 @@ def _check_workers(client: Client, data: Path) -> None:
                 )
 
 
-def _inspect_worker(data: str) -> tuple[bool, dict[str, str]]:
+def _inspect_worker(data: str, spec: Spec) -> tuple[bool, dict[str, str]]:
     """Presence of the data folder on a worker, and its versions of the libraries."""
-    return Path(data).is_dir(), versions()
+    return Path(data).is_dir(), code_versions(spec)
 
 
 def run_on_cluster(
@@ -123,22 +150,26 @@ def run_on_cluster(
     Outcome
         In the order in which tasks finish.
     """
-    from distributed import as_completed
+    from distributed import CancelledError, as_completed
 
     nonce = token_hex(8)  # Dask takes two tasks of the same key for one
-    futures: dict[Any, Task] = {
-        client.submit(
-            _execute, spec, task, data, key=f"{task.key}-{nonce}", priority=-place, pure=False
-        ): task
-        for place, task in enumerate(tasks)
-    }
+    futures: dict[Any, Task] = {}
     try:
+        for place, task in enumerate(tasks):
+            key = f"{task.name}-{nonce}"
+            future = client.submit(
+                _execute, spec, task, data, key=key, priority=-place, pure=False
+            )
+            futures[future] = task
         for future in as_completed(list(futures), loop=client.loop):
             task = futures.pop(future)
             yield _outcome(future, task)
             future.release()
+    except (CancelledError, OSError):
+        raise SchedulerLostError("The connection to the scheduler was lost.") from None
     finally:
-        client.cancel(list(futures))
+        with suppress(Exception):  # a scheduler that is lost has nothing to cancel
+            client.cancel(list(futures))
 
 
 def _execute(spec: Spec, task: Task, data: Path) -> Outcome:
@@ -152,4 +183,4 @@ def _outcome(future: Any, task: Task) -> Outcome:
         return future.result()
     # Dask itself has already tried it on other workers.
     reason = " ".join(f"{type(error).__name__}: {error}".split())[:500]
-    return Outcome(task.key, 0.0, reason=reason)
+    return Outcome(task.name, 0.0, reason=reason)

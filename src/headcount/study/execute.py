@@ -7,7 +7,7 @@ import os
 import warnings
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
@@ -31,6 +31,8 @@ _VARIABLES = (
     "POLARS_MAX_THREADS",
 )
 
+_SECONDS = "seconds"
+
 
 @dataclass(frozen=True)
 class Outcome:
@@ -39,7 +41,7 @@ class Outcome:
     Parameters
     ----------
     key : str
-        Key of the task.
+        Name of the task.
     seconds : float
         Duration.
     content : bytes or None
@@ -48,6 +50,8 @@ class Outcome:
         Number of results that are failures.
     reason : str or None
         Reason if there are no results.
+    methods : dict of str to float
+        Seconds that each method took, if the kind of study measures them.
     """
 
     key: str
@@ -55,6 +59,7 @@ class Outcome:
     content: bytes | None = None
     failures: int = 0
     reason: str | None = None
+    methods: dict[str, float] = field(default_factory=dict)
 
 
 def execute_task(spec: Spec, task: Task, data: Path) -> Outcome:
@@ -78,14 +83,17 @@ def execute_task(spec: Spec, task: Task, data: Path) -> Outcome:
         experiment = find_experiment(spec.kind)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            frame = _checked(experiment.run(spec, task, data), spec, task)
+            own = spec.with_methods(task.methods) if task.methods else spec
+            frame = _checked(experiment.run(own, task, data), spec, task)
+            seconds, frame = _taken_out(frame)
     except Exception as error:
-        return Outcome(task.key, perf_counter() - start, reason=_reason(error))
+        return Outcome(task.name, perf_counter() - start, reason=_reason(error))
     return Outcome(
-        task.key,
+        task.name,
         perf_counter() - start,
         content=_parquet(frame),
         failures=frame.height - frame["failure"].null_count(),
+        methods=seconds,
     )
 
 
@@ -107,6 +115,16 @@ def _checked(frame: pl.DataFrame, spec: Spec, task: Task) -> pl.DataFrame:
                 f"Column {name!r} of the results of task {task.key!r} has no type: cast it."
             )
     return frame
+
+
+def _taken_out(frame: pl.DataFrame) -> tuple[dict[str, float], pl.DataFrame]:
+    """Seconds by method, and the frame without them."""
+    import polars as pl
+
+    if _SECONDS not in frame.columns:
+        return {}, frame
+    sums = frame.group_by("method", maintain_order=True).agg(pl.col(_SECONDS).sum().round(4))
+    return dict(sums.iter_rows()), frame.drop(_SECONDS)
 
 
 def _parquet(frame: pl.DataFrame) -> bytes:

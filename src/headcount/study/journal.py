@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,7 @@ class Entry:
     Parameters
     ----------
     task : str
-        Key of the task.
+        Name of the task.
     seconds : float
         Duration of the task.
     elapsed : float
@@ -30,6 +30,8 @@ class Entry:
         Number of results that are failures.
     reason : str, default=None
         Reason if the task failed as a whole.
+    methods : dict of str to float
+        Seconds that each method took, if they were measured.
     """
 
     task: str
@@ -38,6 +40,7 @@ class Entry:
     runs: int
     failures: int
     reason: str | None = None
+    methods: dict[str, float] = field(default_factory=dict)
 
 
 class Journal:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import importlib
 from pathlib import Path
 from typing import cast
 
 from headcount.errors import HeadcountError
 from headcount.study.checks import check_known
+from headcount.study.imports import import_object
 from headcount.study.spec import Spec, studies_folder
 from headcount.study.task import Experiment
 
@@ -37,15 +37,7 @@ def find_experiment(kind: str) -> Experiment:
     Experiment
     """
     home = kind if ":" in kind else KINDS[check_known("kind of study", kind, KINDS)]
-    module, _, name = home.partition(":")
-    try:
-        found = getattr(importlib.import_module(module), name)
-    except Exception as error:  # a module of the user may raise anything on import
-        reason = " ".join(f"{type(error).__name__}: {error}".split())[:300]
-        raise HeadcountError(
-            f"The kind of study {kind!r} cannot be imported ({reason}): check the names of the "
-            "module and of the object in it, and that PYTHONPATH leads to it."
-        ) from error
+    found = import_object("kind of study", home)
     lacking = [part for part in _PARTS if not callable(getattr(found, part, None))]
     if lacking:
         raise HeadcountError(
@@ -68,11 +60,13 @@ def datasets_there(spec: Spec, data: Path) -> list[str] | None:
     Returns
     -------
     list of str or None
-        In the order of the spec; None if the kind of study has no method
-        ``present(spec, data)``.
+        In the order of the spec; None if the kind of study has no method ``files``.
     """
-    look = getattr(find_experiment(spec.kind), "present", None)
-    if look is None:
+    files = getattr(find_experiment(spec.kind), "files", None)
+    if files is None:
         return None
-    there = set(look(spec, data))
-    return [name for name in spec.datasets if name in there]
+    return [
+        name
+        for name in spec.datasets
+        if all(path.is_file() for path in files(spec, name, data))
+    ]

@@ -150,7 +150,7 @@ class _Worker:
         if task is None:
             return None
         reason = f"the process that ran it ended {_manner(self.process.exitcode)}"
-        return Outcome(task.key, perf_counter() - self.since, reason=reason)
+        return Outcome(task.name, perf_counter() - self.since, reason=reason)
 
     def stop(self) -> None:
         self.process.kill()

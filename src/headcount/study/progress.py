@@ -30,13 +30,13 @@ class Pace:
     """
 
     def __init__(self, tasks: Sequence[Task]) -> None:
-        self._costs = {task.key: task.cost for task in tasks}
+        self._costs = {task.name: task.cost for task in tasks}
         self.total = sum(self._costs.values())
         self.done = 0.0
 
-    def finish(self, key: str) -> None:
+    def finish(self, name: str) -> None:
         """Record that a task is done."""
-        self.done += self._costs[key]
+        self.done += self._costs[name]
 
     def seconds_left(self, elapsed: float) -> float | None:
         """Estimate the time left; None before the first task is done."""
@@ -71,7 +71,7 @@ def track_tasks(
 
     pace, start = Pace(tasks), perf_counter()
     count = runs = failed = 0
-    by_key = {task.key: task for task in tasks}
+    by_name = {task.name: task for task in tasks}
     columns = (BarColumn(), TaskProgressColumn(), TextColumn("{task.description}"))
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         line = bar.add_task(f"0 of {len(tasks)} tasks", total=pace.total)
@@ -80,7 +80,7 @@ def track_tasks(
             pace.finish(outcome.key)
             count += 1
             failed += outcome.reason is not None
-            runs += by_key[outcome.key].runs if outcome.reason is None else 0
+            runs += by_name[outcome.key].runs if outcome.reason is None else 0
             elapsed = perf_counter() - start
             parts = [f"{count} of {len(tasks)} tasks", f"{runs / elapsed:,.0f} runs per second"]
             parts += [f"{failed} failed"] if failed else []

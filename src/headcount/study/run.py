@@ -12,19 +12,20 @@ from time import perf_counter
 from typing import Any
 
 from headcount._parameters import check_count
-from headcount._versions import versions
 from headcount.data.datasets.folder import data_folder
 from headcount.errors import HeadcountError, warn
-from headcount.study.cluster import connected, run_on_cluster
+from headcount.study.cluster import SchedulerLostError, connected, run_on_cluster
 from headcount.study.execute import Outcome
 from headcount.study.journal import Entry
 from headcount.study.kinds import find_experiment
 from headcount.study.local import run_here, run_in_processes
+from headcount.study.plan import make_plan, parts_of
 from headcount.study.progress import track_tasks
+from headcount.study.provenance import checksums, code_versions
 from headcount.study.spec import Spec, read_spec
 from headcount.study.status import Failure
 from headcount.study.store import Store
-from headcount.study.task import Task
+from headcount.study.task import Experiment, Task
 
 __all__ = ["StudyRun", "run_study"]
 
@@ -69,6 +70,7 @@ def run_study(
     scheduler: str | None = None,
     resume: bool = False,
     datasets: Sequence[str] | None = None,
+    methods: Sequence[str] | None = None,
     progress: bool | None = None,
 ) -> StudyRun:
     """Execute the missing tasks of a study and write each result as soon as it is computed.
@@ -85,15 +87,16 @@ def run_study(
     store : Store, str or path
         Folder of the results; created if it is missing.
     data : str or path, default=None
-        Folder of the datasets; ``HEADCOUNT_DATA`` by default.
+        Folder of the datasets; ``HEADCOUNT_DATA`` by default. For a spec that names files
+        of its own, the folder of the spec.
     workers : int, default=None
         Number of processes, one per core by default; 1 runs everything in this process.
     scheduler : str, default=None
         Address of a Dask cluster to run on instead.
     resume : bool, default=False
         Continue a study that is in the store.
-    datasets : sequence of str, default=None
-        Datasets to run; others may follow with ``resume=True``.
+    datasets, methods : sequence of str, default=None
+        Datasets and methods to run; others may follow with ``resume=True``.
     progress : bool, default=None
         Show a bar with the time left; by default on a terminal only.
 
@@ -101,6 +104,7 @@ def run_study(
     -------
     StudyRun
     """
+    folder = Path() if isinstance(spec, Spec) else Path(spec).parent
     spec = spec if isinstance(spec, Spec) else read_spec(spec)
     store = store if isinstance(store, Store) else Store(store)
     if workers is not None and scheduler is not None:
@@ -108,29 +112,45 @@ def run_study(
     n_workers = _cores() if workers is None else check_count("workers", workers)
     experiment = find_experiment(spec.kind)
     experiment.check(spec)
-    wanted = spec.restricted(datasets=datasets)
+    wanted = spec.restricted(datasets=datasets, methods=methods)
     store.check(wanted, resume=resume)
-    folder = data_folder(data).resolve()
+    folder = data_folder(folder if spec.data and data is None else data).resolve()
     with ExitStack() as stack:
-        client = stack.enter_context(connected(scheduler, folder)) if scheduler else None
+        client = None
+        if scheduler is not None:
+            client = stack.enter_context(connected(scheduler, folder, wanted))
         if store.exists:
             stack.enter_context(store.writing())
-            tasks = _planned(experiment.plan(wanted, folder), wanted)
-        else:  # a plan that fails leaves no folder behind
-            tasks = _planned(experiment.plan(wanted, folder), wanted)
+        whole = store.merged(wanted, spec)
+        parts = parts_of(wanted, store.tasks if store.exists else [])
+        tasks = make_plan(experiment, whole, parts, folder)
+        if not store.exists:  # a plan that fails leaves no folder behind
             stack.enter_context(store.writing())
             store.check(wanted, resume=resume)
-        store.begin(wanted, tasks, spec.datasets)
         left = _longest_first(store.unfinished(tasks))
-        where: dict[str, Any] = {"workers": n_workers}
+        store.record_data(_data(experiment, whole, left, folder))
+        store.begin(whole, tasks, parts)
+        facts: dict[str, Any] = {"workers": n_workers}
         if client is not None:
-            where = {"scheduler": scheduler}
-            outcomes = run_on_cluster(client, wanted, left, folder)
+            facts = {"scheduler": scheduler}
+            outcomes = run_on_cluster(client, whole, left, folder)
         elif n_workers == 1:
-            outcomes = run_here(wanted, left, folder)
+            outcomes = run_here(whole, left, folder)
         else:
-            outcomes = run_in_processes(wanted, left, folder, n_workers)
-        return _collect(store, tasks, left, outcomes, where=where, progress=progress)
+            outcomes = run_in_processes(whole, left, folder, n_workers)
+        facts |= {"versions": code_versions(wanted)}
+        return _collect(store, tasks, left, outcomes, facts=facts, progress=progress)
+
+
+def _data(
+    experiment: Experiment, spec: Spec, tasks: Sequence[Task], folder: Path
+) -> dict[str, dict[str, str]]:
+    """Checksums of the files that tasks read; empty if the kind of study names no files."""
+    files = getattr(experiment, "files", None)
+    if files is None:
+        return {}
+    names = dict.fromkeys(task.dataset for task in tasks)
+    return {name: checksums(files(spec, name, folder), folder) for name in names}
 
 
 def _collect(
@@ -139,84 +159,67 @@ def _collect(
     left: Sequence[Task],
     outcomes: Generator[Outcome],
     *,
-    where: dict[str, Any],
+    facts: dict[str, Any],
     progress: bool | None,
 ) -> StudyRun:
     """Write the outcomes in the order in which tasks finish."""
-    by_key = {task.key: task for task in left}
+    by_name = {task.name: task for task in left}
     failures: list[Failure] = []
     done = runs = failed_runs = 0
     start = perf_counter()
     if left:
-        _record_start(store, where)
+        _record_start(store, facts)
     try:
         with closing(outcomes), closing(track_tasks(outcomes, left, show=progress)) as coming:
             for outcome in coming:
-                task = by_key[outcome.key]
+                task = by_name[outcome.key]
                 store.keep(task, outcome.content, _entry(outcome, task, perf_counter() - start))
                 if outcome.reason is not None:
                     failures.append(
-                        Failure(task.dataset, None, task.key, task.runs, outcome.reason)
+                        Failure(task.dataset, None, task.name, task.runs, outcome.reason)
                     )
                     continue
                 done, runs = done + 1, runs + task.runs
                 failed_runs += outcome.failures
     except KeyboardInterrupt:
-        kept = len(tasks) - len(store.unfinished(tasks))
-        raise KeyboardInterrupt(
-            f"{kept} of {len(tasks)} tasks are done and kept in {str(store.folder)!r}: run it "
-            "again with --resume (resume=True) to go on."
-        ) from None
+        raise KeyboardInterrupt(_kept(store, tasks)) from None
+    except SchedulerLostError as lost:
+        sentence = f"{str(lost).removesuffix('.')}, but {_kept(store, tasks)}"
+        raise SchedulerLostError(sentence) from None
     return StudyRun(
         store, len(tasks), done, tuple(failures), failed_runs, runs, perf_counter() - start
     )
 
 
+def _kept(store: Store, tasks: Sequence[Task]) -> str:
+    kept = len(tasks) - len(store.unfinished(tasks))
+    return (
+        f"{kept} of {len(tasks)} tasks are done and kept in {str(store.folder)!r}: run it "
+        "again with --resume (resume=True) to go on."
+    )
+
+
 def _entry(outcome: Outcome, task: Task, elapsed: float) -> Entry:
     return Entry(
-        task=task.key,
+        task=task.name,
         seconds=round(outcome.seconds, 4),
         elapsed=round(elapsed, 4),
         runs=task.runs if outcome.reason is None else 0,
         failures=outcome.failures,
         reason=outcome.reason,
+        methods=outcome.methods,
     )
 
 
-def _record_start(store: Store, where: dict[str, Any]) -> None:
-    earlier = store.journal.runs()
-    facts: dict[str, Any] = {"at": datetime.now(UTC).isoformat(timespec="seconds")}
-    facts |= where | {"versions": versions()}
-    if earlier and earlier[0][0].get("versions") != facts["versions"]:
+def _record_start(store: Store, facts: dict[str, Any]) -> None:
+    now, earlier = facts["versions"], store.journal.runs()
+    before = earlier[0][0].get("versions", {}) if earlier else {}
+    if any(before[name] != now[name] for name in before.keys() & now.keys()):
         warn(
             f"The store {str(store.folder)!r} was begun with other versions of headcount or of "
             "what it uses: results from now on may differ in their last digits."
         )
-    store.journal.begin(facts)
-
-
-def _planned(tasks: Sequence[Task], spec: Spec) -> list[Task]:
-    """Check the plan and return it as a list."""
-    seen: set[str] = set()
-    for task in tasks:
-        folded = task.key.lower()  # some file systems take both for one
-        if folded in seen:
-            raise HeadcountError(f"The plan of {spec.name!r} has task {task.key!r} twice.")
-        if task.dataset not in spec.datasets:
-            raise HeadcountError(
-                f"Task {task.key!r} is about {task.dataset!r}, which is not a dataset of "
-                f"{spec.name!r}."
-            )
-        seen.add(folded)
-    planned = {task.dataset for task in tasks}
-    lacking = [name for name in spec.datasets if name not in planned]
-    if not planned:
-        raise HeadcountError(
-            f"Nothing can be run: the folder of datasets has none of those of {spec.name!r}."
-        )
-    if lacking:
-        warn(f"There is nothing to run on {', '.join(lacking)}: the data may be missing.")
-    return list(tasks)
+    store.journal.begin({"at": datetime.now(UTC).isoformat(timespec="seconds")} | facts)
 
 
 def _longest_first(tasks: Sequence[Task]) -> list[Task]:

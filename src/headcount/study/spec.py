@@ -24,6 +24,7 @@ __all__ = [
 ]
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+_TABLES = ("protocol", "selection", "classifier", "data")
 
 
 @dataclass(frozen=True)
@@ -85,6 +86,10 @@ class Spec:
         Random seed of the whole study.
     protocol, selection : dict
         Settings that the kind of study defines.
+    classifier : dict
+        Classifier of a study of your own data.
+    data : dict of str to dict
+        Files of a study of your own data, by dataset.
 
     Examples
     --------
@@ -104,6 +109,8 @@ class Spec:
     seed: int = 0
     protocol: dict[str, Any] = field(default_factory=dict)
     selection: dict[str, Any] = field(default_factory=dict)
+    classifier: dict[str, Any] = field(default_factory=dict)
+    data: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         _check_text("name", self.name)
@@ -121,8 +128,10 @@ class Spec:
         methods = tuple(self.methods)
         object.__setattr__(self, "methods", methods)
         _check_names("methods", [method.name for method in methods])
-        _check_table("protocol", self.protocol)
-        _check_table("selection", self.selection)
+        for name in _TABLES:
+            _check_table(name, getattr(self, name))
+        for name, table in self.data.items():
+            _check_table(f"[data.{name}]", table)
 
     def restricted(
         self, *, datasets: Iterable[str] | None = None, methods: Iterable[str] | None = None
@@ -146,6 +155,21 @@ class Spec:
             methods=tuple(method for method in self.methods if method.name in names),
         )
 
+    def with_methods(self, names: Iterable[str]) -> Spec:
+        """Restrict the study to some methods, in the order given.
+
+        Parameters
+        ----------
+        names : iterable of str
+            Names of methods of the study.
+
+        Returns
+        -------
+        Spec
+        """
+        by_name = {method.name: method for method in self.methods}
+        return replace(self, methods=tuple(by_name[name] for name in names))
+
     def to_toml(self) -> str:
         """Write the spec as TOML; reading it gives the same spec.
 
@@ -153,15 +177,14 @@ class Spec:
         -------
         str
         """
-        tables = ("protocol", "selection", "methods")
         content = {
             each.name: getattr(self, each.name)
             for each in fields(self)
-            if each.name not in tables
+            if each.name not in (*_TABLES, "methods")
         }
         return toml_text(
             content
-            | {"protocol": self.protocol, "selection": self.selection}
+            | {name: getattr(self, name) for name in _TABLES}
             | {"methods": [vars(method) for method in self.methods]}
         )
 
@@ -242,6 +265,8 @@ def parse_spec(text: str, *, where: str = "the spec") -> Spec:
 
 def _made(content: dict[str, Any]) -> Spec:
     check_keys("it", content, [each.name for each in fields(Spec)])
+    if isinstance(content.get("data"), dict):
+        content = {"datasets": list(content["data"])} | content
     for key in ("name", "kind", "datasets", "methods", "metrics"):
         if key not in content:
             raise HeadcountError(f"it has no {key!r}: add it.")

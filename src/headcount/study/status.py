@@ -6,11 +6,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from headcount._text import Cell, Table, html_result
+
 if TYPE_CHECKING:
     from headcount.study.journal import Entry
     from headcount.study.task import Task
 
 __all__ = ["DatasetStatus", "Failure", "Status", "dataset_status"]
+
+# Failures that notebooks show.
+_MOST_FAILURES = 12
 
 
 @dataclass(frozen=True)
@@ -37,7 +42,7 @@ class Failure:
     method : str or None
         Name of the method; None if a whole task failed.
     task : str or None
-        Key of the task if it failed as a whole.
+        Name of the task if it failed as a whole.
     runs : int
         Number of results that are lost.
     reason : str
@@ -99,6 +104,16 @@ class Status:
         """Results per second of wall-clock time; None before the first run."""
         return self.runs / self.seconds if self.runs and self.seconds > 0 else None
 
+    def _repr_html_(self) -> str:
+        head = ["dataset", "tasks", "done", "failed", "missing", "runs"]
+        rows = [
+            [Cell(each.dataset), *(Cell(f"{vars(each)[name]:,}") for name in head[1:])]
+            for each in self.datasets
+        ]
+        title = f"{self.done:,} of {self.tasks:,} tasks are done, {self.failed:,} failed"
+        notes = [f"{each.dataset}: {each.reason}" for each in self.failures[:_MOST_FAILURES]]
+        return html_result(title, [Table(head, rows, [False, *[True] * 5])], notes)
+
 
 def dataset_status(
     name: str,
@@ -116,9 +131,9 @@ def dataset_status(
     tasks : sequence of Task
         Tasks of the plan on this dataset.
     there : set of str
-        Keys of all tasks that have results.
+        Names of all tasks that have results.
     reasons : dict of str to str
-        Reasons of failed tasks, by key.
+        Reasons of failed tasks, by name.
     last : dict of str to Entry
         Last entry of the journal for each task.
 
@@ -126,8 +141,8 @@ def dataset_status(
     -------
     DatasetStatus
     """
-    done = [task for task in tasks if task.key in there]
-    failed = sum(task.key in reasons for task in tasks)
+    done = [task for task in tasks if task.name in there]
+    failed = sum(task.name in reasons for task in tasks)
     return DatasetStatus(
         dataset=name,
         tasks=len(tasks),
@@ -135,5 +150,5 @@ def dataset_status(
         failed=failed,
         missing=len(tasks) - len(done) - failed,
         runs=sum(task.runs for task in done),
-        seconds=sum(last[task.key].seconds for task in done if task.key in last),
+        seconds=sum(last[task.name].seconds for task in done if task.name in last),
     )

@@ -40,6 +40,11 @@ class Task:
         Expected duration, in any unit. The longest tasks are executed first.
     runs : int, default=1
         Number of results: one per method and sample.
+    methods : tuple of str, default=()
+        Methods of the task. Set by `run_study`.
+    batch : int, default=0
+        0 for the methods that a dataset was first run with, 1 for those that were added
+        next, and so on. Set by `run_study`.
 
     Examples
     --------
@@ -53,11 +58,19 @@ class Task:
     settings: dict[str, Any] = field(default_factory=dict)
     cost: float = 1.0
     runs: int = 1
+    methods: tuple[str, ...] = ()
+    batch: int = 0
 
     def __post_init__(self) -> None:
         _check_key(self.key)
         check_positive(f"cost of task {self.key!r}", self.cost)
         check_count(f"runs of task {self.key!r}", self.runs, least=0)
+        object.__setattr__(self, "methods", tuple(self.methods))
+
+    @property
+    def name(self) -> str:
+        """Unique name in a store: the key, and a suffix for methods that were added later."""
+        return f"{self.key}.added-{self.batch}" if self.batch else self.key
 
     def to_json(self) -> str:
         """Write the task as one line of JSON.
@@ -96,8 +109,8 @@ def _check_key(key: Any) -> None:
 class Experiment(Protocol):
     """Interface of a kind of study. The object keeps no state between calls.
 
-    It may also have ``present(spec, data)``, which lists the datasets that the folder has
-    without reading them, for ``headcount study list``.
+    It may also have ``files(spec, dataset, data)``, which lists the files of a dataset, for
+    ``headcount study list`` and for checksums.
     """
 
     def check(self, spec: Spec) -> None:
@@ -113,9 +126,11 @@ class Experiment(Protocol):
     def run(self, spec: Spec, task: Task, data: Path) -> pl.DataFrame:
         """Execute one task.
 
-        The rows do not depend on the order, process or machine of the tasks. Columns:
+        The rows do not depend on the order, process or machine of the tasks, and those of a
+        method not on the other methods, which may be run at another time. Columns:
         ``dataset``, ``method``, ``failure`` (the reason, or null), the metrics, and further
-        ones of this kind of study.
+        ones of this kind of study. A column ``seconds`` goes to the journal, summed by
+        method, as files of results are the same in every run.
         """
 
     def sections(

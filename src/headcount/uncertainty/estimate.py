@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headcount._parameters import check_fraction
-from headcount._text import text_table
+from headcount._text import Cell, Table, html_result
 from headcount.errors import HeadcountError
 from headcount.uncertainty.intervals import Intervals, Region
 from headcount.uncertainty.shares import SharePosterior
@@ -47,11 +47,21 @@ class Counts:
     high: NDArray[Any]
     level: float
 
-    def __repr__(self) -> str:
+    def to_table(self) -> Table:
+        """Table that `print` shows, one row per class."""
         columns = zip(self.classes.tolist(), self.count, self.low, self.high, strict=True)
-        rows = [[str(label), *map(_number, numbers)] for label, *numbers in columns]
-        head = f"counts with {100 * self.level:.6g}% intervals"
-        return "\n".join([head, *text_table(["class", "count", "from", "to"], rows)])
+        rows = [[Cell(str(label)), *(Cell(_number(n)) for n in ns)] for label, *ns in columns]
+        return Table(["class", "count", "from", "to"], rows, [False] + [True] * 3)
+
+    def __repr__(self) -> str:
+        return f"{self._title}\n{self.to_table().to_text(ruled=False)}"
+
+    def _repr_html_(self) -> str:
+        return html_result(self._title, [self.to_table()], ())
+
+    @property
+    def _title(self) -> str:
+        return f"counts with {100 * self.level:.6g}% intervals"
 
 
 @dataclass(frozen=True, eq=False)
@@ -278,11 +288,8 @@ class Estimate:
         level = check_fraction("level", level)
         return plots.simplex(self.draws, classes=self.classes.tolist(), level=level, ax=ax)
 
-    def __repr__(self) -> str:
-        return self.to_text()
-
-    def to_text(self, level: float = 0.95) -> str:
-        """Return the table that `print` shows, at any level.
+    def title(self, level: float = 0.95) -> str:
+        """First line that `print` shows.
 
         Parameters
         ----------
@@ -293,11 +300,24 @@ class Estimate:
         -------
         str
         """
-        ends, counts = self.interval(level), self.counts(level)
-        head = (
+        return (
             f"{self.method}: shares {_OF[self.target]} {self.n_items:,} "
-            f"item{'' if self.n_items == 1 else 's'}, with {100 * ends.level:.6g}% intervals"
+            f"item{'' if self.n_items == 1 else 's'}, with {100 * level:.6g}% intervals"
         )
+
+    def to_table(self, level: float = 0.95) -> Table:
+        """Table that `print` shows, one row per class.
+
+        Parameters
+        ----------
+        level : float, default=0.95
+            Level of the intervals.
+
+        Returns
+        -------
+        Table
+        """
+        ends, counts = self.interval(level), self.counts(level)
         columns = zip(
             self.classes.tolist(), self.shares, ends.low, ends.high, counts.count, strict=True
         )
@@ -305,8 +325,31 @@ class Estimate:
             [str(label), f"{share:.1%}", f"{low:.1%}", f"{high:.1%}", _number(count)]
             for label, share, low, high, count in columns
         ]
-        lines = text_table(["class", "share", "from", "to", "items"], rows)
-        return "\n".join([head, *lines, *(f"note: {text}" for text in self.warnings)])
+        cells = [[Cell(text) for text in row] for row in rows]
+        return Table(["class", "share", "from", "to", "items"], cells, [False] + [True] * 4)
+
+    def to_text(self, level: float = 0.95) -> str:
+        """Text that `print` shows, at any level.
+
+        Parameters
+        ----------
+        level : float, default=0.95
+            Level of the intervals.
+
+        Returns
+        -------
+        str
+        """
+        table = self.to_table(level).to_text(ruled=False)
+        return "\n".join(
+            [self.title(level), table, *(f"note: {text}" for text in self.warnings)]
+        )
+
+    def __repr__(self) -> str:
+        return self.to_text()
+
+    def _repr_html_(self) -> str:
+        return html_result(self.title(), [self.to_table()], self.warnings)
 
 
 def _whole(due: NDArray[np.float64]) -> NDArray[np.int64]:

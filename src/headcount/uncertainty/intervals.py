@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from headcount._text import text_table
+from headcount._text import Cell, Table, html_result
 from headcount.errors import HeadcountError
 
 __all__ = ["Intervals", "Region"]
@@ -60,12 +60,23 @@ class Intervals(Mapping[Any, tuple[float, float]]):
     def __len__(self) -> int:
         return len(self.classes)
 
-    def __repr__(self) -> str:
+    def to_table(self) -> Table:
+        """Table that `print` shows, one row per class."""
         rows = [
-            [str(label), f"{low:.1%}", f"{high:.1%}"] for label, (low, high) in self.items()
+            [Cell(str(label)), Cell(f"{low:.1%}"), Cell(f"{high:.1%}")]
+            for label, (low, high) in self.items()
         ]
-        head = f"{100 * self.level:.6g}% intervals"
-        return "\n".join([head, *text_table(["class", "from", "to"], rows)])
+        return Table(["class", "from", "to"], rows, [False, True, True])
+
+    def __repr__(self) -> str:
+        return f"{self._title}\n{self.to_table().to_text(ruled=False)}"
+
+    def _repr_html_(self) -> str:
+        return html_result(self._title, [self.to_table()], ())
+
+    @property
+    def _title(self) -> str:
+        return f"{100 * self.level:.6g}% intervals"
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
@@ -99,7 +100,7 @@ class ShareConditioning:
         -------
         list of SharePosterior
         """
-        conditioning, class_sizes = self._conditioning(), self.training.class_sizes
+        conditioning, class_sizes = self._conditioning, self.training.class_sizes
         found = []
         for answer, size in zip(answers, sizes.tolist(), strict=True):
             draws, weights = conditioning.given(answer, size)
@@ -113,6 +114,29 @@ class ShareConditioning:
         """Mean shares of each sample, one row per sample."""
         return np.stack([each.mean for each in self.posteriors(answers, sizes)])
 
+    def same_as(self, other: ShareConditioning) -> bool:
+        """True if the simulations of both are the same; their priors are not compared.
+
+        Parameters
+        ----------
+        other : ShareConditioning
+            The other one.
+
+        Returns
+        -------
+        bool
+        """
+        return (
+            self.model is other.model
+            and self.training is other.training
+            and (self.replicates, self.seed) == (other.replicates, other.seed)
+        )
+
+    def __getstate__(self) -> dict[str, Any]:
+        # Files of models do not hold the simulations.
+        return {name: value for name, value in vars(self).items() if name != "_conditioning"}
+
+    @cached_property
     def _conditioning(self) -> Conditioning:
         items = self.training
         if self.posteriors_given:

@@ -9,8 +9,8 @@ import pytest
 
 from headcount.data.datasets import (
     data_folder,
+    dataset_file,
     dataset_names,
-    has_dataset,
     load_dataset,
 )
 from headcount.data.datasets.recipes import RECIPES, SIZES, Cut, Labels
@@ -208,7 +208,7 @@ def test_what_cannot_be_loaded_is_refused_in_a_sentence(tmp_path):
         load_dataset("spam", "multiclass", tmp_path)
     with pytest.raises(HeadcountError, match="does not exist"):
         data_folder(tmp_path / "nowhere")
-    assert not has_dataset("wine", tmp_path)
+    assert not dataset_file("wine", tmp_path).is_file()
 
 
 def test_the_folder_comes_from_the_environment(tmp_path, monkeypatch):

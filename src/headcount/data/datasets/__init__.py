@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from headcount.data.datasets.folder import data_file, data_folder
-from headcount.data.datasets.tabular import Dataset, dataset_names, has_dataset, load_dataset
+from headcount.data.datasets.tabular import Dataset, dataset_file, dataset_names, load_dataset
 
 __all__ = [
     "Dataset",
     "data_file",
     "data_folder",
+    "dataset_file",
     "dataset_names",
-    "has_dataset",
     "load_dataset",
 ]

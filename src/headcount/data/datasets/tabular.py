@@ -17,7 +17,7 @@ from headcount.data.datasets.recipes import RECIPES, Recipe, rule_of
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["Dataset", "dataset_names", "has_dataset", "load_dataset"]
+__all__ = ["Dataset", "dataset_file", "dataset_names", "load_dataset"]
 
 Task = Literal["binary", "multiclass"]
 _TASKS = ("binary", "multiclass")
@@ -104,9 +104,9 @@ def dataset_names(task: Task = "binary") -> tuple[str, ...]:
     return tuple(name for name in RECIPES if task == "binary" or RECIPES[name].multiclass)
 
 
-def has_dataset(name: str, folder: str | os.PathLike[str] | None = None) -> bool:
-    """Return True if the file of a dataset is in the folder."""
-    return _path(data_folder(folder), name).is_file()
+def dataset_file(name: str, folder: str | os.PathLike[str] | None = None) -> Path:
+    """Return the path of the file of a dataset, whether it is in the folder or not."""
+    return data_folder(folder) / f"{RECIPES[name].file or name}.csv.gz"
 
 
 def load_dataset(
@@ -141,14 +141,10 @@ def load_dataset(
     return Dataset(name, X, y[kept], names, categorical, recipe.partial)
 
 
-def _path(folder: Path, name: str) -> Path:
-    return folder / f"{RECIPES[name].file or name}.csv.gz"
-
-
 def _read(folder: Path, name: str) -> pl.DataFrame:
     import polars as pl
 
-    path = data_file(folder, _path(folder, name).name)
+    path = data_file(folder, dataset_file(name, folder).name)
     return pl.read_csv(path, infer_schema_length=None)
 
 

@@ -97,6 +97,7 @@ class Median(Quantifier):
         input="any",
         reference="Donyavi, Serapio & Batista, SDM 2023",
         inconsistency="trains classifiers, which score training and new items differently",
+        no_scores="trains several classifiers, so the scores of one are not enough",
         aliases=("MC-SQ",),
     )
 
@@ -123,13 +124,16 @@ class Median(Quantifier):
         each = [member._items_are_posteriors() for member in self.members_]
         return each if any(each) else False
 
-    def _why_no_scores(self) -> str:
-        return "trains several classifiers, so the scores of one are not enough"
-
     def _scorer(self) -> None:
         return None
 
-    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
+    ) -> Self:
         """Train all classifiers and fit a quantifier on the scores of each.
 
         Parameters
@@ -140,6 +144,9 @@ class Median(Quantifier):
             Their labels, of any kind.
         sample_weight : array-like of shape (n,), default=None
             Weights of the items, if all classifiers take them.
+        groups : array-like of shape (n,), default=None
+            Groups of the items, for cross-fitting: handed to the splitter ``cv``. With a
+            number of folds, no group is divided.
 
         Returns
         -------
@@ -147,7 +154,7 @@ class Median(Quantifier):
             This one, fitted.
         """
         if isinstance(X, Scored | Verdicts):
-            return super().fit(X, y, sample_weight)
+            return super().fit(X, y, sample_weight, groups)
         # Missing numbers are left to the classifiers: some take them.
         training, classes = self._labelled(X, y, sample_weight, allow_nan=True)
         member_seed, trial_seed = base_seeds(self.random_state, 2)
@@ -156,7 +163,7 @@ class Median(Quantifier):
         n_jobs = check_jobs(self.n_jobs)
         weighting = Weighting.checked(self.weights, self.keep, self.protocol, len(unfitted))
         members = Parallel(n_jobs=n_jobs)(
-            delayed(_trained)(member, training, classes) for member in unfitted
+            delayed(_trained)(member, training, classes, groups) for member in unfitted
         )
         scores: Any = [member._training.items for member in members]
         self.weights_ = weighting.weights(members, scores, training, trial_seed)
@@ -233,8 +240,10 @@ def _paired(quantifier: Any, classifier: Any) -> Quantifier:
     )
 
 
-def _trained(member: Quantifier, training: Training, classes: NDArray[Any]) -> Quantifier:
-    return member.fit(training.items, classes[training.codes], training.weights)
+def _trained(
+    member: Quantifier, training: Training, classes: NDArray[Any], groups: Any
+) -> Quantifier:
+    return member.fit(training.items, classes[training.codes], training.weights, groups)
 
 
 class Mean(Quantifier):

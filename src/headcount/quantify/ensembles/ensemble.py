@@ -185,7 +185,13 @@ class Ensemble(Quantifier):
         frozen = isinstance(base_scorer(scorer).classifier, FrozenEstimator)
         return scorer if frozen else None
 
-    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
+    ) -> Self:
         """Train the members.
 
         Parameters
@@ -197,12 +203,19 @@ class Ensemble(Quantifier):
         sample_weight : array-like of shape (n,), default=None
             Weights of the items. They apply in every sample that an item is drawn into.
             Items are drawn regardless of their weights, unless these are 0.
+        groups : None
+            Not supported, as members are trained on samples of their own.
 
         Returns
         -------
         Ensemble
             This one, fitted.
         """
+        if groups is not None:
+            raise HeadcountError(
+                "groups was given, but Ensemble trains on samples that divide groups: leave it "
+                "out, or use another method."
+            )
         base = self._base()
         classified = isinstance(X, Scored | Verdicts)
         if classified or base.takes == "features" or self._scorer() is not None:

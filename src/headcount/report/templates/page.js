@@ -72,6 +72,22 @@
     });
   });
 
+  // A hint above every part that scrolls, where there is more than is in view.
+  document.querySelectorAll(".scroll").forEach((part) => {
+    const hint = document.createElement("p");
+    hint.className = "hint";
+    part.before(hint);
+    const look = () => {
+      const across = part.scrollWidth > part.clientWidth + 1;
+      const down = part.scrollHeight > part.clientHeight + 1;
+      hint.hidden = !across && !down;
+      const ways = [across && "sideways", down && "down"].filter(Boolean).join(" and ");
+      hint.textContent = `${across ? "↔" : "↕"} Scroll ${ways} for the rest`;
+    };
+    new ResizeObserver(look).observe(part);
+    look();
+  });
+
   // Our own hints come at once; the browser's would come beside them.
   const tip = byId("tip");
   document.querySelectorAll(".mark").forEach((mark) => {

@@ -12,8 +12,8 @@ them), ``n_train`` and ``n_test`` (items).
 
 from __future__ import annotations
 
-from headcount.studies import PublishedStudy
+from headcount.studies import FolderStudy
 
 __all__ = ["experiment"]
 
-experiment = PublishedStudy(__name__)
+experiment = FolderStudy(__name__)

@@ -23,7 +23,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from headcount.data.datasets import Dataset, has_dataset, load_dataset
+from headcount.data.datasets import Dataset, dataset_file, load_dataset
 from headcount.sampling import Samples
 from headcount.studies.comparison.spec import distributions
 from headcount.study.spec import Spec
@@ -33,8 +33,8 @@ __all__ = [
     "Bench",
     "Drawer",
     "Trial",
+    "files",
     "load_bench",
-    "present",
     "test_counts",
     "training_counts",
 ]
@@ -45,9 +45,9 @@ Made = TypeVar("Made")
 _ROUNDING = 1e-9
 
 
-def present(spec: Spec, data: Path) -> list[str]:
-    """Datasets of the study that the folder has."""
-    return [dataset for dataset in spec.datasets if has_dataset(dataset, data)]
+def files(spec: Spec, dataset: str, data: Path) -> list[Path]:
+    """File of a dataset."""
+    return [dataset_file(dataset, data)]
 
 
 def _total(counts: Indices, r: float, p: Sequence[float], q: Sequence[float]) -> int:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from headcount._parameters import check_log_base
-from headcount.data.datasets import dataset_names, has_dataset
+from headcount.data.datasets import dataset_file, dataset_names
 from headcount.data.datasets.recipes import SIZES, rule_of
 from headcount.errors import HeadcountError
 from headcount.metrics import METRICS
@@ -92,7 +92,7 @@ def distributions(spec: Spec, which: str, n_classes: int) -> list[list[float]]:
 def plan(spec: Spec, data: Path) -> list[Task]:
     """One task per dataset, group of methods and, for most groups, training distribution."""
     check(spec)
-    there = [dataset for dataset in spec.datasets if has_dataset(dataset, data)]
+    there = [dataset for dataset in spec.datasets if dataset_file(dataset, data).is_file()]
     return [task for dataset in there for task in _tasks(spec, dataset)]
 
 

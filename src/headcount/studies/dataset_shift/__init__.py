@@ -6,8 +6,8 @@ dataset, a protocol and a training set.
 
 from __future__ import annotations
 
-from headcount.studies import PublishedStudy
+from headcount.studies import FolderStudy
 
 __all__ = ["experiment"]
 
-experiment = PublishedStudy(__name__)
+experiment = FolderStudy(__name__)

@@ -4,25 +4,20 @@ from __future__ import annotations
 
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
 
 from headcount.data.datasets.texts import load_reviews
 from headcount.data.datasets.word_counts import Words, count_words
-from headcount.sampling import Samples
 from headcount.shift import ShiftExperiment
 from headcount.studies.dataset_shift.spec import make_protocol
 from headcount.study.spec import Spec
 from headcount.study.task import Task
 
-__all__ = ["draw_experiments", "load_words", "present", "renumber"]
+__all__ = ["draw_experiments", "files", "load_words"]
 
 
-def present(spec: Spec, data: Path) -> list[str]:
-    """Datasets of the study that the folder has."""
-    return [name for name in spec.datasets if (data / f"{name}.parquet").is_file()]
+def files(spec: Spec, dataset: str, data: Path) -> list[Path]:
+    """File of a collection of reviews."""
+    return [data / f"{dataset}.parquet"]
 
 
 @lru_cache(maxsize=2)
@@ -47,14 +42,3 @@ def draw_experiments(spec: Spec, task: Task, data: Path) -> dict[str, ShiftExper
         )[number]
         for name, control in controls.items()
     }
-
-
-def renumber(samples: Samples, items: NDArray[np.integer[Any]]) -> Samples:
-    """The same samples as rows of some items of the pool, which are sorted."""
-    return Samples(
-        np.searchsorted(items, samples.indices),
-        samples.offsets,
-        n_pool=len(items),
-        prevalence=samples.prevalence,
-        classes=samples.classes,
-    )

@@ -22,7 +22,7 @@ from headcount.studies.classifier_grid import (
     made,
     quietly,
 )
-from headcount.studies.dataset_shift.data import draw_experiments, load_words, renumber
+from headcount.studies.dataset_shift.data import draw_experiments, load_words
 from headcount.studies.dataset_shift.spec import (
     Selection,
     read_selection,
@@ -58,7 +58,7 @@ def run(spec: Spec, task: Task, data: Path) -> pl.DataFrame:
     words = load_words(task.dataset, data)
     X, pool = words.tf_idf(train, items, least=spec.protocol["least"])
     scored = ScoredPool(pool)
-    tests = [(scored, renumber(each.test, items)) for each in experiments.values()]
+    tests = [(scored, each.test.within(items)) for each in experiments.values()]
     seed = task_seed(spec.seed, task.key)
     quantifiers = {each.name: made(each) for each in spec.methods}
     frames = []
@@ -142,12 +142,11 @@ def _rows(
         "repeat": (experiment.settings["repeat"], pl.Int32),
         "test_repeat": (experiment.settings["test_repeat"], pl.Int32),
         "size": (experiment.test.sizes, pl.Int32),
-        "true": (true[:, 1], pl.Float64),
-        "estimate": (None if estimated is None else estimated[:, 1], pl.Float64),
         "C": (setting and setting["C"], pl.Float64),
         "class_weight": (setting and setting["class_weight"], pl.String),
     }
-    return pl.DataFrame([_column(name, n, *each) for name, each in columns.items()])
+    made = [_column(name, n, *each) for name, each in columns.items()]
+    return pl.DataFrame([*made, *result.columns(true).values()])
 
 
 def _column(name: str, n: int, values: Any, kind: Any) -> pl.Series:

@@ -25,8 +25,8 @@ __all__ = [
     "Collection",
     "draw_test_samples",
     "draw_training_and_reference",
+    "files",
     "load_collection",
-    "present",
     "sample_rows",
 ]
 
@@ -75,9 +75,9 @@ def load_collection(name: str, data: Path, least: int) -> Collection:
     return Collection(X, _about(labels, topic), X_test, _about(labels_test, topic))
 
 
-def present(spec: Spec, data: Path) -> list[str]:
-    """Datasets of the study that the folder has."""
-    return [name for name in spec.datasets if (data / _FILES[_source(name)]).is_file()]
+def files(spec: Spec, dataset: str, data: Path) -> list[Path]:
+    """File of a dataset."""
+    return [data / _FILES[_source(dataset)]]
 
 
 def _source(name: str) -> str:

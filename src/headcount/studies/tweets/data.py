@@ -18,14 +18,14 @@ from headcount.evaluation.selected import labelled
 from headcount.sampling import APP, Samples
 from headcount.study.spec import Spec
 
-__all__ = ["CLASSES", "Collection", "draw_samples", "load_collection", "present"]
+__all__ = ["CLASSES", "Collection", "draw_samples", "files", "load_collection"]
 
 CLASSES = ("negative", "neutral", "positive")
 
 
-def present(spec: Spec, data: Path) -> list[str]:
-    """Collections of the study that the folder has: all are in one file."""
-    return list(spec.datasets) if (data / TWEETS_FILE).is_file() else []
+def files(spec: Spec, dataset: str, data: Path) -> list[Path]:
+    """File of a collection: all are in one."""
+    return [data / TWEETS_FILE]
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from headcount.studies.marked_tables import (
     NOTE,
-    marked_means,
+    marked_datasets,
     paired_errors,
     rank_correlation,
+    shift_figure,
 )
 from headcount.studies.published_tables import agreement, read_published
 from headcount.study.sections import Section
@@ -18,7 +18,6 @@ from headcount.study.spec import Spec
 
 if TYPE_CHECKING:
     import polars as pl
-    from matplotlib.figure import Figure
 
 __all__ = ["sections"]
 
@@ -35,11 +34,13 @@ def sections(spec: Spec, results: pl.DataFrame, published: Path | None) -> list[
 
     made = []
     for metric in spec.metrics:
-        part = results.filter((pl.col("chosen_by") == metric) & pl.col(metric).is_not_null())
+        # Settings are not chosen by a metric that was added to the report.
+        by = metric if metric in results["chosen_by"] else spec.metrics[0]
+        part = results.filter((pl.col("chosen_by") == by) & pl.col(metric).is_not_null())
         if part.is_empty():
             continue
         methods = [each.name for each in spec.methods if each.name in part["method"]]
-        table, section = _errors(spec, part, methods, metric)
+        table, section = _errors(spec, part, methods, (metric, by))
         made += [section, _ranks(table, methods, metric)]
         path = None if published is None else published / f"tweets_{metric}.csv"
         if path is not None and path.is_file():
@@ -52,44 +53,23 @@ def sections(spec: Spec, results: pl.DataFrame, published: Path | None) -> list[
 
 
 def _errors(
-    spec: Spec, part: pl.DataFrame, methods: list[str], metric: str
+    spec: Spec, part: pl.DataFrame, methods: list[str], metrics: tuple[str, str]
 ) -> tuple[pl.DataFrame, Section]:
     import polars as pl
 
+    metric, by = metrics
+
     wide = paired_errors(part, ("dataset", "sample"), methods, metric)
-    found = [name for name in spec.datasets if name in wide["dataset"]]
-    wide = wide.with_columns(pl.col("dataset").cast(pl.Enum(found)))
-    table, marks = marked_means(wide, "dataset", methods, test="ttest")
-    table = table.with_columns(pl.col("dataset").cast(pl.String))
+    table, marks = marked_datasets(wide, spec.datasets, methods, test="ttest")
     mean = table.select(pl.lit(_MEAN).alias("dataset"), pl.col(methods).mean())
     return table, Section(
         f"{metric.upper()} by collection",
-        f"Mean {metric.upper()} over all mixes, C selected by {metric.upper()}. "
+        f"Mean {metric.upper()} over all mixes, C selected by {by.upper()}. "
         f"Paired t-tests: {NOTE}",
         pl.concat([table, mean]),
-        _by_shift(part, methods, metric),
+        shift_figure(part, methods, metric),
         marks,
     )
-
-
-def _by_shift(part: pl.DataFrame, methods: list[str], metric: str) -> Callable[[], Figure]:
-    """Function that draws errors by the distance of the mix from that of training."""
-
-    def draw() -> Figure:
-        import polars as pl
-        from matplotlib.figure import Figure
-
-        from headcount import plots
-
-        frame = part.select("method", "shift", pl.col(metric).alias("error"))
-        order = pl.col("method").cast(pl.Enum(methods))
-        ax = plots.error_by_shift(
-            frame.sort(order, maintain_order=True), error=metric.upper(), width=8.0
-        )
-        assert isinstance(ax.figure, Figure)
-        return ax.figure
-
-    return draw
 
 
 def _ranks(table: pl.DataFrame, methods: list[str], metric: str) -> Section:

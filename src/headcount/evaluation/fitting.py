@@ -1,0 +1,120 @@
+"""Fit quantifiers together: those with equal classifiers share one training."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator, Mapping
+from dataclasses import dataclass
+from time import perf_counter
+from typing import Any, TypeVar
+
+from sklearn.base import clone
+
+from headcount.quantify import Quantifier
+from headcount.scores import Scored, Verdicts, equal_scorers
+
+__all__ = ["Fitted", "fit_together", "unfitted_scorer"]
+
+Name = TypeVar("Name", bound=Hashable)
+
+
+@dataclass(frozen=True, eq=False)
+class Fitted:
+    """A fitted quantifier, or the reason why there is none.
+
+    Attributes
+    ----------
+    quantifier : Quantifier or None
+        A fitted copy.
+    error : Exception or None
+        The reason.
+    seconds : float
+        Time of the fit, with that of a shared classifier.
+    """
+
+    quantifier: Any
+    error: Exception | None
+    seconds: float
+
+
+def fit_together(
+    quantifiers: Mapping[Name, Any],
+    X: Any,
+    y: Any,
+    sample_weight: Any = None,
+    groups: Any = None,
+) -> Iterator[tuple[Name, Fitted]]:
+    """Fit copies of quantifiers on the same items.
+
+    Parameters
+    ----------
+    quantifiers : mapping of names to quantifiers
+        Unfitted quantifiers, or those of other packages with ``fit`` and ``get_params``.
+    X, y, sample_weight, groups
+        As for ``Quantifier.fit``.
+
+    Yields
+    ------
+    name : hashable
+        Name of a quantifier.
+    fitted : Fitted
+        Its fitted copy.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_classification
+    >>> import headcount as hc
+    >>> X, y = make_classification(200, random_state=0)
+    >>> for name, fitted in fit_together({"count": hc.CC(), "SLD": hc.SLD()}, X, y):
+    ...     print(name, fitted.quantifier.classes_)
+    count [0 1]
+    SLD [0 1]
+    """
+    names = list(quantifiers)
+    classified = isinstance(X, Scored | Verdicts)
+    scorers = [None if classified else unfitted_scorer(quantifiers[name]) for name in names]
+    for group in equal_scorers(scorers):
+        members = {names[i]: quantifiers[names[i]] for i in group}
+        shared = scorers[group[0]] if len(group) > 1 else None
+        options = {"sample_weight": sample_weight, "groups": groups}
+        given = {name: each for name, each in options.items() if each is not None}
+        yield from _fit_group(members, shared, X, y, given)
+
+
+def unfitted_scorer(quantifier: Any) -> Any:
+    """Scorer that a quantifier would fit; None if it has no single one."""
+    if not isinstance(quantifier, Quantifier):
+        return None
+    try:
+        return quantifier.unfitted_scorer()
+    except ValueError:
+        return None  # fitting it raises the error
+
+
+def _fit_group(
+    members: Mapping[Name, Any], scorer: Any, X: Any, y: Any, given: Mapping[str, Any]
+) -> Iterator[tuple[Name, Fitted]]:
+    shared = 0.0
+    if scorer is not None:
+        start = perf_counter()
+        try:
+            scorer.fit(
+                X,
+                y,
+                **given,
+                out_of_fold=any(each.learns_from_scores for each in members.values()),
+                posteriors=any(each.takes != "labels" for each in members.values()),
+            )
+        except Exception as error:
+            for name in members:
+                yield name, Fitted(None, error, perf_counter() - start)
+            return
+        shared = perf_counter() - start
+    for name, quantifier in members.items():
+        start = perf_counter()
+        try:
+            copy = clone(quantifier)
+            fitted = copy.fit(X, y, **given) if scorer is None else copy.fit_scorer(scorer)
+        except Exception as error:
+            yield name, Fitted(None, error, shared + perf_counter() - start)
+        else:
+            yield name, Fitted(fitted, None, shared + perf_counter() - start)
