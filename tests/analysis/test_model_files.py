@@ -21,8 +21,8 @@ from sklearn.svm import SVC, LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
 import headcount as hc
-from headcount.analysis.model_files import load_model, save_model
 from headcount.analysis.label_columns import read_labelled
+from headcount.analysis.model_files import load_model, save_model
 from headcount.analysis.models import ScoreModel, fit_score_model, fit_table_model
 from headcount.data.readers import frame_table
 
@@ -61,6 +61,10 @@ def table(n, seed, n_classes=2):
     return frame.with_columns(pl.Series("said", said))
 
 
+def labelled(frame):
+    return read_labelled(frame_table(frame, "train"), "class")
+
+
 def fitted(method, classifier="logistic", n_classes=2):
     frame = table(80, 1, n_classes)
     if classifier in ("bayes", "boosting"):  # they take no sparse features
@@ -68,7 +72,7 @@ def fitted(method, classifier="logistic", n_classes=2):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", hc.HeadcountWarning)
         return fit_table_model(
-            read_labelled(frame_table(frame, "train"), "class"),
+            labelled(frame),
             "class",
             method=method,
             classifier=CLASSIFIERS[classifier],
@@ -81,8 +85,7 @@ def fitted_on_scores(method):
     evidence = np.exp(rng.normal(size=(60, 3)) + 2 * np.eye(3)[y])
     posteriors = evidence / evidence.sum(axis=1, keepdims=True)
     frame = pl.DataFrame(posteriors, schema=["0", "1", "2"]).with_columns(pl.Series("class", y))
-    labelled = read_labelled(frame_table(frame, "train"), "class")
-    return fit_score_model(labelled, "class", method=method)
+    return fit_score_model(labelled(frame), "class", method=method)
 
 
 def shares_of(model):
@@ -129,8 +132,7 @@ def test_a_saved_model_of_scores_gives_the_same_shares(tmp_path, method):
 
 @pytest.mark.parametrize("classifier", [KNeighborsClassifier(), SVC()])
 def test_a_classifier_whose_state_is_not_checked_is_not_saved(tmp_path, classifier):
-    labelled = read_labelled(frame_table(table(80, 1), "train"), "class")
-    model = fit_table_model(labelled, "class", method="CC", classifier=classifier)
+    model = fit_table_model(labelled(table(80, 1)), "class", method="CC", classifier=classifier)
     with pytest.raises(hc.HeadcountError, match="cannot be saved safely"):
         save_model(model, tmp_path / "m.skops")
     assert not (tmp_path / "m.skops").exists()

@@ -265,6 +265,7 @@ def fit_table_model(
     X = preparation.conform(frame)
     del frame
     quantifier = _quantifier(method, LogisticRegression(), np.unique(y), random_state)
+    training = labelled.description
     if quantifier is None:
         features = preparation.pipeline().fit(X)
         quantifier = _quantifier(method, None, np.unique(y), random_state)

@@ -259,6 +259,9 @@ class Scorer(ItemScorer):
         n_classes = len(codes)
         if not np.array_equal(found.classes_, self.classes_):
             raise HeadcountError("classes_ of the scorer are not sorted.")
+        targets = (found.classes_, np.arange(n_classes))
+        if not any(np.array_equal(self._targets, each) for each in targets):
+            raise HeadcountError("The labels of the classifiers are not those of the scorer.")
         found.codes_ = _check_codes(self.codes_, n_classes)
         n = len(found.codes_)
         weights = check_weights(self.weights_, n)
