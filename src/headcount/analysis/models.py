@@ -265,19 +265,18 @@ def fit_table_model(
     X = preparation.conform(frame)
     del frame
     quantifier = _quantifier(method, LogisticRegression(), np.unique(y), random_state)
-    training = labelled.description
+    description = labelled.description
     if quantifier is None:
         features = preparation.pipeline().fit(X)
         quantifier = _quantifier(method, None, np.unique(y), random_state)
         source = Labelled(dense_if_narrow(features.transform(X)), y)
         quantifier.fit(source.items, source.labels)
-        description = labelled.description
         return TableModel(quantifier, target, preparation, features, description, source)
     # Out-of-fold scores for every method: the test of its assumption needs them.
     scorer, why = best_scorer(preparation, classifier, X, y, random_state)
     quantifier = _quantifier(method, scorer.classifier, np.unique(y), random_state)
     quantifier.fit_scorer(scorer)
-    return TableModel(quantifier, target, preparation, None, labelled.description, scorer, why)
+    return TableModel(quantifier, target, preparation, None, description, scorer, why)
 
 
 def fit_score_model(
