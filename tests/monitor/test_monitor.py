@@ -144,6 +144,37 @@ def test_labels_show_that_the_estimator_is_off(watch, stream):
     assert "renew the reference" in alert.reason
 
 
+def test_labels_of_a_random_sample_correct_the_estimates(tmp_path, stream):
+    reference = stream.rows(800, 0.3).drop("id")
+    watch = hc.Monitor.create(
+        tmp_path / "w", reference, target="label", by="day", key="id", labels="random"
+    )
+    rows = stream.days([0.2, 0.4], n=600)
+    # Scores that no mix explains: the assumption fails, and labels are needed.
+    rows = rows.with_columns(fraud=pl.col("fraud") ** 3)
+    watch.update(rows.drop("label"))
+    assert not watch.to_frame()["reliable"].any()
+    watch.update(labels=rows.select("id", "label").sample(300, seed=0))
+    frame = watch.to_frame()
+    assert frame["basis"].to_list() == ["labels", "labels"]
+    assert frame["reliable"].all()
+    true = rows.group_by("day").agg((pl.col("label") == "fraud").mean()).sort("day")["label"]
+    assert ((frame["low fraud"] < true) & (true < frame["high fraud"])).all()
+
+
+def test_labels_count_when_they_are_mature(tmp_path, stream):
+    reference = stream.rows(800, 0.3).drop("id")
+    rows = stream.days([0.2] * 30)
+    wrong = pl.when(pl.col("day") > "2026-01-20", pl.col("fraud") > 0.3).then(pl.lit("fraud"))
+    rows = rows.with_columns(label=wrong.otherwise(pl.col("label")))
+    for maturity, alerts in ((0, 1), (10, 0)):
+        watch = hc.Monitor.create(
+            tmp_path / str(maturity), reference, target="label", by="day", maturity=maturity
+        )
+        watch.update(rows.drop("id"))
+        assert len(watch.alerts()) == alerts
+
+
 def test_missing_scores_are_left_out_and_counted(watch, stream):
     rows = (
         stream.days([0.3])

@@ -80,6 +80,15 @@ def create(
         float,
         typer.Option("--false-alarms", help="Mean number of chunks between false alarms."),
     ] = 365,
+    labels: Annotated[
+        str,
+        typer.Option(
+            "--labels", help="Rows that get labels: complete (in the end all), or random."
+        ),
+    ] = "complete",
+    maturity: Annotated[
+        int, typer.Option("--maturity", help="Later chunks after which labels are complete.")
+    ] = 0,
     separator: SEPARATOR = None,
 ) -> str:
     """Create a monitor in a new folder."""
@@ -100,6 +109,8 @@ def create(
         metric=metric,
         accuracy_floor=accuracy_floor,
         false_alarms=false_alarms,
+        labels=labels,
+        maturity=maturity,
         separator=plain_separator(separator),
     )
     return f"created {watch}: go on with headcount monitor update {watch} NEW"

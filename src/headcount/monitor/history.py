@@ -166,8 +166,8 @@ class History:
 
     @staticmethod
     def is_broken(summary: dict[str, Any]) -> bool:
-        """True if the rows of a chunk do not look like a mixture of the reference classes."""
-        p_value = summary.get("fit_p_value")
+        """True if estimates of a chunk rest on an assumption that does not hold."""
+        p_value = None if "basis" in summary else summary.get("fit_p_value")
         return p_value is not None and p_value < BROKEN_LEVEL
 
     def status(self) -> Status:
@@ -202,13 +202,14 @@ class History:
                 row[f"realised {label}"] = each.get("realised", nothing)[j]
             for name in ("accuracy", "accuracy_low", "accuracy_high", "realised_accuracy"):
                 row[name] = each.get(name)
-            row |= {"labelled": each["labelled"], "fit_p_value": each.get("fit_p_value")}
+            row |= {"labelled": each["labelled"], "basis": each.get("basis", "shift")}
+            row |= {"fit_p_value": each.get("fit_p_value")}
             row["reliable"] = not self.is_broken(each)
             row["evidence"] = evidence[chunk.name]
             row["alert"] = raised.get((chunk.name, chunk.stream))
             row["notes"] = " ".join(each.get("notes", ()))
             rows.append(row)
-        texts = {"group": pl.String, "chunk": pl.String, "alert": pl.String, "notes": pl.String}
+        texts = dict.fromkeys(("group", "chunk", "basis", "alert", "notes"), pl.String)
         whole = dict.fromkeys(("items", "missing", "labelled"), pl.Int64)
         names = list(rows[0]) if rows else [*texts, *whole]
         known = {**texts, **whole, "reliable": pl.Boolean}
@@ -287,7 +288,13 @@ class _Table:
             floor = spec.accuracy_floor
             error = np.sqrt(floor * (1 - floor) / len(reference.labels))
             limits = np.append(limits, 2 * error - floor)
-        if any(_complete(each) for each in summaries.values()):
+        mature = set(times[: len(times) - spec.maturity])
+        complete = {
+            chunk
+            for chunk, each in summaries.items()
+            if spec.labels == "complete" and chunk.name in mature and _complete(each)
+        }
+        if complete:
             errors = [f"error:{name}" for name in names if name.startswith("share:")]
             names += errors
             added = np.full(len(errors), _ERROR_WEIGHT / len(errors))
@@ -303,7 +310,7 @@ class _Table:
             if "values" not in each:
                 continue
             columns = slice(place[chunk.stream] * C, (place[chunk.stream] + 1) * C)
-            own, unit = _observed(each, names, labels)
+            own, unit = _observed(each, names, labels, known=chunk in complete)
             values[row[chunk.name], columns] = own
             variances[row[chunk.name], columns] = unit
             sizes[row[chunk.name], columns] = each["n"]
@@ -337,7 +344,7 @@ class _Table:
 
 
 def _observed(
-    summary: dict[str, Any], names: list[str], labels: list[str]
+    summary: dict[str, Any], names: list[str], labels: list[str], *, known: bool
 ) -> tuple[Floats, Floats]:
     """Values of the series of one chunk, and their variances for one item."""
     values, unit = list(summary["values"]), list(summary["unit_variances"])
@@ -348,7 +355,7 @@ def _observed(
             unit.append(unit[place])
         else:
             share = name.removeprefix("error:")
-            place, known = names.index(share), _complete(summary)
+            place = names.index(share)
             label = labels.index(share.removeprefix("share:"))
             truth = summary["realised"][label] if known else np.nan
             values.append(values[place] - truth)

@@ -19,7 +19,7 @@ import polars as pl
 from numpy.typing import ArrayLike
 
 from headcount._files import write_bytes
-from headcount._parameters import check_count
+from headcount._parameters import check_choice, check_count
 from headcount._text import html_result
 from headcount.analysis.from_tables import as_table
 from headcount.analysis.model_files import load_model, save_model
@@ -144,6 +144,8 @@ class Monitor:
         metric: str = "accuracy",
         accuracy_floor: float | None = None,
         false_alarms: float = 365,
+        labels: str = "complete",
+        maturity: int = 0,
         separator: str | None = None,
     ) -> Monitor:
         """Create a monitor in a new folder.
@@ -183,6 +185,13 @@ class Monitor:
             Raise an alert also if the measure is below this value.
         false_alarms : float, default=365
             Mean number of chunks between false alarms, over all groups together.
+        labels : {"complete", "random"}, default="complete"
+            Rows that get labels: in the end all, or a random sample of each chunk. Estimates
+            of chunks with at least 20 labels of a random sample rest on these labels, and are
+            valid whatever has changed.
+        maturity : int, default=0
+            Number of later chunks after which complete labels count, as the first labels to
+            arrive are no random sample.
         separator : str, default=None
             Separator of columns in CSV files.
 
@@ -218,6 +227,8 @@ class Monitor:
             metric=metric,
             accuracy_floor=-1.0 if accuracy_floor is None else float(accuracy_floor),
             false_alarms=float(false_alarms),
+            labels=check_choice("`labels`", labels, ("complete", "random")),
+            maturity=check_count("`maturity`", maturity, 0),
         )
         spec, known, model = read_reference(spec, reference, target, verdict, separator)
         summaries = ChunkSummaries(spec, known)

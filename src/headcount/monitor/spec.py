@@ -51,8 +51,10 @@ class MonitorSpec:
         Least accuracy that is accepted; -1 for none.
     false_alarms : float
         Mean number of chunks between false alarms, over all streams together.
+    labels : {"complete", "random"}
+        Rows that get labels: in the end all, or a random sample.
     maturity : int
-        Number of later chunks after which the labels of a chunk count as complete.
+        Number of later chunks after which the labels of a chunk count.
     checksum : str
         Checksum of the reference.
     """
@@ -72,6 +74,7 @@ class MonitorSpec:
     metric: str = "accuracy"
     accuracy_floor: float = -1.0
     false_alarms: float = 365.0
+    labels: str = "complete"
     maturity: int = 0
     checksum: str = ""
 

@@ -28,6 +28,8 @@ Floats = NDArray[np.float64]
 _COPIES, _MOST_RESAMPLED = 100, 2000
 # Simulated samples behind an interval.
 _REPLICATES = 2000
+# Labels of a chunk that are needed for an estimate that rests on them.
+_FEWEST_LABELS = 20
 # Chunks of fewer items have no variance.
 _FEWEST_ITEMS = 2
 
@@ -121,8 +123,22 @@ class ChunkSummaries:
             rows = slice(edges[place], edges[place + 1])
             values, variances = self.observed(pool.take(rows), seeds[i])
             found[i] |= _plain(shares[place], accuracy[place])
+            if self.spec.labels == "random":
+                found[i] |= self._by_labels(pool.take(rows), options)
             found[i] |= {"values": values.tolist(), "unit_variances": variances.tolist()}
         return found
+
+    def _by_labels(self, rows: Rows, options: dict[str, Any]) -> dict[str, Any]:
+        """Shares and accuracy that rest on labels of a random sample of the rows."""
+        known = np.flatnonzero(rows.labels >= 0)
+        if not _FEWEST_LABELS <= len(known) < len(rows):
+            return {}
+        items = self._items(rows.scores, rows.predictions)
+        labelled = (known, self._classes[rows.labels[known]])
+        shares = self._quantifier.estimate(items, labelled=labelled, **options)
+        metric = self.spec.metric
+        accuracy = self._predictor.estimate(items, metric, labelled=labelled, **options)
+        return {**_plain(shares, accuracy), "basis": "labels"}
 
     def _items(self, scores: Floats, predictions: NDArray[np.int64]) -> Scored | Verdicts:
         if self.spec.kind == "verdicts":
