@@ -164,7 +164,8 @@ def read_dates(values: pl.Series, form: str) -> pl.Series:
         texts, form = texts + " 1", f"{form} %d"
     made = texts.str.to_datetime(form, strict=False, time_unit="us").dt.replace_time_zone(None)
     # A year of one or two digits is part of another format.
-    return made.set((made.dt.year() < 1000).fill_null(False), None)
+    clear = pl.when(pl.col(made.name).dt.year() >= 1000).then(pl.col(made.name))
+    return made.to_frame().select(clear.alias(made.name)).to_series()
 
 
 def _fitting(texts: pl.Series, forms: Iterable[str]) -> str | None:
