@@ -216,6 +216,20 @@ def test_chunks_of_a_fixed_size(tmp_path, stream):
     assert watch.to_frame()["items"].to_list() == [100, 100, 100]
 
 
+def test_equal_decisions_of_several_deliveries_all_count(tmp_path, stream):
+    known = stream.rows(600, 0.3)
+    said = np.where(known["fraud"] > 0.5, "fraud", "ok")
+    watch = hc.Monitor.create(
+        tmp_path / "w", hc.Verdicts(said), target=known["label"].to_list(), chunk_size=100
+    )
+    for n_fraud in (10, 11, 12, 13):
+        found = watch.update(hc.Verdicts(["fraud"] * n_fraud + ["ok"] * (50 - n_fraud)))
+        assert found.notes == ()
+    assert watch.to_frame()["items"].to_list() == [100, 100]
+    found = watch.update(hc.Verdicts(["fraud"] * 13 + ["ok"] * 37))
+    assert found.notes == ("The same rows were delivered before: they were not added again.",)
+
+
 def test_scored_and_verdicts(tmp_path, stream):
     known, new = stream.rows(600, 0.3), stream.days([0.2, 0.5])
     scored = hc.Scored(known["fraud"].to_numpy(), ["ok", "fraud"])

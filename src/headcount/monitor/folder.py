@@ -56,10 +56,13 @@ class MonitorFolder:
         The folder.
     chunk_size : int
         Rows of a chunk; 0 if chunks are periods.
+    has_keys : bool
+        True if the keys of rows come from a column of their own.
     """
 
     path: Path
     chunk_size: int
+    has_keys: bool
 
     def clean(self) -> None:
         """Remove partial files that killed processes have left."""
@@ -113,15 +116,20 @@ class MonitorFolder:
                 folder.mkdir(parents=True, exist_ok=True)
                 write_bytes(folder / f"{part.fingerprint:032x}.parquet", part.to_bytes())
 
-    def append(self, stream: str, rows: Rows) -> None:
-        """Add rows behind those of a stream, unless the same rows were delivered before."""
+    def append(self, stream: str, rows: Rows) -> bool:
+        """Add rows behind those of a stream, unless the same rows were delivered before.
+
+        Returns True if they are new.
+        """
         folder = self.path / "rows" / _quoted(stream)
         folder.mkdir(parents=True, exist_ok=True)
         files = self._sequence(folder)
         mark = f"{rows.fingerprint:032x}-{len(rows)}"
-        if not any(file.stem.endswith(mark) for _, _, file in files):
-            name = f"{len(files) + 1:08d}-{mark}.parquet"
-            write_bytes(folder / name, rows.to_bytes())
+        if any(file.stem.endswith(mark) for _, _, file in files):
+            return False
+        name = f"{len(files) + 1:08d}-{mark}.parquet"
+        write_bytes(folder / name, rows.to_bytes())
+        return True
 
     def summary(self, chunk: Chunk, fingerprint: int) -> dict[str, Any] | None:
         """Summary of a chunk; None if it has not been made."""
@@ -193,7 +201,13 @@ class MonitorFolder:
         files = self._sequence(self.path / "rows" / _quoted(chunk.stream))
         number = int(chunk.name) - 1
         inside = self._inside(files, number)
-        rows = Rows.concatenate([_read(file) for _, _, file in inside])
+        parts = [_read(file) for _, _, file in inside]
+        if not self.has_keys:
+            # Equal rows of different deliveries are different rows.
+            parts = [
+                part.renamed(start) for part, (start, _, _) in zip(parts, inside, strict=True)
+            ]
+        rows = Rows.concatenate(parts)
         first = number * self.chunk_size - inside[0][0]
         return rows.take(slice(first, first + self.chunk_size))
 

@@ -241,7 +241,7 @@ class Monitor:
             save_model(model, path / "model.skops")
         # Last, as a folder with a spec is a complete monitor.
         write_bytes(path / "spec.toml", spec.to_toml().encode())
-        return cls(MonitorFolder(path, spec.chunk_size), spec)
+        return cls(MonitorFolder(path, spec.chunk_size, bool(spec.key)), spec)
 
     @classmethod
     def open(cls, path: str | os.PathLike[str]) -> Monitor:
@@ -258,7 +258,7 @@ class Monitor:
         """
         path = Path(path)
         spec = MonitorSpec.read(path / "spec.toml")
-        return cls(MonitorFolder(path, spec.chunk_size), spec)
+        return cls(MonitorFolder(path, spec.chunk_size, bool(spec.key)), spec)
 
     @property
     def spec(self) -> MonitorSpec:
@@ -320,11 +320,14 @@ class Monitor:
             added = self._new_parts(delivery)
             if labels is not None:
                 added += self._late_labels(labels, added, separator)
+            notes = delivery.notes
             for chunk, rows in added:
-                if self._spec.chunk_size and not rows.only_label.any():
-                    self._folder.append(chunk.stream, rows)
-                elif len(rows):
+                if not self._spec.chunk_size or rows.only_label.any():
                     self._folder.add(chunk, rows)
+                elif not self._folder.append(chunk.stream, rows):
+                    notes += (
+                        "The same rows were delivered before: they were not added again.",
+                    )
             self._summarise()
             history = self._history()
         changed = tuple(
@@ -334,7 +337,7 @@ class Monitor:
         names = dict.fromkeys(str(chunk) for chunk, rows in added if len(rows))
         if self._spec.chunk_size:
             names = dict.fromkeys(stream.stream for stream, _ in added)
-        return Update(tuple(names), changed, delivery.notes)
+        return Update(tuple(names), changed, notes)
 
     def acknowledge(self, alert: str | None = None) -> None:
         """Note that open alerts have been seen: they no longer count as open.

@@ -170,6 +170,11 @@ class Rows:
         )
         return Rows.concatenate([self.take(~there), late])
 
+    def renamed(self, number: int) -> Rows:
+        """The same rows with other keys, which depend on a number."""
+        same = np.full(len(self), number, np.uint64)
+        return replace(self, keys=_chained([self.keys, _mixed(same)], _PRIMES[0]))
+
     def sorted(self) -> Rows:
         """In the order of the keys."""
         return self.take(np.argsort(self.keys, kind="stable"))
