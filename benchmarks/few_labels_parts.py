@@ -309,7 +309,7 @@ def judge(store, replications):
 
 
 def agreement_cell(n_classes, shift, n, replications):
-    """How often the test of agreement rejects at 5%."""
+    """Part of the draws in which the test of agreement rejects at 5%."""
     p_values = []
     for number in range(max(replications // 5, 10)):
         rng = np.random.default_rng([10, n_classes, n, number])

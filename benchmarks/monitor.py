@@ -3,7 +3,7 @@
     python monitor.py [--quick] [--nannyml PYTHON] [--output FOLDER]
 
 Streams are drawn from real scored items (logistic regression, fitted on other items), with
-shares that do not change, or change once. A reference is drawn anew for each stream. Run
+shares that do not change, or change once. Each stream has a reference of its own. Run
 lengths are cut at LONGEST chunks, so that means are lower bounds. nannyml runs in another
 process, by the Python that --nannyml names, with its reports of use switched off. Data is
 looked for in the folder that HEADCOUNT_DATA names.

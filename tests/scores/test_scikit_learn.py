@@ -1,4 +1,4 @@
-"""What scikit-learn, XGBoost and skorch expect of estimators around their classifiers."""
+"""Expectations of scikit-learn, XGBoost and skorch of estimators around classifiers."""
 
 from __future__ import annotations
 

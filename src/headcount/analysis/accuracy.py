@@ -83,9 +83,10 @@ class AccuracyAnalysis:
         said, broken = [], [i for i in range(1, len(self.groups)) if self.is_broken(i)]
         test, metric = self.estimates[0].fit_test, self.estimates[0].metric
         if self.is_broken(0):
+            p_value = None if test is None else test.p_value
             said.append(
                 f"We cannot say what the {metric} is: the new items do not look like the "
-                f"labelled ones, whatever the mix ({chance(getattr(test, 'p_value', None))}). "
+                f"labelled ones, whatever the mix ({chance(p_value)}). "
                 "Label a random sample of them."
             )
         kept = [i for i in range(1, len(self.groups)) if i not in broken]
