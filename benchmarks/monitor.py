@@ -29,6 +29,7 @@ from sklearn.pipeline import make_pipeline  # noqa: E402
 from sklearn.preprocessing import MaxAbsScaler  # noqa: E402
 
 from headcount.monitor.detector import Series, detect  # noqa: E402
+from headcount.monitor.history import ERROR_WEIGHT  # noqa: E402
 from headcount.monitor.reference import Reference  # noqa: E402
 from headcount.monitor.rows import Rows  # noqa: E402
 from headcount.monitor.spec import MonitorSpec  # noqa: E402
@@ -120,6 +121,7 @@ def joined(parts: list[tuple[np.ndarray, np.ndarray]], weights: np.ndarray, n: i
     unit = np.hstack([np.tile(unit, (len(values), 1)) for values, unit in parts])
     C = len(weights)
     streams = np.repeat(np.arange(len(parts)), C)
+    weights = weights * (1 - ERROR_WEIGHT)  # the rest waits for labels
     return Series(
         values, unit, np.full(values.shape, float(n)), streams, np.zeros(len(streams), int),
         np.tile(weights, len(parts)), np.full(values.shape[1], np.nan),

@@ -124,6 +124,17 @@ def test_late_labels(watch, stream):
     assert state(watch.path) == before
 
 
+def test_late_labels_leave_earlier_alerts_as_they_are(watch, stream):
+    rows = stream.days([0.1] * 20 + [0.25] * 6)
+    watch.update(rows.drop("label"))
+    before = watch.alerts()
+    assert before
+    watch.acknowledge()
+    watch.update(labels=rows.select("id", "label")[:400])
+    assert [alert.name for alert in watch.alerts()] == [alert.name for alert in before]
+    assert not watch.status().open
+
+
 def test_labels_with_the_rows_are_the_same_as_late_ones(watch, stream, tmp_path):
     rows = stream.days([0.1, 0.4])
     watch.update(rows.drop("label"))

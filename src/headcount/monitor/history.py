@@ -21,14 +21,15 @@ from headcount.monitor.folder import Chunk
 from headcount.monitor.reference import Reference
 from headcount.monitor.spec import MonitorSpec
 
-__all__ = ["History", "Status"]
+__all__ = ["ERROR_WEIGHT", "History", "Status"]
 
 Floats = NDArray[np.float64]
 
 # Chunks of fewer items are put together for the detector.
 _LEAST_ITEMS = 50
-# Parts of the evidence of a stream, where they are used, for a floor and for late labels.
-_FLOOR_WEIGHT, _ERROR_WEIGHT = 0.25, 0.25
+# Parts of the evidence of a stream for a floor and for late labels. That for labels is free
+# before any arrive, as alerts of the past would change otherwise.
+_FLOOR_WEIGHT, ERROR_WEIGHT = 0.25, 0.1
 # Labels of a chunk count if so many of its rows have one.
 _COMPLETE = 0.95
 
@@ -294,11 +295,11 @@ class _Table:
             for chunk, each in summaries.items()
             if spec.labels == "complete" and chunk.name in mature and _complete(each)
         }
-        if complete:
+        if spec.labels == "complete":
             errors = [f"error:{name}" for name in names if name.startswith("share:")]
             names += errors
-            added = np.full(len(errors), _ERROR_WEIGHT / len(errors))
-            weights = np.concatenate([weights * (1 - _ERROR_WEIGHT), added])
+            added = np.full(len(errors), ERROR_WEIGHT / len(errors))
+            weights = np.concatenate([weights * (1 - ERROR_WEIGHT), added])
             limits = np.append(limits, np.full(len(errors), np.nan))
         labels = [str(label) for label in spec.classes]
         C, G, T = len(names), len(streams), len(times)
