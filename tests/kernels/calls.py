@@ -13,6 +13,7 @@ from headcount._kernels.absolute_deviations import match_two_absolute
 from headcount._kernels.density import kernel_sums, kernel_values
 from headcount._kernels.distances import add_mean_distances
 from headcount._kernels.divergence import HELLINGER, LIKELIHOOD, PROBSYMM, TOPSOE
+from headcount._kernels.efficient_moments import weighted_means
 from headcount._kernels.euclidean_distances import (
     add_distances,
     add_sparse_distances,
@@ -21,7 +22,9 @@ from headcount._kernels.euclidean_distances import (
 from headcount._kernels.expectation_maximisation import maximise_by_em
 from headcount._kernels.feature_bins import bin_entries, count_entries
 from headcount._kernels.matching_two import match_two
+from headcount._kernels.posterior_draws import draw_from_counts, draw_from_ratios
 from headcount._kernels.quadratic_programs import minimise_quadratics
+from headcount._kernels.score_order import match_distributions, match_quantiles, quantile_means
 from headcount._kernels.sequential_labels import label_in_turn
 from headcount._kernels.statistics import count_codes, sum_rows
 from headcount._kernels.stratified_draws import draw_resampled
@@ -31,6 +34,7 @@ from headcount._kernels.thresholds import median_sweep
 KINDS = {"hellinger": HELLINGER, "topsoe": TOPSOE, "probsymm": PROBSYMM}
 
 Array = NDArray[np.float64]
+_NO_WEIGHTS = np.empty(0)
 
 
 class Match(NamedTuple):
@@ -82,27 +86,40 @@ def quadratics(H, linear, *, on_simplex, kernel=minimise_quadratics):
 def match(kernel, kind, profiles, seen, *, Q=None, em_steps=0, tol=1e-10, max_iter=100):
     """Histogram matching by `match_two` or `match_mixtures`."""
     none = np.empty(0, np.int32), np.empty(0, np.int64)
+    K = len(profiles)
     return _match(
-        kernel, kind, profiles, seen, *none, len(profiles), Q, em_steps, tol, max_iter
+        kernel, kind, profiles, seen, *none, _NO_WEIGHTS, K, Q, em_steps, tol, max_iter
     )
 
 
 def most_likely(
-    kernel, ratios, arrays, *, before=None, Q=None, em_steps=5, tol=1e-10, max_iter=100
+    kernel,
+    ratios,
+    arrays,
+    *,
+    weights=_NO_WEIGHTS,
+    before=None,
+    Q=None,
+    em_steps=5,
+    tol=1e-10,
+    max_iter=100,
 ):
     """Likelihoods by `match_two` or `match_mixtures`; `before` counts items of each class."""
     K = ratios.shape[1]
     seen = np.empty((0, 0)) if before is None else np.array([before], dtype=float)
     rule = (em_steps, tol, max_iter)
-    return _match(kernel, LIKELIHOOD, ratios, seen, *layout(arrays), K, Q, *rule)
+    return _match(kernel, LIKELIHOOD, ratios, seen, *layout(arrays), weights, K, Q, *rule)
 
 
-def _match(kernel, kind, profiles, seen, indices, offsets, K, Q, em_steps, tol, max_iter):
+def _match(
+    kernel, kind, profiles, seen, indices, offsets, weights, K, Q, em_steps, tol, max_iter
+):
     S = len(seen) if kind != LIKELIHOOD else len(offsets) - 1
     out = Match(np.full((S, K), np.nan), np.empty(S, np.int32), np.empty(S), np.empty(S))
     Q = np.zeros((K, K)) if Q is None else Q
     early = () if kernel in (match_two, plain(match_two)) else (em_steps,)
-    kernel(kind, profiles, seen, indices, offsets, Q, *early, tol, max_iter, 0, S, *out)
+    problem = (kind, profiles, seen, indices, offsets, weights, Q)
+    kernel(*problem, *early, tol, max_iter, 0, S, *out)
     return out
 
 
@@ -113,13 +130,23 @@ def absolute(profiles, seen, kernel=match_two_absolute):
 
 
 def expectation(
-    ratios, arrays, origin, *, by_norm, tol, min_iter=1, max_iter=1000, kernel=maximise_by_em
+    ratios,
+    arrays,
+    origin,
+    *,
+    by_norm,
+    tol,
+    min_iter=1,
+    max_iter=1000,
+    partial=False,
+    weights=_NO_WEIGHTS,
+    kernel=maximise_by_em,
 ):
     S, K = len(arrays), ratios.shape[1]
     indices, offsets = layout(arrays)
     out = Match(np.full((S, K), np.nan), np.empty(S, np.int32), np.empty(S), np.empty(S))
-    rule = (by_norm, np.full(S, tol), min_iter, max_iter)
-    kernel(ratios, indices, offsets, origin, *rule, 0, S, *out)
+    rule = (by_norm, np.full(S, tol), min_iter, max_iter, partial)
+    kernel(ratios, indices, offsets, weights, origin, *rule, 0, S, *out)
     return out
 
 
@@ -246,4 +273,60 @@ def entry_shares(
     weights = np.empty(0) if weights is None else weights
     codes, homes, zeros = (part.astype(np.int32) for part in (codes, homes, zeros))
     kernel(rows, codes, homes, zeros, weights, indices, offsets, 0, len(arrays), out)
+    return out
+
+
+def ordered_scores(scores, codes):
+    """Scores of two classes in order, and their masses in each class."""
+    order = np.argsort(scores)
+    own = codes[order, None] == np.arange(2)
+    return scores[order], own / own.sum(axis=0)
+
+
+def areas(scores, codes, pool, arrays, kernel=match_distributions):
+    indices, offsets = layout(arrays)
+    out, values = np.empty(len(arrays)), np.empty(len(arrays))
+    kernel(*ordered_scores(scores, codes), pool, indices, offsets, 0, len(arrays), out, values)
+    return out, values
+
+
+def quantiles(scores, codes, pool, arrays, n_groups, kernel=match_quantiles):
+    indices, offsets = layout(arrays)
+    centres, masses = ordered_scores(scores, codes)
+    grid = np.empty((11, n_groups))
+    for share, row in zip(np.linspace(0, 1, 11), grid, strict=True):
+        quantile_means(centres, masses, share, row)
+    out, values = np.empty(len(arrays)), np.empty(len(arrays))
+    steps = np.empty(len(arrays), np.int32)
+    kernel(
+        centres, masses, grid, 1e-6, pool, indices, offsets, 0, len(arrays), out, steps, values
+    )
+    return out, steps, values
+
+
+def efficient(train, codes, pool, arrays, weights, kernel=weighted_means):
+    indices, offsets = layout(arrays)
+    sizes = np.bincount(codes)
+    S, K = len(arrays), len(sizes)
+    profiles, seen = np.empty((S, K, K)), np.empty((S, K))
+    kernel(
+        train, codes, 1 / sizes[codes], pool, indices, offsets, weights,
+        np.diff(offsets) / len(train), 0, S, profiles, seen,
+    )  # fmt: skip
+    return profiles, seen
+
+
+def posterior_of_ratios(ratios, arrays, prior, n_draws, kernel=draw_from_ratios):
+    indices, offsets = layout(arrays)
+    out = np.empty((len(arrays), n_draws, ratios.shape[1]))
+    with np.errstate(over="ignore"):
+        kernel(ratios, indices, offsets, prior, np.uint64(5), 3, 0, len(arrays), out)
+    return out
+
+
+def posterior_of_counts(known, seen, prior, n_draws, kernel=draw_from_counts):
+    out = np.empty((len(seen), n_draws, len(known)))
+    thinning = np.full(len(seen), 2)
+    with np.errstate(over="ignore"):
+        kernel(known, seen, prior, 1.0, np.uint64(5), 3, thinning, 0, len(seen), out)
     return out

@@ -15,6 +15,7 @@ RULES = [
     {"by_norm": False, "tol": 1e-4, "min_iter": 12},
     {"by_norm": True, "tol": 1e-3},
     {"by_norm": False, "tol": 1e-9, "max_iter": 7},
+    {"by_norm": False, "tol": 1e-3, "min_iter": 3, "partial": True},
 ]
 
 
@@ -50,3 +51,16 @@ def test_stays_on_the_simplex_after_many_steps():
     found = expectation(ratios, [range(40)], np.full(5, 0.2), **rule)
     assert found.steps[0] == 5000
     assert abs(found.shares.sum() - 1) <= 1e-12
+
+
+@few
+@given(seed=st.integers(0, 999), K=st.integers(2, 4))
+def test_weights_of_rows_repeat_them(version, seed, K):
+    rng = np.random.default_rng(seed)
+    ratios, counts = rng.dirichlet(np.ones(K), 7) / 0.3, rng.integers(1, 4, 7)
+    rule = {"by_norm": False, "tol": 1e-4, "kernel": version(maximise_by_em)}
+    origin = np.full(K, 1 / K)
+    one = expectation(ratios, [range(7)], origin, weights=counts.astype(float), **rule)
+    other = expectation(ratios, [np.repeat(np.arange(7), counts)], origin, **rule)
+    assert_allclose(one.shares, other.shares, atol=1e-12)
+    assert_allclose(one.values, other.values, atol=1e-12)

@@ -56,6 +56,21 @@ def test_histograms_match_a_general_optimiser(name, seed, K, bins):
 
 
 @few
+@given(seed=seeds, K=st.integers(2, 5), n=st.integers(1, 12))
+def test_weights_of_rows_repeat_them(seed, K, n):
+    rng = np.random.default_rng(seed)
+    ratios, counts = likelihood_rows(rng, K, n), rng.integers(1, 5, n)
+    before = rng.random(K)
+    repeated = np.repeat(np.arange(n), counts)
+    for kernel in (match_mixtures, match_two) if K == 2 else (match_mixtures,):
+        rule = {"before": before, "tol": 1e-12}
+        one = most_likely(kernel, ratios, [range(n)], weights=counts.astype(float), **rule)
+        other = most_likely(kernel, ratios, [repeated], **rule)
+        assert_allclose(one.shares, other.shares, atol=1e-6)
+        assert_allclose(one.values, other.values, atol=1e-12)
+
+
+@few
 @given(seed=seeds, K=st.integers(2, 5), n=st.integers(1, 30))
 def test_likelihoods_match_a_general_optimiser(seed, K, n):
     ratios = likelihood_rows(np.random.default_rng(seed), K, n)

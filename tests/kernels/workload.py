@@ -91,6 +91,23 @@ def run() -> dict[str, NDArray[np.generic]]:
     slopes(HELLINGER, q, m, first)
     curvatures(HELLINGER, q, m, second)
     found["divergence"] = np.array(total(HELLINGER, q, m)), first, second
+    scores, of_item = rng.random(9), np.array([0, 0, 1, 0, 1, 1, 1, 0, 1])
+    found["areas"] = calls.areas(scores, of_item, rng.random(6), arrays)
+    found["quantiles"] = calls.quantiles(scores, of_item, rng.random(6), arrays, 3)
+    found["efficient"] = calls.efficient(
+        rng.dirichlet(np.ones(3), 9),
+        np.array([0, 0, 1, 2, 1, 2, 1, 0, 1]),
+        rows,
+        arrays,
+        rng.dirichlet(np.ones(3), 3),
+    )
+    belief = np.array([1.0, 0.5, 2.0])
+    found["posterior of ratios"] = (calls.posterior_of_ratios(rows, arrays, belief, 4),)
+    found["posterior of counts"] = (
+        calls.posterior_of_counts(
+            rng.integers(1, 9, (3, 4)).astype(float), rng.integers(0, 90, (2, 4)), belief, 4
+        ),
+    )
     return {
         f"{name} [{i}]": np.asarray(array)
         for name, outputs in found.items()

@@ -50,15 +50,19 @@ def run_em(
     by_norm: bool,
     min_iter: int = 1,
     max_iter: int = 1000,
+    partial: bool = False,
 ) -> tuple[NDArray[np.float64], int, float]:
     """Shares, steps and last change when EM stops by its rule."""
-    p, taken, change = start, 0, math.inf
+    p, taken, change, before, last = start, 0, math.inf, math.inf, start
     while taken < max_iter and (taken < min_iter or change >= tol):
         after = em_step(ratios, p)
         moves = [abs(a - b) for a, b in zip(after, p, strict=True)]
-        change = math.hypot(*moves) if by_norm else sum(moves) / len(moves)
-        p = after
+        before, change = change, math.hypot(*moves) if by_norm else sum(moves) / len(moves)
+        last, p = p, after
         taken += 1
+    if partial and taken > min_iter and 0 < change < tol:
+        left = math.log(tol / change) / math.log(before / change)
+        p = p + left * (last - p)
     return p, taken, change
 
 

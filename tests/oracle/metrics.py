@@ -72,3 +72,53 @@ def rnod(p, q):
 
 def jaggedness(p):
     return sum((-p[i - 1] + 2 * p[i] - p[i + 1]) ** 2 for i in range(1, len(p) - 1)) / 2
+
+
+def md(p, q):
+    return (len(p) - 1) * nmd(p, q)
+
+
+def cvm(p, q):
+    return sum((sum(q[: j + 1]) - sum(p[: j + 1])) ** 2 for j in range(len(p) - 1)) / (
+        len(p) - 1
+    )
+
+
+def hellinger(p, q):
+    return sqrt(sum((sqrt(a) - sqrt(b)) ** 2 for a, b in zip(p, q, strict=True)) / 2)
+
+
+def topsoe(p, q):
+    middle = [(a + b) / 2 for a, b in zip(p, q, strict=True)]
+    return kld(p, middle) + kld(q, middle)
+
+
+def jsd(p, q):
+    return topsoe(p, q) / 2
+
+
+def bray_curtis(p, q):
+    shared = sum(min(a, b) for a, b in zip(p, q, strict=True))
+    return 1 - 2 * shared / (sum(p) + sum(q))
+
+
+def aitchison(p, q):
+    # By all pairs of classes, without means of logarithms.
+    K = len(p)
+    pairs = [(log(p[i] / p[j]) - log(q[i] / q[j])) ** 2 for i in range(K) for j in range(K)]
+    return sqrt(sum(pairs) / (2 * K))
+
+
+def sre(p, q, train):
+    return sum((a / t - b / t) ** 2 for a, b, t in zip(p, q, train, strict=True)) / len(p)
+
+
+def winkler(p, low, high, level):
+    total = 0.0
+    for share, lower, upper in zip(p, low, high, strict=True):
+        total += upper - lower
+        if share < lower:
+            total += 2 / (1 - level) * (lower - share)
+        elif share > upper:
+            total += 2 / (1 - level) * (share - upper)
+    return total / len(p)

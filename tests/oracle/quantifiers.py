@@ -103,6 +103,13 @@ def histogram(values, bins):
     return counts / len(values)
 
 
+def balanced_score(score, codes):
+    """Posterior of the second class if both had been equally common in training."""
+    prior = np.mean(codes)
+    odds = score / (1 - score) * (1 - prior) / prior if score < 1 else np.inf
+    return 1.0 if odds == np.inf else odds / (1 + odds)
+
+
 def squared_hellinger(q, m):
     return 1 - np.sum(np.sqrt(q * m))
 
@@ -173,6 +180,56 @@ def gpac(train, codes, sample):
     return least_squares(class_means(train, codes, K), pcc(train, codes, sample))
 
 
+def debias(train, codes, sample):
+    """Friedman's formula for two classes."""
+    prior, scores = np.mean(codes == 1), train[:, 1]
+    spread = np.mean((scores - prior) ** 2) / (prior * (1 - prior))
+    return two(np.clip(prior + (sample[:, 1].mean() - prior) / spread, 0, 1))
+
+
+def elsa(train, codes, sample, steps=1):
+    """The efficient function by repeated substitution, and shares that match its means."""
+    K, prior = train.shape[1], priors(codes, train.shape[1])
+    r = len(sample) / len(train)
+    shares = gpac(train, codes, sample)
+    for _ in range(steps):
+        likely = (len(sample) * shares + 1) / (len(sample) + K)
+        w = likely / prior
+
+        def under(scores, w=w):
+            weighted = scores * w
+            return weighted / weighted.sum(axis=1, keepdims=True)
+
+        means = np.zeros((K, K))  # of the function in each class, one column per share
+
+        def function(scores, means=means, w=w, likely=likely, under=under):
+            p = under(scores)
+            score = p / likely - 1
+            return (score + r * p @ (w[:, None] * means)) / (1 + r * p @ w)[:, None]
+
+        for _ in range(500):
+            means[:] = class_means(function(train), codes, K)
+        # Shares that sum to 1 and match all means, then the nearest on the simplex.
+        system = np.vstack([means.T, np.ones(K)])
+        wanted = np.append(function(sample).mean(axis=0), 1.0)
+        found = np.linalg.lstsq(system, wanted, rcond=None)[0]
+        shares = quadratic_on_simplex(np.eye(K), found)
+    return shares
+
+
+def run(train, codes, sample):
+    """The likelihood of the counts of predicted classes, without a penalty."""
+    rates = class_means(one_hot_predictions(train), codes, train.shape[1])
+    counts = one_hot_predictions(sample).mean(axis=0)
+
+    def cost(p):
+        return -sum(
+            c * np.log(max(m, 1e-300)) for c, m in zip(counts, p @ rates, strict=True) if c
+        )
+
+    return least_on_simplex(cost, train.shape[1])
+
+
 def fm(train, codes, sample):
     K = train.shape[1]
     prior = priors(codes, K)
@@ -235,18 +292,22 @@ def ms2(train, codes, sample, decimals=2):
 # Matching distributions
 
 
-def dys_cost(train, codes, sample, bins=8, divergence="topsoe"):
-    classes = np.array([histogram(train[codes == j, 1], bins) for j in (0, 1)])
-    seen = histogram(sample[:, 1], bins)
+def dys_cost(train, codes, sample, bins=12, divergence="topsoe", balanced=True):
+    train, sample = train[:, 1], sample[:, 1]
+    if balanced:
+        train = np.array([balanced_score(score, codes) for score in train])
+        sample = np.array([balanced_score(score, codes) for score in sample])
+    classes = np.array([histogram(train[codes == j], bins) for j in (0, 1)])
+    seen = histogram(sample, bins)
     return lambda p: DIVERGENCES[divergence](seen, p @ classes)
 
 
-def dys(train, codes, sample, bins=8, divergence="topsoe"):
-    return least_on_simplex(dys_cost(train, codes, sample, bins, divergence), 2)
+def dys(train, codes, sample, bins=12, divergence="topsoe", balanced=True):
+    return least_on_simplex(dys_cost(train, codes, sample, bins, divergence, balanced), 2)
 
 
-def hdy(train, codes, sample, bins=(8,)):
-    each = [dys(train, codes, sample, count, "hellinger")[1] for count in bins]
+def hdy(train, codes, sample, bins=(12,), balanced=True):
+    each = [dys(train, codes, sample, count, "hellinger", balanced)[1] for count in bins]
     return two(float(np.median(each)))
 
 
@@ -298,19 +359,30 @@ def sld(train, codes, sample):
     return likeliest(sample / priors(codes, train.shape[1]))
 
 
-def sld_classic(train, codes, sample, tol=1e-4):
-    prior = priors(codes, train.shape[1])
-
+def em_classic(ratios, prior, tol, partial=False):
     def stop(step, move):
+        moves.append(move)
         return step >= 12 and np.abs(move).mean() < tol
 
-    return em(sample / prior, prior, stop, 1000)
+    moves = []
+    shares = em(ratios, prior, stop, 1000)
+    if not partial or len(moves) == 12:
+        return shares
+    before, last = (np.log(np.abs(move).mean()) for move in moves[-2:])
+    return shares - (np.log(tol) - last) / (before - last) * moves[-1]
+
+
+def noise_tolerance(noise, codes, sample):
+    return max(1e-4, noise / len(sample) + noise / len(codes))
+
+
+def sld_classic(train, codes, sample, tol=1e-4):
+    prior = priors(codes, train.shape[1])
+    return em_classic(sample / prior, prior, tol)
 
 
 def sld_noise(train, codes, sample, noise=0.07):
-    return sld_classic(
-        train, codes, sample, max(1e-4, noise / len(sample) + noise / len(codes))
-    )
+    return sld_classic(train, codes, sample, noise_tolerance(noise, codes, sample))
 
 
 def sld_norm(train, codes, sample):
@@ -318,7 +390,89 @@ def sld_norm(train, codes, sample):
     return em(sample / prior, prior, lambda _, move: np.sqrt((move**2).sum()) < 1e-6, 1000)
 
 
+# Order of the scores
+
+
+def sord_cost(train, codes, sample):
+    """Area between the distribution functions of the sample and of the mixture."""
+    at = np.sort(np.concatenate([train[:, 1], sample[:, 1]]))
+
+    def upto(scores):
+        return np.array([np.mean(scores <= place) for place in at])
+
+    low, high, seen = (
+        upto(s) for s in (train[codes == 0, 1], train[codes == 1, 1], sample[:, 1])
+    )
+    return lambda a: np.sum(np.diff(at) * np.abs(seen - (1 - a) * low - a * high)[:-1])
+
+
+def sord(train, codes, sample):
+    return two(least_on_segment(sord_cost(train, codes, sample)))
+
+
+def group_means(scores, weights, n_groups):
+    """Mean score of each of some groups of equal mass, of scores in order."""
+    order = np.argsort(scores)
+    ends = np.cumsum(weights[order])
+    starts = ends - weights[order]
+    means = []
+    for g in range(n_groups):
+        left, right = g / n_groups, (g + 1) / n_groups
+        inside = np.clip(np.minimum(ends, right) - np.maximum(starts, left), 0, None)
+        means.append(n_groups * (inside @ scores[order]))
+    return np.array(means)
+
+
+def quanty(train, codes, sample, n_quantiles=8):
+    sizes = np.bincount(codes)
+    seen = group_means(sample[:, 1], np.full(len(sample), 1 / len(sample)), n_quantiles)
+
+    def cost(a):
+        weights = np.where(codes == 1, a / sizes[1], (1 - a) / sizes[0])
+        return np.sum((group_means(train[:, 1], weights, n_quantiles) - seen) ** 2)
+
+    return two(least_on_segment(cost))
+
+
+def ordinal_pdf_cost(train, codes, sample, bins=8, distance="emd"):
+    K = train.shape[1]
+    place = np.arange(K) / (K - 1)
+
+    def shares(scores):
+        found = histogram(scores @ place, bins * (K - 1))
+        return np.cumsum(found) if distance == "emd" else found
+
+    classes = np.array([shares(train[codes == j]) for j in range(K)])
+    seen = shares(sample)
+    measure = {
+        "emd": lambda q, m: np.abs(q - m).sum(),
+        "l2": lambda q, m: ((q - m) ** 2).sum(),
+        "hellinger": squared_hellinger,
+    }[distance]
+    return lambda p: measure(seen, p @ classes)
+
+
+def frank_hall(method, train, codes, sample):
+    """Cumulative shares from K - 1 problems of two classes."""
+    upto = []
+    for j in range(train.shape[1] - 1):
+        sides = [
+            np.column_stack([scores[:, : j + 1].sum(axis=1), scores[:, j + 1 :].sum(axis=1)])
+            for scores in (train, sample)
+        ]
+        upto.append(method(sides[0], (codes > j).astype(int), sides[1])[0])
+    upto = [(max(upto[: j + 1]) + min(upto[j:])) / 2 for j in range(len(upto))]
+    return np.diff([0.0, *upto, 1.0])
+
+
 # Kernels
+
+
+def clr(scores, shrinkage=0.0):
+    """Centred log-ratios of scores moved towards equal ones."""
+    K = scores.shape[1]
+    moved = (1 - shrinkage) * scores + shrinkage / K + 1e-12
+    return np.log(moved) - np.log(moved).mean(axis=1, keepdims=True)
 
 
 def kernel(a, b, bandwidth):
@@ -338,12 +492,18 @@ def kdeyml(train, codes, sample, bandwidth=0.1):
     return likeliest(class_kernels(sample, train, codes, bandwidth))
 
 
-def kdeyhd(train, codes, sample, bandwidth=0.1):
+def kdeyml_noise(train, codes, sample, bandwidth=0.1):
+    ratios = class_kernels(sample, train, codes, bandwidth)
+    prior = priors(codes, train.shape[1])
+    return em_classic(ratios, prior, noise_tolerance(1.0, codes, sample), partial=True)
+
+
+def kdeyhd(train, codes, sample, bandwidth=0.1, along=None):
     """The integral as a sum over a fine grid on the plane (the line) of posteriors."""
     K = train.shape[1]
     if K == 2:
-        along = np.linspace(-1, 2, 1501)
-        points = np.column_stack([1 - along, along])
+        along = np.linspace(-1, 2, 1501) if along is None else along
+        points = np.column_stack([train[0].sum() - along, along])
     else:
         first, second = np.meshgrid(np.linspace(-0.6, 1.6, 111), np.linspace(-0.6, 1.6, 111))
         points = np.column_stack([first.ravel(), second.ravel(), 1 - (first + second).ravel()])

@@ -13,13 +13,15 @@ __all__ = ["maximise_by_em"]
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def maximise_by_em(
-    ratios, indices, offsets, origin, by_norm, tols, min_iter, max_iter, start, stop,
-    out, steps, changes, values,
+    ratios, indices, offsets, weights, origin, by_norm, tols, min_iter, max_iter, partial,
+    start, stop, out, steps, changes, values,
 ):  # fmt: skip
     """Run EM from `origin` on samples `start:stop` until its last change is small.
 
     The size of a change is its mean absolute value, or its Euclidean norm if `by_norm`.
-    `tols` holds the tolerance of each sample.
+    `tols` holds the tolerance of each sample. `weights` holds one number per entry of
+    `indices`, or nothing if all are equal. If `partial`, only the part of a last step after
+    `min_iter` is taken at which a change that shrinks evenly would reach the tolerance.
     """
     K = ratios.shape[1]
     largest = 0
@@ -27,31 +29,44 @@ def maximise_by_em(
         largest = max(largest, offsets[s + 1] - offsets[s])
     A = np.empty((K, largest))
     work = np.empty((2, largest))
-    gains = np.empty(K)
+    gains, moves = np.empty(K), np.empty(K)
     for s in range(start, stop):
         n = offsets[s + 1] - offsets[s]
         p, m, q = out[s], work[0, :n], work[1, :n]
         for i in range(n):
             for j in range(K):
                 A[j, i] = ratios[indices[offsets[s] + i], j]
+        mass = np.float64(n)
+        if weights.size > 0:
+            mass = 0.0
+            for i in range(n):
+                mass += weights[offsets[s] + i]
         for j in range(K):
             p[j] = origin[j]
-        change, taken = np.inf, 0
+        change, before, taken = np.inf, np.inf, 0
         while taken < max_iter and (taken < min_iter or change >= tols[s]):
             mix(A, p, m)
             for i in range(n):
-                q[i] = 1.0 / (max(m[i], 1e-300) * n)
+                q[i] = 1.0 / (max(m[i], 1e-300) * mass)
+            if weights.size > 0:
+                for i in range(n):
+                    q[i] *= weights[offsets[s] + i]
             project(A, q, gains)
-            change = 0.0
+            before, change = change, 0.0
             for j in range(K):
                 move = p[j] * (gains[j] - 1.0)
                 change += move * move if by_norm else abs(move)
                 p[j] += move
+                moves[j] = move
             change = np.sqrt(change) if by_norm else change / K
             taken += 1
+        if partial and taken > min_iter and 0.0 < change < tols[s]:
+            left = np.log(tols[s] / change) / np.log(before / change)
+            for j in range(K):
+                p[j] -= left * moves[j]
         steps[s] = taken
         changes[s] = change
         mix(A, p, m)
         for i in range(n):
-            q[i] = 1.0 / n
+            q[i] = 1.0 / n if weights.size == 0 else weights[offsets[s] + i] / mass
         values[s] = total(LIKELIHOOD, q, m)

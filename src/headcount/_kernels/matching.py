@@ -126,7 +126,7 @@ def _certificate(Q, p, gradient):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _load(kind, profiles, seen, indices, offsets, s, A, q):
+def _load(kind, profiles, seen, indices, offsets, weights, s, A, q):
     """Load the frequencies of sample s, and for LIKELIHOOD the likelihoods of its items."""
     if kind == LIKELIHOOD:
         n = offsets[s + 1] - offsets[s]
@@ -134,8 +134,15 @@ def _load(kind, profiles, seen, indices, offsets, s, A, q):
             q[i] = 1.0 / n
             for j in range(A.shape[0]):
                 A[j, i] = profiles[indices[offsets[s] + i], j]
+        mass = np.float64(n)
+        if weights.size > 0:
+            mass = 0.0
+            for i in range(n):
+                mass += weights[offsets[s] + i]
+            for i in range(n):
+                q[i] = weights[offsets[s] + i] / mass
         for k in range(q.size - n):
-            q[n + k] = seen[0, k] / n
+            q[n + k] = seen[0, k] / mass
             for j in range(A.shape[0]):
                 A[j, n + k] = 1.0 if j == k else 0.0
     else:
@@ -145,15 +152,16 @@ def _load(kind, profiles, seen, indices, offsets, s, A, q):
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def match_mixtures(
-    kind, profiles, seen, indices, offsets, Q, em_steps, tol, max_iter, start, stop,
+    kind, profiles, seen, indices, offsets, weights, Q, em_steps, tol, max_iter, start, stop,
     out, steps, gaps, values,
 ):  # fmt: skip
     """Best shares for samples `start:stop`.
 
     Histograms: `profiles` is K x bins and `seen` has one row per sample. LIKELIHOOD:
-    `profiles` is pool x K and a sample is its items, each with weight 1/n. If `seen` has a
-    row, it is a number of items of each class that are added with certainty. A few EM
-    steps, which ignore Q, bring p near enough for few Newton steps to be enough.
+    `profiles` is pool x K and a sample is its items, each with weight 1/n, or with its
+    share of `weights`, which has one number per entry of `indices`, if it is not empty. If
+    `seen` has a row, it is a number of items of each class that are added with certainty. A
+    few EM steps, which ignore Q, bring p near enough for few Newton steps to be enough.
     """
     # Calls are not nested deeper because the compiler processes a function again at every
     # level from which it is called.
@@ -176,7 +184,7 @@ def match_mixtures(
         q, m, first, second, move = (
             work[0, :n], work[1, :n], work[2, :n], work[3, :n], work[4, :n],
         )  # fmt: skip
-        _load(kind, profiles, seen, indices, offsets, s, A, q)
+        _load(kind, profiles, seen, indices, offsets, weights, s, A, q)
         p = out[s]
         for j in range(K):
             p[j] = 1.0 / K

@@ -67,6 +67,7 @@ def match_two(
     seen,
     indices,
     offsets,
+    weights,
     Q,
     tol,
     max_iter,
@@ -80,8 +81,9 @@ def match_two(
     """Best share of the second class for samples `start:stop`.
 
     Histograms: `profiles` is 2 x bins and `seen` has one row per sample. LIKELIHOOD:
-    `profiles` is pool x 2 and a sample is its items, each with weight 1/n. If `seen` has a
-    row, it is a number of items of each class that are added with certainty.
+    `profiles` is pool x 2 and a sample is its items, each with weight 1/n, or with its
+    share of `weights`, which has one number per entry of `indices`, if it is not empty. If
+    `seen` has a row, it is a number of items of each class that are added with certainty.
     """
     bend = Q[0, 0] - Q[0, 1] - Q[1, 0] + Q[1, 1]
     tilt = 0.5 * (Q[0, 1] + Q[1, 0]) - Q[0, 0]
@@ -100,10 +102,17 @@ def match_two(
                 work[0, i] = profiles[item, 0]
                 work[1, i] = profiles[item, 1] - profiles[item, 0]
                 work[2, i] = 1.0 / n
+            mass = np.float64(n)
+            if weights.size > 0:
+                mass = 0.0
+                for i in range(n):
+                    mass += weights[offsets[s] + i]
+                for i in range(n):
+                    work[2, i] = weights[offsets[s] + i] / mass
             for k in range(seen.shape[1]):
                 work[0, n + k] = 1.0 - k
                 work[1, n + k] = 2.0 * k - 1.0
-                work[2, n + k] = seen[0, k] / n
+                work[2, n + k] = seen[0, k] / mass
             n += seen.shape[1]
         else:
             for b in range(bins):

@@ -1,0 +1,234 @@
+"""Draws from posterior distributions of the shares in a mixture, one stream per sample.
+
+The random words are those of SplitMix64, as in `stratified_draws`. Without compilation numpy
+warns of the overflow that they rely on: call under ``np.errstate(over="ignore")``.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from headcount._kernels.stratified_draws import GOLDEN, mix
+
+__all__ = ["binomial", "draw_from_counts", "draw_from_ratios", "gamma"]
+
+_S11 = np.uint64(11)
+_TO_MINUS_53 = 2.0**-53
+# Smallest mixture density, relative to the largest density of an item, and the product of
+# densities whose logarithm is taken.
+_LEAST, _SMALL = 1e-100, 1e-150
+# Binomial numbers of more trials are divided in two.
+_FEW_TRIALS = 12
+
+_mix = njit(cache=True, nogil=True)(mix)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _uniform(state):
+    """A number between 0 and 1, both excluded, from the state, which advances by one word."""
+    state[0] = state[0] + GOLDEN
+    return (np.float64(_mix(state[0]) >> _S11) + 0.5) * _TO_MINUS_53
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def gamma(shape, state):
+    """A gamma number, by the method of Marsaglia & Tsang (2000)."""
+    boost = 1.0
+    if shape < 1.0:
+        boost = _uniform(state) ** (1.0 / shape)
+        shape += 1.0
+    d = shape - 1.0 / 3.0
+    c = 1.0 / np.sqrt(9.0 * d)
+    while True:
+        # A normal number, by the method of Box & Muller.
+        radius = np.sqrt(-2.0 * np.log(_uniform(state)))
+        x = radius * np.cos(2.0 * np.pi * _uniform(state))
+        v = (1.0 + c * x) ** 3
+        if v > 0.0 and np.log(_uniform(state)) < 0.5 * x * x + d - d * v + d * np.log(v):
+            return boost * d * v
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def binomial(n, p, state):
+    """A binomial number; many trials are divided at the median of n uniform numbers."""
+    found = 0
+    while n > _FEW_TRIALS:
+        half = n // 2 + 1
+        low, high = gamma(float(half), state), gamma(float(n + 1 - half), state)
+        median = low / (low + high)
+        if median >= p:
+            n = half - 1
+            p = p / median
+        else:
+            found += half
+            n -= half
+            p = (p - median) / (1.0 - median)
+    for _ in range(n):
+        if _uniform(state) < p:
+            found += 1
+    return found
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _log_density(t, total, base, slope, counts, first, second):
+    """Log-density of the part t of two classes' shares that the first of them has.
+
+    `base` holds the densities of the items if the second has both shares, and `slope` what
+    the first adds; `counts` the numbers of items, or nothing if each is one.
+    """
+    product, found = 1.0, 0.0
+    for i in range(base.size):
+        density = max(base[i] + t * slope[i], _LEAST)
+        if counts.size:
+            found += counts[i] * np.log(density)
+        else:
+            product *= density
+            if product < _SMALL:
+                found += np.log(product)
+                product = 1.0
+    found += np.log(product)
+    if first != 1.0:
+        found += (first - 1.0) * np.log(t * total)
+    if second != 1.0:
+        found += (second - 1.0) * np.log((1.0 - t) * total)
+    return found
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _renew_pair(j, k, ratios, counts, prior, shares, base, slope, state):
+    """Renew the division of two shares, by slice sampling."""
+    K = shares.size
+    total = shares[j] + shares[k]
+    for i in range(base.size):
+        density = 0.0
+        for c in range(K):
+            if c != j and c != k:
+                density += shares[c] * ratios[i, c]
+        base[i] = density + total * ratios[i, k]
+        slope[i] = total * (ratios[i, j] - ratios[i, k])
+    t = shares[j] / total
+    level = _log_density(t, total, base, slope, counts, prior[j], prior[k])
+    level += np.log(_uniform(state))
+    low, high = 0.0, 1.0
+    while True:
+        new = low + (high - low) * _uniform(state)
+        if _log_density(new, total, base, slope, counts, prior[j], prior[k]) >= level:
+            break
+        if new < t:
+            low = new
+        else:
+            high = new
+        if high - low < 1e-14:
+            new = t
+            break
+    # Shares never vanish, so that any pair can be divided again.
+    shares[j] = max(total * new, 1e-300)
+    shares[k] = max(total * (1.0 - new), 1e-300)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _renew_shares(ratios, counts, prior, shares, base, slope, state):
+    """Renew random pairs of shares, as many as there are classes."""
+    K = shares.size
+    for _ in range(K if K > 2 else 1):
+        j = int(K * _uniform(state))
+        k = int((K - 1) * _uniform(state))
+        if k >= j:
+            k += 1
+        _renew_pair(j, k, ratios, counts, prior, shares, base, slope, state)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def draw_from_ratios(
+    ratios, indices, offsets, prior, seed, warm_up, start, stop, out
+):  # fmt: skip
+    """Draws of the realised shares of samples whose items have known likelihoods.
+
+    `ratios` has one row per item of the pool, the largest number of each being 1, and
+    `prior` the parameters of a Dirichlet distribution. `out` (S, n_draws, K) is filled.
+    """
+    K = ratios.shape[1]
+    shares, none, state = np.empty(K), np.empty(0), np.empty(1, np.uint64)
+    for s in range(start, stop):
+        m = offsets[s + 1] - offsets[s]
+        own, base, slope = np.empty((m, K)), np.empty(m), np.empty(m)
+        for i in range(m):
+            own[i] = ratios[indices[offsets[s] + i]]
+        state[0] = seed
+        for j in range(K):
+            shares[j] = 1.0 / K
+        for turn in range(-warm_up, out.shape[1]):
+            _renew_shares(own, none, prior, shares, base, slope, state)
+            if turn < 0:
+                continue
+            drawn = out[s, turn]
+            drawn[:] = 0.0
+            for i in range(m):
+                density = 0.0
+                for j in range(K):
+                    density += shares[j] * own[i, j]
+                left = density * _uniform(state)
+                j = 0
+                while j < K - 1 and left >= shares[j] * own[i, j]:
+                    left -= shares[j] * own[i, j]
+                    j += 1
+                drawn[j] += 1.0 / m
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def draw_from_counts(
+    known, seen, prior, smoothing, seed, warm_up, thinning, start, stop, out
+):  # fmt: skip
+    """Draws of the realised shares of samples that are counts in bins.
+
+    `known` (K, B) are the counts of the training items of each class, `seen` (S, B) those of
+    the samples, `prior` the parameters of the shares' Dirichlet distribution and `smoothing`
+    that of the bins' in each class. `out` (S, n_draws, K) is filled; there are `thinning`
+    (S,) steps between two draws.
+    """
+    K, B = known.shape
+    shares, base, slope = np.empty(K), np.empty(B), np.empty(B)
+    rates, counts, split = np.empty((B, K)), np.empty(B), np.empty((B, K))
+    state = np.empty(1, np.uint64)
+    for s in range(start, stop):
+        state[0] = seed
+        m = 0.0
+        for b in range(B):
+            counts[b] = seen[s, b]
+            m += counts[b]
+        for j in range(K):
+            shares[j] = 1.0 / K
+            total = 0.0
+            for b in range(B):
+                total += known[j, b] + smoothing
+            for b in range(B):
+                rates[b, j] = (known[j, b] + smoothing) / total
+        for turn in range(-warm_up, out.shape[1] * thinning[s]):
+            _renew_shares(rates, counts, prior, shares, base, slope, state)
+            for b in range(B):
+                left = int(counts[b])
+                density = 0.0
+                for j in range(K):
+                    density += shares[j] * rates[b, j]
+                for j in range(K - 1):
+                    own = shares[j] * rates[b, j]
+                    split[b, j] = binomial(left, min(own / density, 1.0), state)
+                    left -= int(split[b, j])
+                    density = max(density - own, own * 1e-16 + 1e-300)
+                split[b, K - 1] = left
+            for j in range(K):
+                total = 0.0
+                for b in range(B):
+                    rates[b, j] = max(
+                        gamma(known[j, b] + smoothing + split[b, j], state), 1e-300
+                    )
+                    total += rates[b, j]
+                for b in range(B):
+                    rates[b, j] /= total
+            if turn >= 0 and (turn + 1) % thinning[s] == 0:
+                drawn = out[s, turn // thinning[s]]
+                for j in range(K):
+                    drawn[j] = 0.0
+                    for b in range(B):
+                        drawn[j] += split[b, j] / m
