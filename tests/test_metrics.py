@@ -10,11 +10,13 @@ from headcount import metrics
 from headcount.errors import HeadcountError
 from tests.oracle import metrics as oracle
 
-PLAIN = ["ae", "tae", "nae", "se", "nmd", "rnod"]
-SMOOTHED = ["rae", "nrae", "kld", "nkld"]
-BOUNDED = ["nae", "nrae", "nkld", "nmd"]
-SYMMETRIC = ["ae", "tae", "se", "nmd"]
-UNORDERED = ["ae", "tae", "nae", "se", "rae", "nrae", "kld", "nkld"]
+DISTANCES = ["hellinger", "topsoe", "jsd", "bray_curtis", "md", "cvm"]
+PLAIN = ["ae", "tae", "nae", "se", "nmd", "rnod", *DISTANCES]
+SMOOTHED = ["rae", "nrae", "kld", "nkld", "aitchison"]
+BOUNDED = ["nae", "nrae", "nkld", "nmd", "hellinger", "jsd", "bray_curtis", "cvm"]
+SYMMETRIC = ["ae", "tae", "se", "nmd", "aitchison", *DISTANCES]
+UNORDERED = ["ae", "tae", "nae", "se", "rae", "nrae", "kld", "nkld", "aitchison"]
+UNORDERED += ["hellinger", "topsoe", "jsd", "bray_curtis"]
 SIZE = 50
 
 
@@ -102,7 +104,7 @@ def test_order_of_classes_is_of_no_account(name, pair, seed):
     assert value(name, p[order], q[order]) == pytest.approx(value(name, p, q), abs=1e-12)
 
 
-@pytest.mark.parametrize("name", ["nmd", "rnod"])
+@pytest.mark.parametrize("name", ["nmd", "rnod", "md", "cvm"])
 def test_order_of_classes_is_of_account(name):
     near, far = value(name, [1, 0, 0], [0, 1, 0]), value(name, [1, 0, 0], [0, 0, 1])
     assert near < far
@@ -322,3 +324,85 @@ def test_metrics_are_found_by_name():
         metrics.by_name("mae")
     with pytest.raises(TypeError):
         metrics.METRICS["mae"] = metrics.ae
+
+
+# Distances that need more than two vectors, and measures of intervals
+
+
+@invariant
+@given(triple=shares(3))
+def test_squared_ratio_error_equals_the_oracle(triple):
+    p, q, train = triple
+    train = np.array(oracle.smooth(train, 0.1))
+    assert metrics.sre(p, q, train) == pytest.approx(oracle.sre(p, q, train), abs=1e-12)
+    np.testing.assert_allclose(metrics.sre([p, q], q, train)[1], 0, atol=1e-12)
+
+
+def test_squared_ratio_error_needs_all_classes_in_training():
+    with pytest.raises(HeadcountError, match=r"^p_train has a share of 0"):
+        metrics.sre([0.5, 0.5], [0.4, 0.6], [1.0, 0.0])
+    with pytest.raises(HeadcountError, match=r"^p_train has 3 classes"):
+        metrics.sre([0.5, 0.5], [0.4, 0.6], [0.2, 0.3, 0.5])
+
+
+@pytest.mark.parametrize(("p", "q"), [([1.0, 0.0], [0.5, 0.5]), ([0.5, 0.5], [1.0, 0.0])])
+def test_aitchison_minds_zeros_on_both_sides(p, q):
+    with pytest.raises(HeadcountError, match=r"has a share of 0, for which aitchison"):
+        metrics.aitchison(p, q)
+    assert metrics.aitchison(p, q, size=10) > 0
+
+
+def test_aitchison_depends_on_ratios_alone():
+    p, q = np.array([0.2, 0.3, 0.5]), np.array([0.3, 0.3, 0.4])
+    factor = np.array([1.0, 4.0, 0.5])
+    moved = [each * factor / (each * factor).sum() for each in (p, q)]
+    assert metrics.aitchison(*moved) == pytest.approx(metrics.aitchison(p, q))
+
+
+@invariant
+@given(triple=shares(3), level=st.sampled_from([0.5, 0.9, 0.95]))
+def test_winkler_equals_the_oracle(triple, level):
+    p, a, b = triple
+    low, high = np.minimum(a, b), np.maximum(a, b)
+    given_score = metrics.winkler(p, low, high, level=level)
+    assert given_score == pytest.approx(oracle.winkler(p, low, high, level), abs=1e-9)
+    inside = (low - 1e-9 <= p) & (p <= high + 1e-9)
+    assert metrics.coverage(p, low, high) == pytest.approx(inside.mean())
+    assert metrics.width(p, low, high) == pytest.approx((high - low).mean())
+    many = metrics.winkler(np.tile(p, (3, 1)), low, high, level=level)
+    np.testing.assert_allclose(many, [given_score] * 3)
+    assert metrics.width(np.tile(p, (3, 1)), low, high).shape == (3,)
+
+
+def test_winkler_is_least_for_the_true_quantiles():
+    rng = np.random.default_rng(0)
+    shares_ = rng.beta(5, 5, 20_000)
+    p = np.column_stack([shares_, 1 - shares_])
+    scores = []
+    for tail in (0.005, 0.025, 0.1):
+        low, high = np.quantile(shares_, [tail, 1 - tail])
+        scores.append(metrics.winkler(p, [low, 1 - high], [high, 1 - low]).mean())
+    assert scores[1] == min(scores)
+
+
+@pytest.mark.parametrize("name", ["winkler", "coverage", "width"])
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (([0.5, 0.5], [0.4], [0.6, 0.6]), r"^low has shape \(1,\), but p has 2 classes"),
+        (([0.5, 0.5], [0.4, 0.4], 0.6), r"^high has shape \(\)"),
+        (([0.5, 0.5], [0.6, 0.4], [0.4, 0.6]), "^low is above high"),
+        (([0.5, 0.5], [np.nan, 0.4], [0.4, 0.6]), "^low is above high, or missing"),
+        (([0.5, 0.6], [0.4, 0.4], [0.6, 0.6]), "^p has shares that sum to 1.1"),
+        (([[0.5, 0.5]] * 2, [[0.4, 0.4]] * 3, [0.6, 0.6]), "^p, low and high have the shapes"),
+    ],
+)
+def test_intervals_are_checked(name, arguments, message):
+    with pytest.raises(HeadcountError, match=message):
+        getattr(metrics, name)(*arguments)
+
+
+@pytest.mark.parametrize("level", [0, 1, "x", np.nan])
+def test_level_of_winkler(level):
+    with pytest.raises(HeadcountError, match=r"^level is"):
+        metrics.winkler([0.5, 0.5], [0.4, 0.4], [0.6, 0.6], level=level)

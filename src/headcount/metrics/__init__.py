@@ -3,11 +3,13 @@
 Every function takes the true shares ``p`` and the estimated ones ``p_hat`` with classes
 along the last axis, broadcasts over the axes before it, and returns one number per pair (a
 plain number for one-dimensional input). The order of the classes matters only to ``nmd``,
-``macro_nmd``, ``nmd_by_bin``, ``rnod`` and ``jaggedness``.
+``md``, ``cvm``, ``macro_nmd``, ``nmd_by_bin``, ``rnod`` and ``jaggedness``.
 
-``rae``, ``nrae``, ``kld`` and ``nkld`` are undefined where shares are zero. With ``size=n``,
-the number of items in the sample, they smooth both vectors to ``(p + eps) / (1 + K * eps)``
-with ``eps = 1 / (2 * n)``. ``eps=`` sets the smoothing directly.
+``winkler``, ``coverage`` and ``width`` measure intervals: they take ``(p, low, high)``.
+
+``rae``, ``nrae``, ``kld``, ``nkld`` and ``aitchison`` are undefined where shares are zero.
+With ``size=n``, the number of items in the sample, they smooth both vectors to
+``(p + eps) / (1 + K * eps)`` with ``eps = 1 / (2 * n)``. ``eps=`` sets the smoothing directly.
 
 Examples
 --------
@@ -24,18 +26,35 @@ from types import MappingProxyType
 
 from headcount.errors import HeadcountError
 from headcount.metrics.checks import Errors
+from headcount.metrics.distances import (
+    aitchison,
+    bray_curtis,
+    hellinger,
+    jsd,
+    sre,
+    topsoe,
+)
+from headcount.metrics.intervals import coverage, width, winkler
 from headcount.metrics.nominal import ae, bias, kld, nae, nkld, nrae, rae, se, shift, tae
-from headcount.metrics.ordinal import jaggedness, macro_nmd, nmd, nmd_by_bin, rnod
+from headcount.metrics.ordinal import cvm, jaggedness, macro_nmd, md, nmd, nmd_by_bin, rnod
 
 __all__ = [
     "METRICS",
+    "OF_INTERVALS",
     "SMOOTHED",
     "ae",
+    "aitchison",
     "bias",
+    "bray_curtis",
     "by_name",
+    "coverage",
+    "cvm",
+    "hellinger",
     "jaggedness",
+    "jsd",
     "kld",
     "macro_nmd",
+    "md",
     "nae",
     "nkld",
     "nmd",
@@ -45,17 +64,27 @@ __all__ = [
     "rnod",
     "se",
     "shift",
+    "sre",
     "tae",
+    "topsoe",
+    "width",
+    "winkler",
 ]
 
-_BY_NAME = (ae, tae, nae, rae, nrae, se, kld, nkld, bias, nmd, macro_nmd, rnod)
+_BY_NAME = (
+    *(ae, tae, nae, rae, nrae, se, kld, nkld, bias, hellinger, topsoe, jsd, bray_curtis),
+    *(aitchison, nmd, md, cvm, macro_nmd, rnod),
+)
 METRICS: Mapping[str, Callable[..., Errors]] = MappingProxyType(
     {metric.__name__: metric for metric in _BY_NAME}
 )
 """The metrics by name. All take ``(p, p_hat)``; those in ``SMOOTHED`` also ``size=``."""
 
-SMOOTHED = frozenset({"rae", "nrae", "kld", "nkld"})
+SMOOTHED = frozenset({"rae", "nrae", "kld", "nkld", "aitchison"})
 """Names of the metrics that can smooth the shares."""
+
+OF_INTERVALS: Mapping[str, Callable[..., Errors]] = MappingProxyType({"winkler": winkler})
+"""Errors of intervals by name. They take ``(p, low, high, level=)``."""
 
 
 def by_name(name: str) -> Callable[..., Errors]:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from headcount.metrics.checks import Errors, check_pair, check_shares, errors
+from headcount.metrics.checks import Errors, Floats, check_pair, check_shares, errors
 
-__all__ = ["jaggedness", "macro_nmd", "nmd", "nmd_by_bin", "rnod"]
+__all__ = ["cvm", "jaggedness", "macro_nmd", "md", "nmd", "nmd_by_bin", "rnod"]
 
 _EDGE_TOLERANCE = 1e-9
 
@@ -32,8 +32,53 @@ def nmd(p: ArrayLike, p_hat: ArrayLike) -> Errors:
     0.5
     """
     p, p_hat = check_pair(p, p_hat)
-    ahead = np.cumsum(p_hat - p, axis=-1)[..., :-1]
-    return errors(np.abs(ahead).mean(axis=-1))
+    return errors(np.abs(_ahead(p, p_hat)).mean(axis=-1))
+
+
+def md(p: ArrayLike, p_hat: ArrayLike) -> Errors:
+    """Match distance: mass times distance to be moved along ordered classes.
+
+    Parameters
+    ----------
+    p, p_hat : array-like of shape (..., K)
+        True and estimated shares of ordered classes.
+
+    Returns
+    -------
+    float or ndarray of shape (...)
+        The distances, from 0 to ``K - 1``.
+
+    Examples
+    --------
+    >>> from headcount import metrics
+    >>> print(metrics.md([1.0, 0.0, 0.0], [0.0, 0.0, 1.0]))
+    2.0
+    """
+    p, p_hat = check_pair(p, p_hat)
+    return errors(np.abs(_ahead(p, p_hat)).sum(axis=-1))
+
+
+def cvm(p: ArrayLike, p_hat: ArrayLike) -> Errors:
+    """Cramér-von Mises distance: mean squared difference of the cumulative shares.
+
+    Parameters
+    ----------
+    p, p_hat : array-like of shape (..., K)
+        True and estimated shares of ordered classes.
+
+    Returns
+    -------
+    float or ndarray of shape (...)
+        The distances, means over the ``K - 1`` cuts between classes, from 0 to 1.
+
+    Examples
+    --------
+    >>> from headcount import metrics
+    >>> print(metrics.cvm([1.0, 0.0, 0.0], [0.0, 1.0, 0.0]))
+    0.5
+    """
+    p, p_hat = check_pair(p, p_hat)
+    return errors((_ahead(p, p_hat) ** 2).mean(axis=-1))
 
 
 def macro_nmd(p: ArrayLike, p_hat: ArrayLike, *, last_bin_closed: bool = False) -> Errors:
@@ -163,3 +208,8 @@ def jaggedness(p: ArrayLike) -> Errors:
     """
     second_difference = np.diff(check_shares(p, "p"), n=2, axis=-1)
     return errors((second_difference**2).sum(axis=-1) / 2)
+
+
+def _ahead(p: Floats, p_hat: Floats) -> Floats:
+    """Differences of the cumulative shares at the cuts between classes."""
+    return np.cumsum(p_hat - p, axis=-1)[..., :-1]
