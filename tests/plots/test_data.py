@@ -234,3 +234,36 @@ def test_other_bad_input_is_refused():
         plots.letter_values(frames.errors(2), families={"CC": "counting"})
     with pytest.raises(HeadcountError, match="linear_below is 0"):
         plots.letter_values(frames.errors(2), linear_below=0)
+
+
+def test_supremacy_counts_the_best_and_shares_ties():
+    frame = {
+        "method": ["A", "B"] * 4,
+        "sample": [0, 0, 1, 1, 2, 2, 3, 3],
+        "shift": [0.1] * 4 + [0.4] * 4,
+        "error": [0.1, 0.2, 0.1, 0.1, 0.3, 0.1, 0.3, 0.2],
+    }
+    found = data.supremacy(frame)
+    assert found["method"].to_list() == ["A", "A", "B", "B"]
+    assert found["share"].to_list() == [0.75, 0.0, 0.25, 1.0]
+    assert found["n"].to_list() == [2, 2, 2, 2]
+
+
+def test_calibration_by_groups_of_scores():
+    frame = {
+        "method": ["A"] * 6,
+        "score": [0.0, 0.2, 0.4, 0.6, 0.8, 1.0],
+        "positive": [0, 0, 1, 1, 1, 0],
+    }
+    found = data.calibration(frame, bins=2)
+    assert found["score"].to_list() == pytest.approx([0.2, 0.8])
+    assert found["share"].to_list() == pytest.approx([1 / 3, 2 / 3])
+    assert found["n"].to_list() == [3, 3]
+    # Wilson's interval of 1 in 3, from its formula.
+    assert found["low"][0] == pytest.approx(0.0615, abs=1e-3)
+    assert found["high"][0] == pytest.approx(0.7923, abs=1e-3)
+    wrong = {"method": ["A"], "score": [1.5], "positive": [1]}
+    with pytest.raises(HeadcountError, match=r"scores outside \[0, 1\]"):
+        data.calibration(wrong)
+    with pytest.raises(HeadcountError, match=r"positive other than 0 and 1"):
+        data.calibration(wrong | {"score": [0.5], "positive": [2]})

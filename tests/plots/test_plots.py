@@ -42,6 +42,34 @@ def triangles(n):
     }
 
 
+def sampled_errors(n):
+    """Errors of all methods on the same samples."""
+    rng = np.random.default_rng(0)
+    shift = rng.uniform(0, 0.5, 60)
+    return frames.pl.concat(
+        frames.pl.DataFrame(
+            {
+                "method": [name] * 60,
+                "sample": np.arange(60),
+                "shift": shift,
+                "error": rng.uniform(0.01, 0.1, 60),
+            }
+        )
+        for name in frames.NAMES[:n]
+    )
+
+
+def scores(n):
+    rng = np.random.default_rng(0)
+    given = rng.random(300)
+    return frames.pl.concat(
+        frames.pl.DataFrame(
+            {"method": [name] * 300, "score": given, "positive": rng.random(300) < given}
+        )
+        for name in frames.NAMES[:n]
+    )
+
+
 def grouped(n):
     months = [f"2024-{month:02d}" for month in range(1, 13)]
     parts = [
@@ -53,6 +81,8 @@ def grouped(n):
 PLOTS = {
     "diagonal": lambda n, **o: plots.diagonal(frames.shares(n), **o),
     "error_by_shift": lambda n, **o: plots.error_by_shift(frames.errors(n), **o),
+    "supremacy": lambda n, **o: plots.supremacy(sampled_errors(n), **o),
+    "calibration": lambda n, **o: plots.calibration(scores(n), **o),
     "bias_boxes": lambda n, **o: plots.bias_boxes(frames.shares(n), **o),
     "bias_boxes_by_share": lambda n, **o: plots.bias_boxes(frames.shares(n), bins=5, **o),
     "error_boxes": lambda n, **o: plots.error_boxes(frames.errors(n), **o),

@@ -27,16 +27,18 @@ from headcount.plots.error_plots import (
     error_by_shift,
     learning_curves,
     letter_values,
+    supremacy,
 )
 from headcount.plots.group_plots import by_group
 from headcount.plots.rank_plots import critical_difference, means
-from headcount.plots.share_plots import bars, bias_boxes, diagonal, diagonal_panels
+from headcount.plots.share_plots import bars, bias_boxes, calibration, diagonal, diagonal_panels
 from headcount.plots.simplex_plot import simplex
 
 __all__ = [
     "bars",
     "bias_boxes",
     "by_group",
+    "calibration",
     "critical_difference",
     "data",
     "diagonal",
@@ -47,4 +49,5 @@ __all__ = [
     "letter_values",
     "means",
     "simplex",
+    "supremacy",
 ]

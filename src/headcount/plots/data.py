@@ -34,6 +34,7 @@ __all__ = [
     "bars",
     "bias_boxes",
     "by_group",
+    "calibration",
     "critical_difference",
     "diagonal",
     "error_boxes",
@@ -43,6 +44,7 @@ __all__ = [
     "means",
     "rank_groups",
     "simplex",
+    "supremacy",
 ]
 
 Floats: TypeAlias = NDArray[np.float64]
@@ -51,6 +53,7 @@ WHISKERS = (0.05, 0.95)
 """Quantiles at which the whiskers of boxes end."""
 
 _SAME = 9  # decimals to which values on an axis are compared
+_NORMAL = 1.959964  # quantile of 0.975
 _TAIL = 4  # a letter value is shown if there are at least this many errors beyond it
 
 
@@ -113,6 +116,77 @@ def error_by_shift(frame: Any, *, bins: int = 10) -> pl.DataFrame:
         pl.col("error").std().fill_null(0.0).alias("sd"),
         pl.len().alias("n"),
     )
+
+
+def supremacy(frame: Any, *, bins: int = 10) -> pl.DataFrame:
+    """Share of the samples on which each method is the best: method, left, right, share, n.
+
+    Parameters
+    ----------
+    frame : frame with columns method, sample, shift, error
+        One row per method and sample.
+    bins : int, default=10
+        Number of groups of shifts.
+
+    Returns
+    -------
+    polars.DataFrame
+        One row per method and group. Methods with equal errors share a sample equally. The
+        shares of a group sum to 1. ``n`` is the number of samples of the group.
+    """
+    import polars as pl
+
+    table = read(frame, ("method", "sample"), ("shift", "error"))
+    best = (pl.col("error") == pl.col("error").min().over("sample")).cast(pl.Float64)
+    table = table.with_columns(pl.col("shift").mean().over("sample"), best=best)
+    table = table.with_columns(pl.col("best") / pl.col("best").sum().over("sample"))
+    groups: pl.DataFrame = _by_group(table, "shift", bins).agg(
+        pl.col("best").sum().alias("share"), pl.col("sample").n_unique().alias("n")
+    )
+    total = pl.col("share").sum().over("left", "right")
+    return groups.with_columns(pl.col("share") / total)
+
+
+def calibration(frame: Any, *, bins: int = 10) -> pl.DataFrame:
+    """Observed by predicted shares of the positive class: method, score, share, low, high, n.
+
+    Parameters
+    ----------
+    frame : frame with columns method, score, positive
+        One row per method and item: the posterior of the positive class, and 1 for items of
+        the class, 0 for others.
+    bins : int, default=10
+        Number of groups of scores, of equal width from 0 to 1.
+
+    Returns
+    -------
+    polars.DataFrame
+        One row per method and group that has items: mean score, share of positives with the
+        ends of its 95% interval (Wilson), and number of items.
+    """
+    import polars as pl
+
+    check_count("bins", bins)
+    table = read(frame, ("method",), ("score", "positive"))
+    if not (
+        table["score"].is_between(0, 1).all() and table["positive"].is_in([0.0, 1.0]).all()
+    ):
+        raise HeadcountError(
+            "frame has scores outside [0, 1], or positive other than 0 and 1: pass posteriors, "
+            "and 1 for items of the class."
+        )
+    place = (pl.col("score") * bins).floor().clip(0, bins - 1).alias("left")
+    groups = _in_order(table.with_columns(place), "left").group_by(
+        "method", "left", maintain_order=True
+    )
+    n, share = pl.col("n"), pl.col("share")
+    middle = (share + _NORMAL**2 / (2 * n)) / (1 + _NORMAL**2 / n)
+    half = (share * (1 - share) / n + _NORMAL**2 / (4 * n**2)).sqrt()
+    half = half * _NORMAL / (1 + _NORMAL**2 / n)
+    found: pl.DataFrame = groups.agg(
+        pl.col("score").mean(), pl.col("positive").mean().alias("share"), pl.len().alias("n")
+    ).with_columns(low=(middle - half).clip(0, 1), high=(middle + half).clip(0, 1))
+    return found.select("method", "score", "share", "low", "high", "n")
 
 
 def bias_boxes(frame: Any, *, positive: Any = None, bins: int = 1) -> pl.DataFrame:

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from numpy.typing import NDArray
 
-__all__ = ["error_boxes", "error_by_shift", "learning_curves", "letter_values"]
+__all__ = ["error_boxes", "error_by_shift", "learning_curves", "letter_values", "supremacy"]
 
 _MOST_BANDS = 4  # with more methods only the lines are drawn
 
@@ -100,6 +100,70 @@ def error_by_shift(
         symbols[method] = draw_curve(canvas.ax, shift, mean, style, enough)
     canvas.tidy("shift from training", f"mean {error}")
     _from_zero(canvas.ax, groups["mean"])
+    canvas.legend(symbols)
+    return canvas.ax
+
+
+def supremacy(
+    frame: Any,
+    *,
+    bins: int = 10,
+    labels: Mapping[str, str] | None = None,
+    ax: Axes | None = None,
+    width: float = 5.0,
+) -> Axes:
+    """Share of the samples on which each method has the smallest error, by shift.
+
+    The width of a bar is that of its group of shifts. A method that is seldom the best may
+    still be good on average: see `error_by_shift`.
+
+    Parameters
+    ----------
+    frame : frame with columns method, sample, shift, error
+        One row per method and sample.
+    bins : int, default=10
+        Number of groups of shifts.
+    labels : mapping of str to str, default=None
+        Texts to show instead of others: names of methods and classes, labels of axes.
+    ax : matplotlib Axes, default=None
+        Axes to draw on. By default those of a new figure.
+    width : float, default=5.0
+        Width of the new figure in inches.
+
+    Returns
+    -------
+    matplotlib Axes
+
+    Examples
+    --------
+    >>> from headcount import plots
+    >>> errors = {"method": ["SLD", "CC"] * 2, "sample": [0, 0, 1, 1],
+    ...           "shift": [0.1, 0.1, 0.3, 0.3], "error": [0.01, 0.03, 0.02, 0.01]}
+    >>> len(plots.supremacy(errors).patches)
+    4
+    """
+    groups = data.supremacy(frame, bins=bins)
+    methods = names_in_order(groups)
+    canvas = open_canvas(ax, width, 0.4 + 0.5 * width, legend=methods, labels=labels)
+    left, right = (groups[name].to_numpy() for name in ("left", "right"))
+    values = np.unique(left)
+    gap = np.diff(values).min() if len(values) > 1 else 0.1
+    single = bool((left == right).all())
+    foot = dict.fromkeys(values.tolist(), 0.0)
+    symbols: dict[str, Artist] = {}
+    for method, style in method_styles(methods).items():
+        for row in groups.filter(groups["method"] == method).iter_rows(named=True):
+            at, span = row["left"], row["right"] - row["left"]
+            start, wide = (at - 0.45 * gap, 0.9 * gap) if single else (at, span)
+            (bar,) = canvas.ax.bar(
+                start, row["share"], wide, bottom=foot[at], align="edge", color=style.colour,
+                hatch=style.hatch, edgecolor="white", linewidth=0.6,
+            )  # fmt: skip
+            foot[at] += row["share"]
+            symbols.setdefault(method, bar)
+    canvas.tidy("shift from training", "samples on which it is the best")
+    canvas.ax.set_ylim(0, 1)
+    canvas.ax.yaxis.set_major_formatter("{x:.0%}")
     canvas.legend(symbols)
     return canvas.ax
 

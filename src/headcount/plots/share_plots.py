@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["bars", "bias_boxes", "diagonal", "diagonal_panels"]
+__all__ = ["bars", "bias_boxes", "calibration", "diagonal", "diagonal_panels"]
 
 _ZERO: dict[str, Any] = {
     "color": FAINT, "linewidth": 0.8, "linestyle": (0, (4, 3)), "zorder": 0.5,
@@ -160,6 +160,63 @@ def diagonal_panels(
     figure.supxlabel(named(f"true share{of}"), fontsize=panels[0].text, color=INK)
     figure.supylabel(named("estimated share"), fontsize=panels[0].text, color=INK)
     return figure
+
+
+def calibration(
+    frame: Any,
+    *,
+    bins: int = 10,
+    fewest: int = 10,
+    labels: Mapping[str, str] | None = None,
+    ax: Axes | None = None,
+    width: float = 5.0,
+) -> Axes:
+    """Observed shares of the positive class against the posteriors of classifiers.
+
+    Posteriors that are calibrated lie on the diagonal. Lines below it are overconfident, bars
+    are 95% intervals. Methods such as `SLD` and `PCC` rely on calibrated posteriors.
+
+    Parameters
+    ----------
+    frame : frame with columns method, score, positive
+        One row per classifier and item: the posterior of the positive class, out of sample,
+        and 1 for items of the class, 0 for others.
+    bins : int, default=10
+        Number of groups of scores.
+    fewest : int, default=10
+        Groups with fewer items are faded, unless all have fewer.
+    labels : mapping of str to str, default=None
+        Texts to show instead of others: names of methods and classes, labels of axes.
+    ax : matplotlib Axes, default=None
+        Axes to draw on. By default those of a new figure.
+    width : float, default=5.0
+        Width of the new figure in inches.
+
+    Returns
+    -------
+    matplotlib Axes
+
+    Examples
+    --------
+    >>> from headcount import plots
+    >>> scores = {"method": ["forest"] * 4, "score": [0.1, 0.2, 0.8, 0.9],
+    ...           "positive": [0, 0, 1, 1]}
+    >>> plots.calibration(scores, bins=2).get_xlabel()
+    'predicted share'
+    """
+    groups = data.calibration(frame, bins=bins)
+    methods = names_in_order(groups)
+    canvas = open_canvas(ax, width, width - 0.15, legend=methods, labels=labels, lines=True)
+    symbols: dict[str, Artist] = {}
+    for method, style in method_styles(methods).items():
+        part = groups.filter(groups["method"] == method)
+        score, low, high = (part[name].to_numpy() for name in ("score", "low", "high"))
+        enough = enough_samples(part["n"].to_numpy(), fewest)
+        canvas.ax.vlines(score, low, high, color=style.colour, alpha=0.5, linewidth=1.0)
+        symbols[method] = draw_curve(canvas.ax, score, part["share"], style, enough)
+    _share_axes(canvas, "predicted share", "observed share")
+    canvas.legend(symbols)
+    return canvas.ax
 
 
 def bias_boxes(
