@@ -25,7 +25,9 @@ __all__ = [
 
 STANDARD_INPUT = "-"
 """Name that stands for what is piped into the program."""
-TABLE_ENDINGS = (".csv", ".tsv", ".parquet", ".feather", ".arrow", ".jsonl", ".ndjson")
+TABLE_ENDINGS = (
+    ".csv", ".tsv", ".xlsx", ".parquet", ".feather", ".arrow", ".jsonl", ".ndjson",
+)  # fmt: skip
 """Endings of tables that can be written."""
 _ADDRESS = re.compile(r"[a-z][a-z0-9+.-]+://", re.IGNORECASE)
 

@@ -1,27 +1,113 @@
-"""Datasets that come with samples, as organisers of data challenges publish them."""
+"""Datasets by name from their publishers, and those that come with samples: LeQua."""
 
 from __future__ import annotations
 
 import os
+import posixpath
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from headcount._files import did_you_mean
 from headcount._parameters import check_count
+from headcount.data.datasets.catalogue import CATALOGUE
+from headcount.data.datasets.download import download
+from headcount.data.datasets.folder import data_folder
 from headcount.data.lequa import CachedVectors, LequaTask, TaskFiles, cached_vectors, find_files
 from headcount.data.lequa.items import parse_label_map, parse_texts, parse_vectors
 from headcount.data.lequa.prevalences import read_prevalences
 from headcount.errors import HeadcountError
 from headcount.sampling import Samples
 
-__all__ = ["LequaData", "LequaSamples", "lequa"]
+__all__ = ["LequaData", "LequaSamples", "catalogue", "fetch", "lequa"]
+
+if TYPE_CHECKING:
+    import polars as pl
 
 _CACHE = ".headcount-cache"
+
+
+def catalogue() -> pl.DataFrame:
+    """Datasets that `fetch` can download.
+
+    Returns
+    -------
+    polars.DataFrame
+        Columns name, title, terms (the licence, or what is known of it), page (where the
+        publisher describes the data and their terms) and files (their number).
+
+    Examples
+    --------
+    >>> import headcount as hc
+    >>> hc.datasets.catalogue().columns
+    ['name', 'title', 'terms', 'page', 'files']
+    """
+    import polars as pl
+
+    rows = [
+        (name, each.title, each.terms, each.page, len(each.urls))
+        for name, each in CATALOGUE.items()
+    ]
+    return pl.DataFrame(rows, ["name", "title", "terms", "page", "files"], orient="row")
+
+
+def fetch(
+    name: str,
+    folder: str | os.PathLike[str] | None = None,
+    *,
+    accept_terms: bool = False,
+) -> Path:
+    """Download a dataset from its publisher, unless it is there already.
+
+    Files are kept as they are published, in a folder with the name of the dataset. An
+    interrupted download is continued by the next call, and a file is there when it is complete.
+    The publishers' checksums are not known in advance: the SHA-256 of the first download is
+    recorded in ``checksums.json``, and later calls compare with it. A first download is thus
+    trusted, and protected by https only.
+
+    Parameters
+    ----------
+    name : str
+        Name in `catalogue`, such as "lequa2024-T1".
+    folder : str or path, default=None
+        Folder of all datasets; by default that of the environment variable HEADCOUNT_DATA.
+    accept_terms : bool, default=False
+        Must be True for data without an open licence: read the terms on their page first.
+
+    Returns
+    -------
+    Path
+        Folder with the files. That of a task of LeQua can be passed to `lequa`.
+
+    Examples
+    --------
+    >>> import headcount as hc
+    >>> folder = hc.datasets.fetch("lequa2024-T1", "data", accept_terms=True)  # doctest: +SKIP
+    >>> data = hc.datasets.lequa(folder, "T1")  # doctest: +SKIP
+    """
+    given: Any = name
+    source = CATALOGUE.get(given) if isinstance(given, str) else None
+    if source is None:
+        raise HeadcountError(
+            f"name is {name!r}, which is no dataset: {did_you_mean(str(name), CATALOGUE)}"
+            "hc.datasets.catalogue() lists them all."
+        )
+    if not (source.open or accept_terms is True):
+        raise HeadcountError(
+            f"{name!r} has no open licence ({source.terms}): read {source.page}, then pass "
+            "accept_terms=True."
+        )
+    target = data_folder(folder) / name
+    known = dict(source.sha256)
+    for url in source.urls:
+        file = posixpath.basename(url)
+        download(url, target / file, sha256=known.get(file))
+    return target
 
 
 @dataclass(frozen=True, eq=False, repr=False)

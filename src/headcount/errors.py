@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 import warnings
 
-__all__ = ["HeadcountError", "HeadcountWarning", "warn"]
+__all__ = ["HeadcountError", "HeadcountWarning", "MissingPackageError", "warn"]
 
 
 # Of a longer message, which quotes a long value, the middle is left out.
@@ -33,6 +33,10 @@ class HeadcountError(ValueError):
 
     def __init__(self, message: str = "") -> None:
         super().__init__(_shortened(str(message)))
+
+
+class MissingPackageError(HeadcountError):
+    """An optional package is not installed."""
 
 
 class HeadcountWarning(UserWarning):

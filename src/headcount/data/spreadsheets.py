@@ -1,18 +1,21 @@
-"""Tables in .xlsx files: the first sheet, as texts."""
+"""Tables in .xlsx files: the first sheet is read as texts, and a single one is written."""
 
 from __future__ import annotations
 
+import io
+import math
 import re
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 from xml.etree import ElementTree
+from xml.sax.saxutils import escape
 
 from headcount.errors import HeadcountError
 
-__all__ = ["read_sheet"]
+__all__ = ["read_sheet", "sheet_bytes"]
 
 _MAIN = "{http://schemas.openxmlformats.org/spreadsheetml/2006/main}"
 _REFERENCE = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}id"
@@ -21,6 +24,28 @@ _DATE_FORMATS = {*range(14, 23), 27, 30, 36, *range(45, 48), 50, 57}
 _START = {False: datetime(1899, 12, 30), True: datetime(1904, 1, 1)}
 # Bytes that a file may have when it is unpacked.
 _MOST_BYTES = 4 << 30
+# Limits of spreadsheets that are written: rows, columns, characters of a cell.
+_MOST_ROWS, _MOST_COLUMNS, _MOST_TEXT = 1 << 20, 1 << 14, 32_767
+# Characters that XML cannot hold.
+_NOT_XML = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_NAMESPACES = "http://schemas.openxmlformats.org"
+_TYPES = "application/vnd.openxmlformats-officedocument.spreadsheetml"
+# Files of a workbook with one sheet, but for the sheet itself.
+_WORKBOOK = {
+    "[Content_Types].xml": f'<Types xmlns="{_NAMESPACES}/package/2006/content-types"><Default '
+    'Extension="rels" ContentType="application/vnd.openxmlformats-package.relationships+xml"/>'
+    f'<Override PartName="/xl/workbook.xml" ContentType="{_TYPES}.sheet.main+xml"/><Override '
+    f'PartName="/xl/worksheets/sheet1.xml" ContentType="{_TYPES}.worksheet+xml"/></Types>',
+    "_rels/.rels": f'<Relationships xmlns="{_NAMESPACES}/package/2006/relationships">'
+    f'<Relationship Id="rId1" Type="{_NAMESPACES}/officeDocument/2006/relationships/'
+    'officeDocument" Target="xl/workbook.xml"/></Relationships>',
+    "xl/workbook.xml": f'<workbook xmlns="{_NAMESPACES}/spreadsheetml/2006/main" xmlns:r="'
+    f'{_NAMESPACES}/officeDocument/2006/relationships"><sheets><sheet name="Sheet1" '
+    'sheetId="1" r:id="rId1"/></sheets></workbook>',
+    "xl/_rels/workbook.xml.rels": f'<Relationships xmlns="{_NAMESPACES}/package/2006/'
+    f'relationships"><Relationship Id="rId1" Type="{_NAMESPACES}/officeDocument/2006/'
+    'relationships/worksheet" Target="worksheets/sheet1.xml"/></Relationships>',
+}
 
 
 def read_sheet(path: Path) -> tuple[list[list[str | None]], str]:
@@ -143,3 +168,67 @@ def _value(
         rounded = (time + timedelta(milliseconds=500)).replace(microsecond=0)
         return str(rounded).removesuffix(" 00:00:00")
     return value
+
+
+def sheet_bytes(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> bytes:
+    """Workbook with one sheet that has the names of the columns in its first row.
+
+    Parameters
+    ----------
+    columns : sequence of str
+        Names of the columns.
+    rows : iterable of sequences
+        The rows. Texts stay texts, also those that look like formulas or dates.
+
+    Returns
+    -------
+    bytes
+        Content of an .xlsx file.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> path = Path(tempfile.mkdtemp()) / "t.xlsx"
+    >>> _ = path.write_bytes(sheet_bytes(["name", "age"], [["=1+1", 31.5], [None, 7]]))
+    >>> read_sheet(path)[0]
+    [['name', 'age'], ['=1+1', '31.5'], [None, '7']]
+    """
+    lines = [_row_xml(columns), *map(_row_xml, rows)]
+    if len(lines) > _MOST_ROWS or len(columns) > _MOST_COLUMNS:
+        raise HeadcountError(
+            f"a table of {len(lines) - 1:,} rows and {len(columns):,} columns is too large for "
+            "a spreadsheet: write .csv or .parquet."
+        )
+    sheet = f'<worksheet xmlns="{_NAMESPACES}/spreadsheetml/2006/main"><sheetData>'
+    files = _WORKBOOK | {
+        "xl/worksheets/sheet1.xml": f"{sheet}{''.join(lines)}</sheetData></worksheet>"
+    }
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in files.items():
+            # A fixed date, so that the same table gives the same file.
+            entry = zipfile.ZipInfo(name)
+            entry.compress_type = zipfile.ZIP_DEFLATED
+            archive.writestr(entry, f'<?xml version="1.0" encoding="UTF-8"?>{content}')
+    return buffer.getvalue()
+
+
+def _row_xml(values: Sequence[Any]) -> str:
+    return f"<row>{''.join(map(_cell_xml, values))}</row>"
+
+
+def _cell_xml(value: Any) -> str:
+    if value is None or (isinstance(value, float) and not math.isfinite(value)):
+        return "<c/>"
+    if isinstance(value, bool):
+        return f'<c t="b"><v>{int(value)}</v></c>'
+    if isinstance(value, int | float):
+        return f"<c><v>{value!r}</v></c>"
+    text = _NOT_XML.sub("\ufffd", str(value))
+    if len(text) > _MOST_TEXT:
+        raise HeadcountError(
+            f"the text {text[:20]!r}... has {len(text):,} characters, but cells of a "
+            f"spreadsheet hold {_MOST_TEXT:,} at most: write .csv or .parquet."
+        )
+    return f'<c t="inlineStr"><is><t xml:space="preserve">{escape(text)}</t></is></c>'

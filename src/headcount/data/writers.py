@@ -1,4 +1,4 @@
-"""Tables written to disk: CSV, TSV, Parquet, Feather and JSON lines."""
+"""Tables written to disk: CSV, TSV, Excel, Parquet, Feather and JSON lines."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from headcount._files import TABLE_ENDINGS, check_writable, write_bytes
 from headcount._text import csv_text
+from headcount.data.spreadsheets import sheet_bytes
 
 if TYPE_CHECKING:
     import polars as pl
@@ -27,15 +28,15 @@ def write_table(frame: pl.DataFrame, path: str | os.PathLike[str]) -> None:
     frame : polars.DataFrame
         The table.
     path : str or path
-        File that ends in .csv, .tsv, .parquet, .feather, .arrow, .jsonl or .ndjson.
+        File that ends in .csv, .tsv, .xlsx, .parquet, .feather, .arrow, .jsonl or .ndjson.
 
     Examples
     --------
     >>> import polars as pl
-    >>> write_table(pl.DataFrame({"class": ["=1+1"]}), "shares.xlsx")
+    >>> write_table(pl.DataFrame({"class": ["=1+1"]}), "shares.docx")
     Traceback (most recent call last):
         ...
-    headcount.errors.HeadcountError: path is 'shares.xlsx'; it must end in .csv or .tsv or ...
+    headcount.errors.HeadcountError: path is 'shares.docx'; it must end in .csv or .tsv or ...
     """
     path = Path(path)
     check_writable(path, "path", TABLE_ENDINGS)
@@ -50,6 +51,8 @@ def _table_bytes(frame: pl.DataFrame, ending: str) -> bytes:
         frame.write_ipc(buffer)
     elif ending in (".jsonl", ".ndjson"):
         frame.write_ndjson(buffer)
+    elif ending == ".xlsx":
+        return sheet_bytes(frame.columns, frame.iter_rows())
     else:
         text = csv_text(frame.columns, frame.iter_rows())
         return (_with_tabs(text) if ending == ".tsv" else text).encode("utf-8", "replace")

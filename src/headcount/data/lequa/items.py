@@ -47,8 +47,11 @@ def parse_vectors(
 
     assert task.n_features is not None
     width = task.n_features + labelled
-    header = content[: content.find(b"\n") + 1 or None].decode("utf-8", "replace").strip()
-    _check_header(header.split(","), where, task, width, labelled=labelled)
+    header, _, rows = content.partition(b"\n")
+    names = header.decode("utf-8", "replace").strip().split(",")
+    _check_header(names, where, task, width, labelled=labelled)
+    if not rows.strip():
+        raise HeadcountError(f"{where!r} has a header but no items: it is incomplete.")
     kind = pl.Float32 if np.dtype(dtype) == np.float32 else pl.Float64
     columns = {f"c{i}": kind for i in range(width)}
     try:
@@ -58,8 +61,6 @@ def parse_vectors(
         ).to_numpy()
     except pl.exceptions.PolarsError as error:
         raise _fault(content, where, width, str(error)) from None
-    if not len(table):
-        raise HeadcountError(f"{where!r} has a header but no items: it is incomplete.")
     if not np.isfinite(table).all():
         raise _fault(content, where, width, "a value is not a finite number")
     vectors = np.ascontiguousarray(table[:, labelled:], dtype=dtype)

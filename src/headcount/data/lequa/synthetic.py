@@ -129,7 +129,7 @@ class _Binary:
             turn *= 0.2 / np.linalg.norm(turn)
             away = np.zeros(rank)
             away[9:15] = rng.normal(size=6)
-            away *= 1.0 / np.linalg.norm(away)
+            away *= 2.0 / np.linalg.norm(away)
             turned = (direction + turn) / np.linalg.norm(direction + turn)
             both[1] = np.stack([-turned, turned]) * cls.APART / 2 + away
         return cls(rendering, both, clusters, spread)
@@ -154,10 +154,14 @@ class _Binary:
 
 @dataclass(frozen=True, eq=False)
 class _Topics:
-    """Many classes in seven groups, with very different natural shares."""
+    """Many classes in seven groups, with very different natural shares.
+
+    Items of samples are of another time than those of training: their means have moved.
+    """
 
     rendering: _Rendering
     means: Floats
+    moved: Floats
     natural: Floats
 
     @classmethod
@@ -169,23 +173,24 @@ class _Topics:
         own = rng.normal(scale=scale, size=(n_classes, rank))
         apart = 0.45 * np.exp(0.6 * rng.normal(size=(n_classes, 1)))
         means = 1.2 * groups[np.arange(n_classes) % 7] + apart * own
-        natural = rng.permutation(np.arange(1, n_classes + 1) ** -1.5)
-        return cls(rendering, means, natural / natural.sum())
+        moved = means + rng.normal(scale=0.15, size=means.shape)
+        natural = rng.permutation(np.arange(1, n_classes + 1) ** -1.1)
+        return cls(rendering, means, moved, natural / natural.sum())
 
-    def _vectors(self, rng: Rng, labels: Codes) -> NDArray[np.float32]:
-        z = self.means[labels]
+    def _vectors(self, rng: Rng, means: Floats, labels: Codes) -> NDArray[np.float32]:
+        z = means[labels]
         z[rng.random(len(labels)) < 0.25] *= 0.15
         z += rng.normal(size=z.shape)
         return self.rendering.vectors(rng, z)
 
     def training(self, rng: Rng, n: int) -> tuple[NDArray[np.float32], Codes]:
         labels = _counted(rng, n, self.natural)
-        return self._vectors(rng, labels), labels
+        return self._vectors(rng, self.means, labels), labels
 
     def sample(self, rng: Rng, size: int) -> tuple[NDArray[np.float32], Codes]:
         # Uniform on the simplex.
         labels = _counted(rng, size, rng.dirichlet(np.ones(len(self.natural))))
-        return self._vectors(rng, labels), labels
+        return self._vectors(rng, self.moved, labels), labels
 
 
 @dataclass(frozen=True, eq=False)
@@ -217,8 +222,8 @@ class _Ordinal:
     def sample(self, rng: Rng, size: int) -> tuple[NDArray[np.float32], Codes]:
         labels = _shuffled(rng, rng.multinomial(size, self._shares(rng)))
         z = self.curvature[labels] + rng.normal(size=(size, self.rendering.rank))
-        z[:, 0] += 0.65 * (labels - 2)
-        z[:, :4] += rng.normal(size=4) * np.array([0.4, 0.24, 0.24, 0.24])
+        z[:, 0] += 0.9 * (labels - 2)
+        z[:, :4] += rng.normal(size=4) * np.array([0.6, 0.36, 0.36, 0.36])
         return self.rendering.vectors(rng, z), labels
 
     def training(self, rng: Rng, n: int) -> tuple[NDArray[np.float32], Codes]:
