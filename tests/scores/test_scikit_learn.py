@@ -11,6 +11,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.datasets import make_classification
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, GroupKFold, KFold, StratifiedGroupKFold
+from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -79,8 +80,30 @@ def test_groups_reach_the_splitter(quantifier):
 def test_groups_that_are_missing_or_not_supported():
     with pytest.raises(HeadcountError, match="pass groups to fit if it needs them"):
         hc.PACC(cv=GroupKFold(3)).fit(X, Y)
-    with pytest.raises(HeadcountError, match="Ensemble trains on samples that divide groups"):
-        hc.Ensemble(hc.PACC()).fit(X, Y, groups=GROUPS)
+    with pytest.raises(HeadcountError, match="'left-out', which divides groups"):
+        hc.Ensemble(hc.PACC(), scoring="left-out").fit(X, Y, groups=GROUPS)
+    with pytest.raises(HeadcountError, match="groups has 3"):
+        hc.Ensemble(hc.PACC()).fit(X, Y, groups=[1, 2, 3])
+
+
+def test_members_of_an_ensemble_do_not_learn_from_the_groups_they_score():
+    # Items of a group are alike, and a group has one class: nothing can be learnt for others.
+    rng = np.random.default_rng(0)
+    groups = np.arange(600) // 10
+    labels = rng.permutation(np.arange(60) % 2)[groups]
+    items = rng.normal(size=(60, 5))[groups] + rng.normal(0, 0.01, (600, 5))
+    ensemble = hc.Ensemble(
+        hc.PACC(KNeighborsClassifier(1)), n_members=3, size=300, policy="ae", random_state=0
+    )
+    for given, right in ((None, 0.95), (groups, 0.7)):
+        fitted = clone(ensemble).fit(items, labels, groups=given)
+        for scorer in fitted.scorer_:
+            accuracy = (scorer.labels_ == scorer.codes_).mean()
+            assert accuracy > right if given is None else accuracy < right
+        estimate = fitted.estimate(items[:100], random_state=0)
+        assert (estimate.interval().high - estimate.interval().low).max() > (
+            0.0 if given is None else 0.3
+        )
 
 
 def test_a_list_of_splits():
@@ -111,10 +134,12 @@ def test_lists_that_are_no_splits(splits, sentence):
 
 
 class DemandsCodes(ClassifierMixin, BaseEstimator):
-    """Refuses labels other than 0, 1, ... as XGBClassifier does."""
+    """Refuses labels other than 0, 1, ... as XGBClassifier does, and texts as skorch does."""
 
     def fit(self, X, y, sample_weight=None):
         found = np.unique(y)
+        if found.dtype.kind == "U":
+            raise TypeError("new(): invalid data type 'numpy.str_'")
         if found.dtype.kind not in "iub" or not (found == np.arange(len(found))).all():
             raise ValueError(f"Invalid classes. Expected: {np.arange(len(found))}, got {found}")
         self.inner_ = LogisticRegression().fit(X, y, sample_weight)
@@ -233,6 +258,43 @@ def test_pipelines_are_evaluated():
     assert hc.evaluate({"pipe": pipeline}, X, None, shifted).methods == ("pipe",)
 
 
+def test_a_search_over_a_pipeline():
+    pipeline = Pipeline([("scale", StandardScaler()), ("count", hc.PACC(random_state=0))])
+    grid = {"scale__with_mean": [True, False], "count__classifier__C": [0.01, 1.0]}
+    pipeline.set_params(count__classifier=LogisticRegression())
+    protocol = hc.UPP(20, 50, random_state=0)
+    search = hc.GridSearch(pipeline, grid, protocol=protocol, random_state=0)
+    search.fit(X, NAMES, WEIGHTS)
+    assert len(search.results_.means) == 4
+    assert np.isfinite(search.results_.means).all()
+    scaler = StandardScaler(with_mean=search.best_params_["scale__with_mean"]).fit(X)
+    model = LogisticRegression(C=search.best_params_["count__classifier__C"])
+    direct = hc.PACC(model, random_state=0).fit(scaler.transform(X), NAMES, WEIGHTS)
+    np.testing.assert_array_equal(
+        search.predict(X[:90]), direct.predict(scaler.transform(X[:90]))
+    )
+    own, other = (
+        search.estimate(X[:90], random_state=0),
+        direct.estimate(scaler.transform(X[:90]), random_state=0),
+    )
+    np.testing.assert_array_equal(own.interval().low, other.interval().low)
+    found = hc.evaluate({"search": search}, X, NAMES, protocol)
+    same = hc.evaluate({"direct": direct}, scaler.transform(X), NAMES, protocol)
+    np.testing.assert_array_equal(found.estimated, same.estimated)
+    alone = hc.GridSearch(make_pipeline(hc.CC()), {"cc__cv": [2, 3]}, random_state=0).fit(X, Y)
+    assert alone.preparation_ is None
+    assert alone.predict(X).shape == (2,)
+
+
+def test_a_search_over_a_pipeline_that_fails_says_why():
+    broken = make_pipeline(StandardScaler(), hc.CC())
+    bad = hc.GridSearch(broken, {"standardscaler__with_mean": ["no"]}, random_state=0)
+    with pytest.raises(HeadcountError, match="with_mean"):
+        bad.fit(X, NAMES)
+    with pytest.raises(HeadcountError, match="a pipeline that ends in one"):
+        hc.GridSearch(make_pipeline(LogisticRegression()), {"cv": [2]}).fit(X, Y)
+
+
 # Arrays of more dimensions, as skorch takes them
 
 
@@ -271,6 +333,13 @@ def test_arrays_of_three_dimensions():
         fitted.predict(X)
     with pytest.raises(HeadcountError, match="3 dimensions, but must have 2"):
         hc.HDx().fit(images, NAMES)
+    for method in (
+        hc.AutoQuantifier(Images(), random_state=0),
+        hc.Median(hc.PACC(), classifiers=[Images(), Images()], random_state=0),
+        hc.Ensemble(hc.PACC(Images()), n_members=2, random_state=0),
+    ):
+        shares = clone(method).fit(images, NAMES).estimate(images, random_state=0).shares
+        np.testing.assert_allclose(shares, [0.5, 0.5], atol=0.1)
     broken = images.copy()
     broken[7, 1, 2] = np.nan
     with pytest.raises(HeadcountError, match="the first at row 7, column 5"):

@@ -135,13 +135,32 @@ def check_labels(
     codes : ndarray of shape (n,)
         The position of each label's class.
     """
-    names, codes = encode_labels(y, classes=classes)
+    try:
+        names, codes = encode_labels(y, classes=classes)
+    except HeadcountError:
+        n_columns = _n_columns(y)
+        if n_columns < 2:
+            raise
+        raise HeadcountError(
+            f"y has {n_columns} columns, but must be 1-D, with one label per item: if the "
+            "columns are tags, of which an item may have several, use "
+            "hc.MultiLabel(quantifier)."
+        ) from None
     if len(names) == 1:
         raise HeadcountError(
             f"y has the single class {names.tolist()[0]!r}, but at least two are needed: add "
             "labelled items of the others."
         )
     return names, codes
+
+
+def _n_columns(y: Any) -> int:
+    """Number of columns of a table; 1 for anything else."""
+    try:
+        shape = np.shape(y)
+    except ValueError:  # lists of different lengths
+        return 1
+    return shape[1] if len(shape) == 2 else 1
 
 
 def check_lengths(name: str, n_rows: int, codes: NDArray[np.int64]) -> None:
@@ -235,7 +254,8 @@ def _check_finite(table: NDArray[np.float64], name: str) -> None:
 
 
 def _normalise(table: NDArray[np.float64], name: str) -> NDArray[np.float64]:
-    sums = table.sum(axis=1)
+    # The same sum, but fast: numpy is slow along short rows.
+    sums = table[:, 0] + table[:, 1] if table.shape[1] == 2 else table.sum(axis=1)
     gaps = np.abs(sums - 1.0)
     wrong = gaps > _SUM_TOLERANCE
     if wrong.any():

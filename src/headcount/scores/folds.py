@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -9,10 +10,14 @@ from numpy.typing import NDArray
 from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
 
 from headcount.errors import HeadcountError, warn
+from headcount.sampling._streams import base_seeds
 
-__all__ = ["Fold", "check_cv", "make_folds"]
+__all__ = ["Fold", "check_cv", "make_folds", "make_tag_folds", "one_fold_each"]
 
 Fold = tuple[NDArray[np.intp], NDArray[np.intp]]
+
+# Times that folds of tags are drawn before the tags are found to be too rare.
+_DRAWS = 10
 
 
 def check_cv(cv: Any) -> None:
@@ -73,6 +78,108 @@ def make_folds(
     _check_tested_once(folds, len(codes))
     _check_all_classes(folds, codes, classes)
     return folds
+
+
+def make_tag_folds(
+    cv: Any,
+    X: Any,
+    indicators: NDArray[np.int64],
+    tags: Sequence[Any],
+    random_state: Any,
+    groups: NDArray[Any] | None = None,
+) -> list[Fold]:
+    """Split the rows into (train, test) folds that serve several tags at once.
+
+    Parameters
+    ----------
+    cv : int, splitter, or list of pairs
+        Number of folds, in which every tag is about as frequent as in all rows, or as for
+        `make_folds`.
+    X : features
+        Passed to a splitter.
+    indicators : ndarray of shape (n, T)
+        1 for items with the tag, 0 for others.
+    tags : sequence
+        Names of the tags, for messages.
+    random_state : int, RandomState, Generator or None
+        Shuffles the rows.
+    groups : ndarray of shape (n,), default=None
+        Groups, passed to a splitter. A number of folds does not divide them.
+
+    Returns
+    -------
+    list of (train, test) index arrays
+        Every row is in one test fold, and every training fold has items with and without each
+        tag.
+
+    References
+    ----------
+    Sechidis, Tsoumakas & Vlahavas, ECML PKDD 2011, for the stratification by tags.
+    """
+    if not isinstance(cv, int | np.integer):
+        pairs = cv if isinstance(cv, list | tuple) else _splits(cv, X, indicators, groups)
+        folds = [(np.asarray(train), np.asarray(test)) for train, test in pairs]
+        _check_rows(folds, len(indicators))
+        _check_tested_once(folds, len(indicators))
+        one_sided = _one_sided(folds, indicators)
+        if one_sided is not None:
+            raise HeadcountError(
+                f"cv has a training fold without items with, or without, the tag "
+                f"{tags[one_sided]!r}: choose other folds, or drop the tag."
+            )
+        return folds
+    rng = np.random.default_rng(base_seeds(random_state, 1)[0])
+    units = np.arange(len(indicators))
+    if groups is not None:
+        units = np.unique(groups, return_inverse=True)[1]
+    for _ in range(_DRAWS):
+        fold = _stratified_by_tags(int(cv), indicators, units, rng)[units]
+        rows = [(np.flatnonzero(fold != f), np.flatnonzero(fold == f)) for f in range(cv)]
+        folds = [(train, test) for train, test in rows if len(test)]
+        one_sided = _one_sided(folds, indicators)
+        if one_sided is None:
+            return folds
+    raise HeadcountError(
+        f"the items with, or without, the tag {tags[one_sided or 0]!r} are too few to be in "
+        f"several of {int(cv)} folds{'' if groups is None else ' of whole groups'}: label "
+        "more, or drop the tag."
+    )
+
+
+def _stratified_by_tags(
+    n_folds: int,
+    indicators: NDArray[np.int64],
+    units: NDArray[np.int64],
+    rng: np.random.Generator,
+) -> NDArray[np.int64]:
+    """Fold of each unit: the rarest tag first, each unit to the fold that lacks it most."""
+    n_units = int(units.max()) + 1
+    # Of a tag that most items have, those without it are the rare ones.
+    rare = np.where(indicators.mean(axis=0) > 0.5, 1 - indicators, indicators)
+    counts = np.zeros((n_units, rare.shape[1] + 1))
+    np.add.at(counts[:, :-1], units, rare)
+    counts[:, -1] = np.bincount(units, minlength=n_units)
+    lacking = np.tile(counts.sum(axis=0) / n_folds, (n_folds, 1))
+    fold = np.full(n_units, -1)
+    # The last column is the number of items, which units without any tag balance.
+    order = np.argsort(counts[:, :-1].sum(axis=0), kind="stable")
+    for column in (*order, counts.shape[1] - 1):
+        for unit in rng.permutation(np.flatnonzero((counts[:, column] > 0) & (fold < 0))):
+            own = lacking[:, column]
+            most = np.flatnonzero(own > own.max() - 1e-9)
+            chosen = most[np.argmax(lacking[most, -1] + 1e-6 * rng.random(len(most)))]
+            fold[unit] = chosen
+            lacking[chosen] -= counts[unit]
+    return fold
+
+
+def _one_sided(folds: list[Fold], indicators: NDArray[np.int64]) -> int | None:
+    """Number of a tag that all or no items of a training fold have; None if there is none."""
+    for train, _ in folds:
+        share = indicators[train].mean(axis=0)
+        if not ((share > 0) & (share < 1)).all():
+            return int(np.minimum(share, 1 - share).argmin())
+    return None
 
 
 def _stratified(
@@ -152,3 +259,21 @@ def _check_all_classes(
                 f"cv leaves class {classes.tolist()[counts.argmin()]!r} out of training fold "
                 f"{number}: use a stratified splitter, or fewer folds."
             )
+
+
+def one_fold_each(by_folds: NDArray[Any]) -> NDArray[Any]:
+    """Scores of items, each by the classifier of one fold, as training items are scored.
+
+    Parameters
+    ----------
+    by_folds : ndarray of shape (F, n, K)
+        Scores by the classifiers of all folds.
+
+    Returns
+    -------
+    ndarray of shape (n, K)
+        The fold of an item depends on its row only.
+    """
+    n_folds, n = by_folds.shape[:2]
+    fold = np.random.default_rng(0).integers(n_folds, size=n)
+    return np.ascontiguousarray(by_folds[fold, np.arange(n)])

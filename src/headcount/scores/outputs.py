@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import issparse
 from sklearn import get_config
 from sklearn.compose import ColumnTransformer
 from sklearn.model_selection import GridSearchCV, RandomizedSearchCV
@@ -29,6 +30,7 @@ __all__ = [
     "allows_nan",
     "calling",
     "fit_decisions",
+    "numeric_space",
     "output_of",
     "predict_codes",
     "request_weights",
@@ -185,6 +187,39 @@ def _columns(model: Any, classes: NDArray[Any]) -> NDArray[np.int64]:
 
 def _name(model: Any) -> str:
     return type(model).__name__
+
+
+def numeric_space(model: Any, X: Any) -> Any:
+    """Items as a matrix of numbers: what the last step of a fitted pipeline takes, or X itself.
+
+    Parameters
+    ----------
+    model : classifier
+        Fitted.
+    X : array-like, sparse matrix, frame, or sequence of texts
+        The items.
+
+    Returns
+    -------
+    ndarray or sparse matrix of shape (n, d)
+    """
+    Z = X
+    if isinstance(model, Pipeline) and len(model) > 1:
+        with calling(f"transform of {_name(model)}"):
+            Z = model[:-1].transform(X)
+    if issparse(Z):
+        return Z.tocsr()
+    try:
+        made = np.asarray(Z, dtype=np.float64)
+    except (TypeError, ValueError):
+        made = np.empty(0)
+    if made.ndim != 2 or not np.isfinite(made).all():
+        fault = "is not a table of numbers" if made.ndim != 2 else "has missing numbers"
+        raise HeadcountError(
+            f"X {fault}, but its features are needed besides the scores: put the preprocessing "
+            "into a pipeline as the classifier, or choose a setting that uses the scores alone."
+        )
+    return made
 
 
 def allows_nan(estimator: Any) -> bool:

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from copy import copy
 from dataclasses import replace
 from typing import Any, Self, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn import get_config
-from sklearn.base import BaseEstimator, clone
-from sklearn.exceptions import NotFittedError
-from sklearn.frozen import FrozenEstimator
-from sklearn.linear_model import LogisticRegression
-from sklearn.utils.multiclass import type_of_target
+from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from headcount._parameters import check_random_state
@@ -27,25 +22,21 @@ from headcount.scores.checks import (
     check_weights,
     class_shares,
 )
-from headcount.scores.folds import Fold, check_cv, make_folds
+from headcount.scores.cross_fitting import Crossed, CrossFits, check_classifier
+from headcount.scores.folds import check_cv, make_folds
 from headcount.scores.inputs import Scored
-from headcount.scores.logistic import cross_fit, is_supported
 from headcount.scores.outputs import (
     DecisionScaling,
     allows_nan,
     fit_decisions,
     output_of,
     predict_codes,
-    request_weights,
     score,
-    weight_parameter,
 )
 
-__all__ = ["ItemScorer", "Scorer", "one_fold_each"]
+__all__ = ["ItemScorer", "Scorer"]
 
 _Made = TypeVar("_Made")
-_Crossed = tuple[Any, NDArray[np.intp] | slice]
-"""A classifier, and the rows of the training items that it scores."""
 
 
 class _NotThereError(HeadcountError, AttributeError):
@@ -195,14 +186,13 @@ class Scorer(ItemScorer):
         out_of_fold: bool,
         posteriors: bool,
     ) -> None:
-        classifier = self._checked_classifier()
+        classifier = check_classifier(self.classifier)
         if out_of_fold or self.cv is not None:
             check_cv(self.cv)
         check_random_state(self.random_state)
         X = check_features(X, allow_nan=allows_nan(classifier), any_shape=True)
         self._shape, self._names = tuple(X.shape[1:]), column_names(X)
         self.classes_, self.codes_ = check_labels(y)
-        self._targets = self.classes_
         check_lengths("X", count_rows(X), self.codes_)
         self._groups = None if groups is None else np.asarray(groups)
         if self._groups is not None:
@@ -210,23 +200,41 @@ class Scorer(ItemScorer):
         weights = check_weights(sample_weight, len(self.codes_), name="sample_weight")
         self.weights_ = None if sample_weight is None else weights
         self.prior_ = class_shares(self.codes_, weights, self.classes_)
-        crossed: Iterable[_Crossed] | None = None
-        if isinstance(classifier, FrozenEstimator):
-            _check_frozen(classifier, self.classes_)
-            self.classifier_ = classifier
-        elif is_supported(classifier):
-            crossed = self._cross_fit(classifier, X, self._folds(X) if out_of_fold else None)
-        else:
-            self.classifier_ = self._fit_whole(classifier, X)
+        fits = self._cross_fits(classifier, X)
+        self.classifier_ = fits.whole(with_folds=out_of_fold)
+        self._targets = fits.targets
         self._scaling: DecisionScaling | None = None
         self._posteriors: NDArray[np.float64] | None = None
         self._labels: NDArray[np.int64] | None = None
         self._fold_models: list[Any] | None = None
         if out_of_fold or (posteriors and output_of(self.classifier_) == "decisions"):
-            if crossed is None:
-                crossed = self._models(classifier, X)
-            self._score_training_items(crossed, X, weights)
+            self._score_training_items(fits.crossed(), X, weights)
         self._set_judges()
+
+    def _cross_fits(self, classifier: Any, X: Any) -> CrossFits:
+        """Classifiers of all items and of the folds, to be fitted."""
+        return CrossFits(
+            classifier,
+            X,
+            self.classes_,
+            self.codes_,
+            self.weights_,
+            lambda: make_folds(
+                self.cv, X, self.codes_, self.classes_, self.random_state, self._groups
+            ),
+        )
+
+    def _score(self, model: Any, X: Any) -> NDArray[np.float64]:
+        """Posteriors or decision values of items by one model."""
+        return score(model, X, self._targets)
+
+    def _predict(self, model: Any, X: Any) -> NDArray[np.int64]:
+        """Predicted classes of items by one model."""
+        return predict_codes(model, X, self._targets)
+
+    def _held_out(self, X: Any, rows: NDArray[np.intp] | slice) -> Any:
+        """Training items that a model scores."""
+        return X if isinstance(rows, slice) else take_rows(X, rows)
 
     def _set_judges(self) -> None:
         self.judge_ = (self.classifier_, self._scaling, self.classes_)
@@ -298,8 +306,7 @@ class Scorer(ItemScorer):
         """
         check_is_fitted(self, "classifier_")
         self._require_scores()
-        X = self._checked_items(X)
-        scores = score(self.classifier_, X, self._targets)
+        scores = self._score(self.classifier_, self.check_items(X))
         return scores if self._scaling is None else self._scaling.posteriors(scores)
 
     def score(self, X: Any, *, predictions: bool = False) -> Scored:
@@ -348,8 +355,8 @@ class Scorer(ItemScorer):
         check_is_fitted(self, "classifier_")
         self._require_scores()
         models = _there(self._fold_models, "fold_posteriors")
-        X = self._checked_items(X)
-        scores = np.stack([score(model, X, self._targets) for model in models])
+        X = self.check_items(X)
+        scores = np.stack([self._score(model, X) for model in models])
         if self._scaling is None:
             return scores
         return np.stack([self._scaling.posteriors(part) for part in scores])
@@ -369,13 +376,19 @@ class Scorer(ItemScorer):
         """
         check_is_fitted(self, "classifier_")
         models = _there(self._fold_models, "fold_labels")
-        X = self._checked_items(X)
-        return np.stack([predict_codes(model, X, self._targets) for model in models])
+        X = self.check_items(X)
+        return np.stack([self._predict(model, X) for model in models])
 
     @property
     def has_posteriors_(self) -> bool:
         """True if there are out-of-fold posteriors of the training items."""
         return self.n_folds_ > 0 and output_of(self.classifier_) != "labels"
+
+    @property
+    def fold_classifiers_(self) -> list[Any]:
+        """Classifiers of the folds, which scored the training items."""
+        check_is_fitted(self, "classifier_")
+        return _there(self._fold_models, "fold_classifiers_")
 
     @property
     def n_folds_(self) -> int:
@@ -397,8 +410,7 @@ class Scorer(ItemScorer):
             Positions in ``classes_``.
         """
         check_is_fitted(self, "classifier_")
-        X = self._checked_items(X)
-        return predict_codes(self.classifier_, X, self._targets)
+        return self._predict(self.classifier_, self.check_items(X))
 
     @property
     def posteriors_(self) -> NDArray[np.float64]:
@@ -413,7 +425,18 @@ class Scorer(ItemScorer):
         check_is_fitted(self, "classifier_")
         return _there(self._labels, "labels_")
 
-    def _checked_items(self, X: Any) -> Any:
+    def check_items(self, X: Any) -> Any:
+        """Items to score, if they have the columns of the training items.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix, frame, or sequence of texts
+            The items.
+
+        Returns
+        -------
+        array, sparse matrix or frame
+        """
         X = check_features(X, allow_nan=allows_nan(self.classifier_), any_shape=True)
         if (shape := tuple(X.shape[1:])) != self._shape:
             now, then = (_columns(each) for each in (shape, self._shape))
@@ -439,99 +462,19 @@ class Scorer(ItemScorer):
             raise _NotThereError("feature_names_in_ is for frames with named columns.")
         return self._names
 
-    def _checked_classifier(self) -> Any:
-        if self.classifier is None:
-            return LogisticRegression(max_iter=1000)
-        needed = ("fit", "predict", "get_params")
-        if isinstance(self.classifier, type) or not all(
-            hasattr(self.classifier, method) for method in needed
-        ):
-            raise HeadcountError(
-                f"classifier is {self.classifier!r}, but must be a scikit-learn classifier "
-                "(an object with fit, predict and get_params): pass for instance "
-                "LogisticRegression()."
-            )
-        return self.classifier
-
-    def _fit_whole(self, classifier: Any, X: Any) -> Any:
-        """Classifier trained on everything; it determines the labels of all others."""
-        try:
-            return self._fit_clone(classifier, X)
-        except HeadcountError:
-            raise
-        except ValueError as refused:
-            codes = np.arange(len(self.classes_))
-            known = self.classes_.tolist() == codes.tolist()
-            if known or type_of_target(self.classes_) not in ("binary", "multiclass"):
-                raise
-            self._targets = codes
-            try:
-                return self._fit_clone(classifier, X)
-            except Exception:
-                raise refused from None
-
-    def _fit_clone(
-        self, classifier: Any, X: Any, rows: NDArray[np.intp] | slice = slice(None)
-    ) -> Any:
-        fitted = clone(classifier)
-        weights = {}
-        if self.weights_ is not None:
-            parameter = weight_parameter(fitted)
-            if parameter is None:
-                raise HeadcountError(
-                    f"sample_weight was given, but {type(fitted).__name__} takes none when "
-                    "fitted: leave it out or choose another classifier."
-                )
-            weights = {parameter: self.weights_[rows]}
-            if get_config()["enable_metadata_routing"]:
-                request_weights(fitted)
-        items = X if isinstance(rows, slice) else take_rows(X, rows)
-        fitted.fit(items, self._targets[self.codes_[rows]], **weights)
-        return fitted
-
-    def _folds(self, X: Any) -> list[Fold] | None:
-        return make_folds(
-            self.cv, X, self.codes_, self.classes_, self.random_state, self._groups
-        )
-
-    def _cross_fit(
-        self, classifier: LogisticRegression, X: Any, folds: list[Fold] | None
-    ) -> list[_Crossed]:
-        """Fit logistic regression on everything and on the training folds, all at once."""
-        trains = [train for train, _ in folds or ()]
-        first, *others = cross_fit(
-            classifier, X, self.classes_, self.codes_, trains, self.weights_
-        )
-        self.classifier_ = self._fit_clone(classifier, X) if first is None else first
-        if folds is None:
-            return [(self.classifier_, slice(None))]
-        return [
-            (self._fit_clone(classifier, X, train) if model is None else model, test)
-            for model, (train, test) in zip(others, folds, strict=True)
-        ]
-
-    def _models(self, classifier: Any, X: Any) -> Iterator[_Crossed]:
-        """Yield each model that scores training items, with the rows of these items."""
-        folds = None if isinstance(classifier, FrozenEstimator) else self._folds(X)
-        if folds is None:
-            yield self.classifier_, slice(None)
-            return
-        for train, test in folds:
-            yield self._fit_clone(classifier, X, train), test
-
     def _score_training_items(
-        self, crossed: Iterable[_Crossed], X: Any, weights: NDArray[np.float64]
+        self, crossed: Iterable[Crossed], X: Any, weights: NDArray[np.float64]
     ) -> None:
         output = output_of(self.classifier_)
         labels = np.empty(len(self.codes_), dtype=np.int64)
         scores = np.empty((len(labels), len(self.classes_)))
         models = []
         for model, rows in crossed:
-            items = X if isinstance(rows, slice) else take_rows(X, rows)
+            items = self._held_out(X, rows)
             models.append(model)
-            labels[rows] = predict_codes(model, items, self._targets)
+            labels[rows] = self._predict(model, items)
             if output != "labels":
-                scores[rows] = score(model, items, self._targets)
+                scores[rows] = self._score(model, items)
         if output == "decisions":
             self._scaling = fit_decisions(scores, self.codes_, weights)
             scores = self._scaling.posteriors(scores)
@@ -552,24 +495,6 @@ class Scorer(ItemScorer):
             )
 
 
-def one_fold_each(by_folds: NDArray[Any]) -> NDArray[Any]:
-    """Scores of items, each by the classifier of one fold, as training items are scored.
-
-    Parameters
-    ----------
-    by_folds : ndarray of shape (F, n, K)
-        Scores by the classifiers of all folds.
-
-    Returns
-    -------
-    ndarray of shape (n, K)
-        The fold of an item depends on its row only.
-    """
-    n_folds, n = by_folds.shape[:2]
-    fold = np.random.default_rng(0).integers(n_folds, size=n)
-    return np.ascontiguousarray(by_folds[fold, np.arange(n)])
-
-
 def _columns(shape: tuple[int, ...]) -> str:
     """Shape of an item in words; texts have none."""
     if len(shape) > 1:
@@ -585,34 +510,6 @@ def _check_codes(codes: Any, n_classes: int) -> NDArray[np.int64]:
     if found.min() < 0 or found.max() >= n_classes:
         raise HeadcountError(f"codes of labels must lie between 0 and {n_classes - 1}.")
     return found.astype(np.int64, copy=False)
-
-
-def _check_frozen(classifier: Any, classes: NDArray[Any]) -> None:
-    try:
-        check_is_fitted(classifier)
-    except NotFittedError:
-        raise HeadcountError(
-            "classifier is frozen, but was never fitted: fit it before it is wrapped in "
-            "FrozenEstimator."
-        ) from None
-    if not hasattr(classifier, "classes_"):
-        raise HeadcountError(
-            "classifier is frozen and has no classes_, so its columns cannot be told apart: "
-            "wrap one that follows scikit-learn's conventions."
-        )
-    known, given = np.asarray(classifier.classes_).tolist(), classes.tolist()
-    strange = [label for label in given if label not in known]
-    if strange:
-        raise HeadcountError(
-            f"y has the label {strange[0]!r}, which the frozen classifier does not know (its "
-            f"classes are {known}): drop these items or train it on them."
-        )
-    missing = [label for label in known if label not in given]
-    if missing:
-        raise HeadcountError(
-            f"y has no items of class {missing[0]!r}, which the frozen classifier predicts: "
-            "add some, as the share of a class cannot be learnt without examples."
-        )
 
 
 def _there(made: _Made | None, name: str) -> _Made:
