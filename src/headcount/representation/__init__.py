@@ -7,6 +7,7 @@ A representation has ``fit(training)``, which returns a fitted representation, a
 from headcount.representation.binning import FeatureHistograms
 from headcount.representation.classifier_outputs import (
     AbovePrior,
+    ExpectedClass,
     Histograms,
     Posterior,
     PredictedClass,
@@ -14,8 +15,17 @@ from headcount.representation.classifier_outputs import (
 from headcount.representation.distances import MeanDistance
 from headcount.representation.embedding import Binned, Dense, Embedding
 from headcount.representation.euclidean_distances import EuclideanDistance, distances_to_sets
+from headcount.representation.fourier_features import FourierFeatures
 from headcount.representation.kernel_density import ClassDensities, KernelMeans, MixturePoints
+from headcount.representation.log_ratios import InLogRatios, largest_log_ratio, log_ratios
 from headcount.representation.patterns import FeaturePatterns, PatternTable, joint_codes
+from headcount.representation.reduction import (
+    CellsOf,
+    MeanOf,
+    Reduced,
+    Reduction,
+    WeightedRows,
+)
 from headcount.representation.thresholds import AtThreshold, Rates, rates_by_threshold
 from headcount.representation.training import Training
 
@@ -23,22 +33,32 @@ __all__ = [
     "AbovePrior",
     "AtThreshold",
     "Binned",
+    "CellsOf",
     "ClassDensities",
     "Dense",
     "Embedding",
     "EuclideanDistance",
+    "ExpectedClass",
     "FeatureHistograms",
     "FeaturePatterns",
+    "FourierFeatures",
     "Histograms",
+    "InLogRatios",
     "KernelMeans",
     "MeanDistance",
+    "MeanOf",
     "MixturePoints",
     "PatternTable",
     "Posterior",
     "PredictedClass",
     "Rates",
+    "Reduced",
+    "Reduction",
     "Training",
+    "WeightedRows",
     "distances_to_sets",
     "joint_codes",
+    "largest_log_ratio",
+    "log_ratios",
     "rates_by_threshold",
 ]

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from headcount._kernels.accumulation import FIXED_POINT
 from headcount._kernels.feature_bins import bin_entries, count_entries
 from headcount._threads import each_range
 from headcount.errors import HeadcountError
@@ -129,6 +130,14 @@ class SparseCodes:
         entries = len(self.codes) / (len(self.rows) - 1) + 1
         each_range(work, len(samples), grain=int(1 + 80_000 / (samples.sizes.mean() * entries)))
         return out
+
+    def add_sums(self, groups: NDArray[np.int64], sums: NDArray[np.int64]) -> None:
+        """Add the items to the sums of their groups."""
+        counts, one = np.diff(self.rows), np.int64(FIXED_POINT)
+        sums[:, self.zeros] += one * np.bincount(groups, minlength=len(sums))[:, None]
+        of_entry = np.repeat(groups, counts)
+        np.add.at(sums, (of_entry, self.codes), one)
+        np.add.at(sums, (of_entry, self.zeros[self.columns]), -one)
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from headcount.representation.embedding import Binned, Dense
 from headcount.representation.training import Training
 
-__all__ = ["AbovePrior", "Histograms", "Posterior", "PredictedClass"]
+__all__ = ["AbovePrior", "ExpectedClass", "Histograms", "Posterior", "PredictedClass"]
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ class AbovePrior:
         return Dense((items > self.prior).astype(np.float64))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Histograms:
     """Histograms of posteriors with bins of equal width on [0, 1], without smoothing.
 
@@ -95,6 +95,10 @@ class Histograms:
         sufficient for two classes.
     cumulative : bool, default=False
         Use cumulative sums, that is distribution functions (for one number of bins only).
+    balanced : bool, default=False
+        Rescale the posteriors of each class to what they would be if half of the training
+        items belonged to it. Posteriors of a rare class are all small, and would be in one
+        bin otherwise.
 
     Examples
     --------
@@ -108,13 +112,16 @@ class Histograms:
     bins: Sequence[int]
     every_class: bool = True
     cumulative: bool = False
+    balanced: bool = False
+    prior: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
 
     def fit(self, training: Training) -> Histograms:
-        """Return itself: the bins are fixed."""
-        return replace(self)
+        """Store the shares of the classes; the bins are fixed."""
+        return replace(self, prior=training.prior)
 
     def embed(self, items: NDArray[np.float64]) -> Binned:
         """Embed items given as posteriors."""
+        items = _as_if_half(items, self.prior) if self.balanced else items
         used = items if self.every_class else items[:, -1:]
         codes = np.empty((len(items), used.shape[1] * len(self.bins)), np.int32)
         offset = channel = 0
@@ -127,3 +134,50 @@ class Histograms:
                 offset += count
                 channel += 1
         return Binned(codes, offset, self.cumulative)
+
+
+def _as_if_half(
+    posteriors: NDArray[np.float64], prior: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Posteriors of each class against the rest, if its share in training had been one half."""
+    ours, others = posteriors * (1 - prior), (1 - posteriors) * prior
+    total = ours + others
+    # Zero if weights leave a class with a share of 0 or 1, up to rounding.
+    return np.divide(ours, total, out=posteriors.astype(np.float64), where=total > 0)
+
+
+@dataclass(frozen=True)
+class ExpectedClass:
+    """Histogram of the expected class of items of ordered classes.
+
+    The expected class is the mean of 0, 1, ..., K - 1 under the posteriors of an item.
+
+    Parameters
+    ----------
+    bins : int
+        Number of bins between each class and the next.
+    cumulative : bool, default=False
+        Cumulative histogram: the share of items up to the end of each bin.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from headcount.sampling import Samples
+    >>> posteriors = np.array([[0.9, 0.1, 0.0], [0.0, 0.5, 0.5]])
+    >>> ExpectedClass(2).embed(posteriors).means(Samples.whole(2))
+    array([[0.5, 0. , 0. , 0.5]])
+    """
+
+    bins: int
+    cumulative: bool = False
+
+    def fit(self, training: Training) -> ExpectedClass:
+        """Return itself: the bins are fixed."""
+        return self
+
+    def embed(self, items: NDArray[np.float64]) -> Binned:
+        """Embed items given as posteriors."""
+        steps = items.shape[1] - 1
+        place = (items * np.arange(steps + 1)).sum(axis=1) / steps
+        histogram = Histograms((self.bins * steps,), False, self.cumulative)
+        return histogram.embed(np.clip(place, 0, 1)[:, None])

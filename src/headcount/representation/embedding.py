@@ -8,12 +8,16 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from headcount._kernels.accumulation import add_codes, add_rows
 from headcount._kernels.statistics import count_codes, sum_rows
 from headcount._threads import each_range
+from headcount.errors import HeadcountError
 from headcount.sampling import Samples
 
-__all__ = ["Binned", "Dense", "Embedding"]
+__all__ = ["LARGEST_SUMMAND", "Binned", "Dense", "Embedding"]
 
+LARGEST_SUMMAND = 1024.0
+"""Largest absolute value of an item that sums are taken of, in fixed point."""
 _NO_WEIGHTS = np.empty(0)
 # Number of items to sum that justifies another thread.
 _GRAIN_ITEMS = 20_000
@@ -30,6 +34,12 @@ class Embedding(Protocol):
         self, samples: Samples, weights: NDArray[np.float64] | None = None
     ) -> NDArray[np.float64]:
         """Mean vector of each sample. `weights` has one entry per item."""
+
+    def add_sums(self, groups: NDArray[np.int64], sums: NDArray[np.int64]) -> None:
+        """Add the items to the sums of their groups, in multiples of 2**-30.
+
+        `groups` has one number per item, a row of `sums`.
+        """
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,6 +74,16 @@ class Dense:
 
         each_range(work, len(samples), grain=_grain(samples, self.width))
         return out
+
+    def add_sums(self, groups: NDArray[np.int64], sums: NDArray[np.int64]) -> None:
+        """Add the items to the sums of their groups."""
+        values = np.ascontiguousarray(self.values, dtype=np.float64)
+        largest = add_rows(values, groups, 0, len(groups), sums)
+        if not largest <= LARGEST_SUMMAND:
+            raise HeadcountError(
+                f"A value of the items is {largest:.3g}; sums of a representation allow values "
+                f"up to {LARGEST_SUMMAND:.0f}: scale the features."
+            )
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,6 +129,16 @@ class Binned:
 
         each_range(work, len(samples), grain=_grain(samples, codes.shape[1]))
         return np.cumsum(out, axis=1) if self.cumulative else out
+
+    def add_sums(self, groups: NDArray[np.int64], sums: NDArray[np.int64]) -> None:
+        """Add the items to the sums of their groups."""
+        codes = np.ascontiguousarray(self.codes, dtype=np.int32)
+        if not self.cumulative:
+            add_codes(codes, groups, 0, len(groups), sums)
+            return
+        own = np.zeros_like(sums)
+        add_codes(codes, groups, 0, len(groups), own)
+        sums += np.cumsum(own, axis=1)
 
 
 def _grain(samples: Samples, width: int) -> int:

@@ -105,7 +105,7 @@ class Features:
             if values.dtype != np.float64:
                 raise HeadcountError(
                     f"X has values in column {self.header.label(position)} that are not "
-                    f"numbers, such as {values[0]!r}, but distances need numbers: encode the "
+                    f"numbers, such as {values[0]!r}, but numbers are needed: encode the "
                     "column, for example with scikit-learn's OneHotEncoder, or drop it."
                 )
             out[:, position] = values

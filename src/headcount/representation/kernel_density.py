@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -136,6 +136,8 @@ class MixturePoints:
         Number of points drawn, for more than two classes.
     seed : int
         Random seed.
+    line : pair of pair of float, default=((1.0, 0.0), (0.0, 1.0))
+        Ends of the line on which the scores of two classes lie.
 
     Examples
     --------
@@ -150,6 +152,7 @@ class MixturePoints:
     bandwidth: float
     n_points: int
     seed: int
+    line: tuple[tuple[float, float], tuple[float, float]] = ((1.0, 0.0), (0.0, 1.0))
     points: NDArray[np.float64] | None = None
     weights: NDArray[np.float64] | None = None
 
@@ -157,8 +160,7 @@ class MixturePoints:
         """Choose the points and their weights."""
         K = training.n_classes
         if K == 2:
-            along = self._grid()
-            points = np.column_stack([1 - along, along])
+            points = self._grid()
             weights = np.full(len(points), 1.0)
         else:
             points = self._draw(training)
@@ -169,7 +171,7 @@ class MixturePoints:
             np.asarray(training.items, dtype=np.float64), points, self.bandwidth, weights
         )
         mass = training.class_means(at_points).sum(axis=1).mean()
-        return MixturePoints(self.bandwidth, self.n_points, self.seed, points, weights / mass)
+        return replace(self, points=points, weights=weights / mass)
 
     def embed(self, items: NDArray[np.float64]) -> Embedding:
         """Embed items given as posteriors."""
@@ -181,8 +183,10 @@ class MixturePoints:
         # Along the second coordinate the standard deviation of the kernel is h / sqrt 2.
         deviation = self.bandwidth / np.sqrt(2)
         margin = 8 * deviation
-        n_steps = int(np.ceil((1 + 2 * margin) / (deviation / 4)))
-        return np.linspace(-margin, 1 + margin, n_steps + 1)
+        (_, first), (_, last) = self.line
+        n_steps = int(np.ceil((last - first + 2 * margin) / (deviation / 4)))
+        along = np.linspace(first - margin, last + margin, n_steps + 1)
+        return np.column_stack([sum(self.line[0]) - along, along])
 
     def _draw(self, training: Training) -> NDArray[np.float64]:
         scores = np.asarray(training.items, dtype=np.float64)
@@ -231,6 +235,14 @@ class _KernelAt:
             means = Dense(self._values(self.points[block])).means(samples, weights)
             out[:, block] = means * self.weights[block]
         return out
+
+    def add_sums(self, groups: NDArray[np.int64], sums: NDArray[np.int64]) -> None:
+        """Add the items to the sums of their groups."""
+        for first in range(0, self.width, _BLOCK):
+            block = slice(first, first + _BLOCK)
+            own = np.zeros_like(sums[:, block])
+            Dense(self._values(self.points[block]) * self.weights[block]).add_sums(groups, own)
+            sums[:, block] += own
 
     def _values(self, points: NDArray[np.float64]) -> NDArray[np.float64]:
         """Kernel between every item and every point."""

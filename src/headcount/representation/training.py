@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -70,6 +71,14 @@ class Training:
         mass = np.bincount(self.codes, self.weights, self.n_classes)
         squares = np.bincount(self.codes, self.weights**2, self.n_classes)
         return np.rint(mass**2 / squares).astype(np.int64)
+
+    @property
+    def are_posteriors(self) -> bool:
+        """True if the items are posteriors of all classes, not predictions or features."""
+        items: Any = self.items
+        if items is None or isinstance(items, list):
+            return False
+        return bool(items.shape[1:] == (self.n_classes,) and items.dtype.kind == "f")
 
     def class_means(self, embedding: Embedding) -> NDArray[np.float64]:
         """Mean of the embedded training items, one row per class."""

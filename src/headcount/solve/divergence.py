@@ -31,6 +31,7 @@ DIVERGENCES = (*_SMOOTH, "l1", "l2")
 # Histograms need no samples. The arrays are read-only like those of samples, so that kernels
 # are compiled once for likelihoods and histograms.
 _NO_INDICES, _NO_OFFSETS = np.empty(0, np.int32), np.empty(0, np.int64)
+_NO_WEIGHTS = np.empty(0)
 _NO_INDICES.flags.writeable = _NO_OFFSETS.flags.writeable = False
 
 
@@ -89,7 +90,7 @@ class Divergence:
         S, K = len(seen), len(profiles)
         shares, steps = np.empty((S, K)), np.empty(S, np.int32)
         gaps, values = np.empty(S), np.empty(S)
-        problem = (_SMOOTH[self.name], profiles, seen, _NO_INDICES, _NO_OFFSETS)
+        problem = (_SMOOTH[self.name], profiles, seen, _NO_INDICES, _NO_OFFSETS, _NO_WEIGHTS)
         penalty = roughness(K, self.smoothness)
         results = (shares, steps, gaps, values)
         tol = attainable(self.tol, self.smoothness)

@@ -20,6 +20,7 @@ __all__ = ["ExpectationMaximisation", "MaximumLikelihood"]
 
 # EM steps before Newton takes over, for more than two classes.
 _EM_STEPS = 5
+_NO_WEIGHTS = np.empty(0)
 
 
 @dataclass(frozen=True)
@@ -65,10 +66,12 @@ class MaximumLikelihood:
         ratios: NDArray[np.float64],
         samples: Samples,
         prior: NDArray[np.float64] | None = None,
+        weights: NDArray[np.float64] | None = None,
     ) -> Solution:
         """Shares for each sample; `ratios` has one row per item of the pool.
 
-        `prior` is not used: the maximum does not depend on a start.
+        `prior` is not used: the maximum does not depend on a start. `weights` has one number
+        per entry of ``samples.indices``: how many items it stands for.
         """
         S, K = len(samples), ratios.shape[1]
         shares, steps = np.empty((S, K)), np.empty(S, np.int32)
@@ -76,7 +79,9 @@ class MaximumLikelihood:
         scaled, exponents = _within_range(ratios)
         penalty = roughness(K, self.smoothness, self.flatness)
         before = samples.copies * self._items_before(K)
-        problem = (LIKELIHOOD, scaled, before, samples.indices, samples.offsets, penalty)
+        counts = _NO_WEIGHTS if weights is None else weights
+        layout = (samples.indices, samples.offsets, counts)
+        problem = (LIKELIHOOD, scaled, before, *layout, penalty)
         results = (shares, steps, gaps, values)
         rough = self.smoothness + self.flatness
         em_steps = 0 if rough else _EM_STEPS
@@ -89,7 +94,9 @@ class MaximumLikelihood:
                 match_mixtures(*problem, em_steps, tol, self.max_iter, start, stop, *results)
 
         each_range(work, S, grain=_worthwhile(samples, K))
-        return Solution(shares, gaps <= tol, steps, _unscaled(values, exponents, samples))
+        return Solution(
+            shares, gaps <= tol, steps, _unscaled(values, exponents, samples, counts)
+        )
 
     def _items_before(self, K: int) -> NDArray[np.float64]:
         """Numbers of items per class that equal the prior, as a row; empty without one."""
@@ -120,6 +127,9 @@ class ExpectationMaximisation:
         larger: with fewer items EM stops sooner.
     n_training : float, default=inf
         Number of training items that the likelihoods were learnt from.
+    partial : bool, default=False
+        Take only a part of the last step, so that results depend continuously on the items.
+        Large tolerances need it, as a whole step makes a difference.
 
     Examples
     --------
@@ -137,26 +147,51 @@ class ExpectationMaximisation:
     max_iter: int = 1000
     noise: float = 0.0
     n_training: float = np.inf
+    partial: bool = False
+
+    @classmethod
+    def classic(
+        cls,
+        max_iter: int = 1000,
+        *,
+        tol: float = 1e-4,
+        noise: float = 0.0,
+        partial: bool = False,
+    ) -> ExpectationMaximisation:
+        """Stop when the mean absolute change is small, as in published results."""
+        return cls(
+            tol, by_norm=False, min_iter=12, max_iter=max_iter, noise=noise, partial=partial
+        )
 
     def solve(
-        self, ratios: NDArray[np.float64], samples: Samples, prior: NDArray[np.float64]
+        self,
+        ratios: NDArray[np.float64],
+        samples: Samples,
+        prior: NDArray[np.float64],
+        weights: NDArray[np.float64] | None = None,
     ) -> Solution:
-        """Shares for each sample; `ratios` has one row per item of the pool."""
+        """Shares for each sample; `ratios` has one row per item of the pool.
+
+        `weights` has one number per entry of ``samples.indices``: how many items it stands
+        for.
+        """
         S, K = len(samples), ratios.shape[1]
         shares, steps = np.empty((S, K)), np.empty(S, np.int32)
         changes, values = np.empty(S), np.empty(S)
         scaled, exponents = _within_range(ratios)
-        tols = np.maximum(self.tol, self.noise * (1 / samples.n_items + 1 / self.n_training))
-        rule = (self.by_norm, tols, self.min_iter, self.max_iter)
+        counts = _NO_WEIGHTS if weights is None else weights
+        n_items = samples.n_items if weights is None else _masses(weights, samples)
+        tols = np.maximum(self.tol, self.noise * (1 / n_items + 1 / self.n_training))
+        rule = (self.by_norm, tols, self.min_iter, self.max_iter, self.partial)
 
         def work(start: int, stop: int) -> None:
             maximise_by_em(
-                scaled, samples.indices, samples.offsets, prior, *rule,
+                scaled, samples.indices, samples.offsets, counts, prior, *rule,
                 start, stop, shares, steps, changes, values,
             )  # fmt: skip
 
         each_range(work, S, grain=_worthwhile(samples, K))
-        values = _unscaled(values, exponents, samples)
+        values = _unscaled(values, exponents, samples, counts)
         return Solution(shares, changes < tols, steps, values)
 
 
@@ -184,10 +219,24 @@ def _within_range(
 
 
 def _unscaled(
-    values: NDArray[np.float64], exponents: NDArray[np.int32] | None, samples: Samples
+    values: NDArray[np.float64],
+    exponents: NDArray[np.int32] | None,
+    samples: Samples,
+    weights: NDArray[np.float64],
 ) -> NDArray[np.float64]:
     """Mean negative log-likelihoods of the rows before scaling."""
     if exponents is None:
         return values
-    sums = np.add.reduceat(exponents[samples.indices], samples.offsets[:-1], dtype=np.int64)
-    return np.asarray(values - np.log(2) * sums / samples.sizes)
+    each = exponents[samples.indices]
+    if weights.size:
+        sums = np.add.reduceat(each * weights, samples.offsets[:-1])
+        means = sums / (samples.copies * _masses(weights, samples))
+    else:
+        sums = np.add.reduceat(each, samples.offsets[:-1], dtype=np.int64)
+        means = sums / samples.sizes
+    return np.asarray(values - np.log(2) * means)
+
+
+def _masses(weights: NDArray[np.float64], samples: Samples) -> NDArray[np.float64]:
+    """Number of items that the rows of each sample stand for."""
+    return np.asarray(np.add.reduceat(weights, samples.offsets[:-1]) / samples.copies)
