@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 import headcount as hc
 from headcount.errors import HeadcountError
 from headcount.uncertainty import Estimate, Region
+from headcount.uncertainty import shares as share_posteriors
 from headcount.uncertainty.shares import SharePosterior
 from tests.uncertainty.conftest import scores_of
 
@@ -490,3 +491,20 @@ def test_weights_make_training_less_certain(n_classes, pool):
         for given in (None, weights)
     )
     assert (weighted.draws.std(axis=0) > 1.5 * plain.draws.std(axis=0)).all()
+
+
+def test_draws_of_very_many_samples_are_not_kept(training, pool, monkeypatch):
+    quantifier = hc.PACC().fit(hc.Scored(training[0]), training[1])
+    samples = np.arange(60).reshape(3, 20)
+    kept = quantifier.estimate_many(hc.Scored(pool), list(samples), **QUICK)
+    monkeypatch.setattr(share_posteriors, "_MOST_KEPT", 0)
+    repeated = quantifier.estimate_many(hc.Scored(pool), list(samples), **QUICK)
+    for one, other in zip(kept, repeated, strict=True):
+        assert type(other.posterior) is share_posteriors.RepeatedPosterior
+        np.testing.assert_array_equal(one.shares, other.shares)
+        np.testing.assert_array_equal(one.interval().low, other.interval().low)
+        np.testing.assert_array_equal(one.posterior.weights, other.posterior.weights)
+        again = pickle.loads(pickle.dumps(other))
+        np.testing.assert_array_equal(again.interval().high, one.interval().high)
+        with pytest.raises(AttributeError):
+            _ = other.posterior.missing

@@ -9,10 +9,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from headcount._kernels.accumulation import add_outside
 from headcount._parameters import check_choice
-from headcount.diagnose.fit_test import FitTest, MixtureTest, format_p_value
+from headcount.diagnose.fit_test import FitTest, FitTests, MixtureTest, format_p_value
 from headcount.errors import HeadcountError
-from headcount.representation import Dense, Training
+from headcount.representation import Dense, MeanOf, Training
 from headcount.sampling import Samples
 
 __all__ = [
@@ -153,10 +154,15 @@ class Diagnostics:
             len(posteriors),
         )
 
+    @property
+    def reduction(self) -> tuple[MeanOf, MeanOf]:
+        """Statistics of a sample that `examine_means` takes."""
+        assert self.mixture.representation is not None
+        return MeanOf(self.mixture.representation), MeanOf(_Outside(self.low, self.high))
+
     def outside(self, posteriors: NDArray[np.float64], samples: Samples) -> NDArray[np.float64]:
         """Share of the items of each sample with a posterior outside those of training."""
-        beyond = np.any((posteriors < self.low) | (posteriors > self.high), axis=1)
-        return Dense(beyond.astype(np.float64).reshape(-1, 1)).means(samples)[:, 0]
+        return _Outside(self.low, self.high).embed(posteriors).means(samples)[:, 0]
 
     def examine(
         self,
@@ -186,7 +192,45 @@ class Diagnostics:
             One per sample.
         """
         tests = self.mixture.test(posteriors, samples)
-        outside = self.outside(posteriors, samples)
+        return self._examined(tests, self.outside(posteriors, samples), prevalence, shift)
+
+    def examine_means(
+        self,
+        seen: NDArray[np.float64],
+        outside: NDArray[np.float64],
+        sizes: NDArray[np.int64],
+        prevalence: NDArray[np.float64],
+        *,
+        shift: str = "prior",
+    ) -> list[Diagnosis]:
+        """Test and warn about the estimates of samples given by their statistics.
+
+        Parameters
+        ----------
+        seen, outside : ndarray of shape (S, d), (S, 1)
+            Means of each `reduction` in the samples.
+        sizes : ndarray of shape (S,)
+            Numbers of items.
+        prevalence : ndarray of shape (S, K)
+            The estimated shares.
+        shift : {"prior", "covariate", "none"}, default="prior"
+            Assumption of the method.
+
+        Returns
+        -------
+        list of Diagnosis
+            One per sample.
+        """
+        tests = self.mixture.test_means(seen, sizes)
+        return self._examined(tests, outside[:, 0], prevalence, shift)
+
+    def _examined(
+        self,
+        tests: FitTests,
+        outside: NDArray[np.float64],
+        prevalence: NDArray[np.float64],
+        shift: str,
+    ) -> list[Diagnosis]:
         # A new item exceeds either end of N training items with probability 1 / (N + 1).
         usual = 2 * max(1, len(self.classes) - 1) / (self.n_training + 1)
         return [
@@ -206,6 +250,40 @@ class Diagnostics:
             outside=outside,
             shift=shift,
         )
+
+
+@dataclass(frozen=True, eq=False)
+class _Outside:
+    """Indicator of items with a posterior outside the range of training."""
+
+    low: NDArray[np.float64]
+    high: NDArray[np.float64]
+
+    def embed(self, items: NDArray[np.float64]) -> _OutsideEmbedding:
+        return _OutsideEmbedding(self.low, self.high, items)
+
+
+@dataclass(frozen=True, eq=False)
+class _OutsideEmbedding:
+    """The indicator for items, computed when it is used."""
+
+    low: NDArray[np.float64]
+    high: NDArray[np.float64]
+    items: NDArray[np.float64]
+
+    @property
+    def width(self) -> int:
+        return 1
+
+    def means(
+        self, samples: Samples, weights: NDArray[np.float64] | None = None
+    ) -> NDArray[np.float64]:
+        beyond = np.any((self.items < self.low) | (self.items > self.high), axis=1)
+        return Dense(beyond.astype(np.float64).reshape(-1, 1)).means(samples, weights)
+
+    def add_sums(self, groups: NDArray[np.int64], sums: NDArray[np.int64]) -> None:
+        items = np.ascontiguousarray(self.items, dtype=np.float64)
+        add_outside(items, self.low, self.high, groups, 0, len(groups), sums)
 
 
 def assumption_warnings(

@@ -30,6 +30,8 @@ _STEPS = 4
 _LEAST_VARIANCE = 1e-6
 # Number of samples whose covariances are in memory at a time, and their regularisation.
 _AT_ONCE, _RIDGE = 1024, 1e-12
+# Numbers that are computed with at once: 64 MB.
+_MOST_NUMBERS = 8_000_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -207,10 +209,13 @@ class MixtureTest:
         vectors = items
         if self.representation is not None:
             vectors = _with_covariates(self.representation.embed(items).values, covariates)
-        seen = Dense(vectors).means(samples)
-        S, K = len(samples), len(self.means)
+        return self.test_means(Dense(vectors).means(samples), samples.sizes)
+
+    def test_means(self, seen: NDArray[np.float64], sizes: NDArray[np.int64]) -> FitTests:
+        """Test samples given by the means of their vectors, and their numbers of items."""
+        S, K = len(seen), len(self.means)
         shares, statistics = np.empty((S, K)), np.empty(S)
-        counts = samples.sizes.astype(np.float64)
+        counts = sizes.astype(np.float64)
 
         def work(start: int, stop: int) -> None:
             nearest_mixtures(
@@ -224,7 +229,7 @@ class MixtureTest:
         df = d + 1 - (shares > 0).sum(axis=1)
         spare = self._spare(shares, counts)
         p_values = np.where(df > 0, _chance(statistics, np.maximum(df, 1), spare), np.nan)
-        return FitTests(statistics, df, p_values, shares, samples.sizes)
+        return FitTests(statistics, df, p_values, shares, sizes)
 
     def invariants(self, items: NDArray[np.float64]) -> NDArray[np.float64]:
         """Functions of items whose means are the same in all classes.
@@ -257,8 +262,9 @@ class MixtureTest:
         """
         d = self.means.shape[1]
         found = np.empty(len(shares))
-        for first in range(0, len(shares), _AT_ONCE):
-            batch = slice(first, first + _AT_ONCE)
+        at_once = max(1, min(_AT_ONCE, _MOST_NUMBERS // max(1, self.covariances.size)))
+        for first in range(0, len(shares), at_once):
+            batch = slice(first, first + at_once)
             p, n = shares[batch], counts[batch, None]
             amounts = p / n + p**2 / self.sizes
             means = np.einsum("sj,ja->sa", p, self.means)
@@ -266,7 +272,7 @@ class MixtureTest:
             covariance = np.einsum("sj,jab->sab", amounts, self.covariances)
             covariance += np.einsum("sj,sja,sjb->sab", p / n, away, away)
             covariance += _RIDGE * np.eye(d)
-            parts = np.linalg.solve(covariance[:, None], self.covariances[None])
+            parts = np.linalg.inv(covariance)[:, None] @ self.covariances
             parts *= amounts[:, :, None, None]
             trace = np.einsum("sjaa->sj", parts)
             square = np.einsum("sjab,sjba->sj", parts, parts)

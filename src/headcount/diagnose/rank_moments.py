@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from headcount._kernels.accumulation import add_rank_moments
 from headcount.representation import Dense, Training
+from headcount.sampling import Samples
 
 __all__ = ["RankMoments"]
 
@@ -15,6 +19,8 @@ __all__ = ["RankMoments"]
 # the most power.
 _DEGREES_OF_TWO_CLASSES, _DEGREES_OF_MORE = 3, 2
 _SMALLEST = 1e-150
+# Bins that narrow the search for a rank.
+_BINS = 1024
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,15 +59,80 @@ class RankMoments:
         values, ranks = zip(*pairs, strict=True)
         return RankMoments(values, ranks)
 
-    def embed(self, items: NDArray[np.float64]) -> Dense:
+    def embed(self, items: NDArray[np.float64]) -> RankEmbedding:
         """Embed items given as posteriors."""
-        degrees = _DEGREES_OF_TWO_CLASSES if len(self.values) == 1 else _DEGREES_OF_MORE
+        return RankEmbedding(self, items)
+
+    @property
+    def degrees(self) -> int:
+        """Number of polynomials of each posterior."""
+        return _DEGREES_OF_TWO_CLASSES if len(self.values) == 1 else _DEGREES_OF_MORE
+
+    @cached_property
+    def search(self) -> tuple[NDArray[Any], ...]:
+        """Values and ranks of all posteriors, their edges, and numbers of values by bin."""
+        sizes = [len(values) for values in self.values]
+        bins = np.arange(_BINS + 1) / _BINS
+        starts = [np.searchsorted(values, bins, side="right") for values in self.values]
+        # A value in the first bin can be 0.
+        for own in starts:
+            own[0] = 0
+        return (
+            np.concatenate(self.values),
+            np.concatenate(self.ranks),
+            np.concatenate([[0], np.cumsum(sizes)]),
+            np.stack(
+                [np.append(own[:-1], size) for own, size in zip(starts, sizes, strict=True)]
+            ),
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class RankEmbedding:
+    """Items as polynomials of their ranks, computed when they are used.
+
+    Attributes
+    ----------
+    moments : RankMoments
+        The fitted ranks.
+    items : ndarray of shape (n, K)
+        Posteriors.
+    """
+
+    moments: RankMoments
+    items: NDArray[np.float64]
+
+    @property
+    def width(self) -> int:
+        """Length of a mean vector."""
+        return self.moments.degrees * len(self.moments.values)
+
+    @property
+    def values(self) -> NDArray[np.float64]:
+        """Polynomials, one row per item."""
+        moments = self.moments
         columns: list[NDArray[np.float64]] = []
-        for column, values, ranks in zip(_used(items), self.values, self.ranks, strict=True):
+        for column, values, ranks in zip(
+            _used(self.items), moments.values, moments.ranks, strict=True
+        ):
             x = np.interp(column, values, ranks)
             polynomials = (x, (3 * x**2 - 1) / 2, (5 * x**3 - 3 * x) / 2)
-            columns.extend(polynomials[:degrees])
-        return Dense(np.column_stack(columns))
+            columns.extend(polynomials[: moments.degrees])
+        return np.column_stack(columns)
+
+    def means(
+        self, samples: Samples, weights: NDArray[np.float64] | None = None
+    ) -> NDArray[np.float64]:
+        """Mean vector of each sample."""
+        return Dense(self.values).means(samples, weights)
+
+    def add_sums(self, groups: NDArray[np.int64], sums: NDArray[np.int64]) -> None:
+        """Add the items to the sums of their groups."""
+        items = np.ascontiguousarray(self.items, dtype=np.float64)
+        moments, n = self.moments, len(groups)
+        first = 1 if items.shape[1] == 2 else 0
+        rule: tuple[Any, ...] = (*moments.search, moments.degrees, _SMALLEST)
+        add_rank_moments(*(items, first, *rule, groups, 0, n, sums))
 
 
 def _used(posteriors: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -3,8 +3,14 @@
 from __future__ import annotations
 
 from headcount.uncertainty.conditioning import Conditional, Conditioning, Posterior
+from headcount.uncertainty.ellipses import Ellipse
 from headcount.uncertainty.estimate import Counts, Estimate, Target
-from headcount.uncertainty.intervals import Intervals, Region
+from headcount.uncertainty.intervals import Intervals, Region, around_shares
+from headcount.uncertainty.posterior_draws import (
+    check_dirichlet,
+    posteriors_from_counts,
+    posteriors_from_ratios,
+)
 from headcount.uncertainty.prior import Prior, check_prior
 from headcount.uncertainty.shares import ShareConditioning, SharePosterior
 from headcount.uncertainty.simulation import Simulated, simulate, simulated_size, size_factor
@@ -14,6 +20,7 @@ __all__ = [
     "Conditional",
     "Conditioning",
     "Counts",
+    "Ellipse",
     "Estimate",
     "Intervals",
     "Posterior",
@@ -23,7 +30,11 @@ __all__ = [
     "SharePosterior",
     "Simulated",
     "Target",
+    "around_shares",
+    "check_dirichlet",
     "check_prior",
+    "posteriors_from_counts",
+    "posteriors_from_ratios",
     "simulate",
     "simulated_size",
     "size_factor",

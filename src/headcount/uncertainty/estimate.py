@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from headcount._parameters import check_fraction
+from headcount._parameters import check_choice, check_fraction
 from headcount._text import Cell, Table, html_result
 from headcount.errors import HeadcountError
-from headcount.uncertainty.intervals import Intervals, Region
+from headcount.uncertainty.ellipses import Ellipse
+from headcount.uncertainty.intervals import Intervals, Region, around_shares
 from headcount.uncertainty.shares import SharePosterior
 
 if TYPE_CHECKING:
@@ -96,6 +97,9 @@ class Estimate:
     n_effective : float or None
         Number of independent items of equal weight that items with weights or clusters are
         worth. None for items without.
+    reduction_error : ndarray of shape (K,) or None
+        Error of the shares that comes from cells or a sample of items in place of all items,
+        in estimates from `Statistics`. None for estimates from items, and if there is none.
 
     Examples
     --------
@@ -123,6 +127,7 @@ class Estimate:
     fit_test: Any = None
     warnings: tuple[str, ...] = ()
     n_effective: float | None = None
+    reduction_error: NDArray[np.float64] | None = None
 
     @property
     def basis(self) -> str:
@@ -160,14 +165,12 @@ class Estimate:
         Intervals
             Mapping of classes to (low, high), with arrays ``low`` and ``high``.
         """
-        check_fraction("level", level)
+        level = check_fraction("level", level)
+        return Intervals(self.classes, *self._ends(level), level=level)
+
+    def _ends(self, level: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         low, high = np.quantile(self.draws, [(1 - level) / 2, (1 + level) / 2], axis=0)
-        # Shares among n items are accurate to half an item at best. Every level is extended by
-        # the same half, so that higher levels have wider intervals.
-        half = 0.5 / self.n_items
-        low = np.clip(np.minimum(low, self.shares - half), 0, 1)
-        high = np.clip(np.maximum(high, self.shares + half), 0, 1)
-        return Intervals(self.classes, low, high, level=float(level))
+        return around_shares(low, high, self.shares, self.n_items)
 
     def region(self, level: float = 0.95) -> Region:
         """Region for the shares of all classes together.
@@ -180,11 +183,31 @@ class Estimate:
         Returns
         -------
         Region
-            Region with ``contains(shares)``, and with ends ``low`` and ``high`` that hold for
-            all classes at once.
+            Region with ``contains(shares)``, with ends ``low`` and ``high`` that hold for all
+            classes at once, and with ``volume``, the fraction of all possible shares in it.
         """
         level = check_fraction("level", level)
         return Region.of(self.draws, self.shares, self.n_items, level)
+
+    def ellipse(self, level: float = 0.95, *, scale: str = "log-ratios") -> Ellipse:
+        """Elliptic region for the shares of all classes, which follows their correlations.
+
+        Parameters
+        ----------
+        level : float, default=0.95
+            Probability that the region contains the shares.
+        scale : {"log-ratios", "shares"}, default="log-ratios"
+            Scale on which it is an ellipse. In log-ratios it follows the border of the
+            simplex; centred and isometric ones (CLR, ILR) give the same region.
+
+        Returns
+        -------
+        Ellipse
+            With ``contains(shares)`` and ``volume``, as `region`.
+        """
+        level = check_fraction("level", level)
+        logs = check_choice("scale", scale, ("log-ratios", "shares")) == "log-ratios"
+        return Ellipse.of(self.draws, self.n_items, level, logs=logs)
 
     def counts(self, level: float = 0.95) -> Counts:
         """Number of items of each class, with intervals.
@@ -286,7 +309,6 @@ class Estimate:
         matplotlib Axes
         """
         from headcount import plots
-        from headcount._parameters import check_choice
 
         if check_choice("kind", kind, ("bars", "simplex")) == "bars":
             return plots.bars(self.to_frame(level), ax=ax)
@@ -351,15 +373,20 @@ class Estimate:
         str
         """
         table = self.to_table(level).to_text(ruled=False)
-        return "\n".join(
-            [self.title(level), table, *(f"note: {text}" for text in self.warnings)]
-        )
+        notes = (f"note: {text}" for text in self.warnings)
+        return "\n".join([self.title(level), table, *self._remarks, *notes])
+
+    @property
+    def _remarks(self) -> tuple[str, ...]:
+        """Sentences below the table that are no warnings."""
+        return ()
 
     def __repr__(self) -> str:
         return self.to_text()
 
     def _repr_html_(self) -> str:
-        return html_result(self.title(), [self.to_table()], self.warnings)
+        notes = (*self._remarks, *self.warnings)
+        return html_result(self.title(), [self.to_table()], notes)
 
 
 def _whole(due: NDArray[np.float64]) -> NDArray[np.int64]:

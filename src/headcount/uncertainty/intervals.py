@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from math import factorial
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,26 @@ from numpy.typing import ArrayLike, NDArray
 from headcount._text import Cell, Table, html_result
 from headcount.errors import HeadcountError
 
-__all__ = ["Intervals", "Region"]
+__all__ = ["Intervals", "Region", "around_shares", "check_shares"]
+
+# Points that the volume of a region is computed from.
+_N_POINTS = 4000
+
+
+def around_shares(
+    low: NDArray[np.float64],
+    high: NDArray[np.float64],
+    shares: NDArray[np.float64],
+    n_items: int,
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Ends of intervals from 0 to 1 that contain the estimated shares.
+
+    Shares among n items are accurate to half an item at best. Every level is extended by the
+    same half, so that higher levels have wider intervals.
+    """
+    half = 0.5 / n_items
+    low, high = np.minimum(low, shares - half), np.maximum(high, shares + half)
+    return np.clip(low, 0, 1), np.clip(high, 0, 1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,6 +153,16 @@ class Region:
         """Upper ends, one per class."""
         return np.clip(self.centre + self.reach * self.errors, 0, 1)
 
+    @property
+    def volume(self) -> float:
+        """Fraction of all possible shares that the region contains, to about one percent."""
+        # Evenly spread over the intervals of all classes but the last, whose share is left.
+        low, high = self.low[:-1], self.high[:-1]
+        rng = np.random.default_rng(0)
+        last = 1 - (low + (high - low) * rng.random((_N_POINTS, len(low)))).sum(axis=1)
+        inside = (last >= self.low[-1]) & (last <= self.high[-1])
+        return float((high - low).prod() * inside.mean() * factorial(len(low)))
+
     def contains(self, shares: ArrayLike) -> bool:
         """Return True if shares lie in the region.
 
@@ -145,12 +175,18 @@ class Region:
         -------
         bool
         """
-        given = np.asarray(shares, dtype=np.float64)
-        fine = given.shape == self.centre.shape and np.isfinite(given).all()
-        if not fine or given.min() < 0 or abs(given.sum() - 1) > 1e-6:
-            raise HeadcountError(
-                f"shares is {shares!r}; it must have {len(self.centre)} shares, one per class, "
-                "that sum to 1."
-            )
+        given = check_shares(shares, len(self.centre))
         inside = (self.low - 1e-9 <= given) & (given <= self.high + 1e-9)
         return bool(inside.all())
+
+
+def check_shares(shares: ArrayLike, n_classes: int) -> NDArray[np.float64]:
+    """Check shares of all classes, which sum to 1."""
+    given = np.asarray(shares, dtype=np.float64)
+    fine = given.shape == (n_classes,) and np.isfinite(given).all()
+    if not fine or given.min() < 0 or abs(given.sum() - 1) > 1e-6:
+        raise HeadcountError(
+            f"shares is {shares!r}; it must have {n_classes} shares, one per class, "
+            "that sum to 1."
+        )
+    return given

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, Protocol
 
 import numpy as np
@@ -25,6 +26,8 @@ Floats = NDArray[np.float64]
 # not seen among the training items of a class may still be there (half an item, as in
 # Jeffreys' prior). It matters where a classifier errs on no training item.
 _FOREIGN = 0.5
+# Draws, times classes, that the posteriors of several samples keep: 1 GB.
+_MOST_KEPT = 2**27
 
 
 class SharePosterior(Posterior):
@@ -36,6 +39,36 @@ class SharePosterior(Posterior):
         mean = super().mean
         # No share above 1 by rounding.
         return np.asarray(mean / mean.sum())
+
+
+class RepeatedPosterior(SharePosterior):
+    """Distribution of the shares of a sample that is computed again whenever it is used.
+
+    For so many samples that the draws of all would not fit into memory. Only the mean is kept.
+    """
+
+    _make: Callable[[], SharePosterior]
+    _mean: Floats
+
+    def __init__(self, make: Callable[[], SharePosterior]) -> None:
+        # The base class is frozen.
+        object.__setattr__(self, "_make", make)
+        object.__setattr__(self, "_mean", make().mean)
+
+    @property
+    def mean(self) -> Floats:
+        """Mean shares."""
+        return self._mean
+
+    @property
+    def draws(self) -> Floats:
+        """Draws with equal weights, (1000, K)."""
+        return self._make().draws
+
+    def __getattr__(self, name: str) -> Any:
+        if name in ("weighted", "weights"):
+            return getattr(self._make(), name)
+        raise AttributeError(name)
 
 
 class Answering(Protocol):
@@ -100,19 +133,24 @@ class ShareConditioning:
         -------
         list of SharePosterior
         """
-        conditioning, class_sizes = self._conditioning, self.training.class_sizes
-        found = []
-        for answer, size in zip(answers, sizes.tolist(), strict=True):
-            draws, weights = conditioning.given(answer, size)
-            centre = weights @ draws
-            mean = _on_simplex(centre[None])[0]
-            draws = mean + size_factor(class_sizes, mean, size) * (draws - centre)
-            found.append(SharePosterior(_on_simplex(draws), weights))
-        return found
+        pairs = zip(answers, sizes.tolist(), strict=True)
+        made = (partial(self._posterior, answer, size) for answer, size in pairs)
+        draws_of_each = self.replicates * self.training.n_classes / 10
+        if len(answers) * draws_of_each > _MOST_KEPT:
+            return [RepeatedPosterior(make) for make in made]
+        return [make() for make in made]
+
+    def _posterior(self, answer: Floats, size: int) -> SharePosterior:
+        draws, weights = self._conditioning.given(answer, size)
+        centre = weights @ draws
+        mean = _on_simplex(centre[None])[0]
+        factor = size_factor(self.training.class_sizes, mean, size)
+        return SharePosterior(_on_simplex(mean + factor * (draws - centre)), weights)
 
     def means(self, answers: Floats, sizes: NDArray[np.int64]) -> Floats:
         """Mean shares of each sample, one row per sample."""
-        return np.stack([each.mean for each in self.posteriors(answers, sizes)])
+        pairs = zip(answers, sizes.tolist(), strict=True)
+        return np.stack([self._posterior(answer, size).mean for answer, size in pairs])
 
     def same_as(self, other: ShareConditioning) -> bool:
         """True if the simulations of both are the same; their priors are not compared.
