@@ -17,16 +17,21 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from headcount import accuracy as accuracy
     from headcount import datasets as datasets
+    from headcount import deep as deep
     from headcount import diagnose as diagnose
+    from headcount import distributed as distributed
+    from headcount import interop as interop
     from headcount import learn as learn
     from headcount import metrics as metrics
     from headcount import plots as plots
     from headcount import shift as shift
     from headcount import studies as studies
     from headcount import study as study
+    from headcount import testing as testing
     from headcount.analysis import Analysis as Analysis
     from headcount.analysis import analyse as analyse
     from headcount.analysis import judge as judge
+    from headcount.deep import *
     from headcount.errors import HeadcountError as HeadcountError
     from headcount.errors import HeadcountWarning as HeadcountWarning
     from headcount.evaluation.collection import Evaluations as Evaluations
@@ -49,6 +54,7 @@ if TYPE_CHECKING:
     from headcount.scores import Scored as Scored
     from headcount.scores import Scorer as Scorer
     from headcount.scores import Verdicts as Verdicts
+    from headcount.statistics import Statistics as Statistics
     from headcount.uncertainty import Estimate as Estimate
 
 __version__ = version("headcount")
@@ -65,19 +71,24 @@ _HOMES = {
     "headcount.monitor": {"Monitor"},
     "headcount.sampling": {"APP", "NPP", "UPP", "Dirichlet", "Prevalences", "Samples"},
     "headcount.scores": {"Scored", "Scorer", "Verdicts"},
+    "headcount.statistics": {"Statistics"},
     "headcount.uncertainty": {"Estimate"},
 }
 # Packages that are loaded when they are used.
 _PACKAGES = {
     "accuracy",
     "datasets",
+    "deep",
     "diagnose",
+    "distributed",
+    "interop",
     "learn",
     "metrics",
     "plots",
     "shift",
     "studies",
     "study",
+    "testing",
 }
 
 if not TYPE_CHECKING:

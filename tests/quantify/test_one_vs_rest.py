@@ -46,6 +46,20 @@ def test_separate_scoring_is_a_quantifier_a_class(base):
     )
 
 
+@each_base
+def test_separate_scoring_of_ordered_classes_is_a_quantifier_a_gap(base):
+    X, y = labelled(3)
+    quantifier = hc.FrankHall(base, scoring="separate").fit(X, y)
+    upto = np.column_stack(
+        [clone(base).fit(X, y > j).predict_many(pool(3), samples())[:, 0] for j in range(2)]
+    )
+    falling = upto[:, 0] > upto[:, 1]
+    upto[falling] = upto[falling].mean(axis=1, keepdims=True)
+    given = quantifier.predict_many(pool(3), samples())
+    expected = np.column_stack([upto[:, 0], np.diff(upto), 1 - upto[:, 1]])
+    np.testing.assert_allclose(given, expected, rtol=0, atol=1e-12)
+
+
 def test_separate_scoring_cannot_use_one_frozen_classifier():
     X, y = labelled(3)
     frozen = FrozenEstimator(GaussianNB().fit(X, y))

@@ -108,14 +108,17 @@ def test_thresholds(two_classes, name, decimals):
 
 @pytest.mark.parametrize("divergence", ["topsoe", "hellinger", "probsymm", "l2"])
 @pytest.mark.parametrize("bins", [10, 7])
-def test_dys(two_classes, divergence, bins):
-    fast = two_classes.fast(hc.DyS(bins=bins, divergence=divergence))
-    agree(fast, two_classes.slow(oracle.dys, bins=bins, divergence=divergence), 1e-5)
+@pytest.mark.parametrize("balanced", [True, False])
+def test_dys(two_classes, divergence, bins, balanced):
+    options = {"bins": bins, "divergence": divergence, "balanced": balanced}
+    agree(two_classes.fast(hc.DyS(**options)), two_classes.slow(oracle.dys, **options), 1e-5)
 
 
 @pytest.mark.parametrize("bins", [tuple(range(10, 111, 10)), (8,), (5, 9)])
-def test_hdy(two_classes, bins):
-    agree(two_classes.fast(hc.HDy(bins=bins)), two_classes.slow(oracle.hdy, bins=bins), 1e-5)
+@pytest.mark.parametrize("balanced", [True, False])
+def test_hdy(two_classes, bins, balanced):
+    options = {"bins": bins, "balanced": balanced}
+    agree(two_classes.fast(hc.HDy(**options)), two_classes.slow(oracle.hdy, **options), 1e-5)
 
 
 @pytest.mark.parametrize("divergence", ["hellinger", "topsoe", "probsymm", "l2"])
@@ -166,8 +169,10 @@ def test_sld_stopped_early(data):
 
 @pytest.mark.parametrize("bandwidth", [0.1, 0.03])
 def test_kdey_ml(data, bandwidth):
-    fast = data.fast(hc.KDEyML(bandwidth=bandwidth))
+    fast = data.fast(hc.KDEyML(bandwidth=bandwidth, stop="converged"))
     agree(fast, data.slow(oracle.kdeyml, bandwidth=bandwidth), 1e-5)
+    early = data.fast(hc.KDEyML(bandwidth=bandwidth))
+    agree(early, data.slow(oracle.kdeyml_noise, bandwidth=bandwidth), 1e-10)
 
 
 @pytest.mark.parametrize("bandwidth", [0.1, 0.03])
@@ -186,6 +191,132 @@ def test_kdey_hd_by_chance(three_classes):
 def test_kdey_cs(data, bandwidth):
     fast = data.fast(hc.KDEyCS(bandwidth=bandwidth))
     agree(fast, data.slow(oracle.kdeycs, bandwidth=bandwidth), 1e-5)
+
+
+@pytest.mark.parametrize(("bandwidth", "shrinkage"), [(0.3, 0.0), (0.5, 0.2)])
+def test_kernels_on_log_ratios(data, bandwidth, shrinkage):
+    given = {"bandwidth": bandwidth, "kernel": "aitchison", "shrinkage": shrinkage}
+    logs = ScoredItems(
+        oracle.clr(data.train, shrinkage),
+        data.codes,
+        oracle.clr(data.pool, shrinkage),
+        data.samples,
+    )
+    narrower = (1 - shrinkage) * bandwidth
+    for quantifier, method in ((hc.KDEyML, oracle.kdeyml_noise), (hc.KDEyCS, oracle.kdeycs)):
+        fast = data.fast(quantifier(**given))
+        agree(fast, logs.slow(method, bandwidth=narrower), 1e-5)
+        isometric = data.fast(quantifier(**given | {"kernel": "ilr"}))
+        np.testing.assert_array_equal(isometric, fast)
+    if data.n_classes == 2:
+        along = np.linspace(-15, 15, 6001)
+        slow = logs.slow(oracle.kdeyhd, bandwidth=narrower, along=along)
+        agree(data.fast(hc.KDEyHD(**given)), slow, 1e-5)
+
+
+def test_kdey_hd_on_log_ratios_by_chance(three_classes):
+    # Drawn points stand in for the integral: two seeds agree.
+    given = {"kernel": "aitchison", "bandwidth": 0.5, "n_points": 20_000}
+    first, second = (three_classes.fast(hc.KDEyHD(**given, random_state=s)) for s in (0, 1))
+    agree(first, second, 0.02)
+
+
+@pytest.mark.parametrize("steps", [1, 3])
+def test_elsa(data, steps):
+    agree(data.fast(hc.ELSA(steps=steps)), data.slow(oracle.elsa, steps=steps), 1e-6)
+
+
+def test_elsa_varies_less_than_gpac_where_shares_have_changed():
+    rng, shares = np.random.default_rng(0), np.array([0.8, 0.15, 0.05])
+    errors = {hc.GPAC: [], hc.ELSA: []}
+    for _ in range(40):
+        codes = [rng.choice(3, 1000, p=p) for p in (np.full(3, 1 / 3), shares)]
+        odds = [np.exp(1.2 * (1.2 * np.eye(3)[c] + rng.normal(size=(1000, 3)))) for c in codes]
+        train, new = (hc.Scored(o / o.sum(axis=1, keepdims=True)) for o in odds)
+        for method, found in errors.items():
+            found.append(method().fit(train, codes[0]).predict(new) - shares)
+    usual, efficient = (np.sqrt(np.mean(np.square(found))) for found in errors.values())
+    assert efficient < 0.9 * usual
+
+
+def test_debias(two_classes):
+    agree(two_classes.fast(hc.DeBias()), two_classes.slow(oracle.debias), 1e-9)
+
+
+def test_debias_of_calibrated_posteriors_is_pacc():
+    # Three kinds of items, in each of which the posteriors are the shares of the classes.
+    counts = np.array([[6, 3, 1], [2, 6, 4], [1, 1, 8]])
+    kind, codes = (np.repeat(axis.ravel(), counts.ravel()) for axis in np.indices((3, 3)))
+    scores = (counts / counts.sum(axis=1, keepdims=True))[kind]
+    new = ScoredItems(scores, codes, scores, [np.arange(10), np.arange(5, 32)])
+    np.testing.assert_allclose(new.fast(hc.DeBias()), new.fast(hc.GPAC()), atol=1e-9)
+
+
+def test_run(data):
+    agree(data.fast(hc.RUN(smoothness=0)), data.slow(oracle.run), 1e-4)
+
+
+def test_sord(two_classes):
+    agree(two_classes.fast(hc.SORD()), two_classes.slow(oracle.sord), 1e-6)
+
+
+def test_quanty(two_classes):
+    fast = two_classes.fast(hc.QUANTy(tol=1e-9))
+    agree(fast, two_classes.slow(oracle.quanty), 1e-5)
+    one = two_classes.fast(hc.QUANTy(n_quantiles=1, tol=1e-9))
+    agree(one, two_classes.fast(hc.PACC()), 1e-7)
+
+
+@pytest.mark.parametrize("distance", ["emd", "hellinger", "l2"])
+def test_ordinal_pdf(data, distance):
+    # Least values are compared, as they may be reached on a whole stretch.
+    fast = data.fast(hc.OrdinalPDF(bins=4, distance=distance))
+    for index, mine in zip(data.samples, fast, strict=True):
+        cost = oracle.ordinal_pdf_cost(
+            data.train, data.codes, data.pool[index], bins=4, distance=distance
+        )
+        best = oracle.least_on_simplex(cost, data.n_classes)
+        assert cost(mine) == pytest.approx(cost(best), abs=1e-5)
+
+
+def test_ordinal_pdf_of_two_classes_is_fmm(two_classes):
+    np.testing.assert_allclose(
+        two_classes.fast(hc.OrdinalPDF(bins=20)), two_classes.fast(hc.FMM(bins=20)), atol=1e-9
+    )
+
+
+@pytest.mark.parametrize("name", ["PACC", "ACC", "DyS"])
+def test_frank_hall(three_classes, name):
+    # Decisions are posteriors of zeros and ones.
+    method = {"PACC": oracle.pacc, "ACC": oracle.pacc, "DyS": oracle.dys}[name]
+    fast = three_classes.fast(hc.FrankHall(getattr(hc, name)()))
+    if name == "ACC":
+        train, pool = (_one_hot(s) for s in (three_classes.train, three_classes.pool))
+        decided = ScoredItems(train, three_classes.codes, pool, three_classes.samples)
+        slow = decided.slow(lambda *given: oracle.frank_hall(method, *given))
+    else:
+        slow = three_classes.slow(lambda *given: oracle.frank_hall(method, *given))
+    agree(fast, slow, 1e-5)
+
+
+def test_frank_hall_of_two_classes_is_the_method_itself(two_classes):
+    fast = two_classes.fast(hc.FrankHall(hc.PACC()))
+    np.testing.assert_allclose(fast, two_classes.fast(hc.PACC()), atol=1e-12)
+
+
+def test_the_ratio_estimator_is_pacc(two_classes):
+    assert hc.method("ratio estimator") is hc.PACC
+    fast, g = two_classes.fast(hc.PACC()), two_classes.train[:, 1]
+    low, high = (g[two_classes.codes == j].mean() for j in (0, 1))
+    for index, shares in zip(two_classes.samples, fast, strict=True):
+        mean = two_classes.pool[index, 1].mean()
+        assert shares[1] == pytest.approx(np.clip((mean - low) / (high - low), 0, 1))
+
+
+def test_fourier_features_approximate_kernel_mean_matching(data):
+    given = {"n_projections": 20_000, "bandwidth": 0.5, "random_state": 0}
+    fast = hc.KMMx(**given).fit(data.train, data.codes).predict_many(data.pool, data.samples)
+    agree(fast, data.slow(oracle.kmm, bandwidth=0.5), 0.01)
 
 
 @pytest.mark.parametrize("bandwidth", [0.2, 0.05])
@@ -223,3 +354,7 @@ def test_one_vs_rest_of_predicted_classes(three_classes, name):
 
     fast = three_classes.fast(hc.OneVsRest(getattr(hc, name)()))
     agree(fast, three_classes.slow(slow), 1e-7)
+
+
+def _one_hot(scores):
+    return np.eye(scores.shape[1])[scores.argmax(axis=1)]

@@ -33,6 +33,7 @@ SMOOTHED = [
     hc.OrdinalACC(),
     hc.OrdinalPACC(),
     hc.OrdinalSLD(),
+    hc.RUN(),
     hc.RegularizedLikelihood(flatness=0.02),
     hc.RegularizedLikelihood(smoothness=0.02),
 ]

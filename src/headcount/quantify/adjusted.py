@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
@@ -14,11 +15,11 @@ from headcount.quantify.aggregation import Aggregation, Moments
 from headcount.quantify.base import Quantifier
 from headcount.quantify.info import MethodInfo
 from headcount.quantify.smoothness import WithSmoothness
-from headcount.representation import AbovePrior, Posterior, PredictedClass
+from headcount.representation import AbovePrior, Posterior, PredictedClass, Training
 from headcount.scores import Verdicts, check_scores
 from headcount.solve import AdjustedCount, LeastSquares
 
-__all__ = ["ACC", "FM", "GAC", "GPAC", "PACC", "SMM"]
+__all__ = ["ACC", "FM", "GAC", "GPAC", "PACC", "SMM", "DeBias"]
 
 
 class ACC(Quantifier):
@@ -53,6 +54,7 @@ class ACC(Quantifier):
         reference="Forman, Data Mining and Knowledge Discovery 17 (2008)",
         aliases=("AC",),
     )
+    posterior_kind = "classes"
 
     def _aggregation(self) -> Aggregation:
         return Moments(PredictedClass(), AdjustedCount())
@@ -102,6 +104,10 @@ class ACC(Quantifier):
 class PACC(Quantifier):
     """Probabilistic adjusted classify and count: `ACC` with mean posteriors for counts.
 
+    With two classes it is the ratio estimator of Vaz, Izbicki & Stern (Journal of Machine
+    Learning Research 20, 2019), (mean g - E[g|0]) / (E[g|1] - E[g|0]), with the positive
+    score as g.
+
     Parameters
     ----------
     classifier : scikit-learn classifier, default=None
@@ -124,8 +130,9 @@ class PACC(Quantifier):
         title="probabilistic adjusted classify and count",
         family="adjusted count",
         reference="Bella et al., ICDM 2010",
-        aliases=("PAC", "SPA"),
+        aliases=("PAC", "SPA", "ratio estimator", "IR"),
     )
+    posterior_kind = "scores"
 
     def _aggregation(self) -> Aggregation:
         return Moments(Posterior(), AdjustedCount())
@@ -161,6 +168,7 @@ class GAC(WithSmoothness):
         input="labels",
         reference="Firat, arXiv:1606.00868 (2016)",
     )
+    posterior_kind = "classes"
 
     def _aggregation(self) -> Aggregation:
         return Moments(PredictedClass(), LeastSquares(self._checked_smoothness()))
@@ -224,6 +232,7 @@ class GPAC(WithSmoothness):
         family="adjusted count",
         reference="Firat, arXiv:1606.00868 (2016)",
     )
+    posterior_kind = "scores"
 
     def _aggregation(self) -> Aggregation:
         return Moments(Posterior(), LeastSquares(self._checked_smoothness()))
@@ -261,6 +270,54 @@ class FM(WithSmoothness):
 
     def _aggregation(self) -> Aggregation:
         return Moments(AbovePrior(), LeastSquares(self._checked_smoothness()))
+
+
+class DeBias(Quantifier):
+    """Friedman's de-biased mean of the posteriors, for posteriors that are calibrated.
+
+    With two classes p + (mean score - p) / V, clipped to [0, 1], where p is the share of
+    positives in training and V the mean of (score - p)^2 over training, divided by p (1 - p).
+    It is `PACC` with the class means that calibrated posteriors imply,
+    E[s_k|j] = p_k + E[(s_j - p_j)(s_k - p_k)] / p_j: labels are used for p alone. More classes
+    are solved as in `GPAC`.
+
+    Parameters
+    ----------
+    classifier : scikit-learn classifier, default=None
+        Logistic regression by default. Its posteriors should be calibrated.
+    cv : int or splitter, default=5
+        Folds for scoring the training items.
+    random_state : int, RandomState, Generator or None, default=None
+        Random seed of the folds.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_classification
+    >>> from headcount import DeBias
+    >>> X, y = make_classification(400, random_state=0)
+    >>> DeBias(random_state=0).fit(X[:200], y[:200]).predict(X[200:]).round(1)
+    array([0.5, 0.5])
+    """
+
+    info: ClassVar = MethodInfo(
+        title="Friedman's de-biased posteriors",
+        family="adjusted count",
+        reference="Friedman, Class counts in future unlabeled samples (2014)",
+        aliases=("DB",),
+    )
+
+    def _aggregation(self) -> Aggregation:
+        return _CalibratedMoments(Posterior(), AdjustedCount())
+
+
+class _CalibratedMoments(Moments):
+    """Class means of posteriors that are taken to be calibrated."""
+
+    def fit(self, training: Training) -> Self:
+        away = np.asarray(training.items, dtype=np.float64) - training.prior
+        weights = np.ones(len(away)) if training.weights is None else training.weights
+        shared = (away * weights[:, None]).T @ away / weights.sum()
+        return replace(self, profiles=training.prior + shared / training.prior[:, None])
 
 
 class SMM(Quantifier):

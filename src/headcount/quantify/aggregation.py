@@ -6,27 +6,39 @@ An aggregation has ``fit(training)``, which returns a fitted aggregation, and
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
-from typing import Any, Protocol, Self
+from typing import Any, Protocol, Self, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
-from headcount.representation import Embedding, Histograms, Training
+from headcount.errors import HeadcountError
+from headcount.representation import (
+    CellsOf,
+    Embedding,
+    Histograms,
+    MeanOf,
+    Reduced,
+    Reduction,
+    Training,
+    WeightedRows,
+)
 from headcount.sampling import Samples
-from headcount.solve import Solution
+from headcount.solve import ExpectationMaximisation, Solution
 
 __all__ = [
     "Aggregation",
     "Counting",
+    "Likelihood",
     "MedianOfHistograms",
     "Mixture",
     "MixtureSolver",
     "Model",
     "MomentSolver",
     "Moments",
+    "NoiseStoppedMixture",
     "Representation",
 ]
 
@@ -58,6 +70,17 @@ class Model(Protocol):
         """
         return self
 
+    def reduction(self) -> tuple[Reduction, ...] | None:
+        """Statistics of a sample that determine its shares; None if its items are needed."""
+        return None
+
+    def solve_reduced(self, reduced: Reduced, sizes: NDArray[np.int64]) -> Solution:
+        """Shares of the classes in samples given by their statistics.
+
+        `reduced` has the values of each `reduction`, and `sizes` the numbers of items.
+        """
+        raise HeadcountError(f"{type(self).__name__} cannot be reduced to statistics.")
+
 
 class Aggregation(Model, Protocol):
     """The part of a method that comes after the items are scored."""
@@ -66,6 +89,7 @@ class Aggregation(Model, Protocol):
         """Fitted aggregation, learnt from labelled items; this one does not change."""
 
 
+@runtime_checkable
 class Representation(Protocol):
     """Turns items into vectors."""
 
@@ -76,6 +100,7 @@ class Representation(Protocol):
         """The items as vectors whose mean describes a sample."""
 
 
+@runtime_checkable
 class MomentSolver(Protocol):
     """Finds the shares whose mixture of class profiles is nearest to the sample's profile."""
 
@@ -96,6 +121,15 @@ class Counting(Aggregation):
     def solve(self, items: NDArray[Any], samples: Samples) -> Solution:
         """Shares of the classes in each sample of the items."""
         return Solution.closed_form(self.representation.embed(items).means(samples))
+
+    def reduction(self) -> tuple[Reduction, ...]:
+        """The mean of the representation."""
+        return (MeanOf(self.representation),)
+
+    def solve_reduced(self, reduced: Reduced, sizes: NDArray[np.int64]) -> Solution:
+        """The means themselves."""
+        (means,) = reduced
+        return Solution.closed_form(np.asarray(means))
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,29 +165,46 @@ class Moments(Aggregation):
             lambda seen: self.solver.solve(self.profiles, seen),
         )
 
+    def reduction(self) -> tuple[Reduction, ...] | None:
+        """The mean of the representation."""
+        return (MeanOf(self.representation),)
+
+    def solve_reduced(self, reduced: Reduced, sizes: NDArray[np.int64]) -> Solution:
+        """Shares of the classes in samples given by their means."""
+        (means,) = reduced
+        return self.solver.solve(self.profiles, np.asarray(means))
+
 
 @dataclass(frozen=True, eq=False)
 class MedianOfHistograms(Aggregation):
     """Median of the estimates by several histograms of the positive score."""
 
-    bins: Sequence[int]
+    histograms: Histograms
     solver: MomentSolver
     profiles: NDArray[np.float64] = field(default_factory=lambda: np.empty((0, 0)))
 
     def fit(self, training: Training) -> MedianOfHistograms:
         """Learn the histograms of each class."""
         assert training.items is not None
-        return replace(self, profiles=training.class_means(self._embed(training.items)))
+        histograms, items = self.histograms.fit(training), np.asarray(training.items)
+        profiles = training.class_means(histograms.embed(items))
+        return MedianOfHistograms(histograms, self.solver, profiles)
 
     def solve(self, items: NDArray[Any], samples: Samples) -> Solution:
         """Shares of the classes in each sample of the items."""
-        return _in_batches(self._embed(items), samples, self._median)
+        return _in_batches(self.histograms.embed(items), samples, self._median)
 
-    def _embed(self, items: NDArray[Any]) -> Embedding:
-        return Histograms(self.bins, every_class=False).embed(items)
+    def reduction(self) -> tuple[Reduction, ...]:
+        """The histograms."""
+        return (MeanOf(self.histograms),)
+
+    def solve_reduced(self, reduced: Reduced, sizes: NDArray[np.int64]) -> Solution:
+        """Shares of the classes in samples given by their histograms."""
+        (means,) = reduced
+        return self._median(np.asarray(means))
 
     def _median(self, seen: NDArray[np.float64]) -> Solution:
-        edges = np.concatenate([[0], np.cumsum(self.bins)])
+        edges = np.concatenate([[0], np.cumsum(self.histograms.bins)])
         each = []
         for left, right in pairwise(edges):
             profiles = np.ascontiguousarray(self.profiles[:, left:right])
@@ -167,6 +218,7 @@ class MedianOfHistograms(Aggregation):
         )
 
 
+@runtime_checkable
 class Likelihood(Protocol):
     """Turns items into likelihoods of the classes."""
 
@@ -176,16 +228,26 @@ class Likelihood(Protocol):
     def ratios(self, items: NDArray[Any]) -> NDArray[np.float64]:
         """Likelihood of each item under each class, each row up to its own factor."""
 
+    @property
+    def smooth(self) -> bool:
+        """True if it is a smooth function of posteriors, so that cells can be narrow enough."""
 
+
+@runtime_checkable
 class MixtureSolver(Protocol):
     """Finds the shares under which the items of a sample are likeliest."""
 
     def solve(
-        self, ratios: NDArray[np.float64], samples: Samples, prior: NDArray[np.float64]
+        self,
+        ratios: NDArray[np.float64],
+        samples: Samples,
+        prior: NDArray[np.float64],
+        weights: NDArray[np.float64] | None = None,
     ) -> Solution:
         """Shares for each sample.
 
         `ratios` has one row per item of the pool; `prior` holds the training shares.
+        `weights` has one number per entry of ``samples.indices``.
         """
 
 
@@ -215,6 +277,32 @@ class Mixture(Aggregation):
         """Shares of the classes in each sample of the items."""
         ratios = np.ascontiguousarray(self.likelihood.ratios(items))
         return self.solver.solve(ratios, samples, self.prior)
+
+    def reduction(self) -> tuple[Reduction, ...]:
+        """Cells of the posteriors, or of the likelihoods if these are not smooth."""
+        before = None if self.likelihood.smooth else self.likelihood
+        return (CellsOf(len(self.prior), before),)
+
+    def solve_reduced(self, reduced: Reduced, sizes: NDArray[np.int64]) -> Solution:
+        """Shares of the classes in samples given by cells."""
+        (cells,) = reduced
+        assert isinstance(cells, WeightedRows)
+        ratios = self.likelihood.ratios(cells.rows) if self.likelihood.smooth else cells.rows
+        return self.solver.solve(
+            np.ascontiguousarray(ratios), cells.samples, self.prior, cells.weights
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class NoiseStoppedMixture(Mixture):
+    """Mixture whose solver stops the sooner, the smaller the training set is."""
+
+    solver: ExpectationMaximisation
+
+    def fit(self, training: Training) -> Self:
+        """Learn the likelihoods and the size of the training set."""
+        solver = replace(self.solver, n_training=training.effective_size)
+        return replace(super().fit(training), solver=solver)
 
 
 def _in_batches(

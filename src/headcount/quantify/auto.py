@@ -27,8 +27,8 @@ from headcount.uncertainty import Prior, simulate
 
 __all__ = ["AutoQuantifier"]
 
-# Simulated samples that errors are reported for, and their items.
-_TRIALS, _TRIAL_SIZE = 500, 500
+# Simulated samples that errors are reported for, and their items at most.
+_TRIALS, _LARGEST_TRIAL = 200, 20_000
 
 
 class AutoQuantifier(Conditioned):
@@ -145,8 +145,13 @@ class AutoQuantifier(Conditioned):
             )
             yield
 
-    def explain(self) -> str:
+    def explain(self, size: int = 500) -> str:
         """Methods that are combined, and their errors in simulated samples.
+
+        Parameters
+        ----------
+        size : int, default=500
+            Number of items of a simulated sample.
 
         Returns
         -------
@@ -156,9 +161,10 @@ class AutoQuantifier(Conditioned):
         training: Any = self._simulation_items()
         model: Any = self.model_
         strata = Training(None, training.codes, training.n_classes, training.weights)
-        made = simulate(strata, _TRIAL_SIZE, _TRIALS, model.shares.prior, seed=0)
+        size = min(size, _LARGEST_TRIAL)
+        made = simulate(strata, size, _TRIALS, model.shares.prior, seed=0)
         answers = model.answers.solve_training(training, made.samples).prevalence
-        sizes = np.full(len(answers), _TRIAL_SIZE)
+        sizes = np.full(len(answers), size)
         combined = model.shares.means(answers, sizes)
         counted = made.samples.prevalence_of(
             training.items[0].argmax(axis=1), len(self.classes_)
@@ -173,7 +179,7 @@ class AutoQuantifier(Conditioned):
         ordered = " for ordered classes" if self.ordered else ""
         return (
             f"{listed} combined{ordered}. Mean absolute error in simulated samples of "
-            f"{_TRIAL_SIZE} items: {_error(combined, made.shares)} combined; alone {each}; "
+            f"{size:,} items: {_error(combined, made.shares)} combined; alone {each}; "
             f"classify and count {_error(counted, made.shares)}."
         )
 

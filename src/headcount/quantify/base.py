@@ -15,6 +15,7 @@ from headcount.data import check_features, column_names, count_rows
 from headcount.errors import HeadcountError, warn
 from headcount.quantify.aggregation import Aggregation, Model
 from headcount.quantify.estimation import EstimationMixin, pool_samples
+from headcount.quantify.from_statistics import FromStatistics, ScoredItems
 from headcount.quantify.info import Input, MethodInfo
 from headcount.representation import Training
 from headcount.sampling import Samples
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 __all__ = ["Quantifier", "is_simple"]
 
 
-class Quantifier(EstimationMixin, BaseEstimator):
+class Quantifier(EstimationMixin, FromStatistics, BaseEstimator):
     """Base of methods that estimate the shares of classes in samples of unlabelled items.
 
     A method is a subclass with an ``info`` and an ``_aggregation``. Posteriors, predicted
@@ -58,6 +59,9 @@ class Quantifier(EstimationMixin, BaseEstimator):
     """
 
     info: ClassVar[MethodInfo]
+    # Likelihood of a posterior: of predicted "classes", of binned "scores", or "likelihood" of
+    # the items; empty if there is none.
+    posterior_kind: ClassVar[str] = ""
 
     def __init__(
         self, classifier: Any = None, *, cv: Any = 5, random_state: Any = None
@@ -237,8 +241,34 @@ class Quantifier(EstimationMixin, BaseEstimator):
         self._by_folds = by_folds and self._learns_from_scores()
         return self
 
-    def explain(self) -> str:
+    def trained_arrays(self) -> dict[str, NDArray[Any]]:
+        """Arrays that take long to compute, for `fit_trained`; none where `fit` is quick."""
+        return {}
+
+    def fit_trained(self, X: Any, y: ArrayLike, arrays: dict[str, NDArray[Any]]) -> Self:
+        """Repeat `fit`, but for the computation of ``arrays``.
+
+        Parameters
+        ----------
+        X, y
+            Labelled items that a quantifier with these parameters was fitted on.
+        arrays : dict of str to ndarray
+            Its `trained_arrays`.
+
+        Returns
+        -------
+        Quantifier
+            This quantifier, fitted.
+        """
+        return self.fit(X, y)
+
+    def explain(self, size: int = 500) -> str:
         """Reason for the choice of methods or settings.
+
+        Parameters
+        ----------
+        size : int, default=500
+            Number of items of a sample, for errors that depend on it.
 
         Returns
         -------
@@ -358,10 +388,16 @@ class Quantifier(EstimationMixin, BaseEstimator):
         return self
 
     def _labelled(
-        self, X: Any, y: ArrayLike, sample_weight: Any, *, allow_nan: bool = False
+        self,
+        X: Any,
+        y: ArrayLike,
+        sample_weight: Any,
+        *,
+        allow_nan: bool = False,
+        any_shape: bool = False,
     ) -> tuple[Training, NDArray[Any]]:
         """Labelled items as they came, checked, and the classes."""
-        X = check_features(X, allow_nan=allow_nan)
+        X = check_features(X, allow_nan=allow_nan, any_shape=any_shape)
         classes, codes = check_labels(y)
         check_lengths("X", count_rows(X), codes)
         return _training(X, codes, classes, sample_weight), classes
@@ -392,6 +428,10 @@ class Quantifier(EstimationMixin, BaseEstimator):
         if by_folds:
             scored = scored.reshape(-1, *scored.shape[2:])
         return self._arranged(scored, len(self.classes_))
+
+    def _prepared(self, X: Any) -> Any:
+        """Items as the classifier takes them; a hook for searches over pipelines."""
+        return X
 
     def _simulation_items(self) -> Training:
         """Labelled items that samples for estimates are simulated from."""
@@ -429,6 +469,25 @@ class Quantifier(EstimationMixin, BaseEstimator):
         """True if the classifiers of the folds score the items of estimates."""
         one_scorer = self.scorer_ is not None and not isinstance(self.scorer_, tuple)
         return one_scorer and self.takes != "features"
+
+    @property
+    def predicts_by_folds(self) -> bool:
+        """True if the classifiers of the folds score the items of `predict`."""
+        return self._by_folds
+
+    def statistics_sources(self, by_folds: bool) -> list[ScoredItems]:
+        """Makers of the items of each reduction of the model.
+
+        Parameters
+        ----------
+        by_folds : bool
+            True if items are scored by the classifiers of all folds.
+
+        Returns
+        -------
+        list of ScoredItems
+        """
+        return [ScoredItems(self, by_folds)] * len(self.model_.reduction() or ())
 
     def _check_takes_scores(self) -> None:
         reason = self._why_no_scores()

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
 from headcount.data import check_features, count_rows
@@ -18,10 +18,11 @@ from headcount.quantify.adjusted import GPAC
 from headcount.quantify.aggregation import Model
 from headcount.quantify.base import Quantifier
 from headcount.quantify.estimation import conditioning
+from headcount.quantify.from_statistics import ScoredItems
 from headcount.quantify.info import Input, MethodInfo
 from headcount.quantify.likelihood import SLD
 from headcount.quantify.seeds import seeded
-from headcount.representation import Training
+from headcount.representation import Reduced, Reduction, Training
 from headcount.sampling import Samples
 from headcount.sampling._streams import base_seeds
 from headcount.scores import Scored, ScoredPool, Verdicts, equal_scorers
@@ -255,7 +256,7 @@ class Conditioned(Quantifier):
             self._check_one_classifier()
         if isinstance(X, ScoredPool | Scored | Verdicts):
             return X
-        return ScoredPool(check_features(X, allow_nan=True))
+        return ScoredPool(check_features(X, allow_nan=True, any_shape=True))
 
     def _check_one_classifier(self) -> None:
         scorers = [member.scorer_ for member in self.members_ if member.scorer_ is not None]
@@ -270,6 +271,24 @@ class Conditioned(Quantifier):
     def scores_by_folds(self) -> bool:
         """True if the classifiers of the folds score the items of estimates."""
         return False  # each member does
+
+    def statistics_sources(self, by_folds: bool) -> list[ScoredItems]:
+        """Makers of the items of the members.
+
+        Parameters
+        ----------
+        by_folds : bool
+            No effect: the members decide.
+
+        Returns
+        -------
+        list of ScoredItems
+        """
+        return [
+            source
+            for member in self.members_
+            for source in member.statistics_sources(member.scores_by_folds)
+        ]
 
 
 @dataclass(frozen=True, eq=False)
@@ -295,6 +314,21 @@ class _Joint(Model):
             ]
         )
 
+    def reduction(self) -> tuple[Reduction, ...] | None:
+        each = [model.reduction() for model in self.models]
+        known = [reductions for reductions in each if reductions is not None]
+        if len(known) < len(each):
+            return None
+        return tuple(reduction for reductions in known for reduction in reductions)
+
+    def solve_reduced(self, reduced: Reduced, sizes: NDArray[np.int64]) -> Solution:
+        answers, first = [], 0
+        for model in self.models:
+            stop = first + len(model.reduction() or ())
+            answers.append(model.solve_reduced(reduced[first:stop], sizes))
+            first = stop
+        return _in_a_row(answers)
+
 
 def _in_a_row(answers: Sequence[Solution]) -> Solution:
     return Solution(
@@ -319,3 +353,10 @@ class _Means(Model):
 
     def cross_fitted(self, training: Training) -> Model:
         return self.answers
+
+    def reduction(self) -> tuple[Reduction, ...] | None:
+        return self.answers.reduction()
+
+    def solve_reduced(self, reduced: Reduced, sizes: NDArray[np.int64]) -> Solution:
+        found = self.answers.solve_reduced(reduced, sizes)
+        return replace(found, prevalence=self.shares.means(found.prevalence, sizes))

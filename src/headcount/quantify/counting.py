@@ -11,7 +11,13 @@ from numpy.typing import NDArray
 from headcount.quantify.aggregation import Aggregation, Counting
 from headcount.quantify.base import Quantifier
 from headcount.quantify.info import MethodInfo
-from headcount.representation import Posterior, PredictedClass, Training
+from headcount.representation import (
+    Posterior,
+    PredictedClass,
+    Reduced,
+    Reduction,
+    Training,
+)
 from headcount.sampling import Samples
 from headcount.solve import Solution
 
@@ -58,6 +64,12 @@ class _TrainingShares(Aggregation):
 
     def solve(self, items: NDArray[Any], samples: Samples) -> Solution:
         return Solution.closed_form(np.tile(self.prior, (len(samples), 1)))
+
+    def reduction(self) -> tuple[Reduction, ...]:
+        return ()
+
+    def solve_reduced(self, reduced: Reduced, sizes: NDArray[np.int64]) -> Solution:
+        return Solution.closed_form(np.tile(self.prior, (len(sizes), 1)))
 
 
 class CC(Quantifier):

@@ -9,10 +9,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from headcount._parameters import check_choice, check_count
-from headcount.data import count_rows
+from headcount._parameters import check_choice, check_count, check_flag
+from headcount.data import count_rows, encode_labels
 from headcount.errors import HeadcountError
 from headcount.quantify.aggregation import Model
+from headcount.quantify.item_posteriors import ItemPosteriors
+from headcount.quantify.posterior import posteriors_of
 from headcount.representation import Training
 from headcount.sampling import Samples, as_samples
 from headcount.sampling._streams import base_seeds
@@ -20,7 +22,7 @@ from headcount.scores import Scored, ScoredPool, Verdicts, one_fold_each
 from headcount.scores.checks import check_weights
 
 if TYPE_CHECKING:
-    from headcount.labels import LabelPlan, PoolPosteriors
+    from headcount.labels import LabelPlan
     from headcount.quantify.base import Quantifier
     from headcount.uncertainty import Estimate, ShareConditioning
 
@@ -57,6 +59,7 @@ class EstimationMixin:
         clusters: ArrayLike | None = None,
         target: str = "realised",
         prior: Any = None,
+        posterior: bool = False,
         replicates: int = 4000,
         random_state: Any = None,
     ) -> Estimate:
@@ -89,7 +92,12 @@ class EstimationMixin:
         prior : None, float, array-like of shape (K,) or (M, K), default=None
             Prior distribution of the shares: parameters of a Dirichlet distribution, or draws
             from any other one. None is a mixture of the uniform distribution (half), one that
-            prefers rare classes, and one around the training shares (a quarter each).
+            prefers rare classes, and one around the training shares (a quarter each); with
+            ``posterior`` it is the uniform distribution.
+        posterior : bool, default=False
+            Draw from the posterior under the method's own likelihood instead: binned scores
+            or predicted classes with unknown rates (ACC, PACC, GAC, GPAC, DyS, HDy), or
+            likelihoods of the items that are taken as known (SLD, KDEyML).
         replicates : int, default=4000
             Number of simulated samples; fewer if the sample has more than 5,000 items.
         random_state : int, RandomState, Generator or None, default=None
@@ -113,6 +121,7 @@ class EstimationMixin:
             clusters=clusters,
             target=target,
             prior=prior,
+            posterior=posterior,
             replicates=replicates,
             random_state=random_state,
         )[0]
@@ -123,6 +132,7 @@ class EstimationMixin:
         *,
         precision: float | None = None,
         budget: int | None = None,
+        positive: Any = None,
         groups: ArrayLike | None = None,
         strata: int = 5,
         target: str = "realised",
@@ -139,6 +149,9 @@ class EstimationMixin:
             Half the width that the widest interval should have, such as 0.01.
         budget : int, default=None
             Number of labels. Pass either precision or budget.
+        positive : Any, default=None
+            The only class whose share matters: precision is that of its interval, and labels
+            serve it more than the others. All classes by default.
         groups : array-like of shape (n,), default=None
             Group of each item, such as its month. Precision and budget are then those of each
             group, and `estimate_many` can use the labels for the groups.
@@ -161,9 +174,14 @@ class EstimationMixin:
         from headcount.labels import check_clusters, join_plans, make_plan
 
         check_is_fitted(self, "model_")
-        source = _ItemPosteriors.of(self, X)
+        X = self._prepared(X)
+        source = ItemPosteriors.of(self, X)
         rng = np.random.default_rng(base_seeds(_own_seed(self, random_state), 1)[0])
         codes = check_clusters(groups, source.n_items, "groups")
+        wanted = None
+        if positive is not None:
+            place = encode_labels([positive], name="positive", classes=self.classes_)[1]
+            wanted = int(place[0])
         drawn = Samples.whole(source.n_items)
         if codes is not None:
             drawn = Samples.by_code(codes, int(codes.max()) + 1)
@@ -177,6 +195,7 @@ class EstimationMixin:
                 target=target,
                 level=level,
                 rng=rng,
+                positive=wanted,
             )
             for items, shares in zip(drawn, self.predict_many(X, drawn), strict=True)
         ]
@@ -194,6 +213,7 @@ class EstimationMixin:
         clusters: ArrayLike | None = None,
         target: str = "realised",
         prior: Any = None,
+        posterior: bool = False,
         replicates: int = 4000,
         random_state: Any = None,
     ) -> list[Estimate]:
@@ -215,6 +235,7 @@ class EstimationMixin:
         weights, clusters : array-like of shape (n,), default=None
         target : {"realised", "expected"}, default="realised"
         prior : None, float, array-like of shape (K,) or (M, K), default=None
+        posterior : bool, default=False
         replicates : int, default=4000
         random_state : int, RandomState, Generator or None, default=None
             As for `estimate`.
@@ -225,6 +246,7 @@ class EstimationMixin:
             One per sample. Samples of similar size share their simulations.
         """
         check_is_fitted(self, "model_")
+        X = self._prepared(X)
         drawn = pool_samples(samples, X)
         if labelled is None and (design is not None or guarantee != "approximate"):
             raise HeadcountError(
@@ -233,6 +255,7 @@ class EstimationMixin:
         options = {
             "target": target,
             "prior": prior,
+            "posterior": check_flag("posterior", posterior),
             "replicates": replicates,
             "random_state": random_state,
         }
@@ -250,7 +273,7 @@ class EstimationMixin:
             return found
         from headcount.labels import estimates_from_labels
 
-        source = _ItemPosteriors.of(self, X)
+        source = ItemPosteriors.of(self, X)
         return estimates_from_labels(
             source.corrected,
             list(drawn),
@@ -278,12 +301,12 @@ class EstimationMixin:
             None if there are no posteriors of both training items and pool that were made
             in the same way.
         """
-        scorer = self.scorer_
+        X, scorer = self._prepared(X), self.scorer_
         if isinstance(scorer, tuple) or isinstance(X, Verdicts):
             return None
         if scorer is None:
             training = self.training_
-            if isinstance(X, Scored) and training is not None and _are_posteriors(training):
+            if isinstance(X, Scored) and training is not None and training.are_posteriors:
                 return Evidence(training, X.posteriors_of(self.classes_))
             return None
         if not scorer.has_posteriors_ or (isinstance(X, Scored) and not X.folds):
@@ -349,55 +372,6 @@ def _own_seed(quantifier: Quantifier, random_state: Any) -> Any:
     return own if random_state is None and isinstance(own, int) else random_state
 
 
-@dataclass(frozen=True, eq=False)
-class _ItemPosteriors:
-    """Scores of a pool that labels are combined with.
-
-    Posteriors, or predicted classes if there are none. Without either, labels are used alone.
-    """
-
-    n_items: int
-    key: str
-    posteriors: NDArray[np.float64] | None
-    decisions: NDArray[np.int64] | None
-    training: Training | None
-
-    @classmethod
-    def of(cls, quantifier: Quantifier, X: Any) -> _ItemPosteriors:
-        from headcount.labels import pool_key
-
-        n_items = count_rows(X)
-        evidence = quantifier.evidence(X)
-        if evidence is not None:
-            posteriors = evidence.posteriors
-            key = pool_key(n_items, posteriors)
-            return cls(n_items, key, posteriors, None, evidence.training)
-        answering, training = quantifier.answering_, quantifier.training_
-        if answering.takes == "labels" and training is not None and training.items is not None:
-            codes = answering.items_of(X, by_folds=False)
-            one_hot = (codes[:, None] == np.arange(training.n_classes)).astype(np.float64)
-            return cls(n_items, pool_key(n_items, one_hot), None, codes, training)
-        return cls(n_items, pool_key(n_items, None), None, None, None)
-
-    def corrected(
-        self,
-        items: NDArray[Any],
-        shares: NDArray[np.float64],
-        weights: NDArray[np.float64] | None,
-    ) -> PoolPosteriors:
-        """Posteriors of some items, corrected to their shares."""
-        from headcount.labels import PoolPosteriors
-
-        if self.training is None:
-            return PoolPosteriors.none(len(items), shares)
-        if self.posteriors is not None:
-            return PoolPosteriors.of(self.posteriors[items], self.training, shares, weights)
-        assert self.decisions is not None
-        return PoolPosteriors.of_decisions(
-            self.decisions[items], self.training, shares, weights
-        )
-
-
 def _weighted(
     quantifier: Any,
     X: Any,
@@ -452,6 +426,7 @@ def _estimate_samples(
     tested: Samples | None = None,
     target: Any,
     prior: Any,
+    posterior: bool,
     replicates: Any,
     random_state: Any,
 ) -> list[Estimate]:
@@ -463,27 +438,28 @@ def _estimate_samples(
 
     check_choice("target", target, ("realised", "expected"))
     answering = quantifier.answering_
-    model = answering.model_.cross_fitted(answering._simulation_items())
-    shares = conditioning(answering, model, prior, replicates, random_state)
-    items = answering.items_of(X, by_folds=answering.scores_by_folds)
     raw = quantifier.predict_many(X, drawn)
-    answers = model.solve(items, drawn.over(count_rows(items))).prevalence
+    if posterior:
+        if tested is not None:
+            raise HeadcountError(
+                "posterior is True with weights or clusters of items, which a likelihood of "
+                "independent items does not know: leave posterior out."
+            )
+        seed = base_seeds(_own_seed(answering, random_state), 1)[0]
+        posteriors = posteriors_of(answering, X, drawn, prior, seed)
+    else:
+        model = answering.model_.cross_fitted(answering._simulation_items())
+        shares = conditioning(answering, model, prior, replicates, random_state)
+        items = answering.items_of(X, by_folds=answering.scores_by_folds)
+        answers = model.solve(items, drawn.over(count_rows(items))).prevalence
+        posteriors = shares.posteriors(answers, (drawn if tested is None else tested).sizes)
     tested = drawn if tested is None else tested
-    posteriors = shares.posteriors(answers, tested.sizes)
     name = type(answering).__name__
     found = [
-        Estimate(name, quantifier.classes_, posterior.mean, own, size, target, posterior)
-        for posterior, own, size in zip(posteriors, raw, tested.sizes.tolist(), strict=True)
+        Estimate(name, quantifier.classes_, each.mean, own, size, target, each)
+        for each, own, size in zip(posteriors, raw, tested.sizes.tolist(), strict=True)
     ]
     return _examined(found, quantifier.evidence(X), tested)
-
-
-def _are_posteriors(training: Training) -> bool:
-    """True if the items are posteriors of all classes, not predicted classes or features."""
-    items: Any = training.items
-    if items is None or isinstance(items, list):
-        return False
-    return bool(items.shape[1:] == (training.n_classes,) and items.dtype.kind == "f")
 
 
 def _examined(

@@ -13,7 +13,14 @@ from headcount.errors import HeadcountError
 from headcount.quantify.aggregation import Aggregation, Moments
 from headcount.quantify.base import Quantifier
 from headcount.quantify.info import Input, MethodInfo
-from headcount.representation import Dense, Posterior, PredictedClass, Training
+from headcount.representation import (
+    Dense,
+    Posterior,
+    PredictedClass,
+    Reduced,
+    Reduction,
+    Training,
+)
 from headcount.sampling import Samples
 from headcount.solve import LeastSquares, Solution
 
@@ -184,8 +191,18 @@ class _ShrunkWeights(Aggregation):
 
     def solve(self, items: NDArray[Any], samples: Samples) -> Solution:
         seen = self.moments.representation.embed(items).means(samples)
+        return self._solve_means(seen, samples.n_items)
+
+    def reduction(self) -> tuple[Reduction, ...] | None:
+        return self.moments.reduction()
+
+    def solve_reduced(self, reduced: Reduced, sizes: NDArray[np.int64]) -> Solution:
+        (means,) = reduced
+        return self._solve_means(np.asarray(means), sizes)
+
+    def _solve_means(self, seen: Array, n_items: NDArray[np.int64]) -> Solution:
         # Samples of equal size have the same penalty.
-        sizes, which = np.unique(samples.n_items, return_inverse=True)
+        sizes, which = np.unique(n_items, return_inverse=True)
         order = np.argsort(which, kind="stable")
         edges = np.searchsorted(which[order], np.arange(len(sizes) + 1))
         parts = [

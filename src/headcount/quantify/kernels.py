@@ -1,22 +1,45 @@
-"""Methods built on kernel densities of the posteriors."""
+"""Methods built on kernels of the posteriors, or of the features."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from headcount._parameters import check_bandwidth, check_count, check_not_negative
-from headcount.quantify.aggregation import Aggregation, Mixture, Moments
+from headcount._parameters import (
+    check_bandwidth,
+    check_choice,
+    check_count,
+    check_not_negative,
+    check_positive,
+    check_share,
+)
+from headcount.errors import HeadcountError
+from headcount.quantify.aggregation import Aggregation, Mixture, Moments, NoiseStoppedMixture
 from headcount.quantify.base import Quantifier
 from headcount.quantify.info import MethodInfo
-from headcount.representation import ClassDensities, KernelMeans, MixturePoints, Training
+from headcount.representation import (
+    ClassDensities,
+    FourierFeatures,
+    InLogRatios,
+    KernelMeans,
+    MixturePoints,
+    Training,
+    largest_log_ratio,
+)
 from headcount.sampling._streams import base_seeds
-from headcount.solve import CauchySchwarz, Divergence, KernelDistance, MaximumLikelihood
+from headcount.solve import (
+    CauchySchwarz,
+    Divergence,
+    ExpectationMaximisation,
+    KernelDistance,
+    LeastSquares,
+    MaximumLikelihood,
+)
 
-__all__ = ["KMM", "KDEyCS", "KDEyHD", "KDEyML"]
+__all__ = ["KMM", "KDEyCS", "KDEyHD", "KDEyML", "KMMx"]
 
 _KDEY = "Moreo, González & del Coz, Machine Learning 114 (2025)"
 
@@ -39,15 +62,68 @@ class _WithBandwidth(Quantifier):
         return check_bandwidth(self.bandwidth)
 
 
-class KDEyML(_WithBandwidth):
+class _KDEy(_WithBandwidth):
+    """Base of methods with kernel densities of the posteriors, or of their log-ratios."""
+
+    def __init__(
+        self,
+        classifier: Any = None,
+        *,
+        bandwidth: float = 0.1,
+        kernel: str = "gaussian",
+        shrinkage: float = 0.0,
+        cv: Any = 5,
+        random_state: Any = None,
+    ) -> None:
+        super().__init__(classifier, bandwidth=bandwidth, cv=cv, random_state=random_state)
+        self.kernel = kernel
+        self.shrinkage = shrinkage
+
+    def _checked_kernel(self) -> tuple[bool, float]:
+        """True for a kernel on log-ratios, and the shrinkage."""
+        kernel = check_choice("kernel", self.kernel, ("gaussian", "aitchison", "ilr"))
+        shrinkage = check_share("shrinkage", self.shrinkage)
+        if shrinkage == 1 or (shrinkage and kernel == "gaussian"):
+            raise HeadcountError(
+                f"shrinkage is {self.shrinkage!r} with the kernel {kernel!r}; it must be below "
+                "1, and 0 for the kernel 'gaussian': choose kernel='aitchison', or drop it."
+            )
+        return kernel != "gaussian", shrinkage
+
+    def _checked_bandwidth(self) -> float:
+        # Shrinking brings log-ratios closer together.
+        return super()._checked_bandwidth() * (1 - self._checked_kernel()[1])
+
+    def _of_scores(self, part: Any) -> Any:
+        """The part on posteriors, or on their log-ratios."""
+        on_logs, shrinkage = self._checked_kernel()
+        return InLogRatios(part, shrinkage) if on_logs else part
+
+
+class KDEyML(_KDEy):
     """Maximum likelihood of a mixture of kernel densities of the posteriors.
+
+    Kernel densities of classes that are alike hardly determine the shares. By default
+    expectation maximisation starts at the training shares and stops before it fits the noise.
 
     Parameters
     ----------
     classifier : scikit-learn classifier, default=None
         Logistic regression by default.
     bandwidth : float, default=0.1
-        Standard deviation of the Gaussian kernel.
+        Standard deviation of the kernel. Log-ratios lie farther apart than posteriors: try
+        0.3 for them.
+    kernel : {"gaussian", "aitchison", "ilr"}, default="gaussian"
+        Gaussian kernel on the posteriors, or on their centred ("aitchison") or isometric
+        ("ilr") log-ratios. The last two are the same, as distances between both are equal.
+    shrinkage : float, default=0.0
+        For kernels on log-ratios: part of the way, below 1, that posteriors are moved towards
+        equal ones first; `bandwidth` is reduced by the same part.
+    stop : {"noise", "converged"}, default="noise"
+        Rule for stopping. "converged" is the maximum itself, found exactly, as in published
+        results. "noise" stops when the mean absolute change is below 1/n + 1/m, with n items
+        in the sample and m in training, after at least 12 steps. Only a part of the last step
+        is taken, so that the result depends continuously on the items.
     cv : int or splitter, default=5
         Folds for scoring the training items.
     random_state : int, RandomState, Generator or None, default=None
@@ -67,10 +143,38 @@ class KDEyML(_WithBandwidth):
         family="kernel density",
         reference=_KDEY,
         inconsistency="smooths the classes but not the sample",
+        depends_on_size=True,
     )
+    posterior_kind = "likelihood"
+
+    def __init__(
+        self,
+        classifier: Any = None,
+        *,
+        bandwidth: float = 0.1,
+        kernel: str = "gaussian",
+        shrinkage: float = 0.0,
+        stop: str = "noise",
+        cv: Any = 5,
+        random_state: Any = None,
+    ) -> None:
+        super().__init__(
+            classifier,
+            bandwidth=bandwidth,
+            kernel=kernel,
+            shrinkage=shrinkage,
+            cv=cv,
+            random_state=random_state,
+        )
+        self.stop = stop
 
     def _aggregation(self) -> Aggregation:
-        return Mixture(_Densities(self._checked_bandwidth()), MaximumLikelihood())
+        densities = self._of_scores(_Densities(self._checked_bandwidth()))
+        if check_choice("stop", self.stop, ("noise", "converged")) == "converged":
+            return Mixture(densities, MaximumLikelihood())
+        return NoiseStoppedMixture(
+            densities, ExpectationMaximisation.classic(noise=1.0, partial=True)
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,6 +184,11 @@ class _Densities:
     bandwidth: float
     fitted: ClassDensities | None = None
 
+    @property
+    def smooth(self) -> bool:
+        """True: a kernel is wide compared with a cell."""
+        return True
+
     def fit(self, training: Training) -> _Densities:
         return _Densities(self.bandwidth, ClassDensities.of(training, self.bandwidth))
 
@@ -88,7 +197,7 @@ class _Densities:
         return self.fitted.ratios(items)
 
 
-class KDEyHD(_WithBandwidth):
+class KDEyHD(_KDEy):
     """Least Hellinger distance between the kernel densities of sample and mixture.
 
     The distance is an integral over the space of posteriors. With two classes it is
@@ -100,7 +209,14 @@ class KDEyHD(_WithBandwidth):
     classifier : scikit-learn classifier, default=None
         Logistic regression by default.
     bandwidth : float, default=0.1
-        Standard deviation of the Gaussian kernel.
+        Standard deviation of the kernel. Log-ratios lie farther apart than posteriors: try
+        0.3 for them.
+    kernel : {"gaussian", "aitchison", "ilr"}, default="gaussian"
+        Gaussian kernel on the posteriors, or on their centred ("aitchison") or isometric
+        ("ilr") log-ratios. The last two are the same, as distances between both are equal.
+    shrinkage : float, default=0.0
+        For kernels on log-ratios: part of the way, below 1, that posteriors are moved towards
+        equal ones first; `bandwidth` is reduced by the same part.
     n_points : int, default=10000
         Number of points drawn, if there are more than two classes.
     cv : int or splitter, default=5
@@ -126,11 +242,20 @@ class KDEyHD(_WithBandwidth):
         classifier: Any = None,
         *,
         bandwidth: float = 0.1,
+        kernel: str = "gaussian",
+        shrinkage: float = 0.0,
         n_points: int = 10_000,
         cv: Any = 5,
         random_state: Any = None,
     ) -> None:
-        super().__init__(classifier, bandwidth=bandwidth, cv=cv, random_state=random_state)
+        super().__init__(
+            classifier,
+            bandwidth=bandwidth,
+            kernel=kernel,
+            shrinkage=shrinkage,
+            cv=cv,
+            random_state=random_state,
+        )
         self.n_points = n_points
 
     def _aggregation(self) -> Aggregation:
@@ -139,10 +264,14 @@ class KDEyHD(_WithBandwidth):
             check_count("n_points", self.n_points),
             base_seeds(self.random_state, 1)[0],
         )
-        return Moments(points, Divergence("hellinger"))
+        on_logs, shrinkage = self._checked_kernel()
+        if on_logs:
+            end = largest_log_ratio(2, shrinkage)
+            points = replace(points, line=((end, -end), (-end, end)))
+        return Moments(self._of_scores(points), Divergence("hellinger"))
 
 
-class KDEyCS(_WithBandwidth):
+class KDEyCS(_KDEy):
     """Least Cauchy-Schwarz divergence between the kernel densities of sample and mixture.
 
     Its integrals have a closed form, so it is exact for any number of classes.
@@ -152,7 +281,14 @@ class KDEyCS(_WithBandwidth):
     classifier : scikit-learn classifier, default=None
         Logistic regression by default.
     bandwidth : float, default=0.1
-        Standard deviation of the Gaussian kernel.
+        Standard deviation of the kernel. Log-ratios lie farther apart than posteriors: try
+        0.3 for them.
+    kernel : {"gaussian", "aitchison", "ilr"}, default="gaussian"
+        Gaussian kernel on the posteriors, or on their centred ("aitchison") or isometric
+        ("ilr") log-ratios. The last two are the same, as distances between both are equal.
+    shrinkage : float, default=0.0
+        For kernels on log-ratios: part of the way, below 1, that posteriors are moved towards
+        equal ones first; `bandwidth` is reduced by the same part.
     cv : int or splitter, default=5
         Folds for scoring the training items.
     random_state : int, RandomState, Generator or None, default=None
@@ -176,7 +312,7 @@ class KDEyCS(_WithBandwidth):
     def _aggregation(self) -> Aggregation:
         # The integral of the product of two kernels is a kernel of twice the variance.
         wider = np.sqrt(2) * self._checked_bandwidth()
-        return Moments(KernelMeans(float(wider)), CauchySchwarz())
+        return Moments(self._of_scores(KernelMeans(float(wider))), CauchySchwarz())
 
 
 class KMM(_WithBandwidth):
@@ -226,3 +362,58 @@ class KMM(_WithBandwidth):
     def _aggregation(self) -> Aggregation:
         smoothness = check_not_negative("smoothness", self.smoothness)
         return Moments(KernelMeans(self._checked_bandwidth()), KernelDistance(smoothness))
+
+
+class KMMx(Quantifier):
+    """Kernel mean matching of the features, by random Fourier features; no classifier.
+
+    Parameters
+    ----------
+    n_projections : int, default=500
+        Number of random projections. The kernel is approximated to about one over its root.
+    bandwidth : float or None, default=None
+        Standard deviation of the Gaussian kernel. None is the root of the sum of the
+        variances of the training features. Features should have comparable scales.
+    smoothness : float, default=0.0
+        For ordered classes: smoothness/2 sum (p_{j-1} - 2 p_j + p_{j+1})^2 is added to
+        the squared discrepancy; classes have the order of ``classes_``.
+    random_state : int, RandomState, Generator or None, default=None
+        Random seed of the projections.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from headcount import KMMx
+    >>> X, y = load_iris(return_X_y=True)
+    >>> KMMx(random_state=0).fit(X[::2], y[::2]).predict(X[75:125]).round(1)
+    array([0. , 0.5, 0.5])
+    """
+
+    info: ClassVar = MethodInfo(
+        title="kernel mean matching of features",
+        family="distribution matching",
+        input="features",
+        reference="Iyer et al., ICML 2014; Rahimi & Recht, NIPS 2007",
+    )
+
+    def __init__(
+        self,
+        *,
+        n_projections: int = 500,
+        bandwidth: float | None = None,
+        smoothness: float = 0.0,
+        random_state: Any = None,
+    ) -> None:
+        self.n_projections = n_projections
+        self.bandwidth = bandwidth
+        self.smoothness = smoothness
+        self.random_state = random_state
+
+    def _aggregation(self) -> Aggregation:
+        given = self.bandwidth
+        waves = FourierFeatures(
+            check_count("n_projections", self.n_projections),
+            None if given is None else check_positive("bandwidth", given),
+            base_seeds(self.random_state, 1)[0],
+        )
+        return Moments(waves, LeastSquares(check_not_negative("smoothness", self.smoothness)))

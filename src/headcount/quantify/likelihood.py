@@ -15,7 +15,7 @@ from headcount._parameters import (
     check_positive,
 )
 from headcount.errors import HeadcountError, warn
-from headcount.quantify.aggregation import Aggregation, Mixture
+from headcount.quantify.aggregation import Aggregation, Mixture, NoiseStoppedMixture
 from headcount.quantify.base import Quantifier
 from headcount.quantify.info import MethodInfo
 from headcount.representation import Training
@@ -26,7 +26,6 @@ __all__ = ["SLD", "RegularizedLikelihood"]
 
 # Default tolerance of each rule for stopping.
 _TOLERANCES = {"noise": 0.07, "converged": 1e-10, "classic": 1e-4, "norm": 1e-6}
-_CLASSIC_STEPS = 12
 
 
 class WithCalibration(Quantifier):
@@ -93,6 +92,7 @@ class SLD(WithCalibration):
         depends_on_size=True,
         aliases=("EMQ", "EM"),
     )
+    posterior_kind = "likelihood"
 
     def __init__(
         self,
@@ -120,24 +120,9 @@ class SLD(WithCalibration):
             return Mixture(ratios, MaximumLikelihood(tol, max_iter))
         if rule == "norm":
             return Mixture(ratios, ExpectationMaximisation(tol, True, 1, max_iter))
-        classic = ExpectationMaximisation(
-            _TOLERANCES["classic"], by_norm=False, min_iter=_CLASSIC_STEPS, max_iter=max_iter
-        )
         if rule == "classic":
-            return Mixture(ratios, replace(classic, tol=tol))
-        return _NoiseStoppedMixture(ratios, replace(classic, noise=tol))
-
-
-@dataclass(frozen=True, eq=False)
-class _NoiseStoppedMixture(Mixture):
-    """Mixture whose solver stops the sooner, the smaller the training set is."""
-
-    solver: ExpectationMaximisation
-
-    def fit(self, training: Training) -> Self:
-        """Learn the likelihoods and the size of the training set."""
-        solver = replace(self.solver, n_training=training.effective_size)
-        return replace(super().fit(training), solver=solver)
+            return Mixture(ratios, ExpectationMaximisation.classic(max_iter, tol=tol))
+        return NoiseStoppedMixture(ratios, ExpectationMaximisation.classic(max_iter, noise=tol))
 
 
 class RegularizedLikelihood(WithCalibration):
@@ -155,7 +140,9 @@ class RegularizedLikelihood(WithCalibration):
     `flatness` and `smoothness` are for ordered classes. The order is that of ``classes_``, the
     sorted labels. If the names sort in another order, number the classes, or pass `Scored`
     items with ``classes`` in their order. For classes without an order set both to 0 and
-    choose a `concentration`.
+    choose a `concentration`: this is the maximum a posteriori estimate of Ye et al. (MAPLS,
+    WACV 2024). Draws of the whole posterior are returned by ``SLD().estimate(X, posterior=True,
+    prior=concentration)``.
 
     Parameters
     ----------
@@ -196,6 +183,7 @@ class RegularizedLikelihood(WithCalibration):
         family="maximum likelihood",
         reference="Lotz & Bunse, LQ workshop (2024)",
         scoring="classifier",
+        aliases=("MAPLS",),
     )
 
     def __init__(
@@ -304,6 +292,11 @@ class PosteriorRatios:
         # A class whose posteriors are all zero has no mean to divide by.
         prior = np.where(mean > 0, mean, training.prior)
         return replace(self, calibrator=calibrator, prior=prior)
+
+    @property
+    def smooth(self) -> bool:
+        """False for isotonic calibration, which has steps."""
+        return self.calibration != "isotonic"
 
     def ratios(self, items: NDArray[Any]) -> NDArray[np.float64]:
         """Likelihood of each item under each class, each row up to its own factor."""

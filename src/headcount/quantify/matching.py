@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
-from headcount._parameters import check_choice, check_count, check_counts
+from headcount._parameters import check_choice, check_count, check_counts, check_flag
 from headcount.quantify.aggregation import Aggregation, MedianOfHistograms, Moments
 from headcount.quantify.base import Quantifier
 from headcount.quantify.info import MethodInfo
@@ -26,8 +26,12 @@ class DyS(Quantifier):
     ----------
     classifier : scikit-learn classifier, default=None
         Logistic regression by default.
-    bins : int, default=8
+    bins : int, default=12
         Number of bins of the histogram.
+    balanced : bool, default=True
+        Rescale the scores to what they would be if both classes had been equally common in
+        training, so that bins differ for rare classes too. False takes the scores as they
+        are, as in published results.
     divergence : {"topsoe", "hellinger", "probsymm", "l1", "l2"}, default="topsoe"
         Divergence to minimise.
     cv : int or splitter, default=5
@@ -50,24 +54,30 @@ class DyS(Quantifier):
         multiclass="one-vs-rest",
         reference="Maletzke et al., AAAI 2019",
     )
+    posterior_kind = "scores"
 
     def __init__(
         self,
         classifier: Any = None,
         *,
-        bins: int = 8,
+        bins: int = 12,
+        balanced: bool = True,
         divergence: str = "topsoe",
         cv: Any = 5,
         random_state: Any = None,
     ) -> None:
         super().__init__(classifier, cv=cv, random_state=random_state)
         self.bins = bins
+        self.balanced = balanced
         self.divergence = divergence
 
     def _aggregation(self) -> Aggregation:
         bins = (check_count("bins", self.bins, 2),)
         divergence = check_choice("divergence", self.divergence, DIVERGENCES)
-        return Moments(Histograms(bins, every_class=False), Divergence(divergence))
+        histograms = Histograms(
+            bins, every_class=False, balanced=check_flag("balanced", self.balanced)
+        )
+        return Moments(histograms, Divergence(divergence))
 
 
 class HDy(Quantifier):
@@ -79,9 +89,13 @@ class HDy(Quantifier):
     ----------
     classifier : scikit-learn classifier, default=None
         Logistic regression by default.
-    bins : sequence of int, default=(8,)
+    bins : sequence of int, default=(12,)
         Numbers of bins, one histogram for each. The authors used ``range(10, 111, 10)``,
         which needs thousands of training items.
+    balanced : bool, default=True
+        Rescale the scores to what they would be if both classes had been equally common in
+        training, so that bins differ for rare classes too. False takes the scores as they
+        are, as in published results.
     cv : int or splitter, default=5
         Folds for scoring the training items.
     random_state : int, RandomState, Generator or None, default=None
@@ -102,20 +116,27 @@ class HDy(Quantifier):
         multiclass="one-vs-rest",
         reference="González-Castro et al., Information Sciences 218 (2013)",
     )
+    posterior_kind = "scores"
 
     def __init__(
         self,
         classifier: Any = None,
         *,
-        bins: Sequence[int] = (8,),
+        bins: Sequence[int] = (12,),
+        balanced: bool = True,
         cv: Any = 5,
         random_state: Any = None,
     ) -> None:
         super().__init__(classifier, cv=cv, random_state=random_state)
         self.bins = bins
+        self.balanced = balanced
 
     def _aggregation(self) -> Aggregation:
-        return MedianOfHistograms(check_counts("bins", self.bins, 2), Divergence("hellinger"))
+        bins = check_counts("bins", self.bins, 2)
+        histograms = Histograms(
+            bins, every_class=False, balanced=check_flag("balanced", self.balanced)
+        )
+        return MedianOfHistograms(histograms, Divergence("hellinger"))
 
 
 class DM(WithSmoothness):

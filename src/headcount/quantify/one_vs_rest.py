@@ -57,6 +57,9 @@ class OneVsRest(Quantifier):
         aliases=("OVR", "OVA"),
     )
 
+    # Whether the problems are those of ordered classes: see `FrankHall`.
+    _ordered: ClassVar[bool] = False
+
     def __init__(
         self, quantifier: Quantifier | None = None, *, scoring: str = "shared"
     ) -> None:
@@ -88,14 +91,14 @@ class OneVsRest(Quantifier):
     def _scorer(self) -> Any:
         scorer = self._base()._scorer()
         if check_choice("scoring", self.scoring, ("shared", "separate")) == "separate":
-            return SeparateScorer(scorer)
+            return SeparateScorer(scorer, ordered=self._ordered)
         return scorer
 
     def _items_are_posteriors(self) -> bool:
         return self.takes == "posteriors" and self.scoring == "shared"
 
     def _aggregation(self) -> Aggregation:
-        return _EachClass(self._base()._aggregation(), self.takes)
+        return _EachClass(self._base()._aggregation(), self.takes, self._ordered)
 
     def _arranged(self, items: Any, K: int) -> Any:
         """One column per class: its posterior, or 1 for items predicted as the class."""
@@ -104,58 +107,83 @@ class OneVsRest(Quantifier):
         return items[:, None] == np.arange(K)
 
 
+def _positive(codes: NDArray[np.int64], j: int, ordered: bool) -> NDArray[np.bool_]:
+    """Items of class j, or of those after it."""
+    return np.asarray(codes > j if ordered else codes == j)
+
+
 @dataclass(frozen=True, eq=False)
 class _EachClass(Aggregation):
-    """A two-class aggregation for each class."""
+    """A two-class aggregation for each class, or for each gap between ordered ones."""
 
     base: Aggregation
     input: Input
+    ordered: bool = False
     fitted: tuple[Model, ...] = field(default=())
 
     def fit(self, training: Training) -> _EachClass:
         fitted = tuple(self.base.fit(part) for part in self._parts(training))
-        return _EachClass(self.base, self.input, fitted)
+        return replace(self, fitted=fitted)
 
     def solve(self, items: NDArray[Any], samples: Samples) -> Solution:
-        return _joined(
-            [model.solve(self._view(items, j), samples) for j, model in enumerate(self.fitted)]
+        return self._joined(
+            [
+                model.solve(self._view(items, j, len(self.fitted) + self.ordered), samples)
+                for j, model in enumerate(self.fitted)
+            ]
         )
 
     def solve_training(self, training: Training, samples: Samples) -> Solution:
         parts = zip(self.fitted, self._parts(training), strict=True)
-        return _joined([model.solve_training(part, samples) for model, part in parts])
+        return self._joined([model.solve_training(part, samples) for model, part in parts])
 
     def cross_fitted(self, training: Training) -> _EachClass:
         parts = zip(self.fitted, self._parts(training), strict=True)
         return replace(self, fitted=tuple(model.cross_fitted(part) for model, part in parts))
 
     def _parts(self, training: Training) -> Iterator[Training]:
-        """Each class against the rest."""
-        for j in range(training.n_classes):
-            items = None if training.items is None else self._view(training.items, j)
-            codes = (training.codes == j).astype(np.int64)
+        """The problems of two classes."""
+        for j in range(training.n_classes - self.ordered):
+            items = training.items
+            if items is not None:
+                items = self._view(items, j, training.n_classes)
+            codes = _positive(training.codes, j, self.ordered).astype(np.int64)
             yield Training(items, codes, 2, training.weights)
 
-    def _view(self, items: NDArray[Any], j: int) -> NDArray[Any]:
-        """Items of the problem of class j against the rest."""
+    def _view(self, items: NDArray[Any], j: int, K: int) -> NDArray[Any]:
+        """Items of the problem of class j of K."""
         if self.input == "features":
             return items
+        # Separate classifiers of ordered classes have one column per problem already.
+        positive = items[:, j]
+        if self.ordered and items.shape[1] == K:
+            positive = items[:, j + 1 :].sum(axis=1)
         if self.input == "labels":
-            return items[:, j].astype(np.int64)
-        return np.column_stack([1 - items[:, j], items[:, j]])
+            return positive.astype(np.int64)
+        return np.column_stack([1 - positive, positive])
+
+    def _joined(self, each: list[Solution]) -> Solution:
+        positive = np.column_stack([part.prevalence[:, 1] for part in each])
+        return Solution(
+            _from_cumulative(1 - positive) if self.ordered else _divided_by_sum(positive),
+            np.all([part.converged for part in each], axis=0),
+            np.max([part.iterations for part in each], axis=0),
+            np.sum([part.objective for part in each], axis=0),
+        )
 
 
-def _joined(each: list[Solution]) -> Solution:
+def _divided_by_sum(positive: NDArray[np.float64]) -> NDArray[np.float64]:
     """Shares of the classes, divided by their sum; equal ones if all are zero."""
-    positive = np.column_stack([part.prevalence[:, 1] for part in each])
     total = positive.sum(axis=1, keepdims=True)
-    even = np.full_like(positive, 1 / len(each))
-    return Solution(
-        np.divide(positive, total, out=even, where=total > 0),
-        np.all([part.converged for part in each], axis=0),
-        np.max([part.iterations for part in each], axis=0),
-        np.sum([part.objective for part in each], axis=0),
-    )
+    even = np.full_like(positive, 1 / positive.shape[1])
+    return np.divide(positive, total, out=even, where=total > 0)
+
+
+def _from_cumulative(upto: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Shares of the classes from cumulative ones, which are made to ascend."""
+    above = np.maximum.accumulate(upto, axis=1)
+    below = np.minimum.accumulate(upto[:, ::-1], axis=1)[:, ::-1]
+    return np.diff((above + below) / 2, axis=1, prepend=0.0, append=1.0)
 
 
 def base_scorer(scorer: Scorer | SeparateScorer) -> Scorer:
@@ -164,10 +192,14 @@ def base_scorer(scorer: Scorer | SeparateScorer) -> Scorer:
 
 
 class SeparateScorer(ItemScorer):
-    """One scorer per class, for the class against the rest; has the methods of a `Scorer`."""
+    """One scorer per class, for the class against the rest; has the methods of a `Scorer`.
 
-    def __init__(self, scorer: Scorer) -> None:
+    Ordered classes have one per gap between them, for those after it against the others.
+    """
+
+    def __init__(self, scorer: Scorer, *, ordered: bool = False) -> None:
         self.scorer = scorer
+        self.ordered = ordered
 
     def fit(
         self,
@@ -181,9 +213,13 @@ class SeparateScorer(ItemScorer):
     ) -> Self:
         self.classes_, self.codes_ = check_labels(y)
         wanted: dict[str, Any] = {"out_of_fold": out_of_fold, "posteriors": posteriors}
+        targets = [
+            _positive(self.codes_, j, self.ordered)
+            for j in range(len(self.classes_) - self.ordered)
+        ]
         self.each_ = [
-            clone(self.scorer).fit(X, self.codes_ == j, sample_weight, groups=groups, **wanted)
-            for j in range(len(self.classes_))
+            clone(self.scorer).fit(X, target, sample_weight, groups=groups, **wanted)
+            for target in targets
         ]
         self.weights_ = self.each_[0].weights_
         self.judge_ = tuple(scorer.judge_ for scorer in self.each_)

@@ -1,22 +1,31 @@
 """Methods for ordered classes: star ratings, grades, stages.
 
-Shares of neighbouring classes rarely alternate. Each method adds a penalty on bends of the
-shares, smoothness/2 sum_j (p_{j-1} - 2 p_j + p_{j+1})^2, to the objective of the method it is
-named after. Two classes have no bends.
+Shares of neighbouring classes rarely alternate. Methods with a `smoothness` add a penalty on
+bends of the shares, smoothness/2 sum_j (p_{j-1} - 2 p_j + p_{j+1})^2, to the objective of the
+method they are named after. Two classes have no bends. The others use the order of the classes
+in another way.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from headcount._parameters import check_not_negative
+import numpy as np
+from numpy.typing import NDArray
+
+from headcount._parameters import check_choice, check_count, check_not_negative
 from headcount.quantify.adjusted import GAC, GPAC
-from headcount.quantify.aggregation import Aggregation, Mixture
+from headcount.quantify.aggregation import Aggregation, Mixture, Moments
+from headcount.quantify.base import Quantifier
 from headcount.quantify.info import MethodInfo
 from headcount.quantify.likelihood import WithCalibration
-from headcount.solve import MaximumLikelihood
+from headcount.quantify.one_vs_rest import OneVsRest
+from headcount.quantify.smoothness import WithSmoothness
+from headcount.representation import ExpectedClass, PredictedClass, Training
+from headcount.solve import Divergence, MaximumLikelihood
 
-__all__ = ["OrdinalACC", "OrdinalPACC", "OrdinalSLD"]
+__all__ = ["RUN", "FrankHall", "OrdinalACC", "OrdinalPACC", "OrdinalPDF", "OrdinalSLD"]
 
 _REFERENCE = "Bunse, Moreo, Sebastiani & Senz, Data Mining and Knowledge Discovery 38 (2024)"
 
@@ -173,3 +182,174 @@ class OrdinalSLD(WithCalibration):
     def _aggregation(self) -> Aggregation:
         smoothness = check_not_negative("smoothness", self.smoothness)
         return Mixture(self._ratios(), MaximumLikelihood(smoothness=smoothness))
+
+
+class RUN(WithSmoothness):
+    """Regularised unfolding: counts of predicted classes by their likelihood.
+
+    The counts are Poisson numbers, given the shares and the error rates of the classifier.
+    Their likelihood is that of a multinomial distribution, as their sum is known, so that the
+    shares p on the simplex minimise - sum_i c_i log((M'p)_i) + smoothness/2 sum (p_{j-1} -
+    2 p_j + p_{j+1})^2, where c are the shares of the predicted classes and M their rates
+    in each class. With least squares in place of the likelihood it is `OrdinalACC`.
+
+    The order is that of ``classes_``, the sorted labels. If the names sort in another order,
+    number the classes, or pass `Scored` items with ``classes`` in their order.
+
+    Parameters
+    ----------
+    classifier : scikit-learn classifier, default=None
+        Logistic regression by default.
+    smoothness : float, default=0.01
+        Weight of Tikhonov's penalty on deviations of the shares from a straight line along
+        the classes. Times the number of items it is the tau of other programs.
+    cv : int or splitter, default=5
+        Folds for scoring the training items.
+    random_state : int, RandomState, Generator or None, default=None
+        Random seed of the folds.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from headcount import RUN
+    >>> X, y = load_iris(return_X_y=True)
+    >>> RUN(random_state=0).fit(X[::2], y[::2]).predict(X[75:125]).round(1)
+    array([0. , 0.5, 0.5])
+    """
+
+    info: ClassVar = MethodInfo(
+        title="regularised unfolding",
+        family="ordinal",
+        input="labels",
+        reference="Blobel, CERN 85-09 (1985); Bunse, Moreo, Sebastiani & Senz, Data Mining and "
+        "Knowledge Discovery 38 (2024)",
+    )
+
+    def __init__(
+        self,
+        classifier: Any = None,
+        *,
+        smoothness: float = 1e-2,
+        cv: Any = 5,
+        random_state: Any = None,
+    ) -> None:
+        super().__init__(classifier, smoothness=smoothness, cv=cv, random_state=random_state)
+
+    def _aggregation(self) -> Aggregation:
+        smoothness = self._checked_smoothness()
+        return Mixture(_PredictionRates(), MaximumLikelihood(smoothness=smoothness))
+
+
+@dataclass(frozen=True, eq=False)
+class _PredictionRates:
+    """Rates of the predicted classes in each class, as likelihoods."""
+
+    rates: NDArray[np.float64] = field(default_factory=lambda: np.empty((0, 0)))
+
+    @property
+    def smooth(self) -> bool:
+        """False: there is one value per predicted class."""
+        return False
+
+    def fit(self, training: Training) -> _PredictionRates:
+        predicted = PredictedClass(training.n_classes).embed(np.asarray(training.items))
+        return _PredictionRates(training.class_means(predicted))
+
+    def ratios(self, items: NDArray[Any]) -> NDArray[np.float64]:
+        return np.ascontiguousarray(self.rates.T[items])
+
+
+class OrdinalPDF(Quantifier):
+    """Match the distribution of the expected class, by default by earth mover's distance.
+
+    The expected class of an item, the mean of 0, 1, ..., K - 1 under its posteriors, is a
+    score on which all classes lie in order. With two classes and the earth mover's distance
+    it is `FMM`.
+
+    The order is that of ``classes_``, the sorted labels. If the names sort in another order,
+    number the classes, or pass `Scored` items with ``classes`` in their order.
+
+    Parameters
+    ----------
+    classifier : scikit-learn classifier, default=None
+        Logistic regression by default.
+    bins : int, default=8
+        Number of bins between each class and the next.
+    distance : {"emd", "hellinger", "l2"}, default="emd"
+        Distance to minimise: the sum of absolute differences of cumulative histograms, the
+        Hellinger distance or the sum of squared differences of histograms.
+    cv : int or splitter, default=5
+        Folds for scoring the training items.
+    random_state : int, RandomState, Generator or None, default=None
+        Random seed of the folds.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from headcount import OrdinalPDF
+    >>> X, y = load_iris(return_X_y=True)
+    >>> OrdinalPDF(random_state=0).fit(X[::2], y[::2]).predict(X[75:125]).round(1)
+    array([0. , 0.5, 0.5])
+    """
+
+    info: ClassVar = MethodInfo(
+        title="distribution of the expected class",
+        family="ordinal",
+        reference="Castaño, González, González & del Coz, IEEE TNNLS 35 (2024)",
+        aliases=("PDFOrdinaly",),
+    )
+
+    def __init__(
+        self,
+        classifier: Any = None,
+        *,
+        bins: int = 8,
+        distance: str = "emd",
+        cv: Any = 5,
+        random_state: Any = None,
+    ) -> None:
+        super().__init__(classifier, cv=cv, random_state=random_state)
+        self.bins = bins
+        self.distance = distance
+
+    def _aggregation(self) -> Aggregation:
+        distance = check_choice("distance", self.distance, ("emd", "hellinger", "l2"))
+        by_moves = distance == "emd"
+        scores = ExpectedClass(check_count("bins", self.bins, 2), by_moves)
+        return Moments(scores, Divergence("l1" if by_moves else distance))
+
+
+class FrankHall(OneVsRest):
+    """Ordered classes by problems of two: those up to each class against those after it.
+
+    The K - 1 problems give the cumulative shares of the classes. If these do not ascend, the
+    mean of their running maximum from the left and minimum from the right is taken.
+
+    The order is that of ``classes_``, the sorted labels. If the names sort in another order,
+    number the classes, or pass `Scored` items with ``classes`` in their order.
+
+    Parameters
+    ----------
+    quantifier : Quantifier, default=None
+        Quantifier for the two-class problems; `DyS` by default.
+    scoring : {"shared", "separate"}, default="shared"
+        "shared" trains its classifier once, on all classes, and adds the posteriors of the
+        classes of each side; "separate" trains one classifier for each problem.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from headcount import DyS, FrankHall
+    >>> X, y = load_iris(return_X_y=True)
+    >>> FrankHall(DyS(random_state=0)).fit(X[::2], y[::2]).predict(X[75:125]).round(1)
+    array([0. , 0.4, 0.6])
+    """
+
+    info: ClassVar = MethodInfo(
+        title="each part of ordered classes against the rest",
+        family="ordinal",
+        input="any",
+        reference="Frank & Hall, ECML 2001; Castaño et al., SoftwareX 26 (2024)",
+    )
+
+    _ordered = True

@@ -9,23 +9,39 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
+from importlib.metadata import EntryPoint, entry_points
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from headcount._text import Cell, Table, html_result
-from headcount.errors import HeadcountError
+from headcount.errors import HeadcountError, warn
 from headcount.quantify.base import Quantifier
+from headcount.quantify.info import MethodInfo
 
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["MethodTable", "find_methods", "method", "methods", "quantifiers"]
+__all__ = [
+    "ENTRY_POINTS",
+    "MethodTable",
+    "find_methods",
+    "installed_methods",
+    "method",
+    "methods",
+    "quantifiers",
+]
+
+ENTRY_POINTS = "headcount.methods"
+"""Group of entry points by which other packages add methods."""
+
 
 _Method = TypeVar("_Method")
+# Packages with quantifiers.
+_PACKAGES = ("headcount.quantify", "headcount.deep")
 _FACTS = ("title", "family", "input", "multiclass", "shift", "reference", "aliases")
 
 
 def find_methods(package: str, base: type[_Method]) -> dict[str, type[_Method]]:
-    """Methods of a package: public classes with an ``info`` of their own.
+    """Methods of a package: classes with an ``info`` of their own in its public modules.
 
     Parameters
     ----------
@@ -43,6 +59,7 @@ def find_methods(package: str, base: type[_Method]) -> dict[str, type[_Method]]:
     found = {
         name: value
         for module in pkgutil.walk_packages(path, f"{package}.")
+        if not module.name.split(".")[-1].startswith("_")
         for name, value in vars(importlib.import_module(module.name)).items()
         if inspect.isclass(value) and issubclass(value, base) and "info" in vars(value)
         if not name.startswith("_")
@@ -64,11 +81,71 @@ def quantifiers() -> dict[str, type[Quantifier]]:
     >>> quantifiers()["SLD"].info.title
     'maximum likelihood from posteriors'
     """
-    return find_methods("headcount.quantify", Quantifier)
+    found = {
+        name: value
+        for package in _PACKAGES
+        for name, value in find_methods(package, Quantifier).items()
+    }
+    return dict(sorted(found.items(), key=lambda entry: entry[0].lower()))
+
+
+def installed_methods() -> dict[str, type[Quantifier]]:
+    """Methods of other packages that are installed: entry points ``headcount.methods``.
+
+    An entry point that cannot be used is left out with a warning.
+
+    Returns
+    -------
+    dict of str to type
+        Quantifiers by the names of their entry points, sorted without regard to case.
+
+    Examples
+    --------
+    >>> from headcount.quantify import installed_methods
+    >>> isinstance(installed_methods(), dict)
+    True
+    """
+    taken = {_plain(name) for name in _all_names(quantifiers())}
+    found: dict[str, type[Quantifier]] = {}
+    for entry in sorted(entry_points(group=ENTRY_POINTS), key=lambda each: each.name.lower()):
+        try:
+            loaded = _load(entry, taken)
+        except HeadcountError as error:
+            warn(str(error))
+            continue
+        found[entry.name] = loaded
+        taken |= {_plain(name) for name in _all_names({entry.name: loaded})}
+    return found
+
+
+def _load(entry: EntryPoint, taken: set[str]) -> type[Quantifier]:
+    """Class of an entry point."""
+    package = entry.dist.name if entry.dist is not None else entry.value.partition(":")[0]
+    where = f"The method {entry.name!r} of the package {package!r} is left out:"
+    try:
+        loaded = entry.load()
+    except Exception as error:  # a package of a stranger may raise anything on import
+        reason = " ".join(f"{type(error).__name__}: {error}".split())[:120]
+        raise HeadcountError(f"{where} {entry.value} cannot be imported ({reason}).") from error
+    if not (inspect.isclass(loaded) and issubclass(loaded, Quantifier)):
+        raise HeadcountError(f"{where} {entry.value} is no subclass of Quantifier.")
+    if not isinstance(vars(loaded).get("info"), MethodInfo):
+        raise HeadcountError(f"{where} {entry.value} has no info of type MethodInfo.")
+    doubled = [name for name in _all_names({entry.name: loaded}) if _plain(name) in taken]
+    if doubled:
+        raise HeadcountError(f"{where} another method has the name {doubled[0]!r}.")
+    return loaded
+
+
+def _all_names(found: Mapping[str, type[Quantifier]]) -> list[str]:
+    """Names and aliases."""
+    return [each for name, value in found.items() for each in (name, *value.info.aliases)]
 
 
 def method(name: str) -> type[Quantifier]:
     """Find a quantifier by its name in this library or in the literature.
+
+    Methods of other packages that are installed are found as well.
 
     Case, spaces, hyphens, underscores and brackets are ignored.
 
@@ -90,7 +167,7 @@ def method(name: str) -> type[Quantifier]:
     """
     if not isinstance(name, str):
         raise HeadcountError(f"name is {name!r}; it must be a string, such as 'SLD'.")
-    named = quantifiers()
+    named = quantifiers() | installed_methods()
     aliased = {each: found for found in named.values() for each in found.info.aliases}
     known = {_plain(written): written for written in (*aliased, *named)}
     written = known.get(_plain(name))
@@ -185,6 +262,8 @@ def _text(value: Any) -> str:
 def methods() -> MethodTable:
     """All methods: family, input, classes, assumed shift, reference and other names.
 
+    Methods of other packages that are installed are included.
+
     Returns
     -------
     MethodTable
@@ -196,4 +275,6 @@ def methods() -> MethodTable:
     >>> hc.methods().to_frame().columns
     ['method', 'title', 'family', 'input', 'multiclass', 'shift', 'reference', 'aliases']
     """
-    return MethodTable.of(quantifiers(), _FACTS)
+    found = quantifiers() | installed_methods()
+    ordered = dict(sorted(found.items(), key=lambda entry: entry[0].lower()))
+    return MethodTable.of(ordered, _FACTS)

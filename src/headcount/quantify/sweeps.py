@@ -15,7 +15,7 @@ from headcount.errors import HeadcountError
 from headcount.quantify.aggregation import Aggregation
 from headcount.quantify.base import Quantifier
 from headcount.quantify.info import MethodInfo
-from headcount.representation import Dense, Training
+from headcount.representation import Dense, MeanOf, Reduced, Reduction, Training
 from headcount.sampling import Samples
 from headcount.solve import Solution
 
@@ -134,11 +134,20 @@ class _MeanOverThresholds(Aggregation):
         return replace(fitted, sweep=_plan(means, np.sqrt(squares), self.p_delta))
 
     def solve(self, items: NDArray[Any], samples: Samples) -> Solution:
+        return self.solve_reduced((self.embed(items).means(samples),), samples.n_items)
+
+    def embed(self, items: NDArray[Any]) -> Dense:
+        """Contribution of each item."""
         if self.sweep is None:
-            each = (items[:, 1] > items[:, 0]).astype(np.float64)
-        else:
-            each = self.sweep.contributions(self._scores(items))
-        positive = np.clip(Dense(each[:, None]).means(samples)[:, 0], 0, 1)
+            return Dense((items[:, 1:] > items[:, :1]).astype(np.float64))
+        return Dense(self.sweep.contributions(self._scores(items))[:, None])
+
+    def reduction(self) -> tuple[Reduction, ...]:
+        return (MeanOf(self),)
+
+    def solve_reduced(self, reduced: Reduced, sizes: NDArray[np.int64]) -> Solution:
+        (means,) = reduced
+        positive = np.clip(np.asarray(means)[:, 0], 0, 1)
         return Solution.closed_form(np.column_stack([1 - positive, positive]))
 
     def _scores(self, items: Array) -> Array:

@@ -156,7 +156,7 @@ class Median(Quantifier):
         if isinstance(X, Scored | Verdicts):
             return super().fit(X, y, sample_weight, groups)
         # Missing numbers are left to the classifiers: some take them.
-        training, classes = self._labelled(X, y, sample_weight, allow_nan=True)
+        training, classes = self._labelled(X, y, sample_weight, allow_nan=True, any_shape=True)
         member_seed, trial_seed = base_seeds(self.random_state, 2)
         # The same seed for all: they are cross-fitted on the same folds.
         unfitted = [seeded(member, member_seed) for member in self._pairs(len(classes))]

@@ -108,7 +108,9 @@ def member_items(member: Quantifier, items: Any, form: MemberInput) -> Any:
 
 def item_pool(X: Any) -> Any:
     """Items that every member scores itself; it then checks them more closely."""
-    return X if isinstance(X, ScoredPool) else check_features(X, allow_nan=True)
+    if isinstance(X, ScoredPool):
+        return X
+    return check_features(X, allow_nan=True, any_shape=True)
 
 
 def combined(parts: Sequence[Solution], weights: NDArray[np.float64], rule: str) -> Solution:

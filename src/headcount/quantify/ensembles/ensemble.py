@@ -39,6 +39,7 @@ from headcount.representation import Training
 from headcount.sampling import Samples
 from headcount.sampling._streams import base_seeds
 from headcount.scores import Scored, Verdicts
+from headcount.scores.checks import check_lengths
 from headcount.scores.outputs import allows_nan
 from headcount.solve import Solution
 
@@ -203,33 +204,44 @@ class Ensemble(Quantifier):
         sample_weight : array-like of shape (n,), default=None
             Weights of the items. They apply in every sample that an item is drawn into.
             Items are drawn regardless of their weights, unless these are 0.
-        groups : None
-            Not supported, as members are trained on samples of their own.
+        groups : array-like of shape (n,), default=None
+            Groups of the items. Folds do not divide them, and items outside the sample of a
+            member are not used if their group is in it. Not for ``scoring="left-out"``.
 
         Returns
         -------
         Ensemble
             This one, fitted.
         """
-        if groups is not None:
-            raise HeadcountError(
-                "groups was given, but Ensemble trains on samples that divide groups: leave it "
-                "out, or use another method."
-            )
         base = self._base()
         classified = isinstance(X, Scored | Verdicts)
         if classified or base.takes == "features" or self._scorer() is not None:
-            return super().fit(X, y, sample_weight)
+            return super().fit(X, y, sample_weight, groups)
         takes_nan = allows_nan(base_scorer(base._scorer()).classifier)
-        training, classes = self._labelled(X, y, sample_weight, allow_nan=takes_nan)
+        training, classes = self._labelled(
+            X, y, sample_weight, allow_nan=takes_nan, any_shape=True
+        )
         scoring = check_choice("scoring", self.scoring, ("folds", "left-out"))
-        return self._gather(training, classes, None, scoring)
+        members = None if groups is None else np.asarray(groups)
+        if members is not None:
+            check_lengths("groups", len(members), training.codes)
+            if scoring == "left-out":
+                raise HeadcountError(
+                    "groups was given, but scoring is 'left-out', which divides groups: set "
+                    "scoring to 'folds', or leave groups out."
+                )
+        return self._gather(training, classes, None, scoring, members)
 
     def _learn(self, training: Training, classes: NDArray[Any], scorer: Any) -> Self:
         return self._gather(training, classes, scorer, None)
 
     def _gather(
-        self, training: Training, classes: NDArray[Any], scorer: Any, scoring: str | None
+        self,
+        training: Training,
+        classes: NDArray[Any],
+        scorer: Any,
+        scoring: str | None,
+        groups: NDArray[Any] | None = None,
     ) -> Self:
         """Draw the samples and train the members.
 
@@ -242,7 +254,7 @@ class Ensemble(Quantifier):
         share_seed, item_seed, *seeds = base_seeds(self.random_state, 2 + n_members)
         sampler = MemberSamples.checked(training, classes, self.size, scoring == "left-out")
         draws = sampler.draw(n_members, share_seed, item_seed)
-        trainer = MemberTraining(base, training, classes, draws, scoring, policy)
+        trainer = MemberTraining(base, training, classes, draws, scoring, policy, groups)
         trained = Parallel(n_jobs=n_jobs)(
             delayed(trainer.train)(number, seed) for number, seed in enumerate(seeds)
         )

@@ -150,6 +150,8 @@ class MemberTraining:
         Source of the scores that members learn from; None if they train no classifiers.
     policy : str
         Policy of the ensemble for choosing members.
+    groups : ndarray of shape (n,) or None
+        Groups of the items, which folds do not divide.
     """
 
     base: Quantifier
@@ -158,6 +160,7 @@ class MemberTraining:
     draws: Samples
     scoring: str | None
     policy: str
+    groups: NDArray[Any] | None = None
 
     @property
     def _learns_from_scores(self) -> bool:
@@ -214,6 +217,11 @@ class MemberTraining:
         scores = np.array(score(X)) if len(known) else np.empty((0, len(self.classes)))
         if folds:
             scores[rows] = member._out_of_fold(scorer)
+            if self.groups is not None:
+                # The classifier has seen the groups of the sample.
+                unseen = ~np.isin(self.groups, self.groups[rows])
+                unseen[rows] = True
+                known, scores = np.flatnonzero(unseen), scores[unseen]
         return scorer, member._arranged(scores, training.n_classes), known
 
     def _fold_by_item(self, scorer: Any, rows: NDArray[Any], seed: int) -> None:
@@ -221,7 +229,9 @@ class MemberTraining:
         check_cv(scorer.cv)
         items, place = np.unique(rows, return_inverse=True)
         features = take_rows(self.training.items, items)
-        folds = make_folds(scorer.cv, features, self.training.codes[items], self.classes, seed)
+        codes = self.training.codes[items]
+        groups = None if self.groups is None else self.groups[items]
+        folds = make_folds(scorer.cv, features, codes, self.classes, seed, groups)
         if folds is None:
             return
         number = np.empty(len(items), np.int64)

@@ -1,0 +1,28 @@
+"""A method in a package of its own: means and mean squares of the posteriors."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+import headcount as hc
+from headcount.quantify.aggregation import Moments
+from headcount.representation import Dense
+from headcount.solve import LeastSquares
+
+
+@dataclass(frozen=True)
+class PosteriorAndSquare:
+    def fit(self, training):
+        return self
+
+    def embed(self, items):
+        return Dense(np.hstack([items, items**2]))
+
+
+class TwoMoments(hc.Quantifier):
+    """Match means and mean squares of the posteriors, by least squares."""
+
+    info = hc.MethodInfo("first two moments of the posteriors", "distribution matching", "ours")
+
+    def _aggregation(self):
+        return Moments(PosteriorAndSquare(), LeastSquares())
