@@ -2,8 +2,8 @@
 
     python benchmarks/fuzz.py [--problems 320] [--seed 1] [--first 0]
 
-The tests run a small part of this (tests/conformance/test_random_problems.py). `--first` goes
-on with a run that was stopped.
+The conformance checks run a small part of this (headcount.testing.random_problems).
+`--first` goes on with a run that was stopped.
 """
 
 from __future__ import annotations
@@ -17,9 +17,14 @@ from environment import PROJECT
 
 sys.path.insert(0, str(PROJECT))
 
-from tests.conformance.cases import METHODS, make
-from tests.conformance.random_problems import random_problems
-from tests.conformance.test_random_problems import check_interval, check_shares, fitted
+from tests.conformance.cases import PROTOTYPES
+
+from headcount.testing.random_problems import (
+    fit_problem,
+    random_problems,
+    verify_interval,
+    verify_shares,
+)
 
 
 def main() -> None:
@@ -30,15 +35,15 @@ def main() -> None:
     parser.add_argument("--first", type=int, default=0)
     given = parser.parse_args()
     warnings.simplefilter("error")
-    names = [name for name, method in METHODS.items() if make(method).takes_scores]
+    named = {name: made for name, made in PROTOTYPES.items() if made.takes_scores}
     failures = refused = n_checks = 0
     for problem in islice(random_problems(given.problems, given.seed), given.first, None):
-        for name in names:
+        for name, prototype in named.items():
             n_checks += 1
             try:
-                refused += fitted(name, problem) is None
-                check_shares(name, problem)
-                check_interval(name, problem)
+                refused += fit_problem(prototype, problem) is None
+                verify_shares(prototype, problem)
+                verify_interval(prototype, problem)
             except Exception as error:
                 failures += 1
                 print(f"{name}, problem {problem.name}: {type(error).__name__}: {error}")

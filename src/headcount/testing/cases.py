@@ -1,0 +1,250 @@
+"""A quantifier to check, and the data to check it on."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from dataclasses import dataclass
+from functools import cache, cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.naive_bayes import GaussianNB
+
+from headcount.quantify import MethodInfo, OneVsRest, Quantifier
+from headcount.sampling import Samples
+from headcount.scores import Scored
+from headcount.testing.expectations import NotApplicable
+
+__all__ = [
+    "Case",
+    "labelled",
+    "labelled_scores",
+    "pool",
+    "samples",
+    "scored",
+    "scored_pool",
+]
+
+Array = NDArray[Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Case:
+    """A quantifier and a number of classes.
+
+    A method for two classes is checked on two, and on three inside `OneVsRest`.
+
+    Attributes
+    ----------
+    prototype : Quantifier
+        Unfitted quantifier; it is cloned, never fitted.
+    n_classes : int
+        Number of classes.
+    """
+
+    prototype: Quantifier
+    n_classes: int
+
+    @property
+    def info(self) -> MethodInfo:
+        """Declared facts about the method."""
+        return self.prototype.info
+
+    @property
+    def name(self) -> str:
+        """Name of the class of the quantifier."""
+        return type(self.prototype).__name__
+
+    @property
+    def wrapped(self) -> bool:
+        """True if the quantifier is checked inside `OneVsRest`."""
+        return self.n_classes > 2 and self.info.multiclass == "one-vs-rest"
+
+    @property
+    def takes_scores(self) -> bool:
+        """True if it can be fitted on scores made elsewhere."""
+        return self.prototype.takes_scores
+
+    @property
+    def trains_several(self) -> bool:
+        """True if it trains more than one classifier, so that no scorer can be shared."""
+        return self.info.input == "any" and self.prototype.unfitted_scorer() is None
+
+    @property
+    def simulates(self) -> bool:
+        """True if its answers depend on simulated samples, and so on chance."""
+        return "replicates" in self.parameters
+
+    @property
+    def brings_learner(self) -> bool:
+        """True if it has a learner of its own, which takes no weights."""
+        return self.info.family in ("learner", "network")
+
+    @property
+    def smooth(self) -> bool:
+        """True if it expects smooth shares along the classes, as those of two always are."""
+        given = self.prototype.get_params(deep=False)
+        wanted = any(given.get(name) for name in ("smoothness", "flatness"))
+        return wanted and self.n_classes > 2
+
+    @property
+    def ordered(self) -> bool:
+        """True if the order of the classes makes a difference; that of two does not."""
+        return self.smooth or (self.info.family == "ordinal" and self.n_classes > 2)
+
+    @property
+    def parameters(self) -> list[str]:
+        """Names of the parameters of the class."""
+        return list(inspect.signature(type(self.prototype)).parameters)
+
+    @property
+    def classifier(self) -> Any:
+        """Classifier of the quantifier; naive Bayes if it has none."""
+        given = self.prototype.get_params()
+        found = next((given[name] for name in given if _LAST["classifier"].match(name)), None)
+        return GaussianNB() if found is None else clone(found)
+
+    def require_scores(self) -> None:
+        """Skip the check if the method takes no scores."""
+        if not self.takes_scores:
+            raise NotApplicable("takes no scores made elsewhere")
+
+    def require_two_classes(self) -> None:
+        """Skip the check for more than two classes: it is about the class alone."""
+        if self.n_classes > 2:
+            raise NotApplicable("checked with two classes")
+
+    def make_base(self, classifier: Any = None, seed: Any = 0) -> Quantifier:
+        """Unfitted quantifier, not wrapped, with another classifier or random seed."""
+        made = clone(self.prototype)
+        given: dict[str, Any] = {"random_state": seed}
+        if classifier is not None:
+            given |= {"classifier": classifier, "classifiers": [classifier]}
+        names = {
+            name: value
+            for name in made.get_params()
+            for last, value in given.items()
+            if _LAST[last].match(name)
+        }
+        made.set_params(**names)
+        return made
+
+    def make(self, classifier: Any = None, seed: Any = 0) -> Quantifier:
+        """Unfitted quantifier for the classes of the case."""
+        base = self.make_base(classifier, seed)
+        return OneVsRest(base) if self.wrapped else base
+
+    def fit_quick(self) -> Quantifier:
+        """Fitted on scores if it takes them."""
+        return self.make().fit(*self.training)
+
+    @property
+    def training(self) -> tuple[Any, Array]:
+        """Items and labels that `fit_quick` learns from."""
+        if self.takes_scores:
+            return labelled_scores(self.n_classes)
+        X, y = labelled(self.n_classes)
+        return X, y
+
+    def predict_quick(self, quantifier: Quantifier, drawn: Any) -> NDArray[np.float64]:
+        """Shares in samples of the pool that belongs to `fit_quick`."""
+        if self.takes_scores:
+            return quantifier.predict_many(Scored(scored_pool(self.n_classes)), drawn)
+        return quantifier.predict_many(pool(self.n_classes), drawn)
+
+    @cached_property
+    def fitted(self) -> Quantifier:
+        """Fitted on items; not to be changed."""
+        return self.make().fit(*labelled(self.n_classes))
+
+    @cached_property
+    def fitted_on_scores(self) -> Quantifier:
+        """Fitted on scores; not to be changed."""
+        return self.make().fit(*labelled_scores(self.n_classes))
+
+    @property
+    def fitted_quick(self) -> Quantifier:
+        """Fitted on scores if it takes them; not to be changed."""
+        return self.fitted_on_scores if self.takes_scores else self.fitted
+
+    def __str__(self) -> str:
+        name = f"OneVsRest({self.name})" if self.wrapped else self.name
+        return f"{name}-{self.n_classes}"
+
+
+# Parameters of the quantifier itself or of the one that it wraps.
+_LAST = {
+    name: re.compile(rf"(quantifier__)*{name}$")
+    for name in ("classifier", "classifiers", "random_state")
+}
+
+
+def _read_only(*arrays: Array) -> tuple[Array, ...]:
+    for array in arrays:
+        array.setflags(write=False)
+    return arrays
+
+
+def _items(codes: Array, rng: np.random.Generator) -> Array:
+    centres = np.array([[0.0, 0.0, 0.0], [1.5, 0.5, 0.0], [0.0, 1.0, 1.5]])
+    return centres[codes] + rng.normal(size=(len(codes), 3))
+
+
+def _scores(codes: Array, n_classes: int, rng: np.random.Generator) -> Array:
+    evidence = 1.5 * np.eye(n_classes)[codes] + rng.normal(size=(len(codes), n_classes))
+    scores: Array = np.exp(evidence)
+    return scores / scores.sum(axis=1, keepdims=True)
+
+
+def _codes(n_classes: int, n: int, rng: np.random.Generator) -> Array:
+    shares = np.arange(1, n_classes + 1) / sum(range(1, n_classes + 1))
+    return rng.choice(n_classes, n, p=shares)
+
+
+@cache
+def labelled(n_classes: int) -> tuple[Array, ...]:
+    """X and y to fit on; read-only, like all data of the checks."""
+    rng = np.random.default_rng(n_classes)
+    codes = _codes(n_classes, 180, rng)
+    return _read_only(_items(codes, rng), codes)
+
+
+@cache
+def pool(n_classes: int) -> Array:
+    """Items to draw samples from."""
+    rng = np.random.default_rng(10 + n_classes)
+    return _read_only(_items(rng.integers(n_classes, size=120), rng))[0]
+
+
+@cache
+def scored(n_classes: int) -> tuple[Array, ...]:
+    """Scores and y to fit on."""
+    rng = np.random.default_rng(20 + n_classes)
+    codes = _codes(n_classes, 180, rng)
+    return _read_only(_scores(codes, n_classes, rng), codes)
+
+
+def labelled_scores(n_classes: int) -> tuple[Scored, Array]:
+    """The same, as `fit` takes them."""
+    scores, y = scored(n_classes)
+    return Scored(scores), y
+
+
+@cache
+def scored_pool(n_classes: int) -> Array:
+    """Scores of items to draw samples from."""
+    rng = np.random.default_rng(30 + n_classes)
+    codes = rng.integers(n_classes, size=120)
+    return _read_only(_scores(codes, n_classes, rng))[0]
+
+
+@cache
+def samples() -> Samples:
+    """Samples of either pool: of different sizes, some items several times."""
+    rng = np.random.default_rng(40)
+    return Samples.from_arrays(
+        [rng.integers(120, size=size) for size in (40, 1, 75, 2, 120, 33)], n_pool=120
+    )

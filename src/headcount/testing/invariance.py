@@ -1,0 +1,212 @@
+"""Checks that results do not depend on names, on order, or on repeated items."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headcount.sampling import Samples
+from headcount.scores import Scored
+from headcount.testing.cases import Array, Case, labelled, pool, samples, scored, scored_pool
+from headcount.testing.expectations import NotApplicable, close, equal, expect, refuses
+
+# New names of classes 0, 1 (and 2), most of which sort in another order.
+_NAMES: dict[int, list[list[Any]]] = {
+    2: [["yes", "no"], ["a", "b"], [1, -1], [2, 1], [True, False], [0.0, -7.0]],
+    3: [["c", "a", "b"], ["b", "c", "a"], [1, 3, 2], [0, -1, -2]],
+}
+# Tolerance for methods whose results depend on simulated samples.
+_NOISE = 0.03
+
+
+def _is_one_sided(case: Case) -> bool:
+    """True if the names of the two classes may make a difference.
+
+    Of two classes the second is the positive one, and a score equal to the threshold, one of
+    the training scores, is positive. So an item between two training scores changes sides
+    with the positive class. (`OneVsRest` makes each class positive in turn.) Learners decide
+    ties for the first class, and random numbers are drawn in the order of classes.
+    """
+    if case.brings_learner or case.info.resamples:
+        return True
+    return case.info.family == "threshold" and not case.wrapped
+
+
+def _keeps_order(case: Case, names: list[Any]) -> bool:
+    """Ordered classes may be named in the other direction too, but not in any order."""
+    return not case.ordered or names in (sorted(names), sorted(names, reverse=True))
+
+
+def check_names_of_classes(case: Case) -> None:
+    """Names of classes, of any kind, make no difference to scores."""
+    case.require_scores()
+    for names in _NAMES[case.n_classes]:
+        any_side = names == sorted(names) or not _is_one_sided(case)
+        if any_side and _keeps_order(case, names):
+            _check_names(case, np.array(names))
+
+
+def _check_names(case: Case, names: Array) -> None:
+    scores, y = scored(case.n_classes)
+    order = np.argsort(names)
+    quantifier = case.make().fit(Scored(scores[:, order]), names[y])
+    equal(quantifier.classes_, names[order])
+    expect(quantifier.classes_.dtype == names.dtype, "classes_ has another type than y")
+    new = scored_pool(case.n_classes)
+    given = quantifier.predict_many(Scored(new[:, order]), samples())
+    expected = case.fitted_on_scores.predict_many(Scored(new), samples())
+    close(given, expected[:, order], 1e-8)
+
+
+def check_order_of_classes(case: Case) -> None:
+    """Scores may come with the classes in any order."""
+    case.require_scores()
+    scores, y = scored(case.n_classes)
+    names = np.array(_NAMES[case.n_classes][0])
+    quantifier = case.make().fit(Scored(scores, classes=names), names[y])
+    equal(quantifier.classes_, names)
+    new = Scored(scored_pool(case.n_classes))
+    equal(
+        quantifier.predict_many(new, samples()),
+        case.fitted_on_scores.predict_many(new, samples()),
+    )
+
+
+def check_names_of_classes_of_items(case: Case) -> None:
+    """Names of classes make no difference to items."""
+    if _is_one_sided(case):
+        raise NotApplicable("the positive class, or the order of the classes, matters")
+    X, y = labelled(case.n_classes)
+    names = np.array(next(n for n in _NAMES[case.n_classes] if _keeps_order(case, n)))
+    order = np.argsort(names)
+    quantifier = case.make().fit(X, names[y])
+    equal(quantifier.classes_, names[order])
+    given = quantifier.predict_many(pool(case.n_classes), samples())
+    expected = case.fitted.predict_many(pool(case.n_classes), samples())
+    close(given, expected[:, order], 1e-8)
+
+
+def check_ordered_classes(case: Case) -> None:
+    """The order of ordered classes makes a difference."""
+    case.require_scores()
+    if not case.ordered:
+        raise NotApplicable("does not use the order of the classes")
+    scores, y = scored(3)
+    new, order = scored_pool(3), np.array([1, 2, 0])
+    quantifier = case.make().fit(Scored(scores[:, order]), order.argsort()[y])
+    given = quantifier.predict_many(Scored(new[:, order]), samples())
+    expected = case.fitted_on_scores.predict_many(Scored(new), samples())
+    difference = np.abs(given - expected[:, order]).max()
+    expect(difference > 1e-5, "the order of ordered classes makes no difference")
+
+
+def check_order_of_items(case: Case) -> None:
+    """The order of the items of a sample makes no difference."""
+    rng = np.random.default_rng(0)
+    quantifier = case.fit_quick()
+    shuffled = [rng.permutation(index) for index in samples()]
+    given = case.predict_quick(quantifier, shuffled)
+    close(given, case.predict_quick(quantifier, samples()), 1e-9)
+
+
+def check_repeated_sample(case: Case) -> None:
+    """A sample given twice over has the same shares, unless ``info.depends_on_size``."""
+    if case.info.depends_on_size:
+        raise NotApplicable("depends on the number of items")
+    quantifier = case.fit_quick()
+    doubled = Samples.from_arrays([np.tile(index, 2) for index in samples()], n_pool=120)
+    given = case.predict_quick(quantifier, doubled)
+    close(given, case.predict_quick(quantifier, samples()), 1e-9)
+
+
+def check_whole_weights(case: Case) -> None:
+    """A training item of weight 2 is an item given twice."""
+    case.require_scores()
+    if case.info.depends_on_size or case.info.resamples:
+        raise NotApplicable("depends on the number of training items")
+    scores, y = scored(case.n_classes)
+    times = np.random.default_rng(0).integers(1, 4, len(y))
+    weighted = case.make().fit(Scored(scores), y, sample_weight=times.astype(float))
+    rows = np.repeat(np.arange(len(y)), times)
+    repeated = case.make().fit(Scored(scores[rows]), y[rows])
+    close(weighted.prior_, repeated.prior_, 1e-12)
+    new = Scored(scored_pool(case.n_classes))
+    close(weighted.predict_many(new, samples()), repeated.predict_many(new, samples()), 1e-8)
+
+
+def check_equal_weights(case: Case) -> None:
+    """Equal weights are no weights."""
+    case.require_scores()
+    scores, y = scored(case.n_classes)
+    weighted = case.make().fit(Scored(scores), y, sample_weight=np.full(len(y), 3.0))
+    new = Scored(scored_pool(case.n_classes))
+    expected = case.fitted_on_scores.predict_many(new, samples())
+    close(weighted.predict_many(new, samples()), expected, 1e-9)
+
+
+def check_zero_weights(case: Case) -> None:
+    """Training items of weight 0 have no influence."""
+    case.require_scores()
+    scores, y = scored(case.n_classes)
+    kept = np.arange(len(y)) % 4 > 0
+    if case.simulates:
+        _check_zero_weights_beyond_noise(case, kept)
+        return
+    weighted = case.make().fit(Scored(scores), y, sample_weight=kept)
+    without = case.make().fit(Scored(scores[kept]), y[kept])
+    new = Scored(scored_pool(case.n_classes))
+    close(weighted.predict_many(new, samples()), without.predict_many(new, samples()), 1e-8)
+
+
+def check_weights_of_items(case: Case) -> None:
+    """Weights of items are used, or refused by learners that take none."""
+    X, y = labelled(case.n_classes)
+    ones, uneven = np.ones(len(y)), np.where(y == 0, 4.0, 1.0)
+    if case.brings_learner:
+        refuses(
+            r"^sample_weight was given, but .* takes none", lambda: case.make().fit(X, y, ones)
+        )
+        return
+    new = pool(case.n_classes)
+    same = case.make().fit(X, y, ones).predict_many(new, samples())
+    close(same, case.fitted.predict_many(new, samples()), 1e-9)
+    mass = np.bincount(y, uneven)
+    close(case.make().fit(X, y, uneven).prior_, mass / mass.sum(), 1e-12)
+
+
+# Results that depend on simulated samples agree up to their noise.
+
+
+def _simulated(
+    case: Case, scores: Array, y: Array, new: Array, **more: Any
+) -> NDArray[np.float64]:
+    """Shares by many simulations, of the samples that have more than a few items."""
+    quantifier = case.make().set_params(replicates=8000).fit(Scored(scores), y, **more)
+    return quantifier.predict_many(Scored(new), samples()[[0, 2, 4]])
+
+
+def check_names_of_classes_beyond_noise(case: Case) -> None:
+    """Names of classes make no difference beyond the noise of simulations."""
+    case.require_scores()
+    if not case.simulates:
+        raise NotApplicable("does not depend on simulated samples")
+    scores, y = scored(case.n_classes)
+    new = scored_pool(case.n_classes)
+    expected = _simulated(case, scores, y, new)
+    names = np.array(_NAMES[case.n_classes][0])
+    order = np.argsort(names)
+    given = _simulated(case, scores[:, order], names[y], new[:, order])
+    close(given, expected[:, order], _NOISE)
+
+
+def _check_zero_weights_beyond_noise(case: Case, kept: Array) -> None:
+    scores, y = scored(case.n_classes)
+    new = scored_pool(case.n_classes)
+    # Items that would change everything if they counted.
+    wrong = np.where(kept[:, None], scores, 1 - scores)
+    wrong /= wrong.sum(axis=1, keepdims=True)
+    weighted = _simulated(case, wrong, y, new, sample_weight=kept.astype(float))
+    without = _simulated(case, scores[kept], y[kept], new)
+    close(weighted, without, _NOISE)

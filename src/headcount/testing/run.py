@@ -1,0 +1,266 @@
+"""Run of the conformance checks on a quantifier."""
+
+from __future__ import annotations
+
+import inspect
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from types import ModuleType
+from typing import Any
+
+from sklearn.base import clone
+
+from headcount._text import text_table
+from headcount.errors import HeadcountError
+from headcount.quantify import Quantifier
+from headcount.testing import (
+    bad_input,
+    bad_parameters,
+    batches,
+    consistency,
+    estimates,
+    extremes,
+    input_forms,
+    interface,
+    invariance,
+    random_problems,
+)
+from headcount.testing.cases import Case
+from headcount.testing.expectations import NotApplicable
+
+__all__ = ["Check", "CheckReport", "CheckResult", "check_quantifier", "quantifier_checks"]
+
+_MODULES: tuple[ModuleType, ...] = (
+    interface,
+    batches,
+    invariance,
+    consistency,
+    extremes,
+    input_forms,
+    estimates,
+    bad_input,
+    bad_parameters,
+    random_problems,
+)
+_CLASSES = (2, 3)
+
+
+@dataclass(frozen=True, eq=False)
+class Check:
+    """One check of a quantifier with a number of classes: call it.
+
+    Attributes
+    ----------
+    name : str
+        Name of the check.
+    case : Case
+        Quantifier and number of classes.
+    function : callable
+        Takes the case, and raises AssertionError if the check fails.
+    """
+
+    name: str
+    case: Case
+    function: Callable[[Case], None]
+
+    def __call__(self) -> CheckResult:
+        """Run the check. Warnings are errors.
+
+        Returns
+        -------
+        CheckResult
+            Passed, or not applicable. A check that fails raises an error.
+        """
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            try:
+                self.function(self.case)
+            except NotApplicable as reason:
+                return self._result("not applicable", str(reason))
+        return self._result("passed")
+
+    def _result(self, status: str, reason: str = "") -> CheckResult:
+        return CheckResult(self.name, self.case.n_classes, status, reason)
+
+    def __str__(self) -> str:
+        return f"{self.name}-{self.case}"
+
+
+@dataclass(frozen=True)
+class CheckResult:
+    """Result of one check.
+
+    Attributes
+    ----------
+    check : str
+        Name of the check.
+    n_classes : int
+        Number of classes.
+    status : {"passed", "failed", "not applicable"}
+        Result.
+    reason : str
+        Reason why it failed or does not apply.
+    """
+
+    check: str
+    n_classes: int
+    status: str
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class CheckReport:
+    """Results of all checks of a quantifier; prints as a table.
+
+    Attributes
+    ----------
+    quantifier : str
+        Name of the class of the quantifier.
+    results : tuple of CheckResult
+        One result per check and number of classes.
+    """
+
+    quantifier: str
+    results: tuple[CheckResult, ...]
+
+    def with_status(self, status: str) -> tuple[CheckResult, ...]:
+        """Results with a status.
+
+        Parameters
+        ----------
+        status : {"passed", "failed", "not applicable"}
+            Status to select.
+
+        Returns
+        -------
+        tuple of CheckResult
+        """
+        return tuple(each for each in self.results if each.status == status)
+
+    @property
+    def title(self) -> str:
+        """Numbers of checks by status, as a sentence."""
+        passed, failed, not_applicable = (
+            len(self.with_status(each)) for each in ("passed", "failed", "not applicable")
+        )
+        return (
+            f"{self.quantifier}: {passed} checks passed, {failed} failed, "
+            f"{not_applicable} do not apply."
+        )
+
+    def __repr__(self) -> str:
+        rows = [
+            [each.check, str(each.n_classes), each.status, each.reason] for each in self.results
+        ]
+        head = ["check", "classes", "status", "reason"]
+        return "\n".join([self.title, *text_table(head, rows, n_texts=4)])
+
+
+def quantifier_checks(quantifier: Quantifier) -> list[Check]:
+    """Conformance checks of a quantifier, to be called one by one.
+
+    Parameters
+    ----------
+    quantifier : Quantifier
+        Unfitted instance of the method. It is cloned, never fitted.
+
+    Returns
+    -------
+    list of Check
+        For pytest: ``@pytest.mark.parametrize("check", quantifier_checks(MyMethod()),
+        ids=str)``, and in the test ``check()``.
+
+    Examples
+    --------
+    >>> import headcount as hc
+    >>> from headcount.testing import quantifier_checks
+    >>> checks = quantifier_checks(hc.CC())
+    >>> print(checks[0], checks[0]().status)
+    check_fit_and_predict-CC-2 passed
+    """
+    given: Any = quantifier
+    if not isinstance(given, Quantifier):
+        raise HeadcountError(
+            f"quantifier is {given!r}; it must be an instance of a subclass of "
+            "headcount.quantify.Quantifier."
+        )
+    prototype = _prepared(quantifier)
+    cases = [Case(prototype, K) for K in _CLASSES]
+    return [
+        Check(name, case, function)
+        for module in _MODULES
+        for name, function in vars(module).items()
+        if name.startswith("check_") and function.__module__ == module.__name__
+        for case in cases
+    ]
+
+
+def _prepared(quantifier: Quantifier) -> Quantifier:
+    """Clone with a fixed random seed, and a quick classifier if it names none."""
+    from sklearn.naive_bayes import GaussianNB
+
+    made = clone(quantifier)
+    given = made.get_params(deep=False)
+    defaults = {"classifier": GaussianNB(), "random_state": 0}
+    made.set_params(
+        **{name: value for name, value in defaults.items() if given.get(name, value) is None}
+    )
+    return made
+
+
+def check_quantifier(quantifier: Quantifier) -> CheckReport:
+    """Check that a method keeps the rules that all quantifiers of the library keep.
+
+    Shares on the simplex, labels of any kind and in any order, weights compared with repeated
+    items, results independent of the batch, clones and pickles, frames and sparse matrices,
+    scores made elsewhere, intervals, extreme scores, and one clear sentence for bad input: with
+    two classes and with three. The facts declared in ``info`` are checked as well. Whether the
+    numbers are right cannot be checked this way.
+
+    Parameters
+    ----------
+    quantifier : Quantifier
+        Unfitted instance of the method. It is cloned, never fitted. Without a classifier it
+        is checked with naive Bayes.
+
+    Returns
+    -------
+    CheckReport
+        Result of every check.
+
+    Raises
+    ------
+    AssertionError
+        If a check fails; the message lists all checks that failed, with their reasons.
+
+    Examples
+    --------
+    >>> import headcount as hc
+    >>> print(hc.testing.check_quantifier(hc.CC()).title)  # doctest: +SKIP
+    CC: 97 checks passed, 0 failed, 25 do not apply.
+    """
+    checks = quantifier_checks(quantifier)
+    results = [_result(check) for check in checks]
+    report = CheckReport(type(quantifier).__name__, tuple(results))
+    failed = report.with_status("failed")
+    if failed:
+        raise AssertionError("\n".join([report.title, *_lines(failed, checks)]))
+    return report
+
+
+def _result(check: Check) -> CheckResult:
+    try:
+        return check()
+    except Exception as error:  # the method of a stranger may raise anything
+        text = " ".join(str(error).split())
+        kind = "" if isinstance(error, AssertionError) else f"{type(error).__name__}: "
+        return CheckResult(check.name, check.case.n_classes, "failed", (kind + text)[:300])
+
+
+def _lines(failed: Sequence[CheckResult], checks: Sequence[Check]) -> list[str]:
+    rules: dict[str, Any] = {each.name: inspect.getdoc(each.function) for each in checks}
+    return [
+        f"- {each.check} with {each.n_classes} classes. {rules[each.check]} {each.reason}"
+        for each in failed
+    ]
