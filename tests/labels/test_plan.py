@@ -42,6 +42,45 @@ def test_strata_have_equal_uncertainty(seed, n_strata):
         assert uncertainty[codes == h].max() <= uncertainty[codes == h + 1].min()
 
 
+@pytest.mark.parametrize("n", [50, 100, 300])
+@pytest.mark.parametrize("share", [0.02, 0.1])
+def test_no_other_allocation_is_much_better(n, share):
+    """Neither more or fewer strata nor another split gives clearly shorter intervals."""
+    pool = pool_of(5000, share, seed=1)
+    strata = Strata.of(pool, 5)
+    own = strata.half_widths(strata.allocate(n, 0.95), 0.95)[1]
+    for n_strata, unseen in product((1, 2, 3, 8), (0, 1, 2, 5, 10, 20)):
+        other = Strata.of(pool, n_strata)
+        counts = allocate(other.sizes, other.variances @ other.importance, n, unseen)
+        assert own < 1.08 * other.half_widths(counts, 0.95)[1]
+
+
+def test_a_plan_for_one_class_serves_it():
+    pool = pool_of(share=0.05, n_classes=4)
+    widths = {}
+    for positive in (None, 3):
+        strata = Strata.of(pool, 5, positive)
+        widths[positive] = strata.half_widths(strata.allocate(300, 0.95), 0.95)
+        plan = planned(pool, budget=300, positive=positive)
+        wanted = widths[positive][[3] if positive else slice(None)].max()
+        assert plan.precision == pytest.approx(wanted)
+    assert widths[3][3] < 0.95 * widths[None][3]
+    assert widths[3][:3].max() > widths[None][:3].max()
+    # Fewer labels reach a precision for one class.
+    few, many = (planned(pool, precision=0.02, positive=k).n for k in (3, None))
+    assert few < many / 2
+
+
+def test_the_class_of_a_plan_must_exist():
+    rng = np.random.default_rng(0)
+    y = np.repeat(["a", "b", "c"], 50)
+    X = rng.normal(size=(150, 2)) + np.arange(150)[:, None] // 50
+    q = hc.SLD(random_state=0).fit(X, y)
+    assert q.plan_labels(X, budget=30, positive="c").n == 30
+    with pytest.raises(HeadcountError, match="positive"):
+        q.plan_labels(X, budget=30, positive="d")
+
+
 def test_certain_posteriors_make_one_stratum():
     assert not cut_by_uncertainty(np.eye(2)[[0, 1, 1]], 3).any()
 
@@ -143,23 +182,13 @@ def test_frame_and_back(tmp_path):
     assert frame.columns == ["row", "stratum", "weight", "label", "pool"]
     assert frame["label"].null_count() == 120
     assert frame["weight"].sum() == pytest.approx(2000)
-    plan.to_csv(tmp_path / "plan.csv")
+    frame.write_csv(tmp_path / "plan.csv")
     for table in (frame, frame.to_pandas(), pl.read_csv(tmp_path / "plan.csv")):
         again = LabelPlan.from_frame(table)
         assert again.rows.tolist() == plan.rows.tolist()
         assert again.strata.tolist() == plan.strata.tolist()
         assert again.sizes.tolist() == plan.sizes.tolist()
         assert again.pool == plan.pool
-
-
-def test_labels_are_read_from_the_frame():
-    frame = planned(budget=20).to_frame()
-    filled = frame.with_columns(label=pl.Series(["a", "b", None, " "] * 5))
-    rows, labels = LabelPlan.labelled(filled)
-    assert rows.tolist() == frame["row"].to_list()[0::4] or len(rows) == 10
-    assert sorted(set(labels.tolist())) == ["a", "b"]
-    with pytest.raises(HeadcountError, match="column 'label' of the plan is empty"):
-        LabelPlan.labelled(frame)
 
 
 def test_prints_what_each_budget_buys():

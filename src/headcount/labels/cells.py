@@ -13,6 +13,7 @@ from headcount._parameters import check_fraction
 from headcount.labels.difference import Difference
 from headcount.labels.posteriors import PoolPosteriors
 from headcount.labels.sample import LabelSample
+from headcount.labels.weighting import effective_size
 
 __all__ = ["LabelledTable", "MetricEnds"]
 
@@ -88,17 +89,7 @@ class LabelledTable:
         *,
         expected: bool = False,
     ) -> LabelledTable:
-        """Estimate all cells of the table together.
-
-        Parameters
-        ----------
-        pool, predictions, sample, codes, weights, expected
-            As the attributes.
-
-        Returns
-        -------
-        LabelledTable
-        """
+        """Estimate all cells of the table together."""
         K = pool.values.shape[1]
         mass = np.ones(len(predictions)) if weights is None else weights
         by_column = pool.values * (mass / mass.sum())[:, None]
@@ -151,18 +142,7 @@ class LabelledTable:
         return MetricEnds(value, float(lowest), float(highest))
 
     def difference(self, function: Callable[[Floats], float]) -> Difference:
-        """Metric of the table with its uncertainty (delta method).
-
-        Parameters
-        ----------
-        function : callable
-            Metric of a K x K table of shares, rows true and columns predicted.
-
-        Returns
-        -------
-        Difference
-            Of one number.
-        """
+        """Metric of the table with its uncertainty (delta method)."""
         value = float(function(self.table))
         slopes = self._slopes(function)
         rows = self.sample.rows
@@ -181,7 +161,8 @@ class LabelledTable:
             contributions = slopes[self.codes, predicted]
             mean = self.sample.weights @ contributions
             spread = self.sample.weights @ (contributions - mean) ** 2
-            population = np.array([spread / self._n_pool()])
+            size = effective_size(len(self.predictions), self.weights, None, None)
+            population = np.array([spread / size])
         return Difference(
             np.array([value]),
             found.covariance,
@@ -190,11 +171,6 @@ class LabelledTable:
             found.down * size,
             population,
         )
-
-    def _n_pool(self) -> float:
-        if self.weights is None:
-            return float(len(self.predictions))
-        return float(self.weights.sum() ** 2 / (self.weights**2).sum())
 
     def _slopes(self, function: Callable[[Floats], float]) -> Floats:
         """Derivatives of a metric by the cells of the table."""

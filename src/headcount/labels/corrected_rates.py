@@ -16,7 +16,7 @@ from headcount.labels.difference import Difference
 from headcount.labels.judge_result import GroupRate, JudgeResult
 from headcount.labels.labelled_estimate import Agreement, agreement_of
 from headcount.labels.rates import Calibration, RateEstimate
-from headcount.labels.sample import LabelSample, check_clusters, cluster_effect
+from headcount.labels.sample import LabelSample, check_clusters, cluster_effect, sums_by
 from headcount.labels.verdict_kinds import VerdictKinds, gold_codes
 from headcount.labels.weighting import effective_size
 from headcount.scores.checks import check_weights
@@ -205,9 +205,10 @@ def _group(items: _Items, g: int, name: Any, target: Target) -> GroupRate:
         learnt, source = items.calibrated(elsewhere), "the gold labels of the other groups"
     by_rates = None if learnt is None else items.estimated(chosen, learnt)
     by_labels: Difference | None = None
+    influence: Floats | None = None
     notes: list[str] = []
     if n_gold >= max(2, len(items.classes)) and (n_gold >= _ENOUGH or by_rates is None):
-        by_labels, notes = _from_gold(items, chosen, target)
+        by_labels, influence, notes = _from_gold(items, chosen, target)
     agreement: Agreement | None = None
     if by_labels is not None:
         reason = (
@@ -245,27 +246,35 @@ def _group(items: _Items, g: int, name: Any, target: Target) -> GroupRate:
         by_rates,
         agreement,
         tuple(notes),
-        _influence(items, chosen) if by_labels is not None else None,
+        influence,
     )
 
 
 def _from_gold(
     items: _Items, chosen: NDArray[np.bool_], target: Target
-) -> tuple[Difference, list[str]]:
-    """Shares of a group from its gold labels, by verdict."""
+) -> tuple[Difference, Floats | None, list[str]]:
+    """Shares of a group from its gold labels, by verdict.
+
+    With clusters also the deviations of the estimate by cluster, for the covariance of two
+    groups.
+    """
     rows, strata, sizes = _strata(items, chosen)
     sample = LabelSample.stratified(rows, strata, sizes, items.weights, items.clusters)
     if sample.clusters is not None and sample.clusters.max() < 1:
         raise HeadcountError(
             "all gold labels of a group are from one cluster: label items of at least two."
         )
-    K = len(items.classes)
+    K, counts = len(items.classes), np.bincount(strata, minlength=len(sizes))[:, None]
     outcomes = (items.gold[rows][:, None] == np.arange(K)).astype(np.float64)
-    sums = np.stack([np.bincount(strata, column, len(sizes)) for column in outcomes.T], axis=1)
-    means = (sums + 0.5) / (np.bincount(strata, minlength=len(sizes))[:, None] + 0.5 * K)
+    sums = sums_by(outcomes, strata, len(sizes))
+    means = (sums + 0.5) / (counts + 0.5 * K)
     found = Difference.of(sample, outcomes, np.zeros(K), means[strata])
     if target == "expected":
         found = replace(found, population=_population(items, chosen, found, sample, outcomes))
+    influence = None
+    if items.clusters is not None:
+        parts = sample.weights[:, None] * (outcomes - (sums / counts)[strata])
+        influence = sums_by(parts, items.clusters[rows], int(items.clusters.max()) + 1)
     notes = []
     p_value = _randomness(items, chosen)
     if p_value < _NOT_RANDOM:
@@ -274,7 +283,7 @@ def _from_gold(
             f"(p = {p_value:.1g}). The rates hold if gold labels were drawn at random among "
             "the items with the same verdict."
         )
-    return found, notes
+    return found, influence, notes
 
 
 def _strata(items: _Items, chosen: NDArray[np.bool_]) -> tuple[Ints, Ints, Ints]:
@@ -311,22 +320,6 @@ def _population(
         effect = np.maximum(sample.spread(outcomes).effect, seen)
     shares = np.clip(found.centre, 0, 1)
     return np.asarray(effect * shares * (1 - shares) / size)
-
-
-def _influence(items: _Items, chosen: NDArray[np.bool_]) -> Floats | None:
-    """Deviations of the estimate by cluster, for the covariance of two groups; None without."""
-    if items.clusters is None:
-        return None
-    rows, strata, sizes = _strata(items, chosen)
-    sample = LabelSample.stratified(rows, strata, sizes, items.weights, None)
-    outcomes = (items.gold[rows][:, None] == np.arange(len(items.classes))).astype(np.float64)
-    counts = np.bincount(strata, minlength=len(sizes))[:, None]
-    sums = np.stack([np.bincount(strata, column, len(sizes)) for column in outcomes.T], axis=1)
-    parts = sample.weights[:, None] * (outcomes - (sums / counts)[strata])
-    n_clusters = int(items.clusters.max()) + 1
-    return np.stack(
-        [np.bincount(items.clusters[rows], column, n_clusters) for column in parts.T], axis=1
-    )
 
 
 def _raw(items: _Items, chosen: NDArray[np.bool_], mass: Floats) -> Floats | None:

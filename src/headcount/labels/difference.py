@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from scipy import special
 
 from headcount.labels.sample import LabelSample
+from headcount.uncertainty import around_shares
 
 __all__ = [
     "Difference",
@@ -76,21 +77,10 @@ class Difference:
     ) -> Difference:
         """Estimate from the residuals of labelled items.
 
-        Parameters
-        ----------
-        sample : LabelSample
-            The labelled items.
-        residuals : ndarray of shape (n, D)
-            Values of the labelled items minus their predictions.
-        predicted : ndarray of shape (D,)
-            Mean prediction over the pool.
-        mass : ndarray of shape (n, D)
-            Probability of the outcome 1 for the labelled items, which determines where errors
-            that raise (0 to 1) and lower (1 to 0) the estimate can occur.
-
-        Returns
-        -------
-        Difference
+        ``residuals`` (n, D) are values of the labelled items minus their predictions,
+        ``predicted`` (D,) the mean predictions over the pool. ``mass`` (n, D) is the
+        probability of the outcome 1, which determines where errors that raise (0 to 1)
+        and lower (1 to 0) the estimate can occur.
         """
         spread = sample.spread(residuals)
         up = sample.unit(1 - mass) * spread.unseen
@@ -99,17 +89,7 @@ class Difference:
         return cls(centre, spread.covariance, spread.df, up, down, np.zeros(len(centre)))
 
     def ends(self, level: float) -> tuple[Floats, Floats]:
-        """Lower and upper ends of the intervals, not clipped.
-
-        Parameters
-        ----------
-        level : float
-            Probability that an interval contains its mean.
-
-        Returns
-        -------
-        low, high : ndarray of shape (D,)
-        """
+        """Lower and upper ends of the intervals, not clipped."""
         t = special.stdtrit(self.df, (1 + level) / 2)
         z = special.ndtri((1 + level) / 2)
         squared = t**2 * np.diag(self.covariance) + z**2 * self.population
@@ -146,19 +126,6 @@ def on_simplex(centre: Floats) -> Floats:
 def share_ends(estimate: ShareEstimator, n_items: int, level: float) -> tuple[Floats, Floats]:
     """Ends of intervals for shares, from 0 to 1.
 
-    Parameters
-    ----------
-    estimate : Difference or RateEstimate
-        Estimates of the shares.
-    n_items : int
-        Number of items in the pool.
-    level : float
-        Probability that an interval contains its share.
-
-    Returns
-    -------
-    low, high : ndarray of shape (K,)
-
     Examples
     --------
     >>> import numpy as np
@@ -170,28 +137,11 @@ def share_ends(estimate: ShareEstimator, n_items: int, level: float) -> tuple[Fl
     low, high = estimate.ends(level)
     # Around the nearest share that is possible.
     outside = np.clip(estimate.centre, 0, 1) - estimate.centre
-    # Shares among n items are accurate to half an item at best.
-    half, shares = 0.5 / n_items, on_simplex(estimate.centre)
-    low = np.minimum(low + outside, shares - half)
-    high = np.maximum(high + outside, shares + half)
-    return np.clip(low, 0, 1), np.clip(high, 0, 1)
+    return around_shares(low + outside, high + outside, on_simplex(estimate.centre), n_items)
 
 
 def corrected(posteriors: Floats, prior: Floats, shares: Floats) -> Floats:
     """Posteriors reweighted from the training shares to other shares.
-
-    Parameters
-    ----------
-    posteriors : ndarray of shape (n, K)
-        Posteriors under the training shares.
-    prior : ndarray of shape (K,)
-        Training shares.
-    shares : ndarray of shape (K,)
-        Shares to correct to.
-
-    Returns
-    -------
-    ndarray of shape (n, K)
 
     Examples
     --------
@@ -209,22 +159,8 @@ def corrected(posteriors: Floats, prior: Floats, shares: Floats) -> Floats:
 def class_table(codes: Ints, labels: Ints, n_classes: int, weights: Floats | None) -> Floats:
     """Probability of each predicted class, by true class.
 
-    Parameters
-    ----------
-    codes : ndarray of shape (n,)
-        True classes.
-    labels : ndarray of shape (n,)
-        Predicted classes.
-    n_classes : int
-        Number of classes.
-    weights : ndarray of shape (n,) or None
-        Weights of the items.
-
-    Returns
-    -------
-    ndarray of shape (K, K)
-        Rows true, columns predicted. Half an item is added to each cell, as in Jeffreys'
-        prior, so that none is 0.
+    Rows are true classes (``codes``), columns predicted ones (``labels``). Half an item is
+    added to each cell, as in Jeffreys' prior, so that none is 0.
     """
     counts = np.bincount(codes * n_classes + labels, weights, n_classes**2)
     cells = counts.reshape(n_classes, n_classes) + 0.5
@@ -234,20 +170,9 @@ def class_table(codes: Ints, labels: Ints, n_classes: int, weights: Floats | Non
 def correlation_weight(class_means: Floats, shares: Floats, variances: Floats) -> float:
     """Factor for the posteriors that minimises the variance of the residuals.
 
-    Parameters
-    ----------
-    class_means : ndarray of shape (K, K)
-        Mean posteriors of training items, one row per true class.
-    shares : ndarray of shape (K,)
-        Shares of the classes in the pool.
-    variances : ndarray of shape (K,)
-        Variances of the posteriors in the pool.
-
-    Returns
-    -------
-    float
-        From 0 (posteriors are no use) to 1. The same for all classes, so that the estimated
-        shares sum to 1.
+    From 0 (posteriors are no use) to 1, and the same for all classes, so that shares sum to
+    1. ``class_means`` (K, K) are mean posteriors of training items by true class,
+    ``shares`` those of the pool, ``variances`` those of its posteriors.
 
     Examples
     --------

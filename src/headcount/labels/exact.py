@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,21 +21,12 @@ _GRID = 2000
 _MOST_BET, _PRIOR_LABELS = 0.75, 10.0
 
 
-def clopper_pearson(counts: Ints, n: int, level: float) -> tuple[Floats, Floats]:
-    """Exact interval for the share behind a binomial count.
+def clopper_pearson(
+    counts: NDArray[Any], n: int | Floats, level: float
+) -> tuple[Floats, Floats]:
+    """Exact interval for the shares behind binomial counts.
 
-    Parameters
-    ----------
-    counts : ndarray of shape (K,)
-        Number of labels of each class.
-    n : int
-        Number of labels.
-    level : float
-        Probability that an interval contains its share.
-
-    Returns
-    -------
-    low, high : ndarray of shape (K,)
+    Counts and their totals may be those of weighted items, and thus no whole numbers.
 
     Examples
     --------
@@ -43,31 +35,15 @@ def clopper_pearson(counts: Ints, n: int, level: float) -> tuple[Floats, Floats]
     [[0.0, 0.272], [0.168, 0.728]]
     """
     tail = (1 - level) / 2
-    few, many = np.maximum(counts, 1), np.minimum(counts, n - 1)
-    low = special.betaincinv(few, n - few + 1.0, tail)
-    high = special.betaincinv(many + 1.0, n - many, 1 - tail)
-    return np.where(counts == 0, 0.0, low), np.where(counts == n, 1.0, high)
+    low = special.betaincinv(np.maximum(counts, 1e-9), n - counts + 1.0, tail)
+    high = special.betaincinv(counts + 1.0, np.maximum(n - counts, 1e-9), 1 - tail)
+    return np.where(counts < 1e-6, 0.0, low), np.where(counts > n - 1e-6, 1.0, high)
 
 
 def hypergeometric_ends(
     counts: Ints, n: int, n_pool: int, level: float
 ) -> tuple[Floats, Floats]:
     """Exact interval for shares of a pool of which n items were drawn without replacement.
-
-    Parameters
-    ----------
-    counts : ndarray of shape (K,)
-        Number of labels of each class.
-    n : int
-        Number of labels.
-    n_pool : int
-        Number of items in the pool.
-    level : float
-        Probability that an interval contains its share.
-
-    Returns
-    -------
-    low, high : ndarray of shape (K,)
 
     Examples
     --------
@@ -109,20 +85,8 @@ def betting_ends(
     A capital grows by bets against a mean, so that it exceeds ``1 / (1 - level)`` with
     probability ``1 - level`` at most if the mean is true (Waudby-Smith & Ramdas, JRSS B 2024).
 
-    Parameters
-    ----------
-    values : ndarray of shape (n,)
-        Numbers of the items that were drawn without replacement, in the order of drawing.
-    n_pool : int
-        Number of items in the pool.
-    variance : float
-        Variance that is expected before any number is seen. It affects the width only.
-    level : float
-        Probability that the interval contains the mean.
-
-    Returns
-    -------
-    low, high : float
+    ``values`` are the numbers in the order of drawing. ``variance`` is the one that is
+    expected before any is seen; it affects the width only.
 
     Examples
     --------
@@ -206,17 +170,7 @@ class ExactBounds:
         return (betting < alone) & (self.factor > 0) & (not self.expected)
 
     def ends(self, level: float) -> tuple[Floats, Floats]:
-        """Lower and upper ends of the intervals.
-
-        Parameters
-        ----------
-        level : float
-            Probability that an interval contains its share.
-
-        Returns
-        -------
-        low, high : ndarray of shape (K,)
-        """
+        """Lower and upper ends of the intervals."""
         n, K = self.posteriors.shape
         counts = np.bincount(self.codes, minlength=K)
         if self.expected:

@@ -24,6 +24,7 @@ from headcount.labels.plan import LabelPlan
 from headcount.labels.posteriors import PoolPosteriors
 from headcount.labels.sample import LabelSample, check_rows, cluster_effect
 from headcount.labels.strata import Strata
+from headcount.labels.weighting import effective_size
 from headcount.sampling._streams import uniforms
 from headcount.uncertainty import Estimate
 
@@ -108,21 +109,8 @@ def estimates_from_labels(
 def places_within(rows: Ints, items: Rows, n_pool: int) -> tuple[Ints, NDArray[np.bool_]]:
     """Positions of labelled rows within a sample.
 
-    Parameters
-    ----------
-    rows : ndarray of shape (n,)
-        Labelled rows of the pool.
-    items : ndarray of shape (m,)
-        Rows of the sample.
-    n_pool : int
-        Number of items in the pool.
-
-    Returns
-    -------
-    places : ndarray
-        Positions in ``items`` of the rows that are in the sample.
-    inside : ndarray of bool, shape (n,)
-        Rows that are in the sample.
+    Returns the positions in ``items`` of the rows that are in the sample, and which rows
+    are.
 
     Examples
     --------
@@ -181,20 +169,7 @@ def _estimate(
 def check_labelled(labelled: Any, n_pool: int, classes: NDArray[Any]) -> tuple[Ints, Ints]:
     """Rows and classes of labelled items.
 
-    Parameters
-    ----------
-    labelled : pair of array-like
-        Positions of the labelled items in the pool, and their labels.
-    n_pool : int
-        Number of items in the pool.
-    classes : ndarray of shape (K,)
-        The classes.
-
-    Returns
-    -------
-    rows : ndarray of shape (n,)
-    codes : ndarray of shape (n,)
-        Classes as positions in `classes`.
+    Classes are positions in ``classes``.
     """
     rows = check_labelled_rows(labelled, n_pool)
     codes = encode_labels(labelled[1], name="labels of labelled", classes=classes)[1]
@@ -208,19 +183,7 @@ def check_labelled(labelled: Any, n_pool: int, classes: NDArray[Any]) -> tuple[I
 
 
 def check_labelled_rows(labelled: Any, n_pool: int) -> Ints:
-    """Rows of labelled items.
-
-    Parameters
-    ----------
-    labelled : pair of array-like
-        Positions of the labelled items in the pool, and their labels.
-    n_pool : int
-        Number of items in the pool.
-
-    Returns
-    -------
-    ndarray of shape (n,)
-    """
+    """Rows of labelled items."""
     if not isinstance(labelled, tuple | list) or len(labelled) != 2:
         raise HeadcountError(
             f"labelled is a {type(labelled).__name__}; it must be a pair of rows and labels, "
@@ -232,12 +195,7 @@ def check_labelled_rows(labelled: Any, n_pool: int) -> Ints:
 def check_enough(n_labels: int, n_classes: int, what: str) -> None:
     """Raise an error for fewer labels than classes.
 
-    Parameters
-    ----------
-    n_labels, n_classes : int
-        Number of labels and of classes.
-    what : str
-        Subject of the message: what has the labels.
+    ``what`` is the subject of the message.
     """
     least = max(n_classes, 2)
     if n_labels < least:
@@ -250,16 +208,7 @@ def check_enough(n_labels: int, n_classes: int, what: str) -> None:
 def check_design(design: Any, key: str) -> LabelPlan | None:
     """Plan of a pool, checked.
 
-    Parameters
-    ----------
-    design : LabelPlan or None
-        Plan by which rows were drawn; None for a simple random sample.
-    key : str
-        Key of the pool at hand.
-
-    Returns
-    -------
-    LabelPlan or None
+    ``key`` is that of the pool at hand.
     """
     if design is None:
         return None
@@ -281,20 +230,7 @@ def draw_of(
 ) -> LabelSample:
     """Labelled rows with their design.
 
-    Parameters
-    ----------
-    rows : ndarray of shape (n,)
-        Positions of the labelled items.
-    n_pool : int
-        Number of items in the pool.
-    design : LabelPlan or None
-        Plan of this pool, by which the rows were drawn; None for a simple random sample.
-    weights, clusters : ndarray of shape (n_pool,) or None
-        Survey weights and clusters of the items of the pool.
-
-    Returns
-    -------
-    LabelSample
+    Weights and clusters are those of all items of the pool.
     """
     if design is None:
         sample = LabelSample.simple(rows, n_pool, weights, clusters)
@@ -312,21 +248,7 @@ def share_difference(
 ) -> Difference:
     """Difference estimate of the shares of a pool.
 
-    Parameters
-    ----------
-    pool : PoolPosteriors
-        Corrected posteriors of the pool.
-    sample : LabelSample
-        The labelled items.
-    codes : ndarray of shape (n,)
-        Their classes.
-    weights : ndarray of shape (N,), default=None
-        Survey weights of the items of the pool.
-
-    Returns
-    -------
-    Difference
-        Shares that sum to 1, though single ones may be below 0 or above 1.
+    Shares sum to 1, though single ones may be below 0 or above 1.
     """
     K = pool.values.shape[1]
     posteriors = pool.values[sample.rows]
@@ -345,22 +267,9 @@ def of_population(
 ) -> Difference:
     """Difference estimate of shares in the population that the pool is a random sample of.
 
-    Parameters
-    ----------
-    difference : Difference
-        Estimate of the shares of the pool.
-    pool, sample, codes, weights
-        As for `share_difference`.
-    clusters : ndarray of shape (N,), default=None
-        Clusters of the items of the pool.
-
-    Returns
-    -------
-    Difference
-        The same estimates, which are less certain.
+    The same estimates as of the shares of the pool, but less certain.
     """
-    n_pool = len(pool.values)
-    size = n_pool if weights is None else weights.sum() ** 2 / (weights**2).sum()
+    size = effective_size(len(pool.values), weights, None, None)
     effect = np.ones(len(difference.centre))
     if clusters is not None:
         one_hot = (codes[:, None] == np.arange(len(effect))).astype(np.float64)

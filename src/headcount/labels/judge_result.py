@@ -87,21 +87,10 @@ class GroupRate:
         return found
 
     def interval(self, level: float = 0.95) -> Intervals:
-        """Interval for the share of each class.
-
-        Parameters
-        ----------
-        level : float, default=0.95
-            Probability that the interval contains the share.
-
-        Returns
-        -------
-        Intervals
-            Mapping of classes to (low, high), with arrays ``low`` and ``high``.
-        """
+        """Interval for the share of each class, as `Estimate.interval`."""
         level = check_fraction("level", level)
-        low, high = share_ends(self._estimate, self.n_items, level)
-        return Intervals(self.classes, low, high, level=level)
+        ends = share_ends(self._estimate, self.n_items, level)
+        return Intervals(self.classes, *ends, level=level)
 
 
 class GroupDifference(NamedTuple):
@@ -150,35 +139,20 @@ class JudgeResult:
     @property
     def warnings(self) -> tuple[str, ...]:
         """Warnings of all groups, one sentence each."""
-        single = len(self.groups) == 1
         return tuple(
-            text if single else f"{group.group}: {text}"
-            for group in self.groups
-            for text in group.warnings
+            self._of_group(group, text) for group in self.groups for text in group.warnings
         )
 
+    def _of_group(self, group: GroupRate, text: str) -> str:
+        return text if len(self.groups) == 1 else f"{group.group}: {text}"
+
     def differences(self, level: float = 0.95) -> list[GroupDifference]:
-        """Differences between the rates of all pairs of groups.
-
-        Parameters
-        ----------
-        level : float, default=0.95
-            Probability that an interval contains its difference.
-
-        Returns
-        -------
-        list of GroupDifference
-        """
+        """Differences between the rates of all pairs of groups, with intervals of a level."""
         level = check_fraction("level", level)
         return [_difference(a, b, level) for a, b in combinations(self.groups, 2)]
 
     def to_frame(self, level: float = 0.95) -> pl.DataFrame:
-        """Table with one row per group and class.
-
-        Parameters
-        ----------
-        level : float, default=0.95
-            Level of the intervals.
+        """Table with one row per group and class, and intervals of a level.
 
         Returns
         -------
@@ -190,6 +164,7 @@ class JudgeResult:
         rows = []
         for group in self.groups:
             ends = group.interval(level)
+            raw = [None] * len(self.classes) if group.raw is None else group.raw.tolist()
             for k, label in enumerate(self.classes.tolist()):
                 rows.append(
                     {
@@ -198,7 +173,7 @@ class JudgeResult:
                         "share": float(group.shares[k]),
                         "low": float(ends.low[k]),
                         "high": float(ends.high[k]),
-                        "raw": None if group.raw is None else float(group.raw[k]),
+                        "raw": raw[k],
                         "items": group.n_items,
                         "gold": group.n_gold,
                         "estimator": group.estimator,
@@ -207,12 +182,7 @@ class JudgeResult:
         return pl.DataFrame(rows)
 
     def differences_frame(self, level: float = 0.95) -> pl.DataFrame:
-        """Table of differences with one row per pair of groups and class.
-
-        Parameters
-        ----------
-        level : float, default=0.95
-            Level of the intervals.
+        """Table of `differences` with one row per pair of groups and class.
 
         Returns
         -------
@@ -237,12 +207,7 @@ class JudgeResult:
         )
 
     def rates_frame(self, level: float = 0.95) -> pl.DataFrame:
-        """Table of the judge's verdicts by true class.
-
-        Parameters
-        ----------
-        level : float, default=0.95
-            Level of the intervals.
+        """Table of the judge's verdicts by true class, with intervals of a level.
 
         Returns
         -------
@@ -258,30 +223,13 @@ class JudgeResult:
             low, high = table.ends(level)
             for k, label in enumerate(self.classes.tolist()):
                 for v, verdict in enumerate(self.verdicts):
-                    rows.append(
-                        {
-                            "source": source,
-                            "class": label,
-                            "verdict": verdict,
-                            "rate": float(table.rates[k, v]),
-                            "low": float(low[k, v]),
-                            "high": float(high[k, v]),
-                        }
-                    )
-        return pl.DataFrame(rows)
+                    ends = float(table.rates[k, v]), float(low[k, v]), float(high[k, v])
+                    rows.append((source, label, verdict, *ends))
+        columns = ["source", "class", "verdict", "rate", "low", "high"]
+        return pl.DataFrame([dict(zip(columns, row, strict=True)) for row in rows])
 
     def to_dict(self, level: float = 0.95) -> dict[str, Any]:
-        """Return all results as plain values for JSON.
-
-        Parameters
-        ----------
-        level : float, default=0.95
-            Level of the intervals.
-
-        Returns
-        -------
-        dict
-        """
+        """Return all results, with intervals of a level, as plain values for JSON."""
         several = len(self.groups) > 1
         return {
             "level": check_fraction("level", level),
@@ -326,17 +274,7 @@ class JudgeResult:
         )
 
     def tables(self, level: float = 0.95) -> list[Table]:
-        """Tables that `print` shows: rates, differences, and the judge's verdicts.
-
-        Parameters
-        ----------
-        level : float, default=0.95
-            Level of the intervals.
-
-        Returns
-        -------
-        list of Table
-        """
+        """Tables that `print` shows: rates, differences, and the judge's verdicts."""
         shown = [self._rates_table(level)]
         if 1 < len(self.groups) <= 6:
             shown.append(self._differences_table(level))
@@ -349,72 +287,57 @@ class JudgeResult:
             return [self.classes.tolist().index(self.positive)]
         return [1] if len(self.classes) == 2 else list(range(len(self.classes)))
 
+    def _shown_rows(self, frame: pl.DataFrame) -> list[tuple[Any, ...]]:
+        """Rows of a table with one per class, of the classes that are shown."""
+        K = len(self.classes)
+        return [row for i, row in enumerate(frame.iter_rows()) if i % K in self.shown_classes]
+
     def _rates_table(self, level: float) -> Table:
         rows = []
-        for group in self.groups:
-            ends = group.interval(level)
-            for k in self.shown_classes:
-                raw = "" if group.raw is None else f"{group.raw[k]:.1%}"
-                values = [group.shares[k], ends.low[k], ends.high[k]]
-                texts = [f"{value:.1%}" for value in values]
-                counts = [f"{group.n_items:,}", f"{group.n_gold:,}"]
-                names = [str(group.group), str(self.classes[k])]
-                rows.append([Cell(t) for t in (*names, *texts, raw, *counts, group.estimator)])
+        for group, label, *shares, items, gold, source in self._shown_rows(
+            self.to_frame(level)
+        ):
+            texts = ["" if share is None else f"{share:.1%}" for share in shares]
+            row = [str(group), str(label), *texts, f"{items:,}", f"{gold:,}", source]
+            rows.append([Cell(text) for text in row])
         columns = ["group", "class", "rate", "from", "to", "raw", "items", "gold", "from what"]
         return Table(columns, rows, [False] * 2 + [True] * 6 + [False])
 
     def _differences_table(self, level: float) -> Table:
-        rows = []
-        for pair in self.differences(level):
-            for k in self.shown_classes:
-                values = (pair.difference[k], pair.low[k], pair.high[k])
-                texts = [f"{100 * value:+.1f}" for value in values]
-                named = [f"{pair.first} - {pair.second}", str(self.classes[k])]
-                rows.append([Cell(text) for text in (*named, *texts)])
-        columns = ["groups", "class", "points", "from", "to"]
-        return Table(columns, rows, [False] * 2 + [True] * 3)
+        rows = [
+            [
+                Cell(f"{first} - {second}"),
+                Cell(str(label)),
+                *(Cell(f"{100 * value:+.1f}") for value in values),
+            ]
+            for first, second, label, *values in self._shown_rows(self.differences_frame(level))
+        ]
+        return Table(
+            ["groups", "class", "points", "from", "to"], rows, [False] * 2 + [True] * 3
+        )
 
     def _verdicts_table(self, level: float) -> Table:
-        rows = []
-        for source, table in self.rates.items():
-            low, high = table.ends(level)
-            for k, label in enumerate(self.classes.tolist()):
-                texts = [
-                    f"{table.rates[k, v]:.1%} ({low[k, v]:.1%} to {high[k, v]:.1%})"
-                    for v in range(len(self.verdicts))
-                ]
-                rows.append([Cell(text) for text in (source, str(label), *texts)])
+        cells: dict[tuple[str, str], list[Cell]] = {}
+        for source, label, _, *values in self.rates_frame(level).iter_rows():
+            rate, low, high = (f"{value:.1%}" for value in values)
+            row = cells.setdefault((source, str(label)), [Cell(source), Cell(str(label))])
+            row.append(Cell(f"{rate} ({low} to {high})"))
         named = [f"verdict {verdict}" for verdict in self.verdicts]
-        return Table(["source", "true class", *named], rows, [False] * 2 + [True] * len(named))
+        numeric = [False] * 2 + [True] * len(named)
+        return Table(["source", "true class", *named], list(cells.values()), numeric)
 
     def notes(self) -> list[str]:
         """Sentences that `print` shows below the tables."""
-        single = len(self.groups) == 1
-        reasons = dict.fromkeys(
-            group.reason if single else f"{group.group}: {group.reason}"
-            for group in self.groups
-        )
+        reasons = dict.fromkeys(self._of_group(group, group.reason) for group in self.groups)
         compared = [
-            group.agreement.sentence("the error rates of the judge")
-            if single
-            else f"{group.group}: {group.agreement.sentence('the error rates of the judge')}"
+            self._of_group(group, group.agreement.sentence("the error rates of the judge"))
             for group in self.groups
             if group.agreement is not None
         ]
         return [*reasons, *compared, *self.warnings]
 
     def to_text(self, level: float = 0.95) -> str:
-        """Text that `print` shows, at any level.
-
-        Parameters
-        ----------
-        level : float, default=0.95
-            Level of the intervals.
-
-        Returns
-        -------
-        str
-        """
+        """Text that `print` shows, at any level."""
         tables = [table.to_text(ruled=False) for table in self.tables(level)]
         notes = "\n".join(self.notes())
         return "\n\n".join([f"{self.title(level)}\n{tables[0]}", *tables[1:], notes])

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
 from headcount._parameters import check_fraction
-from headcount._text import Cell, Table, html_result
+from headcount._text import Cell, Table
 from headcount.labels.difference import Difference, share_ends
 from headcount.labels.exact import ExactBounds
-from headcount.uncertainty import Estimate, Intervals, Region, SharePosterior
+from headcount.uncertainty import Estimate, Region, SharePosterior, around_shares
+
+if TYPE_CHECKING:
+    import polars as pl
 
 __all__ = ["Agreement", "LabelledEstimate", "agreement_of", "normal_posterior"]
 
@@ -50,18 +53,7 @@ class Agreement:
     def of(cls, gap: Floats, covariance: Floats, df: int) -> Agreement:
         """Test whether a difference of two estimates is chance.
 
-        Parameters
-        ----------
-        gap : ndarray of shape (D,)
-            Difference of the estimates.
-        covariance : ndarray of shape (D, D)
-            Its covariance.
-        df : int
-            Degrees of freedom of the covariance.
-
-        Returns
-        -------
-        Agreement
+        ``df`` are the degrees of freedom of its covariance.
 
         Examples
         --------
@@ -75,13 +67,7 @@ class Agreement:
         return cls(statistic, D, float(special.fdtrc(D, df, statistic / D)))
 
     def rejects(self, level: float = 0.05) -> bool:
-        """True if the two estimates differ by more than chance.
-
-        Parameters
-        ----------
-        level : float, default=0.05
-            P-values below it count as a difference.
-        """
+        """Return True if the p-value is below a level: the difference is no chance."""
         return self.p_value < level
 
     def to_dict(self) -> dict[str, float]:
@@ -89,17 +75,7 @@ class Agreement:
         return {"statistic": self.statistic, "df": self.df, "p_value": self.p_value}
 
     def sentence(self, other: str = "the estimate under prior shift") -> str:
-        """Result of the test in words.
-
-        Parameters
-        ----------
-        other : str
-            The estimate that the labels were compared with.
-
-        Returns
-        -------
-        str
-        """
+        """Result of the test in words, naming the other estimate."""
         verb = "disagree" if self.rejects() else "agree"
         p = "< 0.001" if self.p_value < 0.001 else f"= {self.p_value:.2g}"
         return f"The labels {verb} with {other} (p {p})."
@@ -109,38 +85,14 @@ class Agreement:
 
 
 def agreement_of(difference: Difference, shares: Floats, covariance: Floats) -> Agreement:
-    """Compare an estimate from labels with another one.
-
-    Parameters
-    ----------
-    difference : Difference
-        Estimate from labels.
-    shares : ndarray of shape (K,)
-        The other estimate.
-    covariance : ndarray of shape (K, K)
-        Its covariance.
-
-    Returns
-    -------
-    Agreement
-    """
+    """Compare an estimate from labels with another one that has a covariance."""
     gap = (difference.centre - shares)[:-1]
     both = (difference.with_unseen() + covariance)[:-1, :-1]
     return Agreement.of(gap, both, difference.df)
 
 
 def normal_posterior(difference: Difference) -> SharePosterior:
-    """Normal approximation of the uncertainty of realised shares, on the simplex.
-
-    Parameters
-    ----------
-    difference : Difference
-        Estimate from labels.
-
-    Returns
-    -------
-    SharePosterior
-    """
+    """Normal approximation of the uncertainty of realised shares, on the simplex."""
     values, vectors = np.linalg.eigh(difference.with_unseen())
     normal = np.random.default_rng(0).standard_normal((_N_DRAWS, len(values)))
     moved = difference.centre + normal * np.sqrt(np.maximum(values, 0)) @ vectors.T
@@ -202,46 +154,13 @@ class LabelledEstimate(Estimate):
         """Kind of the intervals: "approximate", or "exact" in finite samples."""
         return "approximate" if self.bounds is None else "exact"
 
-    def interval(self, level: float = 0.95) -> Intervals:
-        """Interval for the share of each class.
-
-        Parameters
-        ----------
-        level : float, default=0.95
-            Probability that the interval contains the share.
-
-        Returns
-        -------
-        Intervals
-            Mapping of classes to (low, high), with arrays ``low`` and ``high``.
-        """
-        level = check_fraction("level", level)
-        low, high = self._ends(level)
-        return Intervals(self.classes, low, high, level=level)
-
     def _ends(self, level: float) -> tuple[Floats, Floats]:
         if self.bounds is None:
             return share_ends(self.difference, self.n_items, level)
-        low, high = self.bounds.ends(level)
-        half = 0.5 / self.n_items
-        low = np.minimum(low, self.shares - half)
-        high = np.maximum(high, self.shares + half)
-        return np.clip(low, 0, 1), np.clip(high, 0, 1)
+        return around_shares(*self.bounds.ends(level), self.shares, self.n_items)
 
     def region(self, level: float = 0.95) -> Region:
-        """Region for the shares of all classes together.
-
-        Parameters
-        ----------
-        level : float, default=0.95
-            Probability that the region contains the shares.
-
-        Returns
-        -------
-        Region
-            Region with ``contains(shares)``, and with ends ``low`` and ``high`` that hold for
-            all classes at once.
-        """
+        """Region for the shares of all classes together, as `Estimate.region`."""
         level = check_fraction("level", level)
         reach = self._joint_reach(level)
         low, high = self._ends(float(2 * special.ndtr(reach) - 1))
@@ -265,17 +184,7 @@ class LabelledEstimate(Estimate):
         return alone if K == 2 else max(float(np.quantile(farthest, level)), alone)
 
     def title(self, level: float = 0.95) -> str:
-        """First line that `print` shows.
-
-        Parameters
-        ----------
-        level : float, default=0.95
-            Level of the intervals.
-
-        Returns
-        -------
-        str
-        """
+        """First line that `print` shows."""
         kind = "exact " if self.guarantee == "exact" else ""
         return (
             f"{self.n_labels:,} labels and {self.method}: shares {_OF[self.target]} "
@@ -283,17 +192,7 @@ class LabelledEstimate(Estimate):
         )
 
     def to_table(self, level: float = 0.95) -> Table:
-        """Table that `print` shows, one row per class.
-
-        Parameters
-        ----------
-        level : float, default=0.95
-            Level of the intervals.
-
-        Returns
-        -------
-        Table
-        """
+        """Table of `Estimate.to_table` with a column of the shares under prior shift."""
         table = super().to_table(level)
         rows = [
             [*row, Cell(f"{share:.1%}")]
@@ -301,64 +200,26 @@ class LabelledEstimate(Estimate):
         ]
         return Table([*table.columns, "prior shift"], rows, [*table.numeric, True])
 
-    def to_text(self, level: float = 0.95) -> str:
-        """Text that `print` shows, at any level.
+    @property
+    def _remarks(self) -> tuple[str, ...]:
+        return (repr(self.agreement),)
 
-        Parameters
-        ----------
-        level : float, default=0.95
-            Level of the intervals.
+    def to_frame(self, level: float = 0.95) -> pl.DataFrame:
+        """Table of `Estimate.to_frame` with shift_share, shift_low and shift_high.
 
-        Returns
-        -------
-        str
-        """
-        lines = super().to_text(level).split("\n")
-        place = 2 + len(self.classes)
-        return "\n".join([*lines[:place], repr(self.agreement), *lines[place:]])
-
-    def _repr_html_(self) -> str:
-        notes = [repr(self.agreement), *self.warnings]
-        return html_result(self.title(), [self.to_table()], notes)
-
-    def to_frame(self, level: float = 0.95) -> Any:
-        """Table with the columns of `Estimate.to_frame` and those under prior shift.
-
-        Parameters
-        ----------
-        level : float, default=0.95
-            Level of the intervals.
-
-        Returns
-        -------
-        polars.DataFrame
-            With shift_share, shift_low and shift_high of the estimate under prior shift.
+        These are the shares under prior shift and their intervals.
         """
         import polars as pl
 
         ends = self.under_shift.interval(level)
-        return (
-            super()
-            .to_frame(level)
-            .with_columns(
-                shift_share=pl.Series(self.under_shift.shares),
-                shift_low=pl.Series(ends.low),
-                shift_high=pl.Series(ends.high),
-            )
-        )
+        return super().to_frame(level).with_columns(
+            shift_share=pl.Series(self.under_shift.shares),
+            shift_low=pl.Series(ends.low),
+            shift_high=pl.Series(ends.high),
+        )  # fmt: skip
 
     def to_dict(self, level: float = 0.95) -> dict[str, Any]:
-        """Return all results except the draws, as plain values for JSON.
-
-        Parameters
-        ----------
-        level : float, default=0.95
-            Level of the intervals.
-
-        Returns
-        -------
-        dict
-        """
+        """Results of `Estimate.to_dict` with those of the labels."""
         return super().to_dict(level) | {
             "basis": self.basis,
             "n_labels": self.n_labels,

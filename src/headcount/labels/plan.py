@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -117,12 +116,7 @@ class LabelPlan:
         return (self.sizes / np.bincount(self.strata, minlength=len(self.sizes)))[self.strata]
 
     def to_frame(self) -> pl.DataFrame:
-        """Table with columns row, stratum, weight, label (empty) and pool.
-
-        Returns
-        -------
-        polars.DataFrame
-        """
+        """Table with columns row, stratum, weight, label (empty) and pool."""
         import polars as pl
 
         return pl.DataFrame(
@@ -134,16 +128,6 @@ class LabelPlan:
                 "pool": [self.pool] * self.n,
             }
         )
-
-    def to_csv(self, path: str | Path) -> None:
-        """Write the table of `to_frame` to a CSV file.
-
-        Parameters
-        ----------
-        path : str or Path
-            The file.
-        """
-        self.to_frame().write_csv(path)
 
     @classmethod
     def from_frame(cls, frame: Any) -> LabelPlan:
@@ -186,41 +170,8 @@ class LabelPlan:
             )
         return plan
 
-    @staticmethod
-    def labelled(frame: Any) -> tuple[Ints, NDArray[Any]]:
-        """Rows of a table that have a label, and their labels.
-
-        Parameters
-        ----------
-        frame : frame of any library, or a dict of columns
-            The table of `to_frame` with some labels filled in.
-
-        Returns
-        -------
-        rows : ndarray of shape (n,)
-        labels : ndarray of shape (n,)
-
-        Examples
-        --------
-        >>> LabelPlan.labelled({"row": [4, 9], "label": [None, "spam"]})
-        (array([9]), array(['spam'], dtype=object))
-        """
-        rows, labels = _column(frame, "row"), _column(frame, "label").astype(object)
-        filled = np.array([_is_filled(label) for label in labels.tolist()], bool)
-        if not filled.any():
-            raise HeadcountError(
-                "the column 'label' of the plan is empty: fill in the labels of its rows."
-            )
-        return rows[filled].astype(np.int64), labels[filled]
-
     def check_pool(self, pool: str) -> None:
-        """Raise an error if the plan is of another pool.
-
-        Parameters
-        ----------
-        pool : str
-            Key of the pool at hand.
-        """
+        """Raise an error if the pool with this key is another one."""
         if not _same_pool(self.pool, pool):
             raise HeadcountError(
                 "design is a plan for another pool: X has other items, in another order, or "
@@ -231,15 +182,7 @@ class LabelPlan:
     def within(self, items: NDArray[np.integer[Any]]) -> LabelPlan:
         """Plan for a part of the pool: a group that it was made for, or any if unstratified.
 
-        Parameters
-        ----------
-        items : ndarray of shape (m,)
-            Rows of the part.
-
-        Returns
-        -------
-        LabelPlan
-            With rows as positions in ``items``.
+        Rows become positions in ``items``, the rows of the part.
 
         Examples
         --------
@@ -272,16 +215,7 @@ class LabelPlan:
     ) -> LabelSample:
         """Labelled rows of the plan as a stratified sample of the pool.
 
-        Parameters
-        ----------
-        rows : ndarray of shape (m,)
-            Rows that have a label.
-        weights, clusters : ndarray of shape (N,), default=None
-            Survey weights and clusters of the items of the pool.
-
-        Returns
-        -------
-        LabelSample
+        Weights and clusters are those of all items of the pool.
         """
         order = np.argsort(self.rows)
         places = np.minimum(np.searchsorted(self.rows[order], rows), self.n - 1)
@@ -305,12 +239,7 @@ class LabelPlan:
         return LabelSample.stratified(rows, strata, self.sizes, weights, clusters)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plan as plain values for JSON.
-
-        Returns
-        -------
-        dict
-        """
+        """Plan as plain values for JSON."""
         return {
             "n": self.n,
             "n_pool": self.n_pool,
@@ -394,6 +323,7 @@ def make_plan(
     target: str,
     level: float,
     rng: np.random.Generator,
+    positive: int | None = None,
 ) -> LabelPlan:
     """Draw the items to label.
 
@@ -403,18 +333,12 @@ def make_plan(
         Corrected posteriors of the pool.
     key : str
         Key of the pool.
-    precision : float or None
-        Half the width that the widest interval may have.
-    budget : int or None
-        Number of labels; exactly one of precision and budget is given.
+    precision, budget, target, level, rng
+        As for `plan_labels` of a quantifier.
     n_strata : int
         Number of strata at most; 1 for a simple random sample.
-    target : {"realised", "expected"}
-        Shares that the precision is for.
-    level : float
-        Level of the intervals.
-    rng : Generator
-        Source of randomness.
+    positive : int, default=None
+        Position of the only class whose share matters; all by default.
 
     Returns
     -------
@@ -430,13 +354,11 @@ def make_plan(
     def strata_for(n: int) -> Strata:
         wanted = suitable_strata(n_strata, n, n_pool)
         if wanted not in made:
-            made[wanted] = Strata.of(pool, wanted)
+            made[wanted] = Strata.of(pool, wanted, positive)
         return made[wanted]
 
     def precision_of(n: int) -> float:
-        strata = strata_for(n)
-        counts = strata.allocate(n, level)
-        return float(strata.half_widths(counts, level, expected=target == "expected").max())
+        return strata_for(n).precision(n, level, expected=target == "expected")
 
     if (precision is None) == (budget is None):
         raise HeadcountError(
@@ -451,8 +373,7 @@ def make_plan(
                 f"budget is {n:,}, but X has {n_pool:,} items: label all of them, or fewer."
             )
     strata = strata_for(n)
-    counts = strata.allocate(n, level)
-    rows = strata.draw(counts, rng)
+    rows = strata.draw(strata.allocate(n, level), rng)
     listed = sorted({n, *(each for each in _BUDGETS if least <= each < n_pool)})
     listed = [each for each in listed if n / 12 <= each <= 12 * n]
     budgets = tuple(Budget(each, precision_of(each)) for each in listed)
@@ -467,23 +388,9 @@ def join_plans(
     key: str,
     rng: np.random.Generator,
 ) -> LabelPlan:
-    """One plan of the plans of groups.
+    """One plan of those of groups, whose rows in the pool are given, in a new random order.
 
-    Parameters
-    ----------
-    plans : sequence of LabelPlan
-        Plan of each group.
-    items : sequence of ndarray
-        Rows of each group in the pool.
-    key : str
-        Key of the pool.
-    rng : Generator
-        Source of randomness, for the order of the rows.
-
-    Returns
-    -------
-    LabelPlan
-        Strata of one group are not those of another.
+    Strata of one group are not those of another.
     """
     first = np.cumsum([0, *(len(plan.sizes) for plan in plans)])
     rows = np.concatenate([own[plan.rows] for plan, own in zip(plans, items, strict=True)])
@@ -529,16 +436,7 @@ def _fewest(precision_of: Callable[[int], float], wanted: float, least: int, mos
 def pool_key(n_items: int, posteriors: Floats | None) -> str:
     """Key of a pool: its size and two means of its scores that depend on their order.
 
-    Parameters
-    ----------
-    n_items : int
-        Number of items.
-    posteriors : ndarray of shape (n_items, K) or None
-        Scores of the items, before any correction.
-
-    Returns
-    -------
-    str
+    The scores are those before any correction; None leaves the means out.
 
     Examples
     --------
@@ -574,12 +472,6 @@ def _column(frame: Any, name: str) -> NDArray[Any]:
             "weight, label and pool as they are."
         )
     return plain_column(frame[name], name)
-
-
-def _is_filled(label: Any) -> bool:
-    if label is None or (isinstance(label, str) and not label.strip()):
-        return False
-    return bool(label == label)
 
 
 def _points(share: float) -> str:

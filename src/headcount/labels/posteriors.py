@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headcount.labels.difference import class_table, corrected, correlation_weight
+from headcount.labels.sample import sums_by
 from headcount.representation import Training
 
 __all__ = ["PoolPosteriors", "TrainingResiduals", "uncertainty"]
@@ -22,16 +23,7 @@ _PRIOR_ITEMS = 10.0
 def uncertainty(posteriors: Floats, importance: Floats | None = None) -> Floats:
     """Standard deviation of the class of each item, over all classes.
 
-    Parameters
-    ----------
-    posteriors : ndarray of shape (n, K)
-        Posteriors of the items.
-    importance : ndarray of shape (K,), default=None
-        Weights of the classes; equal by default.
-
-    Returns
-    -------
-    ndarray of shape (n,)
+    ``importance`` are weights of the classes; equal by default.
 
     Examples
     --------
@@ -64,19 +56,8 @@ class TrainingResiduals:
     def variances(self, strata: NDArray[np.int64], calibrated: Floats, factor: float) -> Floats:
         """Expected variances of residuals in the strata of a pool.
 
-        Parameters
-        ----------
-        strata : ndarray of shape (n,)
-            Stratum of each training item.
-        calibrated : ndarray of shape (H, K)
-            Variances in the strata of the pool if its posteriors were calibrated.
-        factor : float
-            Factor for the posteriors.
-
-        Returns
-        -------
-        ndarray of shape (H, K)
-            The same times how much larger, or smaller, the variances of training items are.
+        Variances of calibrated posteriors, (H, K), times how much larger, or smaller,
+        those of training items are, whose strata are given.
         """
         ratios = np.ones_like(calibrated)
         for h in range(len(calibrated)):
@@ -137,20 +118,8 @@ class PoolPosteriors:
     ) -> PoolPosteriors:
         """Correct posteriors to the shares of a pool.
 
-        Parameters
-        ----------
-        posteriors : ndarray of shape (N, K)
-            Posteriors of the pool.
-        training : Training
-            Training items by their out-of-fold posteriors.
-        shares : ndarray of shape (K,)
-            Estimated shares of the pool.
-        weights : ndarray of shape (N,), default=None
-            Survey weights of the items of the pool.
-
-        Returns
-        -------
-        PoolPosteriors
+        ``training`` has out-of-fold posteriors, ``weights`` are survey weights of the
+        pool.
         """
         learnt = np.asarray(training.items, np.float64)
         return cls._corrected(posteriors, learnt, training, training.prior, shares, weights)
@@ -165,18 +134,7 @@ class PoolPosteriors:
     ) -> PoolPosteriors:
         """Posteriors given the predicted classes of a pool.
 
-        Parameters
-        ----------
-        decisions : ndarray of shape (N,)
-            Predicted classes of the pool.
-        training : Training
-            Training items by their predicted classes.
-        shares, weights
-            As for `of`.
-
-        Returns
-        -------
-        PoolPosteriors
+        ``training`` has predicted classes.
         """
         learnt = np.asarray(training.items, np.int64)
         K = training.n_classes
@@ -206,8 +164,7 @@ class PoolPosteriors:
         of_training = corrected(learnt, prior, shares)
         K = training.n_classes
         mass = training.class_weights
-        by_class = [np.bincount(training.codes, mass * column, K) for column in of_training.T]
-        means = np.stack(by_class, axis=1).astype(np.float64)
+        means = sums_by(mass[:, None] * of_training, training.codes, K)
         mean = np.average(values, axis=0, weights=weights)
         variances = np.average(values**2, axis=0, weights=weights) - mean**2
         factor = correlation_weight(means, shares, variances)

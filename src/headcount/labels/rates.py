@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from scipy import special
 
 from headcount.labels.difference import on_simplex
+from headcount.labels.exact import clopper_pearson
 from headcount.labels.weighting import effective_size
 
 __all__ = ["Calibration", "RateEstimate", "rate_difference"]
@@ -59,18 +60,7 @@ class Calibration:
     ) -> Calibration:
         """Count verdicts by class.
 
-        Parameters
-        ----------
-        codes, verdicts : ndarray of shape (n,)
-            True classes and verdicts, numbered from 0.
-        n_classes, n_verdicts : int
-            Number of classes and of verdicts.
-        weights, clusters : ndarray of shape (n,), default=None
-            Weights and clusters of the items.
-
-        Returns
-        -------
-        Calibration
+        Items may have weights and clusters.
         """
         mass = np.ones(len(codes)) if weights is None else weights
         cells = np.bincount(codes * n_verdicts + verdicts, mass, n_classes * n_verdicts)
@@ -101,23 +91,9 @@ class Calibration:
         return _multinomial(smooth) / self.sizes[:, None, None]
 
     def ends(self, level: float) -> tuple[Floats, Floats]:
-        """Clopper-Pearson intervals of the rates.
-
-        Parameters
-        ----------
-        level : float
-            Probability that an interval contains its rate.
-
-        Returns
-        -------
-        low, high : ndarray of shape (K, V)
-        """
-        tail = (1 - level) / 2
-        n = self.sizes[:, None]
-        seen = self.rates * n
-        low = special.betaincinv(np.maximum(seen, 1e-9), n - seen + 1, tail)
-        high = special.betaincinv(seen + 1, np.maximum(n - seen, 1e-9), 1 - tail)
-        return np.where(seen < 1e-6, 0.0, low), np.where(seen > n - 1e-6, 1.0, high)
+        """Clopper-Pearson intervals of the rates."""
+        sizes = self.sizes[:, None]
+        return clopper_pearson(self.rates * sizes, sizes, level)
 
 
 @dataclass(frozen=True, eq=False)
@@ -160,18 +136,8 @@ class RateEstimate:
     def of(cls, calibration: Calibration, seen: Floats, n_effective: float) -> RateEstimate:
         """Solve for the shares.
 
-        Parameters
-        ----------
-        calibration : Calibration
-            Verdicts by true class.
-        seen : ndarray of shape (V,)
-            Shares of the verdicts among the items.
-        n_effective : float
-            Number of independent items.
-
-        Returns
-        -------
-        RateEstimate
+        ``seen`` are the shares of the verdicts among items that count as
+        ``n_effective``.
         """
         K, V = calibration.counts.shape
         rates = calibration.rates
@@ -214,17 +180,7 @@ class RateEstimate:
         return np.asarray(self.inverse @ noise @ self.inverse.T)
 
     def ends(self, level: float) -> tuple[Floats, Floats]:
-        """Ends of the intervals, not clipped.
-
-        Parameters
-        ----------
-        level : float
-            Probability that an interval contains its share.
-
-        Returns
-        -------
-        low, high : ndarray of shape (K,)
-        """
+        """Ends of the intervals, not clipped."""
         K = len(self.centre)
         low, high = np.zeros(K), np.ones(K)
         for k in range(K):
@@ -262,16 +218,7 @@ def rate_difference(
 ) -> tuple[Floats, Floats, Floats]:
     """Differences of the shares of two groups that share a calibration set.
 
-    Parameters
-    ----------
-    first, second : RateEstimate
-        The groups.
-    level : float
-        Probability that an interval contains its difference.
-
-    Returns
-    -------
-    difference, low, high : ndarray of shape (K,)
+    Returns the differences, and the lower and upper ends of their intervals.
     """
     gap = first.centre - second.centre
     if not (first.informative and second.informative):

@@ -12,7 +12,7 @@ from headcount.data import encode_labels
 from headcount.data.columns import plain_column
 from headcount.errors import HeadcountError
 
-__all__ = ["LabelSample", "Spread", "check_clusters", "check_rows", "cluster_effect"]
+__all__ = ["LabelSample", "Spread", "check_clusters", "check_rows", "cluster_effect", "sums_by"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -90,18 +90,7 @@ class LabelSample:
     ) -> LabelSample:
         """Simple random sample of the rows of a pool.
 
-        Parameters
-        ----------
-        rows : ndarray of shape (n,)
-            Positions of the labelled items.
-        n_pool : int
-            Number of items in the pool.
-        weights, clusters : ndarray of shape (n_pool,), default=None
-            Survey weights and clusters of all items of the pool.
-
-        Returns
-        -------
-        LabelSample
+        Weights and clusters are those of all items of the pool.
         """
         strata = np.zeros(len(rows), np.int64)
         return cls.stratified(rows, strata, np.array([n_pool]), weights, clusters)
@@ -117,20 +106,9 @@ class LabelSample:
     ) -> LabelSample:
         """Random sample within strata.
 
-        Parameters
-        ----------
-        rows : ndarray of shape (n,)
-            Positions of the labelled items.
-        strata : ndarray of shape (n,)
-            Stratum of each labelled item; each stratum has at least one.
-        sizes : ndarray of shape (H,)
-            Number of items of the pool in each stratum.
-        weights, clusters : ndarray of shape (n_pool,), default=None
-            Survey weights and clusters of all items of the pool.
-
-        Returns
-        -------
-        LabelSample
+        ``strata`` are those of the labelled rows, at least one in each; ``sizes`` are
+        the numbers of items in the strata. Weights and clusters are those of all items
+        of the pool.
         """
         counts = np.bincount(strata, minlength=len(sizes))
         mass = (sizes / counts)[strata]
@@ -146,22 +124,12 @@ class LabelSample:
         return len(self.rows)
 
     def spread(self, values: Floats) -> Spread:
-        """Weighted mean of the labelled values and its covariance.
-
-        Parameters
-        ----------
-        values : ndarray of shape (n, D)
-            Values of the labelled items.
-
-        Returns
-        -------
-        Spread
-        """
+        """Weighted mean of the labelled values and its covariance."""
         mean = self.weights @ values
         # Deviations of the linearised mean; for equal weights, values over n.
         parts = self.weights[:, None] * (values - mean)
         counts = np.bincount(self.strata, minlength=len(self.unlabelled))
-        means = _sums(parts, self.strata, len(counts)) / counts[:, None]
+        means = sums_by(parts, self.strata, len(counts)) / counts[:, None]
         parts = np.sqrt(self.unlabelled)[self.strata, None] * (parts - means[self.strata])
         grown = parts * np.sqrt(counts / np.maximum(counts - 1, 1))[self.strata, None]
         covariance = grown.T @ grown
@@ -170,7 +138,7 @@ class LabelSample:
             single = np.ones(values.shape[1])
             return Spread(mean, covariance, df, single, single)
         n_clusters = int(self.clusters.max()) + 1
-        totals = _sums(parts, self.clusters, n_clusters)
+        totals = sums_by(parts, self.clusters, n_clusters)
         clustered = totals.T @ totals * n_clusters / max(n_clusters - 1, 1)
         # At most the effect of clusters whose items are all alike.
         weights = np.bincount(self.clusters, self.weights)
@@ -187,14 +155,7 @@ class LabelSample:
 
         An error that no label shows moves the estimate by about this much.
 
-        Parameters
-        ----------
-        mass : ndarray of shape (n, D)
-            Part of each item that counts, from 0 to 1.
-
-        Returns
-        -------
-        ndarray of shape (D,)
+        ``mass`` is the part of each labelled item that counts, from 0 to 1.
         """
         left = self.weights * self.unlabelled[self.strata]
         total = self.weights @ mass
@@ -207,19 +168,7 @@ class LabelSample:
 def cluster_effect(values: Floats, clusters: Ints, weights: Floats | None) -> Floats:
     """Design effect of clusters on the mean of all values.
 
-    Parameters
-    ----------
-    values : ndarray of shape (n, D)
-        Values of all items.
-    clusters : ndarray of shape (n,)
-        Cluster of each item, numbered from 0.
-    weights : ndarray of shape (n,) or None
-        Weights of the items.
-
-    Returns
-    -------
-    ndarray of shape (D,)
-        Variance of the mean over its variance without clusters, at least 1.
+    Variance of the mean over its variance without clusters, at least 1.
 
     Examples
     --------
@@ -231,25 +180,13 @@ def cluster_effect(values: Floats, clusters: Ints, weights: Floats | None) -> Fl
     mass = np.ones(len(values)) if weights is None else weights
     parts = mass[:, None] * (values - mass @ values / mass.sum())
     single = (parts**2).sum(axis=0)
-    clustered = (_sums(parts, clusters, int(clusters.max()) + 1) ** 2).sum(axis=0)
+    clustered = (sums_by(parts, clusters, int(clusters.max()) + 1) ** 2).sum(axis=0)
     ratio = clustered / np.where(single > 0, single, 1.0)
     return np.where(single > 0, np.maximum(ratio, 1.0), 1.0)
 
 
 def check_rows(rows: Any, n_pool: int) -> Ints:
-    """Positions of labelled items, each named once.
-
-    Parameters
-    ----------
-    rows : array-like of int
-        Positions in the pool.
-    n_pool : int
-        Number of items in the pool.
-
-    Returns
-    -------
-    ndarray of shape (n,)
-    """
+    """Positions of labelled items, each named once."""
     given = plain_column(rows, "rows of labelled")
     if not len(given):
         raise HeadcountError("rows of labelled is empty: label at least two items.")
@@ -281,18 +218,7 @@ def check_clusters(
 ) -> Ints | None:
     """Clusters of the items as numbers from 0.
 
-    Parameters
-    ----------
-    clusters : array-like of shape (n_items,) or None
-        Name of the cluster of each item, such as an author or a conversation.
-    n_items : int
-        Number of items.
-    name : str, default="clusters"
-        Name of the argument, for messages.
-
-    Returns
-    -------
-    ndarray of shape (n_items,) or None
+    ``name`` is that of the argument, for messages.
     """
     if clusters is None:
         return None
@@ -305,5 +231,6 @@ def check_clusters(
     return codes
 
 
-def _sums(values: Floats, groups: Ints, n_groups: int) -> Floats:
+def sums_by(values: Floats, groups: Ints, n_groups: int) -> Floats:
+    """Sums of the columns of values (n, D) in each group, (n_groups, D)."""
     return np.stack([np.bincount(groups, column, n_groups) for column in values.T], axis=1)

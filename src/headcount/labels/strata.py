@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from scipy import special
 
 from headcount.labels.posteriors import PoolPosteriors, uncertainty
+from headcount.labels.sample import sums_by
 
 __all__ = ["Strata", "allocate", "cut_by_uncertainty", "suitable_strata"]
 
@@ -30,19 +31,8 @@ def cut_by_uncertainty(
 ) -> Ints:
     """Stratum of each item: parts of equal total uncertainty, from certain to uncertain.
 
-    Parameters
-    ----------
-    posteriors : ndarray of shape (N, K)
-        Posteriors of the pool.
-    n_strata : int
-        Number of strata. Fewer result if there are few items.
-    importance : ndarray of shape (K,), default=None
-        Weights of the classes; equal by default.
-
-    Returns
-    -------
-    ndarray of shape (N,)
-        Numbers from 0.
+    Fewer strata than wanted result if there are few items. ``importance`` are weights of
+    the classes; equal by default.
 
     Examples
     --------
@@ -65,21 +55,8 @@ def cut_by_uncertainty(
 def allocate(sizes: Ints, variances: Floats, n: int, unseen: float) -> Ints:
     """Number of labels for each stratum (Neyman), at least two.
 
-    Parameters
-    ----------
-    sizes : ndarray of shape (H,)
-        Number of items in each stratum.
-    variances : ndarray of shape (H,)
-        Variance of the residuals in each stratum.
-    n : int
-        Number of labels, at most the number of items.
-    unseen : float
-        Variance that is added for errors that no label shows, times n.
-
-    Returns
-    -------
-    ndarray of shape (H,)
-        Counts that sum to n, none above the size of its stratum.
+    ``variances`` are those of the residuals, ``unseen`` is n times the variance that is
+    added for errors that no label shows.
 
     Examples
     --------
@@ -131,27 +108,30 @@ class Strata:
         Mean posteriors.
     variances : ndarray of shape (H, K)
         Expected variances of the residuals.
+    importance : ndarray of shape (K,)
+        Weights of the classes in the allocation, 1 on average.
     """
 
     codes: Ints
     sizes: Ints
     means: Floats
     variances: Floats
+    importance: Floats
 
     @classmethod
-    def of(cls, pool: PoolPosteriors, n_strata: int) -> Strata:
-        """Cut a pool into strata by the uncertainty of its posteriors."""
+    def of(cls, pool: PoolPosteriors, n_strata: int, positive: int | None = None) -> Strata:
+        """Cut a pool into strata by the uncertainty of its posteriors.
+
+        ``positive`` is the only class whose share matters; all by default.
+        """
         values = pool.values
-        importance = _importance(values.mean(axis=0))
+        importance = _importance(values.mean(axis=0), positive)
         if n_strata == 1 or pool.factor == 0:
             codes = np.zeros(len(values), np.int64)
         else:
             codes = cut_by_uncertainty(values, n_strata, importance)
         sizes = np.bincount(codes)
-        sums = [
-            np.stack([np.bincount(codes, column) for column in powers.T], axis=1)
-            for powers in (values, values**2)
-        ]
+        sums = (sums_by(powers, codes, len(sizes)) for powers in (values, values**2))
         means, squares = (total / sizes[:, None] for total in sums)
         spread = (1 - pool.factor) ** 2 * np.maximum(squares - means**2, 0.0)
         variances = np.maximum(means - squares, 0.0) + spread
@@ -163,7 +143,7 @@ class Strata:
             places = np.searchsorted(limits, uncertainty(pool.learnt.posteriors, importance))
             places = np.minimum(places, len(sizes) - 1)
             variances = pool.learnt.variances(places, variances, pool.factor)
-        return cls(codes, sizes, means, variances)
+        return cls(codes, sizes, means, variances, importance)
 
     @cached_property
     def _order(self) -> Ints:
@@ -173,24 +153,11 @@ class Strata:
     def allocate(self, n: int, level: float) -> Ints:
         """Number of labels for each stratum, so that intervals are short on average."""
         z = special.ndtri((1 + level) / 2)
-        weights = _importance(self.sizes @ self.means / self.sizes.sum())
-        unseen = 2 * float((np.log1p(-level) / z) ** 2 * weights.sum())
-        return allocate(self.sizes, self.variances @ weights, n, unseen)
+        unseen = 2 * float((np.log1p(-level) / z) ** 2 * self.importance.sum())
+        return allocate(self.sizes, self.variances @ self.importance, n, unseen)
 
     def draw(self, counts: Ints, rng: np.random.Generator) -> Ints:
-        """Rows drawn without replacement from each stratum, in random order.
-
-        Parameters
-        ----------
-        counts : ndarray of shape (H,)
-            Number of rows from each stratum.
-        rng : Generator
-            Source of randomness.
-
-        Returns
-        -------
-        ndarray of shape (n,)
-        """
+        """Rows drawn without replacement from each stratum, in random order."""
         order = self._order
         starts = np.concatenate([[0], np.cumsum(self.sizes)])
         parts = [
@@ -199,21 +166,15 @@ class Strata:
         ]
         return rng.permutation(np.concatenate(parts)).astype(np.int64)
 
+    def precision(self, n: int, level: float, *, expected: bool = False) -> float:
+        """Half the width of the widest interval to expect, of the classes that matter."""
+        halves = self.half_widths(self.allocate(n, level), level, expected=expected)
+        return float(halves[self.importance > 0].max())
+
     def half_widths(self, counts: Ints, level: float, *, expected: bool = False) -> Floats:
         """Half the width of the interval to expect for each class.
 
-        Parameters
-        ----------
-        counts : ndarray of shape (H,)
-            Number of labels in each stratum.
-        level : float
-            Level of the intervals.
-        expected : bool, default=False
-            True for shares in the population of the pool.
-
-        Returns
-        -------
-        ndarray of shape (K,)
+        ``expected`` is True for shares in the population of the pool.
         """
         n_pool = self.sizes.sum()
         weights = self.sizes / n_pool
@@ -246,28 +207,21 @@ def _mean_within(mean: Floats, error: Floats, most: Floats) -> Floats:
     return above(0.0) - above(most)
 
 
-def _importance(shares: Floats) -> Floats:
-    """Weights of the classes: rare ones need labels that the others need less."""
+def _importance(shares: Floats, positive: int | None) -> Floats:
+    """Weights of the classes, 1 on average.
+
+    Variances count by the ones that labels alone would have, so that labels serve rare classes
+    as much as frequent ones.
+    """
     inner = np.clip(shares, _LEAST_SHARE, 1 - _LEAST_SHARE)
-    weights = (inner * (1 - inner)) ** -0.5
+    weights = 1 / (inner * (1 - inner))
+    if positive is not None:
+        weights = (np.arange(len(shares)) == positive).astype(np.float64)
     return np.asarray(weights / weights.mean())
 
 
 def suitable_strata(n_strata: int, n: int, n_pool: int) -> int:
     """Number of strata for n labels, with about ten labels in each.
-
-    Parameters
-    ----------
-    n_strata : int
-        Number of strata at most.
-    n : int
-        Number of labels.
-    n_pool : int
-        Number of items in the pool.
-
-    Returns
-    -------
-    int
 
     Examples
     --------

@@ -63,19 +63,7 @@ class VerdictKinds:
         return cls((f"below {texts[0]}", *inner, f"from {texts[-1]}"), edges)
 
     def codes(self, verdicts: Any, name: str) -> Ints:
-        """Number of the kind of each verdict.
-
-        Parameters
-        ----------
-        verdicts : array-like of shape (n,) or Verdicts
-            Verdicts among those that the kinds were made of.
-        name : str
-            Name for messages.
-
-        Returns
-        -------
-        ndarray of shape (n,)
-        """
+        """Number of the kind of each verdict."""
         values = _values(verdicts, name)
         if self.edges is not None:
             return np.searchsorted(self.edges, values, side="right").astype(np.int64)
@@ -91,19 +79,8 @@ def gold_codes(
 ) -> tuple[NDArray[Any], Ints]:
     """Classes of gold labels, and the class of each item; -1 where there is no label.
 
-    Parameters
-    ----------
-    gold : array-like of shape (n,)
-        Labels; None, NaN and empty texts are missing ones.
-    name : str
-        Name for messages.
-    classes : ndarray of shape (K,), default=None
-        The classes; by default those found, sorted.
-
-    Returns
-    -------
-    classes : ndarray of shape (K,)
-    codes : ndarray of shape (n,)
+    None, NaN and empty texts are missing labels. The classes are by default those found,
+    sorted.
 
     Examples
     --------

@@ -16,16 +16,7 @@ Ints = NDArray[np.int64]
 def weighted_rows(weights: Floats, size: int) -> Ints:
     """Rows in proportion to their weights, by systematic selection.
 
-    Parameters
-    ----------
-    weights : ndarray of shape (n,)
-        Weights of the items.
-    size : int
-        Number of rows; an item with much weight is repeated.
-
-    Returns
-    -------
-    ndarray of shape (size,)
+    An item with much weight is repeated.
 
     Examples
     --------
@@ -43,19 +34,8 @@ def effective_size(
 ) -> float:
     """Number of independent items of equal weight that are worth as much.
 
-    Parameters
-    ----------
-    n_items : int
-        Number of items.
-    weights, clusters : ndarray of shape (n,) or None
-        Survey weights and clusters of the items.
-    values : ndarray of shape (n, D) or None
-        Scores of the items, from which the effect of clusters is estimated. None takes items
-        of a cluster as all alike.
-
-    Returns
-    -------
-    float
+    The effect of clusters is estimated from ``values``, scores of the items; None takes
+    items of a cluster as all alike.
 
     Examples
     --------
