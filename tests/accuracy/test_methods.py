@@ -256,12 +256,11 @@ def test_doc_is_a_regression_on_confidence():
     model = predictor.model_
     kept = split(predictor.reference_, np.random.default_rng(0))[0]
     assert len(kept) == 540
-    truth = model.tables.trace(axis1=1, axis2=2)
-    slope, start = np.polyfit(model.known, model.base.trace() - truth, 1)
+    truth = predictor.reference_.tables(model.samples).trace(axis1=1, axis2=2)
+    base = predictor.reference_.take(kept).table.trace()
+    slope, start = np.polyfit(model.known, base - truth, 1)
     gap = model.statistic.level - new.max(axis=1).mean()
-    assert predictor.predict(hc.Scored(new)) == pytest.approx(
-        model.base.trace() - start - slope * gap
-    )
+    assert predictor.predict(hc.Scored(new)) == pytest.approx(base - start - slope * gap)
     naive = accuracy.Naive().fit(hc.Scored(scores), codes)
     assert predictor.predict(hc.Scored(new)) != naive.predict(hc.Scored(new))
     sure = np.tile([1.0, 0.0, 0.0], (5, 1))

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn import metrics as sk
 
-from headcount.accuracy.tables import METRICS, as_metric, table_of
+from headcount.accuracy import METRICS, as_metric, cost, table_of
 from headcount.errors import HeadcountError
 from tests.oracle import accuracy as oracle
 
@@ -20,7 +20,7 @@ labels = st.integers(2, 5).flatmap(
 )
 
 
-@pytest.mark.filterwarnings("ignore:A single label was found")
+@pytest.mark.filterwarnings("ignore:A single label was found", "ignore:.*only one label")
 @given(labels)
 @settings(max_examples=60)
 def test_measures_are_those_of_scikit_learn(case):
@@ -40,6 +40,7 @@ def test_measures_are_those_of_scikit_learn(case):
         "precision": sk.precision_score(true, predicted, **common) + extra,
         "recall": sk.recall_score(true, predicted, **common) + extra,
         "mcc": sk.matthews_corrcoef(true, predicted),
+        "kappa": sk.cohen_kappa_score(true, predicted, replace_undefined_by=0.0),
         "macro_f1": np.mean([oracle.f1_of_class(table, k) for k in range(K)]),
         "balanced_accuracy": np.mean(
             [np.mean(predicted[true == k] == k) for k in range(K) if (true == k).any()]
@@ -76,6 +77,18 @@ def test_functions_of_one_table_are_called_one_by_one():
     trace = as_metric(lambda table: table.trace())
     np.testing.assert_allclose(trace(tables[:2, 0]), METRICS["accuracy"](tables[:2, 0]))
     assert trace.low == -np.inf
+
+
+def test_costs():
+    tables = np.random.default_rng(0).dirichlet(np.ones(4), 3).reshape(3, 2, 2)
+    metric = as_metric(cost([[0, 1], [10, -2]]))
+    expected = tables[:, 0, 1] + 10 * tables[:, 1, 0] - 2 * tables[:, 1, 1]
+    np.testing.assert_allclose(metric(tables), expected)
+    assert (metric.low, metric.high) == (-2, 10)
+    with pytest.raises(HeadcountError, match="must be K x K numbers"):
+        cost([[0, 1, 2], [1, 0, 2]])
+    with pytest.raises(HeadcountError, match="has 3 classes, but there are 2"):
+        cost(np.eye(3))(tables)
 
 
 def test_what_is_no_measure_is_refused():

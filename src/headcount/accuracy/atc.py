@@ -12,8 +12,9 @@ from headcount._parameters import check_choice
 from headcount.accuracy.base import Model, Predictor, TableModel
 from headcount.accuracy.info import AccuracyInfo
 from headcount.accuracy.model_outputs import ModelOutputs, Reference
+from headcount.accuracy.rankings import ReferenceRanking
 from headcount.accuracy.tables import TableMetric
-from headcount.representation import Dense
+from headcount.representation import Binned, Dense, MeanOf, Reduced, Reduction
 from headcount.sampling import Samples
 
 __all__ = ["ATC"]
@@ -72,6 +73,8 @@ class ATC(Predictor):
         )
 
     def _metric_obstacle(self, metric: TableMetric) -> str:
+        if isinstance(metric, ReferenceRanking):
+            return "ATC decides which items are correct, and gives no order: use LEAP or CBPE."
         if len(self.classes_) == 2 or metric.name in ("accuracy", "error"):
             return ""
         return (
@@ -106,8 +109,18 @@ class _Table(TableModel):
     threshold: _Threshold
 
     def tables(self, pool: ModelOutputs, samples: Samples) -> Floats:
-        codes = np.where(self.threshold.exceeded(pool), pool.labels, 1 - pool.labels)
-        return samples.prevalence_of(codes * 2 + pool.labels, 4).reshape(-1, 2, 2)
+        return self.embed(pool).means(samples).reshape(-1, 2, 2)
+
+    def embed(self, items: ModelOutputs) -> Binned:
+        """Cell of the table of each item."""
+        codes = np.where(self.threshold.exceeded(items), items.labels, 1 - items.labels)
+        return Binned((codes * 2 + items.labels).astype(np.int32)[:, None], 4)
+
+    def reduction(self) -> tuple[Reduction, ...]:
+        return (MeanOf(self),)
+
+    def reduced_statistics(self, reduced: Reduced, sizes: NDArray[np.int64]) -> Floats:
+        return np.asarray(reduced[0]).reshape(-1, 2, 2)
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,8 +130,17 @@ class _Share(Model):
     threshold: _Threshold
 
     def statistics(self, pool: ModelOutputs, samples: Samples) -> Floats:
-        above = self.threshold.exceeded(pool).astype(np.float64)
-        return Dense(above[:, None]).means(samples)[:, 0]
+        return self.embed(pool).means(samples)[:, 0]
+
+    def embed(self, items: ModelOutputs) -> Dense:
+        """True as 1, for items above the threshold."""
+        return Dense(self.threshold.exceeded(items).astype(np.float64)[:, None])
+
+    def reduction(self) -> tuple[Reduction, ...]:
+        return (MeanOf(self),)
+
+    def reduced_statistics(self, reduced: Reduced, sizes: NDArray[np.int64]) -> Floats:
+        return np.asarray(reduced[0])[:, 0]
 
     def values(self, statistics: Floats, metric: TableMetric) -> Floats:
         return 1 - statistics if metric.name == "error" else statistics

@@ -11,11 +11,15 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
 from headcount.accuracy.info import AccuracyInfo
+from headcount.accuracy.metrics import Metric, as_metric
 from headcount.accuracy.model_outputs import FittedClassifier, ModelOutputs, Reference
-from headcount.accuracy.tables import Metric, TableMetric, as_metric
+from headcount.accuracy.rankings import RANKINGS
+from headcount.accuracy.tables import TableMetric
 from headcount.data import encode_labels
 from headcount.errors import HeadcountError
+from headcount.quantify.from_statistics import Form, GroupStatistics, NeedsStatistics, Part
 from headcount.quantify.info import Input, Shift
+from headcount.representation import Reduced, Reduction
 from headcount.sampling import Samples, as_samples
 from headcount.scores import Scored, Verdicts
 from headcount.scores.checks import check_labels, check_lengths
@@ -40,12 +44,29 @@ class Model:
         """Metric on each sample, given its statistics."""
         raise NotImplementedError
 
+    def answers(
+        self, pool: ModelOutputs, samples: Samples, metric: TableMetric, statistics: Floats
+    ) -> Floats:
+        """Metric on each sample of a pool, given their statistics."""
+        return self.values(statistics, metric)
+
     def cross_fitted(self) -> tuple[Model, Model]:
         """Models for new items and for the items of the reference, with equal behaviour.
 
         This model twice, unless it trains a classifier or a calibration on the reference.
         """
         return self, self
+
+    def reduction(self) -> tuple[Reduction, ...] | None:
+        """Means over the outputs of a sample that determine its statistics.
+
+        None if the outputs themselves are needed.
+        """
+        return None
+
+    def reduced_statistics(self, reduced: Reduced, sizes: NDArray[np.int64]) -> Floats:
+        """Statistics of samples given by the values of each `reduction`."""
+        raise NotImplementedError
 
 
 class TableModel(Model):
@@ -64,7 +85,7 @@ class TableModel(Model):
         return metric(statistics)
 
 
-class Predictor(BaseEstimator):
+class Predictor(NeedsStatistics, BaseEstimator):
     """Predicts the accuracy of a trained classifier on items without labels.
 
     A method is a subclass with an ``info`` and a ``_learn``, which returns a `Model` fitted
@@ -149,7 +170,7 @@ class Predictor(BaseEstimator):
         bool
         """
         check_is_fitted(self, "model_")
-        return not self._metric_obstacle(as_metric(metric))
+        return not self._obstacle(metric)
 
     def fit(self, X: Any, y: ArrayLike) -> Self:
         """Learn from labelled items that the classifier was not trained on.
@@ -197,9 +218,10 @@ Scored or Verdicts
             One sample.
         metric : str or callable, default="accuracy"
             "accuracy", "error", "f1", "macro_f1", "precision", "recall",
-            "balanced_accuracy", "mcc", or a function of the K x K table, rows true and
-            columns predicted. "f1", "precision" and "recall" are those of the second of two
-            classes, and means over the classes if there are more.
+            "balanced_accuracy", "mcc", "kappa", "auroc", "average_precision", the result of
+            `cost`, or a function of the K x K table, rows true and columns predicted. "f1",
+            "precision", "recall", "auroc" and "average_precision" are those of the second of
+            two classes, and means over the classes if there are more.
 
         Returns
         -------
@@ -262,9 +284,11 @@ Scored or Verdicts
         """
         check_is_fitted(self, "model_")
         wanted = [self._checked(metric) for metric in metrics]
-        statistics = self._statistics(X, samples)
-        found = [self.model_.values(statistics, metric) for metric in wanted]
-        return np.asarray(found, dtype=np.float64).reshape(len(wanted), len(statistics))
+        pool = self._outputs(X)
+        drawn = _samples(samples, len(pool))
+        statistics = self.model_.statistics(pool, drawn)
+        found = [self.model_.answers(pool, drawn, metric, statistics) for metric in wanted]
+        return np.asarray(found, dtype=np.float64).reshape(len(wanted), len(drawn))
 
     def predict_tables(self, X: Any, samples: Any) -> Floats:
         """Predict the shares by true and predicted class in many samples of a pool.
@@ -286,7 +310,9 @@ Scored or Verdicts
             raise HeadcountError(
                 f"{type(self).__name__} gives no table: {self._table_obstacle()}"
             )
-        return self._statistics(X, samples)
+        pool = self._outputs(X)
+        found = self.model_.statistics(pool, _samples(samples, len(pool)))
+        return np.asarray(found, dtype=np.float64)
 
     def estimate(
         self,
@@ -420,10 +446,76 @@ Scored or Verdicts
 
         return accuracy_from_labels(self, pool, drawn, found, labelled, design)
 
-    def _statistics(self, X: Any, samples: Any) -> Floats:
-        pool = self._outputs(X)
-        found = self.model_.statistics(pool, _samples(samples, len(pool)))
-        return np.asarray(found, dtype=np.float64)
+    def statistics_parts(self, form: Form) -> list[Part]:
+        """Statistics that estimates need, for items of a form.
+
+        Parameters
+        ----------
+        form : {"items", "scored", "verdicts"}
+            Form of the items.
+
+        Returns
+        -------
+        list of Part
+        """
+        from headcount.accuracy.from_statistics import Needs
+
+        needs = Needs.of(self, form)
+        return [*needs.answers, *needs.raw, *needs.test]
+
+    def estimate_statistics(
+        self,
+        statistics: GroupStatistics,
+        metric: Metric = "accuracy",
+        *,
+        target: str = "realised",
+        prior: Any = None,
+        replicates: int = 4000,
+        level: float = 0.95,
+        random_state: Any = None,
+    ) -> dict[Any, AccuracyEstimate]:
+        """Estimate a metric, with intervals, on groups of items from their statistics.
+
+        Parameters
+        ----------
+        statistics : Statistics
+            Statistics of the items, made with this predictor.
+        metric : str or callable, default="accuracy"
+            As for `predict`.
+        target : {"realised", "expected"}, default="realised"
+        prior : None, float, array-like of shape (K,) or (M, K), default=None
+        replicates : int, default=4000
+        level : float, default=0.95
+        random_state : int, RandomState, Generator or None, default=None
+            As for `estimate`.
+
+        Returns
+        -------
+        dict
+            Estimates by the name of the group.
+
+        Examples
+        --------
+        >>> import headcount as hc
+        >>> scored, y = hc.Scored([0.1, 0.2, 0.6, 0.3, 0.8, 0.9]), [0, 0, 1, 0, 1, 1]
+        >>> cbpe = hc.accuracy.CBPE(calibration=None).fit(scored, y)
+        >>> statistics = hc.Statistics(cbpe).update(hc.Scored([0.2, 0.4, 0.9]))
+        >>> round(cbpe.estimate_statistics(statistics, random_state=0)[None].raw, 2)
+        0.77
+        """
+        from headcount.accuracy.from_statistics import estimate_groups
+
+        check_is_fitted(self, "model_")
+        return estimate_groups(
+            self,
+            statistics,
+            self._checked(metric),
+            target=target,
+            prior=prior,
+            replicates=replicates,
+            level=level,
+            random_state=random_state,
+        )
 
     def _outputs(self, X: Any) -> ModelOutputs:
         """Outputs of the classifier for a pool."""
@@ -454,11 +546,16 @@ Scored or Verdicts
         return ModelOutputs.of(X, classes)
 
     def _checked(self, metric: Metric) -> TableMetric:
-        wanted = as_metric(metric)
-        obstacle = self._metric_obstacle(wanted)
-        if obstacle:
-            raise HeadcountError(f"metric is {wanted.name!r}, but {obstacle}")
-        return wanted
+        if obstacle := self._obstacle(metric):
+            name = metric if isinstance(metric, str) else as_metric(metric).name
+            raise HeadcountError(f"metric is {name!r}, but {obstacle}")
+        return as_metric(metric, self.reference_)
+
+    def _obstacle(self, metric: Metric) -> str:
+        ranked = isinstance(metric, str) and metric in RANKINGS
+        if ranked and self.reference_.outputs.scores is None:
+            return "it ranks items by posteriors, and there are decisions alone."
+        return self._metric_obstacle(as_metric(metric, self.reference_))
 
 
 def _samples(samples: Any, n_pool: int) -> Samples:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -14,14 +14,16 @@ from headcount.accuracy.base import Predictor, TableModel
 from headcount.accuracy.info import AccuracyInfo
 from headcount.accuracy.model_outputs import ModelOutputs, Reference, among
 from headcount.accuracy.quacc_cells import CellFolds
+from headcount.accuracy.rankings import ReferenceRanking
+from headcount.accuracy.tables import TableMetric
 from headcount.quantify.info import Shift
-from headcount.representation import Dense
+from headcount.representation import Dense, MeanOf, Reduced, Reduction
 from headcount.sampling import Samples
 from headcount.scores import CALIBRATIONS, fit_calibrator
 from headcount.scores.calibration import Calibrator
 from headcount.solve import MaximumLikelihood
 
-__all__ = ["CBPE"]
+__all__ = ["CBPE", "SoftTables"]
 
 Floats = NDArray[np.float64]
 
@@ -169,6 +171,28 @@ class _Expected(TableModel):
             tables[:, :, j] = Dense(predicted).means(samples)
         return tables / tables.sum(axis=(1, 2), keepdims=True)
 
+    def embed(self, items: ModelOutputs) -> Dense:
+        """Expected table of each item, as a row."""
+        one_hot = items.labels[:, None] == np.arange(self.n_classes)
+        tables = self.posteriors(items)[:, :, None] * one_hot[:, None, :]
+        return Dense(tables.reshape(len(items), -1))
+
+    def reduction(self) -> tuple[Reduction, ...]:
+        return (MeanOf(self),)
+
+    def reduced_statistics(self, reduced: Reduced, sizes: NDArray[np.int64]) -> Floats:
+        K = self.n_classes
+        tables = np.asarray(reduced[0]).reshape(-1, K, K)
+        return np.asarray(tables / tables.sum(axis=(1, 2), keepdims=True))
+
+    def answers(
+        self, pool: ModelOutputs, samples: Samples, metric: TableMetric, statistics: Floats
+    ) -> Floats:
+        if not isinstance(metric, ReferenceRanking):
+            return super().answers(pool, samples, metric, statistics)
+        masses = self.posteriors(pool)[samples.indices]
+        return metric.ranking.expected(pool.posteriors, masses, samples)
+
     def cross_fitted(self) -> tuple[_Expected, _Expected]:
         if isinstance(self.calibration, _Calibration):
             pair = self.calibration.cross_fitted()
@@ -177,8 +201,33 @@ class _Expected(TableModel):
         return self, self
 
 
+class SoftTables(TableModel):
+    """Fitted method that gives each item of a sample a probability of each class."""
+
+    def soft_classes(
+        self, pool: ModelOutputs, samples: Samples
+    ) -> Iterator[tuple[Samples, Floats]]:
+        """Samples in batches, and the probabilities of their items, one row per item."""
+        raise NotImplementedError
+
+    def tables(self, pool: ModelOutputs, samples: Samples) -> Floats:
+        """Table of each sample."""
+        parts = self.soft_classes(pool, samples)
+        return np.concatenate([_table_sums(pool.labels, *part) for part in parts])
+
+    def answers(
+        self, pool: ModelOutputs, samples: Samples, metric: TableMetric, statistics: Floats
+    ) -> Floats:
+        """Metric on each sample."""
+        if not isinstance(metric, ReferenceRanking):
+            return super().answers(pool, samples, metric, statistics)
+        ranking, scores = metric.ranking, pool.posteriors
+        parts = self.soft_classes(pool, samples)
+        return np.concatenate([ranking.expected(scores, soft, some) for some, soft in parts])
+
+
 @dataclass(frozen=True, eq=False)
-class _Corrected(TableModel):
+class _Corrected(SoftTables):
     """Tables from calibrated posteriors that are adapted to the shares of each sample."""
 
     expected: _Expected
@@ -188,7 +237,9 @@ class _Corrected(TableModel):
         of_new, of_reference = self.expected.cross_fitted()
         return replace(self, expected=of_new), replace(self, expected=of_reference)
 
-    def tables(self, pool: ModelOutputs, samples: Samples) -> Floats:
+    def soft_classes(
+        self, pool: ModelOutputs, samples: Samples
+    ) -> Iterator[tuple[Samples, Floats]]:
         known = self.prior > 0
         posteriors, K = self.expected.posteriors(pool), len(self.prior)
         ratios = np.zeros_like(posteriors)
@@ -196,24 +247,25 @@ class _Corrected(TableModel):
         shares = np.zeros((len(samples), K))
         likelihoods = np.ascontiguousarray(ratios[:, known])
         shares[:, known] = MaximumLikelihood().solve(likelihoods, samples).prevalence
-        parts, done = [], 0
+        done = 0
         for chunk in samples.chunks(_BATCH_ITEMS):
-            part = shares[done : done + len(chunk)]
-            parts.append(_reweighted(ratios, pool.labels, chunk, part))
+            yield chunk, _reweighted(ratios, chunk, shares[done : done + len(chunk)])
             done += len(chunk)
-        return np.concatenate(parts)
 
 
-def _reweighted(
-    ratios: Floats, labels: NDArray[np.int64], samples: Samples, shares: Floats
-) -> Floats:
-    """Tables of posteriors that are proportional to the ratios times the shares."""
-    K = shares.shape[1]
+def _reweighted(ratios: Floats, samples: Samples, shares: Floats) -> Floats:
+    """Posteriors of the items that are proportional to the ratios times the shares."""
     of_sample = np.repeat(np.arange(len(samples)), samples.sizes)
     joint = ratios[samples.indices] * shares[of_sample]
     total = joint.sum(axis=1, keepdims=True)
     # An item that is impossible under every class has the shares as its posteriors.
-    joint = np.divide(joint, total, out=shares[of_sample], where=total > 0)
+    return np.divide(joint, total, out=shares[of_sample], where=total > 0)
+
+
+def _table_sums(labels: NDArray[np.int64], samples: Samples, joint: Floats) -> Floats:
+    """Tables of samples from the posteriors of their items."""
+    K = joint.shape[1]
+    of_sample = np.repeat(np.arange(len(samples)), samples.sizes)
     places = of_sample * K + labels[samples.indices]
     sums = [np.bincount(places, joint[:, i], len(samples) * K) for i in range(K)]
     tables = np.stack(sums).reshape(K, len(samples), K).transpose(1, 0, 2)

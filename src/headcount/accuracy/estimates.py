@@ -70,6 +70,9 @@ class AccuracyEstimate:
         without posteriors.
     warnings : tuple of str
         Sentences for the reader.
+    reduction_error : float or None
+        Error that comes from cells or a sample of items in place of all items, in estimates
+        from `Statistics`. None for estimates from items, and if there is none.
 
     Examples
     --------
@@ -97,6 +100,7 @@ class AccuracyEstimate:
     table: NDArray[np.float64] | None = None
     fit_test: FitTest | None = None
     warnings: tuple[str, ...] = ()
+    reduction_error: float | None = None
 
     @property
     def metric(self) -> str:

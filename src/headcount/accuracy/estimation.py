@@ -7,6 +7,7 @@ estimate: their mean, and their quantiles.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -14,8 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headcount._parameters import check_choice, check_count, check_fraction
+from headcount.accuracy.base import Model, TableModel
 from headcount.accuracy.estimates import AccuracyEstimate
 from headcount.accuracy.model_outputs import ModelOutputs, Reference, among
+from headcount.accuracy.rankings import ReferenceRanking
 from headcount.accuracy.tables import TableMetric
 from headcount.diagnose import FitTest, MixtureTest
 from headcount.diagnose.diagnostics import BROKEN_LEVEL, FEW_ITEMS, UNLIKE
@@ -34,9 +37,9 @@ from headcount.uncertainty import (
 )
 
 if TYPE_CHECKING:
-    from headcount.accuracy.base import Model, Predictor
+    from headcount.accuracy.base import Predictor
 
-__all__ = ["estimate_samples"]
+__all__ = ["estimate_samples", "estimates_of_answers", "mixture_test"]
 
 Floats = NDArray[np.float64]
 
@@ -70,10 +73,44 @@ def estimate_samples(
     random_state: Any,
 ) -> list[AccuracyEstimate]:
     """Estimate a metric on each sample of a pool; the keywords are those of `estimate`."""
+    of_new, _ = predictor.model_.cross_fitted()
+    statistics = predictor.model_.statistics(pool, samples)
+    return estimates_of_answers(
+        predictor,
+        metric,
+        _with_shares(of_new, pool, samples, metric),
+        predictor.model_.answers(pool, samples, metric, statistics),
+        statistics,
+        _fit_tests(predictor.reference_, pool, samples),
+        samples.sizes,
+        target=target,
+        prior=prior,
+        replicates=replicates,
+        level=level,
+        random_state=random_state,
+    )
+
+
+def estimates_of_answers(
+    predictor: Predictor,
+    metric: TableMetric,
+    answers: Floats,
+    raw: Floats,
+    statistics: Floats,
+    tests: Sequence[FitTest | None],
+    sizes: NDArray[np.int64],
+    *,
+    target: Any,
+    prior: Any,
+    replicates: Any,
+    level: Any,
+    random_state: Any,
+) -> list[AccuracyEstimate]:
+    """Estimates given the answers of the cross-fitted method, its own, and its statistics."""
     check_choice("target", target, ("realised", "expected"))
     level = check_fraction("level", level)
     replicates = check_count("replicates", replicates, 100)
-    of_new, of_reference = predictor.model_.cross_fitted()
+    _, of_reference = predictor.model_.cross_fitted()
     reference, rows = predictor.reference_, predictor._simulation_rows()
     conditioning = _MetricConditioning(
         of_reference,
@@ -86,13 +123,9 @@ def estimate_samples(
         base_seeds(random_state, 1)[0],
         predictor.shift == "prior" and predictor.info.gives == "table",
     )
-    answers = of_new.values(of_new.statistics(pool, samples), metric)
-    statistics = predictor.model_.statistics(pool, samples)
-    raw = predictor.model_.values(statistics, metric)
-    tests = _fit_tests(reference, pool, samples)
     found = []
-    for i, posterior in enumerate(conditioning.posteriors(answers, samples.sizes)):
-        size, draws = int(samples.sizes[i]), posterior.draws[:, 0]
+    for i, posterior in enumerate(conditioning.posteriors(answers, sizes)):
+        size, draws = int(sizes[i]), posterior.draws[:, 0]
         found.append(
             AccuracyEstimate(
                 type(predictor).__name__,
@@ -160,7 +193,8 @@ class _MetricConditioning:
         shares = class_sizes / class_sizes.sum()
         found = []
         for answer, size in zip(answers, sizes.tolist(), strict=True):
-            draws, weights = conditioning.given(np.array([answer]), size)
+            draws, weights = conditioning.given(answer, size)
+            draws = draws[:, :1]
             if self.exact:
                 mean = weights @ draws
                 draws = mean + size_factor(class_sizes, shares, size) * (draws - mean)
@@ -171,53 +205,58 @@ class _MetricConditioning:
         samples, n_pool = made.samples, len(self.reference)
         if len(self.rows) < n_pool:
             samples = Samples(self.rows[samples.indices], samples.offsets, n_pool=n_pool)
-        statistics = self.model.statistics(self.reference.outputs, samples)
-        answers = self.model.values(statistics, self.metric)
-        return Conditional(answers[:, None], self._truths(samples)[:, None])
+        answers = _with_shares(self.model, self.reference.outputs, samples, self.metric)
+        truths = self._truths(samples)[:, None]
+        if answers.shape[1] > 1:
+            K = self.reference.n_classes
+            shares = samples.prevalence_of(self.reference.codes, K)
+            truths = np.hstack([truths, shares[:, 1:]])
+        return Conditional(answers, truths)
 
     def _truths(self, samples: Samples) -> Floats:
         """Metric on each sample of the reference, or on its population."""
         K, rng = self.reference.n_classes, np.random.default_rng([self.seed, 1])
-        known = np.bincount(self.reference.cells[self.rows], minlength=K * K).reshape(K, K)
-        size, parts = int(samples.sizes[0]), []
-        step = max(1, _BATCH_NUMBERS // (K * K))
+        step, parts = max(1, _BATCH_NUMBERS // (K * K)), []
         for first in range(0, len(samples), step):
-            tables = self.reference.tables(samples[first : first + step])
+            some = samples[first : first + step]
             if self.of_population:
-                tables = _population_tables(size * tables, known, rng)
-            parts.append(self.metric(tables))
+                parts.append(self.metric.on_populations(self.reference, self.rows, some, rng))
+            else:
+                parts.append(self.metric.on_samples(self.reference, some))
         return np.concatenate(parts)
 
 
-def _population_tables(
-    counts: Floats, known: NDArray[np.int64], rng: np.random.Generator
+def _with_shares(
+    model: Model, pool: ModelOutputs, samples: Samples, metric: TableMetric
 ) -> Floats:
-    """Random tables of the populations that samples with these tables of counts are from.
+    """Answers for samples; those of ranking metrics with the estimated shares of classes.
 
-    Shares of the classes, and rates of the predictions within each class, have Dirichlet
-    distributions given the counts. The rates also use the counts of the reference, whose
-    classes are those of the population.
+    A ranking metric may not depend on the shares, but its precision does.
     """
-    shares = counts.sum(axis=2) + 1 / len(known)
-    shares = rng.standard_gamma(np.where(known.sum(axis=1) > 0, shares, 0.0))
-    rates = rng.standard_gamma(counts + known)
-    total = rates.sum(axis=2, keepdims=True)
-    rates = np.divide(rates, total, out=np.zeros_like(rates), where=total > 0)
-    tables = shares[:, :, None] * rates
-    return np.asarray(tables / tables.sum(axis=(1, 2), keepdims=True))
+    statistics = model.statistics(pool, samples)
+    answers = model.answers(pool, samples, metric, statistics)[:, None]
+    if isinstance(metric, ReferenceRanking) and isinstance(model, TableModel):
+        answers = np.hstack([answers, statistics.sum(axis=2)[:, 1:]])
+    return answers
 
 
 def _fit_tests(
     reference: Reference, pool: ModelOutputs, samples: Samples
 ) -> list[FitTest] | list[None]:
     """Test of prior shift for each sample; None without posteriors or a second class."""
-    present, known = reference.present, reference.outputs.scores
-    if len(present) < 2 or known is None or pool.scores is None:
+    mixture = None if pool.scores is None else mixture_test(reference)
+    if mixture is None or pool.scores is None:
         return [None] * len(samples)
+    return list(mixture.test(among(pool.scores, reference.present), samples))
+
+
+def mixture_test(reference: Reference) -> MixtureTest | None:
+    """Test of prior shift; None without posteriors or a second class."""
+    present, known = reference.present, reference.outputs.scores
+    if len(present) < 2 or known is None:
+        return None
     codes = np.searchsorted(present, reference.codes)
-    training = Training(among(known, present), codes, len(present))
-    mixture = MixtureTest.of_posteriors(training)
-    return list(mixture.test(among(pool.scores, present), samples))
+    return MixtureTest.of_posteriors(Training(among(known, present), codes, len(present)))
 
 
 def _warnings(

@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 from headcount._parameters import check_fraction
 from headcount.accuracy.estimates import AccuracyEstimate, Interval
 from headcount.accuracy.model_outputs import ModelOutputs, Reference
+from headcount.accuracy.rankings import ReferenceRanking
+from headcount.errors import HeadcountError
 from headcount.labels import (
     Agreement,
     LabelledTable,
@@ -170,6 +172,11 @@ def accuracy_from_labels(
     -------
     list of LabelledAccuracy
     """
+    if any(isinstance(each.measure, ReferenceRanking) for each in under_shift):
+        raise HeadcountError(
+            f"metric is {under_shift[0].metric!r}, which is no function of the table that "
+            "labels of some items give: choose another metric, or pass no labels."
+        )
     n_pool, classes = len(pool), predictor.classes_
     rows, codes = check_labelled(labelled, n_pool, classes)
     # Plans are made for shares, with scores of the folds: only the size can be compared.

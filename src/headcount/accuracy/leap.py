@@ -14,11 +14,13 @@ from headcount.accuracy.info import AccuracyInfo
 from headcount.accuracy.model_outputs import ModelOutputs, Reference
 from headcount.accuracy.quantification import (
     ClassShares,
+    PredictedLabels,
     check_quantifier,
     fit_class_shares,
 )
 from headcount.quantify import KDEyML, Quantifier
 from headcount.quantify.info import Input
+from headcount.representation import MeanOf, Reduced, Reduction
 from headcount.sampling import Samples
 
 __all__ = ["LEAP", "OLEAP", "SLEAP"]
@@ -59,6 +61,16 @@ class _Leap(TableModel):
         q = self.shares.of(pool, samples)
         predicted = samples.prevalence_of(pool.labels, q.shape[1])
         return self.solver(q, predicted)
+
+    def reduction(self) -> tuple[Reduction, ...] | None:
+        of_shares = self.shares.reduction()
+        if of_shares is None:
+            return None
+        return (*of_shares, MeanOf(PredictedLabels(self.shares.n_classes)))
+
+    def reduced_statistics(self, reduced: Reduced, sizes: NDArray[np.int64]) -> Floats:
+        q = self.shares.of_reduced(reduced[:-1], sizes)
+        return self.solver(q, np.asarray(reduced[-1]))
 
     def cross_fitted(self) -> tuple[_Leap, _Leap]:
         of_new, of_reference = self.shares.cross_fitted()

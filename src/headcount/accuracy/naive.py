@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from headcount.accuracy.base import Predictor, TableModel
 from headcount.accuracy.info import AccuracyInfo
 from headcount.accuracy.model_outputs import ModelOutputs, Reference
+from headcount.representation import Reduced, Reduction
 from headcount.sampling import Samples
 
 __all__ = ["Naive"]
@@ -52,6 +53,14 @@ class _Constant(TableModel):
     """The same table for every sample."""
 
     table: NDArray[np.float64]
+
+    def reduction(self) -> tuple[Reduction, ...]:
+        return ()
+
+    def reduced_statistics(
+        self, reduced: Reduced, sizes: NDArray[np.int64]
+    ) -> NDArray[np.float64]:
+        return np.tile(self.table, (len(sizes), 1, 1))
 
     def tables(self, pool: ModelOutputs, samples: Samples) -> NDArray[np.float64]:
         return np.tile(self.table, (len(samples), 1, 1))

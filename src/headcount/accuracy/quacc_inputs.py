@@ -115,7 +115,7 @@ def features_of(X: Any, model: Any = None) -> Any:
     numbers = np.asarray(X)
     if numbers.ndim != 2 or numbers.dtype.kind not in "biuf":
         raise HeadcountError(
-            "X is not a table of numbers, but QuAcc combines features with posteriors: use a "
-            "pipeline as the classifier (the input of its last step is taken), or encode X."
+            "X is not a table of numbers, which the method computes with: use a pipeline as "
+            "the classifier (the input of its last step is taken), or encode X."
         )
     return numbers

@@ -13,7 +13,15 @@ from headcount.accuracy.model_outputs import ModelOutputs, Reference, among
 from headcount.data import count_rows
 from headcount.errors import HeadcountError
 from headcount.quantify import Quantifier
-from headcount.representation import Training
+from headcount.representation import (
+    Binned,
+    CellsOf,
+    Embedding,
+    MeanOf,
+    Reduced,
+    Reduction,
+    Training,
+)
 from headcount.sampling import Samples
 from headcount.scores import Scored, Verdicts
 
@@ -74,6 +82,15 @@ class FittedQuantifier:
             by_folds = self.quantifier.scores_by_folds
             items = self.quantifier.items_of(X, by_folds=by_folds)
             found = self.model.solve(items, samples.over(count_rows(items))).prevalence
+        return self.checked(found)
+
+    @property
+    def used_model(self) -> Any:
+        """Model that answers."""
+        return self.quantifier.answering_.model_ if self.model is None else self.model
+
+    def checked(self, found: Floats) -> Floats:
+        """Shares, if there is one answer."""
         if found.shape[1] != len(self.quantifier.classes_):
             raise HeadcountError(
                 f"quantifier is {type(self.quantifier).__name__}, which combines the answers "
@@ -114,12 +131,76 @@ class ClassShares:
             found[:, self.present] = self.quantifier.shares(X, samples)
         return found
 
+    def reduction(self) -> tuple[Reduction, ...] | None:
+        """Means over outputs that determine the shares; None if the outputs are needed."""
+        if self.quantifier is None:
+            return ()
+        given = self.quantifier.used_model.reduction()
+        if given is None or self.form == "items":
+            return None
+        takes = self.quantifier.quantifier.takes
+        return tuple(_of_outputs(each, self.present, self.form, takes) for each in given)
+
+    def of_reduced(self, reduced: Reduced, sizes: NDArray[np.int64]) -> Floats:
+        """Shares of the classes in samples given by the values of each `reduction`."""
+        found = np.zeros((len(sizes), self.n_classes))
+        if self.quantifier is None:
+            found[:, self.present] = 1.0
+        else:
+            solution = self.quantifier.used_model.solve_reduced(reduced, sizes)
+            found[:, self.present] = self.quantifier.checked(solution.prevalence)
+        return found
+
     def cross_fitted(self) -> tuple[ClassShares, ClassShares]:
         """Shares in samples of new items and of the reference, with equal behaviour."""
         if self.quantifier is None:
             return self, self
         of_new, of_reference = self.quantifier.cross_fitted()
         return replace(self, quantifier=of_new), replace(self, quantifier=of_reference)
+
+
+@dataclass(frozen=True)
+class PredictedLabels:
+    """Predicted class of each item, given by its outputs."""
+
+    n_classes: int
+
+    def embed(self, items: ModelOutputs) -> Binned:
+        """Embed outputs."""
+        return Binned(items.labels.astype(np.int32)[:, None], self.n_classes)
+
+
+@dataclass(frozen=True, eq=False)
+class _OfOutputs:
+    """Representation or likelihood of a quantifier, applied to outputs of a classifier."""
+
+    inner: Any
+    present: NDArray[np.int64]
+    form: str
+    takes: str
+
+    def embed(self, items: ModelOutputs) -> Embedding:
+        found: Embedding = self.inner.embed(self._items(items))
+        return found
+
+    def ratios(self, items: Any) -> Floats:
+        own = self._items(items)
+        return np.asarray(own if self.inner is None else self.inner.ratios(own))
+
+    def _items(self, outputs: ModelOutputs) -> Any:
+        given, classes = _items(outputs, self.present, self.form), np.arange(len(self.present))
+        if self.takes == "posteriors":
+            return given.posteriors_of(classes)
+        return given.codes_of(classes)
+
+
+def _of_outputs(
+    reduction: Reduction, present: NDArray[np.int64], form: str, takes: str
+) -> Reduction:
+    if isinstance(reduction, MeanOf):
+        return MeanOf(_OfOutputs(reduction.representation, present, form, takes))
+    before = _OfOutputs(reduction.before, present, form, takes)
+    return CellsOf(reduction.n_classes, before)
 
 
 def fit_class_shares(quantifier: Quantifier, reference: Reference) -> ClassShares:
@@ -151,7 +232,10 @@ def fit_class_shares(quantifier: Quantifier, reference: Reference) -> ClassShare
 
 
 def _items(
-    outputs: ModelOutputs, present: NDArray[np.int64], form: str, quantifier: Quantifier
+    outputs: ModelOutputs,
+    present: NDArray[np.int64],
+    form: str,
+    quantifier: Quantifier | None = None,
 ) -> Any:
     """Items in the form that a quantifier of the present classes takes."""
     if form == "items":

@@ -17,11 +17,20 @@ from headcount.accuracy.info import AccuracyInfo
 from headcount.accuracy.model_outputs import ModelOutputs, Reference
 from headcount.accuracy.tables import TableMetric
 from headcount.errors import HeadcountError
-from headcount.representation import Dense
+from headcount.representation import Dense, MeanOf, Reduced, Reduction
 from headcount.sampling import NPP, UPP, Samples
 from headcount.sampling._streams import base_seeds
 
-__all__ = ["RCA", "DoC", "RCAStar", "Regression", "split"]
+__all__ = [
+    "RCA",
+    "DoC",
+    "RCAStar",
+    "Regression",
+    "RegressionPredictor",
+    "Rows",
+    "Statistic",
+    "split",
+]
 
 Floats = NDArray[np.float64]
 Rows = NDArray[np.int64]
@@ -33,16 +42,25 @@ _KEPT = 0.6
 _RCA_REFERENCE = "Elsahar & Galle, EMNLP 2019"
 
 
-class _RegressionPredictor(Predictor):
+class RegressionPredictor(Predictor):
     """Base of methods that regress metrics on one statistic of a sample.
 
     The reference is split, 60 to 40. For samples of the 40%, the difference of a metric to
     its value on the 60% is regressed on the statistic.
     """
 
-    n_samples: int
-    size: int
-    random_state: Any
+    def __init__(
+        self,
+        classifier: Any = None,
+        *,
+        n_samples: int = 100,
+        size: int = 1000,
+        random_state: Any = None,
+    ) -> None:
+        self.classifier = classifier
+        self.n_samples = n_samples
+        self.size = size
+        self.random_state = random_state
 
     def _statistic(self, reference: Reference, kept: Rows) -> Statistic:
         """Statistic of samples, compared with the kept rows of the reference."""
@@ -58,8 +76,9 @@ class _RegressionPredictor(Predictor):
         return Regression(
             statistic,
             statistic(reference.outputs, samples),
-            reference.tables(samples),
-            reference.take(kept).table,
+            reference,
+            samples,
+            Samples(kept, np.array([0, len(kept)]), n_pool=len(reference)),
             rest,
         )
 
@@ -67,7 +86,7 @@ class _RegressionPredictor(Predictor):
         return "it regresses one metric at a time; use LEAP, QuAcc or CBPE."
 
 
-class DoC(_RegressionPredictor):
+class DoC(RegressionPredictor):
     """Difference of confidences: the accuracy regressed on the mean confidence.
 
     The reference is split, 60 to 40. For samples with various shares drawn from the 40%, the
@@ -105,19 +124,6 @@ class DoC(_RegressionPredictor):
         reference="Guillory et al., ICCV 2021",
     )
 
-    def __init__(
-        self,
-        classifier: Any = None,
-        *,
-        n_samples: int = 100,
-        size: int = 1000,
-        random_state: Any = None,
-    ) -> None:
-        self.classifier = classifier
-        self.n_samples = n_samples
-        self.size = size
-        self.random_state = random_state
-
     def _statistic(self, reference: Reference, kept: Rows) -> Statistic:
         return _ConfidenceGap(float(reference.take(kept).outputs.confidence.mean()))
 
@@ -129,10 +135,22 @@ class _ConfidenceGap:
     level: float
 
     def __call__(self, pool: ModelOutputs, samples: Samples) -> Floats:
-        return self.level - Dense(pool.confidence[:, None]).means(samples)[:, 0]
+        return self.of_means(_Confidence().embed(pool).means(samples))
+
+    def of_means(self, means: Floats) -> Floats:
+        """Statistic of samples with these means of the confidence."""
+        return self.level - means[:, 0]
 
 
-class _ReverseClassification(_RegressionPredictor):
+@dataclass(frozen=True)
+class _Confidence:
+    """Highest posterior of each item."""
+
+    def embed(self, items: ModelOutputs) -> Dense:
+        return Dense(items.confidence[:, None])
+
+
+class _ReverseClassification(RegressionPredictor):
     """Base of methods that train a learner on the predicted classes of each sample."""
 
     # A learner is trained for each simulated sample.
@@ -147,11 +165,8 @@ class _ReverseClassification(_RegressionPredictor):
         size: int = 1000,
         random_state: Any = None,
     ) -> None:
-        self.classifier = classifier
+        super().__init__(classifier, n_samples=n_samples, size=size, random_state=random_state)
         self.learner = learner
-        self.n_samples = n_samples
-        self.size = size
-        self.random_state = random_state
 
     def _checked_learner(self) -> Any:
         if self.learner is None:
@@ -289,40 +304,55 @@ def _predicted(learner: Any, X: Any, labels: Rows, new: Any) -> Rows:
 
 @dataclass(frozen=True, eq=False)
 class Regression(Model):
-    """Line through the metrics of samples whose tables are known.
+    """Line through the metrics of samples whose classes are known.
 
     Attributes
     ----------
     statistic : callable
         Returns a number for each sample of a pool.
     known : ndarray of shape (m,)
-        These numbers for the samples with known tables.
-    tables : ndarray of shape (m, K, K)
-        These tables.
-    base : ndarray of shape (K, K)
-        Table whose metric those of the samples are compared with.
+        These numbers for the samples with known classes.
+    reference : Reference
+        The labelled items.
+    samples : Samples
+        The samples, as rows of the reference.
+    base : Samples
+        One sample, whose metric those of the others are compared with.
     rows : ndarray of int
         Items of the reference that the samples consist of.
     """
 
     statistic: Statistic
     known: Floats
-    tables: Floats
-    base: Floats
+    reference: Reference
+    samples: Samples
+    base: Samples
     rows: Rows
 
     def statistics(self, pool: ModelOutputs, samples: Samples) -> Floats:
         """Statistic of each sample."""
         return self.statistic(pool, samples)
 
+    def reduction(self) -> tuple[Reduction, ...] | None:
+        """The mean confidence, if the statistic is made of it."""
+        if not isinstance(self.statistic, _ConfidenceGap):
+            return None
+        return (MeanOf(_Confidence()),)
+
+    def reduced_statistics(self, reduced: Reduced, sizes: NDArray[np.int64]) -> Floats:
+        """Statistic of samples given by their mean confidence."""
+        assert isinstance(self.statistic, _ConfidenceGap)
+        return self.statistic.of_means(np.asarray(reduced[0]))
+
     def values(self, statistics: Floats, metric: TableMetric) -> Floats:
         """Metric on each sample, within its range."""
-        drop = metric(self.base) - metric(self.tables)
+        base = metric.on_samples(self.reference, self.base)
+        drop = base - metric.on_samples(self.reference, self.samples)
         away = self.known - self.known.mean()
         spread = float(away @ away)
         slope = float(away @ drop) / spread if spread > 1e-20 else 0.0
         fitted = drop.mean() + slope * (statistics - self.known.mean())
-        return np.clip(metric(self.base) - fitted, metric.low, metric.high)
+        return np.clip(base - fitted, metric.low, metric.high)
 
 
 def split(reference: Reference, rng: np.random.Generator) -> tuple[Rows, Rows]:

@@ -13,12 +13,13 @@ from sklearn.base import clone
 from headcount._parameters import check_count, check_fraction, check_grid
 from headcount.accuracy.base import Predictor
 from headcount.accuracy.info import AccuracyInfo
+from headcount.accuracy.metrics import Metric, as_metric
 from headcount.accuracy.model_outputs import FittedClassifier, Reference
 from headcount.accuracy.quacc import QuAcc, chosen_quantifier, merged_errors_obstacle
 from headcount.accuracy.quacc_cells import Part, View, parts_of, seen_by, with_folds
 from headcount.accuracy.quacc_inputs import CellInputs
 from headcount.accuracy.quacc_model import CellModel, as_tables
-from headcount.accuracy.tables import Metric, TableMetric, as_metric
+from headcount.accuracy.tables import TableMetric
 from headcount.data import take_rows
 from headcount.errors import HeadcountError
 from headcount.quantify import Quantifier
@@ -121,7 +122,7 @@ class QuAccSearch(Predictor):
         settings = check_grid(_GRID if self.param_grid is None else self.param_grid)
         base = QuAcc(self.classifier, quantifier=self.quantifier)
         candidates = _candidates(base, settings)
-        metric = as_metric(self.metric)
+        metric = as_metric(self.metric, reference)
         train, test, samples = self._divided(reference)
         trials = try_settings(candidates, train, test, samples, [metric])
         errors = np.array([trial.errors(0) for trial in trials])
@@ -218,8 +219,7 @@ def try_settings(
     list of Trial
         One per setting.
     """
-    true = test.tables(samples)
-    wanted = np.stack([metric(true) for metric in metrics])
+    wanted = np.stack([metric.on_samples(test, samples) for metric in metrics])
     bench = _Bench(train, test, samples)
     trials: list[Trial] = [Trial(np.full_like(wanted, np.nan), wanted)] * len(candidates)
     for members in _groups(candidates, bench):

@@ -8,33 +8,35 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from headcount.errors import HeadcountError
 
+if TYPE_CHECKING:
+    from headcount.accuracy.model_outputs import Reference
+    from headcount.sampling import Samples
+
 __all__ = [
     "METRICS",
-    "Metric",
     "TableMetric",
     "accuracy",
-    "as_metric",
     "balanced_accuracy",
+    "cost",
     "error",
     "f1",
+    "kappa",
     "macro_f1",
     "mcc",
     "precision",
     "recall",
+    "table_metric",
     "table_of",
 ]
 
 Floats = NDArray[np.float64]
-Metric = str | Callable[[Floats], float]
-"""Name of a metric, or a function of one K x K table."""
-
 # Smaller shares are zero up to rounding.
 _NOTHING = 1e-12
 
@@ -121,6 +123,16 @@ def mcc(tables: ArrayLike) -> Floats:
     return np.where(varies, together / np.sqrt(np.where(varies, spread, 1.0)), 0.0)
 
 
+def kappa(tables: ArrayLike) -> Floats:
+    """Agreement of true and predicted classes beyond chance (Cohen); 0 if both are constant."""
+    given = _tables(tables)
+    by_chance = (given.sum(axis=-1) * given.sum(axis=-2)).sum(axis=-1)
+    room = 1 - by_chance
+    varies = room > _NOTHING
+    beyond = np.trace(given, axis1=-2, axis2=-1) - by_chance
+    return np.where(varies, beyond / np.where(varies, room, 1.0), 0.0)
+
+
 @dataclass(frozen=True)
 class TableMetric:
     """Metric of tables, with its range.
@@ -144,6 +156,34 @@ class TableMetric:
         """Metric of each table."""
         return np.asarray(self.function(tables), dtype=np.float64)
 
+    def on_samples(self, reference: Reference, samples: Samples) -> Floats:
+        """Metric on each sample of labelled items."""
+        return self(reference.tables(samples))
+
+    def on_populations(
+        self,
+        reference: Reference,
+        rows: NDArray[np.int64],
+        samples: Samples,
+        rng: np.random.Generator,
+    ) -> Floats:
+        """Metric on random populations that samples of these rows may be from.
+
+        Shares of the classes, and rates of the predictions within each class, have Dirichlet
+        distributions given the counts of the sample. The rates also use the counts of the
+        rows, whose classes are those of the population.
+        """
+        K = reference.n_classes
+        known = np.bincount(reference.cells[rows], minlength=K * K).reshape(K, K)
+        counts = samples.sizes[:, None, None] * reference.tables(samples)
+        shares = counts.sum(axis=2) + 1 / K
+        shares = rng.standard_gamma(np.where(known.sum(axis=1) > 0, shares, 0.0))
+        rates = rng.standard_gamma(counts + known)
+        total = rates.sum(axis=2, keepdims=True)
+        rates = np.divide(rates, total, out=np.zeros_like(rates), where=total > 0)
+        tables = shares[:, :, None] * rates
+        return self(np.asarray(tables / tables.sum(axis=(1, 2), keepdims=True)))
+
 
 METRICS: dict[str, TableMetric] = {
     function.__name__: TableMetric(function.__name__, function, low)
@@ -156,42 +196,53 @@ METRICS: dict[str, TableMetric] = {
         (recall, 0.0),
         (balanced_accuracy, 0.0),
         (mcc, -1.0),
+        (kappa, -1.0),
     )
 }
 
 
-def as_metric(metric: Metric | TableMetric) -> TableMetric:
-    """Metric with a name, or from a function of a single table.
+def cost(matrix: ArrayLike) -> TableMetric:
+    """Mean cost, or value, of a prediction.
 
     Parameters
     ----------
-    metric : str or callable
-        One of ``METRICS``, or a function that takes a K x K table, rows true and columns
-        predicted, and returns a number.
+    matrix : array-like of shape (K, K)
+        Cost of an item by its true class (row) and its predicted class (column).
 
     Returns
     -------
     TableMetric
+        Metric for `predict` and `estimate`.
 
     Examples
     --------
-    >>> import numpy as np
-    >>> missed = as_metric(lambda table: table[1, 0])
-    >>> missed(np.array([[[0.5, 0.1], [0.2, 0.2]], [[0.4, 0.2], [0.3, 0.1]]]))
-    array([0.2, 0.3])
+    >>> import headcount as hc
+    >>> missed_costs_ten = hc.accuracy.cost([[0, 1], [10, 0]])
+    >>> missed_costs_ten([[0.5, 0.1], [0.2, 0.2]]).round(6)
+    np.float64(2.1)
     """
-    if isinstance(metric, TableMetric):
-        return metric
-    if isinstance(metric, str) and metric in METRICS:
-        return METRICS[metric]
-    if not callable(metric) or isinstance(metric, type):
-        allowed = ", ".join(map(repr, METRICS))
+    given = np.asarray(matrix, dtype=np.float64)
+    if given.ndim != 2 or given.shape[0] != given.shape[1] or not np.isfinite(given).all():
         raise HeadcountError(
-            f"metric is {metric!r}; it must be one of {allowed}, or a function of a K x K "
-            "table, rows true and columns predicted."
+            f"matrix has the shape {given.shape}; it must be K x K numbers: one row per true "
+            "class and one column per predicted class."
         )
-    name = getattr(metric, "__name__", type(metric).__name__)
-    return TableMetric(name, _one_by_one(metric), -np.inf, np.inf)
+
+    def mean(tables: Floats) -> Floats:
+        found = _tables(tables)
+        if found.shape[-1] != len(given):
+            raise HeadcountError(
+                f"The cost matrix has {len(given)} classes, but there are {found.shape[-1]}."
+            )
+        return np.asarray((found * given).sum(axis=(-2, -1)))
+
+    return TableMetric("cost", mean, float(given.min()), float(given.max()))
+
+
+def table_metric(function: Callable[[Floats], float]) -> TableMetric:
+    """Metric from a function of a single table."""
+    name = getattr(function, "__name__", type(function).__name__)
+    return TableMetric(name, _one_by_one(function), -np.inf, np.inf)
 
 
 def table_of(codes: ArrayLike, labels: ArrayLike, n_classes: int) -> Floats:

@@ -1,0 +1,228 @@
+"""Optimal transport of posteriors to classes with the shares of the reference."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import logsumexp, softmax
+
+from headcount._parameters import check_choice
+from headcount.accuracy.base import Model, Predictor
+from headcount.accuracy.info import AccuracyInfo
+from headcount.accuracy.model_outputs import ModelOutputs, Reference, among
+from headcount.accuracy.tables import TableMetric
+from headcount.sampling import Samples
+from headcount.scores import CALIBRATIONS, fit_calibrator
+from headcount.scores.calibration import Calibrator
+
+__all__ = ["COT", "COTT", "class_prices"]
+
+Floats = NDArray[np.float64]
+
+# Widths of the smoothed maximum, from coarse to fine, and Newton steps for each.
+_WIDTHS, _MOST_STEPS, _TOLERANCE = (0.1, 0.01, 0.001), 50, 1e-6
+_REFERENCE = "Lu et al., NeurIPS 2023"
+
+
+class _Transport(Predictor):
+    """Base of methods that assign a class to each item, with given shares of the classes."""
+
+    def __init__(self, classifier: Any = None, *, calibration: str | None = "ts") -> None:
+        self.classifier = classifier
+        self.calibration = calibration
+
+    def _costs(self, reference: Reference) -> _Costs:
+        present, calibrator = reference.present, None
+        if self.calibration is not None:
+            check_choice("calibration", self.calibration, CALIBRATIONS)
+            if len(present) > 1:
+                scores = among(reference.outputs.posteriors, present)
+                codes = np.searchsorted(present, reference.codes)
+                calibrator = fit_calibrator(self.calibration, scores, codes)
+        return _Costs(present, reference.prior[present], calibrator)
+
+    def _table_obstacle(self) -> str:
+        return "it gives the accuracy alone; use LEAP, QuAcc or CBPE."
+
+    def _metric_obstacle(self, metric: TableMetric) -> str:
+        if metric.name in ("accuracy", "error"):
+            return ""
+        return f"{type(self).__name__} gives the accuracy alone: use LEAP, QuAcc or CBPE."
+
+
+class COT(_Transport):
+    """Confidence optimal transport: the least cost of moving posteriors to classes.
+
+    Each item is assigned to a class, so that the classes have their shares in the reference
+    and the mean posterior of the assigned class is as high as possible: that is the predicted
+    accuracy. Correct if the shares of the classes have not changed.
+
+    Parameters
+    ----------
+    classifier : fitted scikit-learn classifier, default=None
+        The classifier whose accuracy is predicted; None if only its outputs are used.
+    calibration : {"isotonic", "platt", "ts", "bcts", "vs", "nbvs", None}, default="ts"
+        Calibration of the posteriors, fitted on the reference; None uses them as they are.
+
+    Examples
+    --------
+    >>> import headcount as hc
+    >>> scored, y = hc.Scored([0.1, 0.2, 0.6, 0.3, 0.8, 0.9]), [0, 0, 1, 0, 1, 1]
+    >>> cot = hc.accuracy.COT(calibration=None).fit(scored, y)
+    >>> round(cot.predict(hc.Scored([0.8, 0.9, 0.7, 0.9])), 2)
+    0.57
+    """
+
+    info: ClassVar = AccuracyInfo(
+        title="optimal transport of posteriors to classes",
+        input="posteriors",
+        gives="accuracy",
+        shift="covariate",
+        reference=_REFERENCE,
+    )
+
+    def _learn(self, reference: Reference) -> Model:
+        return self._costs(reference)
+
+
+class COTT(_Transport):
+    """Thresholded optimal transport: the share of items with a low cost of transport.
+
+    Items are assigned to classes as in `COT`. The threshold of the cost is such that the share
+    of the reference above it is the error on the reference.
+
+    Parameters
+    ----------
+    classifier : fitted scikit-learn classifier, default=None
+        The classifier whose accuracy is predicted; None if only its outputs are used.
+    calibration : {"isotonic", "platt", "ts", "bcts", "vs", "nbvs", None}, default="ts"
+        Calibration of the posteriors, fitted on the reference; None uses them as they are.
+
+    Examples
+    --------
+    >>> import headcount as hc
+    >>> scored, y = hc.Scored([0.1, 0.2, 0.6, 0.3, 0.8, 0.9]), [0, 0, 0, 0, 1, 1]
+    >>> cott = hc.accuracy.COTT(calibration=None).fit(scored, y)
+    >>> round(cott.predict(hc.Scored([0.2, 0.45, 0.9, 0.95])), 2)
+    0.75
+    """
+
+    info: ClassVar = AccuracyInfo(
+        title="share of items with a low cost of transport",
+        input="posteriors",
+        gives="accuracy",
+        shift="covariate",
+        reference=_REFERENCE,
+    )
+
+    def _learn(self, reference: Reference) -> Model:
+        outputs, costs = reference.outputs, self._costs(reference)
+        values = np.sort(costs.of_items(costs.posteriors(outputs)))
+        errors = int((reference.codes != outputs.labels).sum())
+        # Between two costs, so that as many items are above it as are wrong.
+        places = len(values) - errors
+        ends = np.concatenate([[values[0] - 1.0], values, [values[-1] + 1.0]])
+        return _Share(costs, float(ends[places : places + 2].mean()))
+
+
+@dataclass(frozen=True, eq=False)
+class _Costs(Model):
+    """Mean cost of transport to classes with the shares of the reference."""
+
+    present: NDArray[np.int64]
+    shares: Floats
+    calibrator: Calibrator | None
+
+    def posteriors(self, pool: ModelOutputs) -> Floats:
+        """Calibrated posteriors of the classes of the reference."""
+        found = among(pool.posteriors, self.present)
+        return found if self.calibrator is None else self.calibrator.transform(found)
+
+    def of_items(self, P: Floats) -> Floats:
+        """Cost of each item of a sample: 1 - posterior of the class that it is assigned to."""
+        assigned = (P + class_prices(P, self.shares)).argmax(axis=1)
+        return 1.0 - P[np.arange(len(P)), assigned]
+
+    def of_sample(self, P: Floats) -> float:
+        """Accuracy of a sample by its total cost."""
+        prices = class_prices(P, self.shares)
+        return float((P + prices).max(axis=1).mean() - self.shares @ prices)
+
+    def statistics(self, pool: ModelOutputs, samples: Samples) -> Floats:
+        P = self.posteriors(pool)
+        return np.clip([self.of_sample(P[rows]) for rows in samples], 0.0, 1.0)
+
+    def values(self, statistics: Floats, metric: TableMetric) -> Floats:
+        return 1 - statistics if metric.name == "error" else statistics
+
+
+@dataclass(frozen=True, eq=False)
+class _Share(Model):
+    """Share of items whose cost of transport is at most a threshold."""
+
+    costs: _Costs
+    threshold: float
+
+    def statistics(self, pool: ModelOutputs, samples: Samples) -> Floats:
+        P = self.costs.posteriors(pool)
+        found = [np.mean(self.costs.of_items(P[rows]) <= self.threshold) for rows in samples]
+        return np.asarray(found, np.float64)
+
+    def values(self, statistics: Floats, metric: TableMetric) -> Floats:
+        return self.costs.values(statistics, metric)
+
+
+def class_prices(P: Any, shares: Floats) -> Floats:
+    """Prices of the classes: items that take the class of highest value have the shares.
+
+    The value of a class for an item is its posterior plus the price. Prices minimise the mean
+    highest value minus the mean price, the dual problem of optimal transport; two classes are
+    solved by a quantile, more by Newton's method with a smoothed maximum.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> P = np.array([[0.2, 0.8], [0.1, 0.9], [0.4, 0.6], [0.3, 0.7]])
+    >>> prices = class_prices(P, np.array([0.5, 0.5]))
+    >>> (P + prices).argmax(axis=1)
+    array([1, 1, 0, 0])
+    """
+    n, K = P.shape
+    if K == 1:
+        return np.zeros(1)
+    if K == 2:
+        gaps = np.sort(P[:, 0] - P[:, 1])
+        place = min(max(round(n * shares[1]), 0), n)
+        ends = np.concatenate([[gaps[0] - 1.0], gaps, [gaps[-1] + 1.0]])
+        return np.array([0.0, ends[place : place + 2].mean()])
+    prices = np.zeros(K)
+    for width in _WIDTHS:
+        for _ in range(_MOST_STEPS):
+            chosen = softmax((P + prices) / width, axis=1)
+            slope = chosen.mean(axis=0) - shares
+            if np.abs(slope).max() < _TOLERANCE:
+                break
+            curvature = (np.diag(chosen.mean(axis=0)) - chosen.T @ chosen / n) / width
+            curvature += (1e-9 + 1e-6 * np.trace(curvature)) * np.eye(K)
+            step = np.linalg.solve(curvature, slope)
+            prices = _improved(P, shares, prices, step, width)
+    return prices - prices.mean()
+
+
+def _improved(P: Floats, shares: Floats, prices: Floats, step: Floats, width: float) -> Floats:
+    """Prices after a Newton step, halved until the smoothed problem improves."""
+
+    def height(given: Floats) -> float:
+        top = width * logsumexp((P + given) / width, axis=1)
+        return float(top.mean() - shares @ given)
+
+    before, scale = height(prices), min(1.0, 1.0 / max(np.abs(step).max(), 1e-300))
+    for _ in range(30):
+        moved = prices - scale * step
+        if height(moved) <= before:
+            return moved
+        scale /= 2
+    return prices
