@@ -1,0 +1,281 @@
+"""Base of quantifiers that are networks."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from headcount._parameters import (
+    check_choice,
+    check_count,
+    check_counts,
+    check_positive,
+    check_share,
+)
+from headcount.data import check_features, count_rows
+from headcount.deep.architecture import Architecture, InvariantLayer
+from headcount.deep.model import BagTraining, FittedNetwork, NetworkTraining
+from headcount.deep.settings import (
+    LOSSES,
+    TrainingSettings,
+    check_budget,
+    check_device,
+)
+from headcount.errors import HeadcountError
+from headcount.quantify.base import Quantifier
+from headcount.quantify.registry import method
+from headcount.representation import Training
+from headcount.sampling import Samples, as_samples
+from headcount.sampling._streams import base_seeds
+from headcount.scores import Scorer
+from headcount.scores.checks import check_labels, check_lengths
+from headcount.scores.cross_fitting import check_classifier
+
+__all__ = ["NetworkQuantifier"]
+
+_LEAST_BAGS = 4
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class NetworkQuantifier(Quantifier):
+    """Base of networks that are trained on bags with known shares.
+
+    A fifth of the labelled items, or a quarter of the known bags, is held out: the weights
+    with the smallest loss on it are kept, and estimates with intervals simulate samples from
+    it.
+
+    Subclasses define ``_layer``, the item network and the invariant layer.
+    """
+
+    loss: Any = "ae"
+    estimates: Any = ()
+    classifier: Any = None
+    size: Any = 250
+    epochs: Any = 20
+    budget: Any = None
+    patience: Any = None
+    learning_rate: Any = 1e-3
+    head: Any = (256,)
+    dropout: Any = 0.0
+    n_components: Any = 512
+    device: Any = "cpu"
+    random_state: Any = None
+
+    corrects_estimates: ClassVar[bool] = True
+
+    @abstractmethod
+    def _layer(self) -> InvariantLayer:
+        """Item network and invariant layer, with checked parameters."""
+
+    def _aggregation(self) -> NetworkTraining:
+        patience = self.patience
+        network_seed, scorer_seed = base_seeds(self.random_state, 2)
+        settings = TrainingSettings(
+            name=type(self).__name__,
+            losses=LOSSES[check_choice("loss", self.loss, tuple(LOSSES))],
+            size=check_count("size", self.size, 2),
+            epochs=check_count("epochs", self.epochs),
+            budget=check_budget(self.budget),
+            patience=None if patience is None else check_count("patience", patience),
+            learning_rate=check_positive("learning_rate", self.learning_rate),
+            device=check_device(self.device, type(self).__name__),
+        )
+        dropout = check_share("dropout", self.dropout)
+        if dropout == 1:
+            raise HeadcountError("dropout is 1.0, which drops everything: it must be below 1.")
+        architecture = Architecture(
+            self._layer(), check_counts("head", self.head), dropout, self.corrects_estimates
+        )
+        methods = self._methods()
+        scorer = Scorer(check_classifier(self.classifier), random_state=scorer_seed % 2**32)
+        return NetworkTraining(
+            architecture,
+            settings,
+            check_count("n_components", self.n_components),
+            scorer if methods else None,
+            methods,
+            network_seed,
+        )
+
+    def _methods(self) -> list[Quantifier]:
+        """Unfitted methods whose estimates the head is given."""
+        if not isinstance(self.estimates, list | tuple):
+            raise HeadcountError(
+                f"estimates is {self.estimates!r}; it must be a list of methods by name, such "
+                "as ['SLD', 'PACC'], or empty."
+            )
+        try:
+            found = [method(name) for name in self.estimates]
+        except HeadcountError as error:
+            raise HeadcountError(f"estimates has{str(error).removeprefix('name is')}") from None
+        for each in found:
+            if each.info.input not in ("posteriors", "labels"):
+                raise HeadcountError(
+                    f"estimates has {each.__name__!r}, which does not work on the scores of "
+                    "one classifier: name methods such as 'SLD', 'PACC' or 'KDEyML'."
+                )
+        return [each() for each in found]
+
+    def _learn(self, training: Training, classes: NDArray[Any], scorer: Any) -> Self:
+        return self._keep_network(self._aggregation().fit(training), classes, training.prior)
+
+    def trained_arrays(self) -> dict[str, NDArray[Any]]:
+        """Weights of the network, and its validation losses."""
+        check_is_fitted(self, "model_")
+        assert isinstance(self.model_, FittedNetwork)
+        return self.model_.arrays()
+
+    def fit_trained(self, X: Any, y: ArrayLike, arrays: dict[str, NDArray[Any]]) -> Self:
+        """Repeat `fit` without training the network.
+
+        Parameters
+        ----------
+        X, y
+            Labelled items that a network with these parameters, among them ``random_state``,
+            was fitted on.
+        arrays : dict of str to ndarray
+            Its `trained_arrays`.
+
+        Returns
+        -------
+        NetworkQuantifier
+            This quantifier, fitted.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import make_classification
+        >>> import headcount as hc
+        >>> X, y = make_classification(400, random_state=0)
+        >>> net = hc.DeepSets(epochs=1, size=50, random_state=0).fit(X, y)
+        >>> again = hc.DeepSets(epochs=1, size=50, random_state=0)
+        >>> again.fit_trained(X, y, net.trained_arrays()).predict(X) == net.predict(X)
+        array([ True,  True])
+        """
+        training, classes = self._labelled(X, y, None)
+        model = self._aggregation().restore(training, arrays)
+        return self._keep_network(model, classes, training.prior)
+
+    def _keep_network(
+        self, model: NetworkTraining, classes: NDArray[Any], prior: NDArray[np.float64]
+    ) -> Self:
+        assert model.fitted is not None
+        return self._keep(model.fitted, classes, prior, None, model.fitted.held_out)
+
+    def _simulation_items(self) -> Training:
+        if self._training is None:
+            raise HeadcountError(
+                f"{type(self).__name__} was fitted on bags without labels, but samples for "
+                "estimates are simulated from labelled items: pass y or labelled to "
+                "fit_samples."
+            )
+        return self._training
+
+    @property
+    def validation_losses_(self) -> tuple[float, ...]:
+        """Losses on the validation bags, one per validation."""
+        check_is_fitted(self, "model_")
+        assert isinstance(self.model_, FittedNetwork)
+        return self.model_.losses
+
+    def fit_samples(
+        self,
+        X_pool: Any,
+        samples: Any,
+        prevalence: ArrayLike | None = None,
+        *,
+        y: ArrayLike | None = None,
+        classes: ArrayLike | None = None,
+        labelled: tuple[Any, ArrayLike] | None = None,
+    ) -> Self:
+        """Learn from bags with known shares.
+
+        A quarter of the bags is held out for validation. Half of the training bags are the
+        others as they are, half are drawn from two of them. With ``labelled``, half of all
+        training bags are drawn from labelled items.
+
+        Parameters
+        ----------
+        X_pool : array-like, sparse matrix or frame of shape (n, d)
+            Items of all bags.
+        samples : Samples or iterable of index arrays
+            Bags, as rows of the pool; at least 4.
+        prevalence : array-like of shape (S, K), default=None
+            Shares of the classes in each bag; by default those of ``samples`` or ``y``.
+        y : array-like of shape (n,), default=None
+            Labels of the items of the pool, if known. Shares are then computed from them, also
+            those of bags drawn from two, and there are estimates with intervals.
+        classes : array-like of shape (K,), default=None
+            Classes, in the order of the columns of ``prevalence``; by default those of
+            ``samples``, those of ``labelled``, or the numbers from 0.
+        labelled : tuple (X, y), default=None
+            Labelled items besides the bags.
+
+        Returns
+        -------
+        NetworkQuantifier
+            This quantifier, fitted.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import make_classification
+        >>> import headcount as hc
+        >>> X, y = make_classification(2000, random_state=0)
+        >>> bags = hc.UPP(n_samples=40, size=50, random_state=0).draw(y)
+        >>> net = hc.HistNet(epochs=2, random_state=0).fit_samples(X, bags, bags.prevalence)
+        >>> net.predict(X).round(1)
+        array([0.5, 0.5])
+        """
+        aggregation = self._aggregation()
+        pool = check_features(X_pool, name="X_pool")
+        drawn = as_samples(samples, count_rows(pool))
+        if len(drawn) < _LEAST_BAGS:
+            raise HeadcountError(
+                f"samples has {len(drawn)} bags; pass at least {_LEAST_BAGS}, some of which "
+                "are used for validation."
+            )
+        if classes is None and labelled is not None:
+            classes = check_labels(labelled[1])[0]
+        known, names = _known_bags(pool, drawn, prevalence, y, classes)
+        items = None
+        if labelled is not None:
+            items = self._labelled(*labelled, None)[0]
+            codes = check_labels(labelled[1], classes=names)[1]
+            items = Training(items.items, codes, len(names))
+        prior = known.shares.mean(axis=0) if items is None else items.prior
+        return self._keep_network(aggregation.fit_bags(items, known), names, prior)
+
+
+def _known_bags(
+    pool: Any, samples: Samples, prevalence: Any, y: ArrayLike | None, classes: Any
+) -> tuple[BagTraining, NDArray[Any]]:
+    """Bags with their shares, and the classes."""
+    if y is not None:
+        names, codes = check_labels(y, classes=classes)
+        check_lengths("X_pool", count_rows(pool), codes)
+        shares = samples.prevalence_of(codes, len(names))
+        return BagTraining(pool, samples, shares, codes), names
+    if prevalence is None:
+        prevalence, given = samples.prevalence, samples.classes
+        classes = given if classes is None else classes
+    if prevalence is None:
+        raise HeadcountError(
+            "prevalence is missing, and samples do not have it: pass the shares of the classes "
+            "in each bag, or y, the labels of the items."
+        )
+    if classes is None:
+        classes = np.arange(np.shape(prevalence)[-1])
+    checked = Samples(
+        samples.indices,
+        samples.offsets,
+        n_pool=samples.n_pool,
+        prevalence=prevalence,
+        classes=classes,
+    )
+    assert checked.prevalence is not None
+    assert checked.classes is not None
+    return BagTraining(pool, checked, checked.prevalence, None), checked.classes

@@ -1,0 +1,366 @@
+"""Training of a network on labelled items or known bags, and the fitted network."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headcount.data import count_rows, take_rows
+from headcount.deep.architecture import Architecture
+from headcount.deep.bags import (
+    Bags,
+    BagSource,
+    KnownBags,
+    LabelledItems,
+    Mix,
+    split_by_class,
+)
+from headcount.deep.inputs import ClassifierInputs, ItemInputs, Pool
+from headcount.deep.settings import TrainingSettings
+from headcount.errors import HeadcountError
+from headcount.quantify.aggregation import Aggregation, Model
+from headcount.quantify.base import Quantifier
+from headcount.representation import Training
+from headcount.sampling import Samples
+from headcount.scores import Scorer
+from headcount.solve import Solution
+
+__all__ = ["BagTraining", "FittedNetwork", "NetworkTraining"]
+
+# Parts of labelled items, and of known bags, that training is validated on.
+_HELD_ITEMS, _HELD_BAGS = 0.2, 0.25
+_VALIDATION_BAGS = 200
+# Name of the validation losses among the arrays of a network.
+_LOSSES = "validation_losses"
+
+Floats32 = NDArray[np.float32]
+
+
+@dataclass(frozen=True, eq=False)
+class FittedNetwork(Model):
+    """A trained network: plain arrays, from which the PyTorch module is built when needed.
+
+    Attributes
+    ----------
+    architecture : Architecture
+        Description of the network.
+    weights : dict of str to ndarray
+        Its weights.
+    inputs : ItemInputs
+        Turns items into numbers.
+    classifier : ClassifierInputs or None
+        Scores items.
+    n_classes : int
+        Number of classes.
+    device : str
+        Device of PyTorch.
+    losses : tuple of float
+        Validation losses in training.
+    held_out : Training or None
+        Labelled items that the network was not trained on.
+    """
+
+    architecture: Architecture
+    weights: dict[str, Floats32]
+    inputs: ItemInputs
+    classifier: ClassifierInputs | None
+    n_classes: int
+    device: str
+    losses: tuple[float, ...]
+    held_out: Training | None
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Weights and validation losses."""
+        return {**self.weights, _LOSSES: np.array(self.losses)}
+
+    def solve(self, items: Any, samples: Samples) -> Solution:
+        """Shares of the classes in each sample of the items."""
+        from headcount.deep._networks import rebuild
+        from headcount.deep._training import answers, computing
+
+        posteriors = None if self.classifier is None else self.classifier.posteriors(items)
+        pool = Pool.of(self.inputs.apply(items), posteriors, self.classifier, self.n_classes)
+        with computing():
+            network = rebuild(
+                self.architecture,
+                pool.inputs.shape[1],
+                self.n_classes,
+                len(pool.methods),
+                self.weights,
+            )
+            estimates = pool.estimates(samples)
+            found = answers(network.to(self.device), pool.inputs, samples, estimates)
+        return Solution.closed_form(found)
+
+
+@dataclass(frozen=True, eq=False)
+class BagTraining:
+    """Bags with known shares.
+
+    Attributes
+    ----------
+    items : ndarray, sparse matrix or frame
+        Items of all bags.
+    samples : Samples
+        Bags, as rows of the items.
+    shares : ndarray of shape (S, K)
+        Their shares.
+    codes : ndarray of int64 or None
+        Classes of the items, if known.
+    """
+
+    items: Any
+    samples: Samples
+    shares: NDArray[np.float64]
+    codes: NDArray[np.int64] | None
+
+
+@dataclass(frozen=True, eq=False)
+class NetworkTraining(Aggregation):
+    """Training of a network.
+
+    Attributes
+    ----------
+    architecture : Architecture
+        Description of the network.
+    settings : TrainingSettings
+        Settings of training.
+    n_components : int
+        Largest number of features that are not reduced.
+    scorer : Scorer or None
+        Unfitted scorer, if the network needs a classifier.
+    methods : sequence of Quantifier
+        Methods whose estimates the head is given.
+    seed : int
+        Random seed.
+    fitted : FittedNetwork or None
+        The trained network.
+    """
+
+    architecture: Architecture
+    settings: TrainingSettings
+    n_components: int
+    scorer: Scorer | None
+    methods: Sequence[Quantifier]
+    seed: int
+    fitted: FittedNetwork | None = None
+
+    def fit(self, training: Training) -> NetworkTraining:
+        """Train on bags of labelled items."""
+        return self.fit_bags(training, None)
+
+    def solve(self, items: Any, samples: Samples) -> Solution:
+        """Shares of the classes in each sample of the items."""
+        assert self.fitted is not None
+        return self.fitted.solve(items, samples)
+
+    def fit_bags(self, labelled: Training | None, known: BagTraining | None) -> NetworkTraining:
+        """Train on labelled items, known bags, or both.
+
+        Parameters
+        ----------
+        labelled : Training or None
+            Labelled items, from which bags are drawn.
+        known : BagTraining or None
+            Bags with known shares.
+
+        Returns
+        -------
+        NetworkTraining
+            With a trained network.
+        """
+        if labelled is not None and labelled.weights is not None:
+            raise HeadcountError(
+                f"sample_weight was given, but {self.settings.name} takes none: repeat items, "
+                "or use another method."
+            )
+        from headcount.deep._networks import build, weights_of
+        from headcount.deep._training import computing, train
+
+        split = _Split.of(labelled, known, self.seed)
+        inputs, classifier, pool = self._pool(split)
+        settings = replace(self.settings, size=split.bag_size(self.settings.size))
+        with computing(self.seed):
+            network = build(
+                self.architecture, pool.inputs.shape[1], split.n_classes, len(pool.methods)
+            )
+            validation = split.validation(settings.size)
+            losses = train(network, pool, split.source(), validation, settings, self.seed)
+            weights = weights_of(network)
+        return self._with(weights, losses, split, inputs, classifier)
+
+    def restore(self, labelled: Training, arrays: dict[str, NDArray[Any]]) -> NetworkTraining:
+        """Repeat the fit on labelled items with weights that are known.
+
+        Parameters
+        ----------
+        labelled : Training
+            Labelled items.
+        arrays : dict of str to ndarray
+            `FittedNetwork.arrays` of the network.
+
+        Returns
+        -------
+        NetworkTraining
+            With a trained network.
+        """
+        from headcount.deep._networks import rebuild
+
+        weights = {name: value for name, value in arrays.items() if name != _LOSSES}
+        if not all(np.isfinite(value).all() for value in weights.values()):
+            raise HeadcountError("The weights of the network are not numbers: train it again.")
+        split = _Split.of(labelled, None, self.seed)
+        inputs, classifier, pool = self._pool(split)
+        # Names and shapes are checked.
+        rebuild(
+            self.architecture, pool.inputs.shape[1], split.n_classes, len(pool.methods), weights
+        )
+        return self._with(weights, arrays[_LOSSES].tolist(), split, inputs, classifier)
+
+    def _with(
+        self,
+        weights: dict[str, Floats32],
+        losses: Sequence[float],
+        split: _Split,
+        inputs: ItemInputs,
+        classifier: ClassifierInputs | None,
+    ) -> NetworkTraining:
+        fitted = FittedNetwork(
+            self.architecture,
+            weights,
+            inputs,
+            classifier,
+            split.n_classes,
+            self.settings.device,
+            tuple(losses),
+            split.held_out(),
+        )
+        return replace(self, fitted=fitted)
+
+    def _pool(self, split: _Split) -> tuple[ItemInputs, ClassifierInputs | None, Pool]:
+        """All items as the network takes them."""
+        tables = split.tables
+        inputs = ItemInputs.learn(tables[-1], self.n_components, self.seed)
+        values = np.concatenate([inputs.apply(table) for table in tables])
+        if self.scorer is None:
+            return inputs, None, Pool.of(values, None, None, split.n_classes)
+        codes, rows = split.classified(self.settings.name)
+        classifier, posteriors = ClassifierInputs.learn(
+            self.scorer, self.methods, tables[0], codes, rows
+        )
+        others = [classifier.posteriors(table) for table in tables[1:]]
+        posteriors = np.concatenate([posteriors, *others])
+        return inputs, classifier, Pool.of(values, posteriors, classifier, split.n_classes)
+
+
+@dataclass(frozen=True, eq=False)
+class _Split:
+    """Items and bags in two parts: for training, and for validation.
+
+    Rows count through the labelled items, then through those of the known bags.
+    """
+
+    labelled: Training | None
+    known: BagTraining | None
+    rows: tuple[NDArray[np.int64], NDArray[np.int64]] | None
+    bags: tuple[Bags, Bags] | None
+    seed: int
+
+    @classmethod
+    def of(cls, labelled: Training | None, known: BagTraining | None, seed: int) -> _Split:
+        rows = bags = None
+        if labelled is not None:
+            rows = split_by_class(labelled.codes, labelled.n_classes, _HELD_ITEMS, seed)
+        if known is not None:
+            before = 0 if labelled is None else len(labelled.codes)
+            own = known.samples
+            moved = Samples.unchecked(
+                own.indices.astype(np.int64) + before, own.offsets, before + own.n_pool
+            )
+            order = np.random.default_rng(seed).permutation(len(own))
+            n_held = max(1, round(_HELD_BAGS * len(own)))
+            every = Bags(moved, known.shares)
+            bags = every.take(np.sort(order[n_held:])), every.take(np.sort(order[:n_held]))
+        return cls(labelled, known, rows, bags, seed)
+
+    @property
+    def tables(self) -> list[Any]:
+        """Tables of all items."""
+        both = (self.labelled, self.known)
+        return [each.items for each in both if each is not None]
+
+    @property
+    def n_classes(self) -> int:
+        if self.known is not None:
+            return self.known.shares.shape[1]
+        assert self.labelled is not None
+        return self.labelled.n_classes
+
+    def bag_size(self, otherwise: int) -> int:
+        """Number of items in a training bag: the median of known bags."""
+        return otherwise if self.known is None else int(np.median(self.known.samples.sizes))
+
+    def source(self) -> BagSource:
+        """Training bags: half of labelled items, a quarter as known, a quarter mixtures."""
+        sources: list[BagSource] = []
+        if self.rows is not None:
+            sources.append(self._items(0))
+        if self.bags is None:
+            return sources[0]
+        codes = self._bag_codes()
+        sources += [KnownBags(self.bags[0], codes, mixtures) for mixtures in (False, True)]
+        return Mix(sources, [2, 1, 1][-len(sources) :])
+
+    def validation(self, size: int) -> Bags:
+        """Validation bags: known ones if there are any."""
+        if self.bags is not None:
+            return self.bags[1]
+        rng = np.random.default_rng(self.seed)
+        return self._items(1).draw(_VALIDATION_BAGS, size, rng)
+
+    def classified(self, name: str) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Classes of the first table, and the rows that a classifier is trained on."""
+        if self.labelled is not None and self.rows is not None:
+            return self.labelled.codes, self.rows[0]
+        assert self.known is not None
+        assert self.bags is not None
+        if self.known.codes is None:
+            raise HeadcountError(
+                f"{name} trains a classifier, which needs labelled items, but only the shares "
+                "of bags were given: pass y, or labelled=(X, y)."
+            )
+        return self.known.codes, np.unique(self.bags[0].samples.indices).astype(np.int64)
+
+    def held_out(self) -> Training | None:
+        """Labelled items that were not trained on."""
+        if self.labelled is not None and self.rows is not None:
+            items, codes, rows = self.labelled.items, self.labelled.codes, self.rows[1]
+        else:
+            assert self.known is not None
+            assert self.bags is not None
+            if self.known.codes is None:
+                return None
+            items, codes = self.known.items, self.known.codes
+            rows = np.unique(self.bags[1].samples.indices).astype(np.int64)
+            # Classes that validation bags do not have.
+            absent = np.setdiff1d(np.arange(self.n_classes), codes[rows])
+            rows = np.union1d(rows, np.flatnonzero(np.isin(codes, absent)))
+        return Training(take_rows(items, rows), codes[rows], self.n_classes)
+
+    def _items(self, part: int) -> LabelledItems:
+        assert self.labelled is not None
+        assert self.rows is not None
+        rows = self.rows[part]
+        n_pool = sum(count_rows(table) for table in self.tables)
+        return LabelledItems(rows, self.labelled.codes[rows], self.n_classes, n_pool)
+
+    def _bag_codes(self) -> NDArray[np.int64] | None:
+        assert self.known is not None
+        if self.known.codes is None:
+            return None
+        before = [] if self.labelled is None else [self.labelled.codes]
+        return np.concatenate([*before, self.known.codes])
