@@ -1,0 +1,193 @@
+"""Quantifiers of other packages as quantifiers of this one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from copy import deepcopy
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, NoReturn, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headcount._parameters import check_random_state
+from headcount.data import take_rows
+from headcount.errors import HeadcountError
+from headcount.quantify import MethodInfo, Quantifier
+from headcount.quantify.aggregation import Aggregation
+from headcount.representation import Training
+from headcount.sampling import Samples
+from headcount.sampling._streams import base_seeds
+from headcount.solve import Solution
+
+__all__ = ["ForeignAggregation", "ForeignQuantifier", "from_qunfold"]
+
+
+class ForeignQuantifier(Quantifier):
+    """Method with ``fit(X, y)`` and ``predict(X)``, for one sample at a time.
+
+    It is a quantifier like all others, for `evaluate`, `GridSearch`, `OneVsRest` and studies.
+    The method receives the features and the positions of the labels in ``classes_``. It
+    returns shares as it computes them. It has no estimates with intervals, as these need
+    out-of-fold scores of the training items.
+
+    Parameters
+    ----------
+    method : object with fit and predict
+        The method. It is copied before it is fitted.
+    random_state : int, RandomState, Generator or None, default=None
+        Random seed for methods that use numpy's global random state: it is set while the
+        method is fitted or predicts, and restored afterwards. None leaves it alone.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (K,)
+        The classes, in the order of the columns of every result.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from headcount.interop import ForeignQuantifier
+    >>> class TrainingShares:
+    ...     def fit(self, X, y):
+    ...         self.shares = np.bincount(y) / len(y)
+    ...
+    ...     def predict(self, X):
+    ...         return self.shares
+    >>> q = ForeignQuantifier(TrainingShares()).fit([[0.0], [1.0], [1.0], [1.0]], list("abbb"))
+    >>> q.predict([[0.5]])
+    array([0.25, 0.75])
+    """
+
+    info: ClassVar = MethodInfo(
+        title="method of another package",
+        family="meta",
+        input="features",
+        reference="see the method",
+    )
+
+    def __init__(self, method: Any, *, random_state: Any = None) -> None:
+        self.method = method
+        self.random_state = random_state
+
+    def _aggregation(self) -> Aggregation:
+        for part in ("fit", "predict"):
+            if isinstance(self.method, type) or not callable(getattr(self.method, part, None)):
+                raise HeadcountError(
+                    f"method is {self.method!r}; it must be a quantifier with {part}()."
+                )
+        return ForeignAggregation(self.method, self._seed())
+
+    def _seed(self) -> int | None:
+        check_random_state(self.random_state)
+        if self.random_state is None or isinstance(self.random_state, int):
+            return self.random_state
+        return base_seeds(self.random_state, 1)[0] % 2**32
+
+    def _simulation_items(self) -> NoReturn:
+        raise HeadcountError(
+            f"{type(self.method).__name__} is a method of another package and has no estimates "
+            "with intervals: use predict, or a method of headcount."
+        )
+
+    def __sklearn_clone__(self) -> Self:
+        # Constructors of other packages may change their parameters, which clone refuses.
+        return type(self)(deepcopy(self.method), random_state=self.random_state)
+
+
+@dataclass(frozen=True, eq=False)
+class ForeignAggregation(Aggregation):
+    """Method of another package, fitted on features, called for every sample.
+
+    Attributes
+    ----------
+    method : object with fit and predict
+        The method.
+    seed : int or None
+        Seed of numpy's global random state; None leaves it alone.
+    n_classes : int
+        Number of classes, once fitted.
+    """
+
+    method: Any
+    seed: int | None = None
+    n_classes: int = 0
+
+    def fit(self, training: Training) -> Self:
+        """Fit a copy of the method."""
+        if training.weights is not None:
+            raise HeadcountError(
+                f"sample_weight was given, but {self._name} takes none: repeat items instead."
+            )
+        made = deepcopy(self.method)
+        with self._calling("fitted"):
+            made.fit(training.items, training.codes)
+        return replace(self, method=made, n_classes=training.n_classes)
+
+    def solve(self, items: Any, samples: Samples) -> Solution:
+        """Shares of the classes in each sample of the items."""
+        with self._calling("used"):
+            rows, predict = self.predictor(items)
+            shares = [
+                np.asarray(predict(take_rows(rows, index)), dtype=np.float64).ravel()
+                for index in samples
+            ]
+        for each in shares:
+            if each.shape != (self.n_classes,) or not np.isfinite(each).all():
+                raise HeadcountError(
+                    f"{self._name} returned {each.tolist()} for {self.n_classes} classes: it "
+                    "must return one finite share per class."
+                )
+        return Solution.closed_form(np.stack(shares))
+
+    def predictor(self, items: Any) -> tuple[Any, Callable[[Any], NDArray[np.float64]]]:
+        """Rows of a pool, and the function that returns the shares of some of them."""
+        return items, self.method.predict
+
+    @property
+    def _name(self) -> str:
+        return type(self.method).__name__
+
+    @contextmanager
+    def _calling(self, done: str) -> Iterator[None]:
+        """Set the random state, and name the method in errors of its own."""
+        state = np.random.get_state()  # noqa: NPY002 (other packages use it)
+        if self.seed is not None:
+            np.random.seed(self.seed)  # noqa: NPY002
+        try:
+            yield
+        except HeadcountError:
+            raise
+        except Exception as error:  # another package may raise anything
+            reason = " ".join(f"{type(error).__name__}: {error}".split())[:150]
+            raise HeadcountError(
+                f"{self._name} of {type(self.method).__module__} cannot be {done} ({reason})."
+            ) from error
+        finally:
+            if self.seed is not None:
+                np.random.set_state(state)  # noqa: NPY002
+
+
+def from_qunfold(method: Any, *, random_state: Any = None) -> ForeignQuantifier:
+    """Use a method of qunfold as a quantifier.
+
+    Parameters
+    ----------
+    method : method of qunfold
+        Such as ``qunfold.ACC(RandomForestClassifier(oob_score=True))``, not fitted.
+    random_state : int, RandomState, Generator or None, default=None
+        Random seed of numpy's global random state; methods of qunfold have a ``seed`` too.
+
+    Returns
+    -------
+    ForeignQuantifier
+        To be fitted.
+
+    Examples
+    --------
+    >>> import qunfold  # doctest: +SKIP
+    >>> q = hc.interop.from_qunfold(qunfold.EDx()).fit(X, y)  # doctest: +SKIP
+    >>> q.predict_many(X_pool, samples)  # doctest: +SKIP
+    """
+    return ForeignQuantifier(method, random_state=random_state)
