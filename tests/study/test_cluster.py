@@ -10,6 +10,7 @@ from contextlib import contextmanager
 
 import pytest
 
+from headcount import _dask
 from headcount.errors import HeadcountError
 from headcount.study import cluster as studied
 from headcount.study import run_study
@@ -121,7 +122,7 @@ def test_workers_with_other_versions(cluster, tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("address", ["tcp://127.0.0.1:9", "nonsense", "127.0.0.1"])
 def test_no_scheduler(tmp_path, monkeypatch, address):
-    monkeypatch.setattr(studied, "_PATIENCE", 0.2)
+    monkeypatch.setattr(_dask, "PATIENCE", 0.2)
     with pytest.raises(HeadcountError, match="cannot be reached") as refused:
         run_study(toy_spec(), tmp_path / "store", data=tmp_path, scheduler=address)
     assert not (tmp_path / "store").exists()

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import importlib.util
-import logging
-import socket
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from secrets import token_hex
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
 
+from headcount._dask import SchedulerLostError, dask_client
 from headcount.errors import HeadcountError
 from headcount.study.execute import Outcome, execute_task, use_one_thread
 from headcount.study.provenance import code_versions
@@ -21,13 +18,7 @@ from headcount.study.task import Task
 if TYPE_CHECKING:
     from distributed import Client
 
-__all__ = ["SchedulerLostError", "connected", "run_on_cluster"]
-
-_PATIENCE = 10.0  # seconds
-
-
-class SchedulerLostError(HeadcountError):
-    """The connection to the scheduler broke while tasks were running."""
+__all__ = ["connected", "run_on_cluster"]
 
 
 @contextmanager
@@ -47,68 +38,12 @@ def connected(scheduler: str, data: Path, spec: Spec) -> Iterator[Client]:
     ------
     distributed.Client
     """
-    _check_installed()
-    with _quiet_logs(), _client(scheduler) as client:
+    with dask_client(scheduler) as client:
         _check_workers(client, data, spec)
         yield client
 
 
-@contextmanager
-def _quiet_logs() -> Iterator[None]:
-    """Keep Dask from logging tracebacks: what is lost is reported in one sentence."""
-    import distributed  # noqa: F401  (sets the levels of its loggers)
-
-    loggers = [logging.getLogger(name) for name in ("distributed", "distributed.client")]
-    levels = [logger.level for logger in loggers]
-    for logger in loggers:
-        logger.setLevel(logging.CRITICAL)
-    try:
-        yield
-    finally:
-        for logger, level in zip(loggers, levels, strict=True):
-            logger.setLevel(level)
-
-
-def _check_installed() -> None:
-    if importlib.util.find_spec("distributed") is None:
-        raise HeadcountError(
-            "--scheduler needs Dask, which is not installed: install headcount[cluster]."
-        )
-
-
-def _client(scheduler: str) -> Client:
-    from distributed import Client
-
-    try:
-        _check_reachable(scheduler)
-        return Client(scheduler, timeout=_PATIENCE, set_as_default=False)
-    except (OSError, ValueError, TypeError) as error:
-        what = " ".join(str(error).split()) or type(error).__name__
-        raise HeadcountError(
-            f"The scheduler {scheduler!r} cannot be reached ({what}): check the address, such "
-            "as tcp://host:8786, and that it runs."
-        ) from None
-
-
-def _check_reachable(scheduler: str) -> None:
-    """Open and close a plain connection; a client that fails leaves threads behind."""
-    address = urlsplit(scheduler if "://" in scheduler else f"tcp://{scheduler}")
-    if address.scheme not in ("tcp", "tls"):
-        return
-    if not address.hostname or address.port is None:
-        raise ValueError("it has no host and port")
-    socket.create_connection((address.hostname, address.port), timeout=_PATIENCE).close()
-
-
 def _check_workers(client: Client, data: Path, spec: Spec) -> None:
-    from distributed import TimeoutError as TooLong
-
-    try:
-        client.wait_for_workers(1, timeout=_PATIENCE)
-    except TooLong:
-        raise HeadcountError(
-            "The cluster has no workers: start some, with dask worker."
-        ) from None
     ours = code_versions(spec)
     for worker, (sees_data, theirs) in client.run(_inspect_worker, str(data), spec).items():
         if not sees_data:

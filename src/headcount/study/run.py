@@ -11,10 +11,11 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
+from headcount._dask import SchedulerLostError
 from headcount._parameters import check_count
 from headcount.data.datasets.folder import data_folder
 from headcount.errors import HeadcountError, warn
-from headcount.study.cluster import SchedulerLostError, connected, run_on_cluster
+from headcount.study.cluster import connected, run_on_cluster
 from headcount.study.execute import Outcome
 from headcount.study.journal import Entry
 from headcount.study.kinds import find_experiment

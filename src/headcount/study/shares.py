@@ -11,14 +11,48 @@ from numpy.typing import NDArray
 from headcount.errors import HeadcountError
 from headcount.evaluation.evaluation import Evaluation
 from headcount.evaluation.measures import check_measure, errors_of_methods
+from headcount.metrics import OF_INTERVALS
 
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["evaluation_of", "with_metrics"]
+__all__ = ["evaluation_of", "share_columns", "with_metrics"]
 
 _SHARES = ("true", "estimated")
 _SAMPLE = ["training_set", "sample"]
+
+
+def share_columns(
+    true: NDArray[np.float64], estimated: NDArray[np.float64] | None
+) -> dict[str, pl.Series]:
+    """Columns of the results that metrics can be computed from.
+
+    Parameters
+    ----------
+    true, estimated : ndarray of shape (S, K)
+        Shares, one row per sample. Estimates that are not a number are missing, and None
+        stands for a method that failed.
+
+    Returns
+    -------
+    dict of str to polars.Series
+        Lists of shares: ``true`` and ``estimated``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> share_columns(np.array([[0.2, 0.8]]), None)["estimated"].to_list()
+    [None]
+    """
+    import polars as pl
+
+    lists = pl.List(pl.Float64)
+    if estimated is None:
+        found = pl.Series([None] * len(true), dtype=lists)
+    else:
+        rows = [row.tolist() if np.isfinite(row).all() else None for row in estimated]
+        found = pl.Series(rows, dtype=lists)
+    return {"true": pl.Series(true.tolist(), dtype=lists), "estimated": found}
 
 
 def with_metrics(results: pl.DataFrame, metrics: Sequence[str]) -> pl.DataFrame:
@@ -117,7 +151,9 @@ def evaluation_of(
         sizes,
         np.stack([_matrix(part["prior"]) for part in by_method.values()]),
         {
-            metric: errors_of_methods(names, check_measure(metric), true, estimated, sizes)
+            metric: np.stack([part[metric].to_numpy() for part in by_method.values()])
+            if metric in OF_INTERVALS
+            else errors_of_methods(names, check_measure(metric), true, estimated, sizes)
             for metric in metrics
         },
         np.array([seconds.get(name, np.nan) for name in names]),

@@ -1,0 +1,205 @@
+"""Statistics of tables that are spread over a cluster."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import nullcontext, suppress
+from functools import partial
+from pathlib import Path
+from secrets import token_hex
+from typing import TYPE_CHECKING, Any
+
+from headcount._dask import SchedulerLostError, dask_client, wait_for_workers
+from headcount._files import input_files
+from headcount.errors import HeadcountError
+from headcount.statistics import Statistics, summarise_batches
+from headcount.statistics.streams import BatchReader
+
+if TYPE_CHECKING:
+    from distributed import Client
+    from pyspark.sql import DataFrame
+
+__all__ = ["dask", "spark"]
+
+_PARQUET = (".parquet", ".pq")
+_ENDINGS = (*_PARQUET, ".feather", ".arrow", ".ipc")
+
+
+def dask(
+    parts: Any,
+    model: Any,
+    *,
+    scheduler: str | Client,
+    by: str | None = None,
+    reader: BatchReader | None = None,
+) -> Statistics:
+    """Statistics of files or of a Dask collection, read by the workers of a cluster.
+
+    A part whose worker dies is read again by another one. The result does not depend on it,
+    nor on the number of workers, bit by bit.
+
+    Parameters
+    ----------
+    parts : path, pattern, sequence of them, or Dask collection
+        Files in Parquet or Arrow format that all workers see under the same path, one task
+        for each; or an object with ``to_delayed``, such as a Dask DataFrame.
+    model : Quantifier or Predictor, or sequence of them
+        Fitted methods.
+    scheduler : str or distributed.Client
+        Address of the scheduler, such as ``tcp://10.0.0.1:8786``, or a connection to it.
+    by : str, default=None
+        Column of the groups.
+    reader : BatchReader, default=None
+        Turns a batch into items; by default as for `Statistics.update_stream`.
+
+    Returns
+    -------
+    Statistics
+    """
+    tasks = _tasks(parts)
+    made = Statistics(model)
+    connection = (
+        dask_client(scheduler) if isinstance(scheduler, str) else nullcontext(scheduler)
+    )
+    with connection as client:
+        wait_for_workers(client)
+        for content in _computed(client, tasks, model, by, reader):
+            if content is not None:
+                made.merge(Statistics.from_bytes(content))
+    return made
+
+
+def spark(
+    frame: DataFrame,
+    model: Any,
+    *,
+    by: str | None = None,
+    reader: BatchReader | None = None,
+) -> Statistics:
+    """Statistics of a Spark DataFrame, made by its executors.
+
+    Parameters
+    ----------
+    frame : pyspark.sql.DataFrame
+        The table, which is read once with ``mapInArrow``.
+    model : Quantifier or Predictor, or sequence of them
+        Fitted methods.
+    by : str, default=None
+        Column of the groups.
+    reader : BatchReader, default=None
+        Turns a batch into items; by default as for `Statistics.update_stream`.
+
+    Returns
+    -------
+    Statistics
+    """
+    if importlib.util.find_spec("pyspark") is None:
+        raise HeadcountError(
+            "Spark is not installed: install headcount[spark], and Java 17 or newer."
+        )
+    made = Statistics(model)
+    if by is not None and by not in frame.columns:
+        raise HeadcountError(
+            f"by is {by!r}, which is not a column of the table; it has "
+            f"{', '.join(map(repr, frame.columns[:6]))}."
+        )
+    summarise = partial(_summarise_partition, model=model, by=by, reader=reader)
+    for row in frame.mapInArrow(summarise, "statistics binary").toLocalIterator():
+        made.merge(Statistics.from_bytes(bytes(row["statistics"])))
+    return made
+
+
+def _summarise_partition(
+    batches: Iterator[Any], *, model: Any, by: str | None, reader: BatchReader | None
+) -> Iterator[Any]:
+    """Arrow batches of a partition in, one batch with their statistics out."""
+    import pyarrow as pa
+
+    content = _content(summarise_batches(model, batches, by=by, reader=reader))
+    if content is not None:
+        yield pa.RecordBatch.from_pydict({"statistics": [content]})
+
+
+def _summarise_part(
+    part: Any, model: Any, by: str | None, reader: BatchReader | None
+) -> bytes | None:
+    """Statistics of a file or of a partition of a collection."""
+    import polars as pl
+
+    if isinstance(part, str):
+        scan = pl.scan_parquet if part.endswith(_PARQUET) else pl.scan_ipc
+        part = scan(part)
+    elif not hasattr(part, "__arrow_c_stream__"):
+        part = pl.from_pandas(part)
+    return _content(summarise_batches(model, part, by=by, reader=reader))
+
+
+def _content(statistics: Statistics) -> bytes | None:
+    return statistics.to_bytes() if statistics.n else None
+
+
+def _tasks(parts: Any) -> list[Any]:
+    if hasattr(parts, "to_delayed"):
+        return list(parts.to_delayed())
+    named = [parts] if isinstance(parts, str | os.PathLike) else parts
+    if not isinstance(named, Sequence) or not named:
+        raise HeadcountError(
+            f"parts is of type {type(parts).__name__}; pass files, patterns, or a Dask "
+            "collection such as a DataFrame."
+        )
+    found = [path for each in named for path in input_files(each, _ENDINGS)]
+    files = [str(path.resolve()) for path in found]
+    for each in files:
+        if not each.endswith(_ENDINGS):
+            raise HeadcountError(
+                f"{Path(each).name!r} is not a Parquet or Arrow file, which workers read in "
+                "batches: convert it."
+            )
+    return files
+
+
+def _computed(
+    client: Client,
+    tasks: Sequence[Any],
+    model: Any,
+    by: str | None,
+    reader: BatchReader | None,
+) -> Iterator[bytes | None]:
+    """Statistics of the parts as they are finished."""
+    from distributed import CancelledError, as_completed
+    from distributed.scheduler import KilledWorker
+
+    nonce = token_hex(8)
+    # A task of its own, so that the model is sent again if the worker that has it dies.
+    shared = client.submit(_same, model, key=f"model-{nonce}", pure=False)
+    futures = {}
+    try:
+        for number, task in enumerate(tasks):
+            part = task if isinstance(task, str) else client.compute(task)
+            key = f"statistics-{number}-{nonce}"
+            future = client.submit(
+                _summarise_part, part, shared, by, reader, key=key, pure=False
+            )
+            futures[future] = Path(task).name if isinstance(task, str) else f"part {number + 1}"
+        for future in as_completed(list(futures), loop=client.loop):
+            name = futures.pop(future)
+            error = future.exception()
+            if isinstance(error, KilledWorker):
+                raise HeadcountError(
+                    f"{name}: the workers that read it died, one after the other: give them "
+                    "more memory, or divide it into smaller files."
+                )
+            if error is not None:
+                raise HeadcountError(f"{name}: {' '.join(str(error).split())}")
+            yield future.result()
+    except (CancelledError, OSError):
+        raise SchedulerLostError("The connection to the scheduler was lost.") from None
+    finally:
+        with suppress(Exception):  # a scheduler that is lost has nothing to cancel
+            client.cancel([*futures, shared])
+
+
+def _same(model: Any) -> Any:
+    return model

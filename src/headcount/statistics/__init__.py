@@ -1,0 +1,8 @@
+"""Statistics of items that merge: data larger than memory, in files and on clusters."""
+
+from __future__ import annotations
+
+from headcount.statistics.statistics import Statistics
+from headcount.statistics.streams import BatchReader, ScoreReader, summarise_batches
+
+__all__ = ["BatchReader", "ScoreReader", "Statistics", "summarise_batches"]

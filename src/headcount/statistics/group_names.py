@@ -1,0 +1,250 @@
+"""Names of groups, as one column of texts, numbers or dates."""
+
+from __future__ import annotations
+
+from datetime import date, datetime
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headcount.errors import HeadcountError
+
+if TYPE_CHECKING:
+    import polars as pl
+
+# Names that are looked at to decide whether there are few.
+_LOOKED_AT = 10_000
+
+__all__ = ["GroupNames", "Numbered", "number_groups"]
+
+
+class Numbered(NamedTuple):
+    """Groups of rows: the different names, and the number of each row's name."""
+
+    names: pl.Series
+    codes: NDArray[np.int64]
+
+
+def number_groups(groups: Any, n_rows: int) -> Numbered:
+    """Number the groups of rows.
+
+    Parameters
+    ----------
+    groups : array-like of shape (n,), series, or None
+        Name of the group of each row: text, numbers or dates. A missing name is a group of
+        its own. None for one group of all rows, without a name.
+    n_rows : int
+        Number of rows.
+
+    Returns
+    -------
+    Numbered
+
+    Examples
+    --------
+    >>> number_groups(["b", "a", "b"], 3).codes
+    array([1, 0, 1])
+    """
+    import polars as pl
+
+    if groups is None:
+        return Numbered(pl.Series([None], dtype=pl.Null), np.zeros(n_rows, np.int64))
+    values = _as_column(groups)
+    if len(values) != n_rows:
+        raise HeadcountError(
+            f"groups has {len(values):,} values, but there are {n_rows:,} items: pass one per "
+            "item."
+        )
+    if values.dtype == pl.String and not values.null_count():
+        looked_at = values.head(_LOOKED_AT)
+        if looked_at.n_unique() < len(looked_at) // 4:
+            return _number_texts(values)
+    names = values.unique().sort()
+    if len(names) == 1:
+        return Numbered(names, np.zeros(n_rows, np.int64))
+    return Numbered(names, _places(values, names))
+
+
+def _number_texts(values: pl.Series) -> Numbered:
+    """Number texts of which there are few, by the numbers that categories have."""
+    import polars as pl
+
+    places = values.cast(pl.Categorical).to_physical().to_numpy().astype(np.int64)
+    there = np.flatnonzero(np.bincount(places))
+    some_row = np.empty(int(there[-1]) + 1, np.int64)
+    some_row[places] = np.arange(len(places))
+    names = values.gather(some_row[there])
+    order = names.arg_sort().to_numpy()
+    numbers = np.empty(int(there[-1]) + 1, np.int64)
+    numbers[there[order]] = np.arange(len(there))
+    return Numbered(names.gather(order), numbers[places])
+
+
+def _places(values: pl.Series, names: pl.Series) -> NDArray[np.int64]:
+    """Place of each value among different names; -1 if it is not there."""
+    import polars as pl
+
+    known = pl.DataFrame({"name": names, "place": np.arange(len(names))})
+    found = pl.DataFrame({"name": values}).join(
+        known, on="name", how="left", nulls_equal=True, maintain_order="left"
+    )
+    return found["place"].fill_null(-1).to_numpy().astype(np.int64)
+
+
+def _as_column(groups: Any) -> pl.Series:
+    """Groups as a column of one of the kinds of names."""
+    import polars as pl
+
+    try:
+        if isinstance(groups, pl.Series):
+            values = groups
+        elif hasattr(groups, "__arrow_c_stream__") or hasattr(groups, "__arrow_c_array__"):
+            values = pl.Series(groups)
+        else:
+            given = np.asarray(groups)
+            if given.dtype.kind == "M":
+                days = np.datetime_data(given.dtype)[0] in ("Y", "M", "W", "D")
+                given = given.astype("datetime64[D]" if days else "datetime64[us]")
+            values = pl.Series(given.tolist() if given.dtype == object else given)
+    except (TypeError, ValueError, pl.exceptions.PolarsError):
+        values = pl.Series([[]])
+    kind = values.dtype
+    if kind in (pl.Categorical, pl.Enum):
+        values = values.cast(pl.String)
+    elif kind.is_float():
+        values = values.cast(pl.Float64).fill_nan(None)
+    elif kind.is_integer():
+        values = values.cast(pl.Int64)
+    elif kind == pl.Datetime:
+        values = values.dt.replace_time_zone(None).cast(pl.Datetime("us"))
+    elif kind not in (pl.String, pl.Boolean, pl.Date, pl.Null):
+        raise HeadcountError(
+            "groups must be one text, number or date per item: pass a list, an array or a "
+            "column of a frame."
+        )
+    return values
+
+
+class GroupNames:
+    """Different names of groups, in the order in which they came.
+
+    Parameters
+    ----------
+    names : polars.Series, default=None
+        The names.
+    """
+
+    def __init__(self, names: pl.Series | None = None) -> None:
+        import polars as pl
+
+        self._names = pl.Series([], dtype=pl.Null) if names is None else names
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+    def find(self, names: pl.Series) -> tuple[GroupNames, NDArray[np.int64]]:
+        """Numbers of names here, and these names with those that are new.
+
+        Parameters
+        ----------
+        names : polars.Series
+            Different names.
+
+        Returns
+        -------
+        grown : GroupNames
+        numbers : ndarray of int64
+            Number of each name in `grown`.
+        """
+        import polars as pl
+
+        own, given = self._names, names
+        kinds = {each.dtype for each in (own, given)} - {pl.Null()}
+        if len(kinds) > 1:
+            first, second = (_kind(each) for each in (own, given))
+            raise HeadcountError(
+                f"Names of groups are of the kind {first!r} here and {second!r} there: make "
+                "them alike, for instance all texts."
+            )
+        kind = kinds.pop() if kinds else pl.Null()
+        own, given = own.cast(kind), given.cast(kind)
+        numbers = _places(given, own)
+        new = numbers < 0
+        numbers[new] = len(own) + np.arange(new.sum())
+        return GroupNames(pl.concat([own, given.filter(pl.Series(new))])), numbers
+
+    def order(self) -> NDArray[np.int64]:
+        """Numbers of the names in sorted order, a missing one last."""
+        return self._names.arg_sort(nulls_last=True).to_numpy().astype(np.int64)
+
+    def take(self, numbers: NDArray[np.int64]) -> GroupNames:
+        """Some of the names."""
+        return GroupNames(self._names.gather(numbers))
+
+    @property
+    def column(self) -> pl.Series:
+        """The names as a column."""
+        return self._names
+
+    def to_list(self) -> list[Any]:
+        """The names as plain values."""
+        return self._names.to_list()
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values for JSON."""
+        values = self.to_list()
+        kind = _kind(self._names)
+        if kind in ("date", "time"):
+            values = [None if value is None else value.isoformat() for value in values]
+        return {"kind": kind, "names": values}
+
+    @classmethod
+    def from_json(cls, content: Any) -> GroupNames:
+        """Names from what `to_json` made, checked."""
+        import polars as pl
+
+        types = {
+            "none": (type(None), pl.Null()),
+            "text": (str, pl.String()),
+            "whole": (int, pl.Int64()),
+            "number": (float, pl.Float64()),
+            "truth": (bool, pl.Boolean()),
+            "date": (str, pl.Date()),
+            "time": (str, pl.Datetime("us")),
+        }
+        try:
+            kind, values = content["kind"], list(content["names"])
+            plain, dtype = types[kind]
+            if kind == "date":
+                values = [None if each is None else date.fromisoformat(each) for each in values]
+                plain = date
+            elif kind == "time":
+                values = [
+                    None if each is None else datetime.fromisoformat(each) for each in values
+                ]
+                plain = datetime
+            fine = all(each is None or type(each) is plain for each in values)
+            if not fine or len(set(values)) < len(values):
+                raise ValueError
+            return cls(pl.Series(values, dtype=dtype))
+        except (KeyError, TypeError, ValueError, OverflowError, pl.exceptions.PolarsError):
+            raise HeadcountError(
+                "The statistics are damaged: their names of groups cannot be read. Make the "
+                "file again."
+            ) from None
+
+
+def _kind(names: pl.Series) -> str:
+    import polars as pl
+
+    kinds = {
+        pl.String(): "text",
+        pl.Int64(): "whole",
+        pl.Float64(): "number",
+        pl.Boolean(): "truth",
+        pl.Date(): "date",
+    }
+    if names.dtype == pl.Null:
+        return "none"
+    return kinds.get(names.dtype, "time")

@@ -1,0 +1,605 @@
+"""Statistics of items in groups: all that methods need of them, in little space."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from headcount._files import write_bytes
+from headcount._text import Cell, Table, html_result
+from headcount.data import check_features, count_rows
+from headcount.errors import HeadcountError
+from headcount.quantify.from_statistics import Form, NeedsStatistics, Part
+from headcount.representation import CellsOf, Reduced
+from headcount.scores import Scored, ScoredPool, Verdicts
+from headcount.statistics.cells import LogitCells, RatioCells
+from headcount.statistics.file_format import pack, unpack
+from headcount.statistics.fingerprint import fingerprint
+from headcount.statistics.group_names import GroupNames, number_groups
+from headcount.statistics.sums import Sums
+
+if TYPE_CHECKING:
+    import polars as pl
+
+__all__ = ["Statistics"]
+
+Store = Sums | LogitCells | RatioCells
+
+_FORMS: tuple[Form, ...] = ("items", "scored", "verdicts")
+_MOST_SHOWN = 10
+
+
+class _Keyed(NamedTuple):
+    """Statistic that methods need, with the fingerprint of the maker of its items."""
+
+    part: Part
+    source: str
+
+
+class Statistics:
+    """All that fitted methods need of items, by group. Parts of it merge.
+
+    Items are read once, in any number of batches, on any number of machines. What is kept of
+    them depends on neither partition nor order, bit by bit, as sums are in whole numbers.
+    `estimate_statistics` of the methods then returns estimates by group.
+
+    Counts and means are exact. Of likelihoods, the distribution of the posteriors is kept in
+    narrow cells, at most 32 KB per group for two classes. With more classes, cells get wider
+    where there are too many of them, and a sample of the items is kept if that is not enough.
+    Estimates report the error of both.
+
+    Parameters
+    ----------
+    model : Quantifier or Predictor, or sequence of them
+        Fitted methods. Those with the same classifier share what they have in common.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_classification
+    >>> import headcount as hc
+    >>> X, y = make_classification(1000, class_sep=2, random_state=0)
+    >>> q = hc.AutoQuantifier(random_state=0).fit(X[:400], y[:400])
+    >>> one = hc.Statistics(q).update(X[400:600], groups=["May"] * 200)
+    >>> other = hc.Statistics(q).update(X[600:], groups=["May"] * 100 + ["June"] * 300)
+    >>> both = one.merge(other)
+    >>> both
+    Statistics of 600 items in 2 groups
+    group  items
+    June     300
+    May      300
+    >>> hc.Statistics.from_bytes(both.to_bytes()).n
+    600
+    >>> q.estimate_statistics(both)["June"].n_items
+    300
+    """
+
+    def __init__(self, model: Any) -> None:
+        self._models: tuple[Any, ...] | None = None
+        if model is not None:
+            self._models = tuple(model) if isinstance(model, list | tuple) else (model,)
+            _check_models(self._models)
+        self._fingerprints = _Fingerprints()
+        self._known: dict[int, tuple[Part, str]] = {}
+        self._keyed: dict[Form, dict[str, _Keyed]] = {}
+        self._form: Form | None = None
+        self._names = GroupNames()
+        self._sizes = np.zeros(0, np.int64)
+        self._stores: dict[str, Store] = {}
+        # Number of rows per item: items that several classifiers have scored have several.
+        self._copies: dict[str, int] = {}
+
+    @property
+    def form(self) -> Form:
+        """Form of the items: "items", "scored" or "verdicts"."""
+        if self._form is None:
+            raise HeadcountError("The statistics have no items yet: call update first.")
+        return self._form
+
+    @property
+    def groups(self) -> list[Any]:
+        """Names of the groups, sorted. One group without a name is called None."""
+        self._sort()
+        return self._names.to_list()
+
+    @property
+    def sizes(self) -> NDArray[np.int64]:
+        """Number of items of each group."""
+        self._sort()
+        return self._sizes
+
+    @property
+    def n(self) -> int:
+        """Number of items."""
+        return int(self._sizes.sum())
+
+    def update(self, X: Any, groups: Any = None) -> Self:
+        """Add items.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or frame of shape (n, d), list of texts, Scored, Verdicts
+            Items, in the same form in every call.
+        groups : array-like of shape (n,), default=None
+            Group of each item: text, numbers or dates. Items without one are a group, too.
+
+        Returns
+        -------
+        Statistics
+            This object. If there is an error it is unchanged.
+        """
+        form = _form_of(X)
+        self._check_form(form)
+        keyed = self._keyed_for(form)
+        pool = X
+        if not isinstance(X, Scored | Verdicts | ScoredPool):
+            pool = check_features(X, allow_nan=True, any_shape=True)
+        n = count_rows(pool)
+        given = number_groups(groups, n)
+        names, numbers = self._names.find(given.names)
+        deltas, copies = _deltas(keyed, pool, n, given.codes, len(numbers))
+        self._check_copies(copies)
+        stores = {key: self._stores.get(key, _empty(each.part)) for key, each in keyed.items()}
+        _check_room(stores, deltas, numbers)
+        # Nothing below fails.
+        for key, store in stores.items():
+            store.add(deltas[key], numbers)
+        sizes = np.bincount(given.codes, minlength=len(numbers))
+        self._keep(form, names, numbers, sizes, stores, copies)
+        return self
+
+    def update_stream(self, batches: Any, *, by: str | None = None, reader: Any = None) -> Self:
+        """Add the rows of a table that is read in batches.
+
+        Parameters
+        ----------
+        batches : iterable of record batches, or object with ``__arrow_c_stream__``
+            A table, or parts of one with the same columns. Columns named after the classes
+            hold posteriors. Otherwise all columns but `by` are features.
+        by : str, default=None
+            Column of the groups.
+        reader : BatchReader, default=None
+            Turns a batch into items, such as a `ScoreReader` with other columns.
+
+        Returns
+        -------
+        Statistics
+            This object. If there is an error in any batch it is unchanged.
+        """
+        from headcount.statistics.streams import summarise_batches
+
+        if self._models is None:
+            raise _NO_MODEL
+        return self.merge(summarise_batches(self._models, batches, by=by, reader=reader))
+
+    def merge(self, other: Statistics) -> Self:
+        """Add the items of other statistics, made with the same methods.
+
+        Parameters
+        ----------
+        other : Statistics
+            It does not change.
+
+        Returns
+        -------
+        Statistics
+            This object. If there is an error it is unchanged.
+        """
+        if not isinstance(other, Statistics):
+            raise HeadcountError(
+                f"other is of type {type(other).__name__}; it must be Statistics."
+            )
+        if other is self:
+            raise HeadcountError("other is the same object: merge statistics of other items.")
+        if other._form is None:
+            return self
+        self._check_form(other._form)
+        known = set(self._stores)
+        if self._form is None and self._models is not None:
+            known = set(self._keyed_for(other._form))
+        if (self._form is not None or self._models is not None) and known != set(other._stores):
+            raise HeadcountError(
+                "The statistics were made with different models: merge those of one model "
+                "only, trained once and saved."
+            )
+        self._check_copies(other._copies)
+        names, numbers = self._names.find(other._names.column)
+        stores: dict[str, Any] = {
+            key: self._stores.get(key, store.empty()) for key, store in other._stores.items()
+        }
+        contents = {key: other._stores[key].content() for key in stores}
+        _check_room(stores, contents, numbers)
+        for key, store in stores.items():
+            store.merge(other._stores[key], numbers)
+        self._keep(other._form, names, numbers, other._sizes, stores, other._copies)
+        return self
+
+    def pooled(self) -> Statistics:
+        """Statistics of all items as one group, called None.
+
+        Returns
+        -------
+        Statistics
+        """
+        made = self._copy()
+        if self._form is not None:
+            zeros = np.zeros(len(self._names), np.int64)
+            made._stores = {key: each.regrouped(zeros) for key, each in self._stores.items()}
+            made._names = GroupNames().find(number_groups(None, 1).names)[0]
+            made._sizes = np.array([self.n], np.int64)
+        return made
+
+    def to_bytes(self) -> bytes:
+        """Return the content in the format that `headcount.statistics.file_format` documents.
+
+        Returns
+        -------
+        bytes
+            The same for the same items, in whatever order and parts they were added.
+        """
+        form = self.form
+        self._sort()
+        keys = sorted(self._stores)
+        header = {
+            "form": form,
+            "groups": self._names.to_json(),
+            "parts": [
+                {"key": "sizes", "kind": "sizes", "copies": 1},
+                *(
+                    {
+                        "key": key,
+                        "kind": type(self._stores[key]).__name__,
+                        "copies": self._copies[key],
+                    }
+                    for key in keys
+                ),
+            ],
+        }
+        arrays = [{"sizes": self._sizes}, *(self._stores[key].arrays() for key in keys)]
+        return pack(header, arrays)
+
+    @classmethod
+    def from_bytes(cls, content: bytes, model: Any = None) -> Statistics:
+        """Statistics from what `to_bytes` returned.
+
+        Parameters
+        ----------
+        content : bytes
+            The bytes. They are checked, and nothing in them is executed.
+        model : Quantifier or Predictor, or sequence of them, default=None
+            The methods, which are needed to add items.
+
+        Returns
+        -------
+        Statistics
+        """
+        header, arrays = unpack(bytes(content))
+        made = cls(model)
+        names = GroupNames.from_json(header.get("groups"))
+        try:
+            made._form = _FORMS[_FORMS.index(header["form"])]
+            first, *parts = zip(header["parts"], arrays, strict=True)
+            sizes = first[1]["sizes"]
+            if sizes.shape != (len(names),) or not (sizes > 0).all():
+                raise ValueError
+            for part, content_of in parts:
+                key, copies = str(part["key"]), part["copies"]
+                if type(copies) is not int or copies < 1:
+                    raise ValueError
+                made._stores[key] = _KINDS[part["kind"]].from_arrays(content_of, len(names))
+                made._copies[key] = copies
+        except (KeyError, TypeError, ValueError, IndexError):
+            raise HeadcountError(
+                "The statistics are damaged: their tables cannot be read. Make the file again."
+            ) from None
+        made._names, made._sizes = names, sizes
+        if model is not None and set(made._keyed_for(made.form)) != set(made._stores):
+            raise _OTHER_MODEL
+        return made
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the content to a file, atomically.
+
+        Parameters
+        ----------
+        path : str or path
+            The file, by custom with the ending .hcs.
+        """
+        write_bytes(Path(path), self.to_bytes())
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str], model: Any = None) -> Statistics:
+        """Read a file that `save` has written.
+
+        Parameters
+        ----------
+        path : str or path
+            The file.
+        model : Quantifier or Predictor, or sequence of them, default=None
+            The methods, which are needed to add items.
+
+        Returns
+        -------
+        Statistics
+        """
+        name = os.fspath(path)
+        try:
+            content = Path(path).read_bytes()
+        except OSError as error:
+            raise HeadcountError(f"{name!r} cannot be read ({error.strerror}).") from None
+        try:
+            return cls.from_bytes(content, model)
+        except HeadcountError as error:
+            raise HeadcountError(f"{name!r}: {error}") from None
+
+    def n_variants(self, parts: Sequence[Part]) -> int:
+        """Number of variants of the statistics whose answers show their error.
+
+        Parameters
+        ----------
+        parts : sequence of Part
+            Statistics that a method needs.
+
+        Returns
+        -------
+        int
+        """
+        stores = [self._store(part) for part in parts]
+        return max(
+            (each.n_variants for each in stores if not isinstance(each, Sums)), default=0
+        )
+
+    def effective_sizes(self, parts: Sequence[Part]) -> NDArray[np.int64]:
+        """Number of items of each group that are left: all of them, or those of a sample.
+
+        Parameters
+        ----------
+        parts : sequence of Part
+            Statistics that a method needs.
+
+        Returns
+        -------
+        ndarray of int
+        """
+        self._sort()
+        found = self._sizes
+        for part in parts:
+            store, copies = self._store(part), self._copies[self._key(part)]
+            if isinstance(store, RatioCells):
+                found = np.minimum(found, np.maximum(store.sample_sizes() // copies, 1))
+        return found
+
+    def reduced(self, parts: Sequence[Part], groups: slice, variant: int = 0) -> Reduced:
+        """Values of the statistics that a method needs.
+
+        Parameters
+        ----------
+        parts : sequence of Part
+            The statistics.
+        groups : slice
+            Numbers of the groups, in the order of ``groups``.
+        variant : int, default=0
+            Variant of cells and samples; 0 for the best.
+
+        Returns
+        -------
+        list
+            One entry per part: means, one row per group, or `WeightedRows`.
+        """
+        self._sort()
+        found: list[Any] = []
+        for part in parts:
+            store, copies = self._store(part), self._copies[self._key(part)]
+            if isinstance(store, Sums):
+                found.append(store.means(groups, copies * self._sizes[groups]))
+            else:
+                found.append(store.weighted_rows(groups, variant, copies))
+        return found
+
+    def to_frame(self) -> pl.DataFrame:
+        """Table with the columns group and items, one row per group.
+
+        Returns
+        -------
+        polars.DataFrame
+        """
+        import polars as pl
+
+        self._sort()
+        return pl.DataFrame({"group": self._names.column, "items": self._sizes})
+
+    def to_table(self) -> Table:
+        """Table that `print` shows, with the first groups.
+
+        Returns
+        -------
+        Table
+        """
+        self._sort()
+        names = self._names.column.head(_MOST_SHOWN).to_list()
+        rows = [
+            [Cell("all" if name is None else str(name)), Cell(f"{size:,}")]
+            for name, size in zip(names, self._sizes, strict=False)
+        ]
+        if len(self._names) > _MOST_SHOWN:
+            rest = self._sizes[_MOST_SHOWN:]
+            rows.append([Cell(f"{len(rest):,} more"), Cell(f"{int(rest.sum()):,}")])
+        return Table(["group", "items"], rows, [False, True])
+
+    def _title(self) -> str:
+        plural = "" if len(self._names) == 1 else "s"
+        return f"Statistics of {self.n:,} items in {len(self._names):,} group{plural}"
+
+    def __repr__(self) -> str:
+        if self._form is None:
+            return "Statistics without items"
+        return f"{self._title()}\n{self.to_table().to_text(ruled=False)}"
+
+    def _repr_html_(self) -> str:
+        return html_result(self._title(), [self.to_table()], ())
+
+    def _keyed_for(self, form: Form) -> dict[str, _Keyed]:
+        """Statistics that the methods need, by their fingerprint."""
+        if self._models is None:
+            raise _NO_MODEL
+        if form not in self._keyed:
+            found = {}
+            for model in self._models:
+                for part in model.statistics_parts(form):
+                    source = self._fingerprints.of(part)
+                    found[_key_of(part, source)] = _Keyed(part, source)
+            self._keyed[form] = found
+        return self._keyed[form]
+
+    def _key(self, part: Part) -> str:
+        # The part is kept so that no other object can come to have its identity.
+        if id(part) not in self._known:
+            self._known[id(part)] = part, _key_of(part, self._fingerprints.of(part))
+        key = self._known[id(part)][1]
+        if key not in self._stores:
+            raise _OTHER_MODEL
+        return key
+
+    def _store(self, part: Part) -> Store:
+        return self._stores[self._key(part)]
+
+    def _keep(
+        self,
+        form: Form,
+        names: GroupNames,
+        numbers: NDArray[np.int64],
+        sizes: NDArray[np.int64],
+        stores: dict[str, Store],
+        copies: dict[str, int],
+    ) -> None:
+        grown = np.zeros(len(names), np.int64)
+        grown[: len(self._sizes)] = self._sizes
+        grown[numbers] += sizes
+        self._form, self._names, self._sizes = form, names, grown
+        self._stores, self._copies = stores, dict(copies)
+
+    def _sort(self) -> None:
+        """Number the groups in the order of their names."""
+        order = self._names.order()
+        if (np.diff(order) > 0).all():
+            return
+        numbers = np.argsort(order)
+        self._stores = {key: each.regrouped(numbers) for key, each in self._stores.items()}
+        self._names, self._sizes = self._names.take(order), self._sizes[order]
+
+    def _copy(self) -> Statistics:
+        made = Statistics(self._models)
+        made.__dict__.update(self.__dict__)
+        return made
+
+    def _check_form(self, form: Form) -> None:
+        if self._form is not None and form != self._form:
+            raise HeadcountError(
+                f"The statistics are of {_FORM_NAMES[self._form]}, and these are "
+                f"{_FORM_NAMES[form]}: use one form for all."
+            )
+
+    def _check_copies(self, copies: dict[str, int]) -> None:
+        for key, number in self._copies.items():
+            if copies.get(key, number) != number:
+                raise HeadcountError(
+                    "Items were scored by another number of classifiers than before: pass all "
+                    "items in the same form."
+                )
+
+
+_KINDS: dict[str, Any] = {each.__name__: each for each in (Sums, LogitCells, RatioCells)}
+_FORM_NAMES = {
+    "items": "items with scores of all folds",
+    "scored": "scores of one classifier",
+    "verdicts": "decisions",
+}
+_NO_MODEL = HeadcountError(
+    "The statistics were read without their model, so that items cannot be added: pass model "
+    "to from_bytes or load."
+)
+_OTHER_MODEL = HeadcountError(
+    "The statistics were made with another model: pass the one that they were made with, or "
+    "make them again."
+)
+
+
+class _Fingerprints:
+    """Fingerprints of makers of items, computed once for those with the same classifiers."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[int, ...], tuple[Any, str]] = {}
+
+    def of(self, part: Part) -> str:
+        identity = part.source.identity()
+        place = tuple(id(each) for each in identity)
+        if place not in self._known:
+            # Kept, so that no other object can come to have its place.
+            self._known[place] = identity, fingerprint(identity)
+        return self._known[place][1]
+
+
+def _key_of(part: Part, source: str) -> str:
+    return fingerprint((source, part.reduction))
+
+
+def _check_models(models: Sequence[Any]) -> None:
+    for each in models:
+        if not isinstance(each, NeedsStatistics):
+            raise HeadcountError(
+                f"model is {each!r}; it must be a fitted quantifier or accuracy predictor, or "
+                "a list of them."
+            )
+        if isinstance(each, BaseEstimator):
+            check_is_fitted(each, "model_")
+    if not models:
+        raise HeadcountError("model is empty: pass at least one fitted method.")
+
+
+def _form_of(X: Any) -> Form:
+    if isinstance(X, Verdicts):
+        return "verdicts"
+    return "scored" if isinstance(X, Scored) and not X.folds else "items"
+
+
+def _empty(part: Part) -> Store:
+    reduction = part.reduction
+    if not isinstance(reduction, CellsOf):
+        return Sums()
+    return LogitCells() if reduction.n_classes == 2 else RatioCells(reduction.n_classes)
+
+
+def _deltas(
+    keyed: dict[str, _Keyed], pool: Any, n: int, codes: NDArray[np.int64], n_groups: int
+) -> tuple[dict[str, Any], dict[str, int]]:
+    """Statistics of items, and the number of rows per item."""
+    deltas: dict[str, Any] = {}
+    copies: dict[str, int] = {}
+    made: dict[str, Any] = {}
+    for key, (part, source) in keyed.items():
+        if source not in made:
+            made[source] = part.source.items(pool)
+        items = made[source]
+        copies[key] = part.source.count(items) // n
+        own = np.tile(codes, copies[key]) if copies[key] > 1 else codes
+        if isinstance(part.reduction, CellsOf):
+            store = _empty(part)
+            assert not isinstance(store, Sums)
+            deltas[key] = store.delta(part.reduction.rows(items), own, n_groups)
+        else:
+            deltas[key] = Sums.delta(part, items, own, n_groups)
+    return deltas, copies
+
+
+def _check_room(
+    stores: dict[str, Any], deltas: dict[str, Any], numbers: NDArray[np.int64]
+) -> None:
+    for key, store in stores.items():
+        if isinstance(store, Sums):
+            store.check(deltas[key], numbers)

@@ -1,0 +1,213 @@
+"""Record batches in, statistics out: tables that are read in parts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
+
+from numpy.typing import NDArray
+
+from headcount.data import check_features
+from headcount.errors import HeadcountError
+from headcount.scores import Scored, Verdicts
+from headcount.statistics.statistics import Statistics
+
+if TYPE_CHECKING:
+    import polars as pl
+
+# Rows of a lazy frame that are read at a time.
+_BATCH_ROWS = 1 << 20
+
+__all__ = ["BatchReader", "ScoreReader", "frames_of", "summarise_batches"]
+
+
+class BatchReader(Protocol):
+    """Turns a batch of a table into items."""
+
+    def read(self, batch: pl.DataFrame) -> Any:
+        """Items of the rows of a batch, as the methods take them."""
+
+
+class ScoreReader:
+    """Reads posteriors, decisions or features from columns of a batch.
+
+    Parameters
+    ----------
+    model : Quantifier or Predictor
+        Fitted method, whose classes name the columns.
+    columns : sequence of str or None
+        Columns of the posteriors, one per class in their order, or one for the second of two
+        classes. By default those named after the classes, or else all columns are features.
+    verdicts : str or None
+        Column of decisions, in place of posteriors.
+    by : str or None
+        Column of the groups, which is not a feature.
+    """
+
+    def __init__(
+        self,
+        model: Any,
+        columns: Sequence[str] | None = None,
+        verdicts: str | None = None,
+        by: str | None = None,
+    ) -> None:
+        self._classes: NDArray[Any] = model.classes_
+        self._columns = None if columns is None else tuple(columns)
+        self._verdicts, self._by = verdicts, by
+
+    def read(self, batch: pl.DataFrame) -> Any:
+        """Items of the rows of a batch."""
+        if self._verdicts is not None:
+            _require(batch, [self._verdicts])
+            return Verdicts(batch[self._verdicts].to_list(), self._classes)
+        columns = self._columns
+        if columns is None:
+            named = [str(each) for each in self._classes.tolist()]
+            if all(name in batch.columns for name in named):
+                columns = tuple(named)
+            elif len(named) == 2 and named[1] in batch.columns:
+                columns = (named[1],)
+        if columns is None:
+            return check_features(batch.drop([self._by] if self._by else []), allow_nan=True)
+        _require(batch, columns)
+        for name in columns:
+            if not batch[name].dtype.is_numeric() or batch[name].null_count():
+                raise HeadcountError(
+                    f"Column {name!r} must hold posteriors without missing values: leave out "
+                    "items without scores."
+                )
+        if len(columns) == 1:
+            return Scored(batch[columns[0]].to_numpy(), self._classes)
+        return Scored(batch.select(columns).to_numpy(order="c"), self._classes)
+
+
+def summarise_batches(
+    model: Any,
+    batches: Any,
+    *,
+    by: str | None = None,
+    reader: BatchReader | None = None,
+) -> Statistics:
+    """Statistics of the rows of record batches.
+
+    It depends on its arguments alone, so that any part of a table can be read anywhere, and
+    the results merged.
+
+    Parameters
+    ----------
+    model : Quantifier or Predictor, or sequence of them
+        Fitted methods.
+    batches : iterable of record batches, or object with ``__arrow_c_stream__``
+        Tables of any library that supports Arrow. All have the same columns. Batches of an
+        iterable are read one at a time; so are those of a stream if pyarrow is installed.
+    by : str, default=None
+        Column of the groups.
+    reader : BatchReader, default=None
+        Turns a batch into items; by default a `ScoreReader`.
+
+    Returns
+    -------
+    Statistics
+        Without items if there are no rows.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> import headcount as hc
+    >>> from headcount.statistics import summarise_batches
+    >>> q = hc.SLD().fit(hc.Scored([0.1, 0.3, 0.8, 0.9]), ["ham", "ham", "spam", "spam"])
+    >>> table = pl.DataFrame({"spam": [0.2, 0.6, 0.7], "day": ["Mon", "Tue", "Mon"]})
+    >>> summarise_batches(q, [table[:2], table[2:]], by="day")
+    Statistics of 3 items in 2 groups
+    group  items
+    Mon        2
+    Tue        1
+    """
+    made = Statistics(model)
+    first: Any = model[0] if isinstance(model, list | tuple) else model
+    reader = ScoreReader(first, by=by) if reader is None else reader
+    for batch in frames_of(batches):
+        groups = None
+        if by is not None:
+            _require(batch, [by])
+            groups = batch[by]
+        if len(batch):
+            made.update(reader.read(batch), groups)
+    return made
+
+
+def frames_of(batches: Any) -> Iterator[pl.DataFrame]:
+    """Frames of a stream or of record batches, all with the same columns.
+
+    Parameters
+    ----------
+    batches : iterable of record batches, or object with ``__arrow_c_stream__``
+        Tables of any library that supports Arrow.
+
+    Yields
+    ------
+    polars.DataFrame
+    """
+    import polars as pl
+
+    schema: dict[str, Any] | None = None
+    for number, batch in enumerate(_each(batches)):
+        frame = batch if isinstance(batch, pl.DataFrame) else _frame(batch)
+        found = dict(frame.schema)
+        if schema is None:
+            schema = found
+        elif list(found.items()) != list(schema.items()):
+            differing = [
+                name for name in {**schema, **found} if schema.get(name) != found.get(name)
+            ]
+            raise HeadcountError(
+                f"Batch {number + 1:,} has other columns than the first: {differing[0]!r} is "
+                f"{found.get(differing[0], 'missing')} and was "
+                f"{schema.get(differing[0], 'missing')}; make all parts alike."
+                if differing
+                else f"Batch {number + 1:,} has its columns in another order than the first."
+            )
+        yield frame
+
+
+def _each(batches: Any) -> Iterable[Any]:
+    """Record batches, one at a time if the stream allows it."""
+    import polars as pl
+
+    if isinstance(batches, pl.DataFrame):
+        return [batches]
+    if isinstance(batches, pl.LazyFrame):
+        return batches.collect_batches(chunk_size=_BATCH_ROWS, engine="streaming")
+    if hasattr(batches, "__arrow_c_stream__") and not isinstance(batches, Iterator):
+        try:
+            from pyarrow import RecordBatchReader
+        except ModuleNotFoundError:  # polars reads a stream at once
+            return [batches]
+        return iter(RecordBatchReader.from_stream(batches))
+    if isinstance(batches, Iterable) and not isinstance(batches, str | bytes | dict):
+        return batches
+    raise HeadcountError(
+        f"The batches are of type {type(batches).__name__}; pass record batches, or an object "
+        "with __arrow_c_stream__ such as a table or a reader of pyarrow."
+    )
+
+
+def _frame(batch: Any) -> pl.DataFrame:
+    import polars as pl
+
+    try:
+        made = pl.DataFrame(batch)
+    except (TypeError, ValueError, pl.exceptions.PolarsError):
+        raise HeadcountError(
+            f"A batch is of type {type(batch).__name__}; pass record batches or frames."
+        ) from None
+    return made
+
+
+def _require(batch: pl.DataFrame, columns: Sequence[str]) -> None:
+    for name in columns:
+        if name not in batch.columns:
+            raise HeadcountError(
+                f"The table has no column {name!r}; it has "
+                f"{', '.join(map(repr, batch.columns[:6]))}."
+            )

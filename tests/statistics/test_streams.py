@@ -1,0 +1,110 @@
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+import pyarrow as pa
+import pytest
+from tests.statistics.problems import digits, scored_problem
+
+import headcount as hc
+from headcount.errors import HeadcountError
+from headcount.statistics import ScoreReader, summarise_batches
+
+
+@pytest.fixture(scope="module")
+def problem():
+    training, y, new, groups = scored_problem(2, 1000, 0)
+    q = hc.SLD().fit(training, y)
+    posteriors = new.posteriors
+    table = pl.DataFrame({"0": posteriors[:, 0], "1": posteriors[:, 1], "month": groups})
+    return q, table, hc.Statistics(q).update(new, groups).to_bytes()
+
+
+class OnlyStream:
+    """Object with nothing but a stream of batches."""
+
+    def __init__(self, table: pa.Table) -> None:
+        self._reader = table.to_reader(max_chunksize=100)
+
+    def __arrow_c_stream__(self, requested_schema=None):
+        return self._reader.__arrow_c_stream__(requested_schema)
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        lambda table: table,
+        lambda table: table.lazy(),
+        lambda table: table.iter_slices(170),
+        lambda table: [table[:0], table[:300], table[300:]],
+        lambda table: table.to_arrow(),
+        lambda table: table.to_arrow().to_reader(max_chunksize=99),
+        lambda table: table.to_arrow().to_batches(max_chunksize=250),
+        lambda table: iter(table.to_arrow().to_batches()),
+        lambda table: OnlyStream(table.to_arrow()),
+        lambda table: table.to_pandas(),
+    ],
+)
+def test_streams_of_any_kind(problem, made):
+    q, table, expected = problem
+    found = hc.Statistics(q).update_stream(made(table), by="month")
+    assert found.to_bytes() == expected
+    assert summarise_batches(q, made(table), by="month").to_bytes() == expected
+
+
+def test_one_column_decisions_and_features(problem):
+    q, table, expected = problem
+    one = hc.Statistics(q).update_stream(table.select("1", "month"), by="month")
+    assert one.n == 1000
+    renamed = table.rename({"0": "no", "1": "yes"})
+    reader = ScoreReader(q, ["no", "yes"])
+    found = hc.Statistics(q).update_stream(renamed, by="month", reader=reader)
+    assert found.to_bytes() == expected
+    verdicts = pl.DataFrame({"judge": ["a", "b"] * 20})
+    acc = hc.ACC().fit(hc.Verdicts(["a", "b"] * 9), ["a", "b"] * 9)
+    reader = ScoreReader(acc, verdicts="judge")
+    assert hc.Statistics(acc).update_stream(verdicts, reader=reader).form == "verdicts"
+    X, y = digits()
+    items = pl.DataFrame(X[:400], schema=[f"x{i}" for i in range(64)])
+    pacc, frame = hc.PACC(random_state=0).fit(items[:200], y[:200]), items[200:]
+    by_rows = pl.Series("day", np.arange(200) % 3)
+    found = hc.Statistics(pacc).update_stream(frame.with_columns(by_rows), by="day")
+    assert found.groups == [0, 1, 2]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda part: part.rename({"month": "week"}), "Batch 2 has other columns.*'month'"),
+        (lambda part: part.with_columns(pl.col("1").cast(pl.Float32)), "'1' is Float32"),
+        (lambda part: part.select("month", "0", "1"), "another order"),
+        (lambda part: part.with_columns(pl.lit(None, pl.Float64).alias("1")), "missing values"),
+        (lambda part: part.with_columns(pl.col("1") + 2), "1"),
+    ],
+)
+def test_a_bad_batch_leaves_the_statistics_unchanged(problem, change, message):
+    q, table, _ = problem
+    statistics = hc.Statistics(q).update_stream(table[:10], by="month")
+    before = statistics.to_bytes()
+    parts = [table[10:500], change(table[500:])]
+    with pytest.raises(HeadcountError, match=message):
+        statistics.update_stream(iter(parts), by="month")
+    assert statistics.to_bytes() == before
+
+
+@pytest.mark.parametrize("given", ["table.parquet", 3, [3], {"a": [1]}])
+def test_what_is_no_stream_is_refused(problem, given):
+    q, _, _ = problem
+    with pytest.raises(HeadcountError, match="record batches"):
+        hc.Statistics(q).update_stream(given)
+
+
+def test_missing_columns_are_named(problem):
+    q, table, expected = problem
+    with pytest.raises(HeadcountError, match="no column 'day'; it has '0', '1', 'month'"):
+        hc.Statistics(q).update_stream(table, by="day")
+    with pytest.raises(HeadcountError, match="no column 'p'"):
+        hc.Statistics(q).update_stream(table, reader=ScoreReader(q, ["p"]))
+    with pytest.raises(HeadcountError, match="without their model"):
+        hc.Statistics.from_bytes(expected).update_stream(table)
+    assert hc.Statistics(q).update_stream([]).n == 0
