@@ -6,16 +6,17 @@ Candidates whose classifier, folds and seed agree share one training and one sco
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import joblib
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import clone
 
 from headcount._progress import track
 from headcount.data import take_rows
-from headcount.evaluation.fitting import fit_together, unfitted_scorer
+from headcount.evaluation.fitting import fit_together, is_pipeline, unfitted_scorer
 from headcount.quantify import Quantifier
 from headcount.sampling import Samples
 from headcount.scores import Scored, ScoredPool, Verdicts, equal_scorers
@@ -106,6 +107,10 @@ def _try_group(
     candidates: Sequence[Quantifier], items: Labelled, split: Split, measure: Errors
 ) -> list[Outcome]:
     train, test = items.take(split.train), items.take(split.test)
+    try:
+        candidates, train, test = _prepared(candidates, train, test)
+    except Exception as error:
+        return [_failed(error)] * len(candidates)
     pool = test.X if items.classified else ScoredPool(test.X)
     true = split.samples.prevalence
     assert true is not None  # protocols tell the shares they drew
@@ -123,6 +128,20 @@ def _try_group(
         except Exception as error:
             outcomes[i] = _failed(error)
     return outcomes
+
+
+def _prepared(
+    candidates: Sequence[Any], train: Labelled, test: Labelled
+) -> tuple[Sequence[Quantifier], Labelled, Labelled]:
+    """Last step of a pipeline, and the items as its other steps make them."""
+    first = candidates[0]
+    if not is_pipeline(first):
+        return candidates, train, test
+    if len(first) > 1:
+        steps = clone(first[:-1])
+        made = steps.fit_transform(train.X, train.classes[train.codes])
+        train, test = replace(train, X=made), replace(test, X=steps.transform(test.X))
+    return [first[-1]], train, test
 
 
 def _failed(error: Exception) -> Outcome:

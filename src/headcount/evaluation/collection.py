@@ -14,7 +14,7 @@ from headcount._text import Table, html_result
 from headcount.errors import HeadcountError
 from headcount.evaluation.evaluation import Evaluation
 from headcount.evaluation.significance import Comparison, compare
-from headcount.evaluation.summary import MARKS_EXPLAINED
+from headcount.evaluation.summary import MARKS_EXPLAINED, marks_of
 from headcount.evaluation.tables import DIGITS, error_table, lowest
 
 if TYPE_CHECKING:
@@ -231,4 +231,5 @@ def _sd(errors: Floats) -> Floats:
 
 
 def _marks(evaluation: Evaluation, metric: str, test: str) -> list[str]:
-    return [row[0] for row in evaluation._marks(test, None)[metric]]
+    marks = marks_of(evaluation.methods, evaluation.metrics, None, test)
+    return [row[0] for row in marks[metric]]

@@ -16,7 +16,7 @@ from headcount.errors import HeadcountError
 from headcount.evaluation.measures import Metrics, check_measures, errors_of_methods
 from headcount.evaluation.parquet import read_parquet, write_parquet
 from headcount.evaluation.significance import Comparison, compare
-from headcount.evaluation.summary import Groups, Summary, group, summarise
+from headcount.evaluation.summary import Groups, Summary, group, marks_of, summarise
 from headcount.evaluation.tables import DIGITS
 
 if TYPE_CHECKING:
@@ -305,7 +305,7 @@ class Evaluation:
             Prints as a table; has ``to_frame``, ``to_markdown`` and ``to_latex``.
         """
         groups = self._groups(by, bins, of)
-        marks = None if test is None else self._marks(test, groups)
+        marks = None if test is None else marks_of(self.methods, self.metrics, groups, test)
         return summarise(self.methods, self.metrics, groups, marks)
 
     def _groups(self, by: str | None, bins: Bins, of: Any) -> Groups | None:
@@ -324,27 +324,6 @@ class Evaluation:
                 "by only(...), or choose another by."
             )
         return group(values, by, bins)
-
-    def _marks(self, test: str, groups: Groups | None) -> dict[str, list[list[str]]]:
-        """Marks of significance for each metric, by method and group."""
-        codes = np.zeros((1, len(self)), np.int64) if groups is None else groups.codes
-        if (codes != codes[0]).any():
-            raise HeadcountError(
-                "test compares methods on the same samples, but methods that were trained on "
-                "different shares have different samples in a group of shifts: leave test "
-                "out, or choose another by."
-            )
-        n_groups = 1 if groups is None else len(groups.names)
-        marks = {name: [[""] * n_groups for _ in self.methods] for name in self.metrics}
-        for name, errors in self.metrics.items():
-            for g in range(n_groups):
-                inside = errors[:, codes[0] == g]
-                if inside.shape[1] < 2 or len(inside) < 2:
-                    continue  # nothing to compare
-                comparison = compare(dict(zip(self.methods, inside, strict=True)), test=test)
-                for method, mark in zip(comparison.methods, comparison.marks, strict=True):
-                    marks[name][self.methods.index(method)][g] = mark
-        return marks
 
     def compare(self, test: str = "wilcoxon", *, metric: str | None = None) -> Comparison:
         """Test which methods differ.
@@ -387,6 +366,12 @@ class Evaluation:
 
         name = self._metric(metric)
         return plots.error_boxes(self._shifts_and_errors(name), error=name, **options)
+
+    def plot_supremacy(self, metric: str | None = None, **options: Any) -> Axes:
+        """Samples on which each method is the best; ``options`` as in `plots.supremacy`."""
+        from headcount import plots
+
+        return plots.supremacy(self._shifts_and_errors(self._metric(metric)), **options)
 
     def plot_letter_values(self, metric: str | None = None, **options: Any) -> Axes:
         """Spread of the errors; ``options`` as in `headcount.plots.letter_values`."""

@@ -8,11 +8,12 @@ from time import perf_counter
 from typing import Any, TypeVar
 
 from sklearn.base import clone
+from sklearn.pipeline import Pipeline
 
 from headcount.quantify import Quantifier
 from headcount.scores import Scored, Verdicts, equal_scorers
 
-__all__ = ["Fitted", "fit_together", "unfitted_scorer"]
+__all__ = ["Fitted", "fit_together", "is_pipeline", "unfitted_scorer"]
 
 Name = TypeVar("Name", bound=Hashable)
 
@@ -78,6 +79,11 @@ def fit_together(
         options = {"sample_weight": sample_weight, "groups": groups}
         given = {name: each for name, each in options.items() if each is not None}
         yield from _fit_group(members, shared, X, y, given)
+
+
+def is_pipeline(quantifier: Any) -> bool:
+    """True for a pipeline that ends in a quantifier."""
+    return isinstance(quantifier, Pipeline) and isinstance(quantifier[-1], Quantifier)
 
 
 def unfitted_scorer(quantifier: Any) -> Any:

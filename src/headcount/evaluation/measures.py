@@ -34,6 +34,13 @@ class Measure:
     name: str
     function: Callable[..., Any]
 
+    @property
+    def of_intervals(self) -> bool:
+        """True if it measures intervals, not shares."""
+        return self.name in metrics.OF_INTERVALS and (
+            self.function is metrics.OF_INTERVALS[self.name]
+        )
+
     def __call__(
         self,
         true: NDArray[np.float64],
@@ -53,8 +60,18 @@ class Measure:
         return values
 
 
-def check_measure(metric: Metric) -> Measure:
-    """A measure from a metric's name or a function of true and estimated shares."""
+def check_measure(metric: Metric, *, intervals: bool = False) -> Measure:
+    """A measure from a metric's name or a function of true and estimated shares.
+
+    Those of intervals are refused, unless `intervals`.
+    """
+    if isinstance(metric, str) and metric in metrics.OF_INTERVALS:
+        if not intervals:
+            raise HeadcountError(
+                f"metric is {metric!r}, which measures intervals and cannot be computed from "
+                "shares: name it in the metrics of hc.evaluate, or of a study of your own data."
+            )
+        return Measure(metric, metrics.OF_INTERVALS[metric])
     if callable(metric):
         return Measure(getattr(metric, "__name__", type(metric).__name__), metric)
     if not isinstance(metric, str):
@@ -65,14 +82,14 @@ def check_measure(metric: Metric) -> Measure:
     return Measure(metric, metrics.by_name(metric))
 
 
-def check_measures(given: Metrics) -> list[Measure]:
+def check_measures(given: Metrics, *, intervals: bool = False) -> list[Measure]:
     """Measures from metrics by name or function, each with a name of its own."""
     if isinstance(given, Mapping):
         named = [Measure(name, check_measure(each).function) for name, each in given.items()]
     else:
         alone = isinstance(given, str) or callable(given)
         several: Any = (given,) if alone else given
-        named = [check_measure(each) for each in several]
+        named = [check_measure(each, intervals=intervals) for each in several]
     names = [measure.name for measure in named]
     if not names or len(set(names)) < len(names):
         raise HeadcountError(

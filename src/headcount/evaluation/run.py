@@ -17,7 +17,8 @@ from headcount._progress import track
 from headcount.data import check_features, count_rows, encode_labels, take_rows
 from headcount.errors import HeadcountError, warn
 from headcount.evaluation.evaluation import Evaluation, parameters_of
-from headcount.evaluation.fitting import fit_together
+from headcount.evaluation.fitting import fit_together, is_pipeline
+from headcount.evaluation.intervals import interval_errors
 from headcount.evaluation.measures import (
     Measure,
     Metrics,
@@ -71,6 +72,7 @@ def evaluate(
     metrics : str, callable, sequence of these, or mapping of str to these
         Names from `headcount.metrics`, or functions ``(p, p_hat)`` that return one number
         per sample. Those that smooth do so with 1 / (2 n), n being the sample's own size.
+        "winkler" measures the intervals of level 0.95 of `estimate_many`, which takes longer.
     on_error : {"raise", "leave out"}, default="raise"
         Action if a method fails on some samples: raise an error, or leave the method out,
         with a warning. The reasons are in ``failures``.
@@ -110,11 +112,12 @@ def evaluate(
     ------  -------
     SLD     0.0322*
     """
-    measures = check_measures(metrics)
+    measures = check_measures(metrics, intervals=True)
+    of_intervals = [each.name for each in measures if each.of_intervals]
     check_choice("on_error", on_error, ("raise", "leave out"))
     if isinstance(samples, ShiftedSamples):
         methods = _named(quantifiers, fitted=False)
-        parts = _shifted_parts(methods, X, samples, on_error == "raise", progress)
+        parts = _shifted_parts(methods, X, samples, of_intervals, on_error == "raise", progress)
         return _assembled(methods, samples.classes, parts, measures)
     methods = _named(quantifiers)
     classes = _common_classes(methods)
@@ -140,6 +143,9 @@ def evaluate(
         for name in track(left, len(left), "Evaluating", show=progress):
             with parts.attempt(name):
                 found[name] = _estimated(name, *own[name], part, len(classes))
+                with naming_method(name):
+                    measured = interval_errors(*own[name], part, true, of_intervals)
+                parts.measure(name, measured)
         parts.add(part.sizes, true, found, priors)
     return _assembled(methods, classes, parts, measures)
 
@@ -156,6 +162,7 @@ class _Parts:
         self.true: list[Floats] = []
         self.estimated: list[Mapping[str, Floats]] = []
         self.priors: list[Mapping[str, Floats]] = []
+        self._measured: dict[tuple[str, str], list[Floats]] = {}
 
     def left(self) -> dict[str, Any]:
         """Methods that have not failed."""
@@ -186,6 +193,15 @@ class _Parts:
         self.true.append(true)
         self.estimated.append(estimated)
         self.priors.append(priors)
+
+    def measure(self, name: str, measured: Mapping[str, Floats]) -> None:
+        """Keep the metrics of the intervals of a method on a part."""
+        for metric, values in measured.items():
+            self._measured.setdefault((metric, name), []).append(values)
+
+    def measured(self, metric: str, names: Sequence[str]) -> Floats:
+        """Metric of the intervals, one row per method."""
+        return np.stack([np.concatenate(self._measured[metric, name]) for name in names])
 
     def priors_of(self, names: Sequence[str]) -> Floats:
         """Training shares of methods: of all samples, or of each if they differ."""
@@ -222,7 +238,12 @@ def _assembled(
         classes,
         *shares,
         parts.priors_of(names),
-        {measure.name: errors_of_methods(names, measure, *shares) for measure in measures},
+        {
+            measure.name: parts.measured(measure.name, names)
+            if measure.of_intervals
+            else errors_of_methods(names, measure, *shares)
+            for measure in measures
+        },
         np.array([parts.seconds[name] for name in names]),
         {name: parameters_of(methods[name]) for name in names},
         failures,
@@ -233,6 +254,7 @@ def _shifted_parts(
     methods: Mapping[str, Any],
     X: Any,
     shifted: ShiftedSamples,
+    of_intervals: Sequence[str],
     stop: bool,
     progress: bool | None,
 ) -> _Parts:
@@ -240,7 +262,7 @@ def _shifted_parts(
     X = X.X if isinstance(X, ScoredPool) else X
     classified = isinstance(X, Scored | Verdicts)
     if not classified:
-        X = check_features(X, allow_nan=True)
+        X = check_features(X, allow_nan=True, any_shape=True)
     if count_rows(X) != shifted.n_pool:
         raise HeadcountError(
             f"X has {count_rows(X):,} rows, but samples were drawn from {shifted.n_pool:,}: "
@@ -264,9 +286,12 @@ def _shifted_parts(
                     if fitted.error is not None:
                         raise fitted.error
                     _check_classes(fitted.quantifier, shifted.classes)
-                found[name] = _estimated(
-                    name, *_with_items(fitted.quantifier, pool, items), test, n_classes
-                )
+                own_items = _with_items(fitted.quantifier, pool, items)
+                found[name] = _estimated(name, *own_items, test, n_classes)
+                with naming_method(name):
+                    parts.measure(
+                        name, interval_errors(*own_items, test, test.prevalence, of_intervals)
+                    )
                 priors[name] = _prior(fitted.quantifier, n_classes)
         parts.add(test.sizes, test.prevalence, found, priors)
     return parts
@@ -287,10 +312,6 @@ def _with_items(quantifier: Any, pool: Any, items: Any) -> tuple[Any, Any]:
         made = quantifier[:-1].transform(items) if len(quantifier) > 1 else items
         return quantifier[-1], made
     return quantifier, pool if isinstance(quantifier, Quantifier) else items
-
-
-def _is_pipeline(quantifier: Any) -> bool:
-    return isinstance(quantifier, Pipeline) and isinstance(quantifier[-1], Quantifier)
 
 
 def _estimated(name: str, quantifier: Any, items: Any, part: Samples, n_classes: int) -> Floats:
@@ -339,7 +360,7 @@ def _check_method(name: Any, quantifier: Any, fitted: bool) -> None:
             f"quantifiers has the name {name!r}; names must be strings: pass a dict such as "
             "{'SLD': quantifier}."
         )
-    known = hasattr(quantifier, "predict_many") or _is_pipeline(quantifier)
+    known = hasattr(quantifier, "predict_many") or is_pipeline(quantifier)
     if isinstance(quantifier, type) or not known:
         raise HeadcountError(
             f"quantifiers has {quantifier!r}, which is not a quantifier: pass fitted ones, "

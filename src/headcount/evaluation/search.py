@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from headcount._parameters import check_count, check_grid
 from headcount.errors import HeadcountError
 from headcount.evaluation.candidates import Labelled, Outcome, Split, try_candidates
+from headcount.evaluation.fitting import is_pipeline
 from headcount.evaluation.measures import Metric, check_measure
 from headcount.evaluation.results import SearchResults
 from headcount.evaluation.selected import Selected, labelled, make_splits
@@ -35,8 +36,9 @@ class GridSearch(Selected):
 
     Parameters
     ----------
-    quantifier : Quantifier
-        Quantifier to tune; it is cloned, never changed.
+    quantifier : Quantifier, or pipeline that ends in one
+        Quantifier to tune; it is cloned, never changed. The other steps of a pipeline are
+        fitted on the items that the quantifier is fitted on, without weights.
     param_grid : dict of str to list, or list of such dicts
         The values to try by parameter, such as ``{"classifier__C": [0.1, 1, 10]}``.
     protocol : protocol, default=None
@@ -64,7 +66,10 @@ class GridSearch(Selected):
     Attributes
     ----------
     best_quantifier_ : Quantifier
-        The best setting, fitted on everything; predictions are its own.
+        The best setting, fitted on everything; predictions are its own. Of a pipeline, its
+        last step.
+    preparation_ : Pipeline or None
+        The other steps of a pipeline, fitted on everything.
     best_params_ : dict
         The best setting.
     best_score_ : float
@@ -88,7 +93,7 @@ class GridSearch(Selected):
 
     def __init__(
         self,
-        quantifier: Quantifier,
+        quantifier: Any,
         param_grid: Mapping[str, Sequence[Any]] | Sequence[Mapping[str, Sequence[Any]]],
         *,
         protocol: Any = None,
@@ -139,8 +144,16 @@ class GridSearch(Selected):
         GridSearch
             This one, fitted.
         """
-        best = self._search(labelled(X, y, sample_weight, groups))
-        return self._take_on(best.fit(X, y, sample_weight, groups)) if self.refit else self
+        best: Any = self._search(labelled(X, y, sample_weight, groups))
+        if not self.refit:
+            return self
+        self.preparation_ = None
+        if is_pipeline(best):
+            if len(best) > 1:
+                self.preparation_ = best[:-1]
+                X = self.preparation_.fit_transform(X, y)
+            best = best[-1]
+        return self._take_on(best.fit(X, y, sample_weight, groups))
 
     def fit_scorer(self, scorer: Any) -> Self:
         """Not possible: a search fits scorers of its own."""
@@ -149,8 +162,13 @@ class GridSearch(Selected):
             "hc.Scored(posteriors) for items that were scored elsewhere."
         )
 
-    def explain(self) -> str:
+    def explain(self, size: int = 500) -> str:
         """Setting that was selected, and its error.
+
+        Parameters
+        ----------
+        size : int, default=500
+            No effect: the protocol determines the sizes of samples.
 
         Returns
         -------
@@ -193,9 +211,10 @@ class GridSearch(Selected):
 
 
 def _candidates(quantifier: Any, settings: list[dict[str, Any]]) -> list[Quantifier]:
-    if not isinstance(quantifier, Quantifier):
+    if not (isinstance(quantifier, Quantifier) or is_pipeline(quantifier)):
         raise HeadcountError(
-            f"quantifier is {quantifier!r}; it must be a quantifier: pass for instance PACC()."
+            f"quantifier is {quantifier!r}; it must be a quantifier, or a pipeline that ends "
+            "in one: pass for instance PACC()."
         )
     try:
         return [clone(quantifier).set_params(**_own_copies(each)) for each in settings]

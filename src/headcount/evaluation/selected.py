@@ -18,7 +18,7 @@ from headcount.quantify.info import Input, MethodInfo
 from headcount.representation import Training
 from headcount.sampling import UPP, Samples
 from headcount.sampling._streams import base_seeds
-from headcount.scores import Scored, Verdicts
+from headcount.scores import Scored, ScoredPool, Verdicts
 from headcount.scores.checks import check_labels, check_lengths, check_weights, class_shares
 from headcount.scores.folds import make_folds
 from headcount.solve import Solution
@@ -42,6 +42,7 @@ class Selected(Quantifier):
     )
 
     best_quantifier_: Quantifier
+    preparation_: Any = None
 
     def _take_on(self, chosen: Quantifier) -> Self:
         self.best_quantifier_ = chosen
@@ -69,7 +70,14 @@ class Selected(Quantifier):
         -------
         ndarray, or whatever the model takes
         """
-        return self.best_quantifier_.items_of(X, by_folds=by_folds)
+        return self.best_quantifier_.items_of(self._prepared(X), by_folds=by_folds)
+
+    def _prepared(self, X: Any) -> Any:
+        """Items as the steps of a pipeline before the quantifier make them."""
+        if self.preparation_ is None or isinstance(X, Scored | Verdicts | _PreparedPool):
+            return X
+        given = X.X if isinstance(X, ScoredPool) else X
+        return _PreparedPool(self.preparation_.transform(given))
 
     def _scorer(self) -> Any:
         return None  # the candidates have theirs
@@ -92,6 +100,10 @@ class Selected(Quantifier):
 
     def _solve(self, items: NDArray[Any], samples: Samples) -> Solution:
         return self.best_quantifier_._solve(items, samples)
+
+
+class _PreparedPool(ScoredPool):
+    """Pool that the steps of a pipeline have made."""
 
 
 def labelled(

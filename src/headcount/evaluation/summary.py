@@ -12,12 +12,13 @@ from numpy.typing import NDArray
 from headcount._parameters import check_count
 from headcount._text import Table, html_result
 from headcount.errors import HeadcountError
+from headcount.evaluation.significance import compare
 from headcount.evaluation.tables import DIGITS, error_table, lowest
 
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["MARKS_EXPLAINED", "Groups", "Summary", "group", "summarise"]
+__all__ = ["MARKS_EXPLAINED", "Groups", "Summary", "group", "marks_of", "summarise"]
 
 Floats: TypeAlias = NDArray[np.float64]
 
@@ -187,6 +188,43 @@ class Summary:
         title = f"errors of {len(self.methods)} methods" + (f" by {self.by}" if self.by else "")
         notes = () if self.marks is None else (MARKS_EXPLAINED,)
         return html_result(title, self.tables(sd=self.by is None), notes)
+
+
+def marks_of(
+    methods: Sequence[str], metrics: Mapping[str, Floats], groups: Groups | None, test: str
+) -> dict[str, list[list[str]]]:
+    """Marks of significance for each metric, by method and group.
+
+    Parameters
+    ----------
+    methods : sequence of str
+        The methods.
+    metrics : mapping of str to ndarray of shape (M, S)
+        Their errors by metric.
+    groups : Groups or None
+        Groups of the samples.
+    test : str
+        As for `compare`.
+    """
+    first = next(iter(metrics.values()))
+    codes = np.zeros(first.shape, np.int64) if groups is None else groups.codes
+    if (codes != codes[0]).any():
+        raise HeadcountError(
+            "test compares methods on the same samples, but methods that were trained on "
+            "different shares have different samples in a group of shifts: leave test "
+            "out, or choose another by."
+        )
+    n_groups = 1 if groups is None else len(groups.names)
+    marks = {name: [[""] * n_groups for _ in methods] for name in metrics}
+    for name, errors in metrics.items():
+        for g in range(n_groups):
+            inside = errors[:, codes[0] == g]
+            if inside.shape[1] < 2 or len(inside) < 2:
+                continue  # nothing to compare
+            comparison = compare(dict(zip(methods, inside, strict=True)), test=test)
+            for method, mark in zip(comparison.methods, comparison.marks, strict=True):
+                marks[name][methods.index(method)][g] = mark
+    return marks
 
 
 def summarise(
