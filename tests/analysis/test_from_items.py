@@ -193,7 +193,7 @@ def test_the_method_is_the_chosen_one_with_the_classifier_that_was_used():
     facts = analyse_items(auto, X_new).method
     assert facts.name == "AutoQuantifier"
     assert facts.settings["classifier"] == "LogisticRegression(C=0.5)"
-    assert facts.why == auto.explain()
+    assert facts.why == auto.explain(len(X_new))
     assert "elsewhere" in make_analysis().method.settings["classifier"]
 
 

@@ -35,7 +35,7 @@ def change(name, **columns):
         (["estimate", *LEARN, "new.csv", "--by", "month", "--date", "city"], "dates"),
         (["estimate", *LEARN, "new.csv", "--date", "day"], "--by"),
         (["estimate", *LEARN, "new.csv", "--separator", ";;"], "single character"),
-        (["estimate", *LEARN, "new.csv", "--output", "o.xlsx"], ".csv"),
+        (["estimate", *LEARN, "new.csv", "--output", "o.docx"], ".csv"),
         (["estimate", *LEARN, "new.csv", "--report", "o.pdf"], ".html"),
         (["estimate", *LEARN, "new.csv", "--save", "o.pkl"], ".skops"),
         (["estimate", *LEARN, "new.csv", "--output", "no/o.csv"], "no folder"),

@@ -98,6 +98,50 @@ def test_rows_to_label_and_shares_from_them(here, call):
     assert "without labels" in said
 
 
+def test_a_spreadsheet_to_fill_in(here, call):
+    """The same shares from .xlsx as from .csv, whoever wrote its numbers."""
+    from headcount.data.readers import open_table
+    from headcount.data.writers import write_table
+
+    ask = ["label", "new.csv", "--model", "m.skops", "--budget", 100, "--output"]
+    for out in ("plan.csv", "plan.xlsx"):
+        code, said, err = call(*ask, out)
+        assert (code, err) == (0, "")
+    assert "Fill in the column label of plan.xlsx" in said
+    table = open_table(here / "plan.xlsx").read()
+    assert table["note"].to_list() == pl.read_csv("plan.csv")["note"].to_list()
+    assert table["label"].null_count() == 100
+    truth = pl.read_csv("known.csv")["late"]
+    rows = table["row"].cast(pl.Int64)
+    # Spreadsheets keep about 15 digits.
+    rounded = table["weight"].cast(pl.Float64).round(12)
+    done = table.with_columns(row=rows, weight=rounded, label=truth[rows.to_list()])
+    write_table(done, here / "done.xlsx")
+    filled("plan.csv", "done.csv")
+    found = []
+    for labelled in ("done.csv", "done.xlsx"):
+        code, said, err = call(*ESTIMATE, "--labelled", labelled, "--json")
+        assert (code, err) == (0, "")
+        overall = json.loads(said)["overall"]
+        found.append([overall["labels"], overall["shares"], overall["low"], overall["high"]])
+    assert found[0] == found[1]
+    # A weight that was lost is noticed.
+    write_table(done[1:], here / "short.xlsx")
+    code, _, err = call(*ESTIMATE, "--labelled", "short.xlsx")
+    assert code == 2
+    assert "keep all rows of the plan" in err
+
+
+def test_labels_for_one_class(here, call):
+    ask = ["label", "new.csv", "--model", "m.skops", "--budget", 100, "--output", "o.csv"]
+    code, said, _ = call(*ask, "--positive", "YES", "--json")
+    assert code == 0
+    assert json.loads(said)["n"] == 100
+    code, _, err = call(*ask, "--positive", "maybe")
+    assert code == 2
+    assert "--positive is 'maybe'; it must be one of the classes, which are 'no', 'yes'" in err
+
+
 def test_by_group_with_a_page(here, call):
     by = ["--by", "month"]
     call(

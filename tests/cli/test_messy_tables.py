@@ -223,3 +223,31 @@ def test_groups_with_few_labels_are_counted_or_marked(files, call):
 def test_groups_that_differ_in_the_mix_alone_are_left_as_they_are(files, call):
     said = estimated(call, "--by", "city", "--leave-out", "day")
     assert noted(said, "labelled items of all groups of city have similar scores")
+
+
+def test_groups_that_could_not_be_tested_are_noted(files, call):
+    loans(900, 0).write_csv("labelled.csv")
+    loans(600, 1).write_csv("new.csv")
+    given = ("--target", "churn", "--method", "PACC", "new.csv", "--by", "plan", "--json")
+    call("estimate", "--train", "labelled.csv", *given, "--save", "m.skops")
+    said = json.loads(call("estimate", "--model", "m.skops", "new.csv", *given[-3:])[1])
+    assert noted(said, "as a saved model has no labelled items with this column")
+    pl.read_csv("labelled.csv").drop("plan").write_csv("labelled.csv")
+    said = json.loads(call("estimate", "--train", "labelled.csv", *given)[1])
+    assert noted(said, "as there are no labelled items with this column")
+
+
+def test_groups_with_few_labels_have_honest_intervals_when_the_mix_changes(files, call):
+    # Many plans, so that each has few labelled items; churn is more frequent among new items.
+    plans = tuple("abcdefghijkl")
+    loans(700, 0, plans).write_csv("labelled.csv")
+    new = loans(6000, 1, plans)
+    leaves = pl.concat([new.filter(pl.col("churn") == "yes")] * 3 + [new])
+    leaves.write_csv("new.csv")
+    given = ("--train", "labelled.csv", "--target", "churn", "new.csv", "--by", "plan")
+    groups = json.loads(call("estimate", *given, "--json")[1])["groups"]
+    assert len(groups) == 12
+    inside = [g["low"][0] - 5e-4 <= g["truth"][0] <= g["high"][0] + 5e-4 for g in groups]
+    assert sum(inside) >= 10
+    errors = [abs(g["shares"][0] - g["truth"][0]) for g in groups]
+    assert np.mean(errors) < 0.06

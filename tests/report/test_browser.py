@@ -6,6 +6,7 @@ import csv
 import io
 import json
 
+import polars as pl
 import pytest
 
 import headcount as hc
@@ -41,6 +42,7 @@ def pages(tmp_path_factory):
     for name, analysis in analyses.items():
         analysis.report(folder / f"{name}.html")
     make_monitor(folder / "watch").report(folder / "monitor.html")
+    make_long_monitor(folder / "years").report(folder / "long_monitor.html")
     return folder
 
 
@@ -57,10 +59,25 @@ def make_monitor(folder):
     return watch
 
 
+def make_long_monitor(folder):
+    """A monitor of two groups with hundreds of chunks each, more than a page shows."""
+    stream = Stream()
+    watch = hc.Monitor.create(
+        folder, stream.rows(600, 0.3).drop("id"), target="label", by="day", group="region"
+    )
+    shares = [0.1] * 200 + [0.3] * 30 + [0.1] * 200
+    north = stream.days(shares, n=60).with_columns(region=pl.lit("north"))
+    south = stream.days([0.2] * 300, n=60).with_columns(region=pl.lit("south"))
+    watch.update(pl.concat([north, south]).drop("id", "label"))
+    assert len(watch.to_frame()) == 730
+    return watch
+
+
 @pytest.mark.parametrize("theme", ["light", "dark"])
 @pytest.mark.parametrize("width", [390, 1600])
 @pytest.mark.parametrize(
-    "name", ["months", "shops", "many", "single", "broken", "accuracies", "monitor"]
+    "name",
+    ["months", "shops", "many", "single", "broken", "accuracies", "monitor", "long_monitor"],
 )
 def test_it_loads_quietly_alone_and_fits(browser, pages, name, width, theme):
     path = pages / f"{name}.html"

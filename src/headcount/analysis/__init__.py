@@ -11,7 +11,10 @@ from headcount.analysis.histograms import ScoreHistogram
 from headcount.analysis.judge_analysis import JudgeAnalysis, judge
 from headcount.analysis.label_plan import plan_labels
 from headcount.analysis.models import ScoreModel, TableModel
+from headcount.analysis.statistics_files import analyse_files, merge_files, summarise
+from headcount.analysis.tags import TagAnalysis
 from headcount.analysis.verdict import Verdict
+from headcount.analysis.warehouse import counting_query
 
 __all__ = [
     "Analysis",
@@ -22,9 +25,14 @@ __all__ = [
     "ScoreHistogram",
     "ScoreModel",
     "TableModel",
+    "TagAnalysis",
     "Verdict",
     "analyse",
+    "analyse_files",
     "analyse_items",
+    "counting_query",
     "judge",
+    "merge_files",
     "plan_labels",
+    "summarise",
 ]

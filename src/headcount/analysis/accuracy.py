@@ -13,7 +13,13 @@ from numpy.typing import NDArray
 from headcount._files import check_writable, did_you_mean, write_bytes
 from headcount._parameters import check_fraction
 from headcount._text import Cell, Table, html_result, printable
-from headcount.accuracy import METRICS, AccuracyEstimate, Predictor, predictors, table_of
+from headcount.accuracy import (
+    METRIC_NAMES,
+    AccuracyEstimate,
+    Predictor,
+    predictors,
+    realised,
+)
 from headcount.analysis.facts import plain
 from headcount.analysis.from_tables import as_table
 from headcount.analysis.groups import Groups, group_column, read_groups
@@ -227,7 +233,7 @@ def analyse_accuracy(
     prediction : str, default=None
         Column of the predicted classes in both tables; by default the likeliest class.
     metric : str, default="accuracy"
-        Name of a measure in `headcount.accuracy.METRICS`.
+        Name of a measure in `headcount.accuracy.METRIC_NAMES`.
     method : str, default="LEAP"
         Name of a method of `headcount.accuracy` that needs scores only.
     by, date : str, default=None
@@ -291,10 +297,9 @@ def analyse_accuracy(
     if target in table.columns:
         labels, note = read_true_labels(table.read([target])[target], classes, table.name)
         if labels is not None:
-            K, true = len(classes), np.searchsorted(classes, labels)
-            codes = pool.codes_of(classes)
+            true = np.searchsorted(classes, labels)
             truths = tuple(
-                float(METRICS[metric](table_of(true[rows], codes[rows], K)))
+                realised(metric, pool.take(rows), true[rows], classes)
                 for rows in groups.samples
             )
     meant = ""
@@ -319,10 +324,10 @@ def _predictor(method: str, metric: str, random_state: int) -> Predictor:
         raise HeadcountError(
             f"`method` is {method!r}: {meant}With scores alone it must be one of {names}."
         )
-    if metric not in METRICS:
+    if metric not in METRIC_NAMES:
         raise HeadcountError(
-            f"`metric` is {metric!r}: {did_you_mean(metric, METRICS)}It must be one of "
-            f"{', '.join(METRICS)}."
+            f"`metric` is {metric!r}: {did_you_mean(metric, METRIC_NAMES)}It must be one of "
+            f"{', '.join(METRIC_NAMES)}."
         )
     predictor: Predictor = known[method.lower()]()
     if "random_state" in predictor.get_params(deep=False):

@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
-from sklearn.pipeline import make_pipeline
+from sklearn.pipeline import Pipeline, make_pipeline
 
 from headcount._parameters import check_choice
 from headcount.data.preparation import Preparation
 from headcount.errors import HeadcountError
 from headcount.scores import Scorer
 
-__all__ = ["CLASSIFIERS", "best_scorer"]
+__all__ = ["CLASSIFIERS", "best_scorer", "make_classifier"]
 
 CLASSIFIERS = ("logistic", "forest", "boosting", "auto")
 """Classifiers by name."""
@@ -73,11 +73,31 @@ def best_scorer(
 def _fitted(
     preparation: Preparation, classifier: Any, X: Any, y: NDArray[Any], random_state: int
 ) -> Scorer:
+    pipeline = make_classifier(preparation, classifier, random_state)
+    return Scorer(pipeline, random_state=random_state).fit(X, y)
+
+
+def make_classifier(preparation: Preparation, classifier: Any, random_state: int) -> Pipeline:
+    """Pipeline of the prepared columns and a classifier.
+
+    Parameters
+    ----------
+    preparation : Preparation
+        Treatment of the columns.
+    classifier : {"logistic", "forest", "boosting"} or classifier
+        Classifier, by name or from scikit-learn.
+    random_state : int
+        Random seed.
+
+    Returns
+    -------
+    Pipeline
+    """
     model = _named(classifier, random_state) if isinstance(classifier, str) else classifier
     columns = preparation.pipeline()
     if classifier == "boosting":
         columns.set_params(sparse_threshold=0)
-    return Scorer(make_pipeline(columns, model), random_state=random_state).fit(X, y)
+    return make_pipeline(columns, model)
 
 
 def _log_loss(scorer: Scorer) -> float:

@@ -41,22 +41,23 @@ class MethodFacts:
     why: str
 
 
-def method_facts(quantifier: Quantifier) -> MethodFacts:
+def method_facts(quantifier: Quantifier, size: int) -> MethodFacts:
     """Facts about a fitted quantifier, or about the one that it selected.
 
     Parameters
     ----------
     quantifier : Quantifier
         A fitted one.
+    size : int
+        Number of items of the sample that it estimates.
 
     Returns
     -------
     MethodFacts
     """
     answering = quantifier.answering_
-    settings = {
-        name: _shortened(value) for name, value in answering.get_params(deep=False).items()
-    }
+    given = answering.get_params(deep=False)
+    settings = {name: "" if name == "classifier" else _shortened(given[name]) for name in given}
     if "classifier" in settings:
         # The one that was used: a search has its own, and None stands for the default.
         if isinstance(quantifier.scorer_, Scorer):
@@ -67,7 +68,7 @@ def method_facts(quantifier: Quantifier) -> MethodFacts:
     info = answering.info
     return MethodFacts(
         type(answering).__name__, info.title, info.shift, info.reference, settings,
-        quantifier.explain(),
+        quantifier.explain(size),
     )  # fmt: skip
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -25,7 +25,7 @@ from headcount.sampling import Samples
 from headcount.scores import ItemScorer, Scored, ScoredPool, Verdicts
 from headcount.uncertainty import Estimate
 
-__all__ = ["analyse_items", "make_part"]
+__all__ = ["analyse_items", "analysis_of_parts", "caught_warnings", "make_part"]
 
 
 def analyse_items(
@@ -124,29 +124,45 @@ def analyse_items(
         true_codes = encode_labels(truth, name="truth", classes=classes)[1]
     counted = _shares(predicted, groups.samples, len(classes))
     true = _shares(true_codes, groups.samples, len(classes))
-    overall, *parts = (
+    parts = [
         make_part(name, estimate, level, own, known)
         for name, estimate, own, known in zip(
             groups.names, estimates, counted, true, strict=True
         )
-    )
+    ]
     histograms: tuple[ScoreHistogram, ...] = ()
     evidence = quantifier.evidence(pool)
     if evidence is not None and posteriors is not None:
-        shares = overall.estimate.shares
+        shares = parts[0].estimate.shares
         histograms = score_histograms(evidence.training, posteriors, classes, shares)
+    return analysis_of_parts(
+        quantifier, parts, groups.ordered, histograms, caught, data_facts, title, level
+    )
+
+
+def analysis_of_parts(
+    quantifier: Quantifier,
+    parts: Sequence[Part],
+    ordered: bool,
+    histograms: tuple[ScoreHistogram, ...],
+    caught: tuple[str, ...],
+    data_facts: Mapping[str, str] | None,
+    title: str,
+    level: float,
+) -> Analysis:
+    """Analysis of all items, the first part, and of groups, the others."""
     training = quantifier.training_
     return Analysis(
         title=title,
         created=f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC",
-        classes=tuple(classes.tolist()),
+        classes=tuple(quantifier.classes_.tolist()),
         level=float(level),
-        overall=overall,
-        groups=tuple(parts),
-        ordered=groups.ordered,
+        overall=parts[0],
+        groups=tuple(parts[1:]),
+        ordered=ordered,
         training=quantifier.prior_,
         n_training=None if training is None else len(training.codes),
-        method=method_facts(quantifier),
+        method=method_facts(quantifier, parts[0].estimate.n_items),
         histograms=histograms,
         warnings=caught,
         versions=versions(),
@@ -164,9 +180,16 @@ def _estimates(
     quantifier: Quantifier, pool: Any, samples: Samples, **options: Any
 ) -> tuple[list[Estimate], tuple[str, ...]]:
     """Estimates of the samples, and the warnings that were raised."""
+    return caught_warnings(lambda: quantifier.estimate_many(pool, samples, **options))
+
+
+def caught_warnings(
+    compute: Callable[[], list[Estimate]],
+) -> tuple[list[Estimate], tuple[str, ...]]:
+    """Estimates, and the warnings of the library that were raised."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", HeadcountWarning)
-        estimates = quantifier.estimate_many(pool, samples, **options)
+        estimates = compute()
     ours = [each for each in caught if issubclass(each.category, HeadcountWarning)]
     for each in caught:
         if each not in ours:

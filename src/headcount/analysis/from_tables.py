@@ -22,10 +22,12 @@ from headcount.analysis.from_items import analyse_items, make_part
 from headcount.analysis.group_shift import examine_groups
 from headcount.analysis.groups import (
     MISSING,
+    MOST_GROUPS,
     Groups,
     group_column,
     group_names,
     read_groups,
+    too_many_groups,
 )
 from headcount.analysis.label_columns import (
     LabelledItems,
@@ -33,6 +35,7 @@ from headcount.analysis.label_columns import (
     read_true_labels,
     split_by_label,
 )
+from headcount.analysis.large_tables import analyse_statistics, summarise_table
 from headcount.analysis.model_files import load_model
 from headcount.analysis.models import (
     ScoreModel,
@@ -40,14 +43,18 @@ from headcount.analysis.models import (
     fit_score_model,
     fit_table_model,
 )
+from headcount.analysis.tags import TagAnalysis, analyse_tags, tag_columns
 from headcount.data import count_rows
 from headcount.data.dates import check_order
-from headcount.data.readers import TableFile, frame_table, open_tables
+from headcount.data.preparation import Tally
+from headcount.data.readers import TableFile, batch_rows, frame_table, open_tables
 from headcount.errors import HeadcountError
 
 __all__ = ["analyse", "as_table", "checked_model"]
 
 _MOST_NAMES = 6
+# Rows of a table with more than two classes that are kept in memory.
+_MOST_ROWS_KEPT = 1_000_000
 
 
 def analyse(
@@ -71,7 +78,7 @@ def analyse(
     separator: str | None = None,
     dates: str | None = None,
     title: str | None = None,
-) -> Analysis:
+) -> Analysis | TagAnalysis:
     """Estimate the shares of the classes in a table of unlabelled items, and in its groups.
 
     Learns from a labelled table. Columns become features by their type: numbers, yes or no,
@@ -95,7 +102,9 @@ def analyse(
     model : path, TableModel or ScoreModel, default=None
         Instead of `train`: file written by `Analysis.save`, or ``Analysis.model``.
     target : str, default=None
-        Column of the labels, in `train` or `scores`.
+        Column of the labels, in `train` or `scores`. A pattern such as ``tag_*`` names several
+        columns of `train` with 1 or 0, true or false, yes or no: tags, of which an item may
+        have several.
     by : str, default=None
         Estimate by group as well: a column, or "year", "quarter", "month", "week" or "day".
         This column does not become a feature.
@@ -134,7 +143,8 @@ def analyse(
     Returns
     -------
     Analysis
-        With `to_frame`, `to_dict`, `report`, `save` and `plot`; prints as a table.
+        With `to_frame`, `to_dict`, `report`, `save` and `plot`; prints as a table. For a
+        pattern of tags a `TagAnalysis`, with one analysis per tag.
 
     Examples
     --------
@@ -180,39 +190,52 @@ def analyse(
     for option, name in aside.items():
         if name is not None:
             table.require([name], f"which `{option}` names")
+    training = None
     if model is not None:
-        fitted, training = checked_model(model, column, leave_out), None
+        fitted = checked_model(model, column, leave_out)
     else:
-        source_name, given = ("train", train) if scores is None else ("scores", scores)
-        source = as_table(given, source_name, separator)
-        source.require(leave_out, "which `leave_out` names")
         table.require([] if column is None else [column], "which `by` names")
+        name, given = ("train", train) if scores is None else ("scores", scores)
+        source = as_table(given, name, separator)
+        source.require(leave_out, "which `leave_out` names")
+        out = _left_out(leave_out, column, aside)
+        tags = tag_columns(source, str(target))
+        if tags:
+            _check_tag_options(scores, labelled, random_labels)
+            return analyse_tags(
+                table,
+                source,
+                tags,
+                leave_out=out,
+                by=by,
+                column=column,
+                dates=dates,
+                method=method,
+                classifier=classifier,
+                weight=weight,
+                cluster=cluster,
+                level=level,
+                random_state=random_state,
+                title=title,
+            )
         training = read_labelled(source, str(target), random_state=random_state)
-        notes += (*source.notes, *training.notes)
         if scores is None:
-            reasons = dict.fromkeys(leave_out, "left out by the caller")
-            if column is not None:
-                reasons[column] = (
-                    "the groups are made of it, so the model must not learn from it"
-                )
-            for option, name in aside.items():
-                if name is not None:
-                    reasons[name] = f"it holds the {option}s of the items"
             fitted = fit_table_model(
                 training,
                 str(target),
                 method=method,
                 classifier=classifier,
                 random_state=random_state,
-                leave_out=reasons,
+                leave_out=out,
                 dates=dates,
             )
-            notes += fitted.preparation.notes()
         else:
-            out = (*leave_out, *(() if column is None else (column,)))
             fitted = fit_score_model(
                 training, str(target), method=method, random_state=random_state, leave_out=out
             )
+        notes += (*source.notes, *training.notes)
+        if isinstance(fitted, TableModel):
+            notes += fitted.preparation.notes()
     known = None if labelled is None else as_table(labelled, "labelled", separator)
     labels = read_few_labels(
         known,
@@ -223,6 +246,29 @@ def analyse(
     )
     options = _Options(by, column, dates, weight, cluster, level, random_state, title)
     return _apply(fitted, table, training, labels, notes, options)
+
+
+def _left_out(
+    leave_out: Sequence[str], column: str | None, aside: dict[str, str | None]
+) -> dict[str, str]:
+    """Columns that must not become features, and why."""
+    reasons = dict.fromkeys(leave_out, "left out by the caller")
+    if column is not None:
+        reasons[column] = "the groups are made of it, so the model must not learn from it"
+    named = {name: option for option, name in aside.items() if name is not None}
+    return reasons | {
+        name: f"it holds the {each}s of the items" for name, each in named.items()
+    }
+
+
+def _check_tag_options(scores: Any, labelled: Any, random_labels: bool) -> None:
+    given = {"scores": scores is not None, "labelled": labelled is not None}
+    for name, used in (given | {"random_labels": random_labels}).items():
+        if used:
+            raise HeadcountError(
+                f"`{name}` is for one target, but `target` is a pattern of several tags: name "
+                "one column."
+            )
 
 
 @dataclass(frozen=True)
@@ -312,6 +358,8 @@ def _apply(
 ) -> Analysis:
     """Analysis of a table by a fitted model."""
     by, column = options.by, options.column
+    if _is_streamed(model, table, training, labels, options):
+        return _apply_in_batches(model, table, notes, options)
     groups = None
     if by is not None and column is not None:
         groups = read_groups(table, by, column, options.dates)
@@ -324,10 +372,7 @@ def _apply(
         note = unknown if labels.labelled is None else ""
     n_rows = count_rows(items)
     columns = model.column_facts()
-    for counts, what in ((tally.missing, "missing"), (tally.unseen, "never seen in training")):
-        for name, count in counts.items():
-            if count:
-                columns[name] += f"; {count:,} of {n_rows:,} {what} in {table.name}"
+    _add_counts(columns, tally, n_rows, table.name)
     facts = {"Labelled table": model.training, "New table": f"{table.name}, {n_rows:,} rows"}
     if labels.labelled is not None:
         facts["Labels"] = f"{len(labels.labelled[0]):,} rows of {labels.source}"
@@ -354,6 +399,66 @@ def _apply(
     return replace(analysis, columns=columns, notes=tuple(filter(None, notes)), model=model)
 
 
+def _is_streamed(
+    model: TableModel | ScoreModel,
+    table: TableFile,
+    training: LabelledItems | None,
+    labels: FewLabels,
+    options: _Options,
+) -> bool:
+    """True if a table is read in batches of which statistics are kept, and not the items."""
+    kept = labels.labelled is not None or model.target in table.columns
+    beside = options.weight is not None or options.cluster is not None
+    column = options.column
+    by_labels = training is not None and column in training.table.columns
+    if kept or beside or by_labels or not model.quantifier.is_reducible:
+        return False
+    # Statistics of two classes are as good as the items. With more, small tables are kept.
+    two = len(model.quantifier.classes_) == 2
+    most = batch_rows(len(model.columns)) if two else _MOST_ROWS_KEPT
+    return table.count_rows() > most
+
+
+def _apply_in_batches(
+    model: TableModel | ScoreModel,
+    table: TableFile,
+    notes: tuple[str, ...],
+    options: _Options,
+) -> Analysis:
+    """Analysis of a table that is read once, in batches."""
+    summary = summarise_table(model, table, options.by, options.column, options.dates)
+    n_groups = len(summary.statistics.groups)
+    if n_groups > MOST_GROUPS:
+        raise too_many_groups(str(options.by), n_groups)
+    columns = model.column_facts()
+    n_rows = summary.statistics.n
+    _add_counts(columns, summary.tally, n_rows, table.name)
+    facts = {
+        "Labelled table": model.training,
+        "New table": f"{table.name}, {n_rows:,} rows, read in batches",
+    }
+    if options.column is not None:
+        facts["Groups"] = f"by {options.column}"
+    analysis = analyse_statistics(
+        model,
+        summary.statistics,
+        of_time=options.column is not None and options.column != options.by,
+        data_facts=facts | _by_treatment(columns),
+        title=options.title or f"{model.target} in {table.name}",
+        level=options.level,
+        random_state=options.random_state,
+    )
+    notes += (*summary.notes, *summary.tally.notes(table.name), model.choice())
+    return replace(analysis, columns=columns, notes=tuple(filter(None, notes)), model=model)
+
+
+def _add_counts(columns: dict[str, str], tally: Tally, n_rows: int, table: str) -> None:
+    for counts, what in ((tally.missing, "missing"), (tally.unseen, "never seen in training")):
+        for name, count in counts.items():
+            if count:
+                columns[name] += f"; {count:,} of {n_rows:,} {what} in {table}"
+
+
 def _by_labels(
     analysis: Analysis,
     model: TableModel | ScoreModel,
@@ -364,7 +469,13 @@ def _by_labels(
 ) -> tuple[Analysis, str]:
     """Analysis with the groups estimated as their labelled items demand, and a note."""
     if labelled is None or groups.column not in labelled.table.columns:
-        return analysis, ""
+        if groups.of_time:
+            return analysis, ""
+        source = "a saved model has no" if labelled is None else "there are no"
+        return analysis, (
+            f"It could not be tested on labels if the groups of {groups.column} differ in more "
+            f"than the mix, as {source} labelled items with this column."
+        )
     values = labelled.table.read([groups.column])[groups.column]
     try:
         names, _ = group_names(values, str(options.by), labelled.table.name, options.dates)
@@ -372,7 +483,12 @@ def _by_labels(
         return analysis, ""  # of another form than in the new table
     named = np.asarray(names.fill_null(MISSING).to_list(), dtype=np.str_)
     shift = examine_groups(
-        model.quantifier, items, groups, named, random_state=options.random_state
+        model.quantifier,
+        items,
+        groups,
+        named,
+        overall=None if analysis.overall.is_broken else analysis.overall.estimate,
+        random_state=options.random_state,
     )
     parts = list(analysis.groups)
     for i, estimate in shift.estimates.items():

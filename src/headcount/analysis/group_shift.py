@@ -42,6 +42,12 @@ _FEWEST, _MOST_FITS = 20, 200
 # Items of a class that a group needs to take part in a test.
 _FEWEST_TESTED = 5
 _DRAWS = 2000
+# Standard deviations of the effects of groups, one that is usual, and the number of labels per
+# class that a group may lack by chance (half an item, as in Jeffreys' prior).
+_SPREADS = 0.5 * np.linspace(0.01, 1, 40) ** 2
+_USUAL_SPREAD, _UNSEEN = 0.05, 0.5
+# Draws of the shares of all items.
+_MIXES = 20
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,6 +75,7 @@ def examine_groups(
     groups: Groups,
     labelled: NDArray[Any],
     *,
+    overall: Estimate | None = None,
     random_state: int = 0,
 ) -> GroupShift:
     """Test on labelled items if prior shift holds between groups; estimate accordingly.
@@ -83,6 +90,8 @@ def examine_groups(
         Groups of the new items.
     labelled : ndarray of shape (N,)
         Group of each labelled item, by name.
+    overall : Estimate, default=None
+        Estimate of all new items; None if it is not to be relied on.
     random_state : int, default=0
         Random seed of the intervals.
 
@@ -125,7 +134,8 @@ def examine_groups(
         said.append(f"{which} estimated from labelled items of the same group only.")
     doubts = {}
     if others and not groups.of_time:
-        counted = _Counting.of(evidence, members, len(names))
+        mixes = _mixes(overall, quantifier.prior_)
+        counted = _Counting.of(evidence, members, len(names), mixes)
         for i in others:
             if counted.holds or (known[i] >= 0 and sizes[known[i]].sum() >= _FEWEST):
                 found[i] = counted.estimate(quantifier, groups.samples[i], known[i], i)
@@ -133,6 +143,14 @@ def examine_groups(
                 doubts[i] = f"fewer than {_FEWEST} labelled items"
         said += _sentences_on_others(len(others) - len(doubts), len(doubts))
     return GroupShift(found, doubts, " ".join(said))
+
+
+def _mixes(overall: Estimate | None, prior: Floats) -> Floats:
+    """Draws of the shares of all items; those of training if they are not known."""
+    if overall is None:
+        return np.asarray(prior)[None]
+    draws = overall.posterior.draws
+    return draws[:: len(draws) // _MIXES]
 
 
 def _sentences_on_others(n_counted: int, n_doubted: int) -> list[str]:
@@ -216,49 +234,70 @@ class _Counting:
     """Mean posteriors, corrected by the labels of each group as far as they are worth it.
 
     The difference between labels and posteriors of a group is its effect plus chance. Effects
-    vary with a standard deviation that is estimated from all groups, and the effect of a group
-    is the difference times the part of its variance that is not chance.
+    vary with a standard deviation, whose distribution follows from the differences of all
+    groups, and the effect of a group is the difference times the part of its variance that is
+    not chance. If the mix of all items has changed, the odds of the classes are taken to have
+    changed by the same factors in every group. A class without labels in a group has at most
+    the share that the number of labels leaves possible.
+
+    Attributes
+    ----------
+    posteriors : ndarray of shape (n, K)
+        Calibrated posteriors of the new items.
+    p_value : float
+        Chance of differences as large as those of the groups without any effects.
+    counts : ndarray of shape (G, K)
+        Number of labelled items of each class per group.
+    differences, noise : ndarray of shape (G, K)
+        Mean difference between labels and posteriors per group, and its variance by chance.
+    chances : ndarray of shape (K, T)
+        Probabilities of the standard deviations of effects in ``_SPREADS``.
+    odds : ndarray of shape (M, K)
+        Factors of the odds of the classes, draws of their distribution.
     """
 
     posteriors: Floats
     p_value: float
-    effects: Floats
-    variances: Floats
-    spread: Floats
+    counts: Floats
+    differences: Floats
+    noise: Floats
+    chances: Floats
+    odds: Floats
 
     @classmethod
-    def of(cls, evidence: Evidence, members: NDArray[Any], n_groups: int) -> _Counting:
+    def of(
+        cls, evidence: Evidence, members: NDArray[Any], n_groups: int, mixes: Floats
+    ) -> _Counting:
         training = evidence.training
         scores = np.asarray(training.items)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", HeadcountWarning)
             calibrator = fit_calibrator("bcts", scores, training.codes)
         known = calibrator.transform(scores)
-        sizes = np.bincount(members, minlength=n_groups)
-        enough = sizes >= _FEWEST
         K = known.shape[1]
-        effects, variances, spread = np.zeros((n_groups, K)), np.zeros((n_groups, K)), []
-        p_values = []
-        for j in range(K):
-            # A label has mean p and variance p (1 - p), in any group.
-            difference = np.bincount(members, (training.codes == j) - known[:, j], n_groups)
-            noise = np.bincount(members, known[:, j] * (1 - known[:, j]), n_groups)
-            there = noise > 0
-            chi2 = float((difference[there] ** 2 / noise[there]).sum())
-            p_values.append(float(stats.chi2.sf(chi2, there.sum())))
-            noise = noise / np.maximum(sizes, 1) ** 2
-            beyond = (difference / np.maximum(sizes, 1)) ** 2 - noise
-            between = max(float(beyond[enough].mean()) if enough.any() else 0.0, 0.0)
-            worth = between / np.maximum(between + noise, 1e-300)
-            effects[:, j] = worth * difference / np.maximum(sizes, 1)
-            variances[:, j] = between * (1 - worth)
-            spread.append(between)
+        labels = np.eye(K)[training.codes]
+        # A label has mean p and variance p (1 - p), in any group.
+        counts, sums, noise = np.zeros((3, n_groups, K))
+        np.add.at(counts, members, labels)
+        np.add.at(sums, members, labels - known)
+        np.add.at(noise, members, known * (1 - known))
+        noise += _UNSEEN
+        chi2 = (sums**2 / noise).sum(axis=0)
+        sizes = counts.sum(axis=1, keepdims=True)
+        differences, noise = sums / sizes, noise / sizes**2
+        total = noise[:, :, None] + _SPREADS**2
+        log = -0.5 * (np.log(total) + differences[:, :, None] ** 2 / total).sum(axis=0)
+        chances = np.exp(log - log.max(axis=1, keepdims=True)) / (
+            1 + (_SPREADS / _USUAL_SPREAD) ** 2
+        )
         return cls(
             calibrator.transform(evidence.posteriors),
-            min(1.0, K * min(p_values)),
-            effects,
-            variances,
-            np.array(spread),
+            min(1.0, K * float(stats.chi2.sf(chi2, n_groups).min())),
+            counts,
+            differences,
+            noise,
+            chances / chances.sum(axis=1, keepdims=True),
+            mixes / np.maximum(labels.mean(axis=0), 1e-12),
         )
 
     @property
@@ -271,16 +310,41 @@ class _Counting:
     ) -> Estimate:
         """Estimate of a sample; its interval covers chance in its labels and the effect."""
         P = self.posteriors[sample]
-        effect = np.zeros(P.shape[1]) if group < 0 else self.effects[group]
-        unknown = self.spread if group < 0 else self.variances[group]
-        n = len(P)
-        covariance = (np.diag(P.sum(axis=0)) - P.T @ P) / n**2 + np.diag(unknown)
+        n, K = P.shape
         rng = np.random.default_rng(seed)
-        draws = rng.multivariate_normal(
-            P.mean(axis=0) + effect, covariance, _DRAWS, check_valid="ignore"
-        )
-        draws = np.clip(draws, 1e-9, None)
+        odds = np.repeat(self.odds, -(-_DRAWS // len(self.odds)), axis=0)[:_DRAWS]
+        draws = np.empty((_DRAWS, K))
+        for factors in self.odds:
+            moved = P * factors
+            moved /= np.maximum(moved.sum(axis=1, keepdims=True), 1e-300)
+            covariance = (np.diag(moved.sum(axis=0)) - moved.T @ moved) / n**2
+            part = (odds == factors).all(axis=1)
+            draws[part] = rng.multivariate_normal(
+                moved.mean(axis=0), covariance, int(part.sum()), check_valid="ignore"
+            )
+        draws = np.clip(draws + self._effects(group, K, rng), 1e-9, None)
+        if group >= 0:
+            draws = np.minimum(draws, self._largest(self.counts[group], odds, rng))
         draws /= draws.sum(axis=1, keepdims=True)
         posterior = SharePosterior(draws, np.full(_DRAWS, 1 / _DRAWS))
         shares, raw = posterior.mean, P.mean(axis=0)
         return Estimate("PCC", quantifier.classes_, shares, raw, n, "realised", posterior)
+
+    def _effects(self, group: int, K: int, rng: np.random.Generator) -> Floats:
+        """Draws of the effect of a group, or of an unknown group, on each class."""
+        spread = np.stack([rng.choice(_SPREADS, _DRAWS, p=each) for each in self.chances], 1)
+        # Effects sum to zero over the classes, and each has variance 1.
+        away = rng.standard_normal((_DRAWS, K))
+        away = (away - away.mean(axis=1, keepdims=True)) * np.sqrt(K / (K - 1))
+        if group < 0:
+            return np.asarray(spread * away)
+        worth = spread**2 / (spread**2 + self.noise[group])
+        return np.asarray(worth * self.differences[group] + spread * np.sqrt(1 - worth) * away)
+
+    @staticmethod
+    def _largest(counts: Floats, odds: Floats, rng: np.random.Generator) -> Floats:
+        """Draws of the largest possible share of each class: 1 for classes with labels."""
+        n = counts.sum()
+        changed = odds / np.maximum(odds @ (counts / n), 1e-300)[:, None]
+        possible = rng.beta(0.5, n + 0.5, odds.shape) * changed
+        return np.where(counts > 0, 1.0, possible)

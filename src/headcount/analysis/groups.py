@@ -21,12 +21,22 @@ from headcount.sampling import Samples
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["MISSING", "Groups", "group_column", "group_names", "read_groups"]
+__all__ = [
+    "MISSING",
+    "MOST_GROUPS",
+    "Groups",
+    "group_column",
+    "group_names",
+    "order_names",
+    "read_groups",
+    "too_many_groups",
+]
 
 _PERIODS = {
     "year": "%Y", "quarter": "", "month": "%Y-%m", "week": "%G-W%V", "day": "%Y-%m-%d",
 }  # fmt: skip
-_MOST_GROUPS = 50_000
+MOST_GROUPS = 50_000
+"""Largest number of groups of an analysis."""
 MISSING = "(missing)"
 """Group of rows without one."""
 # Values that are looked at to decide whether a column holds dates.
@@ -162,11 +172,8 @@ def read_groups(table: TableFile, by: str, column: str, dates: str | None = None
     n_missing = names.null_count()
     named = names.fill_null(MISSING)
     n_groups = named.n_unique()
-    if n_groups > _MOST_GROUPS:
-        raise HeadcountError(
-            f"`by` is {by!r}, which makes {n_groups:,} groups; at most {_MOST_GROUPS:,} are "
-            "allowed: choose a coarser one."
-        )
+    if n_groups > MOST_GROUPS:
+        raise too_many_groups(by, n_groups)
     order = None if column == by else sorted(named.unique().to_list())
     if order and MISSING in order:
         order = [*(each for each in order if each != MISSING), MISSING]
@@ -174,6 +181,14 @@ def read_groups(table: TableFile, by: str, column: str, dates: str | None = None
     if n_missing:
         notes.append(f"{n_missing:,} of {len(names):,} rows have no {column}: group {MISSING}.")
     return replace(groups, column=column, of_time=column != by, note=" ".join(notes))
+
+
+def too_many_groups(by: str, n_groups: int) -> HeadcountError:
+    """Error for a column with too many values."""
+    return HeadcountError(
+        f"`by` is {by!r}, which makes {n_groups:,} groups; at most {MOST_GROUPS:,} are "
+        "allowed: choose a coarser one."
+    )
 
 
 def group_names(
@@ -275,6 +290,27 @@ def _sorted(names: NDArray[Any]) -> list[Any]:
         return known
     texts = [name for name in known if not _NUMBER.fullmatch(name)]
     return [*sorted((name for name in known if _NUMBER.fullmatch(name)), key=float), *texts]
+
+
+def order_names(names: Sequence[Any], of_time: bool) -> tuple[list[Any], bool]:
+    """Names of groups in the order to show them, and True if they are a sequence.
+
+    Parameters
+    ----------
+    names : sequence
+        Different names.
+    of_time : bool
+        True if they are periods of time, whose order is that of texts.
+
+    Returns
+    -------
+    names : list
+    ordered : bool
+    """
+    known = np.asarray([name for name in names if name != MISSING])
+    ordered = of_time or _is_sequence(known)
+    found = sorted(known.tolist()) if of_time else _sorted(known)
+    return found + [MISSING] * (MISSING in names), ordered
 
 
 def _is_sequence(names: NDArray[Any]) -> bool:

@@ -10,9 +10,10 @@ from numpy.typing import NDArray
 
 from headcount.representation import Training
 
-__all__ = ["ScoreHistogram", "score_histograms"]
+__all__ = ["BINS", "ScoreHistogram", "histograms_of_bins", "score_histograms"]
 
-_BINS = 20
+BINS = 20
+"""Bins of the posteriors of a class."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,17 +77,27 @@ def score_histograms(
     >>> both[1].mixture[both[1].mixture > 0]
     array([0.25 , 0.375, 0.375])
     """
+    sample = [np.bincount(_bins(own), minlength=BINS) / len(own) for own in posteriors.T]
+    return histograms_of_bins(training, np.stack(sample), classes, shares)
+
+
+def histograms_of_bins(
+    training: Training,
+    sample: NDArray[np.float64],
+    classes: NDArray[Any],
+    shares: NDArray[np.float64],
+) -> tuple[ScoreHistogram, ...]:
+    """Like `score_histograms`, for a sample given by its histograms, (K, 20)."""
     assert training.items is not None
     known = np.asarray(training.items, np.float64)
-    K, edges = len(classes), np.linspace(0, 1, _BINS + 1)
+    K, edges = len(classes), np.linspace(0, 1, BINS + 1)
     histograms = []
     for j in range(K):
-        cells = _bins(known[:, j]) + _BINS * training.codes
-        by_class = np.bincount(cells, training.class_weights, _BINS * K).reshape(K, _BINS)
-        sample = np.bincount(_bins(posteriors[:, j]), minlength=_BINS) / len(posteriors)
+        cells = _bins(known[:, j]) + BINS * training.codes
+        by_class = np.bincount(cells, training.class_weights, BINS * K).reshape(K, BINS)
         histograms.append(
             ScoreHistogram(
-                classes.tolist()[j], float(shares[j]), edges, by_class[j], sample,
+                classes.tolist()[j], float(shares[j]), edges, by_class[j], sample[j],
                 shares @ by_class,
             )
         )  # fmt: skip
@@ -94,4 +105,4 @@ def score_histograms(
 
 
 def _bins(posterior: NDArray[np.float64]) -> NDArray[np.int64]:
-    return np.clip((posterior * _BINS).astype(np.int64), 0, _BINS - 1)
+    return np.clip((posterior * BINS).astype(np.int64), 0, BINS - 1)

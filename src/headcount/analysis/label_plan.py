@@ -9,6 +9,7 @@ import numpy as np
 
 from headcount.analysis.from_tables import as_table, checked_model
 from headcount.analysis.groups import group_column, read_groups
+from headcount.analysis.label_columns import match_labels
 from headcount.analysis.models import ScoreModel, TableModel
 from headcount.data.readers import TableFile
 from headcount.errors import HeadcountError
@@ -26,6 +27,7 @@ def plan_labels(
     model: Any,
     precision: float | None = None,
     budget: int | None = None,
+    positive: Any = None,
     by: str | None = None,
     date: str | None = None,
     show: Sequence[str] | None = None,
@@ -45,6 +47,9 @@ def plan_labels(
         Half the width that the widest interval should have, such as 0.01.
     budget : int, default=None
         Number of labels. Pass either precision or budget.
+    positive : Any, default=None
+        The only class whose share matters: precision is that of its interval, and labels serve
+        it more than the others. All classes by default.
     by, date : str, default=None
         Groups, as for `analyse`. Precision and budget are then those of each group.
     show : sequence of str, default=None
@@ -95,6 +100,7 @@ def plan_labels(
         items,
         precision=precision,
         budget=budget,
+        positive=_class(positive, fitted),
         groups=groups,
         level=level,
         random_state=random_state,
@@ -104,6 +110,22 @@ def plan_labels(
     seen = seen.rename({name: f"{name} of NEW" for name in columns if name in made.columns})
     parts = [made.select("row"), seen, made.drop("row")]
     return plan, _beside(parts)
+
+
+def _class(positive: Any, model: TableModel | ScoreModel) -> Any:
+    """Class that a text from the command line stands for."""
+    import polars as pl
+
+    if positive is None:
+        return None
+    classes = model.quantifier.classes_
+    codes, strange = match_labels(pl.Series([positive]), classes)
+    if strange is not None or codes[0] < 0:
+        raise HeadcountError(
+            f"`positive` is {positive!r}; it must be one of the classes, which are "
+            f"{', '.join(map(repr, classes.tolist()[:10]))}."
+        )
+    return classes.tolist()[int(codes[0])]
 
 
 def _beside(parts: list[pl.DataFrame]) -> pl.DataFrame:

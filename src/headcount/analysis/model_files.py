@@ -2,11 +2,13 @@
 
 The format is that of skops: a zip archive of JSON and arrays. Unlike a pickle it names the
 types of its objects, and only those allowed here are created: classes of scikit-learn and
-numpy that skops trusts or `model_checks` checks, and the estimators of headcount.
+numpy that skops trusts or `model_checks` checks, the estimators of headcount, and the methods
+of other packages that are installed.
 
 A file holds fitted classifiers, the training items in the form that the quantifier takes, and
 the quantifier *without* what it has learnt: it is refitted when the file is read, so that
-its state cannot be wrong. The state of everything else is checked (`model_checks`). The zip
+its state cannot be wrong. Of a network it holds the weights, whose names and shapes must be
+those of its parameters. The state of everything else is checked (`model_checks`). The zip
 format has a checksum of every part, which detects accidental damage.
 """
 
@@ -24,13 +26,14 @@ from sklearn.base import BaseEstimator, clone
 from headcount._files import write_bytes
 from headcount.analysis.model_checks import check_state, is_checked
 from headcount.analysis.models import Labelled, ScoreModel, TableModel
-from headcount.errors import HeadcountError, HeadcountWarning, warn
+from headcount.errors import HeadcountError, HeadcountWarning, MissingPackageError, warn
+from headcount.quantify import installed_methods
 from headcount.scores import Scorer
 
 __all__ = ["load_model", "save_model"]
 
 _KIND = "headcount model"
-_OUR_ESTIMATORS = ("headcount.learn", "headcount.quantify")
+_OUR_ESTIMATORS = ("headcount.deep", "headcount.learn", "headcount.quantify")
 
 
 def save_model(model: TableModel | ScoreModel, path: Path) -> None:
@@ -120,6 +123,8 @@ def _checked(content: Any, name: str, no_model: HeadcountError) -> TableModel | 
         )
     try:
         return _refitted(model)
+    except MissingPackageError:
+        raise
     except Exception:  # whatever a forged state makes the checks or the fit raise
         raise no_model from None
 
@@ -143,7 +148,8 @@ def _is_allowed(name: str) -> bool:
         return True
     module, _, last = name.rpartition(".")
     if not module.startswith(tuple(f"{package}." for package in _OUR_ESTIMATORS)):
-        return False
+        installed = installed_methods().values()
+        return name in {f"{each.__module__}.{each.__qualname__}" for each in installed}
     try:
         found = getattr(importlib.import_module(module), last)
     except (ImportError, AttributeError):

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,6 +15,7 @@ from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 
 from headcount._progress import track
+from headcount.analysis.class_order import are_ordered, order_note
 from headcount.analysis.classifiers import best_scorer
 from headcount.analysis.label_columns import LabelledItems
 from headcount.analysis.score_columns import ScoreColumns, find_score_columns
@@ -22,15 +23,28 @@ from headcount.data.features import dense_if_narrow
 from headcount.data.preparation import Preparation, Tally, prepare
 from headcount.data.readers import TableFile, batch_rows
 from headcount.errors import HeadcountError
-from headcount.quantify import AutoQuantifier, OneVsRest
 from headcount.quantify import method as find_method
+from headcount.quantify.auto import AutoQuantifier
+from headcount.quantify.one_vs_rest import OneVsRest
 from headcount.scores import CALIBRATIONS, Scored, Scorer
 from headcount.scores.outputs import calling
 
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["Labelled", "ScoreModel", "TableModel", "fit_score_model", "fit_table_model"]
+__all__ = [
+    "Labelled",
+    "ScoreModel",
+    "TableModel",
+    "fit_score_model",
+    "fit_table_model",
+    "named_quantifier",
+    "prepared_batches",
+]
+
+
+# Rows of posteriors that are read at a time, if they are not kept.
+_ROWS_AT_ONCE = 1 << 20
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,10 +57,13 @@ class Labelled:
         Features or posteriors.
     labels : ndarray of shape (n,)
         Their labels.
+    arrays : dict of str to ndarray
+        Weights of a network that was trained on them; see `Quantifier.trained_arrays`.
     """
 
     items: Any
     labels: NDArray[Any]
+    arrays: dict[str, NDArray[Any]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -98,11 +115,13 @@ class TableModel:
         quantifier = clone(self.quantifier)
         if isinstance(self.source, Scorer):
             return replace(self, quantifier=quantifier.fit_scorer(self.source))
-        return replace(self, quantifier=quantifier.fit(self.source.items, self.source.labels))
+        source = self.source
+        quantifier.fit_trained(source.items, source.labels, source.arrays)
+        return replace(self, quantifier=quantifier)
 
     def choice(self) -> str:
-        """Reason for the choice of the classifier; empty if the caller chose it."""
-        return self.why_classifier
+        """Reasons for what the caller did not choose: the classifier, an order of classes."""
+        return " ".join(filter(None, [self.why_classifier, _said_of_order(self.quantifier)]))
 
     def items(self, table: TableFile, dates: str | None = None) -> tuple[Any, Tally]:
         """Rows of a table as the quantifier takes them, made in batches.
@@ -121,16 +140,8 @@ class TableModel:
         tally : Tally
             Numbers of values that could not be used as they are.
         """
-        table.require(self.columns, "which the training table has")
-        preparation, tally = self.preparation.of_table(table, dates), Tally()
-        n_batches = -(-table.count_rows() // batch_rows(len(self.columns)))
-        made = []
-        batches = track(table.batches(self.columns), n_batches, f"Reading {table.name}")
-        # Closed, so that an interrupt removes the progress bar from the terminal.
-        with closing(batches):
-            for batch in batches:
-                tally.n_rows += len(batch)
-                made.append(self._of_batch(preparation.conform(batch, tally)))
+        tally = Tally()
+        made = [items for items, _ in self.item_batches(table, dates, tally)]
         if not made:
             raise HeadcountError(f"{table.name!r} has no rows: pass a table with some.")
         tally.check(table.name)
@@ -138,6 +149,31 @@ class TableModel:
             return Scored.concatenate(made), tally
         stack = sparse.vstack if sparse.issparse(made[0]) else np.concatenate
         return stack(made), tally
+
+    def item_batches(
+        self, table: TableFile, dates: str | None, tally: Tally, beside: str | None = None
+    ) -> Iterator[tuple[Any, pl.Series | None]]:
+        """Rows of a table as the quantifier takes them, batch by batch.
+
+        Parameters
+        ----------
+        table : TableFile
+            A table with these columns.
+        dates : {"day-first", "month-first"} or None
+            Order of day and month, where both are possible.
+        tally : Tally
+            Numbers of values that could not be used as they are, which are added to.
+        beside : str, default=None
+            Another column to read.
+
+        Yields
+        ------
+        items : Scored, array or sparse matrix
+        values : polars.Series or None
+            The other column.
+        """
+        for batch, values in prepared_batches(self.preparation, table, dates, tally, beside):
+            yield self._of_batch(batch), values
 
     def _of_batch(self, batch: pl.DataFrame) -> Any:
         if self.features is None:
@@ -196,9 +232,9 @@ class ScoreModel:
         return replace(self, quantifier=quantifier.fit(scored, self.source.labels))
 
     def choice(self) -> str:
-        """Class that a single column of scores is of; empty if there are several columns."""
+        """Class that a single column of scores is of, or the order of the classes."""
         if len(self.columns) > 1:
-            return ""
+            return _said_of_order(self.quantifier)
         label = self.quantifier.classes_.tolist()[self.scores.positive]
         return f"column {self.columns[0]} was taken for the score of class {label!r}."
 
@@ -222,6 +258,76 @@ class ScoreModel:
         table.require(self.columns, "which the labelled table has")
         items = Scored(self.scores.read(table), self.quantifier.classes_)
         return items, Tally(len(items))
+
+    def item_batches(
+        self, table: TableFile, dates: str | None, tally: Tally, beside: str | None = None
+    ) -> Iterator[tuple[Scored, pl.Series | None]]:
+        """Posteriors of the rows of a table, batch by batch.
+
+        Parameters
+        ----------
+        table : TableFile
+            A table with these columns.
+        dates : {"day-first", "month-first"} or None
+            No effect, as there are no dates.
+        tally : Tally
+            Gets the number of rows.
+        beside : str, default=None
+            Another column to read.
+
+        Yields
+        ------
+        items : Scored
+        values : polars.Series or None
+            The other column.
+        """
+        table.require(self.columns, "which the labelled table has")
+        for posteriors, values in self.scores.read_batches(table, beside, _ROWS_AT_ONCE):
+            tally.n_rows += len(posteriors)
+            yield Scored(posteriors, self.quantifier.classes_), values
+
+
+def prepared_batches(
+    preparation: Preparation,
+    table: TableFile,
+    dates: str | None,
+    tally: Tally,
+    beside: str | None = None,
+) -> Iterator[tuple[pl.DataFrame, pl.Series | None]]:
+    """Rows of a table as they were prepared for training, batch by batch.
+
+    Parameters
+    ----------
+    preparation : Preparation
+        Kinds of the columns.
+    table : TableFile
+        A table with these columns.
+    dates : {"day-first", "month-first"} or None
+        Order of day and month, where both are possible.
+    tally : Tally
+        Numbers of values that could not be used as they are, which are added to.
+    beside : str, default=None
+        Another column to read.
+
+    Yields
+    ------
+    batch : polars.DataFrame
+    values : polars.Series or None
+        The other column.
+    """
+    used = list(preparation.used)
+    table.require(used, "which the training table has")
+    preparation = preparation.of_table(table, dates)
+    n_batches = -(-table.count_rows() // batch_rows(len(used)))
+    columns = used if beside is None else [*used, beside]
+    read = table.batches(columns, batch_rows(len(used)))
+    batches = track(read, n_batches, f"Reading {table.name}")
+    # Closed, so that an interrupt removes the progress bar from the terminal.
+    with closing(batches):
+        for batch in batches:
+            tally.n_rows += len(batch)
+            made = preparation.conform(batch.select(used), tally)
+            yield made, None if beside is None else batch[beside]
 
 
 def fit_table_model(
@@ -264,17 +370,23 @@ def fit_table_model(
     )
     X = preparation.conform(frame)
     del frame
-    quantifier = _quantifier(method, LogisticRegression(), np.unique(y), random_state)
+    quantifier = named_quantifier(method, LogisticRegression(), np.unique(y), random_state)
     description = labelled.description
     if quantifier is None:
         features = preparation.pipeline().fit(X)
-        quantifier = _quantifier(method, None, np.unique(y), random_state)
+        quantifier = named_quantifier(method, None, np.unique(y), random_state)
         source = Labelled(dense_if_narrow(features.transform(X)), y)
         quantifier.fit(source.items, source.labels)
+        source = replace(source, arrays=quantifier.trained_arrays())
         return TableModel(quantifier, target, preparation, features, description, source)
     # Out-of-fold scores for every method: the test of its assumption needs them.
     scorer, why = best_scorer(preparation, classifier, X, y, random_state)
-    quantifier = _quantifier(method, scorer.classifier, np.unique(y), random_state)
+    ordered = _is_auto(method) and are_ordered(
+        scorer.classes_, scorer.posteriors_, scorer.codes_
+    )
+    quantifier = named_quantifier(
+        method, scorer.classifier, np.unique(y), random_state, ordered
+    )
     quantifier.fit_scorer(scorer)
     return TableModel(quantifier, target, preparation, None, description, scorer, why)
 
@@ -310,7 +422,8 @@ def fit_score_model(
     classes = np.unique(y)
     columns = find_score_columns(table, target, classes.tolist(), leave_out)
     source = Labelled(columns.read(table), y)
-    quantifier = _quantifier(method, LogisticRegression(), classes, random_state)
+    ordered = are_ordered(classes, source.items, np.searchsorted(classes, y))
+    quantifier = named_quantifier(method, LogisticRegression(), classes, random_state, ordered)
     if quantifier is None or not quantifier.takes_scores:
         raise HeadcountError(
             f"`method` is {method!r}, which works on features, not on scores: choose another."
@@ -319,24 +432,56 @@ def fit_score_model(
     return ScoreModel(quantifier, target, columns, labelled.description, source)
 
 
-def _quantifier(method: str, classifier: Any, classes: NDArray[Any], random_state: int) -> Any:
-    """Quantifier of a name; None if a classifier is given that it has no parameter for."""
-    if method.lower() == "auto":
-        # Numbers have an order: ratings, grades, counts.
-        ordered = len(classes) > 2 and classes.dtype.kind in "iuf"
+def _said_of_order(quantifier: Any) -> str:
+    if not isinstance(quantifier, AutoQuantifier):
+        return ""
+    return order_note(quantifier.classes_, quantifier.ordered)
+
+
+def named_quantifier(
+    method: str,
+    classifier: Any,
+    classes: NDArray[Any],
+    random_state: int,
+    ordered: bool = False,
+) -> Any:
+    """Quantifier of a name; None if a classifier is given and it works on features.
+
+    Parameters
+    ----------
+    method : str
+        Name of a method, or "auto" for several strong ones combined.
+    classifier : classifier or None
+        Its classifier.
+    classes : ndarray of shape (K,)
+        The classes.
+    random_state : int
+        Random seed.
+    ordered : bool, default=False
+        True if the classes are ordered, for "auto".
+
+    Returns
+    -------
+    Quantifier or None
+    """
+    if _is_auto(method):
         return AutoQuantifier(classifier, ordered=ordered, random_state=random_state)
     chosen, options = _named_method(method)
     known = inspect.signature(chosen).parameters
     if "random_state" in known:
         options["random_state"] = random_state
     if classifier is not None:
-        if "classifier" not in known:
+        if "classifier" not in known or chosen.info.input == "features":
             return None
         options["classifier"] = classifier
     quantifier = chosen(**options)
     if len(classes) > 2 and chosen.info.multiclass == "one-vs-rest":
         return OneVsRest(quantifier)
     return quantifier
+
+
+def _is_auto(method: str) -> bool:
+    return method.lower() == "auto"
 
 
 def _named_method(name: str) -> tuple[Any, dict[str, Any]]:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,9 @@ from headcount.data.column_kinds import Column
 from headcount.data.readers import TableFile
 from headcount.errors import HeadcountError
 from headcount.scores import check_scores
+
+if TYPE_CHECKING:
+    import polars as pl
 
 __all__ = ["ScoreColumns", "find_score_columns"]
 
@@ -44,9 +47,35 @@ class ScoreColumns:
         -------
         ndarray of shape (n, K)
         """
-        made, first_row = [], 0
+        made = [posteriors for posteriors, _ in self.read_batches(table)]
+        if not made:
+            raise HeadcountError(f"{table.name!r} has no rows: pass a table with some.")
+        return np.concatenate(made)
+
+    def read_batches(
+        self, table: TableFile, beside: str | None = None, rows: int | None = None
+    ) -> Iterator[tuple[NDArray[np.float64], pl.Series | None]]:
+        """Posteriors of all classes, batch by batch.
+
+        Parameters
+        ----------
+        table : TableFile
+            A table with these columns.
+        beside : str, default=None
+            Another column to read.
+        rows : int, default=None
+            Rows per batch; those of the table by default.
+
+        Yields
+        ------
+        posteriors : ndarray of shape (n, K)
+        values : polars.Series or None
+            The other column.
+        """
+        first_row = 0
         checks = [Column(name, "number", "", 0, 0) for name in self.names]
-        for batch in table.batches(self.names):
+        columns = self.names if beside is None else (*self.names, beside)
+        for batch in table.batches(columns, rows):
             numbers = [each.conform(batch[each.name], table.name, first_row) for each in checks]
             for column in numbers:
                 if column.null_count():
@@ -56,10 +85,8 @@ class ScoreColumns:
                         "leave out items without scores."
                     )
             first_row += len(batch)
-            made.append(self._posteriors(np.column_stack(numbers), table.name))
-        if not made:
-            raise HeadcountError(f"{table.name!r} has no rows: pass a table with some.")
-        return np.concatenate(made)
+            posteriors = self._posteriors(np.column_stack(numbers), table.name)
+            yield posteriors, None if beside is None else batch[beside]
 
     def _posteriors(self, given: NDArray[np.float64], name: str) -> NDArray[np.float64]:
         if given.shape[1] == 1:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json as json_text
 from typing import Annotated
 
 import typer
 
-from headcount.cli.exit_codes import DONE, UNRELIABLE
 from headcount.cli.options import (
     BY,
     DATE,
@@ -22,6 +20,7 @@ from headcount.cli.options import (
     check_inputs,
     plain_separator,
 )
+from headcount.cli.outputs import check_outputs, finish
 
 __all__ = ["accuracy"]
 
@@ -73,16 +72,10 @@ def accuracy(
     strict: STRICT = False,
 ) -> tuple[str, int]:
     """Estimate how well a model does on new items nobody has labelled."""
-    from headcount._files import TABLE_ENDINGS, check_writable
-
     # Before anything heavy is imported.
     check_inputs(new, reference)
-    if output is not None:
-        check_writable(output, "--output", TABLE_ENDINGS)
-    if report is not None:
-        check_writable(report, "--report", (".html", ".htm"))
+    check_outputs(output, report)
     from headcount.analysis.accuracy import analyse_accuracy
-    from headcount.data.writers import write_table
 
     found = analyse_accuracy(
         new,
@@ -98,11 +91,5 @@ def accuracy(
         random_state=seed,
         separator=plain_separator(separator),
     )
-    if output is not None:
-        write_table(found.to_frame(), output)
-    if report is not None:
-        found.report(report)
-    text = found.to_text()
-    if json:
-        text = json_text.dumps(found.to_dict(), ensure_ascii=False, indent=2, allow_nan=False)
-    return text, UNRELIABLE if strict and not found.is_reliable else DONE
+    text = "" if json else found.to_text()
+    return finish(found, text, output=output, report=report, json=json, strict=strict)

@@ -9,28 +9,15 @@ from typing import Annotated
 import typer
 
 from headcount.cli.accuracy import accuracy
-from headcount.cli.exit_codes import DONE, UNRELIABLE
+from headcount.cli.estimate import estimate
 from headcount.cli.judge import judge
 from headcount.cli.label import label
 from headcount.cli.lequa import lequa
 from headcount.cli.monitor import monitor
-from headcount.cli.options import (
-    BY,
-    CLUSTER,
-    DATE,
-    DATES,
-    JSON,
-    LEVEL,
-    OUTPUT,
-    REPORT,
-    SEED,
-    SEPARATOR,
-    STRICT,
-    WEIGHT,
-    check_inputs,
-    plain_separator,
-)
+from headcount.cli.options import JSON, SEED
+from headcount.cli.sql import sql
 from headcount.cli.study import study
+from headcount.cli.summarise import merge, summarise
 
 __all__ = ["app"]
 
@@ -44,9 +31,13 @@ app = typer.Typer(
 app.add_typer(study)
 app.add_typer(monitor)
 app.add_typer(lequa)
+app.command()(estimate)
 app.command()(accuracy)
 app.command()(judge)
 app.command()(label)
+app.command()(sql)
+app.command()(summarise)
+app.command()(merge)
 
 _AUTO = ["auto", "strong methods combined, see AutoQuantifier", "native", "prior"]
 
@@ -69,144 +60,6 @@ def _start(
 ) -> None:
     if context.invoked_subcommand is None:
         typer.echo(context.get_help())
-
-
-@app.command()
-def estimate(
-    new: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="NEW",
-            help="Table of the items to count, without labels: files, patterns, a folder, or - "
-            "for standard input.",
-        ),
-    ],
-    train: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--train",
-            help="Table of labelled items to learn from; repeatable. Without it, rows of NEW "
-            "with a label are learnt from, and the others counted.",
-        ),
-    ] = None,
-    scores: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--scores",
-            help="Instead of --train: a table of labelled items with a classifier's "
-            "posteriors, made out-of-sample, in a column for each class, or in one for the "
-            "positive class. NEW then has the same columns.",
-        ),
-    ] = None,
-    model: Annotated[
-        Path | None,
-        typer.Option("--model", help="Instead of --train: a file that --save wrote."),
-    ] = None,
-    target: Annotated[
-        str | None,
-        typer.Option("--target", help="Column of the labels, in the labelled table."),
-    ] = None,
-    by: BY = None,
-    date: DATE = None,
-    dates: DATES = None,
-    leave_out: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--leave-out", metavar="COLUMN", help="Do not learn from this column; repeatable."
-        ),
-    ] = None,
-    labelled: Annotated[
-        Path | None,
-        typer.Option(
-            "--labelled",
-            help="Labels of some rows of NEW: the table of headcount label, filled in. The "
-            "shares then hold whatever has changed.",
-        ),
-    ] = None,
-    random_labels: Annotated[
-        bool,
-        typer.Option(
-            "--random-labels",
-            help="The rows with labels, in --labelled or in the column --target of NEW, are a "
-            "simple random sample.",
-        ),
-    ] = False,
-    weight: WEIGHT = None,
-    cluster: CLUSTER = None,
-    method: Annotated[
-        str, typer.Option("--method", help="See headcount methods; auto combines strong ones.")
-    ] = "auto",
-    classifier: Annotated[
-        str,
-        typer.Option(
-            "--classifier",
-            help="Classifier of the columns: logistic, forest, boosting, or auto for the best "
-            "of logistic and boosting by log loss.",
-        ),
-    ] = "logistic",
-    level: LEVEL = 0.95,
-    seed: SEED = 0,
-    separator: SEPARATOR = None,
-    report: REPORT = None,
-    output: OUTPUT = None,
-    title: Annotated[str | None, typer.Option("--title", help="Heading of the page.")] = None,
-    save: Annotated[
-        Path | None, typer.Option("--save", help="Write the fitted model, for --model.")
-    ] = None,
-    json: JSON = False,
-    strict: STRICT = False,
-    verbose: Annotated[
-        bool, typer.Option("--verbose", "-v", help="Print the treatment of each column.")
-    ] = False,
-) -> tuple[str, int]:
-    """Estimate the share of each class among new items, with intervals."""
-    from headcount._files import TABLE_ENDINGS, check_writable
-
-    # Before anything heavy is imported.
-    check_inputs(new, train, scores)
-    for path, option, endings in (
-        (output, "--output", TABLE_ENDINGS),
-        (report, "--report", (".html", ".htm")),
-        (save, "--save", (".skops",)),
-    ):
-        if path is not None:
-            check_writable(path, option, endings)
-    from headcount.analysis import analyse
-    from headcount.data.writers import write_table
-
-    analysis = analyse(
-        new,
-        train=train or None,
-        scores=scores or None,
-        model=model,
-        target=target,
-        by=by,
-        date=date,
-        dates=dates,
-        method=method,
-        classifier=classifier,
-        leave_out=leave_out or (),
-        labelled=labelled,
-        random_labels=random_labels,
-        weight=weight,
-        cluster=cluster,
-        level=level,
-        random_state=seed,
-        separator=plain_separator(separator),
-        title=title,
-    )
-    if output is not None:
-        write_table(analysis.to_frame(), output)
-    if report is not None:
-        analysis.report(report)
-    if save is not None:
-        analysis.save(save)
-    if json:
-        content = analysis.to_dict()
-        text = json_text.dumps(content, ensure_ascii=False, indent=2, allow_nan=False)
-    else:
-        text = analysis.to_text(verbose=verbose)
-    return text, UNRELIABLE if strict and not analysis.is_reliable else DONE
 
 
 @app.command()

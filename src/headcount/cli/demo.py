@@ -271,6 +271,7 @@ def _run_story(story: Story, folder: Path, seed: int) -> StoryResult:
         random_state=seed,
         title=story.question,
     )
+    assert isinstance(analysis, Analysis)
     analysis.report(page)
     write_table(analysis.to_frame(), folder / f"{story.name}-shares.csv")
     if not story.n_labels:
@@ -283,6 +284,7 @@ def _run_story(story: Story, folder: Path, seed: int) -> StoryResult:
     # Who labels here is the table itself, in which the truth is known.
     write_table(table.with_columns(label=truth[table["row"].to_list()]), to_label)
     better = analyse(new, labelled=to_label, title=story.question, **periods)
+    assert isinstance(better, Analysis)
     second = folder / f"report-{story.name}-with-labels.html"
     better.report(second)
     return StoryResult(story, analysis, page, better, second)

@@ -22,7 +22,8 @@ def label(
         Path, typer.Option("--model", help="File that headcount estimate --save wrote.")
     ],
     output: Annotated[
-        Path, typer.Option("--output", help="Table of the rows to label; .csv or another.")
+        Path,
+        typer.Option("--output", help="Table of the rows to label; .csv, .xlsx or another."),
     ],
     precision: Annotated[
         float | None,
@@ -30,6 +31,12 @@ def label(
     ] = None,
     budget: Annotated[
         int | None, typer.Option("--budget", help="Instead of --precision: number of labels.")
+    ] = None,
+    positive: Annotated[
+        str | None,
+        typer.Option(
+            "--positive", help="The only class whose share matters; all classes by default."
+        ),
     ] = None,
     by: BY = None,
     date: DATE = None,
@@ -58,6 +65,7 @@ def label(
         model=model,
         precision=precision,
         budget=budget,
+        positive=positive,
         by=by,
         date=date,
         show=show,

@@ -66,7 +66,7 @@ def monitor_page(history: History) -> str:
         "hidden_groups": len(history.streams) - len(streams),
         "table": _chunk_table(history),
         "hidden_rows": max(0, len(history.chunks) - _MOST_ROWS),
-        "metric": history.spec.metric.replace("_", " "),
+        "metric": history.spec.metric_name,
         "facts_of": _facts(history),
         "versions": versions(),
     }
@@ -126,8 +126,10 @@ def _panels(history: History, stream: str) -> list[tuple[str, Markup]]:
         for name, each in own
     ]  # fmt: skip
     axis = Axis.around([value for row in rows for value in row.values], 1.0)
-    metric = history.spec.metric.replace("_", " ")
-    panels.append((metric.capitalize(), _chart(rows, f"{metric} over time", axis, marked)))
+    metric = history.spec.metric_name
+    panels.append(
+        (metric[:1].upper() + metric[1:], _chart(rows, f"{metric} over time", axis, marked))
+    )
     return panels
 
 
@@ -145,7 +147,7 @@ def _alert_table(alerts: tuple[Alert, ...]) -> Table:
 
 def _chunk_table(history: History) -> Table:
     labels = [str(label) for label in history.spec.classes]
-    metric = history.spec.metric.replace("_", " ")
+    metric = history.spec.metric_name
     several = len(history.streams) > 1
     head = [*(["group"] if several else []), "chunk", "items", *labels, metric, "p", "notes"]
     rows = []

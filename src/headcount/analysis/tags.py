@@ -1,0 +1,424 @@
+"""From two tables with several columns of tags to one analysis per tag."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headcount._files import check_writable, write_bytes
+from headcount._text import Cell, Table, html_result, printable
+from headcount.analysis.analysis import COLUMNS, Analysis
+from headcount.analysis.classifiers import make_classifier
+from headcount.analysis.few_labels import read_clusters, read_weights
+from headcount.analysis.from_items import analyse_items
+from headcount.analysis.groups import read_groups
+from headcount.analysis.label_columns import stripped
+from headcount.analysis.models import named_quantifier, prepared_batches
+from headcount.analysis.verdict import MARK
+from headcount.data.column_kinds import parse_texts
+from headcount.data.preparation import Tally, prepare
+from headcount.data.readers import TableFile
+from headcount.errors import HeadcountError
+from headcount.quantify.multi_label import MultiLabel
+from headcount.scores import Scored
+
+if TYPE_CHECKING:
+    import polars as pl
+    from matplotlib.axes import Axes
+
+__all__ = ["TagAnalysis", "analyse_tags", "tag_columns"]
+
+_FEWEST = 2
+_WORDS = {"yes": "1", "no": "0", "y": "1", "n": "0"}
+_NUMBERS = ["0", "1", "0.0", "1.0"]
+
+
+@dataclass(frozen=True, eq=False)
+class TagAnalysis:
+    """Shares of tags in a table and its groups, with intervals. Prints as a table.
+
+    Made by `headcount.analyse` with a pattern of columns as its target. An item may have
+    several tags or none, so shares need not sum to 1.
+
+    Attributes
+    ----------
+    title : str
+        Heading of the report.
+    analyses : mapping of str to Analysis
+        One analysis per tag, of the classes 0 and 1: items without and with the tag.
+    notes : tuple of str
+        Notes about the tables.
+    columns : mapping of str to str
+        Treatment of each column of the tables.
+    """
+
+    title: str
+    analyses: Mapping[str, Analysis]
+    notes: tuple[str, ...] = ()
+    columns: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def first(self) -> Analysis:
+        """Analysis of the first tag, with facts that all tags have in common."""
+        return next(iter(self.analyses.values()))
+
+    @property
+    def is_reliable(self) -> bool:
+        """False if the items, or a group, fail the test of the assumption for any tag."""
+        return all(each.is_reliable for each in self.analyses.values())
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """Warnings, one sentence each, with the name of the tag."""
+        return tuple(
+            f"{tag}: {text}"
+            for tag, each in self.analyses.items()
+            for text in dict.fromkeys([*each.warnings, *each.overall.estimate.warnings])
+        )
+
+    @property
+    def table_columns(self) -> tuple[str, ...]:
+        """Columns of `to_frame`."""
+        return tuple("tag" if name == "class" else name for name in COLUMNS)
+
+    def rows(self) -> Iterator[tuple[Any, ...]]:
+        """Rows of `to_frame`: those of items with a tag."""
+        place = COLUMNS.index("class")
+        for tag, each in self.analyses.items():
+            for row in list(each.rows())[1::2]:
+                yield (*row[:place], tag, *row[place + 1 :])
+
+    def to_frame(self) -> pl.DataFrame:
+        """One row per tag and group, all items first, with no group.
+
+        Returns
+        -------
+        polars.DataFrame
+            The columns of ``Analysis.to_frame``, with tag instead of class.
+        """
+        import polars as pl
+
+        frames = [
+            each.to_frame()[1::2].with_columns(pl.lit(tag).alias("class"))
+            for tag, each in self.analyses.items()
+        ]
+        return pl.concat(frames).rename({"class": "tag"})
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything as plain values for JSON.
+
+        Returns
+        -------
+        dict
+            ``title``, ``created``, ``level``, ``method``, ``versions``, ``data``, ``columns``,
+            ``notes``, and ``tags``: one dict per tag with ``tag``, ``training`` (its share in
+            training), and ``overall`` and ``groups`` as in ``Analysis.to_dict``, with lists
+            over items without and with the tag.
+        """
+        shared = self.first.to_dict()
+        kept = ("created", "level", "ordered", "method", "versions", "data")
+        tags = []
+        for tag, each in self.analyses.items():
+            own = each.to_dict()
+            parts = {"overall": own["overall"], "groups": own["groups"]}
+            tags.append({"tag": tag, "training": float(each.training[1]), **parts})
+        return {
+            "title": self.title,
+            **{name: shared[name] for name in kept},
+            "columns": dict(self.columns),
+            "notes": list(self.notes),
+            "tags": tags,
+        }
+
+    def to_table(self) -> Table:
+        """Shares to print, one row per group and tag."""
+        tables = {tag: each.to_table() for tag, each in self.analyses.items()}
+        shown = next(iter(tables.values()))
+        place = list(shown.columns).index("class")
+        columns = ["tag" if name == "class" else name for name in shown.columns]
+        marked = not self.is_reliable
+        if marked and columns[-1] != "":
+            columns.append("")
+        rows: list[list[Cell]] = []
+        for tag, table in tables.items():
+            for row in table.rows[1::2]:
+                cells = [*row[:place], Cell(tag), *row[place + 1 :]]
+                rows.append(cells + [Cell("")] * (len(columns) - len(cells)))
+        numeric = [i > place and name != "" for i, name in enumerate(columns)]
+        return Table(columns, rows, numeric)
+
+    def to_text(self, *, verbose: bool = False) -> str:
+        """Table and notes as plain text.
+
+        Parameters
+        ----------
+        verbose : bool, default=False
+            True adds the treatment of each column.
+
+        Returns
+        -------
+        str
+        """
+        parts = [self.summary, self.to_table().to_text(ruled=False)]
+        if verbose:
+            parts.append("\n".join(f"{name}: {done}" for name, done in self.columns.items()))
+        method = self.first.method
+        notes = [*self.warnings, *self.notes]
+        parts.append(
+            "\n".join(
+                [f"method: {method.name}, {method.title}, for each tag.",
+                 *(f"note: {note}" for note in notes)]
+            )
+        )  # fmt: skip
+        lines = "\n\n".join(part for part in parts if part).split("\n")
+        return "\n".join(map(printable, lines))
+
+    @property
+    def summary(self) -> str:
+        """The shares in a sentence, and how far to trust them."""
+        overall = {tag: each.overall for tag, each in self.analyses.items()}
+        n_items = self.first.overall.estimate.n_items
+        largest = max(overall, key=lambda tag: float(overall[tag].estimate.shares[1]))
+        found = (
+            f"Of {n_items:,} items, {overall[largest].estimate.shares[1]:.1%} have the tag "
+            f"“{largest}”, the most frequent of {len(overall):,}."
+        )
+        broken = [tag for tag, each in self.analyses.items() if not each.is_reliable]
+        if not broken:
+            return found
+        named = ", ".join(broken[:3]) + (" ..." if len(broken) > 3 else "")
+        return (
+            f"{found} Rows with “{MARK}” fail the test of the assumption that only the share "
+            f"of the tag has changed ({named})."
+        )
+
+    def report(self, path: str | os.PathLike[str]) -> None:
+        """Write a page to show to others: one HTML file that needs nothing else.
+
+        Parameters
+        ----------
+        path : str or path
+            File that ends in .html, in a folder that exists.
+        """
+        # Imported here, as pages are drawn from analyses: report/ is above this package. The
+        # contract of import-linter lists this line as an exception.
+        from headcount.report.tags_page import tags_page
+
+        path = Path(path)
+        check_writable(path, "path", (".html", ".htm"))
+        write_bytes(path, tags_page(self).encode("utf-8", "replace"))
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Raise an error: models of several tags cannot be saved.
+
+        Parameters
+        ----------
+        path : str or path
+            File.
+        """
+        raise HeadcountError(
+            f"a model of {len(self.analyses)} tags cannot be saved: save the model of each "
+            "tag, with the name of its column as the target."
+        )
+
+    def plot(self, *, ax: Axes | None = None) -> Axes:
+        """Draw the shares of the tags among all items, with their intervals.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            Axes to draw into; a new figure by default.
+
+        Returns
+        -------
+        matplotlib Axes
+            True shares are drawn if they are known, training shares if not.
+        """
+        import polars as pl
+
+        from headcount import plots
+
+        frame = self.to_frame().filter(pl.col("group").is_null())
+        frame = frame.rename({"tag": "class", "truth": "reference"})
+        if self.first.overall.truth is None:
+            training = [float(each.training[1]) for each in self.analyses.values()]
+            frame = frame.with_columns(reference=np.array(training))
+        return plots.bars(frame, ax=ax)
+
+    def __repr__(self) -> str:
+        return f"{printable(self.title)}\n{self.to_text()}"
+
+    def _repr_html_(self) -> str:
+        return html_result(self.title, [self.to_table()], (*self.warnings, *self.notes))
+
+
+def tag_columns(table: TableFile, target: str) -> list[str]:
+    """Columns that a pattern names; none if the target is a column, or no pattern.
+
+    Parameters
+    ----------
+    table : TableFile
+        The labelled table.
+    target : str
+        Name of a column, or a pattern such as ``tag_*``.
+
+    Returns
+    -------
+    list of str
+    """
+    if target in table.columns or not any(sign in target for sign in "*?["):
+        return []
+    return [name for name in table.columns if fnmatchcase(name, target)]
+
+
+def analyse_tags(
+    table: TableFile,
+    source: TableFile,
+    tags: list[str],
+    *,
+    leave_out: Mapping[str, str],
+    by: str | None,
+    column: str | None,
+    dates: str | None,
+    method: str,
+    classifier: Any,
+    weight: str | None,
+    cluster: str | None,
+    level: float,
+    random_state: int,
+    title: str | None,
+) -> TagAnalysis:
+    """Estimate the shares of several tags in a table, and in its groups.
+
+    Parameters
+    ----------
+    table, source : TableFile
+        New items, and labelled ones.
+    tags : list of str
+        Columns of `source` with 1 or 0, true or false, yes or no.
+    leave_out : mapping of str to str
+        Columns that must not become features, and why.
+    by, dates, method, classifier, weight, cluster, level, random_state, title
+        As for `headcount.analyse`.
+    column : str or None
+        Column of the groups.
+
+    Returns
+    -------
+    TagAnalysis
+    """
+    indicators, rows, notes = _read_tags(source, tags)
+    frame = source.read([name for name in source.columns if name not in tags], rows)
+    preparation = prepare(frame, leave_out=dict(leave_out), name=repr(source.name), dates=dates)
+    X = preparation.conform(frame)
+    if classifier == "auto":
+        raise HeadcountError(
+            "`classifier` is 'auto', which chooses for one target: name one for all tags, such "
+            "as logistic or boosting."
+        )
+    model = make_classifier(preparation, classifier, random_state)
+    quantifier = named_quantifier(method, model, np.array([0, 1]), random_state)
+    if quantifier is None:
+        raise HeadcountError(
+            f"`method` is {method!r}, which has no classifier: choose another for several tags."
+        )
+    fitted = MultiLabel(quantifier).fit(X, indicators)
+    tally = Tally()
+    batches = prepared_batches(preparation, table, dates, tally)
+    made = [fitted.score(batch) for batch, _ in batches]
+    if not made:
+        raise HeadcountError(f"{table.name!r} has no rows: pass a table with some.")
+    tally.check(table.name)
+    scored = [Scored.concatenate(batches) for batches in zip(*made, strict=True)]
+    groups = None
+    if by is not None and column is not None:
+        groups = read_groups(table, by, column, dates)
+    known = [name for name in fitted.tags_.tolist() if name in table.columns]
+    truth = None
+    if len(known) == len(fitted.tags_):
+        truth = _indicators(table, known)
+        if truth.null_count().sum_horizontal()[0]:
+            truth = None
+            notes.append(f"Some tags of rows of {table.name} are missing, so none was used.")
+    facts = {
+        "Labelled table": f"{source.name}, {len(frame):,} rows",
+        "New table": f"{table.name}, {len(scored[0]):,} rows",
+    }
+    weights, clusters = read_weights(table, weight), read_clusters(table, cluster)
+    analyses = {}
+    for name, own, items in zip(fitted.tags_, fitted.quantifiers_, scored, strict=True):
+        analysis = analyse_items(
+            own,
+            items,
+            groups=groups,
+            truth=None if truth is None else truth[name].cast(int).to_numpy(),
+            weights=weights,
+            clusters=clusters,
+            data_facts=facts,
+            title=str(name),
+            level=level,
+            random_state=random_state,
+        )
+        analyses[str(name)] = replace(analysis, columns=preparation.facts())
+    heading = title or f"{len(analyses)} tags in {table.name}"
+    notes += [*preparation.notes(), groups.note if groups else "", *tally.notes(table.name)]
+    return TagAnalysis(heading, analyses, tuple(filter(None, notes)), preparation.facts())
+
+
+def _read_tags(table: TableFile, tags: list[str]) -> tuple[pl.DataFrame, Any, list[str]]:
+    """Tags of the labelled rows, these rows, and notes on what was left out."""
+    found = _indicators(table, tags)
+    missing = np.array([found[name].is_null().to_numpy() for name in tags])
+    there: NDArray[np.bool_] = np.logical_not(missing).all(axis=0)
+    notes = []
+    if not there.all():
+        notes.append(
+            f"{int((~there).sum()):,} of {len(there):,} rows of {table.name} lack a tag and "
+            "were not learnt from."
+        )
+    kept = found.filter(there)
+    counts = {name: int(kept[name].sum()) for name in tags}
+    rare = [name for name in tags if not _FEWEST <= counts[name] <= len(kept) - _FEWEST]
+    if len(rare) == len(tags):
+        raise HeadcountError(
+            f"{table.name!r} has fewer than {_FEWEST} rows with, or without, each of the tags "
+            f"{', '.join(tags[:3])}: pass a table with more labelled rows."
+        )
+    if rare:
+        named = ", ".join(rare[:3]) + (" ..." if len(rare) > 3 else "")
+        notes.append(
+            f"tag{'' if len(rare) == 1 else 's'} {named} of {table.name}: fewer than {_FEWEST} "
+            "rows with or without it, so it was left out."
+        )
+    rows = None if there.all() else np.flatnonzero(there)
+    return kept.drop(rare), rows, notes
+
+
+def _indicators(table: TableFile, tags: list[str]) -> pl.DataFrame:
+    """Columns of true and false, with nulls where they are missing."""
+    import polars as pl
+
+    frame = table.read(tags)
+    made = []
+    for name in tags:
+        values = parse_texts(stripped(frame[name]))
+        if values.dtype == pl.String:
+            values = values.str.to_lowercase().replace(_WORDS)
+        known = values.drop_nulls()
+        if values.dtype != pl.Boolean and not known.cast(pl.String).is_in(_NUMBERS).all():
+            strange = known.filter(~known.cast(pl.String).is_in(_NUMBERS))[0]
+            raise HeadcountError(
+                f"Column {name!r} of {table.name!r} has values such as {str(strange)[:40]!r}, "
+                "but tags are marked by 1 and 0, true and false, or yes and no: name other "
+                "columns by `target`."
+            )
+        values = values.cast(pl.Float64, strict=False).cast(pl.Boolean)
+        made.append(values.alias(name))
+    return pl.DataFrame(made)
