@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import date, timedelta
+
 import numpy as np
 import polars as pl
 import pytest
@@ -28,8 +30,8 @@ class Stream:
         )
 
     def day(self, number, share, n=200):
-        date = f"2026-{1 + number // 28:02d}-{1 + number % 28:02d}"
-        return self.rows(n, share).with_columns(day=pl.lit(date))
+        day = date(2026, 1, 1) + timedelta(days=number)
+        return self.rows(n, share).with_columns(day=pl.lit(str(day)))
 
     def days(self, shares, n=200):
         return pl.concat([self.day(i, share, n) for i, share in enumerate(shares)])

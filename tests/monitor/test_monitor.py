@@ -11,6 +11,7 @@ import numpy as np
 import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
+from sklearn.metrics import roc_auc_score
 
 import headcount as hc
 from headcount.errors import HeadcountError
@@ -127,11 +128,13 @@ def test_late_labels(watch, stream):
 def test_late_labels_leave_earlier_alerts_as_they_are(watch, stream):
     rows = stream.days([0.1] * 20 + [0.25] * 6)
     watch.update(rows.drop("label"))
-    before = watch.alerts()
-    assert before
+    alerts, evidence = watch.alerts(), watch.to_frame()["evidence"].to_list()
+    assert alerts
     watch.acknowledge()
-    watch.update(labels=rows.select("id", "label")[:400])
-    assert [alert.name for alert in watch.alerts()] == [alert.name for alert in before]
+    # One day with labels has nothing to compare its error with: all evidence is as before.
+    watch.update(labels=rows.select("id", "label")[:200])
+    assert watch.to_frame()["evidence"].to_list() == evidence
+    assert [alert.name for alert in watch.alerts()] == [alert.name for alert in alerts]
     assert not watch.status().open
 
 
@@ -227,6 +230,43 @@ def test_chunks_of_a_fixed_size(tmp_path, stream):
     assert watch.to_frame()["items"].to_list() == [100, 100, 100]
 
 
+def test_rows_sent_again_with_others_in_chunks_of_a_fixed_size(tmp_path, stream):
+    reference = stream.rows(800, 0.3).drop("id")
+    watch = hc.Monitor.create(
+        tmp_path / "w", reference, target="label", chunk_size=100, key="id"
+    )
+    rows = stream.rows(320, 0.2)
+    watch.update(rows[:150].drop("label"))
+    found = watch.update(rows[50:250].drop("label"))
+    assert found.notes == ("100 of 200 rows were delivered before: they were not added again.",)
+    # Labels reach rows of complete chunks, of the last one, and of the same delivery.
+    watch.update(rows[240:], labels=rows[:250].select("id", "label"))
+    frame = watch.to_frame()
+    assert frame["items"].to_list() == [100, 100, 100]
+    assert frame["labelled"].to_list() == [100, 100, 100]
+    true = [(rows[i : i + 100]["label"] == "fraud").mean() for i in (0, 100, 200)]
+    assert frame["realised fraud"].to_list() == pytest.approx(true)
+    before = state(watch.path)
+    watch.update(rows, labels=rows.select("id", "label"))
+    assert state(watch.path) == before
+    with pytest.raises(HeadcountError, match="delivered before with other scores"):
+        watch.update(rows[100:].with_columns(fraud=pl.col("fraud") / 2))
+    assert state(watch.path) == before
+
+
+def test_labels_of_a_chunk_that_lacks_rows(tmp_path, stream):
+    reference = stream.rows(800, 0.3).drop("id")
+    watch = hc.Monitor.create(
+        tmp_path / "w", reference, target="label", chunk_size=100, key="id"
+    )
+    rows = stream.rows(100, 0.2)
+    watch.update(rows[:60].drop("label"))
+    watch.update(labels=rows[:60].select("id", "label"))
+    assert len(watch.to_frame()) == 0
+    watch.update(rows[60:].drop("label"))
+    assert watch.to_frame()["labelled"].to_list() == [60]
+
+
 def test_equal_decisions_of_several_deliveries_all_count(tmp_path, stream):
     known = stream.rows(600, 0.3)
     said = np.where(known["fraud"] > 0.5, "fraud", "ok")
@@ -261,31 +301,57 @@ def test_scored_and_verdicts(tmp_path, stream):
     assert frame["share fraud"][0] < 0.35 < frame["share fraud"][1]
 
 
-def test_items_with_a_model(tmp_path):
-    rng = np.random.default_rng(0)
-
-    def table(n, share):
-        bad = rng.random(n) < share
-        return pl.DataFrame(
-            {
-                "length": rng.normal(bad * 1.5),
-                "shop": np.where(rng.random(n) < 0.3 + 0.4 * bad, "a", "b"),
-                "day": np.where(np.arange(n) < n // 2, "2026-01-01", "2026-01-02"),
-                "opinion": np.where(bad, "bad", "good"),
-            }
-        )
-
-    labelled, new = table(500, 0.3), table(400, 0.5)
-    found = hc.analyse(
-        new.drop("opinion"), train=labelled.drop("day"), target="opinion", method="PACC"
+def opinions(rng, n, share):
+    """Items with features of their own, over two days."""
+    bad = rng.random(n) < share
+    return pl.DataFrame(
+        {
+            "length": rng.normal(bad * 1.5),
+            "shop": np.where(rng.random(n) < 0.3 + 0.4 * bad, "a", "b"),
+            "day": np.where(np.arange(n) < n // 2, "2026-01-01", "2026-01-02"),
+            "opinion": np.where(bad, "bad", "good"),
+        }
     )
-    found.save(tmp_path / "m.skops")
+
+
+def saved_model(path, method, classifier="logistic"):
+    rng = np.random.default_rng(0)
+    labelled, new = opinions(rng, 500, 0.3), opinions(rng, 400, 0.5)
+    options = {"target": "opinion", "method": method, "classifier": classifier}
+    hc.analyse(new.drop("opinion"), train=labelled.drop("day"), **options).save(path)
+    return new
+
+
+@pytest.mark.parametrize(("method", "classifier"), [("PACC", "logistic"), ("auto", "auto")])
+def test_items_with_a_model(tmp_path, method, classifier):
+    new = saved_model(tmp_path / "m.skops", method, classifier)
     watch = hc.Monitor.create(tmp_path / "w", tmp_path / "m.skops", by="day")
     watch.update(new)
     frame = watch.to_frame()
     assert frame["items"].to_list() == [200, 200]
-    assert frame["realised bad"].is_not_null().all()
-    assert (frame["low bad"] < frame["high bad"]).all()
+    true = new.group_by("day").agg((pl.col("opinion") == "bad").mean()).sort("day")["opinion"]
+    assert frame["realised bad"].to_list() == pytest.approx(true.to_list())
+    assert ((frame["low bad"] < true) & (true < frame["high bad"])).all()
+
+
+@pytest.mark.parametrize("metric", ["auroc", "average_precision", "kappa"])
+def test_other_metrics(tmp_path, stream, metric):
+    reference = stream.rows(800, 0.3).drop("id")
+    watch = hc.Monitor.create(
+        tmp_path / "w", reference, target="label", by="day", key="id", metric=metric
+    )
+    rows = stream.days([0.2, 0.5], n=400)
+    watch.update(rows)
+    frame = watch.to_frame()
+    found = frame["realised_accuracy"]
+    assert found.is_between(frame["accuracy_low"] - 0.02, frame["accuracy_high"] + 0.02).all()
+    if metric == "auroc":
+        day = rows.filter(pl.col("day") == "2026-01-01")
+        expected = roc_auc_score(day["label"] == "fraud", day["fraud"])
+        watch.report(tmp_path / "page.html")
+        assert "AUROC" in (tmp_path / "page.html").read_text("utf-8")
+        # The second of the classes "fraud" and "ok" is the positive one; the area is the same.
+        assert found[0] == pytest.approx(expected)
 
 
 def test_accuracy_floor(tmp_path, stream):
@@ -361,6 +427,41 @@ def test_results_print_and_are_plain(watch, stream):
 
 
 class TestBadInput:
+    @pytest.mark.parametrize(
+        ("options", "match"),
+        [({"metric": "auc"}, "`metric` is 'auc'"), ({"method": "PACCC"}, "'PACCC'")],
+    )
+    def test_unknown_settings(self, tmp_path, stream, options, match):
+        with pytest.raises(HeadcountError, match=match):
+            hc.Monitor.create(
+                tmp_path / "w", stream.rows(100, 0.3), target="label", by="day", **options
+            )
+        assert not (tmp_path / "w").exists()
+
+    @pytest.mark.parametrize(
+        ("options", "match"),
+        [
+            ({"labels": "random"}, "labels of a random sample"),
+            ({"verdict": "said"}, "decisions alone"),
+        ],
+    )
+    def test_ranking_needs_posteriors_and_all_labels(self, tmp_path, stream, options, match):
+        reference = stream.rows(100, 0.3).with_columns(said=pl.col("label"))
+        if options.get("verdict") is None:
+            reference = reference.drop("said")
+        with pytest.raises(HeadcountError, match=match):
+            hc.Monitor.create(
+                tmp_path / "w", reference.drop("id"), target="label", by="day",
+                metric="auroc", **options,
+            )  # fmt: skip
+        assert not (tmp_path / "w").exists()
+
+    @pytest.mark.filterwarnings("ignore::headcount.errors.HeadcountWarning")
+    def test_model_without_a_classifier(self, tmp_path):
+        saved_model(tmp_path / "m.skops", "HDx")
+        with pytest.raises(HeadcountError, match="without out-of-fold posteriors"):
+            hc.Monitor.create(tmp_path / "w", tmp_path / "m.skops", by="day")
+
     def test_folder_exists(self, watch, stream):
         with pytest.raises(HeadcountError, match="exists already"):
             hc.Monitor.create(watch.path, stream.rows(100, 0.3), target="label", by="day")
@@ -416,6 +517,18 @@ class TestBadInput:
         file.write_bytes(file.read_bytes()[:-8] + b"12345678")
         with pytest.raises(HeadcountError, match="is not the one"):
             watch.update(stream.days([0.2]))
+
+    @pytest.mark.parametrize("change", ["other", "gone"])
+    def test_changed_model(self, tmp_path, change):
+        new = saved_model(tmp_path / "m.skops", "PACC")
+        watch = hc.Monitor.create(tmp_path / "w", tmp_path / "m.skops", by="day")
+        file = watch.path / "model.skops"
+        if change == "other":
+            saved_model(file, "SLD")
+        else:
+            file.unlink()
+        with pytest.raises(HeadcountError, match="is not the one it was created with"):
+            hc.Monitor.open(watch.path).update(new)
 
     def test_two_updates_at_once(self, watch, stream):
         from headcount.study.lock import locked

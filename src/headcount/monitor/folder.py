@@ -13,14 +13,20 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, unquote
 
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
 from headcount._files import clear_parts, write_bytes
 from headcount.errors import HeadcountError
-from headcount.monitor.rows import Rows
+from headcount.monitor.rows import Ids, Rows, positions
 
 __all__ = ["Chunk", "MonitorFolder"]
 
@@ -71,6 +77,13 @@ class MonitorFolder:
         for folder in self.path.glob("*/*/*/"):
             clear_parts(folder)
 
+    def checksum(self) -> str:
+        """Checksum of the reference and, for items, of the model."""
+        found = sha256((self.path / "reference.parquet").read_bytes())
+        if (model := self.path / "model.skops").exists():
+            found.update(model.read_bytes())
+        return found.hexdigest()
+
     def chunks(self) -> dict[Chunk, int]:
         """Chunks with rows, in the order of time, and the fingerprint of each."""
         found: dict[Chunk, int] = {}
@@ -82,7 +95,7 @@ class MonitorFolder:
                 for number in range(n_chunks):
                     inside = self._inside(files, number)
                     parts = [int(file.stem.split("-")[1], 16) for _, _, file in inside]
-                    found[Chunk(f"{number + 1:06d}", name)] = _added(parts)
+                    found[self.numbered(number, name)] = _added(parts)
             else:
                 for folder in self._folders(stream):
                     if parts := _fingerprints(folder):
@@ -90,7 +103,8 @@ class MonitorFolder:
         for stream in self._folders(self.path / "labels"):
             for folder in self._folders(stream):
                 chunk = Chunk(unquote(folder.name), unquote(stream.name))
-                found[chunk] = _added([found[chunk], *_fingerprints(folder)])
+                if chunk in found:  # the last chunk of a fixed size may lack rows
+                    found[chunk] = _added([found[chunk], *_fingerprints(folder)])
         return dict(sorted(found.items()))
 
     def rows(self, chunk: Chunk) -> Rows:
@@ -116,20 +130,37 @@ class MonitorFolder:
                 folder.mkdir(parents=True, exist_ok=True)
                 write_bytes(folder / f"{part.fingerprint:032x}.parquet", part.to_bytes())
 
-    def append(self, stream: str, rows: Rows) -> bool:
-        """Add rows behind those of a stream, unless the same rows were delivered before.
-
-        Returns True if they are new.
-        """
+    def append(self, stream: str, rows: Rows) -> None:
+        """Add rows behind those of a stream."""
         folder = self.path / "rows" / _quoted(stream)
         folder.mkdir(parents=True, exist_ok=True)
-        files = self._sequence(folder)
-        mark = f"{rows.fingerprint:032x}-{len(rows)}"
-        if any(file.stem.endswith(mark) for _, _, file in files):
-            return False
-        name = f"{len(files) + 1:08d}-{mark}.parquet"
+        number = len(self._sequence(folder)) + 1
+        name = f"{number:08d}-{rows.fingerprint:032x}-{len(rows)}.parquet"
         write_bytes(folder / name, rows.to_bytes())
-        return True
+
+    def positions(self, stream: str, rows: Rows) -> NDArray[np.int64]:
+        """Place of each row among those of a stream; -1 if it is new.
+
+        Without a column of keys, rows are known if all of them were delivered together.
+        """
+        found, order = np.full(len(rows), -1), np.argsort(rows.keys)
+        ordered, mark = rows.keys[order], f"{rows.fingerprint:032x}-{len(rows)}"
+        for start, _, file in self._sequence(self.path / "rows" / _quoted(stream)):
+            if self.has_keys:
+                places = positions(ordered, _keys(file), is_sorted=True)
+                found[order[places[places >= 0]]] = start + np.flatnonzero(places >= 0)
+            elif file.stem.endswith(mark):
+                return start + np.arange(len(rows))
+        return found
+
+    def streams(self) -> list[str]:
+        """Names of the streams."""
+        return sorted(unquote(folder.name) for folder in self._folders(self.path / "rows"))
+
+    @staticmethod
+    def numbered(number: int, stream: str) -> Chunk:
+        """Chunk of a fixed size by its number, from 0 on."""
+        return Chunk(f"{number + 1:06d}", stream)
 
     def summary(self, chunk: Chunk, fingerprint: int) -> dict[str, Any] | None:
         """Summary of a chunk; None if it has not been made."""
@@ -229,8 +260,19 @@ def _added(fingerprints: list[int]) -> int:
 
 
 def _read(file: Path) -> Rows:
-    try:
+    with _undamaged(file):
         return Rows.from_bytes(file.read_bytes())
+
+
+def _keys(file: Path) -> Ids:
+    with _undamaged(file):
+        return pl.read_parquet(file, columns=["key"])["key"].to_numpy()
+
+
+@contextmanager
+def _undamaged(file: Path) -> Iterator[None]:
+    try:
+        yield
     except Exception as error:  # whatever a damaged file makes polars raise
         raise HeadcountError(
             f"{str(file)!r} is damaged ({type(error).__name__}): restore it from a backup."

@@ -422,7 +422,7 @@ def _reason(
         stream, "accuracy" if name == "floor" else name, alarm.since, alarm.at + 1
     )
     now = f"{after[0]:.1%} [{100 * after[1]:.1f}, {100 * after[2]:.1f}]"
-    metric = table.spec.metric.replace("_", " ")
+    metric = table.spec.metric_name
     if name == "floor":
         floor = f"below the floor of {table.spec.accuracy_floor:.1%}"
         return f"{where}{metric} is {now}, {floor}, {since}"

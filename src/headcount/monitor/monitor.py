@@ -5,9 +5,8 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
-from hashlib import sha256
 from pathlib import Path
 from shutil import rmtree
 from tempfile import mkdtemp
@@ -21,68 +20,26 @@ from numpy.typing import ArrayLike
 from headcount._files import write_bytes
 from headcount._parameters import check_choice, check_count
 from headcount._text import html_result
-from headcount.analysis.from_tables import as_table
+from headcount.accuracy import METRIC_NAMES
+from headcount.accuracy.rankings import RANKINGS
 from headcount.analysis.model_files import load_model, save_model
 from headcount.analysis.models import TableModel
 from headcount.errors import HeadcountError
 from headcount.monitor.alerts import Alert
-from headcount.monitor.deliveries import Delivery, as_frame, class_codes, read_delivery
-from headcount.monitor.folder import Chunk, MonitorFolder
+from headcount.monitor.deliveries import Delivery, as_frame, read_delivery
+from headcount.monitor.folder import MonitorFolder
 from headcount.monitor.history import History
 from headcount.monitor.reference import Reference, read_reference
-from headcount.monitor.rows import Rows, value_hashes
 from headcount.monitor.spec import MonitorSpec
 from headcount.monitor.summaries import ChunkSummaries
+from headcount.monitor.updates import Update, find_additions
 from headcount.scores import Scored, Verdicts
 from headcount.study.lock import locked
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["Monitor", "Update"]
-
-# Rows that are summarised at a time.
-_MOST_ROWS = 1_000_000
-
-
-@dataclass(frozen=True, eq=False)
-class Update:
-    """Result of an update; iterates over the alerts that it opened or ended.
-
-    Attributes
-    ----------
-    chunks : tuple of str
-        Chunks with new rows or labels.
-    alerts : tuple of Alert
-        Alerts that are new, or whose state has changed.
-    notes : tuple of str
-        Sentences for the reader.
-    """
-
-    chunks: tuple[str, ...]
-    alerts: tuple[Alert, ...]
-    notes: tuple[str, ...]
-
-    def __iter__(self) -> Iterator[Alert]:
-        return iter(self.alerts)
-
-    def __len__(self) -> int:
-        return len(self.alerts)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values for JSON."""
-        alerts = [alert.to_dict() for alert in self.alerts]
-        return {"chunks": list(self.chunks), "alerts": alerts, "notes": list(self.notes)}
-
-    def _repr_html_(self) -> str:
-        head, *lines = str(self).split("\n")
-        return html_result(head, [], lines)
-
-    def __repr__(self) -> str:
-        n = len(self.chunks)
-        lines = [f"{n:,} chunk{'' if n == 1 else 's'} updated"]
-        lines += [f"{alert.state}: {alert.reason}" for alert in self.alerts]
-        return "\n".join([*lines, *(f"note: {note}" for note in self.notes)])
+__all__ = ["Monitor"]
 
 
 class Monitor:
@@ -178,9 +135,10 @@ class Monitor:
         verdict : str, default=None
             Column of the decisions, if there are no posteriors.
         method : str, default="PACC"
-            Quantifier; decisions are always counted with `ACC`.
+            Quantifier of the estimates; decisions are always counted with `ACC`. Changes are
+            detected in adjusted counts, whatever the method.
         metric : str, default="accuracy"
-            Measure in `headcount.accuracy.METRICS`.
+            Measure in `headcount.accuracy.METRIC_NAMES`.
         accuracy_floor : float, default=None
             Raise an alert also if the measure is below this value.
         false_alarms : float, default=365
@@ -208,6 +166,12 @@ class Monitor:
             raise HeadcountError(
                 "Pass one of `by`, such as by='day', and `chunk_size`, such as chunk_size=1000."
             )
+        check_choice("`metric`", metric, METRIC_NAMES)
+        if metric in RANKINGS and labels == "random":
+            raise HeadcountError(
+                f"`metric` is {metric!r}, which labels of a random sample do not correct: "
+                "choose another, such as accuracy, or labels='complete'."
+            )
         if false_alarms < 1:
             raise HeadcountError(
                 f"`false_alarms` is {false_alarms!r}; it must be at least 1: a false alarm in "
@@ -231,17 +195,16 @@ class Monitor:
             maturity=check_count("`maturity`", maturity, 0),
         )
         spec, known, model = read_reference(spec, reference, target, verdict, separator)
-        summaries = ChunkSummaries(spec, known)
-        _ = summaries.series  # fits everything, so that a wrong setting is refused now
-        content = known.to_bytes()
-        spec = replace(spec, checksum=sha256(content).hexdigest())
+        ChunkSummaries(spec, known).check()
         path.mkdir(parents=True, exist_ok=True)
-        write_bytes(path / "reference.parquet", content)
+        write_bytes(path / "reference.parquet", known.to_bytes())
         if model is not None:
             save_model(model, path / "model.skops")
+        folder = MonitorFolder(path, spec.chunk_size, bool(spec.key))
+        spec = replace(spec, checksum=folder.checksum())
         # Last, as a folder with a spec is a complete monitor.
         write_bytes(path / "spec.toml", spec.to_toml().encode())
-        return cls(MonitorFolder(path, spec.chunk_size, bool(spec.key)), spec)
+        return cls(folder, spec)
 
     @classmethod
     def open(cls, path: str | os.PathLike[str]) -> Monitor:
@@ -317,27 +280,15 @@ class Monitor:
             delivery = Delivery([], ())
             if new is not None:
                 delivery = read_delivery(self._spec, self._model, new, separator)
-            added = self._new_parts(delivery)
-            if labels is not None:
-                added += self._late_labels(labels, added, separator)
-            notes = delivery.notes
-            for chunk, rows in added:
-                if not self._spec.chunk_size or rows.only_label.any():
-                    self._folder.add(chunk, rows)
-                elif not self._folder.append(chunk.stream, rows):
-                    notes += (
-                        "The same rows were delivered before: they were not added again.",
-                    )
-            self._summarise()
+            additions = find_additions(self._folder, self._spec, delivery, labels, separator)
+            additions.write(self._folder)
+            self._summaries.write_missing(self._folder)
             history = self._history()
         changed = tuple(
             alert for alert in history.alerts
             if alert.name not in before or before[alert.name].state != alert.state
         )  # fmt: skip
-        names = dict.fromkeys(str(chunk) for chunk, rows in added if len(rows))
-        if self._spec.chunk_size:
-            names = dict.fromkeys(stream.stream for stream, _ in added)
-        return Update(tuple(names), changed, notes)
+        return Update(additions.names, changed, (*delivery.notes, *additions.notes))
 
     def acknowledge(self, alert: str | None = None) -> None:
         """Note that open alerts have been seen: they no longer count as open.
@@ -489,15 +440,14 @@ class Monitor:
         with locked(self.path / "lock"):
             self._folder.clean()
             self._check_reference()
-            self._summarise()
+            self._summaries.write_missing(self._folder)
             yield
 
     def _check_reference(self) -> None:
-        content = (self.path / "reference.parquet").read_bytes()
-        if sha256(content).hexdigest() != self._spec.checksum:
+        if self._folder.checksum() != self._spec.checksum:
             raise HeadcountError(
-                f"The reference of the monitor in {str(self.path)!r} is not the one it was "
-                "created with: restore it, or create a new monitor."
+                f"The reference or the model of the monitor in {str(self.path)!r} is not the "
+                "one it was created with: restore it, or create a new monitor."
             )
 
     @cached_property
@@ -526,87 +476,3 @@ class Monitor:
         return History.of(
             self._spec, self._summaries.series, self._reference, found, self._folder.events()
         )
-
-    def _summarise(self) -> None:
-        """Write the summaries that are missing."""
-        pending = [
-            (chunk, fingerprint)
-            for chunk, fingerprint in self._folder.chunks().items()
-            if self._folder.summary(chunk, fingerprint) is None
-        ]
-        batch: list[tuple[Chunk, int, Rows]] = []
-        for number, (chunk, fingerprint) in enumerate(pending):
-            batch.append((chunk, fingerprint, self._folder.rows(chunk)))
-            full = sum(len(rows) for _, _, rows in batch) >= _MOST_ROWS
-            if full or number == len(pending) - 1:
-                self._summarise_batch(batch)
-                batch = []
-
-    def _summarise_batch(self, batch: list[tuple[Chunk, int, Rows]]) -> None:
-        seeds = [fingerprint % 2**64 for _, fingerprint, _ in batch]
-        made = self._summaries.summarise([rows for _, _, rows in batch], seeds)
-        for (chunk, fingerprint, _), summary in zip(batch, made, strict=True):
-            self._folder.write_summary(chunk, fingerprint, summary)
-            self._folder.forget_summaries(chunk, fingerprint)
-
-    def _new_parts(self, delivery: Delivery) -> list[tuple[Chunk, Rows]]:
-        """Rows of a delivery that are not known yet; all are checked before any is written."""
-        if self._spec.chunk_size:
-            return delivery.parts
-        added = []
-        for chunk, rows in delivery.parts:
-            if self._folder.has_rows(chunk):
-                known = self._folder.rows(chunk)
-                fresh = rows.new_beside(known, str(chunk))
-                if len(fresh) and not self._spec.key and self._spec.kind == "verdicts":
-                    raise HeadcountError(
-                        f"Chunk {chunk} has rows already, and further rows cannot be "
-                        "distinguished from them without a key: create the monitor with `key`."
-                    )
-                rows = fresh
-            added.append((chunk, rows))
-        return [(chunk, rows) for chunk, rows in added if len(rows)]
-
-    def _late_labels(
-        self, labels: Any, added: list[tuple[Chunk, Rows]], separator: str | None
-    ) -> list[tuple[Chunk, Rows]]:
-        """Labels of known rows, by chunk."""
-        spec = self._spec
-        if not spec.key:
-            raise HeadcountError(
-                "`labels` are matched with rows by a key: create the monitor with `key`, or "
-                "deliver the rows again with their labels."
-            )
-        table = as_table(labels, "labels", separator)
-        table.require([spec.key, spec.target], "which labels are read from")
-        frame = table.read([spec.key, spec.target])
-        codes = class_codes(frame[spec.target], spec.classes, table.name)
-        wanted = codes >= 0
-        keys, codes = value_hashes(frame[spec.key])[wanted], codes[wanted]
-        names = frame[spec.key].filter(pl.Series(wanted)).to_list()
-        left = dict(zip(keys.tolist(), range(len(keys)), strict=True))
-        if len(left) < len(keys):
-            raise HeadcountError(f"`labels` has a row twice in column {spec.key!r}.")
-        width = 1 if spec.kind == "verdicts" else len(spec.classes)
-        found = []
-        stored = (
-            (chunk, self._folder.rows(chunk)) for chunk in reversed(self._folder.chunks())
-        )
-        for chunk, known in [*added, *stored]:
-            if not left:
-                break
-            there = [key for key in known.keys.tolist() if key in left]
-            if there:
-                places = np.array([left.pop(key) for key in there])
-                m = len(places)
-                rows = Rows(
-                    keys[places], np.full((m, width), np.nan), np.full(m, -1), codes[places],
-                    np.ones(m, bool),
-                )  # fmt: skip
-                found.append((chunk, rows.new_beside(known, str(chunk))))
-        if left:
-            raise HeadcountError(
-                f"`labels` has a label for the row {names[min(left.values())]!r}, which no "
-                "chunk has: deliver the rows first."
-            )
-        return [(chunk, rows) for chunk, rows in found if len(rows)]

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from headcount.errors import HeadcountError
 
-__all__ = ["Rows", "content_keys", "value_hashes"]
+__all__ = ["Ids", "Rows", "content_keys", "positions", "value_hashes"]
 
 Ids = NDArray[np.uint64]
 
@@ -119,8 +119,8 @@ class Rows:
         keys, first = np.unique(with_scores.keys, return_index=True)
         rows = with_scores.take(first)
         labelled = self.take(self.labels != _UNKNOWN)
-        places = np.minimum(np.searchsorted(keys, labelled.keys), max(len(keys) - 1, 0))
-        known = np.zeros(0, bool) if not len(keys) else keys[places] == labelled.keys
+        places = positions(keys, labelled.keys)
+        known = places >= 0
         labels = rows.labels.copy()
         labels[places[known]] = labelled.labels[known]
         return replace(rows, labels=labels)
@@ -140,12 +140,8 @@ class Rows:
         Rows
             Rows that are new, and rows with only a label where that is new.
         """
-        order = np.argsort(known.keys)
-        places = np.searchsorted(known.keys, self.keys, sorter=order)
-        places = order[np.minimum(places, max(len(order) - 1, 0))] if len(order) else places
-        there = np.zeros(len(self), bool)
-        if len(order):
-            there = known.keys[places] == self.keys
+        places = positions(known.keys, self.keys)
+        there = places >= 0
         old, own = known.take(places[there]), self.take(there)
         compared = ~own.only_label
         same = (old.scores == own.scores) | (np.isnan(old.scores) & np.isnan(own.scores))
@@ -170,6 +166,10 @@ class Rows:
         )
         return Rows.concatenate([self.take(~there), late])
 
+    def without_labels(self) -> Rows:
+        """The same rows, all labels unknown."""
+        return replace(self, labels=np.full_like(self.labels, _UNKNOWN))
+
     def renamed(self, number: int) -> Rows:
         """The same rows with other keys, which depend on a number."""
         same = np.full(len(self), number, np.uint64)
@@ -178,6 +178,28 @@ class Rows:
     def sorted(self) -> Rows:
         """In the order of the keys."""
         return self.take(np.argsort(self.keys, kind="stable"))
+
+
+def positions(known: Ids, wanted: Ids, *, is_sorted: bool = False) -> NDArray[np.int64]:
+    """Position of each wanted key among the known ones; -1 if it is not there.
+
+    Parameters
+    ----------
+    known, wanted : ndarray of uint64, shape (m,) and (n,)
+        Keys, in any order.
+    is_sorted : bool, default=False
+        True if the known keys are sorted.
+
+    Returns
+    -------
+    ndarray of int64, shape (n,)
+    """
+    if not len(known):
+        return np.full(len(wanted), -1)
+    order = None if is_sorted else np.argsort(known)
+    places = np.minimum(np.searchsorted(known, wanted, sorter=order), len(known) - 1)
+    places = places if order is None else order[places]
+    return np.where(known[places] == wanted, places, -1)
 
 
 def value_hashes(column: pl.Series) -> Ids:

@@ -56,7 +56,7 @@ class MonitorSpec:
     maturity : int
         Number of later chunks after which the labels of a chunk count.
     checksum : str
-        Checksum of the reference.
+        Checksum of the reference and the model.
     """
 
     kind: Literal["scores", "verdicts", "items"]
@@ -77,6 +77,11 @@ class MonitorSpec:
     labels: str = "complete"
     maturity: int = 0
     checksum: str = ""
+
+    @property
+    def metric_name(self) -> str:
+        """Name of the measure in sentences."""
+        return "AUROC" if self.metric == "auroc" else self.metric.replace("_", " ")
 
     def to_toml(self) -> str:
         """Text of the file."""

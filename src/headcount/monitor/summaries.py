@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from headcount.accuracy import LEAP, METRICS, table_of
+from headcount.accuracy import LEAP, realised
 from headcount.diagnose import MixtureTest
+from headcount.monitor.folder import Chunk, MonitorFolder
 from headcount.monitor.reference import Reference
 from headcount.monitor.rows import Rows
 from headcount.monitor.spec import MonitorSpec
@@ -32,6 +33,8 @@ _REPLICATES = 2000
 _FEWEST_LABELS = 20
 # Chunks of fewer items have no variance.
 _FEWEST_ITEMS = 2
+# Rows that are summarised at a time.
+_MOST_ROWS = 1_000_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,6 +92,11 @@ class ChunkSummaries:
         found += [(f"form:{number}", parts[2] / n_forms) for number in range(n_forms)]
         return tuple(found)
 
+    def check(self) -> None:
+        """Fit everything, so that a wrong setting is refused now."""
+        everything = Samples.whole(len(self.reference.labels))
+        self.values(self.reference.scores, self.reference.predictions, everything)
+
     def summarise(self, chunks: list[Rows], seeds: list[int]) -> list[dict[str, Any]]:
         """Summaries of chunks, as plain values for JSON.
 
@@ -128,6 +136,32 @@ class ChunkSummaries:
             found[i] |= {"values": values.tolist(), "unit_variances": variances.tolist()}
         return found
 
+    def write_missing(self, folder: MonitorFolder) -> None:
+        """Write the summaries that chunks of a folder lack.
+
+        Parameters
+        ----------
+        folder : MonitorFolder
+            Files of the monitor.
+        """
+        pending = [
+            (chunk, fingerprint)
+            for chunk, fingerprint in folder.chunks().items()
+            if folder.summary(chunk, fingerprint) is None
+        ]
+        batch: list[tuple[Chunk, int, Rows]] = []
+        for number, (chunk, fingerprint) in enumerate(pending):
+            batch.append((chunk, fingerprint, folder.rows(chunk)))
+            full = sum(len(rows) for _, _, rows in batch) >= _MOST_ROWS
+            if full or number == len(pending) - 1:
+                # Labels that come later leave the random numbers as they are.
+                seeds = [rows.without_labels().fingerprint % 2**64 for _, _, rows in batch]
+                made = self.summarise([rows for _, _, rows in batch], seeds)
+                for (chunk, fingerprint, _), summary in zip(batch, made, strict=True):
+                    folder.write_summary(chunk, fingerprint, summary)
+                    folder.forget_summaries(chunk, fingerprint)
+                batch = []
+
     def _by_labels(self, rows: Rows, options: dict[str, Any]) -> dict[str, Any]:
         """Shares and accuracy that rest on labels of a random sample of the rows."""
         known = np.flatnonzero(rows.labels >= 0)
@@ -153,6 +187,35 @@ class ChunkSummaries:
             return np.empty((len(scores), 0))
         return self._mixture_test.invariants(scores)
 
+    @cached_property
+    def _inverse(self) -> Floats:
+        """Matrix that turns mean scores into shares, without limits to them."""
+        known, labels = self._described_scores(self.reference.scores), self.reference.labels
+        means = [known[labels == j].mean(axis=0) for j in range(len(self._classes))]
+        return np.asarray(np.linalg.pinv(np.stack(means), rcond=1e-9))
+
+    def _described_scores(self, scores: Floats) -> Floats:
+        if self.spec.kind == "verdicts":
+            return np.eye(len(self._classes))[scores[:, 0].astype(np.int64)]
+        return scores
+
+    def _contributions(self, scores: Floats, predictions: NDArray[np.int64]) -> Floats:
+        """Numbers of items whose means are series: shares, the accuracy, and the form.
+
+        Estimates within limits pile up there, and their variances are hard to know. Means
+        are nearly normal whatever the shares are. The accuracy is that of `LEAP`; NaN for
+        another metric, which is no mean.
+        """
+        counts = self._described_scores(scores) @ self._inverse
+        right = np.full(len(scores), np.nan)
+        if self.spec.metric in ("accuracy", "error"):
+            rates = self._predictor.reference_.rates
+            predicted = self._items(scores, predictions).codes_of(self._classes)
+            right = counts[:, 1:] @ (np.diagonal(rates) - rates[:, 0])[1:] + (predicted == 0)
+            right = 1 - right if self.spec.metric == "error" else right
+        parts = [counts[:, self._described], right, self._invariants(scores)]
+        return np.column_stack(parts)
+
     def values(
         self, scores: Floats, predictions: NDArray[np.int64], samples: Samples
     ) -> Floats:
@@ -171,12 +234,12 @@ class ChunkSummaries:
         -------
         ndarray of shape (S, C)
         """
-        items = self._items(scores, predictions)
-        shares = self._quantifier.predict_many(items, samples)[:, self._described]
-        accuracy = self._predictor.predict_many(items, samples, self.spec.metric)
-        forms = self._invariants(scores)
-        means = Dense(forms).means(samples) if forms.shape[1] else np.empty((len(samples), 0))
-        return np.column_stack([shares, accuracy, means])
+        found = Dense(self._contributions(scores, predictions)).means(samples)
+        if np.isnan(found).any():
+            items = self._items(scores, predictions)
+            accuracy = self._predictor.predict_many(items, samples, self.spec.metric)
+            found[:, len(self._described)] = accuracy
+        return found
 
     def observed(self, rows: Rows, seed: int) -> tuple[Floats, Floats]:
         """Values of the series in a chunk, and their variances for samples of one item.
@@ -186,28 +249,27 @@ class ChunkSummaries:
         rows : Rows
             Rows of the chunk, all with scores.
         seed : int
-            Random seed of the copies that the variances are computed from.
+            Random seed of the copies that the variance of a metric is computed from.
 
         Returns
         -------
         values, unit_variances : ndarray of shape (C,)
         """
-        n = len(rows)
-        m = min(n, _MOST_RESAMPLED)
-        drawn = np.random.default_rng(seed).integers(n, size=_COPIES * m)
-        samples = Samples(
-            np.concatenate([np.arange(n), drawn]),
-            np.concatenate([[0], n + m * np.arange(_COPIES + 1)]),
-            n_pool=n,
-        )
-        answers = self.values(rows.scores, rows.predictions, samples)
-        variances = m * answers[1:].var(axis=0, ddof=1)
+        n, K = len(rows), len(self._described)
+        found = self.values(rows.scores, rows.predictions, Samples.whole(n))[0]
+        variances = self._contributions(rows.scores, rows.predictions).var(axis=0, ddof=1)
+        if np.isnan(variances[K]):
+            m = min(n, _MOST_RESAMPLED)
+            drawn = np.random.default_rng(seed).integers(n, size=_COPIES * m)
+            copies = Samples(drawn, m * np.arange(_COPIES + 1), n_pool=n)
+            items = self._items(rows.scores, rows.predictions)
+            answers = self._predictor.predict_many(items, copies, self.spec.metric)
+            variances[K] = m * answers.var(ddof=1)
         # Shares vary at least as much as those of labelled items would.
-        K = len(self._described)
-        near = np.clip(answers[0, :K], 1 / n, 1 - 1 / n)
+        near = np.clip(found[:K], 1 / n, 1 - 1 / n)
         least = np.full(len(variances), 1 / n)
         least[:K] = near * (1 - near)
-        return answers[0], np.maximum(variances, least)
+        return found, np.maximum(variances, least)
 
     def _realised(self, rows: Rows) -> dict[str, Any]:
         """Shares and accuracy by the labels that have arrived."""
@@ -217,9 +279,10 @@ class ChunkSummaries:
             K, classes = len(self._classes), self._classes
             counts = np.bincount(known.labels, minlength=K)
             items = self._items(known.scores, known.predictions)
-            table = table_of(known.labels, items.codes_of(classes), K)
             found["realised"] = (counts / len(known)).tolist()
-            found["realised_accuracy"] = float(METRICS[self.spec.metric](table))
+            found["realised_accuracy"] = realised(
+                self.spec.metric, items, known.labels, classes
+            )
         return found
 
 

@@ -1,0 +1,272 @@
+"""Additions of an update: rows and labels of a delivery that a monitor does not know yet."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from headcount._text import html_result
+from headcount.analysis.from_tables import as_table
+from headcount.errors import HeadcountError
+from headcount.monitor.alerts import Alert
+from headcount.monitor.deliveries import Delivery, class_codes
+from headcount.monitor.folder import Chunk, MonitorFolder
+from headcount.monitor.rows import Ids, Rows, positions, value_hashes
+from headcount.monitor.spec import MonitorSpec
+
+__all__ = ["Additions", "Update", "find_additions"]
+
+
+@dataclass(frozen=True, eq=False)
+class Update:
+    """Result of an update; iterates over the alerts that it opened or ended.
+
+    Attributes
+    ----------
+    chunks : tuple of str
+        Chunks with new rows or labels.
+    alerts : tuple of Alert
+        Alerts that are new, or whose state has changed.
+    notes : tuple of str
+        Sentences for the reader.
+    """
+
+    chunks: tuple[str, ...]
+    alerts: tuple[Alert, ...]
+    notes: tuple[str, ...]
+
+    def __iter__(self) -> Iterator[Alert]:
+        return iter(self.alerts)
+
+    def __len__(self) -> int:
+        return len(self.alerts)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON."""
+        alerts = [alert.to_dict() for alert in self.alerts]
+        return {"chunks": list(self.chunks), "alerts": alerts, "notes": list(self.notes)}
+
+    def _repr_html_(self) -> str:
+        head, *lines = str(self).split("\n")
+        return html_result(head, [], lines)
+
+    def __repr__(self) -> str:
+        n = len(self.chunks)
+        lines = [f"{n:,} chunk{'' if n == 1 else 's'} updated"]
+        lines += [f"{alert.state}: {alert.reason}" for alert in self.alerts]
+        return "\n".join([*lines, *(f"note: {note}" for note in self.notes)])
+
+
+@dataclass(frozen=True, eq=False)
+class Additions:
+    """Rows and labels that are new, checked but not written yet.
+
+    Attributes
+    ----------
+    known : list of (Chunk, Rows)
+        Rows and late labels of chunks that can be named.
+    appended : list of (str, Rows)
+        With chunks of a fixed size: rows behind those of each stream.
+    notes : tuple of str
+        Sentences for the reader.
+    """
+
+    known: list[tuple[Chunk, Rows]]
+    appended: list[tuple[str, Rows]]
+    notes: tuple[str, ...] = ()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the chunks with new rows or labels, then of the streams."""
+        chunks = [str(chunk) for chunk, _ in self.known]
+        return tuple(dict.fromkeys([*chunks, *(stream for stream, _ in self.appended)]))
+
+    def write(self, folder: MonitorFolder) -> None:
+        """Write them to the folder of the monitor."""
+        for chunk, rows in self.known:
+            folder.add(chunk, rows)
+        for stream, rows in self.appended:
+            folder.append(stream, rows)
+
+
+def find_additions(
+    folder: MonitorFolder,
+    spec: MonitorSpec,
+    delivery: Delivery,
+    labels: Any,
+    separator: str | None,
+) -> Additions:
+    """Rows and labels that are not known yet; all are checked before any is written.
+
+    Parameters
+    ----------
+    folder : MonitorFolder
+        Files of the monitor.
+    spec : MonitorSpec
+        Its settings.
+    delivery : Delivery
+        The rows.
+    labels : frame, path or None
+        Table of labels that came later.
+    separator : str or None
+        Separator of columns of a text file.
+
+    Returns
+    -------
+    Additions
+    """
+    parts, late = delivery.parts, None
+    if labels is not None:
+        late = _read_labels(spec, labels, separator)
+        parts = [(chunk, late.joined_to(rows)) for chunk, rows in parts]
+    found = (_of_sequences if spec.chunk_size else _of_periods)(folder, spec, parts)
+    if late is not None:
+        known = np.concatenate([np.empty(0, np.uint64), *(rows.keys for _, rows in parts)])
+        late = late.take(positions(known, late.keys) < 0)
+        finder = _labels_of_sequences if spec.chunk_size else _labels_of_periods
+        found.known.extend(finder(folder, spec, late))
+    return found
+
+
+def _of_periods(
+    folder: MonitorFolder, spec: MonitorSpec, parts: list[tuple[Chunk, Rows]]
+) -> Additions:
+    known = []
+    for chunk, rows in parts:
+        fresh = rows
+        if folder.has_rows(chunk):
+            fresh = rows.new_beside(folder.rows(chunk), str(chunk))
+            if len(fresh) and not spec.key and spec.kind == "verdicts":
+                raise HeadcountError(
+                    f"Chunk {chunk} has rows already, and further rows cannot be "
+                    "distinguished from them without a key: create the monitor with `key`."
+                )
+        if len(fresh):
+            known.append((chunk, fresh))
+    return Additions(known, [])
+
+
+def _of_sequences(
+    folder: MonitorFolder, spec: MonitorSpec, parts: list[tuple[Chunk, Rows]]
+) -> Additions:
+    known, appended, notes = [], [], []
+    for chunk, rows in parts:
+        places = folder.positions(chunk.stream, rows)
+        again = places >= 0
+        if again.any():
+            some = "The same" if again.all() else f"{again.sum():,} of {len(rows):,}"
+            notes.append(f"{some} rows were delivered before: they were not added again.")
+            if spec.key:
+                own = (chunk.stream, rows.take(again), places[again])
+                known += _beside_known(folder, spec.chunk_size, *own)
+        if not again.all():
+            appended.append((chunk.stream, rows.take(~again)))
+    return Additions(known, appended, tuple(notes))
+
+
+def _beside_known(
+    folder: MonitorFolder, chunk_size: int, stream: str, rows: Rows, places: NDArray[np.int64]
+) -> list[tuple[Chunk, Rows]]:
+    """New labels of rows at known places of a stream, by chunk."""
+    numbers, found = places // chunk_size, []
+    for number in np.unique(numbers).tolist():
+        chunk = folder.numbered(number, stream)
+        fresh = rows.take(numbers == number).new_beside(folder.rows(chunk), str(chunk))
+        if len(fresh):
+            found.append((chunk, fresh))
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class _Labels:
+    """Labels of rows, which are known by their keys."""
+
+    keys: Ids
+    codes: NDArray[np.int64]
+    names: NDArray[Any]
+
+    def take(self, places: Any) -> _Labels:
+        return _Labels(self.keys[places], self.codes[places], self.names[places])
+
+    def as_rows(self, width: int) -> Rows:
+        """Rows that bring a label only."""
+        n = len(self.keys)
+        nothing = np.full((n, width), np.nan)
+        return Rows(self.keys, nothing, np.full(n, -1), self.codes, np.ones(n, bool))
+
+    def joined_to(self, rows: Rows) -> Rows:
+        """Rows with their labels."""
+        places = positions(rows.keys, self.keys)
+        there = places >= 0
+        own = rows.labels[places[there]]
+        if ((own >= 0) & (own != self.codes[there])).any():
+            raise HeadcountError("A row has one label in `new` and another one in `labels`.")
+        labels = rows.labels.copy()
+        labels[places[there]] = self.codes[there]
+        return replace(rows, labels=labels)
+
+
+def _read_labels(spec: MonitorSpec, labels: Any, separator: str | None) -> _Labels:
+    if not spec.key:
+        raise HeadcountError(
+            "`labels` are matched with rows by a key: create the monitor with `key`, or "
+            "deliver the rows again with their labels."
+        )
+    table = as_table(labels, "labels", separator)
+    table.require([spec.key, spec.target], "which labels are read from")
+    frame = table.read([spec.key, spec.target])
+    codes = class_codes(frame[spec.target], spec.classes, table.name)
+    frame, codes = frame.filter(pl.Series(codes >= 0)), codes[codes >= 0]
+    if frame[spec.key].is_duplicated().any():
+        raise HeadcountError(f"`labels` has a row twice in column {spec.key!r}.")
+    names = np.array(frame[spec.key].to_list(), object)
+    return _Labels(value_hashes(frame[spec.key]), codes, names)
+
+
+def _labels_of_periods(
+    folder: MonitorFolder, spec: MonitorSpec, late: _Labels
+) -> list[tuple[Chunk, Rows]]:
+    """Labels of known rows, by chunk; the latest chunks are searched first."""
+    found, width = [], _width(spec)
+    for chunk in reversed(folder.chunks()):
+        if not len(late.keys):
+            break
+        known = folder.rows(chunk)
+        there = positions(known.keys, late.keys) >= 0
+        fresh = late.take(there).as_rows(width).new_beside(known, str(chunk))
+        if len(fresh):
+            found.append((chunk, fresh))
+        late = late.take(~there)
+    _check_found(late)
+    return found
+
+
+def _labels_of_sequences(
+    folder: MonitorFolder, spec: MonitorSpec, late: _Labels
+) -> list[tuple[Chunk, Rows]]:
+    found: list[tuple[Chunk, Rows]] = []
+    for stream in folder.streams():
+        rows = late.as_rows(_width(spec))
+        places = folder.positions(stream, rows)
+        own = (stream, rows.take(places >= 0), places[places >= 0])
+        found += _beside_known(folder, spec.chunk_size, *own)
+        late = late.take(places < 0)
+    _check_found(late)
+    return found
+
+
+def _check_found(late: _Labels) -> None:
+    if len(late.keys):
+        raise HeadcountError(
+            f"`labels` has a label for the row {late.names[0]!r}, which no chunk has: deliver "
+            "the rows first."
+        )
+
+
+def _width(spec: MonitorSpec) -> int:
+    return 1 if spec.kind == "verdicts" else len(spec.classes)
