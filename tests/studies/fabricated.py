@@ -71,7 +71,7 @@ def make_results(spec: Spec, *, draws: int = 2, failing: str | None = "SVM-K", s
                     "draw": draw[kept],
                     "shift": shift[kept],
                     "n_train": [100] * n,
-                    "n_test": [100] * n,
+                    "size": [100] * n,
                 }
             ).with_columns(pl.col("tae", "nkld").fill_nan(None))
         )

@@ -11,13 +11,16 @@ from sklearn.linear_model import LogisticRegression
 import headcount as hc
 from headcount import metrics
 from headcount.data.lequa import TASKS, find_task
+from headcount.deep import settings
 from headcount.errors import HeadcountError
+from headcount.studies import classifier_grid
 from headcount.studies.lequa2024 import data as module
 from headcount.studies.lequa2024 import experiment, submission
 from headcount.studies.lequa2024.candidates import Candidate, candidates_of, named_method
 from headcount.studies.lequa2024.official import read_published_runs, score
 from headcount.studies.lequa2024.report import score_sections
 from headcount.studies.lequa2024.selection import Protocol, predict, select
+from headcount.studies.lequa2024.spec import protocol_of
 from headcount.studies.lequa2024.submission import make_submissions
 from headcount.study.kinds import datasets_there
 from headcount.study.spec import MethodSpec, Spec, read_spec
@@ -63,12 +66,17 @@ def spec() -> Spec:
     )
 
 
-def test_built_in_spec_can_be_checked_and_planned(folder):
+def test_built_in_spec_can_be_checked_and_planned(folder, monkeypatch):
     built_in = read_spec("lequa2024")
     experiment.check(built_in)
     assert datasets_there(built_in, folder) == ["T1", "T3"]
+    monkeypatch.setattr(classifier_grid, "find_spec", lambda name: None)
+    without = {task.key for task in experiment.plan(built_in, folder)}
+    assert {"T1.shared", "T1.MC-SQ", "T1.Lamarr", "T3.shared", "T3.Lamarr"} == without
+    monkeypatch.setattr(classifier_grid, "find_spec", lambda name: object())
     tasks = {task.key: task for task in experiment.plan(built_in, folder)}
-    assert {"T1.shared", "T1.MC-SQ", "T1.Lamarr", "T3.shared", "T3.Lamarr"} == set(tasks)
+    networks = {f"{task}.{name}" for task in ("T1", "T3") for name in ("HistNet", "GMNet")}
+    assert tasks.keys() - without == networks
     assert "OrdinalSLD" in tasks["T3.shared"].settings["methods"]
     assert "MS" not in tasks["T3.shared"].settings["methods"]
     assert tasks["T1.MC-SQ"].runs == 6
@@ -286,6 +294,29 @@ def test_submissions(folder):
             make_submissions(data, method)
     with pytest.raises(HeadcountError, match="'auto', which is selected"):
         make_submissions(data, "auto", selected=False)
+
+
+@pytest.mark.parametrize(("name", "task"), [("GMNet", "T3"), ("QuaNet", "T1")])
+def test_networks_learn_from_development_samples(folder, spec, name, task):
+    pytest.importorskip("torch", reason="PyTorch is not installed")
+    data = hc.datasets.lequa(folder, task)
+    small = MethodSpec(name, parameters={"epochs": 1, "head": [4]})
+    groups = {name: candidates_of(spec, small, data.task, 0)}
+    ((candidate,),) = groups[name]
+    assert candidate.quantifier.loss == {"T1": "ae-rae", "T3": "nmd"}[task]
+    found = select(data, groups, protocol_of(spec, 0))
+    (member,) = found[name].members
+    assert found[name].error == min(member.quantifier.validation_losses_)
+    shares = predict(data, data.test, found)[name]
+    expected = member.quantifier.predict_many(data.test.X, data.test.samples)
+    np.testing.assert_allclose(shares, expected)
+
+
+def test_a_network_without_pytorch_is_a_failure(folder, monkeypatch):
+    monkeypatch.setattr(settings, "find_spec", lambda name: None)
+    data = hc.datasets.lequa(folder, "T1")
+    with pytest.raises(HeadcountError, match="HistNet needs PyTorch, which is not installed"):
+        make_submissions(data, "HistNet")
 
 
 def test_auto_is_the_best_on_the_development_samples(folder, spec, monkeypatch):

@@ -12,6 +12,7 @@ import pytest
 from headcount import metrics
 from headcount.data.datasets.texts import Tweets
 from headcount.errors import HeadcountError
+from headcount.studies import classifier_grid
 from headcount.studies.tweets import data as module
 from headcount.studies.tweets import experiment
 from headcount.studies.tweets import run as running
@@ -34,6 +35,9 @@ ENSEMBLE = MethodSpec(
         "around": {"n_members": 3, "size": 60, "policy": "ptr", "scoring": "left-out"},
         "C": [0.1, 1.0],
     },
+)
+NETWORK = MethodSpec(
+    "QuaNet", parameters={"size": 20, "epochs": 1}, options={"needs": "torch", "C": [1.0]}
 )
 
 
@@ -97,13 +101,35 @@ def test_methods_that_share_classifiers_are_one_task(spec: Spec) -> None:
     assert tasks["hcr.SVM-AE"].runs == 6 * 2  # by one measure only
 
 
-def test_built_in_spec_can_be_planned() -> None:
+def test_built_in_spec_can_be_planned(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(classifier_grid, "find_spec", lambda name: object())
     spec = read_spec("tweets")
     experiment.check(spec)
     tasks = experiment.plan(spec, Path())
     assert len({task.key for task in tasks}) == len(tasks)
     # 231 mixes by 25, and every method but the two machines is chosen by both measures.
-    assert sum(task.runs for task in tasks) == 8 * 231 * 25 * (11 * 2 + 2)
+    assert sum(task.runs for task in tasks) == 8 * 231 * 25 * (12 * 2 + 2)
+
+
+@pytest.mark.parametrize("installed", [True, False])
+def test_a_method_is_left_out_if_it_needs_a_package(
+    spec: Spec, monkeypatch: pytest.MonkeyPatch, installed: bool
+) -> None:
+    monkeypatch.setattr(
+        classifier_grid, "find_spec", lambda name: object() if installed else None
+    )
+    spec = replace(spec, methods=(MethodSpec("CC"), NETWORK))
+    assert list(tasks_of(spec)) == ["hcr.shared", "hcr.QuaNet"][: 1 + installed]
+
+
+@pytest.mark.usefixtures("made_up")
+def test_quanet_is_run_with_one_setting(spec: Spec) -> None:
+    pytest.importorskip("torch", reason="PyTorch is not installed")
+    spec = replace(spec, methods=(NETWORK,))
+    (task,) = tasks_of(spec).values()
+    rows = experiment.run(spec, task, Path())
+    assert rows["failure"].null_count() == rows.height == task.runs
+    assert rows["C"].unique().to_list() == [1.0]
 
 
 @pytest.mark.usefixtures("made_up")

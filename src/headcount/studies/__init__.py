@@ -36,7 +36,7 @@ class FolderStudy:
     >>> from headcount.studies.tweets import experiment
     >>> from headcount.study import read_spec
     >>> len(experiment.plan(read_spec("tweets"), data=None))
-    64
+    72
     """
 
     def __init__(self, package: str, *, takes_files: bool = False) -> None:

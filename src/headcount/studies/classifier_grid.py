@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
+from importlib.util import find_spec
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +25,7 @@ from headcount.quantify.one_vs_rest import base_scorer
 from headcount.quantify.registry import method
 from headcount.sampling import Samples
 from headcount.scores import ScoredPool, equal_scorers
+from headcount.study.shares import share_columns
 from headcount.study.spec import MethodSpec
 
 if TYPE_CHECKING:
@@ -35,6 +37,7 @@ __all__ = [
     "ClassifierGrid",
     "answer",
     "choose",
+    "is_installed",
     "made",
     "quietly",
     "reason",
@@ -78,13 +81,9 @@ class Answer:
         """
         import polars as pl
 
-        n, lists = len(true), pl.List(pl.Float64)
-        shares = [None] * n if self.prevalence is None else self.prevalence.tolist()
-        return {
-            "true": pl.Series("true", true.tolist(), dtype=lists),
-            "estimated": pl.Series("estimated", shares, dtype=lists),
-            "seconds": pl.Series("seconds", [self.seconds / n] * n, dtype=pl.Float64),
-        }
+        n = len(true)
+        seconds = pl.Series([self.seconds / n] * n, dtype=pl.Float64)
+        return {**share_columns(true, self.prevalence), "seconds": seconds}
 
 
 @dataclass(frozen=True, eq=False)
@@ -279,6 +278,12 @@ def made(spec: MethodSpec) -> Quantifier:
             f"the method {spec.name!r} cannot be made ({error}): check its parameters."
         ) from None
     return quantifier
+
+
+def is_installed(spec: MethodSpec) -> bool:
+    """False if the option ``needs`` of a method names a package that is not installed."""
+    needed = spec.options.get("needs")
+    return needed is None or find_spec(needed) is not None
 
 
 def stacked(measures: Sequence[Measure]) -> Callable[..., NDArray[np.float64]]:

@@ -7,7 +7,8 @@ training sets and samples are drawn.
 Results have these columns in addition to those of all studies: ``split`` (share of training
 items), ``train``, ``test`` (positions of the distributions in the protocol), ``draw``,
 ``shift`` (sum of absolute differences between the two distributions as the protocol names
-them), ``n_train`` and ``n_test`` (items).
+them), ``n_train`` and ``size`` (items of the training set and of the sample), and the ``true``
+and ``estimated`` shares.
 """
 
 from __future__ import annotations

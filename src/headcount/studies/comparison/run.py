@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import lru_cache, partial
 from inspect import signature
 from pathlib import Path
+from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -29,6 +30,7 @@ from headcount.scores import Scored
 from headcount.studies.comparison.data import Bench, Trial, load_bench
 from headcount.studies.comparison.logistic import LinearModel, cross_fit, stratified_folds
 from headcount.studies.comparison.spec import group_of, made, n_draws, quantifier_of
+from headcount.study.shares import share_columns
 from headcount.study.spec import MethodSpec, Spec
 from headcount.study.task import Task, task_seed
 
@@ -56,10 +58,35 @@ class Estimates:
         Shares; not a number where the method failed.
     failures : tuple of str or None
         Reason of failure per sample.
+    seconds : float
+        Time that the samples took, with that of computations that methods share.
     """
 
     shares: Floats
     failures: tuple[str | None, ...]
+    seconds: float
+
+
+class _Shared:
+    """A computation that methods share, made on first use, and the time that it took.
+
+    An exception in it is then a failure of the method.
+    """
+
+    def __init__(self, compute: Callable[..., Any]) -> None:
+        self._compute = compute
+        self._found: dict[Any, tuple[Any, float]] = {}
+        self.saved = 0.0
+
+    def __call__(self, *key: Any) -> Any:
+        if key in self._found:
+            value, seconds = self._found[key]
+            self.saved += seconds
+            return value
+        start = perf_counter()
+        value = self._compute(*key)
+        self._found[key] = value, perf_counter() - start
+        return value
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,18 +124,25 @@ def _wanted(methods: Sequence[MethodSpec], trial: Trial) -> list[MethodSpec]:
     return [m for m in methods if trial.number < m.options.get("draws", trial.number + 1)]
 
 
-def _attempt(estimate: Estimate, samples: Samples, n_classes: int) -> Estimates:
+def _attempt(
+    estimate: Estimate, samples: Samples, n_classes: int, shared: _Shared | None = None
+) -> Estimates:
     """Estimate all samples at once, or one by one if that fails."""
+    start, saved = perf_counter(), 0.0 if shared is None else shared.saved
     shares, why = _try(estimate, samples)
+    seconds = perf_counter() - start
+    if shared is not None:
+        seconds += shared.saved - saved
     if shares is not None:
-        return Estimates(shares, (None,) * len(samples))
+        return Estimates(shares, (None,) * len(samples), seconds)
     shares = np.full((len(samples), n_classes), np.nan)
     failures: list[str | None] = [why] * len(samples)
+    start = perf_counter()
     for number in range(len(samples)):
         found, failures[number] = _try(estimate, samples[number : number + 1])
         if found is not None:
             shares[number] = found[0]
-    return Estimates(shares, tuple(failures))
+    return Estimates(shares, tuple(failures), seconds + perf_counter() - start)
 
 
 def _try(estimate: Estimate, samples: Samples) -> tuple[Floats | None, str | None]:
@@ -200,10 +234,13 @@ def by_forest(
     for trial in trials:
         rows, samples = bench.drawer.draw(trial)
         # Only items that are in a sample need to be labelled.
-        grow = lru_cache(partial(_grown, bench, trial, rows, np.unique(samples.indices)))
+        grow = _Shared(partial(_grown, bench, trial, rows, np.unique(samples.indices)))
         found = {
             method.name: _attempt(
-                partial(_counted, bench, method, rows, grow), samples, bench.dataset.n_classes
+                partial(_counted, bench, method, rows, grow),
+                samples,
+                bench.dataset.n_classes,
+                grow,
             )
             for method in _wanted(methods, trial)
         }
@@ -275,10 +312,9 @@ def by_scores(
     trainer, K = _Trainer(bench), bench.dataset.n_classes
     for trial in trials:
         rows, samples = bench.drawer.draw(trial)
-        # Trained on first use: an exception is then a failure of the method.
-        score = lru_cache(partial(trainer.score, rows))
+        score = _Shared(partial(trainer.score, rows))
         found = {
-            method.name: _attempt(partial(_from_scores, method, score, K), samples, K)
+            method.name: _attempt(partial(_from_scores, method, score, K), samples, K, score)
             for method in _wanted(methods, trial)
         }
         yield Answers(trial, len(rows), samples, found)
@@ -343,6 +379,7 @@ def _frame(spec: Spec, bench: Bench, answers: Sequence[Answers]) -> pl.DataFrame
     truth = np.concatenate([found.samples.prevalence for found, _ in each])
     shares = np.concatenate([found.estimates[name].shares for found, name in each])
     failures = [why for found, name in each for why in found.estimates[name].failures]
+    seconds = [found.estimates[name].seconds / n_tests for found, name in each]
     trials = [found.trial for found, _ in each]
     shifts = _shifts(bench)
     columns: dict[str, Any] = {
@@ -356,7 +393,9 @@ def _frame(spec: Spec, bench: Bench, answers: Sequence[Answers]) -> pl.DataFrame
         "draw": np.repeat([trial.number for trial in trials], n_tests),
         "shift": np.concatenate([shifts[trial.train] for trial in trials]),
         "n_train": np.repeat([found.n_train for found, _ in each], n_tests),
-        "n_test": np.concatenate([found.samples.sizes for found, _ in each]),
+        "size": np.concatenate([found.samples.sizes for found, _ in each]),
+        **share_columns(truth, shares),
+        "seconds": np.repeat(seconds, n_tests),
     }
     return pl.DataFrame(columns)
 

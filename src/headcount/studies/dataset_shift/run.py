@@ -146,7 +146,7 @@ def _rows(
         "class_weight": (setting and setting["class_weight"], pl.String),
     }
     made = [_column(name, n, *each) for name, each in columns.items()]
-    return pl.DataFrame([*made, *result.columns(true).values()])
+    return pl.DataFrame(made).with_columns(**result.columns(true))
 
 
 def _column(name: str, n: int, values: Any, kind: Any) -> pl.Series:

@@ -17,14 +17,17 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 
 from headcount.data.lequa import LequaTask
+from headcount.deep.base import NetworkQuantifier
 from headcount.errors import HeadcountError
 from headcount.quantify import Quantifier
-from headcount.studies.classifier_grid import made
+from headcount.studies.classifier_grid import is_installed, made
 from headcount.study.spec import MethodSpec, Spec
 
 __all__ = ["CLASSIFIERS", "Candidate", "candidates_of", "methods_of", "named_method"]
 
 _LOGISTIC = "logistic"
+# Losses of networks by the metric of a task.
+_LOSSES = {"rae": "ae-rae", "nmd": "nmd"}
 CLASSIFIERS: Mapping[str, Callable[[int], Any]] = {
     "discriminant": lambda seed: LinearDiscriminantAnalysis(),
     "svm": lambda seed: make_pipeline(StandardScaler(), LinearSVC(C=0.01, random_state=seed)),
@@ -49,8 +52,8 @@ class Candidate:
 
     Attributes
     ----------
-    classifier : scikit-learn classifier
-        Not fitted.
+    classifier : scikit-learn classifier or None
+        Not fitted; None for a network, which is trained on the development samples.
     held_out : bool
         True if the classifier is trained on a part of the labelled items and the quantifier
         learns from the others; False if it is cross-fitted.
@@ -89,18 +92,21 @@ def named_method(spec: Spec, name: str) -> MethodSpec:
             return each
     wanted = MethodSpec(name)
     quantifier = made(wanted)
-    if not quantifier.takes_scores:
+    if not quantifier.takes_scores and not isinstance(quantifier, NetworkQuantifier):
+        names = ", ".join(each.name for each in spec.methods)
         raise HeadcountError(
             f"method is {name!r}, which does not work on the scores of one classifier: choose "
-            f"one that does, or one of {', '.join(each.name for each in spec.methods)}."
+            f"one that does, a network, or one of {names}."
         )
     return wanted
 
 
 def methods_of(spec: Spec, task: LequaTask) -> list[MethodSpec]:
-    """Methods of the spec that are meant for a task."""
+    """Methods of the spec that are meant for a task, and whose packages are installed."""
     return [
-        each for each in spec.methods if task.name in each.options.get("tasks", [task.name])
+        each
+        for each in spec.methods
+        if task.name in each.options.get("tasks", [task.name]) and is_installed(each)
     ]
 
 
@@ -128,6 +134,10 @@ def candidates_of(
     options = method.options | method.options.get("by_task", {}).get(task.name, {})
     parameters = method.parameters | options.get("parameters", {})
     quantifier = made(MethodSpec(method.name, method.quantifier, parameters, _around(options)))
+    if isinstance(quantifier, NetworkQuantifier):
+        own = {"loss": _LOSSES.get(task.metric, "ae"), "size": task.size, "random_state": seed}
+        network = quantifier.set_params(**own | parameters)
+        return [[Candidate(None, False, network)]]
     held_out = options.get("scoring") == "holdout"
     groups = []
     for name in options.get("classifiers", [_LOGISTIC]):

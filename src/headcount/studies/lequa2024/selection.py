@@ -2,7 +2,8 @@
 
 Candidates with the same classifier are one unit of work: the classifier is trained, the
 development samples are scored in blocks, and all candidates estimate them. Of the test
-samples, a block is read at a time and scored by each selected classifier.
+samples, a block is read at a time and scored by each selected classifier. Networks have no
+classifier of that kind: they are trained on the development samples.
 """
 
 from __future__ import annotations
@@ -60,7 +61,7 @@ class Protocol:
 
 @dataclass(frozen=True, eq=False)
 class _Member:
-    """Fitted quantifier of a group, with the key of its scorer."""
+    """Fitted quantifier of a group, with the key of its scorer; networks have none."""
 
     key: str
     scorer: Any
@@ -130,7 +131,8 @@ def select(
     X = encoder(data.X)
     units = _units(methods)
     several = any(len(group) > 1 for groups in methods.values() for group in groups)
-    dev = _dev(data, encoder) if several else None
+    networks = any(unit.trains_networks for unit in units)
+    dev = _dev(data, encoder) if several or networks else None
     work = joblib.Parallel(n_jobs=min(n_jobs, len(units)), return_as="generator")(
         joblib.delayed(_try_unit)(unit, X, data.y, dev, measure, protocol) for unit in units
     )
@@ -246,6 +248,11 @@ class _Unit:
     key: str
     candidates: list[tuple[tuple[str, int], Candidate]]
 
+    @property
+    def trains_networks(self) -> bool:
+        """True if the candidates are networks."""
+        return self.candidates[0][1].classifier is None
+
     def by_group(self) -> dict[tuple[str, int], list[Candidate]]:
         """Candidates by method and number of the group."""
         found: dict[tuple[str, int], list[Candidate]] = {}
@@ -272,11 +279,18 @@ class _Dev:
     part: LequaSamples
     encoded: Any
 
-    def scored(self, scorer: Any, n_dev: int | None) -> tuple[Scored, Samples]:
+    def items(self, n_dev: int | None) -> tuple[Any, Samples]:
+        """Items of the samples, and the samples."""
         samples = self.part.samples[:n_dev]
+        n = int(samples.offsets[-1])
+        items = self.part.X if self.encoded is None else self.encoded
+        return items[:n], _over(samples, n)
+
+    def scored(self, scorer: Any, n_dev: int | None) -> tuple[Scored, Samples]:
         if self.encoded is not None:
-            n = int(samples.offsets[-1])
-            return _scored(scorer, self.encoded[:n]), _over(samples, n)
+            items, samples = self.items(n_dev)
+            return _scored(scorer, items), samples
+        samples = self.part.samples[:n_dev]
         parts = [
             _scored(scorer, X).posteriors
             for X, _ in self.part.blocks(_BLOCK_ITEMS, first=n_dev)
@@ -306,6 +320,9 @@ def _try_unit(
     protocol: Protocol,
 ) -> tuple[dict[tuple[str, int], _Member], dict[tuple[str, int], str]]:
     """Best candidate of each method and group with this classifier, and failures."""
+    if unit.trains_networks:
+        assert dev is not None
+        return _trained_networks(unit, X, y, dev, protocol)
     best: dict[tuple[str, int], _Member] = {}
     problems: dict[tuple[str, int], str] = {}
     with quietly():
@@ -330,6 +347,29 @@ def _try_unit(
                 fitted = _tried(fitted, trial, candidates[0].race, place, problems)
             if fitted:
                 best[place] = min(fitted, key=_error)
+    return best, problems
+
+
+def _trained_networks(
+    unit: _Unit, X: Any, y: NDArray[np.int64], dev: _Dev, protocol: Protocol
+) -> tuple[dict[tuple[str, int], _Member], dict[tuple[str, int], str]]:
+    """Networks, trained on the development samples, and failures.
+
+    Labelled items are used by networks that are given estimates of other methods. The error
+    is that on the development samples that were held out of training.
+    """
+    best: dict[tuple[str, int], _Member] = {}
+    problems: dict[tuple[str, int], str] = {}
+    items, samples = dev.items(protocol.n_dev)
+    for place, candidate in unit.candidates:
+        network: Any = clone(candidate.quantifier)
+        try:
+            network.fit_samples(items, samples, labelled=(X, y) if network.estimates else None)
+        except Exception as error:
+            problems[place] = reason(error)
+            continue
+        least = min(network.validation_losses_)
+        best[place] = _Member(unit.key, None, network, candidate.setting, least)
     return best, problems
 
 
@@ -406,7 +446,10 @@ def _fitted_scorer(unit: _Unit, X: Any, y: NDArray[np.int64], protocol: Protocol
     return scorer.fit(X, y, out_of_fold=learns)
 
 
-def _scored(scorer: Any, X: Any) -> Scored:
+def _scored(scorer: Any, X: Any) -> Any:
+    """Posteriors of the items; the items themselves for networks, which have no scorer."""
+    if scorer is None:
+        return X
     return Scored(scorer.posteriors(X), scorer.classes_)
 
 

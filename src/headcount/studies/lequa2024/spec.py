@@ -23,7 +23,7 @@ _SHARED = "shared"
 _PROTOCOL = ("folds", "holdout", "max_iter")
 _SELECTION = ("C", "class_weight", "n_dev")
 _CHANGED = ("classifiers", "C", "class_weight", "parameters", "grid", "scoring", "race")
-_OPTIONS = ("inside", "around", "tasks", "by_task", *_CHANGED)
+_OPTIONS = ("inside", "around", "tasks", "by_task", "needs", *_CHANGED)
 
 
 def protocol_of(spec: Spec, seed: int) -> Protocol:
@@ -95,6 +95,6 @@ def _groups(spec: Spec, dataset: str) -> dict[str, list[MethodSpec]]:
     """Methods by task of the study: those on the grid of the spec are one group."""
     found: dict[str, list[MethodSpec]] = {}
     for each in methods_of(spec, TASKS[dataset]):
-        own = {"classifiers", "by_task", "C"} & each.options.keys()
+        own = {"classifiers", "by_task", "C", "needs"} & each.options.keys()
         found.setdefault(each.name if own else _SHARED, []).append(each)
     return found

@@ -11,6 +11,7 @@ from sklearn.linear_model import LogisticRegression
 from headcount._parameters import check_grid
 from headcount.errors import HeadcountError
 from headcount.evaluation.search import GridSearch
+from headcount.interop import from_quapy, is_quapy
 from headcount.quantify import OneVsRest, Quantifier
 from headcount.quantify.registry import method as find_method
 from headcount.sampling import UPP
@@ -83,6 +84,8 @@ def make_method(spec: Spec, method: MethodSpec, *, n_classes: int, seed: int) ->
             "classifier", check_classifier(f"classifier of {where}", own, seed)
         )
     quantifier = _made(found, parameters, seed, where)
+    if is_quapy(quantifier):
+        quantifier = from_quapy(quantifier, random_state=seed)
     for part in ("fit", "predict_many", "get_params"):
         if not callable(getattr(quantifier, part, None)):
             raise HeadcountError(

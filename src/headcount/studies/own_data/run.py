@@ -13,13 +13,16 @@ from sklearn.base import clone
 from headcount.errors import HeadcountError
 from headcount.evaluation.evaluation import parameters_of
 from headcount.evaluation.fitting import Fitted, fit_together
+from headcount.evaluation.intervals import interval_errors
 from headcount.evaluation.measures import check_measure
 from headcount.evaluation.search import GridSearch
+from headcount.metrics import OF_INTERVALS
 from headcount.quantify import Quantifier
 from headcount.scores import ScoredPool
 from headcount.studies.own_data.data import Trial, load_table
 from headcount.studies.own_data.methods import make_method
 from headcount.studies.own_data.spec import is_shift, make_protocol
+from headcount.study.shares import share_columns
 from headcount.study.spec import Spec
 from headcount.study.task import Task, task_seed
 
@@ -43,10 +46,12 @@ def run(spec: Spec, task: Task, data: Path) -> pl.DataFrame:
     pool, rows = ScoredPool(trial.pool), {}
     for name, fitted in fit_together(quantifiers, trial.X, trial.y):
         start = perf_counter()
-        shares, failure = _estimated(fitted, pool, trial, task.settings["classes"])
+        shares, measured, failure = _estimated(
+            spec, fitted, pool, trial, task.settings["classes"]
+        )
         seconds = fitted.seconds + perf_counter() - start
         described = _described(quantifiers[name], fitted)
-        rows[name] = _rows(spec, name, trial, shares, failure).with_columns(
+        rows[name] = _rows(spec, name, trial, shares, measured, failure).with_columns(
             pl.lit(task.dataset).alias("dataset"),
             pl.lit(task.settings["training_set"], pl.Int32).alias("training_set"),
             pl.lit(seed, pl.Int64).alias("seed"),
@@ -67,9 +72,9 @@ def _trial(spec: Spec, task: Task, data: Path, seed: int) -> Trial:
 
 
 def _estimated(
-    fitted: Fitted, pool: ScoredPool, trial: Trial, classes: list[Any]
-) -> tuple[NDArray[np.float64] | None, str | None]:
-    """Shares of all samples, or the reason why there are none."""
+    spec: Spec, fitted: Fitted, pool: ScoredPool, trial: Trial, classes: list[Any]
+) -> tuple[NDArray[np.float64] | None, dict[str, NDArray[np.float64]], str | None]:
+    """Shares of all samples, metrics of their intervals, and the reason if there are none."""
     try:
         if fitted.error is not None:
             raise fitted.error
@@ -83,10 +88,14 @@ def _estimated(
                 f"it gave shares of shape {shares.shape} for the classes {known}, where "
                 f"{len(trial.samples):,} samples have the classes {classes}."
             )
+        assert trial.samples.prevalence is not None
+        wanted = [name for name in spec.metrics if name in OF_INTERVALS]
+        true = trial.samples.prevalence
+        measured = interval_errors(quantifier, items, trial.samples, true, wanted)
     except Exception as error:  # a method of the user may raise anything
         kind = "" if isinstance(error, HeadcountError) else f"{type(error).__name__}: "
-        return None, " ".join(f"{kind}{error}".split())[:500]
-    return shares, None
+        return None, {}, " ".join(f"{kind}{error}".split())[:500]
+    return shares, measured, None
 
 
 def _described(quantifier: Any, fitted: Fitted) -> str:
@@ -103,6 +112,7 @@ def _rows(
     method: str,
     trial: Trial,
     shares: NDArray[np.float64] | None,
+    measured: dict[str, NDArray[np.float64]],
     failure: str | None,
 ) -> pl.DataFrame:
     import polars as pl
@@ -117,8 +127,13 @@ def _rows(
         if shares is None
         else check_measure(metric)(true, shares, samples.sizes)
         for metric in spec.metrics
+        if metric not in OF_INTERVALS
     }
-    lists = pl.List(pl.Float64)
+    errors |= {
+        metric: measured.get(metric, [None] * n)
+        for metric in spec.metrics
+        if metric in OF_INTERVALS
+    }
     return pl.DataFrame(
         {
             "method": pl.Series([method] * n, dtype=pl.String),
@@ -130,10 +145,7 @@ def _rows(
             "degree": pl.Series([None] * n if trial.degree is None else trial.degree).cast(
                 pl.Float64
             ),
-            "prior": pl.Series([prior.tolist()] * n, dtype=lists),
-            "true": pl.Series(true.tolist(), dtype=lists),
-            "estimated": pl.Series([None] * n if shares is None else shares.tolist()).cast(
-                lists
-            ),
+            "prior": pl.Series([prior.tolist()] * n, dtype=pl.List(pl.Float64)),
+            **share_columns(true, shares),
         }
     )

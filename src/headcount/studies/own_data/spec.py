@@ -32,6 +32,7 @@ _SHIFT = {
         shift.ConceptShift,
         shift.TweakOne,
         shift.KnockOut,
+        shift.DomainMixer,
     )
 }
 _SPLIT = ("train", "splits")
@@ -80,7 +81,7 @@ def check(spec: Spec) -> None:
     for dataset in spec.datasets:
         _check_data(spec, dataset)
     for metric in spec.metrics:
-        check_measure(metric)
+        check_measure(metric, intervals=True)
     if "name" not in spec.protocol:
         raise HeadcountError("[protocol] has no 'name': add it, such as name = 'UPP'.")
     make_protocol(spec, 0)

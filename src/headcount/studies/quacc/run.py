@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -38,10 +39,26 @@ Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
+class _Predicted:
+    """A metric on each sample, and the tables it comes from; None if there are none."""
+
+    values: Floats | None = None
+    tables: Floats | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class _Choices:
+    """Settings of the methods of QuAcc by metric, and the time that their choice took."""
+
+    settings: dict[tuple[str, str], tuple[str, QuAcc]]
+    seconds: dict[str, float]
+
+
+@dataclass(frozen=True, eq=False)
 class _Answer:
     """Predictions of a method per metric, with the selected settings; or a failure."""
 
-    values: dict[str, Floats | None]
+    values: dict[str, _Predicted]
     chosen: dict[str, str]
     failure: str | None = None
 
@@ -65,18 +82,25 @@ def run(spec: Spec, task: Task, data: Path) -> pl.DataFrame:
     with quietly():
         chosen = _chosen(spec, model, reference, own)
         for method in spec.methods:
-            rows = sample_rows(spec, method)
+            rows, start = sample_rows(spec, method), perf_counter()
             answer = _answer(
-                spec, method, (model, chosen, own), reference, (pool, samples[rows])
+                spec, method, (model, chosen.settings, own), reference, (pool, samples[rows])
             )
-            frames.append(_frame(spec, task, method, answer, rows, true, samples))
+            seconds = perf_counter() - start + chosen.seconds.get(method.name, 0.0)
+            frames.append(
+                _frame(spec, task, method, answer, rows, true, samples).with_columns(
+                    pl.Series("true_table", tables[rows].reshape(-1, 4).tolist()),
+                    pl.lit(seconds / len(rows)).alias("seconds"),
+                )
+            )
     return pl.concat(frames)
 
 
 def _chosen(
     spec: Spec, model: Any, known: tuple[Any, NDArray[np.int64]], seed: int
-) -> dict[tuple[str, str], tuple[str, QuAcc]]:
+) -> _Choices:
     """For each method of QuAcc and measure the setting that errs least on held-out items."""
+    start = perf_counter()
     classifier = FittedClassifier(model)
     reference = Reference(classifier.outputs(known[0]), known[1], classifier.classes)
     held = held_out_rows(
@@ -110,7 +134,10 @@ def _chosen(
             if np.isfinite(errors).any():
                 best = members[int(np.nanargmin(errors))]
                 found[method, metric] = tried[best][1:]
-    return found
+    # In proportion to the settings, which share computations.
+    each = (perf_counter() - start) / max(len(tried), 1)
+    names = [name for name, _, _ in tried]
+    return _Choices(found, {name: each * names.count(name) for name in names})
 
 
 def _answer(
@@ -121,13 +148,13 @@ def _answer(
     target: tuple[ScoredPool, Samples],
 ) -> _Answer:
     model, chosen, seed = made
-    values: dict[str, Floats | None] = dict.fromkeys(spec.metrics)
+    values = dict.fromkeys(spec.metrics, _Predicted())
     settings = dict.fromkeys(spec.metrics, "")
     try:
         if not is_quacc(method):
             predictor = plain_predictor(method, model, seed).fit(*reference)
             return _Answer(_values(predictor, target, spec.metrics), settings)
-        fitted: dict[str, dict[str, Floats | None]] = {}
+        fitted: dict[str, dict[str, _Predicted]] = {}
         for metric in spec.metrics:
             if (method.name, metric) not in chosen:
                 raise HeadcountError("no setting could be used.")
@@ -138,18 +165,20 @@ def _answer(
             values[metric] = fitted[name][metric]
         return _Answer(values, settings)
     except Exception as error:
-        return _Answer(
-            dict.fromkeys(spec.metrics), settings, f"{type(error).__name__}: {error}"
-        )
+        none = dict.fromkeys(spec.metrics, _Predicted())
+        return _Answer(none, settings, f"{type(error).__name__}: {error}")
 
 
 def _values(
     predictor: Predictor, target: tuple[ScoredPool, Samples], metrics: Sequence[str]
-) -> dict[str, Floats | None]:
-    """All metrics that a fitted method gives; None for others."""
+) -> dict[str, _Predicted]:
+    """All metrics that a fitted method gives."""
+    if predictor.has_table:
+        tables = predictor.predict_tables(*target)
+        return {metric: _Predicted(METRICS[metric](tables), tables) for metric in metrics}
     given = [metric for metric in metrics if predictor.supports(metric)]
     found = dict(zip(given, predictor.predict_metrics(*target, given), strict=True))
-    return {metric: found.get(metric) for metric in metrics}
+    return {metric: _Predicted(found.get(metric)) for metric in metrics}
 
 
 def _frame(
@@ -168,8 +197,10 @@ def _frame(
     prevalence, mix = task.settings["prevalence"], samples.prevalence[rows, 1]
     numbers: dict[str, Any] = {}
     for metric in spec.metrics:
-        values = answer.values[metric]
+        values, tables = answer.values[metric].values, answer.values[metric].tables
         estimated = np.full(len(rows), np.nan) if values is None else values
+        cells = [None] * len(rows) if tables is None else tables.reshape(-1, 4).tolist()
+        numbers[f"table_{metric}"] = pl.Series(cells, dtype=pl.List(pl.Float64))
         numbers[metric] = np.abs(estimated - true[metric][rows])
         numbers[f"true_{metric}"] = true[metric][rows]
         numbers[f"estimated_{metric}"] = estimated

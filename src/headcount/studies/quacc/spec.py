@@ -35,7 +35,7 @@ _SELECTION = (
     "holdout", "samples", "size", "variants", "covariates", "C", "class_weight", "calibration",
     "bandwidth",
 )  # fmt: skip
-_OPTIONS = ("quantifier", "repeats")
+_OPTIONS = ("quantifier", "repeats", "stop")
 _NONE = "none"
 _MAX_ITER = 1000
 _COSTS = {"imdb": 10.0}  # the others: 1
@@ -84,7 +84,9 @@ def plain_predictor(method: MethodSpec, model: Any, seed: int) -> Any:
     """Unfitted predictor of a method without settings to select."""
     parameters = dict(method.parameters)
     if "quantifier" in method.options:
-        parameters["quantifier"] = find_quantifier(method.options["quantifier"])()
+        parameters["quantifier"] = find_quantifier(method.options["quantifier"])(
+            **_stop(method)
+        )
     made = predictors()[method.quantifier](model, **parameters)
     if "random_state" in made.get_params():
         made.set_params(random_state=seed)
@@ -104,7 +106,7 @@ def candidates(
         setting = dict(zip(named, values, strict=True))
         weight = _or_none(setting["class_weight"])
         logistic = LogisticRegression(C=setting["C"], class_weight=weight, max_iter=_MAX_ITER)
-        inside = {name: _or_none(setting[name]) for name in own}
+        inside = {name: _or_none(setting[name]) for name in own} | _stop(method)
         counted = quantifier(logistic, random_state=seed, **inside)
         made = QuAcc(
             model,
@@ -114,6 +116,11 @@ def candidates(
         )
         found.append((" ".join(f"{name}={value}" for name, value in setting.items()), made))
     return found
+
+
+def _stop(method: MethodSpec) -> dict[str, str]:
+    """Rule for stopping of the quantifier inside, if the method names one."""
+    return {"stop": method.options["stop"]} if "stop" in method.options else {}
 
 
 def _or_none(value: Any) -> Any:

@@ -10,7 +10,7 @@ from headcount._parameters import check_count
 from headcount.data.datasets.texts import TWEETS
 from headcount.errors import HeadcountError
 from headcount.evaluation.measures import check_measure
-from headcount.studies.classifier_grid import made, shares_classifier
+from headcount.studies.classifier_grid import is_installed, made, shares_classifier
 from headcount.study.checks import check_keys, check_known
 from headcount.study.spec import MethodSpec, Spec
 from headcount.study.task import Task
@@ -20,8 +20,8 @@ __all__ = ["check", "metrics_of", "plan", "settings_of"]
 _SHARED = "shared"
 _PROTOCOL = ("least", "folds", "step", "repeats", "size")
 _SELECTION = ("C", "repeats", "size")
-_OPTIONS = ("inside", "around", "C", "chosen_by")
-_COSTS = {_SHARED: 60.0, "Ensemble": 40.0}  # approximate seconds
+_OPTIONS = ("inside", "around", "C", "chosen_by", "needs")
+_COSTS = {_SHARED: 60.0, "Ensemble": 40.0, "QuaNet": 90.0}  # approximate seconds
 _COST = 20.0
 
 
@@ -82,9 +82,14 @@ def plan(spec: Spec, data: Path) -> list[Task]:
 
 
 def _groups(spec: Spec) -> dict[str, list[MethodSpec]]:
-    """Methods by task: methods that share classifiers are one group."""
+    """Methods by task: methods that share classifiers are one group.
+
+    Methods that need a package which is not installed are left out.
+    """
     found: dict[str, list[MethodSpec]] = {}
     for each in spec.methods:
+        if not is_installed(each):
+            continue
         shared = "C" not in each.options and shares_classifier(made(each))
         found.setdefault(_SHARED if shared else each.name, []).append(each)
     return found
