@@ -3,7 +3,8 @@
     python accuracy_nannyml.py WORKLOAD.npz ANSWERS.json
 
 The workload holds scores and labels of a reference, and scores of chunks of one size, one
-after the other; the answers are nannyml's estimates for each chunk, with bands and alerts.
+after the other, or of weeks, with the days of all rows; the answers are nannyml's estimates for
+each chunk, with bands and alerts.
 """
 
 from __future__ import annotations
@@ -23,29 +24,38 @@ import numpy as np
 import pandas as pd
 
 
-def frame(scores, labels=None):
+def frame(scores, labels=None, days=None):
     columns = {"score": scores[:, 1], "predicted": scores.argmax(axis=1)}
-    return pd.DataFrame(columns if labels is None else columns | {"label": labels})
+    if labels is not None:
+        columns["label"] = labels
+    if days is not None:
+        columns["day"] = days
+    return pd.DataFrame(columns)
 
 
 def main(workload, answers):
     import nannyml
 
     content = np.load(workload)
-    size = int(content["size"])
+    days = [content.get(f"{part}_days") for part in ("reference", "chunks")]
+    if days[0] is None:
+        by = {"chunk_size": int(content["size"])}
+    else:
+        by = {"chunk_period": "W", "timestamp_column_name": "day"}
     estimator = nannyml.CBPE(
         problem_type="classification_binary",
         y_pred_proba="score",
         y_pred="predicted",
         y_true="label",
         metrics=["accuracy", "f1"],
-        chunk_size=size,
+        **by,
     )
     start = time.perf_counter()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        estimator.fit(frame(content["reference"], content["labels"]))
-        found = estimator.estimate(frame(content["chunks"])).filter(period="analysis")
+        estimator.fit(frame(content["reference"], content["labels"], days[0]))
+        found = estimator.estimate(frame(content["chunks"], days=days[1]))
+        found = found.filter(period="analysis")
     seconds = time.perf_counter() - start
     table = found.to_df()
     said = {name: table[(name, "value")].tolist() for name in ("accuracy", "f1")}

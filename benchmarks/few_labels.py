@@ -1,7 +1,7 @@
 """Estimates from a few labels of the target: coverage, widths, plans, judges, clusters.
 
-    python benchmarks/few_labels.py [coverage] [real] [plans] [clusters] [judge] [agreement]
-        [speed] [--replications 1000] [--quick]
+    python benchmarks/few_labels.py [coverage] [optimum] [real] [plans] [clusters] [judge]
+        [unseen] [agreement] [speed] [--replications 1000] [--quick]
 
 Without parts named, all. Cells are kept in results/few_labels.json as they are finished, and
 are not measured again (delete the file to start anew). Real data is looked for in the folder
@@ -22,17 +22,31 @@ os.environ.setdefault("HEADCOUNT_NUM_THREADS", "1")
 
 from environment import command_line, describe_machine, start
 
-PARTS = ("coverage", "real", "plans", "clusters", "judge", "agreement", "speed")
+PARTS = (
+    "coverage",
+    "optimum",
+    "real",
+    "plans",
+    "clusters",
+    "judge",
+    "unseen",
+    "agreement",
+    "speed",
+)
 SHARES = (0.02, 0.1, 0.5)
 LABELS = (20, 50, 100, 300)
 SHIFTS = ("prior", "moved", "concept")
 TARGETS = ("realised", "expected")
 DESIGNS = ("uniform", "planned")
+# Plan for the share of the last class alone, where there are more than two.
+FOR_ONE = "planned for it"
 # Distance of the classes in standard deviations: a classifier is right on 84% and 98%.
 DISTANCES = (2.0, 4.0)
 POOL, TRAINING, SETS = 5000, 1000, 10
 # Label draws from each pool: as many pools as replications would take five times as long.
 DRAWS = 5
+# Replications with peers, which take most of the time.
+WITH_PEERS = 100
 LEVEL = 0.95
 
 
@@ -115,22 +129,27 @@ class Cuts:
         """Labelled rows as a sample, and the stratum of every item."""
         from headcount.labels import LabelSample, Strata, suitable_strata
 
-        size = len(self.pool.values)
+        size, K = self.pool.values.shape
         wanted = 1 if design == "uniform" else suitable_strata(5, n, size)
-        if wanted not in self.made:
-            self.made[wanted] = Strata.of(self.pool, wanted)
-        strata = self.made[wanted]
+        positive = K - 1 if design == FOR_ONE else None
+        if (wanted, positive) not in self.made:
+            self.made[wanted, positive] = Strata.of(self.pool, wanted, positive)
+        strata = self.made[wanted, positive]
         rows = strata.draw(strata.allocate(n, LEVEL), rng)
         return LabelSample.stratified(rows, strata.codes[rows], strata.sizes), strata.codes
 
 
-def ends_of(pool, sample, codes, target):
-    from headcount.labels import of_population, share_difference, share_ends
+def estimate_of(pool, sample, codes, target):
+    from headcount.labels import of_population, share_difference
 
     found = share_difference(pool, sample, codes)
-    if target == "expected":
-        found = of_population(found, pool, sample, codes)
-    return share_ends(found, len(pool.values), LEVEL)
+    return found if target == "realised" else of_population(found, pool, sample, codes)
+
+
+def ends_of(pool, sample, codes, target):
+    from headcount.labels import share_ends
+
+    return share_ends(estimate_of(pool, sample, codes, target), len(pool.values), LEVEL)
 
 
 def coverage_cell(n_classes, distance, share, shift, target, replications):
@@ -138,9 +157,11 @@ def coverage_cell(n_classes, distance, share, shift, target, replications):
     import numpy as np
 
     from few_labels_peers import peer_ends
-    from headcount.labels import clopper_pearson
+    from headcount.labels import clopper_pearson, share_ends
 
     truth = np.array(shares_of(n_classes, share))
+    designs = (*DESIGNS, FOR_ONE) if n_classes > 2 and share <= 0.1 else DESIGNS
+    with_peers = target == "realised" and distance == DISTANCES[0]
     found: dict = {}
     for number in range(-(-replications // DRAWS)):
         seed = [2, n_classes, int(10 * distance), int(1000 * share), SHIFTS.index(shift),
@@ -151,35 +172,38 @@ def coverage_cell(n_classes, distance, share, shift, target, replications):
         wanted = truth if target == "expected" else np.bincount(y, minlength=n_classes) / POOL
         pool = posteriors_of(made.quantifier, X)
         cuts = Cuts(pool)
-        for n, design in list(product(LABELS, DESIGNS)) * DRAWS:
+        for n, design in list(product(LABELS, designs)) * DRAWS:
             sample, strata = cuts.draw(n, design, rng)
             codes = y[sample.rows]
-            low, high = ends_of(pool, sample, codes, target)
-            note(found, f"{design} {n}", low, high, wanted)
+            estimate = estimate_of(pool, sample, codes, target)
+            low, high = share_ends(estimate, POOL, LEVEL)
+            note(found, f"{design} {n}", low, high, wanted, estimate.centre)
             if design == "uniform":
                 counts = np.bincount(codes, minlength=n_classes)
                 ends = clopper_pearson(counts, n, LEVEL)
                 note(found, f"Clopper-Pearson {n}", *ends, wanted)
-            if target == "realised" and distance == DISTANCES[0]:
+            if with_peers and design in DESIGNS and number * DRAWS < WITH_PEERS:
                 for peer, ends in peer_ends(pool, sample, codes, strata, LEVEL).items():
                     note(found, f"{peer} {n}", *ends, wanted)
     return {name: summary(rows) for name, rows in found.items()}
 
 
-def note(found, name, low, high, truth):
-    """Coverage and width of the last class, and coverage of the class covered least."""
+def note(found, name, low, high, truth, centre=None):
+    """Coverage, width and error of the last class, and coverage of the class covered least."""
     inside = (low <= truth + 1e-12) & (truth <= high + 1e-12)
+    error = float("nan") if centre is None else float(centre[-1] - truth[-1])
     found.setdefault(name, []).append(
-        (inside, float(high[-1] - low[-1]), float((high - low).min()))
+        (inside, float(high[-1] - low[-1]), float((high - low).min()), error)
     )
 
 
 def summary(rows):
     import numpy as np
 
-    inside, widths, least = zip(*rows, strict=True)
+    inside, widths, least, errors = zip(*rows, strict=True)
     inside = np.array(inside)
     return {
+        "error": float(np.sqrt(np.mean(np.square(errors)))),
         "coverage": float(inside[:, -1].mean()),
         "all classes": float(inside.mean(axis=0).min()),
         "together": float(inside.all(axis=1).mean()),

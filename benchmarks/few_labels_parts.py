@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from functools import cache
 from itertools import product
 
@@ -19,6 +20,8 @@ from few_labels import (
     DISTANCES,
     LABELS,
     LEVEL,
+    SETS,
+    SHARES,
     Cuts,
     clouds,
     ends_of,
@@ -127,6 +130,24 @@ def real(store, replications):
     for name, (_, _, kind) in REAL.items():
         for shift in ("none", "prior", "moved") if kind == "made" else ("time",):
             store.measure(f"real|{name}|{shift}", real_cell, name, shift, replications)
+
+
+def optimum_cell(n_classes, distance, share):
+    """How much smaller errors are if each item has its best chance of being drawn (Neyman)."""
+    gains = []
+    for number in range(SETS):
+        made, rng = clouds(n_classes, distance, number), np.random.default_rng([12, number])
+        X, _ = made.pool(5000, shares_of(n_classes, share), "prior", True, rng)
+        last = posteriors_of(made.quantifier, X).values[:, -1]
+        variances = last * (1 - last)
+        gains.append(1 - np.sqrt(variances).mean() / np.sqrt(variances.mean()))
+    return {"gain": float(np.mean(gains))}
+
+
+def optimum(store, replications):
+    for n_classes, distance, share in product((2, 5), DISTANCES, SHARES[:2]):
+        name = f"optimum|{n_classes}|{distance}|{share}"
+        store.measure(name, optimum_cell, n_classes, distance, share)
 
 
 def plan_cell(source, setting, precision, design, replications):
@@ -308,6 +329,42 @@ def judge(store, replications):
                 store.measure(name, judge_cell, kind, setting, share, replications)
 
 
+# Judges whose errors 50 labels may not show: they miss half, or most, of a rare class.
+MISSES = {
+    "misses half": [[0.99, 0.01], [0.5, 0.5]],
+    "misses most": [[0.995, 0.005], [0.7, 0.3]],
+}
+# Rule of three for errors that no label shows, half of their probability (mid-p), and nothing.
+UNSEEN = {"rule of three": 1.0, "mid-p": np.log(0.1) / np.log(0.05), "nothing": 0.0}
+
+
+def unseen_cell(rates, share, replications):
+    """50 gold labels of the target: parts of the interval for errors that no label shows."""
+    found: dict = {}
+    rates, K = np.array(rates), len(rates)
+    shares = np.array(shares_of(K, share))
+    for number in range(replications):
+        rng = np.random.default_rng([11, int(1000 * share), number])
+        y = rng.choice(K, 2000, p=shares)
+        verdicts = verdicts_on(y, rates, rng)
+        gold = np.full(2000, np.nan)
+        rows = rng.choice(2000, 50, replace=False)
+        gold[rows] = y[rows]
+        if len(np.unique(y[rows])) < K:
+            continue
+        made = correct_verdicts(verdicts, gold).groups[0].by_labels
+        for name, part in UNSEEN.items():
+            changed = replace(made, up=part * made.up, down=part * made.down)
+            note(found, name, *share_ends(changed, 2000, LEVEL), shares)
+    return {name: summary(rows) for name, rows in found.items()}
+
+
+def unseen(store, replications):
+    for kind, rates in (JUDGES | MISSES).items():
+        for share in (0.1, 0.12) if kind in MISSES else (0.1, 0.5):
+            store.measure(f"unseen|{kind}|{share}", unseen_cell, rates, share, replications)
+
+
 def agreement_cell(n_classes, shift, n, replications):
     """Part of the draws in which the test of agreement rejects at 5%."""
     p_values = []
@@ -316,7 +373,9 @@ def agreement_cell(n_classes, shift, n, replications):
         made = clouds(n_classes, 2.0, number % 10)
         X, y = made.pool(3000, shares_of(n_classes, 0.3), shift, True, rng)
         rows = rng.choice(3000, n, replace=False)
-        estimate = made.quantifier.estimate(X, labelled=(rows, y[rows]), random_state=0)
+        estimate = made.quantifier.estimate(
+            X, labelled=(rows, y[rows]), replicates=500, random_state=0
+        )
         p_values.append(estimate.agreement.p_value)
     return {"rejected": float(np.mean(np.array(p_values) < 0.05)), "n": len(p_values)}
 

@@ -6,14 +6,25 @@ python benchmarks/few_labels_report.py [--output folder]
 from __future__ import annotations
 
 import json
+import math
 from itertools import product
 
 from environment import RESULTS, command_line
-from few_labels import DESIGNS, LABELS, SHARES, SHIFTS, TARGETS
+from few_labels import (
+    DESIGNS,
+    FOR_ONE,
+    LABELS,
+    POOL,
+    SHARES,
+    SHIFTS,
+    TARGETS,
+    WITH_PEERS,
+)
 from tables import bullets, markdown_table
 
 NAMES = {"prior": "prior shift", "moved": "half a class moved", "concept": "concept shift"}
 PEERS = ("ppi-python", "glide", "glide, strata")
+UNSEEN = ("rule of three", "mid-p", "nothing")
 
 
 def part(kept, name):
@@ -30,60 +41,82 @@ def percent(value):
     return f"{100 * value:.1f}"
 
 
-def coverage(cells, distance):
+def coverage(cells, optima, distance):
     """Tables of coverage and width for one distance of the classes."""
     own = {key: value for key, value in cells.items() if key[1] == distance}
-    if len(own) < 36:
+    full = len(SHARES) * len(SHIFTS) * len(TARGETS)
+    numbers = [K for K in "25" if sum(key[0] == K for key in own) == full]
+    if not numbers:
         return []
     rows, worst, narrow, strata = [], [], [], []
-    for K, share, n, shift in product("25", SHARES, LABELS, SHIFTS):
+    for K, share, n, shift in product(numbers, SHARES, LABELS, SHIFTS):
         both = [own[(K, distance, str(share), shift, target)] for target in TARGETS]
         covered = []
-        for design, cell in product(DESIGNS, both):
-            least = min(cell[f"{design} {n}"]["coverage"], cell[f"{design} {n}"]["all classes"])
-            worst.append(least)
-            covered.append(percent(least))
+        for design, cell in product((*DESIGNS, FOR_ONE), both):
+            found = cell.get(f"{design} {n}")
+            if found is not None:
+                worst.append(min(found["coverage"], found["all classes"]))
+            covered.append("" if found is None else percent(worst[-1]))
         realised = both[0]
         peers = [percent(realised[f"{peer} {n}"]["coverage"]) if f"{peer} {n}" in realised
                  else "" for peer in PEERS]  # fmt: skip
-        widths = [realised[f"{name} {n}"]["width"] for name in (*DESIGNS, "Clopper-Pearson")]
+        names = (*DESIGNS, FOR_ONE, "Clopper-Pearson")
+        widths = [f"{realised[f'{name} {n}']['width']:.3f}" if f"{name} {n}" in realised else ""
+                  for name in names]  # fmt: skip
         rows.append([f"{K} classes, {share}, {n} labels, {NAMES[shift]}", *covered, *peers,
-                     *(f"{width:.3f}" for width in widths)])  # fmt: skip
+                     *widths])  # fmt: skip
         if shift == "prior":
-            uniform, planned, alone = widths
+            uniform, alone = (realised[f"{name} {n}"]["width"] for name in (names[0], names[3]))
             if n >= 100:
                 narrow.append(uniform / alone)
             if share <= 0.1:
                 strata.append([f"{K} classes, {share}, {n} labels",
-                               f"{100 * (1 - planned / uniform):.0f}%",
-                               f"{100 * (1 - planned / alone):.0f}%"])  # fmt: skip
+                               *gains(realised, optima[(K, distance, str(share))]["gain"],
+                                      share, n)])  # fmt: skip
     least = min(cell["least width"] for each in own.values() for name, cell in each.items()
                 if name.split()[0] in DESIGNS)  # fmt: skip
-    low = min(worst)
-    head = ["cell", "uniform, realised", "uniform, expected", "planned, realised",
-            "planned, expected", *PEERS, "width uniform", "width planned",
-            "width Clopper-Pearson"]  # fmt: skip
-    reached = sum(int(row[1][:-1]) >= 15 for row in strata)
+    targets = [f"{design}, {target}" for design in (*DESIGNS, FOR_ONE) for target in TARGETS]
+    head = ["cell", *targets, *(peer for peer in PEERS if distance == "2.0"),
+            *(f"width {name}" for name in (*DESIGNS, FOR_ONE, "Clopper-Pearson"))]  # fmt: skip
+    if distance != "2.0":
+        rows = [[*row[:7], *row[10:]] for row in rows]
+    reached = sum(max(int(text[:-1]) for text in row[1:3] if text) >= 15 for row in strata)
     return [
         f"## Coverage, classes {distance} standard deviations apart",
-        f"Least coverage of {len(worst)} cells: {percent(low)}% (goal 93%). Least width of an "
-        f"interval: {least:.4f}. From 100 labels under prior shift the mean width "
+        f"Least coverage of {len(worst)} cells: {percent(min(worst))}% (goal 93%). Least width "
+        f"of an interval: {least:.4f}. From 100 labels under prior shift the mean width "
         f"(realised) is at most {max(narrow):.2f} of Clopper-Pearson's (goal 1).",
         markdown_table(head, rows),
-        "Coverage is that of the class covered least; peers estimate the share of the last "
-        "class, and theirs is the coverage of it, for the realised share.",
+        "Coverage is that of the class covered least. Planned for it: `positive` is the last "
+        "class. Peers estimate the share of the last class, and theirs is the coverage of it, "
+        f"for the realised share ({WITH_PEERS} of the replications).",
         "### Gain of the strata under prior shift",
-        f"Planned samples compared with uniform ones, both with the classifier, and with "
-        f"Clopper-Pearson intervals of uniform samples. The goal, 15% at a share of 0.1 or "
-        f"less, is reached in {reached} of {len(strata)} cells, so it is missed in most. The "
-        "reasons were not measured. Two are likely: with few labels the part of the interval "
-        "for errors that no label shows (the rule of three) is large and does not depend much "
-        "on the design, and with five classes the labels serve all classes, the four frequent "
-        "ones too. Other allocations and other intervals were not tried here.",
+        "How much narrower than with a uniform sample and the same classifier: the interval of "
+        "the last class, its real error (root of the mean square), the error if each item had "
+        "the chance of being drawn that is best for this class (and its posterior were right), "
+        "and the shortest interval that could hold. One that holds whatever has changed must "
+        "reach as far as 1.96 standard errors, and upwards as far as errors that n labels do "
+        "not show with a probability of 5% (the rule of three): 3 / n, as some part of the "
+        "pool has no more than its share of the labels. The goal, 15%, is reached in "
+        f"{reached} of {len(strata)} cells.",
         markdown_table(
-            ["cell", "narrower than uniform", "narrower than Clopper-Pearson"], strata
+            ["cell", "interval, planned", f"interval, {FOR_ONE}", "error, planned",
+             f"error, {FOR_ONE}", "error, best possible", "interval, best possible"], strata
         ),
-    ]
+    ]  # fmt: skip
+
+
+def gains(cell, optimum, share, n):
+    """How much narrower intervals and errors are than those of a uniform sample, in percent."""
+    uniform = cell[f"uniform {n}"]
+    error = 1.96 * (1 - optimum) * uniform["error"]
+    unseen = (1 - n / POOL) * -math.log(0.05) / n
+    pairs = []
+    for measure in ("width", "error"):
+        found = (cell.get(f"{design} {n}") for design in ("planned", FOR_ONE))
+        pairs += [None if each is None else each[measure] / uniform[measure] for each in found]
+    pairs += [1 - optimum, (min(error, share) + max(error, unseen)) / uniform["width"]]
+    return ["" if ratio is None else f"{100 * (1 - ratio):.0f}%" for ratio in pairs]
 
 
 def simple(cells, title, text, columns):
@@ -97,6 +130,22 @@ def simple(cells, title, text, columns):
         for key, cell in cells.items()
     ]  # fmt: skip
     return [f"## {title}", text, markdown_table(["cell", *columns], rows)]
+
+
+def agreement(cells):
+    if not cells:
+        return []
+    rows = [
+        [f"{K} classes, {NAMES[shift]}, {n} labels", percent(cell["rejected"]), str(cell["n"])]
+        for (K, shift, n), cell in cells.items()
+    ]
+    return [
+        "## Test of agreement",
+        "Part of the draws, in percent, in which the labels and the estimate under prior shift "
+        "are found to disagree at the level 5%: at most 5% is right under prior shift, and "
+        "much is good under the others.",
+        markdown_table(["cell", "rejected", "draws"], rows),
+    ]
 
 
 def plans(cells):
@@ -135,11 +184,14 @@ def main() -> None:
     folder = options.output or RESULTS
     kept = json.loads((folder / "few_labels.json").read_text())
     head = kept.pop("head")
-    n = max(value["replications"] for value in kept.values())
+    counts: dict[str, set[str]] = {}
+    for name, value in kept.items():
+        counts.setdefault(name.split("|")[0], set()).add(f"{value['replications']:,}")
+    listed = "; ".join(f"{name} {' or '.join(sorted(each))}" for name, each in counts.items())
     pieces = [
         "# A few labels from the target",
-        f"`python benchmarks/few_labels.py`: {n:,} replications per cell (plans: 30 draws "
-        "for each number of labels), pools of 5,000 items "
+        f"`python benchmarks/few_labels.py`. Replications per cell: {listed} (plans: a tenth "
+        "for each number of labels, agreement: a fifth). Pools of 5,000 items "
         "(five draws of labels from each), ten training sets of 1,000 items, SLD with logistic "
         "regression, 95% intervals. Normal classes; the share is that of the last class, and "
         "the others are equal. Half a class moved: half of the last class looks like the "
@@ -147,7 +199,7 @@ def main() -> None:
     ]
     cells = part(kept, "coverage")
     for distance in ("2.0", "4.0"):
-        pieces += coverage(cells, distance)
+        pieces += coverage(cells, part(kept, "optimum"), distance)
     pieces += simple(
         part(kept, "clusters"), "Clusters of ten items, intra-class correlation 0.3",
         "Share, labelled clusters and target; coverage in percent and mean width. Ignored: the "
@@ -165,10 +217,26 @@ def main() -> None:
         "classes in the calibration set; the judge errs more on the target), share. Coverage "
         "in percent and mean width for the share of the population, and for the difference of "
         "two groups. The goal is 93% to 97%. Intervals from 50 gold labels are above it in "
-        "most cells: they are wider than they need be.",
+        "most cells, for a reason that the next table shows.",
         ["calibration 300", "gold 50", "gold 200", "difference of two groups",
          "difference, calibration"],
     )  # fmt: skip
+    pieces += simple(
+        part(kept, "unseen"), "Judges: errors that no label shows",
+        "Kind of judge and share, 50 gold labels of the target; coverage in percent and mean "
+        "width. Intervals allow for errors that no label shows by the rule of three. With half "
+        "of their probability (mid-p) they would be shorter and cover 93% to 97% where errors "
+        "are frequent, but less than 93% if a judge misses half of a rare class; with nothing, "
+        "far less. So the rule of three stays.", list(UNSEEN),
+    )  # fmt: skip
+    pieces += simple(
+        part(kept, "real"), "Real data",
+        "Pools of real items (by time, as they are, with 80% of the last class left out, or "
+        "with features of the first class for half of the last), 20 training sets or periods; "
+        "coverage of the last class in percent and mean width.",
+        [f"{name} {n}" for n in LABELS for name in (*DESIGNS, "Clopper-Pearson")],
+    )  # fmt: skip
+    pieces += agreement(part(kept, "agreement"))
     pieces += plans(part(kept, "plans"))
     pieces += speed(part(kept, "speed"))
     pieces += ["## Machine", bullets(head)]

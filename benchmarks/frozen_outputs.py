@@ -41,7 +41,7 @@ VARIANTS: dict[str, list[dict[str, Any]]] = {
     "BBSE": [{"soft": True}],
     "ContinuousSweep": [{"p_delta": 0.3}],
     "DM": [{"divergence": name} for name in ("topsoe", "l2")] + [{"smoothness": 0.1}],
-    "DyS": [{"divergence": "hellinger"}, {"bins": 20}],
+    "DyS": [{"divergence": "hellinger"}, {"bins": 20, "balanced": False}],
     "Ensemble": [{"policy": name} for name in ("ptr", "ds", "ae", "rae")]
     + [{"scoring": "left-out"}, {"combine": "median", "sample_size": 80}],
     "FMM": [{"bins": 30}],
@@ -52,7 +52,7 @@ VARIANTS: dict[str, list[dict[str, Any]]] = {
     "FM": [{"smoothness": 0.1}],
     "KMM": [{"smoothness": 0.1, "bandwidth": 0.3}],
     "HDx": [{"combine": "mean"}],
-    "HDy": [{"bins": (10, 20, 30)}],
+    "HDy": [{"bins": (10, 20, 30), "balanced": False}],
     "KDEyML": [{"bandwidth": 0.05}],
     "KDEyCS": [{"bandwidth": 0.05}],
     "KDEyHD": [{"bandwidth": 0.05, "n_points": 500}],

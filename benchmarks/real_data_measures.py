@@ -7,6 +7,8 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
+from headcount.metrics import winkler
+
 __all__ = ["CELL", "SAMPLE", "cluster_mean", "mean_over_datasets", "paired", "read_store"]
 
 LEVEL = 0.95
@@ -32,6 +34,10 @@ def _measures(frame: pl.DataFrame) -> pl.DataFrame:
     width = high - low
     outside = np.maximum(low - truth, 0) + np.maximum(truth - high, 0)
     held = np.where(np.isnan(width), np.nan, outside <= TOLERANCE)
+    # Samples without intervals have no score.
+    there = ~np.isnan(width).any(axis=1)
+    score = np.full(len(width), np.nan)
+    score[there] = winkler(truth[there], low[there], high[there], level=LEVEL)
     columns = {
         "ae": np.abs(plain - truth).mean(axis=1),
         "rae": _relative_error(plain, truth, n),
@@ -39,7 +45,7 @@ def _measures(frame: pl.DataFrame) -> pl.DataFrame:
         "rae_conditioned": _relative_error(conditioned, truth, n),
         "covered": held.mean(axis=1),
         "width": width.mean(axis=1),
-        "winkler": (width + 2 / (1 - LEVEL) * outside).mean(axis=1),
+        "winkler": score,
         "zero_width": np.where(np.isnan(width), np.nan, width < TOLERANCE).mean(axis=1),
     }
     measured = [pl.Series(name, values, nan_to_null=True) for name, values in columns.items()]
