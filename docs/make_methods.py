@@ -25,6 +25,7 @@ FAMILIES = (
     "ordinal",
     "iterative",
     "learner",
+    "network",
     "ensemble",
     "meta",
 )
