@@ -72,7 +72,8 @@ def test_expected_metrics_are_less_certain():
     here, _ = labelled(3, 400)
     behind, _ = labelled(3, 400, expected=True)
     a, b = here.metric(METRICS["f1"]), behind.metric(METRICS["f1"])
-    assert b.high - b.low > a.high - a.low
+    # The pool of 2,000 items adds little to the uncertainty of 400 labels.
+    assert a.high - a.low < b.high - b.low < 1.5 * (a.high - a.low)
     assert a.value == b.value
 
 

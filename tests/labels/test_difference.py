@@ -101,6 +101,46 @@ def test_shares_sum_to_1_and_intervals_lie_within_0_and_1(seed, n_classes, level
     assert (high >= inner[1]).all()
 
 
+@given(st.integers(0, 10**6), st.sampled_from([0.8, 0.95]))
+def test_ends_are_those_of_the_slow_formula(seed, level):
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(5, 60))
+    residuals, chances = rng.normal(size=(n, 1)) ** 3, rng.uniform(0.01, 0.99, (n, 1))
+    sample = LabelSample.simple(np.arange(n), 10**12)
+    found = Difference.of(sample, residuals, np.array([0.3]), chances)
+    t = special.stdtrit(n - 1, (1 + level) / 2)
+    wanted = oracle.difference_ends(
+        residuals[:, 0].tolist(), [1 / n] * n, 0.3, chances[:, 0].tolist(), t, level
+    )
+    np.testing.assert_allclose(np.ravel(found.ends(level)), wanted, rtol=1e-6)
+
+
+@pytest.mark.parametrize("sign", [-1.0, 1.0])
+def test_room_is_left_on_the_side_of_large_errors(sign):
+    sample = LabelSample.simple(np.arange(100), 10**12)
+    even = sign * np.repeat([[1.0], [-1.0]], 50, axis=0)
+    rare = sign * np.repeat([[1.0], [0.0]], [4, 96], axis=0)
+    half = np.full((100, 1), 0.5)
+    for residuals, one_sided in ((even, False), (rare, True)):
+        found = Difference.of(sample, residuals, np.zeros(1), half)
+        low, high = (float(end[0] - found.centre[0]) for end in found.ends(0.95))
+        t = special.stdtrit(99, 0.975) * np.sqrt(found.covariance[0, 0])
+        near, far = (high, -low) if sign < 0 else (-low, high)
+        assert near == pytest.approx(t)
+        assert (far > 1.1 * t) if one_sided else (far == pytest.approx(t))
+
+
+def test_all_of_the_room_is_left_with_clusters():
+    clusters = np.arange(10**4) // 2
+    sample = LabelSample.simple(np.arange(100), 10**4, None, clusters)
+    residuals = np.random.default_rng(0).normal(size=(100, 1))
+    found = Difference.of(sample, residuals, np.zeros(1), np.full((100, 1), 0.5))
+    low, high = (float(end[0] - found.centre[0]) for end in found.ends(0.95))
+    t = special.stdtrit(49, 0.975) * np.sqrt(found.covariance[0, 0])
+    assert -low == pytest.approx(high)
+    assert high**2 == pytest.approx(t**2 + (np.log(0.05) * found.up[0]) ** 2)
+
+
 @given(st.integers(0, 10**6))
 def test_permuted_classes_permute_the_result(seed):
     pool, sample, codes = sampled(seed)
@@ -157,7 +197,7 @@ def test_unbiased_whatever_the_posteriors():
 
 
 def test_an_estimate_outside_of_0_and_1_is_moved_inside():
-    found = Difference(np.array([-0.1, 1.1]), np.diag([1e-6] * 2), 50, *np.zeros((3, 2)))
+    found = Difference(np.array([-0.1, 1.1]), np.diag([1e-6] * 2), 50, *np.zeros((4, 2)))
     low, high = share_ends(found, 1000, 0.95)
     assert low[0] == 0
     assert high[0] > 0

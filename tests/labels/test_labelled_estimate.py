@@ -75,7 +75,7 @@ def test_labels_find_the_truth_where_the_assumption_is_broken():
     estimate = q.estimate(new, labelled=(plan.rows, truth[plan.rows]), design=plan)
     low, high = estimate.under_shift.interval()[1]
     assert not low <= truth.mean() <= high
-    low, high = estimate.interval()[1]
+    low, high = estimate.interval(0.99)[1]
     assert low <= truth.mean() <= high
     assert estimate.agreement.rejects()
     assert "The labels disagree with the estimate under prior shift (p < 0.001)." in repr(
@@ -105,7 +105,9 @@ def test_region_of_two_classes_is_their_interval(two):
     q, X, y = two
     rows = rows_of(100, len(X))
     estimate = q.estimate(X, labelled=(rows, y[rows]))
-    np.testing.assert_allclose(estimate.region().low, estimate.interval().low)
+    region, single = estimate.region(), estimate.interval()
+    farther = np.maximum(single.high - estimate.shares, estimate.shares - single.low)
+    np.testing.assert_allclose(estimate.shares - region.low, farther)
 
 
 def test_expected_shares_are_less_certain(two):
@@ -215,7 +217,7 @@ def test_scores_and_verdicts():
 
 def test_agreement_is_a_distance_in_units_of_the_errors():
     labels = Difference(
-        np.array([0.3, 0.7]), np.array([[0.01, -0.01], [-0.01, 0.01]]), 10**9, *np.zeros((3, 2))
+        np.array([0.3, 0.7]), np.array([[0.01, -0.01], [-0.01, 0.01]]), 10**9, *np.zeros((4, 2))
     )
     found = agreement_of(labels, np.array([0.5, 0.5]), np.zeros((2, 2)))
     assert found.statistic == pytest.approx(4)
@@ -225,7 +227,7 @@ def test_agreement_is_a_distance_in_units_of_the_errors():
 
 
 def test_agreement_where_no_error_was_seen():
-    labels = Difference(np.array([0.5, 0.5]), np.zeros((2, 2)), 99, *np.full((3, 2), 0.01))
+    labels = Difference(np.array([0.5, 0.5]), np.zeros((2, 2)), 99, *np.full((4, 2), 0.01))
     found = agreement_of(labels, np.array([0.49, 0.51]), np.zeros((2, 2)))
     assert found.p_value > 0.3
 

@@ -30,7 +30,7 @@ def test_mean_and_variance_are_those_of_stratified_sampling(seed, n_strata):
         assert spread.mean[d] == pytest.approx(mean)
         assert spread.covariance[d, d] == pytest.approx(variance, abs=1e-15)
     assert spread.df == len(values) - n_strata
-    assert spread.effect.tolist() == [1.0, 1.0]
+    assert spread.unseen.tolist() == [1.0, 1.0]
 
 
 @given(st.integers(0, 10**6))
@@ -52,7 +52,7 @@ def test_single_items_as_clusters_change_nothing():
     plain = LabelSample.simple(np.arange(len(values)), 100).spread(values)
     alone = LabelSample.simple(np.arange(len(values)), 100, None, np.arange(100)).spread(values)
     np.testing.assert_allclose(alone.covariance, plain.covariance)
-    np.testing.assert_allclose(alone.effect, 1.0)
+    np.testing.assert_allclose(alone.unseen, 1.0)
 
 
 def test_equal_weights_change_nothing():
@@ -99,9 +99,9 @@ def test_effect_of_clusters_that_are_all_alike_is_their_size():
     assert cluster_effect(values, clusters, None)[0] == pytest.approx(5)
     assert cluster_effect(np.zeros((10, 1)), np.arange(10), None)[0] == 1
     sample = LabelSample.simple(np.arange(1000), 10**6, None, np.arange(10**6) // 5)
-    assert sample.spread(values).effect[0] == pytest.approx(5, rel=0.02)
+    assert sample.spread(values).unseen[0] == pytest.approx(5, rel=0.02)
     # Where nothing varies, items of a cluster are taken as all alike.
-    assert sample.spread(np.ones((1000, 1))).effect[0] == pytest.approx(5)
+    assert sample.spread(np.ones((1000, 1))).unseen[0] == pytest.approx(5)
 
 
 def test_effective_size():

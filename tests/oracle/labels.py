@@ -53,6 +53,30 @@ def clustered(values, clusters, size):
     return mean, (1 - n / size) * G / (G - 1) * sum(t**2 for t in totals) / n**2
 
 
+def difference_ends(residuals, weights, predicted, chances, t, level):
+    """Ends of the interval of one mean from a simple random sample of a large pool.
+
+    ``chances`` are the probabilities of the outcome 1.
+    """
+    n = len(residuals)
+    mean = sum(w * e for w, e in zip(weights, residuals, strict=True))
+    parts = [
+        w * (e - mean) * math.sqrt(n / (n - 1)) for w, e in zip(weights, residuals, strict=True)
+    ]
+    second, third = sum(part**2 for part in parts), sum(part**3 for part in parts)
+
+    def reach(sign):
+        likely = [1 - p if sign > 0 else p for p in chances]
+        mass = [q * math.sqrt(1 - q) for q in likely]
+        total = sum(w * m for w, m in zip(weights, mass, strict=True))
+        unit = sum(w * w * m for w, m in zip(weights, mass, strict=True)) / total
+        room = -math.log(1 - level) * unit
+        one_sided = min(max(sign * third / second / unit, 0.0), 1.0) if second > 0 else 1.0
+        return max(room, math.sqrt(t**2 * second + one_sided * room**2))
+
+    return predicted + mean - reach(-1), predicted + mean + reach(1)
+
+
 def clopper_pearson(count, n, level):
     """Ends by bisection of the binomial tails."""
     tail = (1 - level) / 2

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -156,20 +156,19 @@ class LabelledTable:
             self.sample, residuals[:, None], np.zeros(1), np.full((len(rows), 1), 0.5)
         )
         size = float(self.sample.weights @ ranges)
-        population = np.zeros(1)
+        population = 0.0
         if self.expected:
             contributions = slopes[self.codes, predicted]
             mean = self.sample.weights @ contributions
-            spread = self.sample.weights @ (contributions - mean) ** 2
-            size = effective_size(len(self.predictions), self.weights, None, None)
-            population = np.array([spread / size])
-        return Difference(
-            np.array([value]),
-            found.covariance,
-            found.df,
-            found.up * size,
-            found.down * size,
-            population,
+            spread = float(self.sample.weights @ (contributions - mean) ** 2)
+            items = effective_size(len(self.predictions), self.weights, None, None)
+            population = spread / items
+        return replace(
+            found,
+            centre=np.array([value]),
+            up=found.up * size,
+            down=found.down * size,
+            population=np.array([population]),
         )
 
     def _slopes(self, function: Callable[[Floats], float]) -> Floats:

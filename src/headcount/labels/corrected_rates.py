@@ -16,9 +16,9 @@ from headcount.labels.difference import Difference
 from headcount.labels.judge_result import GroupRate, JudgeResult
 from headcount.labels.labelled_estimate import Agreement, agreement_of
 from headcount.labels.rates import Calibration, RateEstimate
-from headcount.labels.sample import LabelSample, check_clusters, cluster_effect, sums_by
+from headcount.labels.sample import LabelSample, check_clusters, sums_by
 from headcount.labels.verdict_kinds import VerdictKinds, gold_codes
-from headcount.labels.weighting import effective_size
+from headcount.labels.weighting import effective_size, population_variance
 from headcount.scores.checks import check_weights
 from headcount.uncertainty import Target
 
@@ -181,13 +181,17 @@ class _Items:
         """Shares of some items from the rates of a calibration set."""
         rows = np.flatnonzero(chosen)
         one_hot = self.one_hot(rows)
-        mass = np.ones(len(rows)) if self.weights is None else self.weights[rows]
-        groups = None
-        if self.clusters is not None:
-            groups = np.unique(self.clusters[rows], return_inverse=True)[1].astype(np.int64)
-        seen = np.average(one_hot, axis=0, weights=mass)
-        size = effective_size(len(rows), mass, groups, one_hot)
+        weights, clusters = self.survey(rows)
+        seen = np.average(one_hot, axis=0, weights=weights)
+        size = effective_size(len(rows), weights, clusters, one_hot)
         return RateEstimate.of(calibration, seen, size)
+
+    def survey(self, rows: Ints) -> tuple[Floats | None, Ints | None]:
+        """Weights of some items, and their clusters, numbered from 0."""
+        clusters = None
+        if self.clusters is not None:
+            clusters = np.unique(self.clusters[rows], return_inverse=True)[1].astype(np.int64)
+        return None if self.weights is None else self.weights[rows], clusters
 
     def one_hot(self, rows: Ints) -> Floats:
         """Kinds of verdicts of some items as columns of 0 and 1."""
@@ -270,7 +274,11 @@ def _from_gold(
     means = (sums + 0.5) / (counts + 0.5 * K)
     found = Difference.of(sample, outcomes, np.zeros(K), means[strata])
     if target == "expected":
-        found = replace(found, population=_population(items, chosen, found, sample, outcomes))
+        every = np.flatnonzero(chosen)
+        variance = population_variance(
+            found.centre, items.one_hot(every), *items.survey(every), sample, outcomes
+        )
+        found = replace(found, population=variance)
     influence = None
     if items.clusters is not None:
         parts = sample.weights[:, None] * (outcomes - (sums / counts)[strata])
@@ -300,26 +308,6 @@ def _strata(items: _Items, chosen: NDArray[np.bool_]) -> tuple[Ints, Ints, Ints]
     used, merged = np.unique(place[items.verdicts[chosen]], return_inverse=True)
     strata = np.searchsorted(used, place[items.verdicts[rows]]).astype(np.int64)
     return rows, strata, np.bincount(merged)
-
-
-def _population(
-    items: _Items,
-    chosen: NDArray[np.bool_],
-    found: Difference,
-    sample: LabelSample,
-    outcomes: Floats,
-) -> Floats:
-    """Variance of the shares of a group around those of its population."""
-    rows = np.flatnonzero(chosen)
-    weights = None if items.weights is None else items.weights[rows]
-    size = effective_size(len(rows), weights, None, None)
-    effect: Any = 1.0
-    if items.clusters is not None:
-        groups = np.unique(items.clusters[rows], return_inverse=True)[1].astype(np.int64)
-        seen = float(cluster_effect(items.one_hot(rows), groups, weights).max())
-        effect = np.maximum(sample.spread(outcomes).effect, seen)
-    shares = np.clip(found.centre, 0, 1)
-    return np.asarray(effect * shares * (1 - shares) / size)
 
 
 def _raw(items: _Items, chosen: NDArray[np.bool_], mass: Floats) -> Floats | None:

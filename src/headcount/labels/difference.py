@@ -2,12 +2,16 @@
 
 ``theta = mean(p) over the pool + mean(y - p) over the labels``, with predictions ``p`` that
 are fixed before the labels are seen. It is unbiased whatever the predictions are. Its interval
-needs no assumption either::
+needs no assumption either. On each side it reaches as far as ::
 
-    theta +- sqrt((t * SE)^2 + (log(1 - level) * unit)^2)
+    sqrt(max(room^2, (t * SE)^2 + a * room^2))        room = -log(1 - level) * unit
 
-The second part is the rule of three. If an error that the predictions make was seen on none of
-n labels, its share may still be up to ``-log(0.05) / n``, which is 3 / n.
+Room is left by the rule of three: if an error that the predictions make was seen on none of n
+labels, its share may still be up to ``-log(0.05) / n``, which is 3 / n. Where errors were seen,
+``t * SE`` is enough if they are of both signs, and too short on the side to which a few large
+ones pull. ``a``, from 0 to 1, is how one-sided they are: their third moment over their second,
+in units of one error. For a count of rare errors it is 1; with labels alone it is ``1 - 2 p``,
+and the interval covers at least 93.5% for every share and 10 to 300 labels.
 """
 
 from __future__ import annotations
@@ -27,8 +31,10 @@ __all__ = [
     "class_table",
     "corrected",
     "correlation_weight",
+    "error_mass",
     "on_simplex",
     "share_ends",
+    "squared_reach",
 ]
 
 Floats = NDArray[np.float64]
@@ -47,6 +53,9 @@ class Difference:
         Covariance of the estimates.
     df : int
         Degrees of freedom of the covariance.
+    asymmetry : ndarray of shape (D,)
+        Third moment of the errors over their second, positive if large ones raise an estimate;
+        NaN if it is not known.
     up, down : ndarray of shape (D,)
         Change of an estimate by one more error that raises or lowers it.
     population : ndarray of shape (D,)
@@ -67,6 +76,7 @@ class Difference:
     centre: Floats
     covariance: Floats
     df: int
+    asymmetry: Floats
     up: Floats
     down: Floats
     population: Floats
@@ -79,31 +89,71 @@ class Difference:
 
         ``residuals`` (n, D) are values of the labelled items minus their predictions,
         ``predicted`` (D,) the mean predictions over the pool. ``mass`` (n, D) is the
-        probability of the outcome 1, which determines where errors that raise (0 to 1)
-        and lower (1 to 0) the estimate can occur.
+        probability of the outcome 1. It determines where errors that raise (0 to 1) and
+        lower (1 to 0) the estimate may be, by `error_mass`.
         """
         spread = sample.spread(residuals)
-        up = sample.unit(1 - mass) * spread.unseen
-        down = sample.unit(mass) * spread.unseen
+        down, up = (sample.unit(part) * spread.unseen for part in error_mass(mass))
         centre = predicted + spread.mean
-        return cls(centre, spread.covariance, spread.df, up, down, np.zeros(len(centre)))
+        none = np.zeros(len(centre))
+        return cls(centre, spread.covariance, spread.df, spread.asymmetry, up, down, none)
 
     def ends(self, level: float) -> tuple[Floats, Floats]:
         """Lower and upper ends of the intervals, not clipped."""
         t = special.stdtrit(self.df, (1 + level) / 2)
         z = special.ndtri((1 + level) / 2)
-        squared = t**2 * np.diag(self.covariance) + z**2 * self.population
-        unseen = np.log1p(-level)
+        below, above = self._squared_reach(t, level)
+        population = z**2 * self.population
         return (
-            self.centre - np.sqrt(squared + (unseen * self.down) ** 2),
-            self.centre + np.sqrt(squared + (unseen * self.up) ** 2),
+            self.centre - np.sqrt(below + population),
+            self.centre + np.sqrt(above + population),
         )
 
     def with_unseen(self) -> Floats:
         """Covariance, with the variance of errors that no label shows on the diagonal."""
-        ratio = np.log(0.05) / special.ndtri(0.975)
-        unseen = ratio * np.maximum(self.up, self.down)
-        return np.asarray(self.covariance + np.diag(unseen**2))
+        z = special.ndtri(0.975)
+        reach = np.maximum(*self._squared_reach(z, 0.95))
+        unseen = np.maximum(reach / z**2 - np.diag(self.covariance), 0.0)
+        return np.asarray(self.covariance + np.diag(unseen))
+
+    def _squared_reach(self, quantile: float, level: float) -> tuple[Floats, Floats]:
+        """Squared distances of the ends from the estimates, below and above."""
+        seen = quantile**2 * np.diag(self.covariance)
+        return (
+            squared_reach(seen, -self.asymmetry, self.down, level),
+            squared_reach(seen, self.asymmetry, self.up, level),
+        )
+
+
+def squared_reach(seen: Floats, asymmetry: Floats, unit: Floats, level: float) -> Floats:
+    """Squared distance of an end from an estimate, from the errors seen and room for others.
+
+    ``seen`` is the squared distance for the errors seen, ``asymmetry`` the third moment of
+    the errors over their second, positive if large ones are on this side; NaN leaves all
+    of the room.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> none, unit = np.zeros(1), np.array([0.01])
+    >>> np.sqrt(squared_reach(none, none, unit, 0.95)).round(3)  # 3 / 100
+    array([0.03])
+    """
+    room = (np.log1p(-level) * unit) ** 2
+    part = np.clip(asymmetry / np.where(unit > 0, unit, 1.0), 0.0, 1.0)
+    part = np.where(np.isnan(asymmetry), 1.0, part)
+    return np.asarray(np.maximum(room, seen + part * room))
+
+
+def error_mass(probability: Floats) -> tuple[Floats, Floats]:
+    """Where errors that lower and that raise an estimate may be, up to a factor.
+
+    Items whose outcome is likely 1, or likely 0, and of these rather the uncertain ones.
+    Half of the logarithm counts, as errors that follow the posteriors would all be where they
+    are uncertain, and errors that ignore them everywhere.
+    """
+    other = 1 - probability
+    return probability * np.sqrt(other), other * np.sqrt(probability)
 
 
 class ShareEstimator(Protocol):
@@ -130,7 +180,7 @@ def share_ends(estimate: ShareEstimator, n_items: int, level: float) -> tuple[Fl
     --------
     >>> import numpy as np
     >>> centre, nothing = np.array([-0.01, 1.01]), np.zeros(2)
-    >>> outside = Difference(centre, np.eye(2) * 1e-4, 99, nothing, nothing, nothing)
+    >>> outside = Difference(centre, np.eye(2) * 1e-4, 99, *[nothing] * 4)
     >>> [end.round(2).tolist() for end in share_ends(outside, 1000, 0.95)]
     [[0.0, 0.98], [0.02, 1.0]]
     """

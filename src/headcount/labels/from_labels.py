@@ -22,9 +22,9 @@ from headcount.labels.labelled_estimate import (
 )
 from headcount.labels.plan import LabelPlan
 from headcount.labels.posteriors import PoolPosteriors
-from headcount.labels.sample import LabelSample, check_rows, cluster_effect
+from headcount.labels.sample import LabelSample, check_rows
 from headcount.labels.strata import Strata
-from headcount.labels.weighting import effective_size
+from headcount.labels.weighting import population_variance
 from headcount.sampling._streams import uniforms
 from headcount.uncertainty import Estimate
 
@@ -269,15 +269,11 @@ def of_population(
 
     The same estimates as of the shares of the pool, but less certain.
     """
-    size = effective_size(len(pool.values), weights, None, None)
-    effect = np.ones(len(difference.centre))
-    if clusters is not None:
-        one_hot = (codes[:, None] == np.arange(len(effect))).astype(np.float64)
-        effect = np.maximum(
-            cluster_effect(pool.values, clusters, weights), sample.spread(one_hot).effect
-        )
-    shares = np.clip(difference.centre, 0, 1)
-    return replace(difference, population=effect * shares * (1 - shares) / size)
+    one_hot = (codes[:, None] == np.arange(len(difference.centre))).astype(np.float64)
+    variance = population_variance(
+        difference.centre, pool.values, weights, clusters, sample, one_hot
+    )
+    return replace(difference, population=variance)
 
 
 def _check_exact(sample: LabelSample, weights: Floats | None) -> None:

@@ -34,17 +34,18 @@ class Spread(NamedTuple):
         Covariance of the mean over samples of the same design.
     df : int
         Degrees of freedom of the covariance.
-    effect : ndarray of shape (D,)
-        Design effect of the clusters; 1 without clusters.
+    asymmetry : ndarray of shape (D,)
+        Third moment of the deviations over their second; 0 if there are none, NaN with
+        clusters, which are too few to tell.
     unseen : ndarray of shape (D,)
-        Design effect on errors that no label shows. It is larger, as few clusters tell little
-        about how alike the items of a cluster are.
+        Design effect of the clusters on errors that no label shows; 1 without clusters. It is
+        larger than the one seen, as few clusters tell little about how alike their items are.
     """
 
     mean: Floats
     covariance: Floats
     df: int
-    effect: Floats
+    asymmetry: Floats
     unseen: Floats
 
 
@@ -135,8 +136,7 @@ class LabelSample:
         covariance = grown.T @ grown
         if self.clusters is None:
             df = max(len(self) - len(counts), 1)
-            single = np.ones(values.shape[1])
-            return Spread(mean, covariance, df, single, single)
+            return Spread(mean, covariance, df, _asymmetry(grown), np.ones(len(mean)))
         n_clusters = int(self.clusters.max()) + 1
         totals = sums_by(parts, self.clusters, n_clusters)
         clustered = totals.T @ totals * n_clusters / max(n_clusters - 1, 1)
@@ -148,7 +148,8 @@ class LabelSample:
         ratio = np.where(nothing, most, together / np.where(nothing, 1.0, single))
         effect = np.clip(ratio, 1.0, most)
         unseen = effect * (most / effect) ** _DISTRUST
-        return Spread(mean, clustered, max(n_clusters - 1, 1), effect, unseen)
+        unknown = np.full(len(mean), np.nan)
+        return Spread(mean, clustered, max(n_clusters - 1, 1), unknown, unseen)
 
     def unit(self, mass: Floats) -> Floats:
         """Mean weight of a label, averaged over some part of the pool.
@@ -163,6 +164,13 @@ class LabelSample:
         everywhere = float(self.weights @ left)
         found = (self.weights * left) @ mass / np.where(none, 1.0, total)
         return np.where(none, everywhere, found)
+
+
+def _asymmetry(deviations: Floats) -> Floats:
+    """Third moment of deviations from a mean over their second."""
+    squares = deviations**2
+    total = squares.sum(axis=0)
+    return np.asarray((squares * deviations).sum(axis=0) / np.where(total > 0, total, 1.0))
 
 
 def cluster_effect(values: Floats, clusters: Ints, weights: Floats | None) -> Floats:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
+from headcount.labels.difference import error_mass, squared_reach
 from headcount.labels.posteriors import PoolPosteriors, uncertainty
 from headcount.labels.sample import sums_by
 
@@ -22,6 +23,10 @@ Ints = NDArray[np.int64]
 _LEAST = 2
 # Labels per stratum, on average, below which there are fewer strata.
 _PER_STRATUM = 10
+# Weight of errors that no label shows, compared with those that labels show, in the allocation.
+# With 0.5 plans were 1% narrower, but 300 labels covered 92.8% if half of a class hid among the
+# items that are surest not to be of it.
+_UNSEEN = 0.7
 # Share below which a class is not given more weight in the allocation.
 _LEAST_SHARE = 0.005
 
@@ -106,8 +111,10 @@ class Strata:
         Number of items in each stratum.
     means : ndarray of shape (H, K)
         Mean posteriors.
-    variances : ndarray of shape (H, K)
-        Expected variances of the residuals.
+    variances, thirds : ndarray of shape (H, K)
+        Expected variances and third moments of the residuals.
+    below, above : ndarray of shape (H, K)
+        Where errors that lower and that raise an estimate may be, by `error_mass`.
     importance : ndarray of shape (K,)
         Weights of the classes in the allocation, 1 on average.
     """
@@ -116,6 +123,9 @@ class Strata:
     sizes: Ints
     means: Floats
     variances: Floats
+    thirds: Floats
+    below: Floats
+    above: Floats
     importance: Floats
 
     @classmethod
@@ -131,10 +141,15 @@ class Strata:
         else:
             codes = cut_by_uncertainty(values, n_strata, importance)
         sizes = np.bincount(codes)
-        sums = (sums_by(powers, codes, len(sizes)) for powers in (values, values**2))
-        means, squares = (total / sizes[:, None] for total in sums)
+
+        def mean(of_items: Floats) -> Floats:
+            return sums_by(of_items, codes, len(sizes)) / sizes[:, None]
+
+        squared = values**2
+        means, squares, cubes = mean(values), mean(squared), mean(squared * values)
         spread = (1 - pool.factor) ** 2 * np.maximum(squares - means**2, 0.0)
-        variances = np.maximum(means - squares, 0.0) + spread
+        calibrated = np.maximum(means - squares, 0.0) + spread
+        variances = calibrated
         if pool.learnt is not None:
             # Training items belong to strata by the same limits.
             limits = [
@@ -143,7 +158,11 @@ class Strata:
             places = np.searchsorted(limits, uncertainty(pool.learnt.posteriors, importance))
             places = np.minimum(places, len(sizes) - 1)
             variances = pool.learnt.variances(places, variances, pool.factor)
-        return cls(codes, sizes, means, variances, importance)
+        # Calibrated posteriors: f (1 - f) (1 - 2 f).
+        thirds = means - 3 * squares + 2 * cubes
+        thirds *= variances / np.where(calibrated > 0, calibrated, 1.0)
+        below, above = map(mean, error_mass(values))
+        return cls(codes, sizes, means, variances, thirds, below, above, importance)
 
     @cached_property
     def _order(self) -> Ints:
@@ -153,7 +172,8 @@ class Strata:
     def allocate(self, n: int, level: float) -> Ints:
         """Number of labels for each stratum, so that intervals are short on average."""
         z = special.ndtri((1 + level) / 2)
-        unseen = 2 * float((np.log1p(-level) / z) ** 2 * self.importance.sum())
+        room = float((np.log1p(-level) / z) ** 2 * self.importance.sum())
+        unseen = 2 * _UNSEEN * room
         return allocate(self.sizes, self.variances @ self.importance, n, unseen)
 
     def draw(self, counts: Ints, rng: np.random.Generator) -> Ints:
@@ -179,18 +199,21 @@ class Strata:
         n_pool = self.sizes.sum()
         weights = self.sizes / n_pool
         left = 1 - counts / self.sizes
-        shares = weights @ self.means
-        variance = (weights**2 * left / counts) @ self.variances
-        unit = (weights**2 * left / counts)[:, None]
+        each = weights * left / counts  # change of an estimate by one more error
+        variance = (weights * each) @ self.variances
+        cubed = (weights * each**2 / np.sqrt(np.maximum(left, 1e-12))) @ self.thirds
+        asymmetry = cubed / np.where(variance > 0, variance, 1.0)
         t = special.stdtrit(max(int(counts.sum()) - len(counts), 1), (1 + level) / 2)
         z = special.ndtri((1 + level) / 2)
-        squared = t**2 * variance + z**2 * expected * shares * (1 - shares) / n_pool
+        shares = weights @ self.means
+        population = z**2 * expected * shares * (1 - shares) / n_pool
         halves = np.zeros(len(shares))
-        for mass in (1 - self.means, self.means):
+        sides = ((shares, self.below, -asymmetry), (1 - shares, self.above, asymmetry))
+        for most, mass, sided in sides:
             total = weights @ mass
-            mean = (unit * mass).sum(axis=0) / np.where(total > 0, total, 1.0)
-            reach = np.sqrt(squared + (np.log1p(-level) * mean) ** 2)
-            halves += _mean_within(total, np.sqrt(variance), reach) / 2
+            unit = (weights * each) @ mass / np.where(total > 0, total, 1.0)
+            squared = squared_reach(t**2 * variance, sided, unit, level) + population
+            halves += _mean_within(most, np.sqrt(variance), np.sqrt(squared)) / 2
         return np.maximum(halves, 0.5 / n_pool)
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from headcount.labels.sample import cluster_effect
+from headcount.labels.sample import LabelSample, cluster_effect
 
-__all__ = ["effective_size", "weighted_rows"]
+__all__ = ["effective_size", "population_variance", "weighted_rows"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -52,3 +52,25 @@ def effective_size(
     if values is None:
         return fewest
     return max(size / float(cluster_effect(values, clusters, weights).max()), fewest)
+
+
+def population_variance(
+    shares: Floats,
+    scores: Floats,
+    weights: Floats | None,
+    clusters: Ints | None,
+    sample: LabelSample,
+    outcomes: Floats,
+) -> Floats:
+    """Variance of the shares of some items around those of the population they are from.
+
+    ``scores`` (n, V), weights and clusters are those of all items, ``outcomes`` (n, K) the
+    classes of the labelled ones. Clusters have the effect that either of them shows.
+    """
+    size = effective_size(len(scores), weights, None, None)
+    effect = np.ones(len(shares))
+    if clusters is not None and sample.clusters is not None:
+        of_labels = cluster_effect(outcomes, sample.clusters, sample.weights)
+        effect = np.maximum(of_labels, cluster_effect(scores, clusters, weights).max())
+    inner = np.clip(shares, 0, 1)
+    return np.asarray(effect * inner * (1 - inner) / size)
