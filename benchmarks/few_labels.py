@@ -1,7 +1,7 @@
 """Estimates from a few labels of the target: coverage, widths, plans, judges, clusters.
 
     python benchmarks/few_labels.py [coverage] [optimum] [real] [plans] [clusters] [judge]
-        [unseen] [agreement] [speed] [--replications 1000] [--quick]
+        [misses] [agreement] [speed] [--replications 1000] [--quick]
 
 Without parts named, all. Cells are kept in results/few_labels.json as they are finished, and
 are not measured again (delete the file to start anew). Real data is looked for in the folder
@@ -29,7 +29,7 @@ PARTS = (
     "plans",
     "clusters",
     "judge",
-    "unseen",
+    "misses",
     "agreement",
     "speed",
 )
@@ -44,7 +44,7 @@ FOR_ONE = "planned for it"
 DISTANCES = (2.0, 4.0)
 POOL, TRAINING, SETS = 5000, 1000, 10
 # Label draws from each pool: as many pools as replications would take five times as long.
-DRAWS = 5
+DRAWS = 10
 # Replications with peers, which take most of the time.
 WITH_PEERS = 100
 LEVEL = 0.95

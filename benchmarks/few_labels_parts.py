@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from dataclasses import replace
 from functools import cache
 from itertools import product
 
@@ -334,12 +333,10 @@ MISSES = {
     "misses half": [[0.99, 0.01], [0.5, 0.5]],
     "misses most": [[0.995, 0.005], [0.7, 0.3]],
 }
-# Rule of three for errors that no label shows, half of their probability (mid-p), and nothing.
-UNSEEN = {"rule of three": 1.0, "mid-p": np.log(0.1) / np.log(0.05), "nothing": 0.0}
 
 
-def unseen_cell(rates, share, replications):
-    """50 gold labels of the target: parts of the interval for errors that no label shows."""
+def misses_cell(rates, share, replications):
+    """50 gold labels of the target, of a judge whose errors they may not show."""
     found: dict = {}
     rates, K = np.array(rates), len(rates)
     shares = np.array(shares_of(K, share))
@@ -352,17 +349,14 @@ def unseen_cell(rates, share, replications):
         gold[rows] = y[rows]
         if len(np.unique(y[rows])) < K:
             continue
-        made = correct_verdicts(verdicts, gold).groups[0].by_labels
-        for name, part in UNSEEN.items():
-            changed = replace(made, up=part * made.up, down=part * made.down)
-            note(found, name, *share_ends(changed, 2000, LEVEL), shares)
+        ends = correct_verdicts(verdicts, gold).groups[0].interval(LEVEL)
+        note(found, "gold 50", ends.low, ends.high, shares)
     return {name: summary(rows) for name, rows in found.items()}
 
 
-def unseen(store, replications):
-    for kind, rates in (JUDGES | MISSES).items():
-        for share in (0.1, 0.12) if kind in MISSES else (0.1, 0.5):
-            store.measure(f"unseen|{kind}|{share}", unseen_cell, rates, share, replications)
+def misses(store, replications):
+    for (kind, rates), share in product(MISSES.items(), (0.1, 0.12)):
+        store.measure(f"misses|{kind}|{share}", misses_cell, rates, share, replications)
 
 
 def agreement_cell(n_classes, shift, n, replications):

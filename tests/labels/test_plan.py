@@ -80,6 +80,12 @@ def test_a_plan_for_one_class_serves_it():
     assert few < many / 2
 
 
+def test_a_table_with_a_row_twice_is_refused():
+    table = planned(pool_of(), budget=40).to_frame()
+    with pytest.raises(HeadcountError, match=r"row .* 2 times: keep each row once"):
+        LabelPlan.from_frame(pl.concat([table, table[:1]]))
+
+
 def test_the_class_of_a_plan_must_exist():
     rng = np.random.default_rng(0)
     y = np.repeat(["a", "b", "c"], 50)

@@ -253,7 +253,7 @@ def share_difference(
     K = pool.values.shape[1]
     posteriors = pool.values[sample.rows]
     residuals = (codes[:, None] == np.arange(K)) - pool.factor * posteriors
-    mean = np.average(pool.values, axis=0, weights=weights)
+    mean = pool.mean if weights is None else np.average(pool.values, axis=0, weights=weights)
     return Difference.of(sample, residuals, pool.factor * mean, posteriors)
 
 

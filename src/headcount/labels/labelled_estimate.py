@@ -133,9 +133,9 @@ class LabelledEstimate(Estimate):
     >>> estimate
     200 labels and SLD: shares among 4,000 items, with 95% intervals
     class  share   from     to  items  prior shift
-    0      49.7%  48.0%  51.3%  1,987        50.2%
-    1      50.3%  48.7%  52.0%  2,013        49.8%
-    The labels agree with the estimate under prior shift (p = 0.54).
+    0      49.7%  48.2%  51.1%  1,987        50.2%
+    1      50.3%  48.9%  51.8%  2,013        49.8%
+    The labels agree with the estimate under prior shift (p = 0.49).
     """
 
     n_labels: int = field(kw_only=True)

@@ -157,6 +157,12 @@ class LabelPlan:
                 "is made for one pool: read the table of a single plan."
             )
         rows = columns["row"].astype(np.int64)
+        unique, times = np.unique(rows, return_counts=True)
+        if (times > 1).any():
+            raise HeadcountError(
+                f"the table of the plan has row {int(unique[times.argmax()]):,} "
+                f"{int(times.max())} times: keep each row once, with one label."
+            )
         strata = np.unique(columns["stratum"], return_inverse=True)[1].astype(np.int64)
         counts = np.bincount(strata)
         sums = np.bincount(strata, columns["weight"].astype(np.float64))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -107,6 +108,11 @@ class PoolPosteriors:
     values: Floats
     factor: float
     learnt: TrainingResiduals | None = None
+
+    @cached_property
+    def mean(self) -> Floats:
+        """Mean posteriors of the pool, (K,)."""
+        return self.values.mean(axis=0)
 
     @classmethod
     def of(
