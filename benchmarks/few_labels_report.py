@@ -42,15 +42,19 @@ def percent(value):
     return f"{100 * value:.1f}"
 
 
+def whole_percent(value):
+    return "" if value is None else f"{100 * value:.0f}%"
+
+
 def coverage(cells, optima, distance):
     """Tables of coverage and width for one distance of the classes."""
     own = {key: value for key, value in cells.items() if key[1] == distance}
-    full = len(SHARES) * len(SHIFTS) * len(TARGETS)
-    numbers = [K for K in "25" if sum(key[0] == K for key in own) == full]
-    if not numbers:
+    if not own:
         return []
     rows, worst, narrow, strata, by_share = [], [], [], [], {}
-    for K, share, n, shift in product(numbers, SHARES, LABELS, SHIFTS):
+    measured = {key[0::2][:2] for key in own}
+    pairs = [(K, share) for K, share in product("25", SHARES) if (K, str(share)) in measured]
+    for (K, share), n, shift in product(pairs, LABELS, SHIFTS):
         both = [own[(K, distance, str(share), shift, target)] for target in TARGETS]
         covered = []
         for design, cell in product((*DESIGNS, FOR_ONE), both):
@@ -72,8 +76,7 @@ def coverage(cells, optima, distance):
                 narrow.append(uniform / alone)
             if share <= 0.1:
                 found = gains(realised, optima[(K, distance, str(share))]["gain"], share, n)
-                texts = ["" if gain is None else f"{100 * gain:.0f}%" for gain in found]
-                strata.append([f"{K} classes, {share}, {n} labels", *texts])
+                strata.append([f"{K} classes, {share}, {n} labels", *map(whole_percent, found)])
                 if n >= ENOUGH:
                     by_share.setdefault(K, []).append(max(found[:2], key=lambda g: g or 0))
     least = min(cell["least width"] for each in own.values() for name, cell in each.items()
@@ -94,8 +97,8 @@ def coverage(cells, optima, distance):
         markdown_table(head, rows),
         "Coverage is that of the class covered least. Planned for it: `positive` is the last "
         "class. Peers estimate the share of the last class, and theirs is the coverage of it, "
-        f"for the realised share ({WITH_PEERS} of the replications). They were run on the draws "
-        "of an earlier version of the plans.",
+        f"for the realised share ({WITH_PEERS} of the replications, on the draws of an earlier "
+        "version of the plans).",
         "### Gain of the strata under prior shift",
         "How much narrower than with a uniform sample and the same classifier: the interval of "
         "the last class, its real error (root of the mean square), the error if each item had "

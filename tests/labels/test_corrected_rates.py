@@ -294,6 +294,7 @@ V, G = ["x", "y", "x", "y"], ["a", "b", "", ""]
         ((V, G, {"clusters": ["c"] * 4}), "all gold labels of a group are from one cluster"),
         ((["x", None, "y", "y"], G), "verdicts misses 1 of 4 labels"),
         ((np.r_[np.arange(19.0), np.inf], G * 5), "verdicts has infinite scores"),
+        (([f"text {i}" for i in range(60)], G * 15), "has 60 different texts, but"),
         ((list("xy") * 60, [*map(str, range(119)), ""]), "at most 50 classes make sense"),
     ],
 )

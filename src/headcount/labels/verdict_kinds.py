@@ -20,7 +20,7 @@ Ints = NDArray[np.int64]
 
 # Different numbers above which verdicts are scores, which are cut into bins.
 _MOST_KINDS, _BINS = 10, 5
-# Different gold labels above which they are no classes.
+# Different gold labels, or verdicts in words, above which they are no classes.
 _MOST_CLASSES = 50
 
 
@@ -51,6 +51,11 @@ class VerdictKinds:
         first, *others = (_values(given, "verdicts") for given in (verdicts, *more))
         every = [label for given in (first, *others) for label in given.tolist()]
         names = encode_labels(every if others else first, name="verdicts")[0]
+        if names.dtype.kind not in "iuf" and len(names) > _MOST_CLASSES:
+            raise HeadcountError(
+                f"verdicts has {len(names):,} different texts, but at most {_MOST_CLASSES} "
+                "kinds make sense here: pass the verdicts themselves, not texts about them."
+            )
         if names.dtype.kind not in "iuf" or len(names) <= _MOST_KINDS:
             return cls(tuple(names.tolist()), None)
         if not np.isfinite(names).all():
