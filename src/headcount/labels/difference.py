@@ -146,11 +146,11 @@ def squared_reach(seen: Floats, asymmetry: Floats, unit: Floats, level: float) -
 
 
 def error_mass(probability: Floats) -> tuple[Floats, Floats]:
-    """Where errors that lower and that raise an estimate may be, up to a factor.
+    """Chances of errors that lower and that raise an estimate, up to a factor.
 
-    Items whose outcome is likely 1, or likely 0, and of these rather the uncertain ones.
-    Half of the logarithm counts, as errors that follow the posteriors would all be where they
-    are uncertain, and errors that ignore them everywhere.
+    Items whose outcome is likely 1, or likely 0, and of these rather the uncertain ones. The
+    square root is between errors that follow the posteriors, which are where these are
+    uncertain, and errors that ignore them, which are everywhere.
     """
     other = 1 - probability
     return probability * np.sqrt(other), other * np.sqrt(probability)
