@@ -7,6 +7,9 @@ BIN := $(VENV)/bin
 CODE := src tests benchmarks examples docs
 # Two test processes with a thread pool each for tiny matrices would wait for one another.
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
+# Tests start many processes: these load compiled modules, and idle workers take over tests.
+TESTED := PYTHONDONTWRITEBYTECODE= $(ONE_THREAD)
+SPREAD := -n 2 --dist worksteal
 TORCH := torch==2.13.0
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
@@ -35,15 +38,15 @@ format: $(VENV)/.test-stamp  ## Format the code
 	$(BIN)/ruff format $(CODE)
 
 pytest: $(VENV)/.test-stamp  ## The tests alone
-	$(ONE_THREAD) $(BIN)/python -m pytest -n 2 $(ARGS)
+	$(TESTED) $(BIN)/python -m pytest $(SPREAD) $(ARGS)
 
 # Parts that use other packages most; ARGS=tests runs all. Old versions of other packages may use
 # what newer ones have deprecated.
 test-lowest: ARGS := tests/cli/test_writing.py tests/cli/test_estimate.py tests/report tests/data \
 	tests/scores
 test-lowest: .venv-lowest/.stamp  ## Tests with the lowest versions in pyproject.toml
-	$(ONE_THREAD) NUMBA_CACHE_DIR=$(CURDIR)/.venv-lowest/numba .venv-lowest/bin/python -m pytest -n 2 \
-		-p no:cacheprovider -W ignore::DeprecationWarning -W ignore::PendingDeprecationWarning \
+	$(TESTED) NUMBA_CACHE_DIR=$(CURDIR)/.venv-lowest/numba .venv-lowest/bin/python -m pytest \
+		$(SPREAD) -p no:cacheprovider -W ignore::DeprecationWarning -W ignore::PendingDeprecationWarning \
 		$(ARGS)
 
 # Tests run the examples in the documents. docs-images makes the pictures.

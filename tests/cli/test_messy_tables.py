@@ -100,13 +100,17 @@ def test_dates_in_other_forms(files, call, written):
 
 
 def test_one_bad_date_is_a_note(files, call):
+    written = pl.col("day").str.to_date().dt.strftime("%d/%m/%Y")
+    change("labelled.csv", day=written)
     change(
         "new.csv",
-        day=pl.when(pl.int_range(pl.len()) == 3).then(pl.lit("soon")).otherwise("day"),
+        day=pl.when(pl.int_range(pl.len()) == 0).then(pl.lit("soon")).otherwise(written),
     )
     said = estimated(call, "--by", "month")
     assert said["groups"][-1]["group"] == "(missing)"
+    assert "missing" not in " ".join(said["verdict"]["sentences"])
     assert noted(said, "1 of 500 values of day are no dates", "'soon'")
+    assert noted(said, "/2024', were read day-first")
 
 
 def test_a_constant_date_is_a_date(files, call):

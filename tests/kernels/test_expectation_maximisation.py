@@ -37,6 +37,14 @@ def test_takes_the_steps_of_the_literature(version, rule, seed, K):
         assert_allclose(found.values[s], likelihood, rtol=1e-9, atol=1e-12)
 
 
+def test_the_likelihood_of_unlikely_items(version):
+    ratios = np.random.default_rng(0).dirichlet(np.ones(2), 11)
+    ratios[[1, 6, 9, 10]] *= 1e-40
+    rule = {"by_norm": False, "tol": 1e-4, "kernel": version(maximise_by_em)}
+    found = expectation(ratios, [range(11)], np.array([0.3, 0.7]), **rule)
+    assert_allclose(found.values[0], oracle.objective(ratios, found.shares[0]), rtol=1e-12)
+
+
 def test_zeros_of_the_start_stay():
     ratios = np.random.default_rng(0).dirichlet(np.ones(3), 20)
     origin = np.array([0.5, 0.0, 0.5])

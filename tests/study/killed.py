@@ -16,7 +16,7 @@ from pathlib import Path
 from headcount.study import run_study
 from tests.study.toy import estimated, experiment, samples, toy_spec
 
-SPEC = toy_spec(draws=60, pause=0.02)
+SPEC = toy_spec(draws=30, pause=0.02)
 
 
 def run(folder, workers):
@@ -65,7 +65,7 @@ if __name__ == "__main__":
     warm_up()
     where, seed = Path(sys.argv[1]), int(sys.argv[2])
     rng = random.Random(seed)
-    for number in range(20):
-        workers = 2 if number % 10 == 9 else 1
+    for number in range(10):
+        workers = 2 if number % 5 == 4 else 1
         sys.stdout.write(f"{kill_once(where, workers, rng)} {n_results(where)}\n")
         sys.stdout.flush()

@@ -22,7 +22,7 @@ from headcount.study.checks import check_keys, check_known
 
 KIND = "tests.study.toy:experiment"
 DATASETS = ("ants", "bees", "cats")
-PROTOCOL = ("draws", "items", "pause", "raises", "refuses", "dies")
+PROTOCOL = ("draws", "items", "pause", "raises", "refuses", "dies", "waits")
 
 
 class Toy:
@@ -72,6 +72,12 @@ experiment = Toy()
 
 
 def misbehave(protocol, key, data):
+    if protocol.get("waits"):  # all tasks but the first, for a file
+        try:
+            (data / "first").touch(exist_ok=False)
+        except FileExistsError:
+            while not (data / "go").exists():
+                time.sleep(0.02)
     if key in protocol.get("raises", ()):
         raise KeyError("no such\nthing")
     if key in protocol.get("refuses", ()):

@@ -10,6 +10,37 @@ from headcount._kernels.matching import mix, project
 
 __all__ = ["maximise_by_em"]
 
+_FAST = {"reassoc", "contract", "nsz"}
+_LEAST = 1e-90  # likelihood of an impossible item, as in `divergence`
+
+
+@njit(cache=True, nogil=True, error_model="numpy", fastmath=_FAST)
+def _gains_of_two(A, n, p, gains):
+    """Mean posterior of two classes divided by their shares, in one pass over n items."""
+    first, second, a, b = 0.0, 0.0, p[0], p[1]
+    for i in range(n):
+        inverse = 1.0 / max(a * A[0, i] + b * A[1, i], 1e-300)
+        first += A[0, i] * inverse
+        second += A[1, i] * inverse
+    gains[0], gains[1] = first / n, second / n
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _mean_logarithm(m):
+    """Mean logarithm, of products of four numbers where these are within range."""
+    n = m.size
+    out = 0.0
+    for b in range(0, n - 3, 4):
+        product = (m[b] * m[b + 1]) * (m[b + 2] * m[b + 3])
+        if 1e-50 < product < 1e50:
+            out += np.log(product)
+        else:
+            for i in range(b, b + 4):
+                out += np.log(max(m[i], _LEAST))
+    for b in range(n - n % 4, n):
+        out += np.log(max(m[b], _LEAST))
+    return out / n
+
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def maximise_by_em(
@@ -45,13 +76,16 @@ def maximise_by_em(
             p[j] = origin[j]
         change, before, taken = np.inf, np.inf, 0
         while taken < max_iter and (taken < min_iter or change >= tols[s]):
-            mix(A, p, m)
-            for i in range(n):
-                q[i] = 1.0 / (max(m[i], 1e-300) * mass)
-            if weights.size > 0:
+            if K == 2 and weights.size == 0:
+                _gains_of_two(A, n, p, gains)
+            else:
+                mix(A, p, m)
                 for i in range(n):
-                    q[i] *= weights[offsets[s] + i]
-            project(A, q, gains)
+                    q[i] = 1.0 / (max(m[i], 1e-300) * mass)
+                if weights.size > 0:
+                    for i in range(n):
+                        q[i] *= weights[offsets[s] + i]
+                project(A, q, gains)
             before, change = change, 0.0
             for j in range(K):
                 move = p[j] * (gains[j] - 1.0)
@@ -67,6 +101,9 @@ def maximise_by_em(
         steps[s] = taken
         changes[s] = change
         mix(A, p, m)
-        for i in range(n):
-            q[i] = 1.0 / n if weights.size == 0 else weights[offsets[s] + i] / mass
-        values[s] = total(LIKELIHOOD, q, m)
+        if weights.size == 0:
+            values[s] = -_mean_logarithm(m)
+        else:
+            for i in range(n):
+                q[i] = weights[offsets[s] + i] / mass
+            values[s] = total(LIKELIHOOD, q, m)

@@ -5,12 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from headcount.data.preparation import Tally
 from headcount.quantify import Quantifier
 from headcount.scores import Scorer
 
-__all__ = ["MethodFacts", "method_facts", "plain", "words"]
+__all__ = ["MethodFacts", "add_counts", "by_treatment", "method_facts", "plain", "words"]
 
 _LONGEST = 300
+# Columns that are named; others are counted.
+_MOST_NAMES = 6
 
 
 @dataclass(frozen=True)
@@ -100,3 +103,47 @@ def words(label: Any) -> str:
     ('all items', 'True')
     """
     return "all items" if label is None else str(plain(label))
+
+
+def add_counts(columns: dict[str, str], tally: Tally, n_rows: int, table: str) -> None:
+    """Add numbers of missing and unseen values to the treatments of columns.
+
+    Parameters
+    ----------
+    columns : dict of str to str
+        Treatment of each column, which is changed.
+    tally : Tally
+        The numbers.
+    n_rows : int
+        Number of rows.
+    table : str
+        Name of the table.
+    """
+    for counts, what in ((tally.missing, "missing"), (tally.unseen, "never seen in training")):
+        for name, count in counts.items():
+            if count:
+                columns[name] += f"; {count:,} of {n_rows:,} {what} in {table}"
+
+
+def by_treatment(columns: dict[str, str]) -> dict[str, str]:
+    """Treatment of the columns, once for those that were treated alike.
+
+    Examples
+    --------
+    >>> by_treatment({"age": "number", "city": "category", "size": "number"})
+    {'Columns age, size': 'number', 'Column city': 'category'}
+    """
+    alike: dict[str, list[str]] = {}
+    for name, treatment in columns.items():
+        alike.setdefault(treatment, []).append(name)
+    return {
+        f"Column{'' if len(names) == 1 else 's'} {_listed(names)}": treatment
+        for treatment, names in alike.items()
+    }
+
+
+def _listed(names: list[str]) -> str:
+    more = len(names) - _MOST_NAMES + 1
+    if len(names) <= _MOST_NAMES:
+        return ", ".join(names)
+    return f"{', '.join(names[: _MOST_NAMES - 1])} and {more} more"

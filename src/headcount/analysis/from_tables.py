@@ -12,6 +12,7 @@ import numpy as np
 
 from headcount._parameters import check_fraction
 from headcount.analysis.analysis import Analysis
+from headcount.analysis.facts import add_counts, by_treatment
 from headcount.analysis.few_labels import (
     FewLabels,
     read_clusters,
@@ -46,13 +47,11 @@ from headcount.analysis.models import (
 from headcount.analysis.tags import TagAnalysis, analyse_tags, tag_columns
 from headcount.data import count_rows
 from headcount.data.dates import check_order
-from headcount.data.preparation import Tally
 from headcount.data.readers import TableFile, batch_rows, frame_table, open_tables
 from headcount.errors import HeadcountError
 
 __all__ = ["analyse", "as_table", "checked_model"]
 
-_MOST_NAMES = 6
 # Rows of a table with more than two classes that are kept in memory.
 _MOST_ROWS_KEPT = 1_000_000
 
@@ -372,7 +371,7 @@ def _apply(
         note = unknown if labels.labelled is None else ""
     n_rows = count_rows(items)
     columns = model.column_facts()
-    _add_counts(columns, tally, n_rows, table.name)
+    add_counts(columns, tally, n_rows, table.name)
     facts = {"Labelled table": model.training, "New table": f"{table.name}, {n_rows:,} rows"}
     if labels.labelled is not None:
         facts["Labels"] = f"{len(labels.labelled[0]):,} rows of {labels.source}"
@@ -387,7 +386,7 @@ def _apply(
         design=labels.plan,
         weights=read_weights(table, options.weight),
         clusters=read_clusters(table, options.cluster),
-        data_facts=facts | _by_treatment(columns),
+        data_facts=facts | by_treatment(columns),
         title=options.title or f"{model.target} in {table.name}",
         level=options.level,
         random_state=options.random_state,
@@ -432,7 +431,7 @@ def _apply_in_batches(
         raise too_many_groups(str(options.by), n_groups)
     columns = model.column_facts()
     n_rows = summary.statistics.n
-    _add_counts(columns, summary.tally, n_rows, table.name)
+    add_counts(columns, summary.tally, n_rows, table.name)
     facts = {
         "Labelled table": model.training,
         "New table": f"{table.name}, {n_rows:,} rows, read in batches",
@@ -443,20 +442,13 @@ def _apply_in_batches(
         model,
         summary.statistics,
         of_time=options.column is not None and options.column != options.by,
-        data_facts=facts | _by_treatment(columns),
+        data_facts=facts | by_treatment(columns),
         title=options.title or f"{model.target} in {table.name}",
         level=options.level,
         random_state=options.random_state,
     )
     notes += (*summary.notes, *summary.tally.notes(table.name), model.choice())
     return replace(analysis, columns=columns, notes=tuple(filter(None, notes)), model=model)
-
-
-def _add_counts(columns: dict[str, str], tally: Tally, n_rows: int, table: str) -> None:
-    for counts, what in ((tally.missing, "missing"), (tally.unseen, "never seen in training")):
-        for name, count in counts.items():
-            if count:
-                columns[name] += f"; {count:,} of {n_rows:,} {what} in {table}"
 
 
 def _by_labels(
@@ -499,21 +491,3 @@ def _by_labels(
     for i, doubt in shift.doubts.items():
         parts[i - 1] = replace(parts[i - 1], doubt=doubt)
     return replace(analysis, groups=tuple(parts)), shift.sentence
-
-
-def _by_treatment(columns: dict[str, str]) -> dict[str, str]:
-    """Treatment of the columns, once for those that were treated alike."""
-    alike: dict[str, list[str]] = {}
-    for name, treatment in columns.items():
-        alike.setdefault(treatment, []).append(name)
-    return {
-        f"Column{'' if len(names) == 1 else 's'} {_listed(names)}": treatment
-        for treatment, names in alike.items()
-    }
-
-
-def _listed(names: list[str]) -> str:
-    more = len(names) - _MOST_NAMES + 1
-    if len(names) <= _MOST_NAMES:
-        return ", ".join(names)
-    return f"{', '.join(names[: _MOST_NAMES - 1])} and {more} more"

@@ -236,6 +236,7 @@ def group_names(
         bad = short(given.filter(given.is_not_null() & read.is_null())[0])
         notes.append(f"{n_bad:,} of {len(given):,} values of {column} are no dates: {bad}.")
     if found.order in ORDERS and dates is None:
+        example = short(given.filter(read.is_not_null())[0])
         notes.append(f"The dates of {column}, such as {example}, were read {found.order}.")
     return _periods(read, by), notes
 

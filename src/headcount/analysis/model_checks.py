@@ -127,7 +127,7 @@ def _checks() -> dict[type, _Check]:
         np.random.RandomState, np.random.Generator,
         # Ours
         TableModel, ScoreModel, ScoreColumns, Labelled, Preparation, Column,
-        Categories, DateParts, Flags, Texts, Scorer, DecisionScaling, Scaling,
+        DateParts, Flags, Texts, Scorer, DecisionScaling, Scaling,
         # Preparation
         Bunch, pipeline.Pipeline, pipeline.FeatureUnion, compose.ColumnTransformer,
         frozen.FrozenEstimator, impute.SimpleImputer, impute.MissingIndicator,
@@ -149,6 +149,7 @@ def _checks() -> dict[type, _Check]:
         dict.fromkeys(used_by_numpy_only, _anything)
         | dict.fromkeys(matrices, _is_valid_matrix)
         | {
+            Categories: _has_positions,
             preprocessing.OneHotEncoder: _is_valid_encoder,
             text.CountVectorizer: _has_valid_vocabulary,
             text.TfidfVectorizer: _has_valid_vocabulary,
@@ -175,6 +176,22 @@ def _is_valid_matrix(matrix: Any) -> bool:
     except ValueError:
         return False
     return True
+
+
+def _has_positions(categories: Any) -> bool:
+    """Positions must be whole numbers, one table of them per column."""
+    state = vars(categories)
+    if "n_features_in_" not in state:
+        return True
+    columns = state.get("positions_")
+    return (
+        isinstance(columns, list)
+        and len(columns) == state["n_features_in_"]
+        and all(
+            isinstance(each, dict) and sorted(each.values()) == list(range(len(each)))
+            for each in columns
+        )
+    )
 
 
 def _is_valid_encoder(encoder: Any) -> bool:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Collection, Iterator, Mapping
-from contextlib import closing
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -14,14 +13,13 @@ from scipy import sparse
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 
-from headcount._progress import track
 from headcount.analysis.class_order import are_ordered, order_note
 from headcount.analysis.classifiers import best_scorer
 from headcount.analysis.label_columns import LabelledItems
 from headcount.analysis.score_columns import ScoreColumns, find_score_columns
 from headcount.data.features import dense_if_narrow
-from headcount.data.preparation import Preparation, Tally, prepare
-from headcount.data.readers import TableFile, batch_rows
+from headcount.data.preparation import Preparation, Tally, prepare, prepared_batches
+from headcount.data.readers import TableFile
 from headcount.errors import HeadcountError
 from headcount.quantify import method as find_method
 from headcount.quantify.auto import AutoQuantifier
@@ -39,7 +37,6 @@ __all__ = [
     "fit_score_model",
     "fit_table_model",
     "named_quantifier",
-    "prepared_batches",
 ]
 
 
@@ -285,49 +282,6 @@ class ScoreModel:
         for posteriors, values in self.scores.read_batches(table, beside, _ROWS_AT_ONCE):
             tally.n_rows += len(posteriors)
             yield Scored(posteriors, self.quantifier.classes_), values
-
-
-def prepared_batches(
-    preparation: Preparation,
-    table: TableFile,
-    dates: str | None,
-    tally: Tally,
-    beside: str | None = None,
-) -> Iterator[tuple[pl.DataFrame, pl.Series | None]]:
-    """Rows of a table as they were prepared for training, batch by batch.
-
-    Parameters
-    ----------
-    preparation : Preparation
-        Kinds of the columns.
-    table : TableFile
-        A table with these columns.
-    dates : {"day-first", "month-first"} or None
-        Order of day and month, where both are possible.
-    tally : Tally
-        Numbers of values that could not be used as they are, which are added to.
-    beside : str, default=None
-        Another column to read.
-
-    Yields
-    ------
-    batch : polars.DataFrame
-    values : polars.Series or None
-        The other column.
-    """
-    used = list(preparation.used)
-    table.require(used, "which the training table has")
-    preparation = preparation.of_table(table, dates)
-    n_batches = -(-table.count_rows() // batch_rows(len(used)))
-    columns = used if beside is None else [*used, beside]
-    read = table.batches(columns, batch_rows(len(used)))
-    batches = track(read, n_batches, f"Reading {table.name}")
-    # Closed, so that an interrupt removes the progress bar from the terminal.
-    with closing(batches):
-        for batch in batches:
-            tally.n_rows += len(batch)
-            made = preparation.conform(batch.select(used), tally)
-            yield made, None if beside is None else batch[beside]
 
 
 def fit_table_model(

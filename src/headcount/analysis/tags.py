@@ -20,10 +20,10 @@ from headcount.analysis.few_labels import read_clusters, read_weights
 from headcount.analysis.from_items import analyse_items
 from headcount.analysis.groups import read_groups
 from headcount.analysis.label_columns import stripped
-from headcount.analysis.models import named_quantifier, prepared_batches
+from headcount.analysis.models import named_quantifier
 from headcount.analysis.verdict import MARK
 from headcount.data.column_kinds import parse_texts
-from headcount.data.preparation import Tally, prepare
+from headcount.data.preparation import Tally, prepare, prepared_batches
 from headcount.data.readers import TableFile
 from headcount.errors import HeadcountError
 from headcount.quantify.multi_label import MultiLabel

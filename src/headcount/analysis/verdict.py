@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from headcount.analysis.facts import words
+from headcount.analysis.groups import MISSING
 from headcount.diagnose.diagnostics import BROKEN_LEVEL
 
 if TYPE_CHECKING:
@@ -163,11 +164,17 @@ def range_of_groups(
 ) -> str:
     """Least and greatest value of the groups in words; empty for fewer than two.
 
+    Items without a group are left out.
+
     Examples
     --------
     >>> range_of_groups("the share", {"May": 0.2, "June": 0.5}, 3, percent)
     'Over 2 other groups the share goes from 20.0% (May) to 50.0% (June).'
+    >>> range_of_groups("it", {"May": 0.2, "June": 0.5, MISSING: 0.9}, 3, percent)
+    'Over 2 groups it goes from 20.0% (May) to 50.0% (June).'
     """
+    n_groups -= MISSING in values
+    values = {name: value for name, value in values.items() if name != MISSING}
     if len(values) < 2:
         return ""
     least, most = min(values, key=values.__getitem__), max(values, key=values.__getitem__)

@@ -33,9 +33,9 @@ def finish(
     strict: bool,
 ) -> tuple[str, int]:
     """Write the table and the page of a result; text or JSON to print, and the exit code."""
-    from headcount.data.writers import write_table
-
     if output is not None:
+        from headcount.data.writers import write_table
+
         write_table(found.to_frame(), output)
     if report is not None:
         found.report(report)

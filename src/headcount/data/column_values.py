@@ -35,13 +35,42 @@ class Flags(_Stateless):
         )
 
 
-class Categories(_Stateless):
-    """Categories as texts, missing values as empty texts."""
+class Categories(TransformerMixin, BaseEstimator):
+    """Positions of categories among the sorted ones of training, -1 for others.
 
-    def transform(self, X: Any) -> NDArray[np.object_]:
-        """Turn a frame into a table of texts."""
+    Missing values are a category of their own. scikit-learn encodes numbers many times faster
+    than texts.
+
+    Attributes
+    ----------
+    positions_ : list of dict of str to int
+        Position of each category, column by column.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> encoder = Categories().fit(pl.DataFrame({"city": ["Rome", "Oslo", "Rome"]}))
+    >>> encoder.transform(pl.DataFrame({"city": ["Oslo", "Bern"]})).tolist()
+    [[0], [-1]]
+    """
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Store the categories."""
+        self.n_features_in_ = X.shape[1]
         columns = nw.from_native(X, eager_only=True).iter_columns()
-        return np.column_stack([np.array(_texts(column), dtype=object) for column in columns])
+        known = (sorted(set(_texts(column))) for column in columns)
+        self.positions_ = [{text: i for i, text in enumerate(texts)} for texts in known]
+        return self
+
+    def transform(self, X: Any) -> NDArray[np.int64]:
+        """Turn a frame into a table of numbers."""
+        columns = nw.from_native(X, eager_only=True).iter_columns()
+        return np.column_stack(
+            [
+                np.array([positions.get(text, -1) for text in _texts(column)], np.int64)
+                for column, positions in zip(columns, self.positions_, strict=True)
+            ]
+        )
 
 
 class Texts(_Stateless):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -11,15 +13,16 @@ from sklearn.impute import SimpleImputer
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
+from headcount._progress import track
 from headcount.data.column_kinds import Column, infer_column, short
 from headcount.data.column_values import Categories, DateParts, Flags, Texts
-from headcount.data.readers import TableFile
+from headcount.data.readers import TableFile, batch_rows
 from headcount.errors import HeadcountError
 
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["Preparation", "Tally", "prepare"]
+__all__ = ["Preparation", "Tally", "prepare", "prepared_batches"]
 
 # Values of a category that are rarer share one feature with those not seen in training.
 _RARE = 5
@@ -265,6 +268,49 @@ def prepare(
             "add columns with features."
         )
     return preparation
+
+
+def prepared_batches(
+    preparation: Preparation,
+    table: TableFile,
+    dates: str | None,
+    tally: Tally,
+    beside: str | None = None,
+) -> Iterator[tuple[pl.DataFrame, pl.Series | None]]:
+    """Rows of a table as they were prepared for training, batch by batch.
+
+    Parameters
+    ----------
+    preparation : Preparation
+        Kinds of the columns.
+    table : TableFile
+        A table with these columns.
+    dates : {"day-first", "month-first"} or None
+        Order of day and month, where both are possible.
+    tally : Tally
+        Numbers of values that could not be used as they are, which are added to.
+    beside : str, default=None
+        Another column to read.
+
+    Yields
+    ------
+    batch : polars.DataFrame
+    values : polars.Series or None
+        The other column.
+    """
+    used = list(preparation.used)
+    table.require(used, "which the training table has")
+    preparation = preparation.of_table(table, dates)
+    n_batches = -(-table.count_rows() // batch_rows(len(used)))
+    columns = used if beside is None else [*used, beside]
+    read = table.batches(columns, batch_rows(len(used)))
+    batches = track(read, n_batches, f"Reading {table.name}")
+    # Closed, so that an interrupt removes the progress bar from the terminal.
+    with closing(batches):
+        for batch in batches:
+            tally.n_rows += len(batch)
+            made = preparation.conform(batch.select(used), tally)
+            yield made, None if beside is None else batch[beside]
 
 
 def _numbers() -> Pipeline:

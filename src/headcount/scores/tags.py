@@ -115,9 +115,9 @@ class TagScorer:
     Examples
     --------
     >>> import numpy as np
-    >>> from sklearn.datasets import make_multilabel_classification
     >>> from headcount.scores import Scorer
-    >>> X, y = make_multilabel_classification(200, n_classes=3, random_state=0)
+    >>> X = np.random.default_rng(0).normal(size=(200, 3))
+    >>> y = (X > [0.5, 0.0, 1.0]).astype(int)
     >>> scorer = TagScorer(Scorer(random_state=0)).fit(X, y, range(3))
     >>> [scored.posteriors.shape for scored in scorer.score(X[:5])]
     [(5, 2), (5, 2), (5, 2)]
