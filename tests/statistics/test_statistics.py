@@ -13,7 +13,7 @@ from tests.statistics.problems import digits, rows_of, scored_problem
 
 import headcount as hc
 from headcount.errors import HeadcountError
-from headcount.statistics import cells
+from headcount.statistics import logit_cells, ratio_cells, sums
 from headcount.statistics.fingerprint import fingerprint
 
 
@@ -62,13 +62,14 @@ def test_partition_and_order_make_no_difference(monkeypatch_cells, K, most, seed
 
 @pytest.fixture
 def monkeypatch_cells(monkeypatch):
-    return lambda most: monkeypatch.setattr(cells, "_MOST_NUMBERS", most)
+    return lambda most: monkeypatch.setattr(ratio_cells, "_MOST_NUMBERS", most)
 
 
 @pytest.mark.parametrize("threads", ["1", "3"])
 def test_threads_make_no_difference(monkeypatch, threads):
     monkeypatch.setenv("HEADCOUNT_NUM_THREADS", threads)
-    monkeypatch.setattr(cells, "_GRAIN_ROWS", 64)
+    for module in (logit_cells, sums):
+        monkeypatch.setattr(module, "_GRAIN_ROWS", 64)
     training, y, new, groups = scored_problem(2, 2000, 0)
     q = hc.AutoQuantifier(random_state=0).fit(training, y)
     found = hc.Statistics(q).update(new, groups).to_bytes()

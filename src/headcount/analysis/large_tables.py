@@ -20,8 +20,8 @@ from headcount.data.dates import ORDERS, find_date_form
 from headcount.data.preparation import Tally
 from headcount.data.readers import TableFile
 from headcount.errors import HeadcountError
-from headcount.quantify.from_statistics import Form, NeedsStatistics
-from headcount.quantify.from_statistics import Part as NeededPart
+from headcount.quantify.statistics_parts import Form, NeedsStatistics
+from headcount.quantify.statistics_parts import Part as NeededPart
 from headcount.representation import Binned, Histograms, MeanOf, PredictedClass
 from headcount.scores import ItemScorer
 from headcount.statistics import Statistics
