@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from copy import copy
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -34,7 +35,11 @@ if TYPE_CHECKING:
 
 __all__ = ["Statistics"]
 
-_FORMS: tuple[Form, ...] = ("items", "scored", "verdicts")
+_FORM_NAMES: dict[Form, str] = {
+    "items": "items with scores of all folds",
+    "scored": "scores of one classifier",
+    "verdicts": "decisions",
+}
 _MOST_SHOWN = 10
 
 
@@ -218,7 +223,7 @@ class Statistics:
         -------
         Statistics
         """
-        made = self._copy()
+        made = copy(self)
         if self._form is not None:
             zeros = np.zeros(len(self._names), np.int64)
             made._stores = {key: each.regrouped(zeros) for key, each in self._stores.items()}
@@ -236,24 +241,13 @@ class Statistics:
         """
         form = self.form
         self._sort()
-        keys = sorted(self._stores)
-        header = {
-            "form": form,
-            "groups": self._names.to_json(),
-            "parts": [
-                {"key": "sizes", "kind": "sizes", "copies": 1},
-                *(
-                    {
-                        "key": key,
-                        "kind": type(self._stores[key]).__name__,
-                        "copies": self._copies[key],
-                    }
-                    for key in keys
-                ),
-            ],
-        }
-        arrays = [{"sizes": self._sizes}, *(self._stores[key].arrays() for key in keys)]
-        return pack(header, arrays)
+        parts: list[dict[str, Any]] = [{"key": "sizes", "kind": "sizes", "copies": 1}]
+        arrays = [{"sizes": self._sizes}]
+        for key, store in sorted(self._stores.items()):
+            kind = type(store).__name__
+            parts.append({"key": key, "kind": kind, "copies": self._copies[key]})
+            arrays.append(store.arrays())
+        return pack({"form": form, "groups": self._names.to_json(), "parts": parts}, arrays)
 
     @classmethod
     def from_bytes(cls, content: bytes, model: Any = None) -> Statistics:
@@ -274,7 +268,7 @@ class Statistics:
         made = cls(model)
         names = GroupNames.from_json(header.get("groups"))
         try:
-            made._form = _FORMS[_FORMS.index(header["form"])]
+            made._form = {form: form for form in _FORM_NAMES}[header["form"]]
             first, *parts = zip(header["parts"], arrays, strict=True)
             sizes = first[1]["sizes"]
             if sizes.shape != (len(names),) or not (sizes > 0).all():
@@ -341,7 +335,7 @@ class Statistics:
         -------
         int
         """
-        stores = [self._store(part) for part in parts]
+        stores = [self._stored(part)[0] for part in parts]
         return max(
             (each.n_variants for each in stores if not isinstance(each, Sums)), default=0
         )
@@ -361,7 +355,7 @@ class Statistics:
         self._sort()
         found = self._sizes
         for part in parts:
-            store, copies = self._store(part), self._copies[self._key(part)]
+            store, copies = self._stored(part)
             if isinstance(store, RatioCells):
                 found = np.minimum(found, np.maximum(store.sample_sizes() // copies, 1))
         return found
@@ -386,7 +380,7 @@ class Statistics:
         self._sort()
         found: list[Any] = []
         for part in parts:
-            store, copies = self._store(part), self._copies[self._key(part)]
+            store, copies = self._stored(part)
             if isinstance(store, Sums):
                 found.append(store.means(groups, copies * self._sizes[groups]))
             else:
@@ -435,14 +429,12 @@ class Statistics:
     def _repr_html_(self) -> str:
         return html_result(self._title(), [self.to_table()], ())
 
-    def _key(self, part: Part) -> str:
+    def _stored(self, part: Part) -> tuple[Store, int]:
+        """Store of a statistic, and the number of rows per item."""
         key = self._needed.key(part)
         if key not in self._stores:
             raise _OTHER_MODEL
-        return key
-
-    def _store(self, part: Part) -> Store:
-        return self._stores[self._key(part)]
+        return self._stores[key], self._copies[key]
 
     def _keep(
         self,
@@ -468,11 +460,6 @@ class Statistics:
         self._stores = {key: each.regrouped(numbers) for key, each in self._stores.items()}
         self._names, self._sizes = self._names.take(order), self._sizes[order]
 
-    def _copy(self) -> Statistics:
-        made = Statistics(self._needed.models)
-        made.__dict__.update(self.__dict__)
-        return made
-
     def _check_form(self, form: Form) -> None:
         if self._form is not None and form != self._form:
             raise HeadcountError(
@@ -489,11 +476,6 @@ class Statistics:
                 )
 
 
-_FORM_NAMES = {
-    "items": "items with scores of all folds",
-    "scored": "scores of one classifier",
-    "verdicts": "decisions",
-}
 _OTHER_MODEL = HeadcountError(
     "The statistics were made with another model: pass the one that they were made with, or "
     "make them again."
