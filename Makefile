@@ -14,8 +14,8 @@ TORCH := torch==2.13.0
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-lowest lint format pytest docs docs-table docs-images bench clean
-.PHONY: distclean
+.PHONY: help demo test test-lowest test-spark lint format pytest docs docs-table docs-images bench
+.PHONY: clean distclean
 
 help:  ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort \
@@ -49,6 +49,11 @@ test-lowest: .venv-lowest/.stamp  ## Tests with the lowest versions in pyproject
 		$(SPREAD) -p no:cacheprovider -W ignore::DeprecationWarning -W ignore::PendingDeprecationWarning \
 		$(ARGS)
 
+# Needs Java 17 or newer.
+test-spark: .venv-spark/.stamp  ## Statistics of tables on Spark, in an environment of its own
+	$(ONE_THREAD) .venv-spark/bin/python -m pytest -p no:cacheprovider tests/test_distributed.py \
+		-k spark $(ARGS)
+
 # Tests run the examples in the documents. docs-images makes the pictures.
 docs: $(VENV)/.docs-stamp  ## The documentation as a site (docs/_site/index.html)
 	$(BIN)/python -m sphinx -W --keep-going -q -j auto -d docs/_build docs docs/_site
@@ -81,6 +86,12 @@ $(VENV)/.test-stamp: pyproject.toml | $(BIN)/python
 		--resolution lowest-direct --editable '.[test]'
 	@touch $@
 
+.venv-spark/.stamp: pyproject.toml
+	@echo "Installing headcount and Spark into .venv-spark ..."
+	@$(PYTHON) -m venv --clear .venv-spark
+	@.venv-spark/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[test,spark]'
+	@touch $@
+
 $(VENV)/.demo-stamp: pyproject.toml | $(BIN)/python
 	@echo "Installing headcount and what the demo needs into $(VENV) ..."
 	@$(PIP) --editable '.[demo]'
@@ -106,4 +117,4 @@ clean:  ## Remove caches, compiled kernels and the files of the demo
 	find $(CODE) -name __pycache__ -type d -prune -exec rm -rf {} +
 
 distclean: clean  ## Remove the virtual environments as well
-	rm -rf $(VENV) .venv-bench .venv-lowest
+	rm -rf $(VENV) .venv-bench .venv-lowest .venv-spark

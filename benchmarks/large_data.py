@@ -1,7 +1,8 @@
 """Statistics of many scored rows in Parquet files: time and memory, compared with Polars.
 
 Each step runs in a process of its own, with two threads, so that its peak of memory is its
-own. The table is compared with a plain mean of the scores by month on the same files.
+own. The table is compared with a plain mean of the scores by month on the same files, and
+statistics of items with ``predict_proba`` of the classifiers of the same five folds.
 
     python benchmarks/large_data.py --rows 100000000 --folder /tmp/large
 """
@@ -54,7 +55,7 @@ def step_polars(folder: Path) -> dict:
     return {"seconds": time.perf_counter() - start, "cpu": time.process_time() - busy}
 
 
-def step_statistics(folder: Path, *, reader: str = "polars") -> dict:
+def step_statistics(folder: Path) -> dict:
     import polars as pl
 
     import headcount as hc
@@ -64,66 +65,84 @@ def step_statistics(folder: Path, *, reader: str = "polars") -> dict:
         hc.Scored(scores, ["no", "yes"]), np.where(y, "yes", "no")
     )
     hc.Statistics(q).update(hc.Scored([0.2, 0.9], ["no", "yes"]), ["a", "b"])  # compiles
-    if reader == "polars":
-        source = pl.scan_parquet(folder / "part-*.parquet").select("yes", "month")
-    else:
-        from pyarrow import dataset
-
-        files = dataset.dataset(sorted(map(str, folder.glob("part-*.parquet"))))
-        source = files.scanner(columns=["yes", "month"], batch_size=1 << 20).to_batches()
+    source = pl.scan_parquet(folder / "part-*.parquet").select("yes", "month")
     start, busy = time.perf_counter(), time.process_time()
     statistics = hc.Statistics(q).update_stream(source, by="month")
     read, busy = time.perf_counter(), time.process_time() - busy
     estimates = q.estimate_statistics(statistics)
     assert len(estimates) == MONTHS
-    done = time.perf_counter()
     return {
         "seconds": read - start,
         "cpu": busy,
-        "solve": done - read,
+        "solve": time.perf_counter() - read,
         "rows": statistics.n,
         "bytes per group": len(statistics.to_bytes()) / MONTHS,
     }
 
 
-def items(rows: int) -> tuple:
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(4000, FEATURES))
-    y = (X[:, :4].sum(axis=1) + rng.normal(size=4000) > 0).astype(int)
-    return X, y, rng.normal(size=(rows, FEATURES))
-
-
-def step_items(folder: Path, *, rows: int = 2_000_000) -> dict:
+def step_items(folder: Path, *, features: int, rows: int = 1_000_000) -> dict:
+    """Processor seconds of scoring by the classifiers of five folds, and of statistics."""
     import headcount as hc
-    from headcount.scores import ScoredPool
 
-    X, y, new = items(rows)
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(4000, features))
+    y = (X[:, :4].sum(axis=1) + rng.normal(size=4000) > 0).astype(int)
     q = hc.AutoQuantifier(random_state=0).fit(X, y)
-    statistics, months = hc.Statistics(q), np.arange(rows) % MONTHS
-    statistics.update(new[:1000], months[:1000])
-    parts = np.array_split(np.arange(rows), max(1, rows // 200_000))
-    start, busy = time.perf_counter(), time.process_time()
-    for part in parts:
-        pool = ScoredPool(new[part])
-        for member in q.members_:
-            member.items_of(pool, by_folds=True)
-    scored, busy_scored = time.perf_counter(), time.process_time()
-    for part in parts:
-        statistics.update(new[part], months[part])
+    scorer = q.members_[0].scorer_
+    statistics, months = hc.Statistics(q), np.arange(200_000) % MONTHS
+    statistics.update(X[:1000], months[:1000])
+    totals = {"predict_proba": 0.0, "scoring": 0.0, "cpu": 0.0}
+    for _ in range(rows // len(months)):
+        new = rng.normal(size=(len(months), features))
+        start = time.process_time()
+        for classifier in scorer.fold_classifiers_:
+            classifier.predict_proba(new)
+        called = time.process_time()
+        scorer.fold_posteriors(new)
+        scored = time.process_time()
+        statistics.update(new, months)
+        done = time.process_time()
+        for name, seconds in zip(
+            totals, (called - start, scored - called, done - scored), strict=True
+        ):
+            totals[name] += seconds
+    return {**totals, "rows": rows, "ratio": totals["cpu"] / totals["predict_proba"]}
+
+
+def step_groups(folder: Path, *, groups: int = 1_000_000) -> dict:
+    """As many groups as a shop has customers, with three items each."""
+    import headcount as hc
+
+    scores, y = training()
+    q = hc.SLD().fit(hc.Scored(scores), y)
+    rng = np.random.default_rng(0)
+    statistics = hc.Statistics(q)
+    statistics.update(hc.Scored(scores[:3]), [0, 0, 1])
+    busy = time.process_time()
+    for _ in range(3):
+        statistics.update(hc.Scored(rng.choice(scores, groups)), rng.permutation(groups))
+    read = time.process_time()
+    n_bytes = len(statistics.to_bytes())
+    written = time.process_time()
+    estimates = q.estimate_statistics(statistics)
+    solved = time.process_time()
+    assert len(estimates) == groups
+    assert estimates[7].n_items == 3
     return {
-        "scoring alone": scored - start,
-        "scoring alone, cpu": busy_scored - busy,
-        "seconds": time.perf_counter() - scored,
-        "cpu": time.process_time() - busy_scored,
-        "rows": rows,
+        "cpu": read - busy,
+        "write": written - read,
+        "solve": solved - written,
+        "rows": statistics.n,
+        "bytes per group": n_bytes / groups,
     }
 
 
 STEPS = {
     "polars": step_polars,
     "statistics": step_statistics,
-    "statistics-pyarrow": lambda folder: step_statistics(folder, reader="pyarrow"),
-    "items": step_items,
+    "items-20": lambda folder: step_items(folder, features=20),
+    "items-100": lambda folder: step_items(folder, features=100),
+    "groups": step_groups,
 }
 
 
@@ -142,6 +161,7 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=20_000_000)
     parser.add_argument("--folder", type=Path, default=Path("/tmp/headcount-large"))
     parser.add_argument("--step", choices=list(STEPS))
+    parser.add_argument("--only", choices=list(STEPS), nargs="*")
     parser.add_argument("--repeat", type=int, default=3)
     given = parser.parse_args()
     if given.step:
@@ -153,7 +173,7 @@ def main() -> None:
     try:
         make(given.folder, given.rows)
         for turn in range(given.repeat):
-            for name in STEPS:
+            for name in given.only or STEPS:
                 found = run_step(name, given.folder)
                 shown = ", ".join(f"{key} {value:,.2f}" for key, value in found.items())
                 print(f"{turn} {name}: {shown}", flush=True)

@@ -6,6 +6,7 @@ import importlib.util
 import os
 import shutil
 import signal
+import sys
 import time
 
 import numpy as np
@@ -154,6 +155,8 @@ def session():
     pyspark = pytest.importorskip("pyspark.sql", reason="pyspark is not installed")
     if shutil.which("java") is None:
         pytest.skip("Spark needs Java, which is not installed")
+    patch = pytest.MonkeyPatch()
+    patch.setenv("PYSPARK_PYTHON", sys.executable)
     building = pyspark.SparkSession.builder.master("local[2]")
     for key, value in {
         "spark.ui.enabled": "false",
@@ -163,6 +166,7 @@ def session():
     running = building.getOrCreate()
     yield running
     running.stop()
+    patch.undo()
     time.sleep(0.1)
 
 
@@ -173,3 +177,9 @@ def test_spark(session, quantifier, files, expected):
     assert made.to_bytes() == expected
     with pytest.raises(HeadcountError, match="by is 'day'"):
         hc.distributed.spark(frame, quantifier, by="day")
+    doubled = frame.withColumn("spam", frame["spam"] * 2)
+    with pytest.raises(
+        HeadcountError, match=r"^Spark: .*posteriors lie between 0 and 1"
+    ) as said:
+        hc.distributed.spark(doubled, quantifier, by="month")
+    assert "\n" not in str(said.value)

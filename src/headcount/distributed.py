@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import re
 from collections.abc import Iterator, Sequence
-from contextlib import nullcontext, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from functools import partial
 from pathlib import Path
 from secrets import token_hex
@@ -106,9 +107,33 @@ def spark(
             f"{', '.join(map(repr, frame.columns[:6]))}."
         )
     summarise = partial(_summarise_partition, model=model, by=by, reader=reader)
-    for row in frame.mapInArrow(summarise, "statistics binary").toLocalIterator():
-        made.merge(Statistics.from_bytes(bytes(row["statistics"])))
+    with _errors_of_executors():
+        rows = frame.mapInArrow(summarise, "statistics binary").toLocalIterator()
+        contents = [bytes(row["statistics"]) for row in rows]
+    for content in contents:
+        made.merge(Statistics.from_bytes(content))
     return made
+
+
+@contextmanager
+def _errors_of_executors() -> Iterator[None]:
+    """Turn an error of an executor into one sentence."""
+    from py4j.protocol import Py4JJavaError
+    from pyspark.errors import PySparkException
+
+    try:
+        yield
+    except (Py4JJavaError, PySparkException) as error:
+        # The last lines of tracebacks in Python, between those of Java.
+        lines = re.findall(r"^[\w.]*?(\w+Error: .+)$", str(error), re.MULTILINE)
+        own = [line for line in lines if line.startswith("HeadcountError: ")]
+        text = (own or lines or [type(error).__name__])[-1].removeprefix("HeadcountError: ")
+        if "No module named 'headcount'" in str(error):
+            text = (
+                "headcount is not installed in the Python of the executors: install it there, "
+                "or name another Python by the variable PYSPARK_PYTHON."
+            )
+        raise HeadcountError(f"Spark: {text}") from None
 
 
 def _summarise_partition(

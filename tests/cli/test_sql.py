@@ -4,6 +4,9 @@ import numpy as np
 import polars as pl
 import pytest
 
+import headcount as hc
+from headcount.analysis.model_files import load_model
+
 
 @pytest.fixture
 def here(tmp_path, monkeypatch, call):
@@ -24,6 +27,27 @@ def test_the_query_of_a_model(here, call):
     assert code == 0
     assert out.startswith('select "month",\n')
     assert 'cast("spam" as double)' in out
+
+
+def test_the_printed_query_in_duckdb(here, call):
+    duckdb = pytest.importorskip("duckdb", reason="duckdb is not installed")
+    rng = np.random.default_rng(1)
+    logits = rng.normal(size=5000) + rng.choice([-1, 1], 5000)
+    months = rng.choice(["May", "June"], 5000)
+    table = pl.DataFrame({"spam": 1 / (1 + np.exp(-logits)), "month": months})
+    table.write_parquet("items.parquet")
+    _, query, _ = call(
+        "sql", "--model", "m.skops", "--dialect", "duckdb", "--by", "month",
+        "--table", "'items.parquet'",
+    )  # fmt: skip
+    model = load_model(here / "m.skops")
+    found = model.quantifier.estimate_cells(duckdb.sql(query).pl(), random_state=0)
+    statistics = hc.Statistics(model.quantifier).update_stream(table, by="month")
+    expected = model.quantifier.estimate_statistics(statistics, random_state=0)
+    assert found.names == expected.names == ("June", "May")
+    np.testing.assert_allclose(found.raw, expected.raw, atol=1e-6)
+    for name in found:
+        np.testing.assert_allclose(found[name].shares, expected[name].shares, atol=1e-5)
 
 
 def test_wrong_calls(here, call, refused):

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from math import exp
+
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -12,11 +14,13 @@ from headcount._kernels.accumulation import (
     add_logit_cells,
     add_rows,
     logit_cells,
+    number_distinct,
     ratio_bins,
 )
 from headcount.diagnose import Diagnostics
 from headcount.representation import Training
 from headcount.sampling import Samples
+from headcount.statistics.logit_cells import _TABLE as CELLS
 
 few = settings(max_examples=20)
 seeds = st.integers(0, 999)
@@ -27,7 +31,7 @@ seeds = st.integers(0, 999)
 def test_sums_of_rows(version, seed):
     rng = np.random.default_rng(seed)
     values, groups = rng.normal(size=(9, 3)), rng.integers(4, size=9)
-    found = np.zeros((4, 3), np.int64)
+    found = np.zeros((4, 2, 3), np.int64)
     largest = version(add_rows)(values, groups, 0, 5, found)
     version(add_rows)(values, groups, 5, 9, found)
     for group, expected in oracle.sums(values.tolist(), groups.tolist()).items():
@@ -40,11 +44,11 @@ def test_sums_of_rows(version, seed):
 def test_counts_of_codes_are_whole(version, seed):
     rng = np.random.default_rng(seed)
     codes, groups = rng.integers(5, size=(9, 2)).astype(np.int32), rng.integers(3, size=9)
-    found = np.zeros((3, 5), np.int64)
+    found = np.zeros((3, 2, 5), np.int64)
     version(add_codes)(codes, groups, 0, 9, found)
     for group in range(3):
         expected = np.bincount(codes[groups == group].ravel(), minlength=5)
-        assert_array_equal(found[group], expected * oracle.ONE)
+        assert_array_equal(found[group], [expected * oracle.ONE, [0] * 5])
 
 
 @few
@@ -52,19 +56,51 @@ def test_counts_of_codes_are_whole(version, seed):
 def test_cells_of_the_logit(version, seed):
     rng = np.random.default_rng(seed)
     s = np.concatenate([[0.0, 1.0, 0.5, 1e-12], 1 / (1 + np.exp(rng.normal(0, 6, 20)))])
-    groups = rng.integers(3, size=len(s))
-    counts, sums = np.zeros((3, 1024), np.int64), np.zeros((3, 1024), np.int64)
-    version(add_logit_cells)(s, groups, 15.0, 0, len(s), counts, sums)
+    posteriors, groups = np.column_stack([1 - s, s]), rng.integers(3, size=len(s))
+    out = np.zeros((3, 1024, 2), np.int64)
+    version(add_logit_cells)(posteriors, *CELLS, groups, 0, len(s), out)
     expected = oracle.logit_cells(s.tolist(), groups.tolist())
     found = {
-        (int(g), int(c)): (int(counts[g, c]), int(sums[g, c]))
-        for g, c in zip(*np.nonzero(counts), strict=True)
+        (int(g), int(c)): tuple(out[g, c].tolist())
+        for g, c in zip(*np.nonzero(out[:, :, 0]), strict=True)
     }
     assert found == expected
     cells, fixed = np.empty(len(s), np.int64), np.empty(len(s), np.int64)
-    version(logit_cells)(s, 15.0, 1024, 0, len(s), cells, fixed)
+    version(logit_cells)(posteriors, *CELLS, 0, len(s), cells, fixed)
     assert cells.tolist() == [oracle.logit_cell(each) for each in s.tolist()]
     assert fixed.tolist() == [oracle.fixed(each) for each in s.tolist()]
+
+
+def test_edges_of_cells():
+    """The nearest numbers below and above each edge are in the cells next to it."""
+    edges = [1 / (1 + exp(15 - 30 * c / 1024)) for c in range(1, 1024)]
+    s = np.array([[edge * (1 - 2e-7), edge + min(edge, 1 - edge) * 2e-7] for edge in edges])
+    s[512:, 0] = np.array(edges)[512:] - (1 - np.array(edges)[512:]) * 2e-7
+    cells, fixed = np.empty(2046, np.int64), np.empty(2046, np.int64)
+    posteriors = np.column_stack([1 - s.ravel(), s.ravel()])
+    logit_cells(posteriors, *CELLS, 0, 2046, cells, fixed)
+    assert_array_equal(cells.reshape(-1, 2), [[c - 1, c] for c in range(1, 1024)])
+    # At most two cells have the same leading bits, which one comparison distinguishes.
+    _, starts, _ = CELLS
+    assert set(np.diff(starts).tolist()) <= {0, 1}
+
+
+@few
+@given(seed=seeds)
+def test_numbers_of_distinct_pairs(version, seed):
+    rng = np.random.default_rng(seed)
+    # Words that begin at the same slot, and words that differ in the other one alone.
+    pairs = rng.integers(4, size=(20, 2)).astype(np.uint64) << np.uint64(8)
+    words, others = pairs.T.copy()
+    slots, codes, first = np.full(64, -1), np.empty(20, np.int64), np.empty(64, np.int64)
+    n_distinct = version(number_distinct)(words, others, slots, codes, first)
+    known: dict = {}
+    for place, pair in enumerate(pairs.tolist()):
+        known.setdefault(tuple(pair), (len(known), place))
+    assert codes.tolist() == [known[tuple(pair)][0] for pair in pairs.tolist()]
+    assert first[:n_distinct].tolist() == [place for _, place in known.values()]
+    # With fewer slots than are needed there is no answer.
+    assert version(number_distinct)(words, others, np.full(2, -1), codes, first) == -1
 
 
 @few
@@ -105,7 +141,7 @@ def test_functions_of_the_fit_test(seed, K):
     samples = Samples.by_code(groups, 3)
     for reduction in diagnostics.reduction:
         embedding = reduction.representation.embed(new)
-        sums = np.zeros((3, embedding.width), np.int64)
+        sums = np.zeros((3, 2, embedding.width), np.int64)
         embedding.add_sums(groups, sums)
-        found = sums / 2**30 / samples.sizes[:, None]
-        assert_allclose(found, embedding.means(samples), atol=1e-9)
+        found = (sums[:, 0] + sums[:, 1] / 2**31) / 2**30 / samples.sizes[:, None]
+        assert_allclose(found, embedding.means(samples), atol=1e-14)

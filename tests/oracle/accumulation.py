@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
+from fractions import Fraction
 from math import exp, log
 from typing import Any
 
@@ -14,12 +15,14 @@ def fixed(value: float) -> int:
     return round(value * ONE)
 
 
-def sums(rows: Sequence[Sequence[float]], groups: Sequence[Any]) -> dict[Any, list[int]]:
-    found: dict[Any, list[int]] = {}
+def sums(rows: Sequence[Sequence[float]], groups: Sequence[Any]) -> dict[Any, Any]:
+    """Multiples of 2**-30, and the remainders as multiples of 2**-61."""
+    found: dict[Any, Any] = {}
     for row, group in zip(rows, groups, strict=True):
-        own = found.setdefault(group, [0] * len(row))
+        own = found.setdefault(group, [[0] * len(row), [0] * len(row)])
         for j, value in enumerate(row):
-            own[j] += fixed(value)
+            own[0][j] += fixed(value)
+            own[1][j] += round((Fraction(value) - Fraction(fixed(value), ONE)) * 2**61)
     return found
 
 

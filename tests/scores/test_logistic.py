@@ -13,7 +13,7 @@ from sklearn.pipeline import make_pipeline
 from tests.oracle import logistic as oracle
 
 from headcount.scores import Scorer, logistic, newton
-from headcount.scores.logistic import cross_fit, is_supported
+from headcount.scores.logistic import cross_fit, is_supported, stacked_posteriors
 
 
 def problem(n, d, n_classes, seed=0, spread=1.0):
@@ -333,3 +333,45 @@ def test_scorers_fall_back_on_the_classifiers_own_fit(monkeypatch):
     np.testing.assert_array_equal(scorer.classifier_.coef_, own.coef_)
     np.testing.assert_allclose(scorer.posteriors_, exact.posteriors_, atol=1e-2)
     assert np.abs(scorer.posteriors_ - exact.posteriors_).max() > 1e-9
+
+
+# All folds at once
+
+
+@pytest.mark.parametrize("n_classes", [2, 3, 7])
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array, pd.DataFrame])
+def test_stacked_posteriors_are_those_of_each_model(monkeypatch, n_classes, form):
+    monkeypatch.setattr(logistic, "_BLOCK_ROWS", 17)
+    X, codes = problem(60, 4, n_classes, spread=3.0)
+    X[0] *= 1e4  # posteriors of 0 and 1
+    items = form(X)
+    if form is pd.DataFrame:
+        items.columns = list("abcd")
+    models = [
+        LogisticRegression(C=C, fit_intercept=intercept, max_iter=1000).fit(items, codes)
+        for C, intercept in [(1.0, True), (0.1, False), (10.0, True)]
+    ]
+    found = stacked_posteriors(models, items, np.arange(n_classes))
+    expected = [model.predict_proba(items) for model in models]
+    np.testing.assert_allclose(found, expected, rtol=1e-10, atol=1e-15)
+
+
+class Own(LogisticRegression):
+    """May have a predict_proba of its own."""
+
+
+def test_other_models_are_not_stacked():
+    X, codes = problem(60, 4, 2)
+    fine = LogisticRegression().fit(X, codes)
+    others = [
+        Own().fit(X, codes),
+        LogisticRegression(solver="liblinear").fit(X, codes),
+        LogisticRegression().fit(X.astype(np.float32), codes),
+        make_pipeline(LogisticRegression()).fit(X, codes),
+        LogisticRegression().fit(X, codes + 1),
+    ]
+    for other in others:
+        assert stacked_posteriors([fine, other], X, np.arange(2)) is None
+    assert stacked_posteriors([fine], X.astype(np.float32), np.arange(2)) is None
+    with np.errstate(all="ignore"):
+        assert stacked_posteriors([fine], 1.7e308 * np.sign(X), np.arange(2)) is None

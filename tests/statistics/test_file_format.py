@@ -37,7 +37,7 @@ def with_header(content: bytes, header: object, body: bytes) -> bytes:
 
 
 def test_layout_is_as_documented(content):
-    assert content[:10] == b"HCSTATS\n\x01\x00"
+    assert content[:10] == b"HCSTATS\n\x02\x00"
     header, body = read_header(content)
     assert sorted(header) == ["form", "groups", "parts"]
     sizes = [array[2] for part in header["parts"] for array in part["arrays"].values()]
@@ -65,8 +65,8 @@ def test_truncation_is_noticed(content, data):
 def test_foreign_and_older_files(content):
     with pytest.raises(HeadcountError, match="not statistics of headcount"):
         hc.Statistics.from_bytes(b"PAR1 and so on")
-    old = content[:8] + b"\x00\x00" + content[10:-32]
-    with pytest.raises(HeadcountError, match="version 0 of their format"):
+    old = content[:8] + b"\x01\x00" + content[10:-32]
+    with pytest.raises(HeadcountError, match="version 1 of their format"):
         hc.Statistics.from_bytes(signed(old))
 
 

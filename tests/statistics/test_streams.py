@@ -92,6 +92,36 @@ def test_a_bad_batch_leaves_the_statistics_unchanged(problem, change, message):
     assert statistics.to_bytes() == before
 
 
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda part: part.rename({"month": "week"}), "week"),
+        (lambda part: part.with_columns(pl.col("1").cast(pl.Float32)), "Float32"),
+        (lambda part: part.with_columns(pl.lit("text").alias("1")), "String"),
+        (None, "PAR1"),
+    ],
+)
+def test_a_file_unlike_the_others_leaves_the_statistics_unchanged(
+    problem, tmp_path, change, message
+):
+    q, table, _ = problem
+    for number in range(4):
+        path = tmp_path / f"part-{number}.parquet"
+        if number != 2:
+            table.write_parquet(path)
+        elif change is None:
+            path.write_bytes(b"PAR1 and nothing that fits")
+        else:
+            change(table).write_parquet(path)
+    statistics = hc.Statistics(q).update_stream(table[:10], by="month")
+    before = statistics.to_bytes()
+    lazy = pl.scan_parquet(tmp_path / "part-*.parquet")
+    with pytest.raises(HeadcountError, match=f"cannot be read.*{message}") as said:
+        statistics.update_stream(lazy, by="month")
+    assert "\n" not in str(said.value)
+    assert statistics.to_bytes() == before
+
+
 @pytest.mark.parametrize("given", ["table.parquet", 3, [3], {"a": [1]}])
 def test_what_is_no_stream_is_refused(problem, given):
     q, _, _ = problem

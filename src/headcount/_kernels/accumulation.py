@@ -1,7 +1,8 @@
 """Sums over the items of each group, in whole numbers, so that their order is irrelevant.
 
-A value is rounded to a multiple of 2**-30. Sums of whole numbers are the same for every
-partition of the items, every order and every number of threads.
+A value is split into a multiple of 2**-30 and a remainder, a multiple of 2**-61. Both are
+added as whole numbers, in ``out[group, 0]`` and ``out[group, 1]``. Such sums are the same for
+every partition of the items, every order and every number of threads.
 
 Hashes are computed modulo 2**64. Without compilation numpy warns of the overflow that this
 relies on: call under ``np.errstate(over="ignore")``.
@@ -15,7 +16,9 @@ from numba import njit
 from headcount._kernels.stratified_draws import GOLDEN, mix
 
 __all__ = [
+    "FINEST",
     "FIXED_POINT",
+    "LEADING_BITS",
     "add_codes",
     "add_integers",
     "add_logit_cells",
@@ -23,13 +26,27 @@ __all__ = [
     "add_rank_moments",
     "add_rows",
     "logit_cells",
+    "number_distinct",
     "ratio_bins",
 ]
 
 FIXED_POINT = 2.0**30
 """Number that stands for 1 in sums."""
+FINEST = 2.0**31
+"""Parts that a multiple of 2**-30 is divided into, for remainders."""
+LEADING_BITS = 46
+"""Shift that leaves the exponent of a number and the first six bits of its fraction."""
 
 _mix = njit(cache=True, nogil=True)(mix)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _add(value, whole, rest, j):
+    """Add a value to entry j of sums of wholes and of remainders."""
+    scaled = value * FIXED_POINT
+    rounded = np.rint(scaled)
+    whole[j] += np.int64(rounded)
+    rest[j] += np.int64(np.rint((scaled - rounded) * FINEST))
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -38,11 +55,11 @@ def add_rows(values, groups, start, stop, out):
     width = values.shape[1]
     largest = 0.0
     for i in range(start, stop):
-        row = out[groups[i]]
+        whole, rest = out[groups[i], 0], out[groups[i], 1]
         for j in range(width):
             value = values[i, j]
             largest = max(largest, abs(value))
-            row[j] += np.int64(np.rint(value * FIXED_POINT))
+            _add(value, whole, rest, j)
     return largest
 
 
@@ -51,41 +68,72 @@ def add_codes(codes, groups, start, stop, out):
     """Count the codes of items `start:stop` by group. An item has one code per channel."""
     one = np.int64(FIXED_POINT)
     for i in range(start, stop):
-        row = out[groups[i]]
+        row = out[groups[i], 0]
         for c in range(codes.shape[1]):
             row[codes[i, c]] += one
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _logit_cell(s, reach, n_cells):
-    """Cell of a posterior, of `n_cells` of equal width of the logit from -reach to reach."""
-    if s <= 0.0:
-        return 0
-    if s >= 1.0:
-        return n_cells - 1
-    logit = min(max(np.log(s / (1.0 - s)), -reach), reach)
-    return min(np.int64((logit + reach) * (n_cells / (2.0 * reach))), n_cells - 1)
+def number_distinct(words, others, slots, codes, first):
+    """Number the distinct pairs of words as they come; `first` has the first place of each.
 
-
-@njit(cache=True, nogil=True, error_model="numpy")
-def logit_cells(posteriors, reach, n_cells, start, stop, cells, fixed):
-    """Cells of items `start:stop`, and their posteriors in fixed point."""
-    for i in range(start, stop):
-        cells[i] = _logit_cell(posteriors[i], reach, n_cells)
-        fixed[i] = np.int64(np.rint(posteriors[i] * FIXED_POINT))
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
-def add_logit_cells(posteriors, groups, reach, start, stop, counts, sums):
-    """Add items `start:stop` to the cells of their groups: their number, and their sum.
-
-    `posteriors` are those of the second class.
+    `slots` is a table for hashing, -1 everywhere, with a power of two as its size. Returns
+    the number of distinct pairs, or -1 if they are more than half of the slots.
     """
-    n_cells = counts.shape[1]
+    mask = np.uint64(slots.size - 1)
+    n_distinct = 0
+    for i in range(words.size):
+        place = words[i] & mask
+        code = slots[place]
+        while code >= 0 and (
+            words[first[code]] != words[i] or others[first[code]] != others[i]
+        ):
+            place = (place + np.uint64(1)) & mask
+            code = slots[place]
+        if code < 0:
+            if 2 * n_distinct == slots.size:
+                return -1
+            code = n_distinct
+            slots[place] = code
+            first[code] = i
+            n_distinct += 1
+        codes[i] = code
+    return n_distinct
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _logit_cell(s, edges, starts, base):
+    """Cell of a posterior s, by the leading bits of the smaller one of s and 1 - s.
+
+    `edges` are the lower ends of the cells below 1/2, and an infinite one. `starts` has the
+    cell of the lowest number with the leading bits `base`, `base` + 1 and so on, up to those
+    of 1/2. At most one edge has the same leading bits. Cells above 1/2 mirror those below.
+    """
+    smaller = np.float64(min(s, 1.0 - s))
+    leading = smaller.view(np.int64) >> LEADING_BITS
+    cell = starts[max(leading - base, 0)]
+    # Without branches, which no processor could predict.
+    cell += np.int64(smaller >= edges[cell + 1])
+    return cell + np.int64(s >= 0.5) * (2 * edges.size - 3 - 2 * cell)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def logit_cells(posteriors, edges, starts, base, start, stop, cells, fixed):
+    """Cells of items `start:stop` of two classes, and their posteriors in fixed point."""
     for i in range(start, stop):
-        cell = _logit_cell(posteriors[i], reach, n_cells)
-        counts[groups[i], cell] += 1
-        sums[groups[i], cell] += np.int64(np.rint(posteriors[i] * FIXED_POINT))
+        s = posteriors[i, 1]
+        cells[i] = _logit_cell(s, edges, starts, base)
+        fixed[i] = np.int64(np.rint(s * FIXED_POINT))
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def add_logit_cells(posteriors, edges, starts, base, groups, start, stop, out):
+    """Add items `start:stop` to the cells of their groups: their number, and their sum."""
+    for i in range(start, stop):
+        s = posteriors[i, 1]
+        cell = out[groups[i], _logit_cell(s, edges, starts, base)]
+        cell[0] += 1
+        cell[1] += np.int64(np.rint(s * FIXED_POINT))
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -141,47 +189,40 @@ def add_outside(posteriors, low, high, groups, start, stop, out):
         beyond = False
         for k in range(low.size):
             s = posteriors[i, k]
-            beyond = beyond or s < low[k] or s > high[k]
-        if beyond:
-            out[groups[i], 0] += one
+            beyond |= (s < low[k]) | (s > high[k])
+        out[groups[i], 0, 0] += one * beyond
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def add_rank_moments(
-    posteriors, first, values, ranks, edges, starts, degrees, least, groups, start, stop, out
+    posteriors, first, values, lines, edges, starts, degrees, least, groups, start, stop, out
 ):
     """Add Legendre polynomials of the ranks of items `start:stop` to the sums of their groups.
 
-    The values of column c among the training items are edges[c]:edges[c + 1], with their
-    ranks. `starts[c, b]` is the number of values up to b / B, which narrows the search.
+    The values of column c among the training items are edges[c]:edges[c + 1], each column
+    with one more, infinite. ``lines[k]`` has a value, its rank and the slope of the ranks
+    from it up to values[k]. `starts[c, b]` is the number of values up to b / B, which narrows
+    the search.
     """
     n_columns, B = starts.shape[0], starts.shape[1] - 1
     for i in range(start, stop):
-        row = out[groups[i]]
+        whole, rest = out[groups[i], 0], out[groups[i], 1]
         for c in range(n_columns):
             s = posteriors[i, first + c]
             if s < least:
                 s = 0.0
             b = min(np.int64(s * B), B - 1)
-            low, high = edges[c] + starts[c, b], edges[c] + starts[c, b + 1]
+            low, size = edges[c] + starts[c, b], starts[c, b + 1] - starts[c, b]
             # The number of values up to s, by halving.
-            while low < high:
-                middle = (low + high) // 2
-                if values[middle] <= s:
-                    low = middle + 1
-                else:
-                    high = middle
-            if low == edges[c]:
-                x = ranks[low]
-            elif low == edges[c + 1] or values[low - 1] == s:
-                x = ranks[low - 1]
-            else:
-                gap = values[low] - values[low - 1]
-                slope = (ranks[low] - ranks[low - 1]) / gap
-                x = slope * (s - values[low - 1]) + ranks[low - 1]
+            while size > 1:
+                half = size // 2
+                low += half * np.int64(values[low + half - 1] <= s)
+                size -= half
+            low += np.int64(values[low] <= s) * size
+            line = lines[low]
+            x = line[2] * (s - line[0]) + line[1]
             place = c * degrees
-            row[place] += np.int64(np.rint(x * FIXED_POINT))
-            row[place + 1] += np.int64(np.rint((1.5 * x * x - 0.5) * FIXED_POINT))
+            _add(x, whole, rest, place)
+            _add(1.5 * x * x - 0.5, whole, rest, place + 1)
             if degrees == 3:
-                cubic = 0.5 * (5.0 * x * x * x - 3.0 * x)
-                row[place + 2] += np.int64(np.rint(cubic * FIXED_POINT))
+                _add(0.5 * (5.0 * x * x * x - 3.0 * x), whole, rest, place + 2)

@@ -17,8 +17,8 @@ from headcount.accuracy.rankings import RANKINGS
 from headcount.accuracy.tables import TableMetric
 from headcount.data import encode_labels
 from headcount.errors import HeadcountError
-from headcount.quantify.from_statistics import Form, GroupStatistics, NeedsStatistics, Part
 from headcount.quantify.info import Input, Shift
+from headcount.quantify.statistics_parts import Form, GroupStatistics, NeedsStatistics, Part
 from headcount.representation import Reduced, Reduction
 from headcount.sampling import Samples, as_samples
 from headcount.scores import Scored, Verdicts

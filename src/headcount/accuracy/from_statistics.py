@@ -15,7 +15,7 @@ from headcount.accuracy.rankings import ReferenceRanking
 from headcount.accuracy.tables import TableMetric
 from headcount.diagnose import FitTest, MixtureTest
 from headcount.errors import HeadcountError
-from headcount.quantify.from_statistics import (
+from headcount.quantify.statistics_parts import (
     Form,
     GroupStatistics,
     Part,

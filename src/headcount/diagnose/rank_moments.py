@@ -19,8 +19,8 @@ __all__ = ["RankMoments"]
 # the most power.
 _DEGREES_OF_TWO_CLASSES, _DEGREES_OF_MORE = 3, 2
 _SMALLEST = 1e-150
-# Bins that narrow the search for a rank.
-_BINS = 1024
+# Bins that narrow the search for a rank, of two classes and of more.
+_BINS_OF_TWO_CLASSES, _BINS_OF_MORE = 1 << 15, 1 << 12
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,20 +70,20 @@ class RankMoments:
 
     @cached_property
     def search(self) -> tuple[NDArray[Any], ...]:
-        """Values and ranks of all posteriors, their edges, and numbers of values by bin."""
-        sizes = [len(values) for values in self.values]
-        bins = np.arange(_BINS + 1) / _BINS
-        starts = [np.searchsorted(values, bins, side="right") for values in self.values]
+        """Values of all posteriors, lines between their ranks, edges, and numbers by bin."""
+        n_bins = _BINS_OF_TWO_CLASSES if len(self.values) == 1 else _BINS_OF_MORE
+        bins = np.arange(n_bins + 1) / n_bins
+        starts = np.stack([np.searchsorted(own, bins, side="right") for own in self.values])
         # A value in the first bin can be 0.
-        for own in starts:
-            own[0] = 0
+        starts[:, 0] = 0
+        starts[:, -1] = sizes = [len(own) for own in self.values]
         return (
-            np.concatenate(self.values),
-            np.concatenate(self.ranks),
-            np.concatenate([[0], np.cumsum(sizes)]),
-            np.stack(
-                [np.append(own[:-1], size) for own, size in zip(starts, sizes, strict=True)]
+            np.concatenate([np.append(own, np.inf) for own in self.values]),
+            np.concatenate(
+                [_lines(*each) for each in zip(self.values, self.ranks, strict=True)]
             ),
+            np.concatenate([[0], np.cumsum(np.add(sizes, 1))]),
+            starts.astype(np.int32),
         )
 
 
@@ -140,6 +140,12 @@ def _used(posteriors: NDArray[np.float64]) -> NDArray[np.float64]:
     used = posteriors.T[1:] if posteriors.shape[1] == 2 else posteriors.T
     # Interpolation between values that are closer than this overflows.
     return np.where(used < _SMALLEST, 0.0, used)
+
+
+def _lines(values: NDArray[np.float64], ranks: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Value, rank and slope of the line between each two values, and of those outside."""
+    slopes = np.concatenate([[0.0], np.diff(ranks) / np.diff(values), [0.0]])
+    return np.column_stack([np.append(values[0], values), np.append(ranks[0], ranks), slopes])
 
 
 def _ranks(

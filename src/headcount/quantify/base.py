@@ -15,8 +15,9 @@ from headcount.data import check_features, column_names, count_rows
 from headcount.errors import HeadcountError, warn
 from headcount.quantify.aggregation import Aggregation, Model
 from headcount.quantify.estimation import EstimationMixin, pool_samples
-from headcount.quantify.from_statistics import FromStatistics, ScoredItems
+from headcount.quantify.from_statistics import FromStatistics
 from headcount.quantify.info import Input, MethodInfo
+from headcount.quantify.statistics_parts import ScoredItems
 from headcount.representation import Training
 from headcount.sampling import Samples
 from headcount.scores import ItemScorer, Scored, ScoredPool, Scorer, Verdicts

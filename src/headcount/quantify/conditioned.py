@@ -18,10 +18,10 @@ from headcount.quantify.adjusted import GPAC
 from headcount.quantify.aggregation import Model
 from headcount.quantify.base import Quantifier
 from headcount.quantify.estimation import conditioning
-from headcount.quantify.from_statistics import ScoredItems
 from headcount.quantify.info import Input, MethodInfo
 from headcount.quantify.likelihood import SLD
 from headcount.quantify.seeds import seeded
+from headcount.quantify.statistics_parts import ScoredItems
 from headcount.representation import Reduced, Reduction, Training
 from headcount.sampling import Samples
 from headcount.sampling._streams import base_seeds

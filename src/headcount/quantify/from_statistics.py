@@ -2,200 +2,37 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from headcount._parameters import check_choice
-from headcount._text import Cell, Table, html_result
-from headcount.data import count_rows, take_rows
 from headcount.errors import HeadcountError
 from headcount.quantify.estimation import conditioning
-from headcount.representation import Reduced, Reduction, Training
-from headcount.scores import Scored, ScoredPool
+from headcount.quantify.group_estimates import Evidence, GroupEstimates
+from headcount.quantify.statistics_parts import (
+    EvidenceItems,
+    Form,
+    GroupStatistics,
+    NeedsStatistics,
+    Part,
+    deviations,
+    solved,
+)
+from headcount.representation import Reduced, Training
 
 if TYPE_CHECKING:
-    import polars as pl
-
-    from headcount.diagnose import Diagnosis, Diagnostics
+    from headcount.diagnose import Diagnostics
     from headcount.quantify.aggregation import Model
     from headcount.quantify.base import Quantifier
-    from headcount.uncertainty import Estimate, ShareConditioning
 
-__all__ = [
-    "Form",
-    "FromStatistics",
-    "GroupEstimates",
-    "GroupStatistics",
-    "NeedsStatistics",
-    "Part",
-    "ScoredItems",
-    "deviations",
-    "solved",
-]
+__all__ = ["FromStatistics"]
 
 Floats = NDArray[np.float64]
-Form = Literal["items", "scored", "verdicts"]
-"""Form of the items: scored here or by all folds, by one classifier, or decided."""
-
-# Numbers of cells and of groups that are solved at a time.
-_GROUPS_AT_ONCE = 1024
-_MOST_SHOWN = 20
-
-
-class Source(Protocol):
-    """Maker of the items that statistics are taken of."""
-
-    def items(self, X: Any) -> Any:
-        """Items of a pool in the form that a method takes, with one or several rows each."""
-
-    def identity(self) -> Any:
-        """Everything that the items of a pool depend on."""
-
-    def take(self, items: Any, rows: slice) -> Any:
-        """Consecutive rows of items."""
-
-    def count(self, items: Any) -> int:
-        """Number of rows."""
-
-
-@dataclass(frozen=True, eq=False)
-class Part:
-    """Statistic that a method needs: what is kept of which items."""
-
-    source: Source
-    reduction: Reduction
-
-
-@dataclass(frozen=True, eq=False)
-class ScoredItems:
-    """Items in the form that a quantifier takes.
-
-    Attributes
-    ----------
-    quantifier : Quantifier
-        Fitted quantifier.
-    by_folds : bool
-        True if items are scored by the classifiers of all folds.
-    """
-
-    quantifier: Quantifier
-    by_folds: bool
-
-    def items(self, X: Any) -> Any:
-        """Items of a pool."""
-        return self.quantifier.items_of(X, by_folds=self.by_folds)
-
-    def identity(self) -> Any:
-        """Classifiers that score the items."""
-        return _identity(self.quantifier, self.quantifier.takes, self.by_folds)
-
-    def take(self, items: Any, rows: slice) -> Any:
-        """Consecutive rows."""
-        if isinstance(items, np.ndarray):
-            return items[rows]
-        return take_rows(items, np.arange(rows.start, rows.stop))
-
-    def count(self, items: Any) -> int:
-        """Number of rows."""
-        return count_rows(items)
-
-
-@dataclass(frozen=True, eq=False)
-class _EvidenceItems(ScoredItems):
-    """Posteriors that the assumption is tested on, by all folds if there are any."""
-
-    def items(self, X: Any) -> Any:
-        scorer, classes = self.quantifier.scorer_, self.quantifier.classes_
-        if isinstance(X, Scored):
-            given: Sequence[Scored] = X.folds if self.by_folds else [X]
-            return np.concatenate([each.posteriors_of(classes) for each in given])
-        pooled = isinstance(X, ScoredPool)
-        by_folds = X.fold_posteriors(scorer) if pooled else scorer.fold_posteriors(X)
-        return by_folds.reshape(-1, len(classes))
-
-    def identity(self) -> Any:
-        return _identity(self.quantifier, "posteriors", self.by_folds)
-
-
-def _identity(quantifier: Quantifier, kind: str, by_folds: bool) -> Any:
-    scorer = quantifier.scorer_
-    if scorer is None:
-        return kind, quantifier.classes_
-    return kind, quantifier.classes_, scorer.fold_judge_ if by_folds else scorer.judge_
-
-
-class GroupStatistics(Protocol):
-    """Statistics of the items of groups, as `headcount.Statistics` has them."""
-
-    @property
-    def form(self) -> Form:
-        """Form of the items."""
-
-    @property
-    def groups(self) -> Sequence[Any]:
-        """Names of the groups."""
-
-    @property
-    def sizes(self) -> NDArray[np.int64]:
-        """Number of items of each group."""
-
-    def n_variants(self, parts: Sequence[Part]) -> int:
-        """Number of variants of the statistics whose answers show their error."""
-
-    def effective_sizes(self, parts: Sequence[Part]) -> NDArray[np.int64]:
-        """Number of items of each group that are left: all of them, or those of a sample."""
-
-    def reduced(self, parts: Sequence[Part], groups: slice, variant: int = 0) -> Reduced:
-        """Values of the parts for some groups."""
-
-
-def solved(
-    solve: Callable[[Reduced, NDArray[np.int64]], Floats],
-    statistics: GroupStatistics,
-    parts: Sequence[Part],
-) -> tuple[Floats, Floats | None]:
-    """Answers of a model to all groups, and to variants of their statistics.
-
-    Parameters
-    ----------
-    solve : callable
-        Returns the answers of the model, given its statistics and the numbers of items.
-    statistics : GroupStatistics
-        Statistics of the groups.
-    parts : sequence of Part
-        Parts that the model needs.
-
-    Returns
-    -------
-    answers : ndarray of shape (G, ...)
-    variants : ndarray of shape (V, G, ...) or None
-        Answers to variants of the statistics, which show the error; None if there is none.
-    """
-    sizes = statistics.sizes
-    n_variants = statistics.n_variants(parts)
-    found: list[list[Floats]] = [[] for _ in range(n_variants + 1)]
-    for first in range(0, len(sizes), _GROUPS_AT_ONCE):
-        groups = slice(first, min(first + _GROUPS_AT_ONCE, len(sizes)))
-        for variant, parts_found in enumerate(found):
-            reduced = statistics.reduced(parts, groups, variant)
-            parts_found.append(solve(reduced, sizes[groups]))
-    each = [np.concatenate(answers) for answers in found]
-    return each[0], np.stack(each[1:]) if n_variants else None
-
-
-class NeedsStatistics(ABC):
-    """Fitted object that needs statistics of items: a method, or a part of a report."""
-
-    @abstractmethod
-    def statistics_parts(self, form: Form) -> list[Part]:
-        """Statistics that are needed of items of a form."""
 
 
 class FromStatistics(NeedsStatistics):
@@ -300,7 +137,7 @@ class FromStatistics(NeedsStatistics):
         if needs.diagnostics is not None:
             everything = slice(0, len(answers))
             seen, outside = statistics.reduced(needs.evidence, everything)
-            evidence = _Evidence(needs.diagnostics, np.asarray(seen), np.asarray(outside))
+            evidence = Evidence(needs.diagnostics, np.asarray(seen), np.asarray(outside))
         return GroupEstimates(
             type(answering).__name__,
             self.classes_,
@@ -377,7 +214,7 @@ class _Needs:
         from headcount.diagnose import Diagnostics
 
         diagnostics = Diagnostics.learn(training, quantifier.classes_.tolist())
-        source = _EvidenceItems(quantifier, quantifier.scorer_ is not None)
+        source = EvidenceItems(quantifier, quantifier.scorer_ is not None)
         evidence = [Part(source, each) for each in diagnostics.reduction]
         return cls(model, answers, raw, evidence, diagnostics)
 
@@ -393,202 +230,5 @@ def _parts(quantifier: Quantifier, model: Model, by_folds: bool) -> list[Part]:
     return [Part(*pair) for pair in zip(sources, reductions, strict=True)]
 
 
-def deviations(answers: Floats, variants: Floats, sampled: NDArray[np.bool_]) -> Floats:
-    """Errors of answers, from those to variants of the statistics.
-
-    For cells, twice the largest difference between answers with these cells, with cells of
-    twice the width and, divided by four, with cells of four times the width: about six times
-    the error, which is of second order. For samples, four standard errors by the jackknife,
-    of the class with the largest.
-    """
-    wider = np.abs(variants[1] - variants[0]) / 4
-    found = 2 * np.maximum(np.abs(variants[0] - answers), wider)
-    if sampled.any():
-        V = len(variants)
-        spread = ((variants - variants.mean(axis=0)) ** 2).sum(axis=0)
-        found = np.where(sampled[:, None], 4 * np.sqrt((V - 1) / V * spread), found)
-    return np.repeat(found.max(axis=1, keepdims=True), found.shape[1], axis=1)
-
-
 def _shares_of(model: Model) -> Callable[[Reduced, NDArray[np.int64]], Floats]:
     return lambda reduced, sizes: model.solve_reduced(reduced, sizes).prevalence
-
-
-@dataclass(frozen=True, eq=False)
-class _Evidence:
-    """Means of the functions that the assumption is tested on."""
-
-    diagnostics: Diagnostics
-    seen: Floats
-    outside: Floats
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class GroupEstimates(Mapping[Any, "Estimate"]):
-    """Estimates of groups by name. Each is computed when it is read.
-
-    Attributes
-    ----------
-    method : str
-        Name of the quantifier.
-    classes : ndarray of shape (K,)
-        The classes.
-    names : tuple
-        Names of the groups.
-    sizes : ndarray of shape (G,)
-        Number of items of each group.
-    raw : ndarray of shape (G, K)
-        Shares that the method alone finds.
-    raw_error : ndarray of shape (G, K) or None
-        Bound on their error that comes from cells or samples in place of items; None if there
-        is none. Methods that stop early, such as `SLD`, can differ by a last step as well.
-    """
-
-    method: str
-    classes: NDArray[Any]
-    names: tuple[Any, ...]
-    sizes: NDArray[np.int64]
-    raw: Floats
-    raw_error: Floats | None
-    target: Any
-    conditioning: ShareConditioning
-    answers: Floats
-    variants: Floats | None
-    effective: NDArray[np.int64]
-    evidence: _Evidence | None
-
-    @cached_property
-    def _places(self) -> dict[Any, int]:
-        return {name: place for place, name in enumerate(self.names)}
-
-    def __getitem__(self, name: Any) -> Estimate:
-        if name not in self._places:
-            raise KeyError(name)
-        return self._estimates([self._places[name]])[0]
-
-    def __iter__(self) -> Iterator[Any]:
-        return iter(self.names)
-
-    def __len__(self) -> int:
-        return len(self.names)
-
-    def _estimates(self, places: list[int]) -> list[Estimate]:
-        from headcount.uncertainty import Estimate
-
-        sizes = self.effective[places]
-        posteriors = self.conditioning.posteriors(self.answers[places], sizes)
-        shares = np.stack([posterior.mean for posterior in posteriors])
-        errors = self._errors(places, shares)
-        return [
-            Estimate(
-                self.method,
-                self.classes,
-                posterior.mean,
-                self.raw[place],
-                int(self.sizes[place]),
-                self.target,
-                posterior,
-                diagnosis.fit_test,
-                diagnosis.warnings,
-                None if effective == self.sizes[place] else float(effective),
-                error,
-            )
-            for place, effective, posterior, diagnosis, error in zip(
-                places, sizes, posteriors, self._diagnoses(places, shares), errors, strict=True
-            )
-        ]
-
-    def _errors(self, places: list[int], shares: Floats) -> list[Floats | None]:
-        """Errors of the shares that come from cells or samples in place of items."""
-        if self.variants is None:
-            return [None] * len(places)
-        means = [
-            self.conditioning.means(answers[places], self.effective[places])
-            for answers in self.variants
-        ]
-        sampled = self.effective[places] < self.sizes[places]
-        return list(deviations(shares, np.stack(means), sampled))
-
-    def _diagnoses(self, places: list[int], shares: Floats) -> list[Diagnosis]:
-        from headcount.diagnose import Diagnosis, assumption_warnings
-
-        sizes = self.sizes[places]
-        evidence = self.evidence
-        if evidence is None:
-            classes = self.classes.tolist()
-            return [
-                Diagnosis(None, assumption_warnings(own, classes, n=int(n), shift="prior"))
-                for own, n in zip(shares, sizes, strict=True)
-            ]
-        return evidence.diagnostics.examine_means(
-            evidence.seen[places], evidence.outside[places], sizes, shares, shift="prior"
-        )
-
-    def to_frame(self, level: float = 0.95) -> pl.DataFrame:
-        """Table with one row per group and class.
-
-        Parameters
-        ----------
-        level : float, default=0.95
-            Level of the intervals.
-
-        Returns
-        -------
-        polars.DataFrame
-            With the columns group, items, class, share, raw, low, high, count, count_low,
-            count_high, error and fit_p_value.
-        """
-        import polars as pl
-
-        frames = []
-        for name, estimate in self.items():
-            test, error = estimate.fit_test, estimate.reduction_error
-            frames.append(
-                estimate.to_frame(level).select(
-                    pl.lit(name).alias("group"),
-                    pl.lit(estimate.n_items).alias("items"),
-                    pl.all(),
-                    pl.Series("error", np.zeros(len(self.classes)) if error is None else error),
-                    pl.lit(None if test is None else test.p_value, pl.Float64).alias(
-                        "fit_p_value"
-                    ),
-                )
-            )
-        return pl.concat(frames, how="vertical_relaxed")
-
-    def to_table(self, level: float = 0.95) -> Table:
-        """Table that `print` shows: one row per group, with an interval for each class.
-
-        Parameters
-        ----------
-        level : float, default=0.95
-            Level of the intervals.
-
-        Returns
-        -------
-        Table
-        """
-        rows = []
-        for name in self.names[:_MOST_SHOWN]:
-            estimate = self[name]
-            ends = estimate.interval(level)
-            shares = [
-                f"{share:.1%} ({low:.1%} to {high:.1%})"
-                for share, low, high in zip(estimate.shares, ends.low, ends.high, strict=True)
-            ]
-            label = "all" if name is None else str(name)
-            rows.append([Cell(label), Cell(f"{estimate.n_items:,}"), *map(Cell, shares)])
-        head = ["group", "items", *map(str, self.classes.tolist())]
-        return Table(head, rows, [False] + [True] * (len(head) - 1))
-
-    def _title(self) -> str:
-        n = len(self)
-        shown = f", the first {_MOST_SHOWN}" if n > _MOST_SHOWN else ""
-        plural = "" if n == 1 else "s"
-        return f"{self.method}: shares in {n:,} group{plural}, with 95% intervals{shown}"
-
-    def __repr__(self) -> str:
-        return f"{self._title()}\n{self.to_table().to_text(ruled=False)}"
-
-    def _repr_html_(self) -> str:
-        return html_result(self._title(), [self.to_table()], ())

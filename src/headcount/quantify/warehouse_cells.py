@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from headcount._parameters import check_choice
 from headcount.data.columns import as_narwhals
 from headcount.errors import HeadcountError
-from headcount.quantify.from_statistics import Form, Part
+from headcount.quantify.statistics_parts import Form, Part
 from headcount.representation import CellsOf, MeanOf, Reduced, WeightedRows
 from headcount.sampling import Samples
 from headcount.scores import Scored

@@ -134,10 +134,10 @@ class SparseCodes:
     def add_sums(self, groups: NDArray[np.int64], sums: NDArray[np.int64]) -> None:
         """Add the items to the sums of their groups."""
         counts, one = np.diff(self.rows), np.int64(FIXED_POINT)
-        sums[:, self.zeros] += one * np.bincount(groups, minlength=len(sums))[:, None]
+        sums[:, 0, self.zeros] += one * np.bincount(groups, minlength=len(sums))[:, None]
         of_entry = np.repeat(groups, counts)
-        np.add.at(sums, (of_entry, self.codes), one)
-        np.add.at(sums, (of_entry, self.zeros[self.columns]), -one)
+        np.add.at(sums[:, 0], (of_entry, self.codes), one)
+        np.add.at(sums[:, 0], (of_entry, self.zeros[self.columns]), -one)
 
 
 @dataclass(frozen=True, eq=False)

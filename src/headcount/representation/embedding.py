@@ -36,9 +36,10 @@ class Embedding(Protocol):
         """Mean vector of each sample. `weights` has one entry per item."""
 
     def add_sums(self, groups: NDArray[np.int64], sums: NDArray[np.int64]) -> None:
-        """Add the items to the sums of their groups, in multiples of 2**-30.
+        """Add the items to the sums of their groups, in whole numbers.
 
-        `groups` has one number per item, a row of `sums`.
+        `groups` has one number per item. ``sums[group, 0]`` are multiples of 2**-30, and
+        ``sums[group, 1]`` are the remainders, multiples of 2**-61.
         """
 
 
@@ -138,7 +139,7 @@ class Binned:
             return
         own = np.zeros_like(sums)
         add_codes(codes, groups, 0, len(groups), own)
-        sums += np.cumsum(own, axis=1)
+        sums += np.cumsum(own, axis=2)
 
 
 def _grain(samples: Samples, width: int) -> int:

@@ -240,9 +240,9 @@ class _KernelAt:
         """Add the items to the sums of their groups."""
         for first in range(0, self.width, _BLOCK):
             block = slice(first, first + _BLOCK)
-            own = np.zeros_like(sums[:, block])
+            own = np.zeros_like(sums[:, :, block])
             Dense(self._values(self.points[block]) * self.weights[block]).add_sums(groups, own)
-            sums[:, block] += own
+            sums[:, :, block] += own
 
     def _values(self, points: NDArray[np.float64]) -> NDArray[np.float64]:
         """Kernel between every item and every point."""

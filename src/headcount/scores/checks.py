@@ -61,9 +61,13 @@ def check_scores(scores: Any, n_classes: int, *, name: str = "scores") -> NDArra
     array([[0.75, 0.25],
            [0.  , 1.  ]])
     """
-    table = _as_table(as_numbers(scores, name), n_classes, name)
-    _check_finite(table, name)
+    values = as_numbers(scores, name)
+    one_column = values.ndim == 1 and n_classes == 2
+    table = values[:, None] if one_column else values
+    _check_shape(table, 1 if one_column else n_classes, n_classes, name)
     low, high = table.min(), table.max()
+    if not (np.isfinite(low) and np.isfinite(high)):
+        _refuse_infinite(table, name)
     if low < -_RANGE_TOLERANCE or high > 1 + _RANGE_TOLERANCE:
         raise HeadcountError(
             f"{name} has values from {low:.6g} to {high:.6g}, but posteriors lie between 0 "
@@ -71,7 +75,7 @@ def check_scores(scores: Any, n_classes: int, *, name: str = "scores") -> NDArra
         )
     if low < 0 or high > 1:
         table = table.clip(0.0, 1.0)
-    return _normalise(table, name)
+    return _both_columns(table[:, 0]) if one_column else _normalise(table, name)
 
 
 def check_weights(weights: Any, n_rows: int, *, name: str = "weights") -> NDArray[np.float64]:
@@ -222,9 +226,15 @@ def as_numbers(scores: Any, name: str) -> NDArray[np.float64]:
     return np.require(values, np.float64, ["C", "W"])
 
 
-def _as_table(values: NDArray[np.float64], n_classes: int, name: str) -> NDArray[np.float64]:
-    if values.ndim == 1 and n_classes == 2:
-        values = np.column_stack([1.0 - values, values])
+def _both_columns(second: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Posteriors of both classes, given those of the second."""
+    table = np.empty((len(second), 2))
+    np.subtract(1.0, second, out=table[:, 0])
+    table[:, 1] = second
+    return table
+
+
+def _check_shape(values: NDArray[np.float64], n_needed: int, n_classes: int, name: str) -> None:
     if values.ndim != 2:
         hint = ", or the posteriors of the second class as a vector" if n_classes == 2 else ""
         raise HeadcountError(
@@ -232,25 +242,22 @@ def _as_table(values: NDArray[np.float64], n_classes: int, name: str) -> NDArray
             f"one column per class ({n_classes}){hint}."
         )
     n_rows, n_columns = values.shape
-    if n_columns != n_classes:
+    if n_columns != n_needed:
         raise HeadcountError(
             f"{name} has {n_columns} columns, but there are {n_classes} classes: pass one "
             "column per class, in the order of the classes."
         )
     if n_rows == 0:
         raise HeadcountError(f"{name} has no rows: pass the scores of at least one item.")
-    return values
 
 
-def _check_finite(table: NDArray[np.float64], name: str) -> None:
-    finite = np.isfinite(table)
-    if not finite.all():
-        wrong = ~finite.all(axis=1)
-        raise HeadcountError(
-            f"{name} has NaN or infinite values in {int(wrong.sum()):,} of {len(table):,} "
-            f"rows, the first in row {int(wrong.argmax())}: drop these items or score them "
-            "again."
-        )
+def _refuse_infinite(table: NDArray[np.float64], name: str) -> None:
+    wrong = ~np.isfinite(table).all(axis=1)
+    raise HeadcountError(
+        f"{name} has NaN or infinite values in {int(wrong.sum()):,} of {len(table):,} "
+        f"rows, the first in row {int(wrong.argmax())}: drop these items or score them "
+        "again."
+    )
 
 
 def _normalise(table: NDArray[np.float64], name: str) -> NDArray[np.float64]:

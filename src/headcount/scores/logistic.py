@@ -1,7 +1,7 @@
 """Logistic regression and its cross-fitting, for less than the price of separate fits.
 
 The model on all items is fitted first. Each training fold differs from it by a few items, so
-its model is a few steps away.
+its model is a few steps away. New items are scored by the models of all folds at once.
 """
 
 from __future__ import annotations
@@ -20,12 +20,14 @@ from sklearn.utils.validation import validate_data
 
 from headcount.scores.newton import Floats, Items, Minimum, minimise
 
-__all__ = ["cross_fit", "is_supported"]
+__all__ = ["cross_fit", "is_supported", "stacked_posteriors"]
 
 _SOLVERS = ("lbfgs", "newton-cg", "newton-cholesky")
 _FREE = {"C", "fit_intercept", "max_iter", "random_state", "solver", "tol"}
 # Folds are fitted together if arrays of all their outputs stay this small.
 _MAX_TOGETHER = 2_000_000
+# Items that are scored at a time, so that their scores stay in the cache.
+_BLOCK_ROWS = 4096
 
 
 def is_supported(classifier: Any) -> bool:
@@ -145,6 +147,84 @@ def cross_fit(
             model.n_iter_ = np.array([found.n_steps], np.int32)
             models.append(model)
     return models
+
+
+def stacked_posteriors(
+    models: Sequence[Any], X: Any, classes: NDArray[Any]
+) -> NDArray[np.float64] | None:
+    """Posteriors by several logistic regressions, whose coefficients are multiplied at once.
+
+    Parameters
+    ----------
+    models : sequence of classifier
+        Fitted classifiers.
+    X : array-like, sparse matrix or frame of shape (n, d)
+        The items.
+    classes : ndarray of shape (K,)
+        The classes.
+
+    Returns
+    -------
+    ndarray of shape (F, n, K) or None
+        Equal to ``predict_proba`` of each but for rounding. None if a model is no supported
+        `LogisticRegression` of all the classes, or has scores that are not finite, so that
+        its own ``predict_proba`` is to be used.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_classification
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> X, y = make_classification(random_state=0)
+    >>> models = [LogisticRegression(C=C).fit(X, y) for C in (0.1, 1.0)]
+    >>> stacked_posteriors(models, X, np.array([0, 1])).shape
+    (2, 100, 2)
+    """
+    if not all(_is_plain(model, classes) for model in models):
+        return None
+    X = validate_data(models[0], X, accept_sparse="csr", reset=False)
+    if X.dtype != np.float64:
+        return None
+    weights = np.concatenate([model.coef_ for model in models]).T
+    constants = np.concatenate([model.intercept_ for model in models])
+    n, F, K = X.shape[0], len(models), len(classes)
+    posteriors = np.empty((F, n, K))
+    for first in range(0, n, _BLOCK_ROWS):
+        rows = slice(first, first + _BLOCK_ROWS)
+        scores = X[rows] @ weights
+        scores += constants
+        if not np.isfinite(scores).all():
+            return None
+        own = posteriors[:, rows]
+        if K == 2:
+            second = _logistic(scores).T
+            own[:, :, 1] = second
+            np.subtract(1.0, second, out=own[:, :, 0])
+        else:
+            own[:] = scores.reshape(-1, F, K).transpose(1, 0, 2)
+            own -= own.max(axis=2, keepdims=True)
+            np.exp(own, out=own)
+            own /= own.sum(axis=2, keepdims=True)
+    return posteriors
+
+
+def _logistic(scores: Floats) -> Floats:
+    """Logistic function, in place."""
+    np.negative(scores, out=scores)
+    with np.errstate(over="ignore"):
+        np.exp(scores, out=scores)
+    scores += 1.0
+    return np.divide(1.0, scores, out=scores)
+
+
+def _is_plain(model: Any, classes: NDArray[Any]) -> bool:
+    """True if posteriors are the logistic function or the softmax of linear functions."""
+    return (
+        type(model) is LogisticRegression
+        and model.solver in _SOLVERS
+        and getattr(model, "multi_class", "deprecated") == "deprecated"  # of older versions
+        and model.coef_.dtype == np.float64
+        and np.array_equal(model.classes_, classes)
+    )
 
 
 def _without_features(totals: Floats) -> Floats:

@@ -25,9 +25,11 @@ from headcount.scores.checks import (
 from headcount.scores.cross_fitting import Crossed, CrossFits, check_classifier
 from headcount.scores.folds import check_cv, make_folds
 from headcount.scores.inputs import Scored
+from headcount.scores.logistic import stacked_posteriors
 from headcount.scores.outputs import (
     DecisionScaling,
     allows_nan,
+    calling,
     fit_decisions,
     output_of,
     predict_codes,
@@ -356,6 +358,10 @@ class Scorer(ItemScorer):
         self._require_scores()
         models = _there(self._fold_models, "fold_posteriors")
         X = self.check_items(X)
+        with calling("predict_proba of the classifiers of the folds"):
+            stacked = stacked_posteriors(models, X, self._targets)
+        if stacked is not None:
+            return stacked
         scores = np.stack([self._score(model, X) for model in models])
         if self._scaling is None:
             return scores

@@ -1,6 +1,6 @@
 """Bytes of statistics: a header in JSON and arrays, with a checksum.
 
-The format, version 1:
+The format, version 2:
 
 ====================  =======================================================================
 bytes                 content
@@ -32,7 +32,7 @@ from headcount.errors import HeadcountError
 
 __all__ = ["VERSION", "pack", "unpack"]
 
-VERSION = 1
+VERSION = 2
 """Version of the format that is written."""
 _MAGIC = b"HCSTATS\n"
 _TYPES = ("<i8", "<i4", "<u8", "<u2", "|u1")

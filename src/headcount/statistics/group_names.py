@@ -8,19 +8,20 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from headcount._kernels.accumulation import number_distinct
 from headcount.errors import HeadcountError
 
 if TYPE_CHECKING:
     import polars as pl
 
-# Names that are looked at to decide whether there are few.
-_LOOKED_AT = 10_000
+# Slots of the first table of hashes, and how many times larger the next one is.
+_SLOTS, _GROWTH = 1 << 12, 16
 
 __all__ = ["GroupNames", "Numbered", "number_groups"]
 
 
 class Numbered(NamedTuple):
-    """Groups of rows: the different names, and the number of each row's name."""
+    """Groups of rows: the different names as they come, and the number of each row's name."""
 
     names: pl.Series
     codes: NDArray[np.int64]
@@ -44,7 +45,7 @@ def number_groups(groups: Any, n_rows: int) -> Numbered:
     Examples
     --------
     >>> number_groups(["b", "a", "b"], 3).codes
-    array([1, 0, 1])
+    array([0, 1, 0])
     """
     import polars as pl
 
@@ -56,29 +57,17 @@ def number_groups(groups: Any, n_rows: int) -> Numbered:
             f"groups has {len(values):,} values, but there are {n_rows:,} items: pass one per "
             "item."
         )
-    if values.dtype == pl.String and not values.null_count():
-        looked_at = values.head(_LOOKED_AT)
-        if looked_at.n_unique() < len(looked_at) // 4:
-            return _number_texts(values)
-    names = values.unique().sort()
-    if len(names) == 1:
-        return Numbered(names, np.zeros(n_rows, np.int64))
-    return Numbered(names, _places(values, names))
-
-
-def _number_texts(values: pl.Series) -> Numbered:
-    """Number texts of which there are few, by the numbers that categories have."""
-    import polars as pl
-
-    places = values.cast(pl.Categorical).to_physical().to_numpy().astype(np.int64)
-    there = np.flatnonzero(np.bincount(places))
-    some_row = np.empty(int(there[-1]) + 1, np.int64)
-    some_row[places] = np.arange(len(places))
-    names = values.gather(some_row[there])
-    order = names.arg_sort().to_numpy()
-    numbers = np.empty(int(there[-1]) + 1, np.int64)
-    numbers[there[order]] = np.arange(len(there))
-    return Numbered(names.gather(order), numbers[places])
+    # Two hashes of 64 bits, so that no two names have the same pair.
+    hashes = pl.DataFrame({"name": values}).select(
+        pl.col("name").hash(seed).alias(str(seed)) for seed in (0, 1)
+    )
+    words, others = (column.to_numpy() for column in hashes)
+    codes, size, n_distinct = np.empty(n_rows, np.int64), _SLOTS, -1
+    while n_distinct < 0:
+        slots, first = np.full(size, -1, np.int64), np.empty(size, np.int64)
+        n_distinct = number_distinct(words, others, slots, codes, first)
+        size *= _GROWTH
+    return Numbered(values.gather(first[:n_distinct]), codes)
 
 
 def _places(values: pl.Series, names: pl.Series) -> NDArray[np.int64]:
@@ -113,7 +102,8 @@ def _as_column(groups: Any) -> pl.Series:
     if kind in (pl.Categorical, pl.Enum):
         values = values.cast(pl.String)
     elif kind.is_float():
-        values = values.cast(pl.Float64).fill_nan(None)
+        # Zero is added, as 0 and -0 are one name.
+        values = pl.Series(values.cast(pl.Float64).to_numpy() + 0.0).fill_nan(None)
     elif kind.is_integer():
         values = values.cast(pl.Int64)
     elif kind == pl.Datetime:

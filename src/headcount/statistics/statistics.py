@@ -4,25 +4,30 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from copy import copy
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator
-from sklearn.utils.validation import check_is_fitted
 
 from headcount._files import write_bytes
 from headcount._text import Cell, Table, html_result
 from headcount.data import check_features, count_rows
 from headcount.errors import HeadcountError
-from headcount.quantify.from_statistics import Form, NeedsStatistics, Part
-from headcount.representation import CellsOf, Reduced
+from headcount.quantify.statistics_parts import Form, Part
+from headcount.representation import Reduced
 from headcount.scores import Scored, ScoredPool, Verdicts
-from headcount.statistics.cells import LogitCells, RatioCells
 from headcount.statistics.file_format import pack, unpack
-from headcount.statistics.fingerprint import fingerprint
 from headcount.statistics.group_names import GroupNames, number_groups
+from headcount.statistics.needed_parts import (
+    KINDS,
+    NO_MODEL,
+    NeededParts,
+    Store,
+    empty_store,
+)
+from headcount.statistics.ratio_cells import RatioCells
 from headcount.statistics.sums import Sums
 
 if TYPE_CHECKING:
@@ -30,17 +35,12 @@ if TYPE_CHECKING:
 
 __all__ = ["Statistics"]
 
-Store = Sums | LogitCells | RatioCells
-
-_FORMS: tuple[Form, ...] = ("items", "scored", "verdicts")
+_FORM_NAMES: dict[Form, str] = {
+    "items": "items with scores of all folds",
+    "scored": "scores of one classifier",
+    "verdicts": "decisions",
+}
 _MOST_SHOWN = 10
-
-
-class _Keyed(NamedTuple):
-    """Statistic that methods need, with the fingerprint of the maker of its items."""
-
-    part: Part
-    source: str
 
 
 class Statistics:
@@ -81,13 +81,7 @@ class Statistics:
     """
 
     def __init__(self, model: Any) -> None:
-        self._models: tuple[Any, ...] | None = None
-        if model is not None:
-            self._models = tuple(model) if isinstance(model, list | tuple) else (model,)
-            _check_models(self._models)
-        self._fingerprints = _Fingerprints()
-        self._known: dict[int, tuple[Part, str]] = {}
-        self._keyed: dict[Form, dict[str, _Keyed]] = {}
+        self._needed = NeededParts(model)
         self._form: Form | None = None
         self._names = GroupNames()
         self._sizes = np.zeros(0, np.int64)
@@ -136,16 +130,17 @@ class Statistics:
         """
         form = _form_of(X)
         self._check_form(form)
-        keyed = self._keyed_for(form)
-        pool = X
+        needed, pool = self._needed.of_form(form), X
         if not isinstance(X, Scored | Verdicts | ScoredPool):
             pool = check_features(X, allow_nan=True, any_shape=True)
         n = count_rows(pool)
         given = number_groups(groups, n)
         names, numbers = self._names.find(given.names)
-        deltas, copies = _deltas(keyed, pool, n, given.codes, len(numbers))
+        deltas, copies = self._needed.batch(form, pool, given.codes, len(numbers))
         self._check_copies(copies)
-        stores = {key: self._stores.get(key, _empty(each.part)) for key, each in keyed.items()}
+        stores = {
+            key: self._stores.get(key, empty_store(each.part)) for key, each in needed.items()
+        }
         _check_room(stores, deltas, numbers)
         # Nothing below fails.
         for key, store in stores.items():
@@ -174,9 +169,9 @@ class Statistics:
         """
         from headcount.statistics.streams import summarise_batches
 
-        if self._models is None:
-            raise _NO_MODEL
-        return self.merge(summarise_batches(self._models, batches, by=by, reader=reader))
+        if self._needed.models is None:
+            raise NO_MODEL
+        return self.merge(summarise_batches(self._needed.models, batches, by=by, reader=reader))
 
     def merge(self, other: Statistics) -> Self:
         """Add the items of other statistics, made with the same methods.
@@ -200,10 +195,11 @@ class Statistics:
         if other._form is None:
             return self
         self._check_form(other._form)
+        with_model = self._needed.models is not None
         known = set(self._stores)
-        if self._form is None and self._models is not None:
-            known = set(self._keyed_for(other._form))
-        if (self._form is not None or self._models is not None) and known != set(other._stores):
+        if self._form is None and with_model:
+            known = set(self._needed.of_form(other._form))
+        if (self._form is not None or with_model) and known != set(other._stores):
             raise HeadcountError(
                 "The statistics were made with different models: merge those of one model "
                 "only, trained once and saved."
@@ -227,7 +223,7 @@ class Statistics:
         -------
         Statistics
         """
-        made = self._copy()
+        made = copy(self)
         if self._form is not None:
             zeros = np.zeros(len(self._names), np.int64)
             made._stores = {key: each.regrouped(zeros) for key, each in self._stores.items()}
@@ -245,24 +241,13 @@ class Statistics:
         """
         form = self.form
         self._sort()
-        keys = sorted(self._stores)
-        header = {
-            "form": form,
-            "groups": self._names.to_json(),
-            "parts": [
-                {"key": "sizes", "kind": "sizes", "copies": 1},
-                *(
-                    {
-                        "key": key,
-                        "kind": type(self._stores[key]).__name__,
-                        "copies": self._copies[key],
-                    }
-                    for key in keys
-                ),
-            ],
-        }
-        arrays = [{"sizes": self._sizes}, *(self._stores[key].arrays() for key in keys)]
-        return pack(header, arrays)
+        parts: list[dict[str, Any]] = [{"key": "sizes", "kind": "sizes", "copies": 1}]
+        arrays = [{"sizes": self._sizes}]
+        for key, store in sorted(self._stores.items()):
+            kind = type(store).__name__
+            parts.append({"key": key, "kind": kind, "copies": self._copies[key]})
+            arrays.append(store.arrays())
+        return pack({"form": form, "groups": self._names.to_json(), "parts": parts}, arrays)
 
     @classmethod
     def from_bytes(cls, content: bytes, model: Any = None) -> Statistics:
@@ -283,7 +268,7 @@ class Statistics:
         made = cls(model)
         names = GroupNames.from_json(header.get("groups"))
         try:
-            made._form = _FORMS[_FORMS.index(header["form"])]
+            made._form = {form: form for form in _FORM_NAMES}[header["form"]]
             first, *parts = zip(header["parts"], arrays, strict=True)
             sizes = first[1]["sizes"]
             if sizes.shape != (len(names),) or not (sizes > 0).all():
@@ -292,14 +277,14 @@ class Statistics:
                 key, copies = str(part["key"]), part["copies"]
                 if type(copies) is not int or copies < 1:
                     raise ValueError
-                made._stores[key] = _KINDS[part["kind"]].from_arrays(content_of, len(names))
+                made._stores[key] = KINDS[part["kind"]].from_arrays(content_of, len(names))
                 made._copies[key] = copies
         except (KeyError, TypeError, ValueError, IndexError):
             raise HeadcountError(
                 "The statistics are damaged: their tables cannot be read. Make the file again."
             ) from None
         made._names, made._sizes = names, sizes
-        if model is not None and set(made._keyed_for(made.form)) != set(made._stores):
+        if model is not None and set(made._needed.of_form(made.form)) != set(made._stores):
             raise _OTHER_MODEL
         return made
 
@@ -350,7 +335,7 @@ class Statistics:
         -------
         int
         """
-        stores = [self._store(part) for part in parts]
+        stores = [self._stored(part)[0] for part in parts]
         return max(
             (each.n_variants for each in stores if not isinstance(each, Sums)), default=0
         )
@@ -370,7 +355,7 @@ class Statistics:
         self._sort()
         found = self._sizes
         for part in parts:
-            store, copies = self._store(part), self._copies[self._key(part)]
+            store, copies = self._stored(part)
             if isinstance(store, RatioCells):
                 found = np.minimum(found, np.maximum(store.sample_sizes() // copies, 1))
         return found
@@ -395,7 +380,7 @@ class Statistics:
         self._sort()
         found: list[Any] = []
         for part in parts:
-            store, copies = self._store(part), self._copies[self._key(part)]
+            store, copies = self._stored(part)
             if isinstance(store, Sums):
                 found.append(store.means(groups, copies * self._sizes[groups]))
             else:
@@ -444,30 +429,12 @@ class Statistics:
     def _repr_html_(self) -> str:
         return html_result(self._title(), [self.to_table()], ())
 
-    def _keyed_for(self, form: Form) -> dict[str, _Keyed]:
-        """Statistics that the methods need, by their fingerprint."""
-        if self._models is None:
-            raise _NO_MODEL
-        if form not in self._keyed:
-            found = {}
-            for model in self._models:
-                for part in model.statistics_parts(form):
-                    source = self._fingerprints.of(part)
-                    found[_key_of(part, source)] = _Keyed(part, source)
-            self._keyed[form] = found
-        return self._keyed[form]
-
-    def _key(self, part: Part) -> str:
-        # The part is kept so that no other object can come to have its identity.
-        if id(part) not in self._known:
-            self._known[id(part)] = part, _key_of(part, self._fingerprints.of(part))
-        key = self._known[id(part)][1]
+    def _stored(self, part: Part) -> tuple[Store, int]:
+        """Store of a statistic, and the number of rows per item."""
+        key = self._needed.key(part)
         if key not in self._stores:
             raise _OTHER_MODEL
-        return key
-
-    def _store(self, part: Part) -> Store:
-        return self._stores[self._key(part)]
+        return self._stores[key], self._copies[key]
 
     def _keep(
         self,
@@ -493,11 +460,6 @@ class Statistics:
         self._stores = {key: each.regrouped(numbers) for key, each in self._stores.items()}
         self._names, self._sizes = self._names.take(order), self._sizes[order]
 
-    def _copy(self) -> Statistics:
-        made = Statistics(self._models)
-        made.__dict__.update(self.__dict__)
-        return made
-
     def _check_form(self, form: Form) -> None:
         if self._form is not None and form != self._form:
             raise HeadcountError(
@@ -514,87 +476,16 @@ class Statistics:
                 )
 
 
-_KINDS: dict[str, Any] = {each.__name__: each for each in (Sums, LogitCells, RatioCells)}
-_FORM_NAMES = {
-    "items": "items with scores of all folds",
-    "scored": "scores of one classifier",
-    "verdicts": "decisions",
-}
-_NO_MODEL = HeadcountError(
-    "The statistics were read without their model, so that items cannot be added: pass model "
-    "to from_bytes or load."
-)
 _OTHER_MODEL = HeadcountError(
     "The statistics were made with another model: pass the one that they were made with, or "
     "make them again."
 )
 
 
-class _Fingerprints:
-    """Fingerprints of makers of items, computed once for those with the same classifiers."""
-
-    def __init__(self) -> None:
-        self._known: dict[tuple[int, ...], tuple[Any, str]] = {}
-
-    def of(self, part: Part) -> str:
-        identity = part.source.identity()
-        place = tuple(id(each) for each in identity)
-        if place not in self._known:
-            # Kept, so that no other object can come to have its place.
-            self._known[place] = identity, fingerprint(identity)
-        return self._known[place][1]
-
-
-def _key_of(part: Part, source: str) -> str:
-    return fingerprint((source, part.reduction))
-
-
-def _check_models(models: Sequence[Any]) -> None:
-    for each in models:
-        if not isinstance(each, NeedsStatistics):
-            raise HeadcountError(
-                f"model is {each!r}; it must be a fitted quantifier or accuracy predictor, or "
-                "a list of them."
-            )
-        if isinstance(each, BaseEstimator):
-            check_is_fitted(each, "model_")
-    if not models:
-        raise HeadcountError("model is empty: pass at least one fitted method.")
-
-
 def _form_of(X: Any) -> Form:
     if isinstance(X, Verdicts):
         return "verdicts"
     return "scored" if isinstance(X, Scored) and not X.folds else "items"
-
-
-def _empty(part: Part) -> Store:
-    reduction = part.reduction
-    if not isinstance(reduction, CellsOf):
-        return Sums()
-    return LogitCells() if reduction.n_classes == 2 else RatioCells(reduction.n_classes)
-
-
-def _deltas(
-    keyed: dict[str, _Keyed], pool: Any, n: int, codes: NDArray[np.int64], n_groups: int
-) -> tuple[dict[str, Any], dict[str, int]]:
-    """Statistics of items, and the number of rows per item."""
-    deltas: dict[str, Any] = {}
-    copies: dict[str, int] = {}
-    made: dict[str, Any] = {}
-    for key, (part, source) in keyed.items():
-        if source not in made:
-            made[source] = part.source.items(pool)
-        items = made[source]
-        copies[key] = part.source.count(items) // n
-        own = np.tile(codes, copies[key]) if copies[key] > 1 else codes
-        if isinstance(part.reduction, CellsOf):
-            store = _empty(part)
-            assert not isinstance(store, Sums)
-            deltas[key] = store.delta(part.reduction.rows(items), own, n_groups)
-        else:
-            deltas[key] = Sums.delta(part, items, own, n_groups)
-    return deltas, copies
 
 
 def _check_room(

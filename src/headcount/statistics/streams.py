@@ -151,7 +151,7 @@ def frames_of(batches: Any) -> Iterator[pl.DataFrame]:
     import polars as pl
 
     schema: dict[str, Any] | None = None
-    for number, batch in enumerate(_each(batches)):
+    for number, batch in enumerate(_readable(batches)):
         frame = batch if isinstance(batch, pl.DataFrame) else _frame(batch)
         found = dict(frame.schema)
         if schema is None:
@@ -168,6 +168,21 @@ def frames_of(batches: Any) -> Iterator[pl.DataFrame]:
                 else f"Batch {number + 1:,} has its columns in another order than the first."
             )
         yield frame
+
+
+def _readable(batches: Any) -> Iterator[Any]:
+    """Record batches; an error of their reader becomes one sentence."""
+    import polars as pl
+
+    try:
+        yield from _each(batches)
+    except (pl.exceptions.PolarsError, OSError, ValueError) as error:
+        if isinstance(error, HeadcountError):
+            raise
+        fault = str(error).partition("\n")[0].partition(", hint:")[0]
+        raise HeadcountError(
+            f"The batches cannot be read ({fault}): make all parts alike, and complete."
+        ) from error
 
 
 def _each(batches: Any) -> Iterable[Any]:

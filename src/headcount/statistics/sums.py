@@ -2,31 +2,54 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from headcount._kernels.accumulation import FIXED_POINT
+from headcount._kernels.accumulation import FINEST, FIXED_POINT
 from headcount._threads import each_range
 from headcount.errors import HeadcountError
-from headcount.quantify.from_statistics import Part
+from headcount.quantify.statistics_parts import Part
 from headcount.representation import MeanOf
 
-__all__ = ["Sums"]
+__all__ = ["Sums", "add_in_threads"]
 
 Integers = NDArray[np.int64]
 
-_BLOCK_ROWS = 1 << 16
+_BLOCK_ROWS = 1 << 14
+_GRAIN_ROWS = 1 << 16
 # Beyond this, another batch could exceed the range of 64 bits.
 _LARGEST = np.int64(1) << np.int64(62)
 
 
+def add_in_threads(
+    work: Callable[[int, int, Integers], None], n: int, shape: tuple[int, ...], *, grain: int
+) -> Integers:
+    """Sum over n rows; ``work(start, stop, own)`` adds rows to an array of its thread."""
+    free: list[Integers] = []
+
+    def one_range(start: int, stop: int) -> None:
+        try:
+            own = free.pop()
+        except IndexError:
+            own = np.zeros(shape, np.int64)
+        work(start, stop, own)
+        free.append(own)
+
+    each_range(one_range, n, grain=grain)
+    return sum(free[1:], start=free[0])
+
+
 class Sums:
-    """Sums of a representation in each group, in multiples of 2**-30."""
+    """Sums of a representation in each group.
+
+    They have the shape (G, 2, w): multiples of 2**-30 and remainders, multiples of 2**-61.
+    """
 
     def __init__(self, values: Integers | None = None) -> None:
-        self._values = np.zeros((0, 0), np.int64) if values is None else values
+        self._values = np.zeros((0, 2, 0), np.int64) if values is None else values
 
     @staticmethod
     def delta(part: Part, items: Any, codes: Integers, n_groups: int) -> Integers:
@@ -34,17 +57,16 @@ class Sums:
         assert isinstance(part.reduction, MeanOf)
         represent, take = part.reduction.representation.embed, part.source.take
         width = represent(take(items, slice(0, 1))).width
-        parts: list[Integers] = []
 
-        def work(start: int, stop: int) -> None:
-            own = np.zeros((n_groups, width), np.int64)
+        def work(start: int, stop: int, own: Integers) -> None:
             for first in range(start, stop, _BLOCK_ROWS):
                 rows = slice(first, min(first + _BLOCK_ROWS, stop))
                 represent(take(items, rows)).add_sums(codes[rows], own)
-            parts.append(own)
 
-        each_range(work, len(codes), grain=max(_BLOCK_ROWS, n_groups * width))
-        return np.asarray(sum(parts[1:], start=parts[0]))
+        shape = n_groups, 2, width
+        return add_in_threads(
+            work, len(codes), shape, grain=max(_GRAIN_ROWS, 2 * n_groups * width)
+        )
 
     def check(self, delta: Integers, numbers: Integers) -> None:
         """Raise an error if sums would become too large."""
@@ -62,7 +84,7 @@ class Sums:
         """Add sums, whose groups have these numbers here."""
         n_groups = max(len(self._values), int(numbers.max(initial=-1)) + 1)
         if n_groups > len(self._values):
-            grown = np.zeros((n_groups, delta.shape[1]), np.int64)
+            grown = np.zeros((n_groups, *delta.shape[1:]), np.int64)
             if self._values.size:
                 grown[: len(self._values)] = self._values
             self._values = grown
@@ -88,7 +110,8 @@ class Sums:
 
     def means(self, groups: slice, n_rows: Integers) -> NDArray[np.float64]:
         """Means over the rows of some groups."""
-        return np.asarray(self._values[groups] / FIXED_POINT / n_rows[:, None])
+        wholes, rests = self._values[groups, 0], self._values[groups, 1]
+        return np.asarray((wholes + rests / FINEST) / FIXED_POINT / n_rows[:, None])
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Content as arrays, for files."""
@@ -98,7 +121,7 @@ class Sums:
     def from_arrays(cls, arrays: dict[str, NDArray[Any]], n_groups: int) -> Sums:
         """Object with this content, checked."""
         values = arrays["sums"]
-        if values.ndim != 2 or len(values) != n_groups:
+        if values.ndim != 3 or values.shape[:2] != (n_groups, 2):
             raise HeadcountError(
                 "The statistics are damaged: their sums do not fit the groups. Make the file "
                 "again."
