@@ -94,7 +94,7 @@ class Status:
                 f"  the last chunk{groups} does not look like a mixture of the reference "
                 "classes: do not rely on its shares and accuracy"
             )
-        level = f"evidence of a new change {self.evidence:.1f} of {self.false_alarms:g}"
+        level = f"evidence of a new change {self.evidence:.3g} of {self.false_alarms:g}"
         return "\n".join([head, *lines, level])
 
 
