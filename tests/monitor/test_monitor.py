@@ -109,6 +109,27 @@ def test_rows_without_key_are_identified_by_content(tmp_path, stream):
     assert watch.to_frame()["items"].to_list() == [200, 200]
 
 
+@pytest.mark.parametrize("key", ["id", None])
+def test_rows_are_the_same_in_every_file_format(tmp_path, stream, key):
+    reference = stream.rows(500, 0.3).drop("id")
+    watch = hc.Monitor.create(tmp_path / "w", reference, target="label", by="day", key=key)
+    rows = stream.days([0.2, 0.3])
+    rows = rows.with_columns(fraud=pl.when(pl.col("id") % 50 > 0).then(pl.col("fraud")))
+    new = rows.drop("label") if key else rows.drop("label", "id")
+    new.write_csv(tmp_path / "new.csv")
+    new.write_parquet(tmp_path / "new.parquet")
+    watch.update(tmp_path / "new.csv")
+    before = state(watch.path)
+    for again in (tmp_path / "new.parquet", new, new.to_pandas()):
+        assert watch.update(again).chunks == ()
+    assert state(watch.path) == before
+    if key:
+        rows.select("id", "label").write_csv(tmp_path / "labels.csv")
+        watch.update(labels=rows.select("id", "label"))
+        assert watch.update(labels=tmp_path / "labels.csv").chunks == ()
+        assert watch.to_frame()["labelled"].to_list() == [196, 196]
+
+
 def test_late_labels(watch, stream):
     rows = stream.days([0.1, 0.4])
     watch.update(rows.drop("label"))
