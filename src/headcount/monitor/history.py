@@ -370,19 +370,21 @@ def _complete(summary: dict[str, Any]) -> bool:
 
 def _pool_small(values: Floats, variances: Floats, sizes: Floats) -> None:
     """Put chunks with few items together with the next ones, in place."""
-    for c in range(values.shape[1]):
-        held: list[int] = []
-        for row in np.flatnonzero(np.isfinite(values[:, c])).tolist():
-            held.append(row)
-            n = sizes[held, c]
-            if n.sum() < _LEAST_ITEMS:
+    for c in np.flatnonzero((sizes < _LEAST_ITEMS).any(axis=0)).tolist():
+        rows = np.flatnonzero(np.isfinite(values[:, c]))
+        n, first, held = sizes[rows, c], 0, 0.0
+        for place, more in enumerate(n.tolist()):
+            held += more
+            if held < _LEAST_ITEMS:
                 continue
-            values[row, c] = np.average(values[held, c], weights=n)
-            variances[row, c] = np.average(variances[held, c], weights=n)
-            sizes[row, c] = n.sum()
-            values[held[:-1], c] = np.nan
-            held = []
-        values[held, c] = np.nan
+            own, last = slice(first, place + 1), rows[place]
+            if place > first:
+                for column in (values, variances):
+                    column[last, c] = np.average(column[rows[own], c], weights=n[own])
+                sizes[last, c] = held
+                values[rows[first:place], c] = np.nan
+            first, held = place + 1, 0.0
+        values[rows[first:], c] = np.nan
 
 
 def _alert(

@@ -143,31 +143,34 @@ class ChunkSummaries:
             found[i]["unit_variances"] = variances[place].tolist()
         return found
 
-    def write_missing(self, folder: MonitorFolder) -> None:
-        """Write the summaries that chunks of a folder lack.
+    def complete(self, folder: MonitorFolder) -> dict[Chunk, dict[str, Any]]:
+        """Summaries of all chunks of a folder; those that are missing are written.
 
         Parameters
         ----------
         folder : MonitorFolder
             Files of the monitor.
+
+        Returns
+        -------
+        dict
+            Summary of each chunk, in the order of time.
         """
-        pending = [
-            (chunk, fingerprint)
-            for chunk, fingerprint in folder.chunks().items()
-            if folder.summary(chunk, fingerprint) is None
-        ]
-        batch: list[tuple[Chunk, int, Rows]] = []
-        for number, (chunk, fingerprint) in enumerate(pending):
-            batch.append((chunk, fingerprint, folder.rows(chunk)))
-            full = sum(len(rows) for _, _, rows in batch) >= _MOST_ROWS
+        chunks = folder.chunks()
+        found = {chunk: folder.summary(chunk, mark) for chunk, mark in chunks.items()}
+        pending = [chunk for chunk, summary in found.items() if summary is None]
+        batch: list[tuple[Chunk, Rows]] = []
+        for number, chunk in enumerate(pending):
+            batch.append((chunk, folder.rows(chunk)))
+            full = sum(len(rows) for _, rows in batch) >= _MOST_ROWS
             if full or number == len(pending) - 1:
                 # Labels that come later leave the random numbers as they are.
-                seeds = [rows.without_labels().fingerprint % 2**64 for _, _, rows in batch]
-                made = self.summarise([rows for _, _, rows in batch], seeds)
-                for (chunk, fingerprint, _), summary in zip(batch, made, strict=True):
-                    folder.write_summary(chunk, fingerprint, summary)
-                    folder.forget_summaries(chunk, fingerprint)
+                seeds = [rows.without_labels().fingerprint % 2**64 for _, rows in batch]
+                made = self.summarise([rows for _, rows in batch], seeds)
+                for (chunk, _), summary in zip(batch, made, strict=True):
+                    found[chunk] = folder.write_summary(chunk, chunks[chunk], summary)
                 batch = []
+        return {chunk: summary for chunk, summary in found.items() if summary is not None}
 
     def _by_labels(self, rows: Rows, options: dict[str, Any]) -> dict[str, Any]:
         """Shares and accuracy that rest on labels of a random sample of the rows."""
