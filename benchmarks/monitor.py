@@ -290,8 +290,8 @@ def beside_nannyml(options: Options) -> Iterator[list[str]]:
 
 def bands(options: Options) -> Iterator[list[str]]:
     """Intervals that hold the realised shares and accuracy of their chunk."""
-    for name, n_reference in product(BANDS, (1000, 5000)):
-        data, repeats = scored(name), 2 * options.repeats
+    for name in BANDS:
+        data, n_reference, repeats = scored(name), 1000, options.repeats
         found = []
         for seed in range(repeats):
             world = World(data, n_reference, seed)

@@ -66,6 +66,7 @@ def test_acknowledged_then_rebased(watch, stream):
     assert len(watch.status().acknowledged) == 1
     watch.rebase()
     assert not watch.status().acknowledged
+    assert watch.status().evidence == 0
     assert [alert.state for alert in watch.alerts()] == ["rebased"]
     later = pl.concat([stream.day(24 + i, 0.35) for i in range(10)]).drop("label")
     assert len(watch.update(later)) == 0
@@ -97,6 +98,19 @@ def test_any_order_and_partition_give_the_same_state(watch, stream, tmp_path):
         other.update(part)
     assert_frame_equal(other.to_frame(), watch.to_frame())
     assert other.status().to_dict() == watch.status().to_dict()
+
+
+def test_days_in_another_order_give_the_same_files(watch, stream, tmp_path):
+    rows = stream.days([0.1] * 12 + [0.4] * 3)
+    days = [part for _, part in rows.group_by("day", maintain_order=True)]
+    other = copy_of(watch, tmp_path / "other")
+    for part in days:
+        watch.update(part)
+    for part in reversed(days):
+        other.update(part)
+    assert watch.alerts()
+    assert other.alerts() == watch.alerts()
+    assert state(other.path) == state(watch.path)
 
 
 def test_rows_without_key_are_identified_by_content(tmp_path, stream):
@@ -516,13 +530,17 @@ class TestBadInput:
     def test_other_scores_for_a_known_row(self, watch, stream):
         rows = stream.days([0.2]).drop("label")
         watch.update(rows)
+        before = state(watch.path)
         with pytest.raises(HeadcountError, match="delivered before with other scores"):
             watch.update(rows.with_columns(fraud=pl.col("fraud") / 2))
+        assert state(watch.path) == before
 
     def test_label_of_an_unknown_row(self, watch, stream):
         watch.update(stream.days([0.2]).drop("label"))
+        before = state(watch.path)
         with pytest.raises(HeadcountError, match="999999, which no chunk has"):
-            watch.update(labels=pl.DataFrame({"id": [999_999], "label": ["ok"]}))
+            watch.update(labels=pl.DataFrame({"id": [800, 999_999], "label": ["ok", "ok"]}))
+        assert state(watch.path) == before
 
     def test_other_label_for_a_known_row(self, watch, stream):
         rows = stream.days([0.2])
@@ -554,8 +572,10 @@ class TestBadInput:
     def test_two_updates_at_once(self, watch, stream):
         from headcount.study.lock import locked
 
+        before = state(watch.path)
         with locked(watch.path / "lock"), pytest.raises(HeadcountError, match="another run"):
             watch.update(stream.days([0.2]))
+        assert state(watch.path) == before
 
     def test_acknowledge_what_is_not_open(self, watch):
         with pytest.raises(HeadcountError, match="open alerts are: none"):

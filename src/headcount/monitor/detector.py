@@ -127,12 +127,15 @@ class Detection:
         Difference of each value from the earlier mean, in standard errors.
     alarms : tuple of Alarm
         In the order of time.
+    left : float
+        Evidence after the alarms and restarts of the last time.
     """
 
     evidence: Floats
     by_stream: Floats
     z: Floats
     alarms: tuple[Alarm, ...]
+    left: float
 
 
 def detect(series: Series, false_alarms: float, restarts: Iterable[Restart] = ()) -> Detection:
@@ -180,7 +183,8 @@ def detect(series: Series, false_alarms: float, restarts: Iterable[Restart] = ()
             left[stream] = 0.0
         for each in by_time.get(t, ()):
             state.restart(each, t)
-    return Detection(evidence, by_stream, state.z, tuple(state.finished()))
+    left = float(state.evidence().sum())
+    return Detection(evidence, by_stream, state.z, tuple(state.finished()), left)
 
 
 @dataclass
@@ -226,8 +230,12 @@ class _State:
         self.known[given.streams[seen]] = True
         self._end_alarms(t, ready)
         self._learn(t, seen & ~self.suspended)
-        evidence = given.weights * self.grown.mean(axis=1)
-        total = np.bincount(given.streams, evidence, len(self.known))
+        return self.evidence()
+
+    def evidence(self) -> Floats:
+        """Evidence of each stream."""
+        own = self.series.weights * self.grown.mean(axis=1)
+        total = np.bincount(self.series.streams, own, len(self.known))
         return np.asarray(total / max(self.known.sum(), 1))
 
     def _standardised(self, t: int) -> Floats:

@@ -51,7 +51,7 @@ class Status:
     unreliable : tuple of str
         Groups whose last chunk does not look like a mixture of the reference classes.
     evidence : float
-        Value of the detector; an alert is raised at ``false_alarms``.
+        Value of the detector, 0 after an alert; one is raised at ``false_alarms``.
     false_alarms : float
         Mean number of chunks between false alarms.
     """
@@ -173,7 +173,6 @@ class History:
 
     def status(self) -> Status:
         """State after the last chunk."""
-        evidence = self.detection.evidence
         return Status(
             len(self.chunks),
             self.times[-1] if self.times else "",
@@ -182,7 +181,7 @@ class History:
             tuple(
                 stream for stream, i in self._last.items() if self.is_broken(self.summaries[i])
             ),
-            float(evidence[-1]) if len(evidence) else 0.0,
+            self.detection.left,
             self.spec.false_alarms,
         )
 

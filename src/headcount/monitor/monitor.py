@@ -28,7 +28,7 @@ from headcount.errors import HeadcountError
 from headcount.monitor.alerts import Alert
 from headcount.monitor.deliveries import Delivery, as_frame, read_delivery
 from headcount.monitor.folder import Chunk, MonitorFolder
-from headcount.monitor.history import History
+from headcount.monitor.history import History, Status
 from headcount.monitor.reference import Reference, read_reference
 from headcount.monitor.spec import MonitorSpec
 from headcount.monitor.summaries import ChunkSummaries
@@ -363,7 +363,7 @@ class Monitor:
         made.update(history, separator=separator)
         return made
 
-    def status(self) -> Any:
+    def status(self) -> Status:
         """State after the last chunk: open alerts and the latest values.
 
         Returns
