@@ -264,7 +264,10 @@ def beside_nannyml(options: Options) -> Iterator[list[str]]:
             alerts = np.isin(np.arange(len(chunks)), [alarm.at for alarm in alarms])
             shown = chunks[-N_BANDS:]
             ends = np.array(
-                [[each["accuracy_low"], each["accuracy_high"]] for each in world.summarise(shown)]
+                [
+                    [each["accuracy_low"], each["accuracy_high"]]
+                    for each in world.summarise(shown)
+                ]
             )
             said = _nannyml(options.nannyml, data, world.reference, chunks)
             other = np.column_stack([said["low"], said["high"]])[-N_BANDS:]
@@ -302,8 +305,13 @@ def bands(options: Options) -> Iterator[list[str]]:
                 ends = np.array([each["low"], each["high"]])
                 held = (ends[0] <= counts / 1000) & (counts / 1000 <= ends[1])
                 right = data.right[rows].mean()
-                found.append((each["accuracy_low"] <= right <= each["accuracy_high"],
-                              each["accuracy_high"] - each["accuracy_low"], held.mean()))
+                found.append(
+                    (
+                        each["accuracy_low"] <= right <= each["accuracy_high"],
+                        each["accuracy_high"] - each["accuracy_low"],
+                        held.mean(),
+                    )
+                )
         rates = np.mean(np.reshape(found, (repeats, 2, 3)).astype(float), axis=0)
         row = [f"{rates[0, 0]:.0%}", f"{rates[1, 0]:.0%}", f"{rates[0, 2]:.0%}",
                f"{rates[1, 2]:.0%}", f"{rates[0, 1]:.3f}", f"{rates[1, 1]:.3f}"]  # fmt: skip
