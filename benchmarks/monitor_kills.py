@@ -2,15 +2,17 @@
 
     python monitor_kills.py [--kills 200]
 
-Days are delivered one by one. Each update runs in a process of its own and is killed several
-times before it may finish. In the end the folder is compared, byte by byte, with that of a
-monitor that was never disturbed.
+Days are delivered one by one, half of the rows of a day with the next day, and labels two days
+late. Each update runs in a process of its own and is killed (SIGKILL) several times before it
+may finish. In the end the folder is compared, byte by byte, with that of a monitor that was
+never disturbed.
 """
 
 from __future__ import annotations
 
 import argparse
-import subprocess
+import multiprocessing
+import shutil
 import sys
 import tempfile
 import time
@@ -21,20 +23,38 @@ import polars as pl
 
 import headcount as hc
 
-PER_DAY = 10
-UPDATE = """import sys
-import headcount as hc
-monitor = hc.Monitor.open(sys.argv[1])
-sys.stdout.write("ready")
-sys.stdout.flush()
-monitor.update(sys.argv[2])
-"""
+PER_UPDATE = 10
 
 
 def scored(rng, n, share):
     fraud = rng.random(n) < share
     score = rng.beta(1 + 3 * fraud, 1 + 3 * ~fraud)
     return pl.DataFrame({"fraud": score, "label": np.where(fraud, "fraud", "ok")})
+
+
+def make_files(folder, n_updates):
+    """Two monitors without rows, and the files of each update."""
+    rng = np.random.default_rng(0)
+    options = {"target": "label", "by": "day", "key": "id"}
+    hc.Monitor.create(folder / "disturbed", scored(rng, 2000, 0.3), **options)
+    shutil.copytree(folder / "disturbed", folder / "quiet")
+    days, n = [], 2000
+    for day in range(n_updates):
+        rows = scored(rng, n, 0.2 if day < n_updates // 2 else 0.25).with_columns(
+            day=pl.lit(f"2026-{1 + day // 28:02d}-{1 + day % 28:02d}"),
+            id=pl.int_range(n) + day * n,
+        )
+        days.append(rows)
+        late = [] if day == 0 else [days[day - 1][n // 2 :]]
+        pl.concat([rows[: n // 2], *late]).drop("label").write_csv(folder / f"{day}.csv")
+        if day >= 2:
+            days[day - 2].select("id", "label").write_csv(folder / f"{day}-labels.csv")
+
+
+def update(path, file, labels, begun):
+    monitor = hc.Monitor.open(path)
+    begun.set()
+    monitor.update(file, labels if labels.exists() else None)
 
 
 def content(folder):
@@ -46,31 +66,42 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--kills", type=int, default=200)
     given = parser.parse_args()
-    rng = np.random.default_rng(0)
-    folder = Path(tempfile.mkdtemp())
-    reference = scored(rng, 2000, 0.3)
-    disturbed = hc.Monitor.create(folder / "a", reference, target="label", by="day")
-    quiet = hc.Monitor.create(folder / "b", reference, target="label", by="day")
+    rng, folder = np.random.default_rng(1), Path(tempfile.mkdtemp())
+    n_updates = -(-given.kills // PER_UPDATE)
+    # Children of a server that has imported everything, and has done nothing else.
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["headcount", "headcount.monitor"])
+
+    def started(name, number):
+        begun = context.Event()
+        files = (folder / f"{number}.csv", folder / f"{number}-labels.csv")
+        child = context.Process(target=update, args=(folder / name, *files, begun))
+        child.start()
+        begun.wait()
+        return child
+
+    maker = context.Process(target=make_files, args=(folder, n_updates))
+    maker.start()
+    maker.join()
     killed = finished = 0
-    for day in range(-(-given.kills // PER_DAY)):
-        file = folder / f"{day}.csv"
-        date = f"2026-{1 + day // 28:02d}-{1 + day % 28:02d}"
-        scored(rng, 20_000, 0.2).drop("label").with_columns(day=pl.lit(date)).write_csv(file)
+    for number in range(n_updates):
         start = time.perf_counter()
-        quiet.update(file)
+        child = started("quiet", number)
+        child.join()
         lasting = time.perf_counter() - start
-        for _ in range(PER_DAY):
-            command = [sys.executable, "-c", UPDATE, str(disturbed.path), str(file)]
-            with subprocess.Popen(command, stdout=subprocess.PIPE) as child:
-                assert child.stdout is not None
-                child.stdout.read(5)
-                time.sleep(rng.uniform(0, 1.5 * lasting))
-                ended = child.poll() is not None
-                child.kill()
+        for _ in range(PER_UPDATE):
+            child = started("disturbed", number)
+            child.join(rng.uniform(0, lasting))
+            ended = child.exitcode is not None
+            child.kill()
+            child.join()
             finished, killed = finished + ended, killed + (not ended)
-        disturbed.update(file)
-    same = content(disturbed.path) == content(quiet.path)
-    print(f"{killed} updates killed, {finished} finished before; files identical: {same}")
+        started("disturbed", number).join()
+    same = content(folder / "disturbed") == content(folder / "quiet")
+    n_files = len(content(folder / "quiet"))
+    print(f"{killed} updates killed, {finished} finished before")
+    print(f"{n_files} files identical: {same}")
+    shutil.rmtree(folder)
     sys.exit(not same)
 
 

@@ -34,6 +34,9 @@ def test_exit_codes_over_the_life_of_an_alert(tables, call):
     code, out, _ = call("monitor", "update", "watch", "all.csv")
     assert code == 3
     assert "open: share of 'fraud' rose from" in out
+    code, out, _ = call("monitor", "update", "watch", "all.csv")
+    assert code == 3
+    assert out.startswith("0 chunks updated\nstill open: share of 'fraud' rose from")
     code, out, _ = call("monitor", "status", "watch")
     assert code == 3
     assert "1 alert open" in out
@@ -62,7 +65,7 @@ def test_files_for_machines_and_people(tables, call):
 def test_replay_changes_nothing(tables, call):
     code, out, _ = call("monitor", "replay", "watch", "all.csv")
     assert code == 0
-    assert out.startswith("24 chunks, 1 alerts\n")
+    assert out.startswith("24 chunks, 1 alert\n")
     assert "0 chunks" in call("monitor", "status", "watch")[1]
 
 

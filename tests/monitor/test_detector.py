@@ -92,6 +92,15 @@ def test_a_limit_is_one_sided():
     assert 50 <= alarm.since <= alarm.at <= 54
 
 
+def test_evidence_of_a_huge_change_is_finite():
+    values = noise(2, 40)
+    values[30:] += 1000
+    found = detect(series(values), 365)
+    assert np.isfinite(found.evidence).all()
+    assert [(alarm.since, alarm.at) for alarm in found.alarms] == [(30, 30)]
+    assert np.isfinite(detect(series(values), np.inf).evidence).all()
+
+
 def test_missing_values_are_skipped():
     values = noise(6, 40)
     some = values.copy()

@@ -66,6 +66,7 @@ def test_acknowledged_then_rebased(watch, stream):
     assert len(watch.status().acknowledged) == 1
     watch.rebase()
     assert not watch.status().acknowledged
+    assert watch.status().evidence == 0
     assert [alert.state for alert in watch.alerts()] == ["rebased"]
     later = pl.concat([stream.day(24 + i, 0.35) for i in range(10)]).drop("label")
     assert len(watch.update(later)) == 0
@@ -99,6 +100,19 @@ def test_any_order_and_partition_give_the_same_state(watch, stream, tmp_path):
     assert other.status().to_dict() == watch.status().to_dict()
 
 
+def test_days_in_another_order_give_the_same_files(watch, stream, tmp_path):
+    rows = stream.days([0.1] * 12 + [0.4] * 3)
+    days = [part for _, part in rows.group_by("day", maintain_order=True)]
+    other = copy_of(watch, tmp_path / "other")
+    for part in days:
+        watch.update(part)
+    for part in reversed(days):
+        other.update(part)
+    assert watch.alerts()
+    assert other.alerts() == watch.alerts()
+    assert state(other.path) == state(watch.path)
+
+
 def test_rows_without_key_are_identified_by_content(tmp_path, stream):
     reference = stream.rows(500, 0.3).drop("id")
     watch = hc.Monitor.create(tmp_path / "w", reference, target="label", by="day")
@@ -107,6 +121,27 @@ def test_rows_without_key_are_identified_by_content(tmp_path, stream):
     watch.update(rows)
     watch.update(rows[100:])
     assert watch.to_frame()["items"].to_list() == [200, 200]
+
+
+@pytest.mark.parametrize("key", ["id", None])
+def test_rows_are_the_same_in_every_file_format(tmp_path, stream, key):
+    reference = stream.rows(500, 0.3).drop("id")
+    watch = hc.Monitor.create(tmp_path / "w", reference, target="label", by="day", key=key)
+    rows = stream.days([0.2, 0.3])
+    rows = rows.with_columns(fraud=pl.when(pl.col("id") % 50 > 0).then(pl.col("fraud")))
+    new = rows.drop("label") if key else rows.drop("label", "id")
+    new.write_csv(tmp_path / "new.csv")
+    new.write_parquet(tmp_path / "new.parquet")
+    watch.update(tmp_path / "new.csv")
+    before = state(watch.path)
+    for again in (tmp_path / "new.parquet", new, new.to_pandas()):
+        assert watch.update(again).chunks == ()
+    assert state(watch.path) == before
+    if key:
+        rows.select("id", "label").write_csv(tmp_path / "labels.csv")
+        watch.update(labels=rows.select("id", "label"))
+        assert watch.update(labels=tmp_path / "labels.csv").chunks == ()
+        assert watch.to_frame()["labelled"].to_list() == [196, 196]
 
 
 def test_late_labels(watch, stream):
@@ -495,13 +530,17 @@ class TestBadInput:
     def test_other_scores_for_a_known_row(self, watch, stream):
         rows = stream.days([0.2]).drop("label")
         watch.update(rows)
+        before = state(watch.path)
         with pytest.raises(HeadcountError, match="delivered before with other scores"):
             watch.update(rows.with_columns(fraud=pl.col("fraud") / 2))
+        assert state(watch.path) == before
 
     def test_label_of_an_unknown_row(self, watch, stream):
         watch.update(stream.days([0.2]).drop("label"))
+        before = state(watch.path)
         with pytest.raises(HeadcountError, match="999999, which no chunk has"):
-            watch.update(labels=pl.DataFrame({"id": [999_999], "label": ["ok"]}))
+            watch.update(labels=pl.DataFrame({"id": [800, 999_999], "label": ["ok", "ok"]}))
+        assert state(watch.path) == before
 
     def test_other_label_for_a_known_row(self, watch, stream):
         rows = stream.days([0.2])
@@ -533,8 +572,10 @@ class TestBadInput:
     def test_two_updates_at_once(self, watch, stream):
         from headcount.study.lock import locked
 
+        before = state(watch.path)
         with locked(watch.path / "lock"), pytest.raises(HeadcountError, match="another run"):
             watch.update(stream.days([0.2]))
+        assert state(watch.path) == before
 
     def test_acknowledge_what_is_not_open(self, watch):
         with pytest.raises(HeadcountError, match="open alerts are: none"):

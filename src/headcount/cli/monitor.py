@@ -13,7 +13,7 @@ from headcount.cli.exit_codes import ALERT, DONE
 from headcount.cli.options import JSON, SEPARATOR, plain_separator
 
 if TYPE_CHECKING:
-    from headcount.monitor import Monitor, Update
+    from headcount.monitor import Monitor, Status, Update
 
 __all__ = ["monitor"]
 
@@ -151,11 +151,15 @@ def update(
     if on_alert is not None:
         _run_hook(on_alert, found)
     _write(opened, report, prom)
+    state = opened.status()
     if json:
         lines = [json_text.dumps(each.to_dict(), ensure_ascii=False) for each in found]
     else:
+        changed = {alert.name for each in found for alert in each}
         lines = [str(each) for each in found]
-    return "\n".join(lines), _code(opened)
+        earlier = [alert for alert in state.open if alert.name not in changed]
+        lines += [f"still open: {alert.reason}" for alert in earlier]
+    return "\n".join(lines), _code(state)
 
 
 @monitor.command()
@@ -169,7 +173,7 @@ def status(
     _write(opened, report, prom)
     state = opened.status()
     text = json_text.dumps(state.to_dict(), ensure_ascii=False) if json else str(state)
-    return text, _code(opened)
+    return text, _code(state)
 
 
 @monitor.command()
@@ -184,7 +188,8 @@ def ack(
 
     opened = Monitor.open(watch)
     opened.acknowledge(alert)
-    return str(opened.status()), _code(opened)
+    state = opened.status()
+    return str(state), _code(state)
 
 
 @monitor.command()
@@ -203,7 +208,8 @@ def rebase(
 
     opened = Monitor.open(watch)
     opened.rebase(chunk, group=group)
-    return str(opened.status()), _code(opened)
+    state = opened.status()
+    return str(state), _code(state)
 
 
 @monitor.command()
@@ -224,13 +230,13 @@ def replay(
     alerts = made.alerts()
     if json:
         return json_text.dumps([each.to_dict() for each in alerts], ensure_ascii=False)
-    n = len(made.to_frame())
+    n, s = len(made.to_frame()), "" if len(alerts) == 1 else "s"
     lines = [f"{each.name} ({each.state}): {each.reason}" for each in alerts]
-    return "\n".join([f"{n:,} chunks, {len(alerts)} alerts", *lines])
+    return "\n".join([f"{n:,} chunks, {len(alerts)} alert{s}", *lines])
 
 
-def _code(opened: Monitor) -> int:
-    return ALERT if opened.status().open else DONE
+def _code(state: Status) -> int:
+    return ALERT if state.open else DONE
 
 
 def _write(opened: Monitor, report: Path | None, prom: Path | None) -> None:

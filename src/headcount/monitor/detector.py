@@ -21,6 +21,8 @@ Floats = NDArray[np.float64]
 # Sizes of change that are looked for, in standard errors of one value, upwards and downwards.
 _STEPS = np.array([0.25, 0.5, 1.0, 2.0, 3.0])
 _TILTS = np.concatenate([_STEPS, -_STEPS])
+# Evidence of a change that is beyond doubt stays a finite number.
+_MOST_EXPONENT, _MOST_EVIDENCE = 300.0, 1e100
 # A family of series has changed if it adds this part to the evidence of its stream.
 _LEAST_PART = 0.1
 # A change is over if so many values in a row are so near to the earlier mean.
@@ -125,12 +127,15 @@ class Detection:
         Difference of each value from the earlier mean, in standard errors.
     alarms : tuple of Alarm
         In the order of time.
+    left : float
+        Evidence after the alarms and restarts of the last time.
     """
 
     evidence: Floats
     by_stream: Floats
     z: Floats
     alarms: tuple[Alarm, ...]
+    left: float
 
 
 def detect(series: Series, false_alarms: float, restarts: Iterable[Restart] = ()) -> Detection:
@@ -178,7 +183,8 @@ def detect(series: Series, false_alarms: float, restarts: Iterable[Restart] = ()
             left[stream] = 0.0
         for each in by_time.get(t, ()):
             state.restart(each, t)
-    return Detection(evidence, by_stream, state.z, tuple(state.finished()))
+    left = float(state.evidence().sum())
+    return Detection(evidence, by_stream, state.z, tuple(state.finished()), left)
 
 
 @dataclass
@@ -219,13 +225,17 @@ class _State:
         moving = ready & ~self.suspended
         z = self.z[t, moving, None]
         tilts = self.tilts[moving]
-        growth = np.exp(tilts * z - tilts**2 / 2)
-        self.grown[moving] = growth * (self.grown[moving] + 1)
+        growth = np.exp(np.minimum(tilts * z - tilts**2 / 2, _MOST_EXPONENT))
+        self.grown[moving] = np.minimum(growth * (self.grown[moving] + 1), _MOST_EVIDENCE)
         self.known[given.streams[seen]] = True
         self._end_alarms(t, ready)
         self._learn(t, seen & ~self.suspended)
-        evidence = given.weights * self.grown.mean(axis=1)
-        total = np.bincount(given.streams, evidence, len(self.known))
+        return self.evidence()
+
+    def evidence(self) -> Floats:
+        """Evidence of each stream."""
+        own = self.series.weights * self.grown.mean(axis=1)
+        total = np.bincount(self.series.streams, own, len(self.known))
         return np.asarray(total / max(self.known.sum(), 1))
 
     def _standardised(self, t: int) -> Floats:
@@ -269,11 +279,12 @@ class _State:
 
     def _change_point(self, c: int, t: int) -> int:
         """Time from which on the differences of a series best fit a change."""
-        tilt = self.tilts[c, self.grown[c].argmax()]
         times = np.flatnonzero(np.isfinite(self.z[: t + 1, c]))
         times = times[times >= self.begun[c]]
-        gains = np.cumsum((tilt * self.z[times, c] - tilt**2 / 2)[::-1])[::-1]
-        return int(times[gains.argmax()])
+        tilts = np.unique(self.tilts[c])
+        gains = self.z[times, c, None] * tilts - tilts**2 / 2
+        later = np.cumsum(gains[::-1], axis=0)[::-1]
+        return int(times[later.max(axis=1).argmax()])
 
     def _forget(self, c: int, since: int, t: int) -> None:
         """Take the changed values out of a baseline again, all but its first one."""

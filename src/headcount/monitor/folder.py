@@ -12,6 +12,7 @@ decision of a person.
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -166,7 +167,8 @@ class MonitorFolder:
         """Summary of a chunk; None if it has not been made."""
         path = self._summary_file(chunk, fingerprint)
         try:
-            found: dict[str, Any] = json.loads(path.read_bytes())
+            with open(path, "rb") as file:
+                found: dict[str, Any] = json.load(file)
         except FileNotFoundError:
             return None
         except (ValueError, OSError):
@@ -175,19 +177,18 @@ class MonitorFolder:
             ) from None
         return found
 
-    def write_summary(self, chunk: Chunk, fingerprint: int, content: dict[str, Any]) -> None:
+    def write_summary(
+        self, chunk: Chunk, fingerprint: int, content: dict[str, Any]
+    ) -> dict[str, Any]:
         """Write the summary of a chunk, and remove those of its earlier states."""
         path = self._summary_file(chunk, fingerprint)
         path.parent.mkdir(parents=True, exist_ok=True)
         text = json.dumps(content, ensure_ascii=False, allow_nan=False)
         write_bytes(path, text.encode())
-
-    def forget_summaries(self, chunk: Chunk, fingerprint: int) -> None:
-        """Remove the summaries of earlier states of a chunk."""
-        current = self._summary_file(chunk, fingerprint)
-        for file in current.parent.glob("*.json"):
-            if file != current:
+        for file in path.parent.glob("*.json"):
+            if file != path:
                 file.unlink()
+        return content
 
     def events(self) -> list[dict[str, Any]]:
         """Decisions of people, in order."""
@@ -212,7 +213,9 @@ class MonitorFolder:
 
     @staticmethod
     def _folders(path: Path) -> Iterator[Path]:
-        return (each for each in path.glob("*/") if each.is_dir())
+        if path.exists():
+            with os.scandir(path) as found:
+                yield from (path / each.name for each in found if each.is_dir())
 
     @staticmethod
     def _sequence(folder: Path) -> list[tuple[int, int, Path]]:
@@ -249,7 +252,9 @@ def _quoted(name: str) -> str:
 
 
 def _fingerprints(folder: Path) -> list[int]:
-    return [int(file.stem, 16) for file in folder.glob("*.parquet")]
+    # Not by pathlib, as there are many folders.
+    names = (name for name in os.listdir(folder) if name.endswith(".parquet"))
+    return [int(name.removesuffix(".parquet"), 16) for name in names]
 
 
 def _added(fingerprints: list[int]) -> int:

@@ -51,7 +51,7 @@ class Status:
     unreliable : tuple of str
         Groups whose last chunk does not look like a mixture of the reference classes.
     evidence : float
-        Value of the detector; an alert is raised at ``false_alarms``.
+        Value of the detector, 0 after an alert; one is raised at ``false_alarms``.
     false_alarms : float
         Mean number of chunks between false alarms.
     """
@@ -94,7 +94,7 @@ class Status:
                 f"  the last chunk{groups} does not look like a mixture of the reference "
                 "classes: do not rely on its shares and accuracy"
             )
-        level = f"evidence of a new change {self.evidence:.1f} of {self.false_alarms:g}"
+        level = f"evidence of a new change {self.evidence:.3g} of {self.false_alarms:g}"
         return "\n".join([head, *lines, level])
 
 
@@ -173,7 +173,6 @@ class History:
 
     def status(self) -> Status:
         """State after the last chunk."""
-        evidence = self.detection.evidence
         return Status(
             len(self.chunks),
             self.times[-1] if self.times else "",
@@ -182,7 +181,7 @@ class History:
             tuple(
                 stream for stream, i in self._last.items() if self.is_broken(self.summaries[i])
             ),
-            float(evidence[-1]) if len(evidence) else 0.0,
+            self.detection.left,
             self.spec.false_alarms,
         )
 
@@ -370,19 +369,21 @@ def _complete(summary: dict[str, Any]) -> bool:
 
 def _pool_small(values: Floats, variances: Floats, sizes: Floats) -> None:
     """Put chunks with few items together with the next ones, in place."""
-    for c in range(values.shape[1]):
-        held: list[int] = []
-        for row in np.flatnonzero(np.isfinite(values[:, c])).tolist():
-            held.append(row)
-            n = sizes[held, c]
-            if n.sum() < _LEAST_ITEMS:
+    for c in np.flatnonzero((sizes < _LEAST_ITEMS).any(axis=0)).tolist():
+        rows = np.flatnonzero(np.isfinite(values[:, c]))
+        n, first, held = sizes[rows, c], 0, 0.0
+        for place, more in enumerate(n.tolist()):
+            held += more
+            if held < _LEAST_ITEMS:
                 continue
-            values[row, c] = np.average(values[held, c], weights=n)
-            variances[row, c] = np.average(variances[held, c], weights=n)
-            sizes[row, c] = n.sum()
-            values[held[:-1], c] = np.nan
-            held = []
-        values[held, c] = np.nan
+            own, last = slice(first, place + 1), rows[place]
+            if place > first:
+                for column in (values, variances):
+                    column[last, c] = np.average(column[rows[own], c], weights=n[own])
+                sizes[last, c] = held
+                values[rows[first:place], c] = np.nan
+            first, held = place + 1, 0.0
+        values[rows[first:], c] = np.nan
 
 
 def _alert(

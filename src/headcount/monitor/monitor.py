@@ -27,8 +27,8 @@ from headcount.analysis.models import TableModel
 from headcount.errors import HeadcountError
 from headcount.monitor.alerts import Alert
 from headcount.monitor.deliveries import Delivery, as_frame, read_delivery
-from headcount.monitor.folder import MonitorFolder
-from headcount.monitor.history import History
+from headcount.monitor.folder import Chunk, MonitorFolder
+from headcount.monitor.history import History, Status
 from headcount.monitor.reference import Reference, read_reference
 from headcount.monitor.spec import MonitorSpec
 from headcount.monitor.summaries import ChunkSummaries
@@ -275,15 +275,14 @@ class Monitor:
             keys=keys,
             labels=own,
         )
-        with self._locked():
-            before = {alert.name: alert for alert in self._history().alerts}
+        with self._locked() as summaries:
+            before = {alert.name: alert for alert in self._history(summaries).alerts}
             delivery = Delivery([], ())
             if new is not None:
                 delivery = read_delivery(self._spec, self._model, new, separator)
             additions = find_additions(self._folder, self._spec, delivery, labels, separator)
             additions.write(self._folder)
-            self._summaries.write_missing(self._folder)
-            history = self._history()
+            history = self._history(self._summaries.complete(self._folder))
         changed = tuple(
             alert for alert in history.alerts
             if alert.name not in before or before[alert.name].state != alert.state
@@ -298,8 +297,9 @@ class Monitor:
         alert : str, default=None
             Name of the alert; all open ones by default.
         """
-        with self._locked():
-            names = [each.name for each in self._history().alerts if each.state == "open"]
+        with self._locked() as summaries:
+            alerts = self._history(summaries).alerts
+            names = [each.name for each in alerts if each.state == "open"]
             if alert is not None and alert not in names:
                 known = ", ".join(map(repr, names)) or "none"
                 raise HeadcountError(f"`alert` is {alert!r}; open alerts are: {known}.")
@@ -317,8 +317,8 @@ class Monitor:
         group : str, default=None
             Group; all by default.
         """
-        with self._locked():
-            history = self._history()
+        with self._locked() as summaries:
+            history = self._history(summaries)
             streams = {each.stream for each in history.chunks}
             if group is not None and group not in streams:
                 raise HeadcountError(f"`group` is {group!r}, of which there are no rows.")
@@ -363,7 +363,7 @@ class Monitor:
         made.update(history, separator=separator)
         return made
 
-    def status(self) -> Any:
+    def status(self) -> Status:
         """State after the last chunk: open alerts and the latest values.
 
         Returns
@@ -436,12 +436,12 @@ class Monitor:
         return f"Monitor({str(self.path)!r})\n{self.status()}"
 
     @contextmanager
-    def _locked(self) -> Iterator[None]:
+    def _locked(self) -> Iterator[dict[Chunk, dict[str, Any]]]:
+        """Lock the folder; gives the summaries of all chunks."""
         with locked(self.path / "lock"):
             self._folder.clean()
             self._check_reference()
-            self._summaries.write_missing(self._folder)
-            yield
+            yield self._summaries.complete(self._folder)
 
     def _check_reference(self) -> None:
         if self._folder.checksum() != self._spec.checksum:
@@ -466,13 +466,11 @@ class Monitor:
     def _summaries(self) -> ChunkSummaries:
         return ChunkSummaries(self._spec, self._reference)
 
-    def _history(self) -> History:
-        chunks = self._folder.chunks()
-        found = {}
-        for chunk, fingerprint in chunks.items():
-            summary = self._folder.summary(chunk, fingerprint)
-            if summary is not None:
-                found[chunk] = summary
-        return History.of(
-            self._spec, self._summaries.series, self._reference, found, self._folder.events()
-        )
+    def _history(self, summaries: dict[Chunk, dict[str, Any]] | None = None) -> History:
+        """Course of the monitor; by default without chunks that have no summary yet."""
+        if summaries is None:
+            chunks = self._folder.chunks()
+            found = {chunk: self._folder.summary(chunk, mark) for chunk, mark in chunks.items()}
+            summaries = {chunk: each for chunk, each in found.items() if each is not None}
+        series, events = self._summaries.series, self._folder.events()
+        return History.of(self._spec, series, self._reference, summaries, events)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 from io import BytesIO
@@ -20,6 +19,8 @@ Ids = NDArray[np.uint64]
 
 _PRIMES = (np.uint64(0x9E3779B97F4A7C15), np.uint64(0xC2B2AE3D27D4EB4F))
 _UNKNOWN = -1
+# Longer texts are hashed by their digest, which has as many characters.
+_LONG_TEXT = 64
 
 
 @dataclass(frozen=True, eq=False)
@@ -203,28 +204,49 @@ def positions(known: Ids, wanted: Ids, *, is_sorted: bool = False) -> NDArray[np
 
 
 def value_hashes(column: pl.Series) -> Ids:
-    """Hash of each value of a column, the same on every machine."""
-    if column.dtype.is_integer():
-        return _mixed(column.fill_null(0).cast(pl.Int64).to_numpy().view(np.uint64))
+    """Hash of the text of each value, the same on every machine and for every file format."""
+    texts = column.cast(pl.String, strict=False).str.strip_chars().fill_null("")
     if column.dtype.is_float():
-        numbers = np.ascontiguousarray(column.cast(pl.Float64).to_numpy())
-        return _mixed(numbers.view(np.uint64))
-    texts = column.cast(pl.String, strict=False).fill_null("")
-    distinct = texts.unique()
-    hashes = [
-        int.from_bytes(blake2b(each.encode(), digest_size=8).digest(), "little")
-        for each in distinct.to_list()
-    ]
-    codes = texts.replace_strict(distinct, np.arange(len(distinct)))
-    return np.array(hashes, np.uint64)[codes.to_numpy()]
+        texts = texts.str.replace(r"\.0$", "")
+    long = texts.str.len_bytes() > _LONG_TEXT
+    if long.any():
+        brief = texts.filter(long).map_elements(_digest, return_dtype=pl.String)
+        texts = texts.scatter(long.arg_true(), brief)
+    lengths = texts.str.len_bytes().to_numpy().astype(np.uint64)
+    found = _chained([lengths], _PRIMES[0])
+    # Words of eight bytes, the last one of each text filled with zeros.
+    n_words = -(-int(lengths.max(initial=1)) // 8)
+    padded = np.array(texts.cast(pl.Binary).to_list(), f"S{8 * n_words}")
+    for number, word in enumerate(padded.view("<u8").reshape(len(texts), n_words).T):
+        inside = lengths > 8 * number
+        found[inside] = _chained([found[inside], word[inside].astype(np.uint64)], _PRIMES[1])
+    return found
 
 
-def content_keys(columns: Iterator[pl.Series] | list[pl.Series], n: int) -> Ids:
+def _digest(text: str) -> str:
+    return blake2b(text.encode(), digest_size=_LONG_TEXT // 2).hexdigest()
+
+
+def _content_hashes(column: pl.Series) -> Ids:
+    """Hash of each value; numbers that are written as text count as numbers."""
+    if not column.dtype.is_numeric():
+        column = column.cast(pl.String, strict=False).str.strip_chars()
+    elif column.dtype.is_float():
+        column = column.fill_nan(None)
+    numbers = column.cast(pl.Float64, strict=False)
+    others = numbers.is_null()
+    # Zero is added, as -0.0 has other bits than 0.0.
+    found = _mixed((numbers.fill_null(0.0).to_numpy() + 0.0).view(np.uint64))
+    found[others.to_numpy()] = value_hashes(column.filter(others).cast(pl.String))
+    return found
+
+
+def content_keys(columns: list[pl.Series], n: int) -> Ids:
     """Identity of rows by their content; equal rows are told apart by their number.
 
     Parameters
     ----------
-    columns : iterable of Series
+    columns : list of Series
         Columns that identify a row.
     n : int
         Number of rows.
@@ -233,7 +255,7 @@ def content_keys(columns: Iterator[pl.Series] | list[pl.Series], n: int) -> Ids:
     -------
     ndarray of uint64, shape (n,)
     """
-    hashes = [value_hashes(column) for column in columns]
+    hashes = [_content_hashes(column) for column in columns]
     content = _chained(hashes, _PRIMES[0]) if hashes else np.zeros(n, np.uint64)
     order = np.argsort(content, kind="stable")
     starts = np.flatnonzero(np.diff(content[order], prepend=content[order][:1] - np.uint64(1)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -34,7 +35,7 @@ _FEWEST_LABELS = 20
 # Chunks of fewer items have no variance.
 _FEWEST_ITEMS = 2
 # Rows that are summarised at a time.
-_MOST_ROWS = 1_000_000
+_MOST_ROWS = 200_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,6 +70,10 @@ class ChunkSummaries:
             Training(self.reference.scores, self.reference.labels, K)
         )
 
+    @property
+    def _metric_is_mean(self) -> bool:
+        return self.spec.metric in ("accuracy", "error")
+
     @cached_property
     def _described(self) -> list[int]:
         """Classes whose shares are series: all, or of two the rarer one."""
@@ -95,7 +100,7 @@ class ChunkSummaries:
     def check(self) -> None:
         """Fit everything, so that a wrong setting is refused now."""
         everything = Samples.whole(len(self.reference.labels))
-        self.values(self.reference.scores, self.reference.predictions, everything)
+        self.observed(self.reference.scores, self.reference.predictions, everything, [0])
 
     def summarise(self, chunks: list[Rows], seeds: list[int]) -> list[dict[str, Any]]:
         """Summaries of chunks, as plain values for JSON.
@@ -127,40 +132,45 @@ class ChunkSummaries:
         options: dict[str, Any] = {"replicates": _REPLICATES, "random_state": 0}
         shares = self._quantifier.estimate_many(items, samples, **options)
         accuracy = self._predictor.estimate_many(items, samples, self.spec.metric, **options)
+        own_seeds = [seeds[i] for i in enough]
+        values, variances = self.observed(pool.scores, pool.predictions, samples, own_seeds)
         for place, i in enumerate(enough):
             rows = slice(edges[place], edges[place + 1])
-            values, variances = self.observed(pool.take(rows), seeds[i])
             found[i] |= _plain(shares[place], accuracy[place])
             if self.spec.labels == "random":
                 found[i] |= self._by_labels(pool.take(rows), options)
-            found[i] |= {"values": values.tolist(), "unit_variances": variances.tolist()}
+            found[i]["values"] = values[place].tolist()
+            found[i]["unit_variances"] = variances[place].tolist()
         return found
 
-    def write_missing(self, folder: MonitorFolder) -> None:
-        """Write the summaries that chunks of a folder lack.
+    def complete(self, folder: MonitorFolder) -> dict[Chunk, dict[str, Any]]:
+        """Summaries of all chunks of a folder; those that are missing are written.
 
         Parameters
         ----------
         folder : MonitorFolder
             Files of the monitor.
+
+        Returns
+        -------
+        dict
+            Summary of each chunk, in the order of time.
         """
-        pending = [
-            (chunk, fingerprint)
-            for chunk, fingerprint in folder.chunks().items()
-            if folder.summary(chunk, fingerprint) is None
-        ]
-        batch: list[tuple[Chunk, int, Rows]] = []
-        for number, (chunk, fingerprint) in enumerate(pending):
-            batch.append((chunk, fingerprint, folder.rows(chunk)))
-            full = sum(len(rows) for _, _, rows in batch) >= _MOST_ROWS
+        chunks = folder.chunks()
+        found = {chunk: folder.summary(chunk, mark) for chunk, mark in chunks.items()}
+        pending = [chunk for chunk, summary in found.items() if summary is None]
+        batch: list[tuple[Chunk, Rows]] = []
+        for number, chunk in enumerate(pending):
+            batch.append((chunk, folder.rows(chunk)))
+            full = sum(len(rows) for _, rows in batch) >= _MOST_ROWS
             if full or number == len(pending) - 1:
                 # Labels that come later leave the random numbers as they are.
-                seeds = [rows.without_labels().fingerprint % 2**64 for _, _, rows in batch]
-                made = self.summarise([rows for _, _, rows in batch], seeds)
-                for (chunk, fingerprint, _), summary in zip(batch, made, strict=True):
-                    folder.write_summary(chunk, fingerprint, summary)
-                    folder.forget_summaries(chunk, fingerprint)
+                seeds = [rows.without_labels().fingerprint % 2**64 for _, rows in batch]
+                made = self.summarise([rows for _, rows in batch], seeds)
+                for (chunk, _), summary in zip(batch, made, strict=True):
+                    found[chunk] = folder.write_summary(chunk, chunks[chunk], summary)
                 batch = []
+        return {chunk: summary for chunk, summary in found.items() if summary is not None}
 
     def _by_labels(self, rows: Rows, options: dict[str, Any]) -> dict[str, Any]:
         """Shares and accuracy that rest on labels of a random sample of the rows."""
@@ -208,7 +218,7 @@ class ChunkSummaries:
         """
         counts = self._described_scores(scores) @ self._inverse
         right = np.full(len(scores), np.nan)
-        if self.spec.metric in ("accuracy", "error"):
+        if self._metric_is_mean:
             rates = self._predictor.reference_.rates
             predicted = self._items(scores, predictions).codes_of(self._classes)
             right = counts[:, 1:] @ (np.diagonal(rates) - rates[:, 0])[1:] + (predicted == 0)
@@ -216,10 +226,14 @@ class ChunkSummaries:
         parts = [counts[:, self._described], right, self._invariants(scores)]
         return np.column_stack(parts)
 
-    def values(
-        self, scores: Floats, predictions: NDArray[np.int64], samples: Samples
-    ) -> Floats:
-        """Values of the series in samples of a pool.
+    def observed(
+        self,
+        scores: Floats,
+        predictions: NDArray[np.int64],
+        samples: Samples,
+        seeds: Sequence[int],
+    ) -> tuple[Floats, Floats]:
+        """Values of the series in samples of a pool, and variances for samples of one item.
 
         Parameters
         ----------
@@ -229,47 +243,38 @@ class ChunkSummaries:
             Codes of the predicted classes; -1 for the likeliest.
         samples : Samples
             The samples.
+        seeds : sequence of int, length S
+            Random seeds of the copies that the variance of a metric is computed from.
 
         Returns
         -------
-        ndarray of shape (S, C)
+        values, unit_variances : ndarray of shape (S, C)
         """
-        found = Dense(self._contributions(scores, predictions)).means(samples)
-        if np.isnan(found).any():
+        numbers = self._contributions(scores, predictions)
+        moments = Dense(np.hstack([numbers, numbers**2])).means(samples)
+        found, squares = np.hsplit(moments, 2)
+        n, K = samples.sizes[:, None], len(self._described)
+        variances = (squares - found**2) * n / (n - 1)
+        if not self._metric_is_mean:
             items = self._items(scores, predictions)
-            accuracy = self._predictor.predict_many(items, samples, self.spec.metric)
-            found[:, len(self._described)] = accuracy
-        return found
-
-    def observed(self, rows: Rows, seed: int) -> tuple[Floats, Floats]:
-        """Values of the series in a chunk, and their variances for samples of one item.
-
-        Parameters
-        ----------
-        rows : Rows
-            Rows of the chunk, all with scores.
-        seed : int
-            Random seed of the copies that the variance of a metric is computed from.
-
-        Returns
-        -------
-        values, unit_variances : ndarray of shape (C,)
-        """
-        n, K = len(rows), len(self._described)
-        found = self.values(rows.scores, rows.predictions, Samples.whole(n))[0]
-        variances = self._contributions(rows.scores, rows.predictions).var(axis=0, ddof=1)
-        if np.isnan(variances[K]):
-            m = min(n, _MOST_RESAMPLED)
-            drawn = np.random.default_rng(seed).integers(n, size=_COPIES * m)
-            copies = Samples(drawn, m * np.arange(_COPIES + 1), n_pool=n)
-            items = self._items(rows.scores, rows.predictions)
-            answers = self._predictor.predict_many(items, copies, self.spec.metric)
-            variances[K] = m * answers.var(ddof=1)
+            found[:, K] = self._predictor.predict_many(items, samples, self.spec.metric)
+            for i, seed in enumerate(seeds):
+                variances[i, K] = self._metric_variance(items, samples[i], seed)
         # Shares vary at least as much as those of labelled items would.
-        near = np.clip(found[:K], 1 / n, 1 - 1 / n)
-        least = np.full(len(variances), 1 / n)
-        least[:K] = near * (1 - near)
+        near = np.clip(found[:, :K], 1 / n, 1 - 1 / n)
+        least = np.repeat(1 / n, found.shape[1], axis=1)
+        least[:, :K] = near * (1 - near)
         return found, np.maximum(variances, least)
+
+    def _metric_variance(
+        self, items: Scored | Verdicts, sample: NDArray[np.integer[Any]], seed: int
+    ) -> float:
+        """Variance of a metric in samples of one item, by resampled copies of a sample."""
+        n = min(len(sample), _MOST_RESAMPLED)
+        drawn = np.random.default_rng(seed).choice(sample, size=_COPIES * n)
+        copies = Samples(drawn, n * np.arange(_COPIES + 1), n_pool=len(items))
+        answers = self._predictor.predict_many(items, copies, self.spec.metric)
+        return float(n * answers.var(ddof=1))
 
     def _realised(self, rows: Rows) -> dict[str, Any]:
         """Shares and accuracy by the labels that have arrived."""

@@ -58,7 +58,9 @@ class Update:
     def __repr__(self) -> str:
         n = len(self.chunks)
         lines = [f"{n:,} chunk{'' if n == 1 else 's'} updated"]
-        lines += [f"{alert.state}: {alert.reason}" for alert in self.alerts]
+        for alert in self.alerts:
+            when = f" on {alert.ended}" if alert.ended else ""
+            lines.append(f"{alert.state}{when}: {alert.reason}")
         return "\n".join([*lines, *(f"note: {note}" for note in self.notes)])
 
 
