@@ -124,7 +124,11 @@ def _rows(found: dict[str, Any]) -> list[list[str]]:
     for (method, source, budget), rows in groups.items():
         seeds = sorted(rows, key=lambda row: row["seed"])
         means = [fmean(row[name] for row in rows) for name in ("AE", "RAE", "NMD", "seconds")]
-        ratios = ", ".join(f"{row[measure] / reference[row['seed']]:.2f}" for row in seeds)
+        ratios = ", ".join(
+            f"{row[measure] / reference[row['seed']]:.2f}"
+            for row in seeds
+            if row["seed"] in reference
+        )
         settings = "; ".join(dict.fromkeys(row["setting"] for row in seeds))
         errors = [f"{mean:.4f}" for mean in means[:3]]
         spent = f"{means[3]:.0f}"
