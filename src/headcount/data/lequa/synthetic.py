@@ -175,7 +175,7 @@ class _Topics:
     GROUPS = 7
     GROUP_APART = 1.2
     CLASS_APART = 0.45
-    MOVED = 0.26
+    MOVED = 0.3
     SHRUNK = 0.26
     POWER = -1.2
 
