@@ -314,7 +314,16 @@ def report(results: dict[str, Any]) -> str:
                 shown = [f"{found['dev']:.5f}", *(f"{mean:.5f}" for mean in means)]
                 rows.append([step, method, *shown, found["setting"]])
     header = ["task", "method", "on dev", "RAE (T3: NMD)", "AE (T3: Macro-NMD)", "setting"]
-    lines += ["", "## Errors on the test samples", "", markdown_table(header, rows)]
+    lines += [
+        "",
+        "## Errors on the test samples",
+        "",
+        "Of one seed, and of folders that were made by the present generator. Errors of all "
+        "tasks over several seeds, compared with the published ones, are in "
+        "`lequa_difficulty.md`.",
+        "",
+        markdown_table(header, rows),
+    ]
     if "quapy" in results:
         lines += ["", "## Compared with QuaPy", "", *_compared(results["quapy"])]
     return "\n".join([*lines, ""])

@@ -67,6 +67,24 @@ def test_linear_votes(bins):
     np.testing.assert_allclose(found.sum(-1), 1, atol=1e-12)
 
 
+@pytest.mark.parametrize("kind", ["linear", "hard"])
+def test_histograms_use_all_bins_from_the_start(kind):
+    # Inputs on scales that sigmoids of plain layers would map to one bin, or to the ends.
+    inputs = bags(4, 200) * torch.tensor([0.01, 1.0, 10.0, 100.0], dtype=torch.float64)
+    network = build(Architecture(KINDS[kind], (6,), 0.0), 4, 3, 0).double()
+    features = network.item(inputs.flatten(0, 1)).detach()
+    assert (features.std(0) > 0.2).all()
+    votes = layers.linear_votes(features.unflatten(0, (4, 200)), 4)
+    assert (votes.view(4, -1, 4).mean(0) > 0.05).all()
+
+
+def test_linear_votes_are_centred():
+    items = torch.linspace(0, 1, 701, dtype=torch.float64).view(1, -1, 1)
+    found = layers.LinearVotes(8)(items)
+    np.testing.assert_allclose(found[0, 1:-1], 8 / 7 - 1, atol=0.01)
+    np.testing.assert_allclose(found.sum(), 0, atol=1e-9)
+
+
 def test_hard_votes():
     layer = layers.HardVotes(4, 5).double()
     torch.nn.init.uniform_(layer.centres)

@@ -312,6 +312,14 @@ def test_networks_learn_from_development_samples(folder, spec, name, task):
     np.testing.assert_allclose(shares, expected)
 
 
+@pytest.mark.parametrize("name", ["HistNet", "GMNet"])
+def test_networks_correct_sld_where_prior_shift_holds(name):
+    spec = read_spec("lequa2024")
+    for task, estimates in (("T1", ["SLD"]), ("T3", ()), ("T4", ["SLD"])):
+        ((candidate,),) = candidates_of(spec, named_method(spec, name), TASKS[task], 0)
+        assert candidate.quantifier.estimates == estimates
+
+
 def test_a_network_without_pytorch_is_a_failure(folder, monkeypatch):
     monkeypatch.setattr(settings, "find_spec", lambda name: None)
     data = hc.datasets.lequa(folder, "T1")

@@ -73,7 +73,10 @@ def linear_votes(features: Tensor, bins: int) -> Tensor:
 
 
 class LinearVotes(nn.Module):
-    """Histograms by `linear_votes`, scaled to a mean of 1."""
+    """Histograms by `linear_votes`, as relative differences from equal bins.
+
+    Centred, as the head learns slowly from inputs that hardly vary around a large mean.
+    """
 
     def __init__(self, bins: int) -> None:
         super().__init__()
@@ -81,7 +84,7 @@ class LinearVotes(nn.Module):
 
     def forward(self, items: Tensor) -> Tensor:
         """Histograms of all features of each bag."""
-        return linear_votes(items, self.bins) * self.bins
+        return linear_votes(items, self.bins) * self.bins - 1
 
 
 # Logarithm of the base of a hard vote.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import singledispatch
 from itertools import pairwise
+from math import pi, sqrt
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from headcount.deep._layers import (
     GaussianDensities,
     HardVotes,
     LinearVotes,
+    MomentNorm,
     Pool,
     SortedLSTM,
 )
@@ -33,6 +35,8 @@ __all__ = ["Network", "build", "rebuild", "weights_of"]
 
 # Share below which an estimate counts as this much where its logarithm is taken.
 _LEAST_SHARE = 1e-3
+# Standard deviation of the logistic distribution, whose sigmoid is uniform.
+_LOGISTIC_SCALE = pi / sqrt(3)
 
 
 class Network(nn.Module):
@@ -86,6 +90,20 @@ def _hidden(sizes: Sequence[int], dropout: float) -> list[nn.Module]:
     return made
 
 
+class _Spread(nn.Module):
+    """Normalisation of items to a scale at which sigmoids spread over all bins."""
+
+    def __init__(self, features: int) -> None:
+        super().__init__()
+        self.norm = MomentNorm(features)
+        nn.init.constant_(self.norm.scale, _LOGISTIC_SCALE)
+
+    def forward(self, items: Tensor) -> Tensor:
+        """Normalised features of items."""
+        normalised: Tensor = self.norm(items, items.square().mean(0))
+        return normalised
+
+
 class _Branches(nn.Module):
     """Item networks of several branches with one hidden layer each, side by side."""
 
@@ -113,7 +131,7 @@ def _parts(layer: Any, n_inputs: int, n_classes: int, dropout: float) -> Any:
 @_parts.register
 def _(layer: Votes, n_inputs: int, n_classes: int, dropout: float) -> Any:
     sizes = [n_inputs, *layer.hidden]
-    last = [nn.Linear(sizes[-1], layer.features), nn.Sigmoid()]
+    last = nn.Linear(sizes[-1], layer.features), _Spread(layer.features), nn.Sigmoid()
     item = nn.Sequential(*_hidden(sizes, dropout), *last)
     linear = layer.kind == "linear"
     pool = LinearVotes(layer.bins) if linear else HardVotes(layer.features, layer.bins)

@@ -5,11 +5,13 @@ import pickle
 
 import numpy as np
 import pytest
+from sklearn.linear_model import LogisticRegression
 from tests.lequa_folders import make_task, make_texts, make_zips
 
 import headcount as hc
 from headcount.data.lequa import TASKS, cached_vectors, find_files, find_task
 from headcount.data.lequa.generate import generate
+from headcount.data.lequa.synthetic import make_sampler
 from headcount.errors import HeadcountError
 
 
@@ -264,3 +266,39 @@ def test_generate_refuses(tmp_path):
         generate(tmp_path, "T2A")
     with pytest.raises(HeadcountError, match="n_dev is 0"):
         generate(tmp_path / "b", "T1", n_dev=0)
+
+
+def baseline_errors(name, n_labelled, n_samples, measure):
+    """Mean errors of baselines on logistic regression, on generated samples."""
+    task, rng = TASKS[name], np.random.default_rng(0)
+    sampler = make_sampler(task, 0)
+    drawn = [
+        sampler.sample(rng, task.size) if task.in_bags else sampler.training(rng, n_labelled)
+        for _ in range(n_labelled // task.size if task.in_bags else 1)
+    ]
+    X, y = (np.concatenate(parts) for parts in zip(*drawn, strict=True))
+    samples = [sampler.sample(rng, task.size) for _ in range(n_samples)]
+    pool, truth = (np.concatenate(parts) for parts in zip(*samples, strict=True))
+    rows = np.arange(len(pool)).reshape(n_samples, -1)
+    true = np.stack([np.bincount(truth[each], minlength=task.n_classes) for each in rows])
+    scorer = hc.Scorer(LogisticRegression(C=0.1), random_state=0).fit(X, y)
+    return {
+        each: measure(
+            true / task.size, hc.method(each)().fit_scorer(scorer).predict_many(pool, rows)
+        ).mean()
+        for each in ("CC", "PCC", "PACC", "SLD")
+    }
+
+
+def test_generated_binary_task_has_the_order_of_the_official_table():
+    errors = baseline_errors("T1", 5000, 100, hc.metrics.ae)
+    assert 0.015 < errors["SLD"] < 0.03
+    assert errors["SLD"] < 1.1 * errors["PACC"]
+    assert 2 * errors["PACC"] < errors["CC"] < errors["PCC"]
+
+
+def test_generated_products_break_prior_shift():
+    # Methods that assume prior shift are behind those that count.
+    errors = baseline_errors("T3", 6000, 100, hc.metrics.nmd)
+    assert errors["PCC"] < errors["CC"] < errors["SLD"]
+    assert 0.09 < errors["PACC"] < 0.15

@@ -13,6 +13,7 @@ from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.stats import norm
 
 from headcount.data.lequa.tasks import LequaTask
 from headcount.errors import HeadcountError
@@ -99,16 +100,23 @@ class _Rendering:
 
 @dataclass(frozen=True, eq=False)
 class _Binary:
-    """Two classes along three directions, of four clusters each; one or two domains."""
+    """Two classes along three directions, of four clusters each; one or two domains.
+
+    Classes of the second domain, which is rare in training, differ along a turned direction.
+    """
 
     rendering: _Rendering
     means: Floats  # (domains, classes, rank)
     clusters: Floats  # (classes, clusters, rank)
     spread: Floats
 
-    APART = 2.1
+    # Distance between the classes, by domain.
+    APART = (2.1,)
+    APART_OF_TWO = (2.3, 1.9)
     PRIOR = 0.78
     FIRST_DOMAIN = 0.9
+    TURNED = 0.2
+    AWAY = 2.0
 
     @classmethod
     def make(cls, rng: Rng, n_features: int, *, domains: int) -> _Binary:
@@ -121,18 +129,18 @@ class _Binary:
         # Centred, so that the classes of any seed are equally far apart.
         clusters -= clusters.mean(axis=1, keepdims=True)
         spread = np.concatenate([np.ones(3), np.arange(4, rank + 1) ** -0.5])
-        means = np.stack([-direction, direction]) * cls.APART / 2
-        both = np.repeat(means[None], domains, axis=0)
-        if domains > 1:
+        if domains == 1:
+            means = _opposite(direction, cls.APART[0])[None]
+        else:
             turn = rng.normal(size=rank)
             turn -= direction * (turn @ direction)
-            turn *= 0.2 / np.linalg.norm(turn)
+            turned = direction + turn * cls.TURNED / np.linalg.norm(turn)
             away = np.zeros(rank)
             away[9:15] = rng.normal(size=6)
-            away *= 2.0 / np.linalg.norm(away)
-            turned = (direction + turn) / np.linalg.norm(direction + turn)
-            both[1] = np.stack([-turned, turned]) * cls.APART / 2 + away
-        return cls(rendering, both, clusters, spread)
+            away *= cls.AWAY / np.linalg.norm(away)
+            first, second = cls.APART_OF_TWO
+            means = np.stack([_opposite(direction, first), _opposite(turned, second) + away])
+        return cls(rendering, means, clusters, spread)
 
     def _vectors(self, rng: Rng, labels: Codes, domains: Codes) -> NDArray[np.float32]:
         cluster = rng.integers(self.clusters.shape[1], size=len(labels))
@@ -164,22 +172,30 @@ class _Topics:
     moved: Floats
     natural: Floats
 
+    GROUPS = 7
+    GROUP_APART = 1.2
+    CLASS_APART = 0.45
+    MOVED = 0.3
+    SHRUNK = 0.26
+    POWER = -1.2
+
     @classmethod
     def make(cls, rng: Rng, n_features: int, n_classes: int) -> _Topics:
         rendering = _Rendering.make(rng, n_features, 32)
         rank = rendering.rank
-        scale = np.sqrt(8 / rank)
-        groups = rng.normal(scale=scale, size=(7, rank))
-        own = rng.normal(scale=scale, size=(n_classes, rank))
-        apart = 0.45 * np.exp(0.6 * rng.normal(size=(n_classes, 1)))
-        means = 1.2 * groups[np.arange(n_classes) % 7] + apart * own
-        moved = means + rng.normal(scale=0.15, size=means.shape)
-        natural = rng.permutation(np.arange(1, n_classes + 1) ** -1.1)
+        # Of the same strength for every seed.
+        groups = _directions(rng, cls.GROUPS, rank) * cls.GROUP_APART
+        levels = norm.ppf((np.arange(n_classes) + 0.5) / n_classes)
+        apart = rng.permutation(cls.CLASS_APART * np.exp(0.6 * levels))
+        own = _directions(rng, n_classes, rank) * apart[:, None]
+        means = groups[np.arange(n_classes) % cls.GROUPS] + own
+        moved = means + rng.normal(scale=cls.MOVED, size=means.shape)
+        natural = rng.permutation(np.arange(1, n_classes + 1) ** cls.POWER)
         return cls(rendering, means, moved, natural / natural.sum())
 
     def _vectors(self, rng: Rng, means: Floats, labels: Codes) -> NDArray[np.float32]:
         z = means[labels]
-        z[rng.random(len(labels)) < 0.25] *= 0.15
+        z[rng.random(len(labels)) < self.SHRUNK] *= 0.15
         z += rng.normal(size=z.shape)
         return self.rendering.vectors(rng, z)
 
@@ -202,6 +218,9 @@ class _Ordinal:
 
     CUTS = (-1.2, -0.6, 0.0, 0.9)
     HEAVY = (0.6, 0.1, 0.08, 0.08, 0.14)
+    STEP = 0.95
+    CURVATURE = 0.1
+    OFFSET = 0.6
 
     @classmethod
     def make(cls, rng: Rng, n_features: int) -> _Ordinal:
@@ -209,7 +228,7 @@ class _Ordinal:
         bent = rng.normal(size=(5, rendering.rank))
         bent -= bent.mean(axis=0)
         # Of the same strength for every seed.
-        return cls(rendering, 0.1 * bent / np.sqrt((bent**2).mean()))
+        return cls(rendering, cls.CURVATURE * bent / np.sqrt((bent**2).mean()))
 
     def _shares(self, rng: Rng) -> Floats:
         quality = rng.normal(1.1, 0.4)
@@ -222,12 +241,24 @@ class _Ordinal:
     def sample(self, rng: Rng, size: int) -> tuple[NDArray[np.float32], Codes]:
         labels = _shuffled(rng, rng.multinomial(size, self._shares(rng)))
         z = self.curvature[labels] + rng.normal(size=(size, self.rendering.rank))
-        z[:, 0] += 0.9 * (labels - 2)
-        z[:, :4] += rng.normal(size=4) * np.array([0.6, 0.36, 0.36, 0.36])
+        z[:, 0] += self.STEP * (labels - 2)
+        z[:, :4] += rng.normal(size=4) * self.OFFSET * np.array([1, 0.6, 0.6, 0.6])
         return self.rendering.vectors(rng, z), labels
 
     def training(self, rng: Rng, n: int) -> tuple[NDArray[np.float32], Codes]:
         return self.sample(rng, n)
+
+
+def _opposite(direction: Floats, apart: float) -> Floats:
+    """Means of two classes, at the given distance."""
+    unit = direction / np.linalg.norm(direction)
+    return np.stack([-unit, unit]) * apart / 2
+
+
+def _directions(rng: Rng, n: int, rank: int) -> Floats:
+    """Random vectors of the length that means of classes and groups are multiples of."""
+    found = rng.normal(size=(n, rank))
+    return found * np.sqrt(8) / np.linalg.norm(found, axis=1, keepdims=True)
 
 
 def _counted(rng: Rng, n: int, shares: Any) -> Codes:
