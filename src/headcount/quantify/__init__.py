@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from headcount.quantify.iterative import *
     from headcount.quantify.kernels import *
     from headcount.quantify.learners import *
+    from headcount.quantify.learnt_prior import *
     from headcount.quantify.likelihood import *
     from headcount.quantify.matching import *
     from headcount.quantify.multi_label import MultiLabel as MultiLabel
