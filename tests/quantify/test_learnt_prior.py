@@ -69,11 +69,12 @@ def test_the_strength_adapts():
         method.fit(training, y)
         for method in (hc.HierarchicalLikelihood(), hc.SLD(stop="converged"))
     )
-    same, other = (
-        np.array([[q.predict(hc.Scored(scores(share, 200, rng, 0.7)))[1] for q in (learnt, plain)]
-                  for _ in range(30)])
-        for share in (0.7, 0.1)
-    )  # fmt: skip
+
+    def answers(share):
+        drawn = (hc.Scored(scores(share, 200, rng, 0.7)) for _ in range(30))
+        return np.array([[q.predict(new)[1] for q in (learnt, plain)] for new in drawn])
+
+    same, other = answers(0.7), answers(0.1)
     errors = np.abs(same - 0.7).mean(axis=0)
     assert errors[0] < 0.6 * errors[1]
     assert np.abs(other - 0.1).mean(axis=0)[0] < 0.06

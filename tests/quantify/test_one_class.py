@@ -102,11 +102,11 @@ def test_bad_parameters(quantifier, message):
 
 
 def test_bad_unlabelled_items():
-    with pytest.raises(HeadcountError, match="^unlabelled is None, but TCPU"):
+    with pytest.raises(HeadcountError, match=r"^unlabelled is None, but TCPU"):
         hc.TCPU(0.5).fit(OWN)
-    with pytest.raises(HeadcountError, match="^unlabelled has 3 features, but X has 4"):
+    with pytest.raises(HeadcountError, match=r"^unlabelled has 3 features, but X has 4"):
         hc.TCPU(0.5).fit(OWN, unlabelled=OTHERS[:, :3])
-    with pytest.raises(HeadcountError, match="^prior is for PAT"):
+    with pytest.raises(HeadcountError, match=r"^prior is for PAT"):
         hc.TCPU(0.5).fit(OWN, unlabelled=OTHERS).estimate(OTHERS, prior=1.0)
-    with pytest.warns(HeadcountWarning, match="hardly differ from those of the class"):
+    with pytest.warns(HeadcountWarning, match=r"hardly differ from those of the class"):
         hc.TCPU(0.9, random_state=0).fit(OWN, unlabelled=OWN)

@@ -127,8 +127,8 @@ def make_shift(
     --------
     >>> import headcount as hc
     >>> made = hc.shift.make_shift(prior=1.0, concept=0.1, n_samples=20, random_state=0)
-    >>> made
-    SyntheticShift(1,000 training items, Samples(20 samples of 500 items, from a pool of 10,000))
+    >>> made.X.shape, made.X_pool.shape, len(made.samples)
+    ((1000, 5), (10000, 5), 20)
     >>> q = hc.SLD().fit(made.X, made.y)
     >>> found = hc.evaluate({"SLD": q}, made.X_pool, made.y_pool, made.samples, progress=False)
     >>> bool(found.to_frame()["ae"].mean() > 0.02)
