@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from joblib import parallel_config
 from quapy.method import AGGREGATIVE_METHODS
-from quapy.method.aggregative import EMQ, PACC, KDEyML
+from quapy.method.aggregative import EMQ, PACC
 from quapy.method.confidence import AggregativeBootstrap
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
@@ -58,7 +58,7 @@ def theirs(scorer: Any, scores: np.ndarray, samples: list[np.ndarray], K: int) -
         f"QuaPy {method.__name__}, bootstrap": AggregativeBootstrap(
             method(PosteriorsAsFeatures()), random_state=0
         )
-        for method in (PACC, EMQ, KDEyML)
+        for method in (PACC, EMQ)
     }
     known = {method.__name__: method for method in AGGREGATIVE_METHODS}
     for name in BAYESIAN:

@@ -158,7 +158,7 @@ def _log_evidence(
     """
     count = np.full(len(ratios), 1.0) if mass is None else mass
     count = count / copies
-    # An item that is impossible under every class says nothing.
+    # An item that is impossible under every class has no influence.
     possible = ratios.any(axis=1)
     ratios, count = ratios[possible], count[possible]
     joint = ratios * mode
