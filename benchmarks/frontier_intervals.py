@@ -108,7 +108,7 @@ def measured(name: str) -> dict[str, list[float]]:
         table[method] = [
             100 * np.abs(shares - truth).mean(),
             100 * np.mean(coverage(truth, low, high)),
-            100 * np.mean(width(low, high)),
+            100 * np.mean(width(truth, low, high)),
             100 * np.mean(winkler(truth, low, high)),
             rows[0][3],
         ]
