@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from headcount.quantify import quantifiers
+from headcount.quantify import one_class_quantifiers, quantifiers
 
 PAGE = Path(__file__).with_name("methods.md")
 BEGIN, END = "<!-- methods: begin -->", "<!-- methods: end -->"
@@ -28,6 +28,7 @@ FAMILIES = (
     "network",
     "ensemble",
     "meta",
+    "one class",
 )
 HEAD = ("method", "description", "input", "classes", "unbiased under", "other names")
 CLASSES = {"native": "any", "one-vs-rest": "two"}
@@ -36,14 +37,15 @@ SHIFTS = {"prior": "prior shift", "covariate": "covariate shift", "none": "no sh
 
 def rows(family: str) -> Iterable[tuple[str, ...]]:
     """One row per method of a family."""
-    for name, method in quantifiers().items():
+    for name, method in (quantifiers() | one_class_quantifiers()).items():
         info = method.info
         if info.family == family:
+            one = info.labels != "all classes"
             yield (
                 f"`{name}`",
                 f"{info.title}. *{info.reference}*",
                 info.input,
-                CLASSES[info.multiclass],
+                "one" if one else CLASSES[info.multiclass],
                 SHIFTS[info.shift],
                 ", ".join(info.aliases),
             )

@@ -13,6 +13,7 @@ from sklearn.naive_bayes import MultinomialNB
 from sklearn.pipeline import make_pipeline
 
 import headcount as hc
+from headcount.quantify import one_class_quantifiers
 from headcount.testing import quantifier_checks
 from headcount.testing.expectations import on_simplex, refuses
 from tests.conformance.cases import (
@@ -24,7 +25,9 @@ from tests.conformance.cases import (
     scored_pool,
 )
 
-CHECKS = [check for prototype in PROTOTYPES.values() for check in quantifier_checks(prototype)]
+ONE_CLASS = one_class_quantifiers()
+CHECKED = [*PROTOTYPES.values(), *(method(random_state=0) for method in ONE_CLASS.values())]
+CHECKS = [check for prototype in CHECKED for check in quantifier_checks(prototype)]
 each_method = pytest.mark.parametrize("method", METHODS.values(), ids=METHODS.keys())
 
 
@@ -50,6 +53,17 @@ def test_defaults_work(method):
 
 @each_method
 def test_every_parameter_is_documented(method):
+    check_documented(method)
+
+
+@pytest.mark.parametrize("method", ONE_CLASS.values(), ids=ONE_CLASS.keys())
+def test_methods_for_one_class_are_exported_and_documented(method):
+    assert method.__name__ in hc.__all__
+    assert getattr(hc, method.__name__) is method
+    check_documented(method)
+
+
+def check_documented(method):
     text = inspect.getdoc(method)
     assert text.splitlines()[0].endswith(".")
     assert "Examples\n--------\n>>> " in text

@@ -57,7 +57,7 @@ def test_nothing_is_unseen(fitted):
     np.testing.assert_allclose(found[:-1], plain, atol=0.02)
     low, high = fitted.estimate(X).interval()["other"]
     assert low == 0
-    assert high < 0.2  # it could be a class that looks like the known ones
+    assert high < 0.3  # it could be a class that looks like the known ones
 
 
 def test_many_samples_are_solved_as_each_alone(fitted):

@@ -55,6 +55,13 @@ def test_no_change_needs_no_explanation(training):
     np.testing.assert_allclose(found.training, [1 / 2, 1 / 3, 1 / 6])
 
 
+def test_a_small_change_of_the_mix_is_found_by_its_interval(training):
+    found = compared(training, items([240, 200, 160], 1)[0])
+    assert found.mix_changed
+    assert found.change_p_value > 0.01
+    assert found.conclusion.startswith("Prior shift fits")
+
+
 def test_sparse_items():
     rng = np.random.default_rng(0)
     y = np.repeat([0, 1], [150, 100])

@@ -172,6 +172,8 @@ class ForeignAggregation(Aggregation):
 def from_qunfold(method: Any, *, random_state: Any = None) -> ForeignQuantifier:
     """Use a method of qunfold as a quantifier.
 
+    This is qunfold by Mirko Bunse, from its repository. On PyPI another package has this name.
+
     Parameters
     ----------
     method : method of qunfold

@@ -17,13 +17,17 @@ from headcount.quantify.registry import MethodTable as MethodTable
 from headcount.quantify.registry import installed_methods as installed_methods
 from headcount.quantify.registry import method as method
 from headcount.quantify.registry import methods as methods
+from headcount.quantify.registry import one_class_quantifiers as one_class_quantifiers
 from headcount.quantify.registry import quantifiers as quantifiers
 
 # Names that are no methods, and their modules, which are imported when they are used.
 _OTHERS = {
     "MultiLabel": "multi_label",
+    "OneClassQuantifier": "one_class",
     "OpenSet": "open_set",
+    "PAT": "one_class",
     "ShiftComparison": "shifts",
+    "TCPU": "positive_unlabelled",
     "TagEstimate": "multi_label",
     "compare_shifts": "shifts",
 }
@@ -43,13 +47,17 @@ if TYPE_CHECKING:
     from headcount.quantify.iterative import *
     from headcount.quantify.kernels import *
     from headcount.quantify.learners import *
+    from headcount.quantify.learnt_prior import *
     from headcount.quantify.likelihood import *
     from headcount.quantify.matching import *
     from headcount.quantify.multi_label import MultiLabel as MultiLabel
     from headcount.quantify.multi_label import TagEstimate as TagEstimate
+    from headcount.quantify.one_class import PAT as PAT
+    from headcount.quantify.one_class import OneClassQuantifier as OneClassQuantifier
     from headcount.quantify.one_vs_rest import *
     from headcount.quantify.open_set import OpenSet as OpenSet
     from headcount.quantify.ordinal import *
+    from headcount.quantify.positive_unlabelled import TCPU as TCPU
     from headcount.quantify.score_order import *
     from headcount.quantify.shifts import ShiftComparison as ShiftComparison
     from headcount.quantify.shifts import compare_shifts as compare_shifts
@@ -77,6 +85,7 @@ else:
                 "installed_methods",
                 "method",
                 "methods",
+                "one_class_quantifiers",
                 "quantifiers",
                 *_OTHERS,
                 *found,

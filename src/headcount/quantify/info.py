@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-__all__ = ["Input", "MethodInfo", "Multiclass", "Scoring", "Shift"]
+__all__ = ["Input", "Labels", "MethodInfo", "Multiclass", "Scoring", "Shift"]
 
 Input = Literal["posteriors", "labels", "features", "any"]
 Multiclass = Literal["native", "one-vs-rest"]
 Shift = Literal["prior", "covariate", "none"]
 Scoring = Literal["folds", "classifier"]
+Labels = Literal["all classes", "one class", "one class and unlabelled"]
 
 
 @dataclass(frozen=True)
@@ -52,6 +53,8 @@ class MethodInfo:
         True if it draws samples of the training items.
     sparse : bool
         True if it takes sparse features, provided that its classifier does.
+    labels : {"all classes", "one class", "one class and unlabelled"}
+        Classes of which labelled items are needed, and unlabelled items if `fit` needs them.
     aliases : tuple of str
         Other names in the literature. `method` ignores case, spaces, hyphens and brackets,
         so a name that differs in these only needs no entry.
@@ -76,4 +79,5 @@ class MethodInfo:
     depends_on_size: bool = False
     resamples: bool = False
     sparse: bool = True
+    labels: Labels = "all classes"
     aliases: tuple[str, ...] = ()

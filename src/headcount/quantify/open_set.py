@@ -43,9 +43,9 @@ class OpenSet(BaseEstimator):
     each other.
 
     Intervals are from simulated samples whose items of "other" all come from one left-out
-    class, by a quantifier that has not learnt from this class. In a few samples a random part
-    of them looks like known items. So intervals contain the uncertainty about what "other"
-    looks like.
+    class, by a quantifier that has not learnt from this class. In one of n + 1 samples, with
+    n left-out classes, a random part of them looks like known items. So intervals contain the
+    uncertainty about what "other" looks like.
 
     Parameters
     ----------
@@ -285,9 +285,9 @@ class _LeftOut(Model):
             rows = np.flatnonzero(source == i)
             chances = training.class_weights[rows]
             indices[places] = rng.choice(rows, len(places), p=chances / chances.sum())
-        # An unknown class may be unlike all left-out ones (as half a class, as in Jeffreys'
-        # prior). Then any part of its items looks like those of known classes.
-        unlike = rng.random(len(samples)) < 0.5 / (n_left_out + 1)
+        # Of the left-out classes and the unknown one, each is as likely as any other to look
+        # most like known ones. If that is the unknown one, any part of its items may do so.
+        unlike = rng.random(len(samples)) < 1 / (n_left_out + 1)
         alike = np.where(unlike, rng.random(len(samples)), 0.0)
         places = np.flatnonzero(is_other & (rng.random(len(indices)) < alike[number]))
         indices[places] = rng.choice(np.flatnonzero(source < 0), len(places))

@@ -20,6 +20,8 @@ from headcount.quantify.info import MethodInfo
 if TYPE_CHECKING:
     import polars as pl
 
+    from headcount.quantify.one_class import OneClassQuantifier
+
 __all__ = [
     "ENTRY_POINTS",
     "MethodTable",
@@ -27,6 +29,7 @@ __all__ = [
     "installed_methods",
     "method",
     "methods",
+    "one_class_quantifiers",
     "quantifiers",
 ]
 
@@ -87,6 +90,25 @@ def quantifiers() -> dict[str, type[Quantifier]]:
         for name, value in find_methods(package, Quantifier).items()
     }
     return dict(sorted(found.items(), key=lambda entry: entry[0].lower()))
+
+
+def one_class_quantifiers() -> dict[str, type[OneClassQuantifier]]:
+    """Methods that learn from labelled items of a single class, by name.
+
+    Returns
+    -------
+    dict of str to type
+        Methods by name, sorted without regard to case.
+
+    Examples
+    --------
+    >>> from headcount.quantify import one_class_quantifiers
+    >>> list(one_class_quantifiers())
+    ['PAT', 'TCPU']
+    """
+    from headcount.quantify.one_class import OneClassQuantifier
+
+    return find_methods("headcount.quantify", OneClassQuantifier)
 
 
 def installed_methods() -> dict[str, type[Quantifier]]:

@@ -53,6 +53,8 @@ class ShiftComparison:
         items that it was not trained on; 0.5 if they look alike.
     change_p_value : float
         P-value of the test that the features are those of the training items as they are.
+    mix_changed : bool
+        True if a share in training is outside its 99% interval under prior shift.
     """
 
     classes: NDArray[Any]
@@ -63,11 +65,13 @@ class ShiftComparison:
     feature_p_value: float
     separation: float
     change_p_value: float
+    mix_changed: bool
 
     @property
     def changed(self) -> bool:
         """True if the new items differ from the training items."""
-        return min(self.change_p_value, self.score_p_value) < BROKEN_LEVEL
+        tested = min(self.change_p_value, self.score_p_value) < BROKEN_LEVEL
+        return tested or self.mix_changed
 
     @property
     def prior_fits(self) -> bool:
@@ -178,7 +182,8 @@ def compare_shifts(
     weights = (estimate.shares / scorer.prior_)[scorer.codes_]
     separation, feature_p_value = _told_apart(old, new, weights, seed)
     _, change_p_value = _told_apart(old, new, np.ones(count_rows(old)), seed)
-    test = estimate.fit_test
+    test, ends = estimate.fit_test, estimate.interval(1 - BROKEN_LEVEL)
+    outside = (scorer.prior_ < ends.low) | (scorer.prior_ > ends.high)
     return ShiftComparison(
         scorer.classes_,
         scorer.prior_,
@@ -188,6 +193,7 @@ def compare_shifts(
         feature_p_value,
         separation,
         change_p_value,
+        bool(outside.any()),
     )
 
 

@@ -8,6 +8,7 @@ from headcount.shift.domain import DomainMixer
 from headcount.shift.experiments import ShiftedSamples, ShiftExperiment
 from headcount.shift.multiclass import KnockOut, TweakOne
 from headcount.shift.prior import PriorShift
+from headcount.shift.synthetic import SyntheticShift, make_shift
 
 __all__ = [
     "ConceptShift",
@@ -18,5 +19,7 @@ __all__ = [
     "PriorShift",
     "ShiftExperiment",
     "ShiftedSamples",
+    "SyntheticShift",
     "TweakOne",
+    "make_shift",
 ]

@@ -39,6 +39,7 @@ _CHOICES = {
     "multiclass": ("native", "one-vs-rest"),
     "shift": ("prior", "covariate", "none"),
     "scoring": ("folds", "classifier"),
+    "labels": ("all classes",),
 }
 
 

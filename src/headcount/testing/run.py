@@ -13,7 +13,7 @@ from sklearn.base import clone
 
 from headcount._text import text_table
 from headcount.errors import HeadcountError
-from headcount.quantify import Quantifier
+from headcount.quantify import OneClassQuantifier, Quantifier
 from headcount.testing import (
     bad_input,
     bad_parameters,
@@ -24,10 +24,12 @@ from headcount.testing import (
     input_forms,
     interface,
     invariance,
+    one_class,
     random_problems,
 )
 from headcount.testing.cases import Case
 from headcount.testing.expectations import NotApplicable
+from headcount.testing.one_class import OneClassCase
 
 __all__ = ["Check", "CheckReport", "CheckResult", "check_quantifier", "quantifier_checks"]
 
@@ -54,15 +56,15 @@ class Check:
     ----------
     name : str
         Name of the check.
-    case : Case
+    case : Case or OneClassCase
         Quantifier and number of classes.
     function : callable
         Takes the case, and raises AssertionError if the check fails.
     """
 
     name: str
-    case: Case
-    function: Callable[[Case], None]
+    case: Case | OneClassCase
+    function: Callable[[Any], None]
 
     def __call__(self) -> CheckResult:
         """Run the check. Warnings are errors.
@@ -157,12 +159,12 @@ class CheckReport:
         return "\n".join([self.title, *text_table(head, rows, n_texts=4)])
 
 
-def quantifier_checks(quantifier: Quantifier) -> list[Check]:
+def quantifier_checks(quantifier: Quantifier | OneClassQuantifier) -> list[Check]:
     """Conformance checks of a quantifier, to be called one by one.
 
     Parameters
     ----------
-    quantifier : Quantifier
+    quantifier : Quantifier or OneClassQuantifier
         Unfitted instance of the method. It is cloned, never fitted.
 
     Returns
@@ -180,23 +182,26 @@ def quantifier_checks(quantifier: Quantifier) -> list[Check]:
     check_fit_and_predict-CC-2 passed
     """
     given: Any = quantifier
-    if not isinstance(given, Quantifier):
+    if not isinstance(given, Quantifier | OneClassQuantifier):
         raise HeadcountError(
             f"quantifier is {given!r}; it must be an instance of a subclass of "
-            "headcount.quantify.Quantifier."
+            "headcount.quantify.Quantifier, or of OneClassQuantifier."
         )
-    prototype = _prepared(quantifier)
-    cases = [Case(prototype, K) for K in _CLASSES]
+    prototype = _prepared(given)
+    cases: list[Any] = [Case(prototype, K) for K in _CLASSES]
+    modules = _MODULES
+    if isinstance(given, OneClassQuantifier):
+        cases, modules = [OneClassCase(prototype)], (one_class,)
     return [
         Check(name, case, function)
-        for module in _MODULES
+        for module in modules
         for name, function in vars(module).items()
         if name.startswith("check_") and function.__module__ == module.__name__
         for case in cases
     ]
 
 
-def _prepared(quantifier: Quantifier) -> Quantifier:
+def _prepared(quantifier: Any) -> Any:
     """Clone with a fixed random seed, and a quick classifier if it names none."""
     from sklearn.naive_bayes import GaussianNB
 
@@ -209,7 +214,7 @@ def _prepared(quantifier: Quantifier) -> Quantifier:
     return made
 
 
-def check_quantifier(quantifier: Quantifier) -> CheckReport:
+def check_quantifier(quantifier: Quantifier | OneClassQuantifier) -> CheckReport:
     """Check that a method keeps the rules that all quantifiers of the library keep.
 
     Shares on the simplex, labels of any kind and in any order, weights compared with repeated
@@ -220,7 +225,7 @@ def check_quantifier(quantifier: Quantifier) -> CheckReport:
 
     Parameters
     ----------
-    quantifier : Quantifier
+    quantifier : Quantifier or OneClassQuantifier
         Unfitted instance of the method. It is cloned, never fitted. Without a classifier it
         is checked with naive Bayes.
 

@@ -1,0 +1,390 @@
+"""Share of one class, of which alone there are labelled items."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import ndtr, ndtri
+from sklearn.base import BaseEstimator, clone
+from sklearn.utils.validation import check_is_fitted
+
+from headcount._parameters import check_choice, check_count, check_random_state
+from headcount.data import check_features, count_rows, encode_labels, take_rows
+from headcount.errors import HeadcountError
+from headcount.quantify.estimation import pool_samples
+from headcount.quantify.info import MethodInfo
+from headcount.representation import Binned
+from headcount.sampling import Samples
+from headcount.sampling._streams import base_seeds
+from headcount.scores.checks import check_lengths
+
+if TYPE_CHECKING:
+    from headcount.uncertainty import Estimate, SharePosterior
+
+__all__ = ["PAT", "OneClassQuantifier"]
+
+Floats = NDArray[np.float64]
+
+# Parameters of the Dirichlet distribution of the shares: any share, and often 0 or 1.
+_PRIOR = 0.5
+# Edges of the bins of ranks that estimates are conditioned on.
+_EDGES = np.array([0, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0])
+# Ranges of the two parameters of a binormal curve of other items.
+_SEPARATIONS, _SPREADS = (0.0, 4.0), (0.5, 1.1)
+# Part of the simulations in which some of the other items look like those of the class.
+_ALIKE = 0.1
+# Draws from the prior for each draw that an estimate keeps, and the number of items that
+# counts at most, as the draws are not dense enough for more.
+_DRAWS_PER_KEPT, _MOST_ITEMS = 10, 5000
+
+
+class OneClassQuantifier(BaseEstimator):
+    """Base of methods that learn from labelled items of a single class.
+
+    A method is a subclass with an ``info``, ``_learn``, ``_shares`` and ``_posteriors``.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (2,)
+        The labelled class, then "other": everything else.
+    """
+
+    info: ClassVar[MethodInfo]
+    other: Any
+    random_state: Any
+
+    def fit(self, X: Any, y: ArrayLike | None = None, unlabelled: Any = None) -> Self:
+        """Learn from items of one class.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or frame of shape (n, d), list of texts
+            Items of the class.
+        y : array-like of shape (n,), default=None
+            Their labels, which are all the same: the name of the class. "positive" by
+            default.
+        unlabelled : array-like, sparse matrix or frame of shape (u, d), list of texts
+            Further items, of the class and of others, for methods that learn from them.
+
+        Returns
+        -------
+        OneClassQuantifier
+            This one, fitted.
+        """
+        check_random_state(self.random_state)
+        X = check_features(X)
+        label: Any = "positive"
+        if y is not None:
+            classes, codes = encode_labels(y)
+            check_lengths("X", count_rows(X), codes)
+            if len(classes) > 1:
+                raise HeadcountError(
+                    f"y has {len(classes)} classes, but {type(self).__name__} learns from one: "
+                    "pass the items of that class alone, or use a quantifier for all classes."
+                )
+            label = classes.tolist()[0]
+        if self.other == label:
+            raise HeadcountError(
+                f"other is {self.other!r}, which is the class of y: choose another name."
+            )
+        self._learn(X, None if unlabelled is None else check_features(unlabelled))
+        names = np.empty(2, dtype=object)
+        names[:] = [label, self.other]
+        same = np.array([label, self.other])
+        self.classes_ = same if same.tolist() == names.tolist() else names
+        return self
+
+    def _learn(self, X: Any, unlabelled: Any) -> None:
+        """Learn from checked items."""
+        raise NotImplementedError
+
+    def _shares(self, X: Any, samples: Samples) -> Floats:
+        """Share of the class in each sample."""
+        raise NotImplementedError
+
+    def _posteriors(
+        self, X: Any, samples: Samples, prior: Any, replicates: int, seed: int
+    ) -> list[SharePosterior]:
+        """Distribution of the realised shares of each sample."""
+        raise NotImplementedError
+
+    def predict(self, X: Any) -> Floats:
+        """Shares of the class and of "other" among the items.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or frame of shape (n, d), list of texts
+            One sample.
+
+        Returns
+        -------
+        ndarray of shape (2,)
+            Shares in the order of ``classes_``, on the simplex.
+        """
+        return self.predict_many(X, None)[0]
+
+    def predict_many(self, X: Any, samples: Any) -> Floats:
+        """Shares in many samples of a pool, scored once.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or frame of shape (n, d), list of texts
+            The pool.
+        samples : Samples, iterable of index arrays, or None
+            The samples, as rows of the pool; None for one sample of all rows.
+
+        Returns
+        -------
+        ndarray of shape (S, 2)
+            Shares, one row per sample, in the order of ``classes_``.
+        """
+        check_is_fitted(self, "classes_")
+        X = check_features(X)
+        shares = np.clip(self._shares(X, pool_samples(samples, X)), 0.0, 1.0)
+        return np.column_stack([shares, 1 - shares])
+
+    def estimate(self, X: Any, **options: Any) -> Estimate:
+        """Estimate the shares of the class and of "other", with intervals.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or frame of shape (n, d), list of texts
+            One sample.
+        **options : Any
+            As for `estimate_many`.
+
+        Returns
+        -------
+        Estimate
+        """
+        return self.estimate_many(X, None, **options)[0]
+
+    def estimate_many(
+        self,
+        X: Any,
+        samples: Any,
+        *,
+        target: str = "realised",
+        prior: Any = None,
+        replicates: int = 4000,
+        random_state: Any = None,
+    ) -> list[Estimate]:
+        """Estimate the shares in many samples of a pool, such as months or groups.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or frame of shape (n, d), list of texts
+            The pool.
+        samples : Samples, iterable of index arrays, or None
+            The samples, as rows of the pool; None for one sample of all rows.
+        target : {"realised", "expected"}, default="realised"
+            Shares among the items of a sample, or in the population behind them.
+        prior : None, float, array-like of shape (2,) or (M, 2), default=None
+            Shares that are thought possible: parameters of a Dirichlet distribution, or
+            draws. Uniform by default.
+        replicates : int, default=4000
+            Number of simulated samples, or of draws.
+        random_state : int, RandomState, Generator or None, default=None
+            Random seed; None takes the quantifier's own.
+
+        Returns
+        -------
+        list of Estimate
+            One per sample.
+        """
+        from headcount.uncertainty import Estimate
+
+        chosen: Any = check_choice("target", target, ("realised", "expected"))
+        name = type(self).__name__
+        check_count("replicates", replicates, 100)
+        raw = self.predict_many(X, samples)
+        drawn = pool_samples(samples, X)
+        seed = base_seeds(self.random_state if random_state is None else random_state, 1)[0]
+        found = self._posteriors(check_features(X), drawn, prior, replicates, seed)
+        return [
+            Estimate(name, self.classes_, each.mean, own, size, chosen, each)
+            for each, own, size in zip(found, raw, drawn.sizes.tolist(), strict=True)
+        ]
+
+
+class PAT(OneClassQuantifier):
+    """Share of a class by the part of its items that a detector finds most typical.
+
+    A detector scores how typical items are of the class. A threshold that a known part of
+    the labelled items exceeds is exceeded by the same part of the class in a sample. If no
+    other item exceeds it, the share of the class follows. The result is the mean over many
+    thresholds: low ones let other items pass, and high ones leave few items to count (passive
+    aggressive thresholds).
+
+    Other items above the thresholds raise the result of `predict`. `estimate` allows for
+    them: it simulates samples with other items of many kinds, less typical of the class than
+    its own items, and compares the distribution of the scores, not only the result. If other
+    items look exactly like those of the class, no method can count them.
+
+    Parameters
+    ----------
+    detector : scikit-learn outlier detector or density, default=None
+        With ``fit(X)`` and ``score_samples(X)``, higher for typical items. By default the
+        Mahalanobis distance of standardised features. For sparse features and texts pass for
+        instance ``IsolationForest()``, or a pipeline that ends with it.
+    quantiles : pair of float, default=(0.25, 0.75)
+        Lowest and highest threshold, as the part of the labelled items below it.
+    cv : int, default=5
+        Number of parts of the labelled items. Each is scored by a detector that was fitted
+        on the others, and sets the thresholds of this detector.
+    other : Any, default="other"
+        Name of everything that is not of the class.
+    random_state : int, RandomState, Generator or None, default=None
+        Random seed of the parts.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (2,)
+        The labelled class, then "other".
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> import headcount as hc
+    >>> X, y = load_digits(return_X_y=True)
+    >>> zeros = X[:900][y[:900] == 0]
+    >>> quantifier = hc.PAT(random_state=0).fit(zeros)
+    >>> quantifier.predict(X[900:]).round(2)  # a tenth of them are zeros
+    array([0.09, 0.91])
+    """
+
+    info: ClassVar = MethodInfo(
+        title="thresholds on typical items of one class",
+        family="one class",
+        reference="dos Reis, de Souto, de Sousa & Batista, arXiv 2004.10356 (2020)",
+        input="features",
+        labels="one class",
+    )
+
+    def __init__(
+        self,
+        detector: Any = None,
+        *,
+        quantiles: tuple[float, float] = (0.25, 0.75),
+        cv: int = 5,
+        other: Any = "other",
+        random_state: Any = None,
+    ) -> None:
+        self.detector = detector
+        self.quantiles = quantiles
+        self.cv = cv
+        self.other = other
+        self.random_state = random_state
+
+    def _learn(self, X: Any, unlabelled: Any) -> None:
+        low, high = _check_quantiles(self.quantiles)
+        n, cv = count_rows(X), check_count("cv", self.cv, 2)
+        if n < 2 * cv:
+            raise HeadcountError(
+                f"X has {n} items of the class; {2 * cv} are needed for cv={cv}: label more."
+            )
+        detector = _default_detector() if self.detector is None else self.detector
+        rng = np.random.default_rng(base_seeds(self.random_state, 1)[0])
+        part = rng.permutation(n) % cv
+        made = []
+        for number in range(cv):
+            fitted = clone(detector).fit(take_rows(X, np.flatnonzero(part != number)))
+            held = take_rows(X, np.flatnonzero(part == number))
+            made.append((fitted, np.sort(_typicality(fitted, held))))
+        self.folds_, self.n_items_ = made, n
+        # Step of 0.01, as in the paper.
+        self.thresholds_ = np.linspace(low, high, max(round((high - low) * 100), 0) + 1)
+
+    def _ranks(self, X: Any) -> Floats:
+        """Rank of each item among the labelled ones, from 0 to 1: one copy per detector."""
+        ranks = []
+        for detector, known in self.folds_:
+            scores = _typicality(detector, X)
+            below = np.searchsorted(known, scores, "left")
+            equal = np.searchsorted(known, scores, "right")
+            ranks.append((below + equal + 1) / (2 * len(known) + 2))
+        return np.concatenate(ranks)
+
+    def _histograms(self, X: Any, samples: Samples, edges: Floats) -> Floats:
+        """Share of the items of each sample between consecutive edges of the ranks."""
+        ranks = self._ranks(X)
+        codes = np.searchsorted(edges[1:-1], ranks, "right").astype(np.int32)
+        return Binned(codes[:, None], len(edges) - 1).means(samples.over(len(ranks)))
+
+    def _shares(self, X: Any, samples: Samples) -> Floats:
+        edges = np.concatenate([[0.0], self.thresholds_, [1.0]])
+        above = 1 - np.cumsum(self._histograms(X, samples, edges), axis=1)[:, :-1]
+        return np.minimum(above / (1 - self.thresholds_), 1.0).mean(axis=1)
+
+    def _posteriors(
+        self, X: Any, samples: Samples, prior: Any, replicates: int, seed: int
+    ) -> list[SharePosterior]:
+        from headcount.uncertainty import SharePosterior
+        from headcount.uncertainty.prior import check_prior
+        from headcount.uncertainty.simulation import whole_counts
+
+        rng = np.random.default_rng(seed)
+        n_draws = _DRAWS_PER_KEPT * replicates
+        shares = check_prior(_PRIOR if prior is None else prior, 2).draw(
+            n_draws, np.array([0.5, 0.5]), rng
+        )
+        own, others = np.diff(_EDGES), _other_ranks(n_draws, rng)
+        logs = np.log(shares[:, :1] * own + shares[:, 1:] * others + 1e-12)
+        found = []
+        for seen, size in zip(
+            self._histograms(X, samples, _EDGES), samples.sizes.tolist(), strict=True
+        ):
+            # The noise of the ranks is that of both the sample and the labelled items.
+            n = 1 / (1 / size + 1 / self.n_items_)
+            fit = min(n, _MOST_ITEMS) * (logs @ seen)
+            edges = np.cumsum(np.exp(fit - fit.max()))
+            places = (np.arange(replicates) + 0.5) / replicates * edges[-1]
+            kept = shares[np.searchsorted(edges, places)]
+            kept = whole_counts(kept, size, np.random.default_rng(seed)) / size
+            found.append(SharePosterior(kept, np.full(replicates, 1 / replicates)))
+        return found
+
+
+def _other_ranks(n: int, rng: np.random.Generator) -> Floats:
+    """Random distributions of other items over the bins of ranks.
+
+    Each is a mixture of two binormal curves: the normal quantiles of the ranks are normal,
+    with a lower mean than those of the class. In some, a part of the items looks like those
+    of the class.
+    """
+    others = np.zeros((n, len(_EDGES) - 1))
+    first = rng.random((n, 1))
+    for part in (first, 1 - first):
+        separation = rng.uniform(*_SEPARATIONS, (n, 1))
+        spread = rng.uniform(*_SPREADS, (n, 1))
+        others += part * np.diff(ndtr((ndtri(_EDGES) + separation) / spread), axis=1)
+    alike = np.where(rng.random((n, 1)) < _ALIKE, rng.random((n, 1)), 0.0)
+    return np.asarray(alike * np.diff(_EDGES) + (1 - alike) * others)
+
+
+def _check_quantiles(given: Any) -> tuple[float, float]:
+    try:
+        low, high = (float(value) for value in given)
+    except (TypeError, ValueError):
+        low, high = np.nan, np.nan
+    if not 0 <= low <= high < 1:
+        raise HeadcountError(
+            f"quantiles is {given!r}; it must be two numbers from 0 to below 1, the lower one "
+            "first, such as (0.25, 0.75)."
+        )
+    return low, high
+
+
+def _default_detector() -> Any:
+    from sklearn.mixture import GaussianMixture
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    # The log-density of one Gaussian falls with the Mahalanobis distance.
+    return make_pipeline(StandardScaler(), GaussianMixture(reg_covar=0.01))
+
+
+def _typicality(detector: Any, X: Any) -> Floats:
+    return np.asarray(detector.score_samples(X), dtype=np.float64)
