@@ -375,3 +375,9 @@ def test_one_vs_rest_of_predicted_classes(three_classes, name):
 
 def _one_hot(scores):
     return np.eye(scores.shape[1])[scores.argmax(axis=1)]
+
+
+@pytest.mark.parametrize("decimals", [None, 0, 5])
+def test_evenly_spaced_thresholds_have_a_few_decimals(two_classes, decimals):
+    with pytest.raises(hc.HeadcountError, match=r"decimals is .* 1 to 4.*'scores'"):
+        two_classes.fast(hc.MS2(decimals=decimals))
