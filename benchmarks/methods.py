@@ -76,7 +76,14 @@ ROWS = (
         why="the peer searches prevalences in steps of 0.01; ours solves",
     ),
     Row("MS", "MS", "MS", {"decimals": None}, workloads=BINARY, goals={"binary": 40}),
-    Row("MS2", "MS2", "MS2", {"decimals": None}, workloads=BINARY, goals={"binary": 40}),
+    Row(
+        "MS2",
+        "MS2",
+        "MS2",
+        {"thresholds": "scores", "decimals": None},
+        workloads=BINARY,
+        goals={"binary": 40},
+    ),
     Row(
         "T50",
         "T50",
@@ -85,7 +92,7 @@ ROWS = (
         workloads=BINARY,
         why="two thresholds tie: ours keeps the lower, the peer lets rounding choose",
     ),
-    Row("TMAX", "TMAX", "MAX", workloads=BINARY),
+    Row("TMAX", "TMAX", "MAX", {"midpoints": False}, workloads=BINARY),
     Row("TX", "TX", "X", workloads=BINARY),
     Row("SMM", "SMM", "SMM", workloads=BINARY),
     Row(

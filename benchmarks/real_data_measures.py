@@ -37,7 +37,8 @@ def _measures(frame: pl.DataFrame) -> pl.DataFrame:
     # Samples without intervals have no score.
     there = ~np.isnan(width).any(axis=1)
     score = np.full(len(width), np.nan)
-    score[there] = winkler(truth[there], low[there], high[there], level=LEVEL)
+    if there.any():
+        score[there] = winkler(truth[there], low[there], high[there], level=LEVEL)
     columns = {
         "ae": np.abs(plain - truth).mean(axis=1),
         "rae": _relative_error(plain, truth, n),

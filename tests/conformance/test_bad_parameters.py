@@ -62,6 +62,7 @@ BAD = {
     "max_depth": COUNT[:-1],
     "max_features": COUNT[:-1],
     "max_iter": COUNT,
+    "midpoints": ("x", 3, None),
     "min_samples_leaf": COUNT,
     "n_components": COUNT[:-1],
     "n_estimators": COUNT,
@@ -89,6 +90,7 @@ BAD = {
     "stop": ("foo", 3, None),
     "subset_size": COUNT[:-1],
     "threshold": (0, 1.5, -1, np.nan, "x", True),
+    "thresholds": ("foo", 3, None),
     "tol": POSITIVE,
     "weights": ("foo", 3, [1.0], [1.0] * 9, [-1.0, 2.0, 1.0], [-1.0, 2.0, 1.0, 1.0], ["x"] * 3),
 }

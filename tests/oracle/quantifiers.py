@@ -240,19 +240,25 @@ def fm(train, codes, sample):
 # Thresholds
 
 
-def rates(train, codes, decimals=None):
+def rates(train, codes, decimals=None, place="scores"):
     """(threshold, true positive rate, false positive rate), thresholds rising."""
     scores = train[:, 1]
-    thresholds = scores if decimals is None else scores.round(decimals)
+    thresholds = sorted(set(scores if decimals is None else scores.round(decimals)))
+    if place == "between":
+        lower = [thresholds[0], *thresholds[:-1]]
+        thresholds = [(a + b) / 2 for a, b in zip(lower, thresholds, strict=True)]
+    if place == "even":
+        thresholds = [k / 10**decimals for k in range(10**decimals + 1)]
     return [
         (t, np.mean(scores[codes == 1] >= t), np.mean(scores[codes == 0] >= t))
-        for t in sorted(set(thresholds))
+        for t in thresholds
     ]
 
 
-def _at_threshold(train, codes, sample, cost, decimals):
+def _at_threshold(train, codes, sample, cost, decimals, midpoints=False):
     best = None
-    for t, true_rate, false_rate in rates(train, codes, decimals):
+    place = "between" if midpoints else "scores"
+    for t, true_rate, false_rate in rates(train, codes, decimals, place):
         price = cost(true_rate, false_rate)
         if best is None or price < best[0] - 1e-12:
             best = (price, t, true_rate, false_rate)
@@ -264,18 +270,18 @@ def t50(train, codes, sample, decimals=2):
     return _at_threshold(train, codes, sample, lambda t, f: abs(t - 0.5), decimals)
 
 
-def tmax(train, codes, sample, decimals=None):
-    return _at_threshold(train, codes, sample, lambda t, f: f - t, decimals)
+def tmax(train, codes, sample, decimals=None, midpoints=True):
+    return _at_threshold(train, codes, sample, lambda t, f: f - t, decimals, midpoints)
 
 
 def tx(train, codes, sample, decimals=None):
     return _at_threshold(train, codes, sample, lambda t, f: abs(t - (1 - f)), decimals)
 
 
-def _sweep(train, codes, sample, allowed, decimals):
+def _sweep(train, codes, sample, allowed, decimals, place="scores"):
     ratios = [
         (np.mean(sample[:, 1] >= t) - false_rate) / (true_rate - false_rate)
-        for t, true_rate, false_rate in rates(train, codes, decimals)
+        for t, true_rate, false_rate in rates(train, codes, decimals, place)
         if allowed(true_rate - false_rate)
     ]
     return two(float(np.clip(np.median(ratios), 0, 1)))
@@ -285,8 +291,8 @@ def ms(train, codes, sample, decimals=2):
     return _sweep(train, codes, sample, lambda spread: abs(spread) > 1e-9, decimals)
 
 
-def ms2(train, codes, sample, decimals=2):
-    return _sweep(train, codes, sample, lambda spread: spread > 0.25, decimals)
+def ms2(train, codes, sample, decimals=2, thresholds="even"):
+    return _sweep(train, codes, sample, lambda spread: spread > 0.25, decimals, thresholds)
 
 
 # Matching distributions
@@ -381,8 +387,10 @@ def sld_classic(train, codes, sample, tol=1e-4):
     return em_classic(sample / prior, prior, tol)
 
 
-def sld_noise(train, codes, sample, noise=0.07):
-    return sld_classic(train, codes, sample, noise_tolerance(noise, codes, sample))
+def sld_noise(train, codes, sample, noise=0.2):
+    prior = priors(codes, train.shape[1])
+    tol = noise_tolerance(noise, codes, sample)
+    return em_classic(sample / prior, prior, tol, partial=True)
 
 
 def sld_norm(train, codes, sample):

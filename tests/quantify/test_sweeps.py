@@ -203,7 +203,9 @@ def test_on_normal_scores_it_is_as_good_as_the_median_sweep(gap, at_most):
     error = np.zeros(2)
     for _ in range(8):
         scores, codes = two_normals(gap, 120, rng)
-        for i, method in enumerate((hc.MS2(decimals=None), hc.ContinuousSweep())):
+        for i, method in enumerate(
+            (hc.MS2(thresholds="scores", decimals=None), hc.ContinuousSweep())
+        ):
             method.fit(hc.Scored(posteriors(scores)), codes)
             shares = method.predict_many(hc.Scored(posteriors(pool)), samples)
             error[i] += np.abs(shares - samples.prevalence).mean()

@@ -88,3 +88,26 @@ def test_policies_differ():
     found = {policy: AtThreshold(policy).fit(training).threshold for policy in POLICIES}
     # True rates 1 1 1 1 .8 .8 .6 .6 .4 .2, false rates 1 .8 .6 .4 .4 .2 .2 0 0 0.
     assert found == {"max": 0.4, "x": 0.65, "t50": 0.7}
+
+
+def test_thresholds_between_scores():
+    positive = np.array([0.1, 0.3, 0.4, 0.8])
+    training = Training(np.column_stack([1 - positive, positive]), np.repeat([0, 1], 2), 2)
+    found = rates_by_threshold(training, None, "between")
+    assert_allclose(found.thresholds, [0.1, 0.2, 0.35, 0.6])
+    at_scores = rates_by_threshold(training, None)
+    assert_array_equal(found.true_rates, at_scores.true_rates)
+    assert_array_equal(found.false_rates, at_scores.false_rates)
+    assert AtThreshold("max", between=True).fit(training).threshold == pytest.approx(0.35)
+
+
+def test_evenly_spaced_thresholds_unless_none_separates():
+    positive = np.array([0.12, 0.14, 0.41, 0.42])
+    training = Training(np.column_stack([1 - positive, positive]), np.repeat([0, 1], 2), 2)
+    found = rates_by_threshold(training, 1, "even")
+    assert_allclose(found.thresholds, np.arange(11) / 10)
+    assert_array_equal(found.true_rates, [1] * 5 + [0] * 6)
+    assert_array_equal(found.false_rates, [1] * 2 + [0] * 9)
+    alike = training.items / 10
+    rare = Training(np.column_stack([1 - alike[:, 1], alike[:, 1]]), training.codes, 2)
+    assert_array_equal(rates_by_threshold(rare, 1, "even").thresholds, alike[:, 1])

@@ -12,15 +12,19 @@ from sklearn.utils.validation import check_is_fitted
 
 from headcount.accuracy.info import AccuracyInfo
 from headcount.accuracy.metrics import Metric, as_metric
-from headcount.accuracy.model_outputs import FittedClassifier, ModelOutputs, Reference
+from headcount.accuracy.model import Model, TableModel
+from headcount.accuracy.model_outputs import (
+    FittedClassifier,
+    ModelOutputs,
+    Reference,
+    check_classified,
+)
 from headcount.accuracy.rankings import RANKINGS
 from headcount.accuracy.tables import TableMetric
 from headcount.data import encode_labels
 from headcount.errors import HeadcountError
 from headcount.quantify.info import Input, Shift
 from headcount.quantify.statistics_parts import Form, GroupStatistics, NeedsStatistics, Part
-from headcount.representation import Reduced, Reduction
-from headcount.sampling import Samples, as_samples
 from headcount.scores import Scored, Verdicts
 from headcount.scores.checks import check_labels, check_lengths
 
@@ -31,58 +35,6 @@ if TYPE_CHECKING:
 __all__ = ["Model", "Predictor", "TableModel"]
 
 Floats = NDArray[np.float64]
-
-
-class Model:
-    """Fitted method: statistics of samples, and metrics computed from them."""
-
-    def statistics(self, pool: ModelOutputs, samples: Samples) -> Floats:
-        """Statistics that metrics are computed from, one entry per sample."""
-        raise NotImplementedError
-
-    def values(self, statistics: Floats, metric: TableMetric) -> Floats:
-        """Metric on each sample, given its statistics."""
-        raise NotImplementedError
-
-    def answers(
-        self, pool: ModelOutputs, samples: Samples, metric: TableMetric, statistics: Floats
-    ) -> Floats:
-        """Metric on each sample of a pool, given their statistics."""
-        return self.values(statistics, metric)
-
-    def cross_fitted(self) -> tuple[Model, Model]:
-        """Models for new items and for the items of the reference, with equal behaviour.
-
-        This model twice, unless it trains a classifier or a calibration on the reference.
-        """
-        return self, self
-
-    def reduction(self) -> tuple[Reduction, ...] | None:
-        """Means over the outputs of a sample that determine its statistics.
-
-        None if the outputs themselves are needed.
-        """
-        return None
-
-    def reduced_statistics(self, reduced: Reduced, sizes: NDArray[np.int64]) -> Floats:
-        """Statistics of samples given by the values of each `reduction`."""
-        raise NotImplementedError
-
-
-class TableModel(Model):
-    """Fitted method that estimates tables of true and predicted classes."""
-
-    def tables(self, pool: ModelOutputs, samples: Samples) -> Floats:
-        """Table of each sample, (S, K, K): shares, rows true and columns predicted."""
-        raise NotImplementedError
-
-    def statistics(self, pool: ModelOutputs, samples: Samples) -> Floats:
-        """Table of each sample."""
-        return self.tables(pool, samples)
-
-    def values(self, statistics: Floats, metric: TableMetric) -> Floats:
-        """Metric of each table."""
-        return metric(statistics)
 
 
 class Predictor(NeedsStatistics, BaseEstimator):
@@ -285,7 +237,7 @@ Scored or Verdicts
         check_is_fitted(self, "model_")
         wanted = [self._checked(metric) for metric in metrics]
         pool = self._outputs(X)
-        drawn = _samples(samples, len(pool))
+        drawn = pool.samples(samples)
         statistics = self.model_.statistics(pool, drawn)
         found = [self.model_.answers(pool, drawn, metric, statistics) for metric in wanted]
         return np.asarray(found, dtype=np.float64).reshape(len(wanted), len(drawn))
@@ -311,7 +263,7 @@ Scored or Verdicts
                 f"{type(self).__name__} gives no table: {self._table_obstacle()}"
             )
         pool = self._outputs(X)
-        found = self.model_.statistics(pool, _samples(samples, len(pool)))
+        found = self.model_.statistics(pool, pool.samples(samples))
         return np.asarray(found, dtype=np.float64)
 
     def estimate(
@@ -426,7 +378,7 @@ Scored or Verdicts
 
         check_is_fitted(self, "model_")
         wanted, pool = self._checked(metric), self._outputs(X)
-        drawn = _samples(samples, len(pool))
+        drawn = pool.samples(samples)
         if labelled is None and design is not None:
             raise HeadcountError("design is for labels of some items: pass it with labelled.")
         found = estimate_samples(
@@ -531,18 +483,7 @@ Scored or Verdicts
 
     def _classified(self, X: Scored | Verdicts, classes: NDArray[Any]) -> ModelOutputs:
         """Outputs for items that were classified elsewhere."""
-        name = type(self).__name__
-        if self.info.input == "features":
-            raise HeadcountError(
-                f"{name} trains classifiers on the items, and {type(X).__name__} holds only "
-                "the outputs of the classifier: pass the items themselves, or use LEAP."
-            )
-        if isinstance(X, Verdicts) and self.takes == "posteriors":
-            raise HeadcountError(
-                f"{name} needs posteriors, and Verdicts are decisions alone: pass "
-                "hc.Scored(posteriors), or use a method that takes decisions: Naive, or LEAP, "
-                "OLEAP or SLEAP with quantifier=hc.ACC()."
-            )
+        check_classified(type(self).__name__, self.info.input, self.takes, X)
         return ModelOutputs.of(X, classes)
 
     def _checked(self, metric: Metric) -> TableMetric:
@@ -556,7 +497,3 @@ Scored or Verdicts
         if ranked and self.reference_.outputs.scores is None:
             return "it ranks items by posteriors, and there are decisions alone."
         return self._metric_obstacle(as_metric(metric, self.reference_))
-
-
-def _samples(samples: Any, n_pool: int) -> Samples:
-    return Samples.whole(n_pool) if samples is None else as_samples(samples, n_pool)

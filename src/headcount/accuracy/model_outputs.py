@@ -13,10 +13,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from headcount.data import check_features, count_rows, take_rows
 from headcount.errors import HeadcountError, warn
+from headcount.sampling import Samples, as_samples
 from headcount.scores import Scored, ScoredPool, Verdicts
 from headcount.scores.outputs import allows_nan, predict_codes, score
 
-__all__ = ["FittedClassifier", "ModelOutputs", "Reference", "among"]
+__all__ = ["FittedClassifier", "ModelOutputs", "Reference", "among", "check_classified"]
 
 Floats = NDArray[np.float64]
 
@@ -53,6 +54,10 @@ class ModelOutputs:
 
     def __len__(self) -> int:
         return len(self.labels)
+
+    def samples(self, given: Any) -> Samples:
+        """Samples of these items, checked; one of all items for None."""
+        return Samples.whole(len(self)) if given is None else as_samples(given, len(self))
 
     @property
     def posteriors(self) -> Floats:
@@ -254,4 +259,19 @@ def _check_classifier(classifier: Any) -> None:
             "from posteriors: wrap it in scikit-learn's CalibratedClassifierCV, or pass its "
             "predicted labels as hc.Verdicts(labels) to a method that works on them, such as "
             "LEAP(quantifier=hc.ACC())."
+        )
+
+
+def check_classified(method: str, learns_from: str, takes: str, X: Scored | Verdicts) -> None:
+    """Refuse items that were classified elsewhere in a form that a method cannot use."""
+    if learns_from == "features":
+        raise HeadcountError(
+            f"{method} trains classifiers on the items, and {type(X).__name__} holds only "
+            "the outputs of the classifier: pass the items themselves, or use LEAP."
+        )
+    if isinstance(X, Verdicts) and takes == "posteriors":
+        raise HeadcountError(
+            f"{method} needs posteriors, and Verdicts are decisions alone: pass "
+            "hc.Scored(posteriors), or use a method that takes decisions: Naive, or LEAP, "
+            "OLEAP or SLEAP with quantifier=hc.ACC()."
         )

@@ -25,7 +25,7 @@ from headcount.solve import ExpectationMaximisation, MaximumLikelihood
 __all__ = ["SLD", "RegularizedLikelihood"]
 
 # Default tolerance of each rule for stopping.
-_TOLERANCES = {"noise": 0.07, "converged": 1e-10, "classic": 1e-4, "norm": 1e-6}
+_TOLERANCES = {"noise": 0.2, "converged": 1e-10, "classic": 1e-4, "norm": 1e-6}
 
 
 class WithCalibration(Quantifier):
@@ -62,8 +62,9 @@ class SLD(WithCalibration):
         result near these where the likelihood is flat. "classic" stops when the mean absolute
         change is below ``tol`` (1e-4) after at least 12 steps, as in published results.
         "noise" stops sooner if there are few items: with n in the sample and m in training,
-        the tolerance is ``tol`` (0.07) times 1/n + 1/m, but at least 1e-4. "norm" stops when
-        the Euclidean norm of the change is below ``tol`` (1e-6).
+        the tolerance is ``tol`` (0.2) times 1/n + 1/m, but at least 1e-4. Only a part of the
+        last step is taken, so that the result depends continuously on the items. "norm" stops
+        when the Euclidean norm of the change is below ``tol`` (1e-6).
     tol : float or None, default=None
         Tolerance of the rule. None is the one named above, and for "converged" 1e-10,
         the largest distance of the mean log-likelihood from its maximum.
@@ -122,7 +123,9 @@ class SLD(WithCalibration):
             return Mixture(ratios, ExpectationMaximisation(tol, True, 1, max_iter))
         if rule == "classic":
             return Mixture(ratios, ExpectationMaximisation.classic(max_iter, tol=tol))
-        return NoiseStoppedMixture(ratios, ExpectationMaximisation.classic(max_iter, noise=tol))
+        return NoiseStoppedMixture(
+            ratios, ExpectationMaximisation.classic(max_iter, noise=tol, partial=True)
+        )
 
 
 class RegularizedLikelihood(WithCalibration):

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headcount._kernels.thresholds import median_sweep
-from headcount._parameters import check_count
+from headcount._parameters import check_choice, check_count, check_flag
 from headcount._threads import each_range
 from headcount.errors import HeadcountError
 from headcount.quantify.aggregation import Aggregation, Moments
@@ -20,6 +20,9 @@ from headcount.sampling import Samples
 from headcount.solve import AdjustedCount, Solution
 
 __all__ = ["MS", "MS2", "T50", "TMAX", "TX"]
+
+# More would be tens of thousands of thresholds.
+_MOST_EVEN_DECIMALS = 4
 
 
 def _info(title: str, *aliases: str, needs_overlap: bool = False) -> MethodInfo:
@@ -96,7 +99,12 @@ class TMAX(_AtThresholds):
     classifier : scikit-learn classifier, default=None
         Logistic regression by default.
     decimals : int or None, default=None
-        Thresholds are the distinct training scores, rounded to this many decimals if given.
+        Thresholds are taken from the distinct training scores, rounded to this many decimals
+        if given.
+    midpoints : bool, default=True
+        Thresholds are midway between neighbouring scores, so that new items that are a little
+        lower than a training item are on the same side. False takes the scores themselves, as
+        in published results.
     cv : int or splitter, default=5
         Folds for scoring the training items.
     random_state : int, RandomState, Generator or None, default=None
@@ -118,13 +126,17 @@ class TMAX(_AtThresholds):
         classifier: Any = None,
         *,
         decimals: int | None = None,
+        midpoints: bool = True,
         cv: Any = 5,
         random_state: Any = None,
     ) -> None:
         super().__init__(classifier, decimals=decimals, cv=cv, random_state=random_state)
+        self.midpoints = midpoints
 
     def _aggregation(self) -> Aggregation:
-        return Moments(AtThreshold("max", self._checked_decimals()), AdjustedCount())
+        between = check_flag("midpoints", self.midpoints)
+        chosen = AtThreshold("max", self._checked_decimals(), between)
+        return Moments(chosen, AdjustedCount())
 
 
 class TX(_AtThresholds):
@@ -204,13 +216,20 @@ class MS2(_AtThresholds):
 
     If there are none, the threshold with the largest difference is used alone.
 
+    Where a classifier is sure of most items, their scores are close to 0 or 1, and the median
+    over thresholds at training scores is one over the two ends. Thresholds that are evenly
+    spaced weigh the range between them as well.
+
     Parameters
     ----------
     classifier : scikit-learn classifier, default=None
         Logistic regression by default.
+    thresholds : {"even", "scores"}, default="even"
+        Thresholds are evenly spaced: all numbers in [0, 1] with as many decimals as
+        `decimals`. "scores" takes the distinct training scores, as in published results.
     decimals : int or None, default=2
-        Thresholds are the distinct training scores, rounded to this many decimals; None does
-        not round them.
+        Number of decimals of the thresholds: at most 4 if they are evenly spaced. None does
+        not round the training scores.
     cv : int or splitter, default=5
         Folds for scoring the training items.
     random_state : int, RandomState, Generator or None, default=None
@@ -227,8 +246,27 @@ class MS2(_AtThresholds):
 
     info: ClassVar = _info("median sweep over thresholds that separate")
 
+    def __init__(
+        self,
+        classifier: Any = None,
+        *,
+        thresholds: str = "even",
+        decimals: int | None = 2,
+        cv: Any = 5,
+        random_state: Any = None,
+    ) -> None:
+        super().__init__(classifier, decimals=decimals, cv=cv, random_state=random_state)
+        self.thresholds = thresholds
+
     def _aggregation(self) -> Aggregation:
-        return _MedianSweep(0.25, self._checked_decimals())
+        even = check_choice("thresholds", self.thresholds, ("even", "scores")) == "even"
+        decimals = self._checked_decimals()
+        if even and (decimals is None or not 1 <= decimals <= _MOST_EVEN_DECIMALS):
+            raise HeadcountError(
+                f"decimals is {decimals!r}; for evenly spaced thresholds it must be 1 to "
+                f"{_MOST_EVEN_DECIMALS}: set thresholds='scores' for others."
+            )
+        return _MedianSweep(0.25, decimals, even)
 
 
 @dataclass(frozen=True, eq=False)
@@ -237,11 +275,12 @@ class _MedianSweep(Aggregation):
 
     least_spread: float
     decimals: int | None
+    even: bool = False
     rates: Rates | None = None
     used: NDArray[np.int64] | None = None
 
     def fit(self, training: Training) -> _MedianSweep:
-        rates = rates_by_threshold(training, self.decimals)
+        rates = rates_by_threshold(training, self.decimals, "even" if self.even else "scores")
         spread = rates.true_rates - rates.false_rates
         if self.least_spread > 0:
             used = np.flatnonzero(spread > self.least_spread)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,25 +28,43 @@ class Rates:
         return np.asarray(np.abs(self.true_rates - self.false_rates) < 1e-12)
 
 
-def rates_by_threshold(training: Training, decimals: int | None) -> Rates:
-    """Rates of "positive if score >= t" at every distinct training score t.
+def rates_by_threshold(
+    training: Training,
+    decimals: int | None,
+    place: Literal["scores", "between", "even"] = "scores",
+) -> Rates:
+    """Rates of "positive if score >= t" at thresholds t.
 
     Parameters
     ----------
     training : Training
         Posteriors of two classes, of which the second is the positive one.
     decimals : int or None
-        Number of decimals of the thresholds. They are not rounded if that leaves no threshold
-        at which the rates of the classes differ.
+        Number of decimals of the scores that thresholds are taken from. They are not rounded
+        if that leaves no threshold at which the rates of the classes differ.
+    place : {"scores", "between", "even"}, default="scores"
+        Thresholds at the distinct training scores, midway between each and the next lower
+        one, or at all numbers in [0, 1] with so many decimals.
     """
     assert training.items is not None
     scores = np.asarray(training.items, dtype=np.float64)[:, 1]
     present = scores[training.class_weights > 0]
     if decimals is not None:
-        rates = _rates(training, scores, np.unique(present.round(decimals)))
+        rounded = present.round(decimals)
+        if place == "even":
+            rounded = np.linspace(0, 1, 10**decimals + 1)
+        rates = _rates(training, scores, _placed(rounded, place))
         if not rates.useless.all():
             return rates
-    return _rates(training, scores, np.unique(present))
+    return _rates(training, scores, _placed(present, place))
+
+
+def _placed(scores: NDArray[np.float64], place: str) -> NDArray[np.float64]:
+    """Distinct scores, or the middle between each and the next lower one."""
+    distinct = np.unique(scores)
+    if place == "between":
+        distinct[1:] = (distinct[1:] + distinct[:-1]) / 2
+    return distinct
 
 
 def _rates(
@@ -73,6 +92,8 @@ class AtThreshold:
         positive rate closest to one half. On a tie the lowest threshold is used.
     decimals : int or None, default=None
         Number of decimals of candidate thresholds. None uses every distinct score.
+    between : bool, default=False
+        Candidates are midway between each distinct score and the next lower one.
 
     Examples
     --------
@@ -84,11 +105,13 @@ class AtThreshold:
 
     policy: str
     decimals: int | None = None
+    between: bool = False
     threshold: float = 0.5
 
     def fit(self, training: Training) -> AtThreshold:
         """Choose the threshold."""
-        rates = rates_by_threshold(training, self.decimals)
+        place: Literal["between", "scores"] = "between" if self.between else "scores"
+        rates = rates_by_threshold(training, self.decimals, place)
         cost = {
             "max": -(rates.true_rates - rates.false_rates),
             "x": np.abs(rates.true_rates - (1 - rates.false_rates)),

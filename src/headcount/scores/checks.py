@@ -13,6 +13,8 @@ from headcount.errors import HeadcountError
 
 __all__ = [
     "as_numbers",
+    "check_codes",
+    "check_item_shape",
     "check_labels",
     "check_lengths",
     "check_scores",
@@ -278,3 +280,30 @@ def _normalise(table: NDArray[np.float64], name: str) -> NDArray[np.float64]:
     if off.any():
         table = table / np.where(off, sums, 1.0)[:, None]
     return table
+
+
+def check_codes(codes: Any, n_classes: int) -> NDArray[np.int64]:
+    """Positions of classes, if they are some."""
+    found = np.asarray(codes)
+    if found.ndim != 1 or found.dtype.kind not in "iu" or not len(found):
+        raise HeadcountError("codes of labels must be a vector of whole numbers.")
+    if found.min() < 0 or found.max() >= n_classes:
+        raise HeadcountError(f"codes of labels must lie between 0 and {n_classes - 1}.")
+    return found.astype(np.int64, copy=False)
+
+
+def check_item_shape(shape: tuple[int, ...], fitted: tuple[int, ...]) -> None:
+    """Refuse items of another shape than those that a classifier was fitted on."""
+    if shape != fitted:
+        now, then = (_columns(each) for each in (shape, fitted))
+        raise HeadcountError(
+            f"X has {now}, but had {then} when the classifier was fitted: pass the same "
+            "columns in the same order."
+        )
+
+
+def _columns(shape: tuple[int, ...]) -> str:
+    """Shape of an item in words; texts have none."""
+    if len(shape) > 1:
+        return f"items of shape {shape}"
+    return f"{shape[0] if shape else 'no'} columns"

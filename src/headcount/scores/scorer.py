@@ -16,6 +16,8 @@ from headcount._parameters import check_random_state
 from headcount.data import check_features, column_names, count_rows, take_rows
 from headcount.errors import HeadcountError
 from headcount.scores.checks import (
+    check_codes,
+    check_item_shape,
     check_labels,
     check_lengths,
     check_scores,
@@ -272,13 +274,13 @@ class Scorer(ItemScorer):
         targets = (found.classes_, np.arange(n_classes))
         if not any(np.array_equal(self._targets, each) for each in targets):
             raise HeadcountError("The labels of the classifiers are not those of the scorer.")
-        found.codes_ = _check_codes(self.codes_, n_classes)
+        found.codes_ = check_codes(self.codes_, n_classes)
         n = len(found.codes_)
         weights = check_weights(self.weights_, n)
         found.prior_ = class_shares(found.codes_, weights, found.classes_)
         found.weights_ = None if self.weights_ is None else weights
         if self._labels is not None:
-            found._labels = _check_codes(self._labels, n_classes)
+            found._labels = check_codes(self._labels, n_classes)
             check_lengths("labels_", len(found._labels), found.codes_)
         if self._posteriors is not None:
             # Of a classifier that predicts labels only, they are not used.
@@ -341,8 +343,7 @@ class Scorer(ItemScorer):
         """Score items by the classifier of every fold.
 
         The training items were scored by these classifiers, not by the one that was trained
-        on everything, which is a little surer of itself. What is learnt from ``posteriors_``
-        suits scores that were made in the same way.
+        on everything: what is learnt from ``posteriors_`` suits these scores.
 
         Parameters
         ----------
@@ -362,10 +363,10 @@ class Scorer(ItemScorer):
             stacked = stacked_posteriors(models, X, self._targets)
         if stacked is not None:
             return stacked
-        scores = np.stack([self._score(model, X) for model in models])
-        if self._scaling is None:
-            return scores
-        return np.stack([self._scaling.posteriors(part) for part in scores])
+        scores = [self._score(model, X) for model in models]
+        if self._scaling is not None:
+            scores = [self._scaling.posteriors(part) for part in scores]
+        return np.stack(scores)
 
     def fold_labels(self, X: Any) -> NDArray[np.int64]:
         """Predict the classes of items by the classifier of every fold.
@@ -444,12 +445,7 @@ class Scorer(ItemScorer):
         array, sparse matrix or frame
         """
         X = check_features(X, allow_nan=allows_nan(self.classifier_), any_shape=True)
-        if (shape := tuple(X.shape[1:])) != self._shape:
-            now, then = (_columns(each) for each in (shape, self._shape))
-            raise HeadcountError(
-                f"X has {now}, but had {then} when the classifier was fitted: pass the same "
-                "columns in the same order."
-            )
+        check_item_shape(tuple(X.shape[1:]), self._shape)
         return X
 
     @property
@@ -499,23 +495,6 @@ class Scorer(ItemScorer):
                 "decision_function, so there are no posteriors: choose another classifier, "
                 "or a method that needs labels only."
             )
-
-
-def _columns(shape: tuple[int, ...]) -> str:
-    """Shape of an item in words; texts have none."""
-    if len(shape) > 1:
-        return f"items of shape {shape}"
-    return f"{shape[0] if shape else 'no'} columns"
-
-
-def _check_codes(codes: Any, n_classes: int) -> NDArray[np.int64]:
-    """Positions of classes, if they are some."""
-    found = np.asarray(codes)
-    if found.ndim != 1 or found.dtype.kind not in "iu" or not len(found):
-        raise HeadcountError("codes of labels must be a vector of whole numbers.")
-    if found.min() < 0 or found.max() >= n_classes:
-        raise HeadcountError(f"codes of labels must lie between 0 and {n_classes - 1}.")
-    return found.astype(np.int64, copy=False)
 
 
 def _there(made: _Made | None, name: str) -> _Made:
