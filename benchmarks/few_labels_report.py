@@ -24,7 +24,6 @@ from tables import bullets, markdown_table
 
 NAMES = {"prior": "prior shift", "moved": "half a class moved", "concept": "concept shift"}
 PEERS = ("ppi-python", "glide", "glide, strata")
-EARLIER = " Measured with an earlier version of the intervals, which left more room."
 # Labels from which the strata are expected to gain.
 ENOUGH = 100
 
@@ -153,7 +152,7 @@ def agreement(cells):
         "## Test of agreement",
         "Part of the draws, in percent, in which the labels and the estimate under prior shift "
         "are found to disagree at the level 5%: at most 5% is right under prior shift, and "
-        "much is good under the others." + EARLIER,
+        "much is good under the others.",
         markdown_table(["cell", "rejected", "draws"], rows),
     ]
 
@@ -213,7 +212,7 @@ def main() -> None:
     pieces += simple(
         part(kept, "clusters"), "Clusters of ten items, intra-class correlation 0.3",
         "Share, labelled clusters and target; coverage in percent and mean width. Ignored: the "
-        "same labels as if all items were independent." + EARLIER,
+        "same labels as if all items were independent.",
         ["clusters", "ignored", "clusters, no scores", "ignored, no scores"],
     )  # fmt: skip
     pieces += simple(
@@ -239,7 +238,7 @@ def main() -> None:
         part(kept, "real"), "Real data",
         "Pools of real items (by time, as they are, with 80% of the last class left out, or "
         "with features of the first class for half of the last), 20 training sets or periods; "
-        "coverage of the last class in percent and mean width." + EARLIER,
+        "coverage of the last class in percent and mean width.",
         [f"{name} {n}" for n in LABELS for name in (*DESIGNS, "Clopper-Pearson")],
     )  # fmt: skip
     pieces += agreement(part(kept, "agreement"))
