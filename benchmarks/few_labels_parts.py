@@ -132,7 +132,7 @@ def real(store, replications):
 
 
 def optimum_cell(n_classes, distance, share):
-    """How much smaller errors are if each item has its best chance of being drawn (Neyman)."""
+    """Fall of the errors if each item has its best chance of being drawn (Neyman)."""
     gains = []
     for number in range(SETS):
         made, rng = clouds(n_classes, distance, number), np.random.default_rng([12, number])

@@ -116,7 +116,7 @@ def coverage(cells, optima, distance):
 
 
 def gains(cell, optimum, share, n):
-    """How much narrower intervals and errors are than those of a uniform sample."""
+    """Fall of widths and errors compared with those of a uniform sample."""
     uniform = cell[f"uniform {n}"]
     error = 1.96 * (1 - optimum) * uniform["error"]
     unseen = (1 - n / POOL) * -math.log(0.05) / n

@@ -102,7 +102,7 @@ def write(cells: list[list[str]]) -> None:
         "the labelled class in percentage points, coverage and width of 95% intervals, in "
         f"samples of {SIZE} items with 0% to 100% of the class; up to {MOST_LABELLED} labelled "
         "items, means over up to three classes. `TCPU` also has twice as many unlabelled "
-        "items, half of them of the class; with `share given` it is told so. `PACC` has "
+        "items, half of them of the class; with `share given` that share is passed. `PACC` has "
         "labels of both sides.\n\n"
         + markdown_table(list(HEAD), cells)
         + "\n\n"

@@ -149,7 +149,7 @@ def compare(pair: Pair) -> list[str]:
 
 
 def described() -> str:
-    """What was compared."""
+    """Caption of the table."""
     return (
         f"Written by `benchmarks/frontier_peers.py`: {N_TRAINING} training items, {N_SAMPLES} "
         f"samples of {SIZE} items. Both sides get the same scores. A sample's difference is "

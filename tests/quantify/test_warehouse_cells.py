@@ -29,7 +29,7 @@ def scored():
 
 
 def counted(scored, by=("month",)):
-    """What the query returns, row by row."""
+    """Rows that the query returns."""
     p = scored["spam"].to_numpy().clip(1e-9, 1 - 1e-9)
     cells = np.clip(np.floor((np.log(p / (1 - p)) + 15) * 1024 / 30), 0, 1023).astype(int)
     return (
