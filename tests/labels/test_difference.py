@@ -4,11 +4,16 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy import special
+from scipy import special, stats
 from tests.oracle import labels as oracle
 
 from headcount.labels import Difference, LabelSample, PoolPosteriors, Strata, share_ends
-from headcount.labels.difference import class_table, corrected, correlation_weight
+from headcount.labels.difference import (
+    class_table,
+    corrected,
+    correlation_weight,
+    squared_reach,
+)
 from headcount.labels.from_labels import share_difference
 from headcount.representation import Training
 
@@ -221,3 +226,16 @@ def test_exact_coverage_with_labels_alone():
         chances = special.binom(n, counts) * p**counts * (1 - p) ** (n - counts)
         covered = (chances * ((low <= p) & (p <= high))).sum(axis=1)
         assert covered.min() > 0.93
+
+
+@pytest.mark.parametrize("n", [10, 20, 50, 100, 300])
+def test_labels_alone_cover_every_share(n):
+    found = np.arange(n + 1) / n
+    seen = stats.t.ppf(0.975, n - 1) ** 2 * found * (1 - found) / (n - 1)
+    asymmetry, unit = 1 - 2 * found, np.full(n + 1, 1 / n)
+    low = found - np.sqrt(squared_reach(seen, -asymmetry, unit, 0.95))
+    high = found + np.sqrt(squared_reach(seen, asymmetry, unit, 0.95))
+    shares = np.linspace(0.0005, 0.9995, 2000)[:, None]
+    chances = stats.binom.pmf(np.arange(n + 1), n, shares)
+    coverage = (chances * ((low <= shares) & (shares <= high))).sum(axis=1)
+    assert coverage.min() >= 0.935
