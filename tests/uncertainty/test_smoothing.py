@@ -24,7 +24,7 @@ def labelled(n_classes, n=600, seed=0):
 
 
 @pytest.mark.parametrize("n_classes", [2, 3, 6])
-def test_copies_keep_the_mean_and_variance_of_each_class(n_classes):
+def test_copies_keep_the_mean_of_each_class_and_nearly_its_variance(n_classes):
     scores, codes = labelled(n_classes)
     smoothed = smooth(Training(scores, codes, n_classes), 0)
     assert smoothed.items.shape == (8 * 600, n_classes)
@@ -35,8 +35,33 @@ def test_copies_keep_the_mean_and_variance_of_each_class(n_classes):
     for j in range(n_classes):
         old, new = before[codes == j], after[smoothed.codes == j]
         np.testing.assert_allclose(new.mean(axis=0), old.mean(axis=0), atol=1e-9)
-        np.testing.assert_allclose(new.var(axis=0), old.var(axis=0), rtol=0.12)
-    assert len(np.unique(smoothed.items[:, 0])) > 0.99 * 8 * 600
+        ratio = new.var(axis=0) / old.var(axis=0)
+        assert (ratio > 0.95).all() and (ratio < 1.5).all()
+    assert len(np.unique(smoothed.items[:, 0])) > 0.8 * 8 * 600
+
+
+def test_items_move_less_where_there_are_many():
+    rng = np.random.default_rng(0)
+    logits = np.concatenate([rng.normal(0, 0.05, 200), rng.normal(4, 1, 20)])
+    scores = 1 / (1 + np.exp(np.column_stack([-logits, logits])))
+    smoothed = smooth(Training(scores, np.zeros(220, int), 1), 0)
+    moved = np.abs(centred_logs(smoothed.items) - np.tile(centred_logs(scores), (8, 1)))
+    by_item = moved.reshape(8, 220, 2).mean(axis=(0, 2))
+    assert by_item[:200].mean() < 0.1 * by_item[200:].mean()
+
+
+def test_noise_is_the_difference_of_two_neighbours():
+    scores, codes = labelled(3, 60)
+    logs, moved = centred_logs(scores), centred_logs(smooth(Training(scores, codes, 3), 0).items)
+    noise = (moved - np.tile(logs, (8, 1))).reshape(8, 60, 3)
+    np.testing.assert_allclose(noise[::2], -noise[1::2], atol=1e-12)
+    for item in range(60):
+        rows = np.flatnonzero(codes == codes[item])
+        distances = np.linalg.norm(logs[rows] - logs[item], axis=1)
+        near = logs[rows[np.argsort(distances)[: int(np.ceil(np.sqrt(len(rows))))]]]
+        possible = (near[:, None] - near[None]).reshape(-1, 3) / np.sqrt(2)
+        for drawn in noise[:, item]:
+            assert np.abs(possible - drawn).max(axis=1).min() < 1e-9
 
 
 def test_the_noise_shrinks_as_classes_grow():
@@ -50,7 +75,7 @@ def test_the_noise_shrinks_as_classes_grow():
 
 
 @pytest.mark.parametrize(
-    ("n", "copies"), [(100, 8), (1250, 8), (3000, 3), (5000, 2), (5001, 1)]
+    ("n", "copies"), [(100, 8), (1250, 8), (3000, 3), (10_000, 2), (10_001, 1)]
 )
 def test_many_items_have_fewer_copies(n, copies):
     scores, codes = labelled(2, n)
@@ -78,7 +103,7 @@ def test_what_is_no_posterior_is_repeated():
     items = [scores, [features, codes], thin, frame]
     kinds = [True, [False, False], False, False]
     moved, (same, labels), thin, frame = smooth(Training(items, codes, 2), 0, kinds).items
-    assert (moved != np.tile(scores, (8, 1))).all()
+    assert (moved != np.tile(scores, (8, 1))).mean() > 0.8
     for table in (same, thin.toarray(), frame.to_numpy()):
         np.testing.assert_array_equal(table, np.tile(features, (8, 1)))
     np.testing.assert_array_equal(labels, np.tile(codes, 8))

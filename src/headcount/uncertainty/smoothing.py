@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.spatial import KDTree
 
 from headcount.data import take_rows
 from headcount.representation import Training
@@ -14,22 +14,22 @@ from headcount.representation import Training
 __all__ = ["smooth"]
 
 Floats = NDArray[np.float64]
+Rows = NDArray[np.int64]
 
-# Noisy copies of each item: the most, and the rows that all of them have together.
-_MOST_COPIES, _MOST_ROWS = 8, 10_000
+# Noisy copies of each item: the fewest, the most, and the rows that more than the fewest have.
+_FEWEST_COPIES, _MOST_COPIES, _MOST_ROWS = 2, 8, 10_000
+_MOST_ITEMS = 10_000
 _SMALLEST_POSTERIOR, _SMALL_POSTERIOR = 1e-15, 1e-7
-# Directions in which scores of many classes vary much.
-_MOST_DIMENSIONS = 3
 
 
 def smooth(training: Training, seed: int, posteriors: Any = True) -> Training:
-    """Copies of labelled posteriors with noise, which keep the mean and spread of each class.
+    """Copies of labelled posteriors with noise that is zero on average.
 
     A method fits its own training items better than new ones: histograms have no empty bin,
     and kernels no gap, where a training item is. Samples simulated from noisy copies do not
-    have that advantage (the smoothed bootstrap). The noise is a multiple of differences
-    between items of the same class on the scale of log-posteriors, and shrinks as the class
-    grows.
+    have that advantage (the smoothed bootstrap). The noise of an item is a difference between
+    items of its class with similar scores, on the scale of log-posteriors, so that it is
+    small where items are dense and shrinks as the class grows.
 
     Parameters
     ----------
@@ -45,7 +45,7 @@ def smooth(training: Training, seed: int, posteriors: Any = True) -> Training:
     -------
     Training
         Eight copies of each item, one set after the other, or fewer if there are many items:
-        the items themselves if there are more than 5,000, of which single ones do not matter.
+        the items themselves if there are more than 10,000, of which single ones do not matter.
 
     Examples
     --------
@@ -55,75 +55,71 @@ def smooth(training: Training, seed: int, posteriors: Any = True) -> Training:
     >>> smoothed.items.shape, smoothed.codes[:4]
     ((32, 2), array([0, 0, 1, 1]))
     """
-    codes, K = training.codes, training.n_classes
-    copies = min(_MOST_COPIES, _MOST_ROWS // len(codes))
-    if copies < 2:
+    n = len(training.codes)
+    if n > _MOST_ITEMS:
         return training
-    rng = np.random.default_rng(seed)
-    rows = np.tile(np.arange(len(codes)), copies)
-    first, second = (_same_class(training, copies, rng) for _ in range(2))
-    # Every other copy has the noise of the one before with the opposite sign, so that the
-    # means of the classes stay where they are.
-    before, after = slice(0, copies - copies % 2, 2), slice(1, None, 2)
-    first[after], second[after] = second[before], first[before]
-    sizes = training.class_sizes.astype(np.float64)
-    width: Floats = sizes ** (-1 / (4 + min(K - 1, _MOST_DIMENSIONS)))
-    noise = _Noise(training, rows, first.ravel(), second.ravel(), width[codes[rows]][:, None])
-    items: Any = noise.added(training.items, posteriors)
+    copies = min(max(_MOST_ROWS // n, _FEWEST_COPIES), _MOST_COPIES)
+    logs = np.hstack(_logs_of_all(training.items, posteriors))
+    rows = np.tile(np.arange(n), copies)
+    first, second = _similar_pairs(logs, training, copies, np.random.default_rng(seed))
+    items: Any = _moved(training.items, posteriors, rows, first, second)
     weights = None if training.weights is None else training.weights[rows]
-    return Training(items, codes[rows], K, weights)
+    return Training(items, training.codes[rows], training.n_classes, weights)
 
 
-@dataclass(frozen=True, eq=False)
-class _Noise:
-    """Noise for copies of rows: differences between pairs of rows, scaled.
+def _logs_of_all(items: Any, posteriors: Any) -> list[Floats]:
+    """Log-posteriors of each classifier."""
+    if isinstance(items, list):
+        each = posteriors if isinstance(posteriors, list) else [posteriors] * len(items)
+        parts = zip(items, each, strict=True)
+        return [logs for part in parts for logs in _logs_of_all(*part)]
+    return [_centred_logs(items)] if posteriors else []
 
-    Attributes
-    ----------
-    training : Training
-        The classes and weights of the items.
-    rows, first, second : ndarray of shape (copies x n,)
-        The item of each copy, and the pair whose difference is added to it.
-    width : ndarray of shape (copies x n, 1)
-        Multiple of the difference.
+
+def _moved(items: Any, posteriors: Any, rows: Rows, first: Rows, second: Rows) -> Any:
+    """Copies of rows, moved by a multiple of the difference of two others if posteriors."""
+    if isinstance(items, list):
+        each = posteriors if isinstance(posteriors, list) else [posteriors] * len(items)
+        parts = zip(items, each, strict=True)
+        return [_moved(*part, rows, first, second) for part in parts]
+    if not posteriors:
+        return take_rows(items, rows)
+    logs = _centred_logs(items)
+    # As much noise as the items that are near have variance.
+    moved = logs[rows] + (logs[first] - logs[second]) / np.sqrt(2)
+    odds = np.exp(moved - moved.max(axis=1, keepdims=True))
+    return np.asarray(odds / odds.sum(axis=1, keepdims=True))
+
+
+def _centred_logs(items: Floats) -> Floats:
+    # Zeros count as the smallest posterior there is, or as a small one.
+    least = np.min(items, where=items > _SMALLEST_POSTERIOR, initial=_SMALL_POSTERIOR)
+    logs = np.log(np.maximum(items, least))
+    return np.asarray(logs - logs.mean(axis=1, keepdims=True))
+
+
+def _similar_pairs(
+    logs: Floats, training: Training, copies: int, rng: np.random.Generator
+) -> tuple[Rows, Rows]:
+    """Two random rows for each copy, of its class and with similar scores, (copies x n,) each.
+
+    Every other copy has the pair of the one before in the opposite order, so that the means of
+    the classes stay where they are.
     """
-
-    training: Training
-    rows: NDArray[np.int64]
-    first: NDArray[np.int64]
-    second: NDArray[np.int64]
-    width: Floats
-
-    def added(self, items: Any, posteriors: Any) -> Any:
-        """Copies of the items, with noise if they are posteriors."""
-        if isinstance(items, list):
-            each = posteriors if isinstance(posteriors, list) else [posteriors] * len(items)
-            return [self.added(*part) for part in zip(items, each, strict=True)]
-        return self._moved(items) if posteriors else take_rows(items, self.rows)
-
-    def _moved(self, items: Floats) -> Floats:
-        # Zeros count as the smallest posterior there is, or as a small one.
-        least = np.min(items, where=items > _SMALLEST_POSTERIOR, initial=_SMALL_POSTERIOR)
-        logs = np.log(np.maximum(items, least))
-        logs -= logs.mean(axis=1, keepdims=True)
-        codes, weights = self.training.codes, self.training.class_weights
-        centres = np.stack(
-            [weights[codes == j] @ logs[codes == j] for j in range(self.training.n_classes)]
-        )
-        centre = centres[codes[self.rows]]
-        noise = self.width * (logs[self.first] - logs[self.second]) / np.sqrt(2)
-        # Divided so that the variance within a class stays as it was.
-        spread = np.sqrt(1 + self.width**2)
-        moved = centre + (logs[self.rows] - centre + noise) / spread
-        odds = np.exp(moved - moved.max(axis=1, keepdims=True))
-        return np.asarray(odds / odds.sum(axis=1, keepdims=True))
-
-
-def _same_class(training: Training, copies: int, rng: np.random.Generator) -> NDArray[np.int64]:
-    """A random row of the same class for each copy (copies, n), drawn by weight."""
-    codes, drawn = training.codes, np.empty((copies, len(training.codes)), np.int64)
+    pairs = np.tile(np.arange(len(logs)), (2, copies, 1))
+    weights = training.class_weights
     for j in range(training.n_classes):
-        rows = np.flatnonzero(codes == j)
-        chances = None if training.weights is None else training.class_weights[rows]
-        drawn[:, rows] = rng.choice(rows, (copies, len(rows)), p=chances)
-    return drawn
+        rows = np.flatnonzero((training.codes == j) & (weights > 0))
+        near = rows[_neighbours(logs[rows])]
+        picks = rng.integers(near.shape[1], size=(2, copies, len(rows)))
+        pairs[:, :, rows] = near[np.arange(len(rows)), picks]
+    pairs[:, 1::2] = pairs[::-1, : copies - copies % 2 : 2]
+    first, second = pairs.reshape(2, -1)
+    return first, second
+
+
+def _neighbours(logs: Floats) -> Rows:
+    """Numbers of the nearest rows to each row, as many as the square root of all, at least 2."""
+    near = min(max(2, int(np.ceil(np.sqrt(len(logs))))), len(logs))
+    found = KDTree(logs).query(logs, near)[1]
+    return np.asarray(found, np.int64).reshape(len(logs), near)
