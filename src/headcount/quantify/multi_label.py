@@ -262,9 +262,9 @@ class TagEstimate:
     >>> estimate
     PACC: shares of 3 tags among these 500 items, with 95% intervals
     tag  share   from     to  items
-    0    37.6%  33.9%  41.3%    188
-    1    48.3%  45.2%  52.0%    241
-    2    18.5%  15.7%  21.5%     92
+    0    37.7%  34.2%  41.4%    188
+    1    48.4%  45.3%  51.5%    242
+    2    18.8%  15.9%  21.6%     94
     >>> low, high = estimate.interval(level=0.9)[1]
     >>> low < estimate.prevalence[1] < high
     True
