@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 
-
 STEPS = {0.25: 0.1, 0.5: 0.2, 1.0: 0.4, 2.0: 0.2, 3.0: 0.1}
 
 

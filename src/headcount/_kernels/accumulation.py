@@ -31,6 +31,7 @@ __all__ = [
     "add_rows",
     "logit_cells",
     "number_distinct",
+    "ranks_of",
     "ratio_bins",
 ]
 
@@ -217,7 +218,7 @@ def add_outside(posteriors, low, high, groups, out):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _ranks(column, values, lines, edge, starts, least, out):
+def ranks_of(column, values, lines, edge, starts, least, out):
     """Ranks of a column of posteriors among training values, as `add_rank_moments` has them."""
     B = starts.size - 1
     for i in range(column.size):
@@ -264,7 +265,7 @@ def add_rank_moments(
     wholes, rests = np.empty(n, np.int64), np.empty(n, np.int64)
     for c in range(starts.shape[0]):
         column = posteriors[:, first + c]
-        _ranks(column, values, lines, edges[c], starts[c], least, x)
+        ranks_of(column, values, lines, edges[c], starts[c], least, x)
         for degree in range(1, degrees + 1):
             wholes[:] = 0
             rests[:] = 0

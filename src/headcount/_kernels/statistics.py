@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-__all__ = ["count_codes", "histogram_codes", "sum_rows"]
+__all__ = ["count_codes", "count_items", "histogram_codes", "sum_rows"]
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -60,3 +60,22 @@ def histogram_codes(values, j, count, offset, codes, channel):
         # Rounding can put the product slightly below a whole number.
         place += np.int64(s >= (place + 1) / count)
         codes[i, channel] = min(place, count - 1) + offset
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def count_items(indices, offsets, seen, items, counts, ends):
+    """Distinct items of each sample in ascending order, and how often each is there.
+
+    `seen` has a zero for every item of the pool. ``ends[s + 1]`` is the end of sample s.
+    `items` and `counts` have room for one item more than there can be.
+    """
+    place = 0
+    for s in range(offsets.size - 1):
+        for i in range(offsets[s], offsets[s + 1]):
+            seen[indices[i]] += 1
+        for item in range(seen.size):
+            # Without a branch, which no processor could predict.
+            items[place], counts[place] = item, seen[item]
+            place += np.int64(seen[item] > 0)
+            seen[item] = 0
+        ends[s + 1] = place

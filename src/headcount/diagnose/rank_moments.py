@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from headcount._kernels.accumulation import add_rank_moments
+from headcount._kernels.accumulation import add_rank_moments, ranks_of
 from headcount.representation import Dense, Training
 from headcount.sampling import Samples
 
@@ -113,10 +113,10 @@ class RankEmbedding:
         """Polynomials, one row per item."""
         moments = self.moments
         columns: list[NDArray[np.float64]] = []
-        for column, values, ranks in zip(
-            _used(self.items), moments.values, moments.ranks, strict=True
-        ):
-            x = np.interp(column, values, ranks)
+        values, lines, edges, starts = moments.search
+        for c, column in enumerate(np.ascontiguousarray(_used(self.items))):
+            x = np.empty(len(column))
+            ranks_of(column, values, lines, edges[c], starts[c], 0.0, x)
             polynomials = (x, (3 * x**2 - 1) / 2, (5 * x**3 - 3 * x) / 2)
             columns.extend(polynomials[: moments.degrees])
         return np.column_stack(columns)
