@@ -72,6 +72,19 @@ def test_batches_give_the_analysis_of_the_table(folder, monkeypatch, kind):
     assert "2024-01" in page.read_text(encoding="utf-8")
 
 
+def test_texts_of_groups_are_read_as_in_memory(folder, monkeypatch):
+    """Spaces around a name do not matter, and an empty name is a missing one."""
+    kinds = pl.Series("kind", [" a", "a ", "b", "", "  ", None, "\tc"] * 40)
+    new = table(280, 0.3, 8).drop("label").with_columns(kinds)
+    given = {"model": folder / "posteriors.skops", "by": "kind"}
+    expected = hc.analyse(new, **given)
+    monkeypatch.setattr(from_tables, "batch_rows", lambda n_columns: 60)
+    found = hc.analyse(new, **given)
+    sizes = [{each.name: each.estimate.n_items for each in a.groups} for a in (found, expected)]
+    assert sizes[0] == sizes[1] == {"a": 80, "b": 40, "c": 40, "(missing)": 120}
+    assert any("120 of 280 rows have no kind" in note for note in found.notes)
+
+
 def test_labels_and_weights_keep_the_table_in_memory(folder, small_batches):
     new = table(300, 0.5, 9)
     found = hc.analyse(new, model=folder / "items.skops")

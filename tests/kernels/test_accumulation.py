@@ -12,6 +12,7 @@ from headcount._kernels.accumulation import (
     add_codes,
     add_integers,
     add_logit_cells,
+    add_outside,
     add_rows,
     logit_cells,
     number_distinct,
@@ -32,11 +33,10 @@ def test_sums_of_rows(version, seed):
     rng = np.random.default_rng(seed)
     values, groups = rng.normal(size=(9, 3)), rng.integers(4, size=9)
     found = np.zeros((4, 2, 3), np.int64)
-    largest = version(add_rows)(values, groups, 0, 5, found)
-    version(add_rows)(values, groups, 5, 9, found)
+    version(add_rows)(values[:5], groups[:5], found)
+    version(add_rows)(values[5:], groups[5:], found)
     for group, expected in oracle.sums(values.tolist(), groups.tolist()).items():
         assert found[group].tolist() == expected
-    assert largest == np.abs(values[:5]).max()
 
 
 @few
@@ -45,7 +45,7 @@ def test_counts_of_codes_are_whole(version, seed):
     rng = np.random.default_rng(seed)
     codes, groups = rng.integers(5, size=(9, 2)).astype(np.int32), rng.integers(3, size=9)
     found = np.zeros((3, 2, 5), np.int64)
-    version(add_codes)(codes, groups, 0, 9, found)
+    version(add_codes)(codes, groups, found)
     for group in range(3):
         expected = np.bincount(codes[groups == group].ravel(), minlength=5)
         assert_array_equal(found[group], [expected * oracle.ONE, [0] * 5])
@@ -145,3 +145,32 @@ def test_functions_of_the_fit_test(seed, K):
         embedding.add_sums(groups, sums)
         found = (sums[:, 0] + sums[:, 1] / 2**31) / 2**30 / samples.sizes[:, None]
         assert_allclose(found, embedding.means(samples), atol=1e-14)
+        twice = np.zeros_like(sums)
+        reduction.representation.embed(np.vstack([new, new])).add_sums(groups, twice)
+        assert_array_equal(twice, 2 * sums)
+
+
+@few
+@given(seed=seeds, copies=st.integers(2, 4))
+def test_several_rows_per_item(version, seed, copies):
+    """Rows of one item are of its group, as if each row had its group."""
+    rng = np.random.default_rng(seed)
+    n = 7
+    groups, rows = rng.integers(3, size=n), copies * n
+    every = np.tile(groups, copies)
+    values, codes = rng.normal(size=(rows, 3)), rng.integers(4, size=(rows, 2)).astype(np.int32)
+    s = rng.random(rows)
+    posteriors = np.column_stack([1 - s, s])
+
+    def outputs(of_rows):
+        sums, counts = np.zeros((3, 2, 3), np.int64), np.zeros((3, 2, 4), np.int64)
+        beyond, cells = np.zeros((3, 2, 1), np.int64), np.zeros((3, 1024, 2), np.int64)
+        version(add_rows)(values, of_rows, sums)
+        version(add_codes)(codes, of_rows, counts)
+        version(add_outside)(posteriors, np.full(2, 0.2), np.full(2, 0.7), of_rows, beyond)
+        version(add_logit_cells)(posteriors, *CELLS, of_rows, 0, len(of_rows), cells)
+        return sums, counts, beyond, cells
+
+    for found, expected in zip(outputs(groups), outputs(every), strict=True):
+        assert expected.any()
+        assert_array_equal(found, expected)

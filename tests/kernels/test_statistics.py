@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from tests.kernels.calls import layout, means, shares_of_codes
 from tests.oracle import statistics as oracle
 
-from headcount._kernels.statistics import count_codes, sum_rows
+from headcount._kernels.statistics import count_codes, count_items, sum_rows
 
 few = settings(max_examples=30)
 samples_of_six = st.lists(
@@ -57,3 +57,12 @@ def test_leaves_samples_outside_its_range_alone(kernel):
     kernel(items, np.empty(0), indices, offsets, 1, 3, out)
     assert_array_equal(out[1:3], np.eye(4)[1:3])
     assert_array_equal(out[[0, 3]], 9.0)
+
+
+def test_distinct_items_and_their_numbers(version):
+    indices, offsets = layout([[4, 1, 4, 4, 0], [2], [1, 1, 0, 1, 3, 3]])
+    items, counts, ends = np.empty(9, np.int32), np.empty(9), np.zeros(4, np.int64)
+    version(count_items)(indices, offsets, np.zeros(5, np.int32), items, counts, ends)
+    assert ends.tolist() == [0, 3, 4, 7]
+    assert items[:7].tolist() == [0, 1, 4, 2, 0, 1, 3]
+    assert counts[:7].tolist() == [1, 1, 3, 1, 1, 3, 2]

@@ -4,6 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -19,6 +20,7 @@ from tests.oracle import likelihood, matching
 
 import headcount as hc
 from headcount.errors import HeadcountError, HeadcountWarning
+from headcount.sampling import Samples
 from headcount.scores import CALIBRATIONS, fit_calibrator
 
 
@@ -278,3 +280,20 @@ def test_class_weights_are_warned_of_by_all_likelihoods(method):
     with pytest.warns(HeadcountWarning, match=r"^classifier has a class_weight.*calibration"):
         method(weighted).fit(*labelled(2))
     method(weighted, calibration="bcts", random_state=0).fit(*labelled(2))
+
+
+@pytest.mark.parametrize("K", [2, 4])
+@pytest.mark.parametrize("method", [hc.SLD, hc.KDEyML])
+def test_repeated_items_of_large_simulated_samples_are_counted(method, K):
+    """Samples larger than the training set are solved by the numbers of their items."""
+    rng = np.random.default_rng(K)
+    y = np.arange(60) % K
+    posteriors = rng.dirichlet(np.ones(K), 60) + 1.5 * np.eye(K)[y]
+    posteriors /= posteriors.sum(axis=1, keepdims=True)
+    q = method(random_state=0).fit(hc.Scored(posteriors), y)
+    drawn = [rng.choice(60, size, p=rng.dirichlet(np.ones(60))) for size in (61, 200, 999)]
+    large = Samples.from_arrays(drawn, n_pool=60)
+    found = q.model_.solve_training(q.training_, large)
+    expected = q.model_.solve(q.training_.items, large)
+    assert_allclose(found.prevalence, expected.prevalence, atol=1e-9)
+    assert_allclose(found.objective, expected.objective, atol=1e-9)

@@ -121,11 +121,12 @@ def test_prevalence_is_counted(arrays, codes):
         assert row.tolist() == [labels.count(code) / len(labels) for code in range(4)]
 
 
-def test_prevalence_does_not_depend_on_the_chunks(monkeypatch):
+def test_prevalence_does_not_depend_on_threads(monkeypatch):
     samples = Samples.from_arrays([[0, 1, 2], [3], [3, 3, 0]], n_pool=4)
     codes = [0, 0, 1, 1]
     at_once = samples.prevalence_of(codes, 2)
-    monkeypatch.setattr("headcount.sampling.samples._CHUNK_ITEMS", 1)
+    monkeypatch.setattr("headcount.sampling.samples._GRAIN_ITEMS", 1)
+    monkeypatch.setenv("HEADCOUNT_NUM_THREADS", "3")
     np.testing.assert_array_equal(samples.prevalence_of(codes, 2), at_once)
 
 

@@ -147,6 +147,19 @@ def test_more_classes_are_within_the_bound(K):
             assert K > 3 or np.abs(estimates.raw - expected).max() < 1e-3
 
 
+@pytest.mark.parametrize("K", [10, 28])
+@pytest.mark.filterwarnings("ignore:the scores separate")
+def test_densities_of_many_classes_are_within_the_bound(K):
+    training, y, new, groups = scored_problem(K, 20_000, 1, 1.5, n_training=20 * K)
+    q = hc.KDEyML(stop="converged").fit(training, y)
+    statistics = hc.Statistics(q).update(new, groups)
+    estimates = q.estimate_statistics(statistics, random_state=0)
+    assert estimates["a"].n_effective is not None  # there are too many cells
+    gaps = np.abs(estimates.raw - q.predict_many(new, rows_of(groups)))
+    assert gaps.max() > 1e-6
+    assert (gaps <= estimates.raw_error + 1e-8).all()
+
+
 def test_certain_items_are_never_sampled(monkeypatch_cells):
     monkeypatch_cells(200)
     training, y, new, _ = scored_problem(4, 5000, 3)

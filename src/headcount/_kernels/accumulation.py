@@ -4,6 +4,10 @@ A value is split into a multiple of 2**-30 and a remainder, a multiple of 2**-61
 added as whole numbers, in ``out[group, 0]`` and ``out[group, 1]``. Such sums are the same for
 every partition of the items, every order and every number of threads.
 
+Items that several classifiers have scored have several rows: with n groups in `groups`, one
+per item, rows i, i + n, i + 2 n and so on are of item i. They are added before the sum of the
+group is, which is in memory.
+
 Hashes are computed modulo 2**64. Without compilation numpy warns of the overflow that this
 relies on: call under ``np.errstate(over="ignore")``.
 """
@@ -27,6 +31,7 @@ __all__ = [
     "add_rows",
     "logit_cells",
     "number_distinct",
+    "ranks_of",
     "ratio_bins",
 ]
 
@@ -37,40 +42,53 @@ FINEST = 2.0**31
 LEADING_BITS = 46
 """Shift that leaves the exponent of a number and the first six bits of its fraction."""
 
+# Numbers that are converted at a time, in the caches next to a processor.
+_BLOCK = 2048
+
 _mix = njit(cache=True, nogil=True)(mix)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _add(value, whole, rest, j):
-    """Add a value to entry j of sums of wholes and of remainders."""
-    scaled = value * FIXED_POINT
-    rounded = np.rint(scaled)
-    whole[j] += np.int64(rounded)
-    rest[j] += np.int64(np.rint((scaled - rounded) * FINEST))
+def _add_fixed(values, wholes, rests):
+    """Add values to wholes and remainders, several at once, as no step depends on another."""
+    for i in range(values.size):
+        scaled = values[i] * FIXED_POINT
+        rounded = np.rint(scaled)
+        wholes[i] += np.int64(rounded)
+        rests[i] += np.int64(np.rint((scaled - rounded) * FINEST))
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def add_rows(values, groups, start, stop, out):
-    """Add rows `start:stop` to the sums of their groups; returns the largest absolute value."""
-    width = values.shape[1]
-    largest = 0.0
-    for i in range(start, stop):
-        whole, rest = out[groups[i], 0], out[groups[i], 1]
-        for j in range(width):
-            value = values[i, j]
-            largest = max(largest, abs(value))
-            _add(value, whole, rest, j)
-    return largest
+def add_rows(values, groups, out):
+    """Add rows to the sums of their groups."""
+    (n_rows, width), n = values.shape, groups.size
+    flat = values.reshape(-1)
+    block = max(1, _BLOCK // width)
+    wholes, rests = np.empty(block * width, np.int64), np.empty(block * width, np.int64)
+    for first in range(0, n, block):
+        stop = min(first + block, n)
+        m = (stop - first) * width
+        wholes[:] = 0
+        rests[:] = 0
+        for start in range(first, n_rows, n):
+            own = flat[start * width : start * width + m]
+            _add_fixed(own, wholes, rests)
+        for i in range(first, stop):
+            sums = out[groups[i]]
+            for j in range(width):
+                sums[0, j] += wholes[(i - first) * width + j]
+                sums[1, j] += rests[(i - first) * width + j]
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def add_codes(codes, groups, start, stop, out):
-    """Count the codes of items `start:stop` by group. An item has one code per channel."""
+def add_codes(codes, groups, out):
+    """Count the codes of rows by group. A row has one code per channel."""
     one = np.int64(FIXED_POINT)
-    for i in range(start, stop):
-        row = out[groups[i], 0]
-        for c in range(codes.shape[1]):
-            row[codes[i, c]] += one
+    for i in range(groups.size):
+        own = out[groups[i], 0]
+        for row in range(i, codes.shape[0], groups.size):
+            for c in range(codes.shape[1]):
+                own[codes[row, c]] += one
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -119,7 +137,7 @@ def _logit_cell(s, edges, starts, base):
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def logit_cells(posteriors, edges, starts, base, start, stop, cells, fixed):
-    """Cells of items `start:stop` of two classes, and their posteriors in fixed point."""
+    """Cells of rows `start:stop` of two classes, and their posteriors in fixed point."""
     for i in range(start, stop):
         s = posteriors[i, 1]
         cells[i] = _logit_cell(s, edges, starts, base)
@@ -128,12 +146,15 @@ def logit_cells(posteriors, edges, starts, base, start, stop, cells, fixed):
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def add_logit_cells(posteriors, edges, starts, base, groups, start, stop, out):
-    """Add items `start:stop` to the cells of their groups: their number, and their sum."""
+    """Add items `start:stop` to the cells of their groups: number of rows, and their sum."""
     for i in range(start, stop):
-        s = posteriors[i, 1]
-        cell = out[groups[i], _logit_cell(s, edges, starts, base)]
-        cell[0] += 1
-        cell[1] += np.int64(np.rint(s * FIXED_POINT))
+        # Cells of the rows of an item are next to each other in memory.
+        own = out[groups[i]]
+        for row in range(i, posteriors.shape[0], groups.size):
+            s = posteriors[row, 1]
+            cell = own[_logit_cell(s, edges, starts, base)]
+            cell[0] += 1
+            cell[1] += np.int64(np.rint(s * FIXED_POINT))
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -182,47 +203,77 @@ def ratio_bins(posteriors, start, stop, bins, fixed, largest, hashes):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def add_outside(posteriors, low, high, groups, start, stop, out):
-    """Count items `start:stop` with a posterior outside [low, high], by group."""
+def add_outside(posteriors, low, high, groups, out):
+    """Count rows with a posterior outside [low, high], by group."""
     one = np.int64(FIXED_POINT)
-    for i in range(start, stop):
-        beyond = False
-        for k in range(low.size):
-            s = posteriors[i, k]
-            beyond |= (s < low[k]) | (s > high[k])
-        out[groups[i], 0, 0] += one * beyond
+    for i in range(groups.size):
+        number = 0
+        for row in range(i, posteriors.shape[0], groups.size):
+            beyond = False
+            for k in range(low.size):
+                s = posteriors[row, k]
+                beyond |= (s < low[k]) | (s > high[k])
+            number += beyond
+        out[groups[i], 0, 0] += one * number
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def ranks_of(column, values, lines, edge, starts, least, out):
+    """Ranks of a column of posteriors among training values, as `add_rank_moments` has them."""
+    B = starts.size - 1
+    for i in range(column.size):
+        s = column[i]
+        if s < least:
+            s = 0.0
+        b = min(np.int64(s * B), B - 1)
+        low, size = edge + starts[b], starts[b + 1] - starts[b]
+        # The number of values up to s, by halving.
+        while size > 1:
+            half = size // 2
+            low += half * np.int64(values[low + half - 1] <= s)
+            size -= half
+        low += np.int64(values[low] <= s) * size
+        line = lines[low]
+        out[i] = line[2] * (s - line[0]) + line[1]
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _legendre(x, degree, out):
+    """Legendre polynomial of degree 1, 2 or 3."""
+    for i in range(x.size):
+        if degree == 1:
+            out[i] = x[i]
+        elif degree == 2:
+            out[i] = 1.5 * x[i] * x[i] - 0.5
+        else:
+            out[i] = 0.5 * (5.0 * x[i] * x[i] * x[i] - 3.0 * x[i])
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def add_rank_moments(
-    posteriors, first, values, lines, edges, starts, degrees, least, groups, start, stop, out
+    posteriors, first, values, lines, edges, starts, degrees, least, groups, out
 ):
-    """Add Legendre polynomials of the ranks of items `start:stop` to the sums of their groups.
+    """Add Legendre polynomials of the ranks of rows to the sums of their groups.
 
     The values of column c among the training items are edges[c]:edges[c + 1], each column
     with one more, infinite. ``lines[k]`` has a value, its rank and the slope of the ranks
     from it up to values[k]. `starts[c, b]` is the number of values up to b / B, which narrows
     the search.
     """
-    n_columns, B = starts.shape[0], starts.shape[1] - 1
-    for i in range(start, stop):
-        whole, rest = out[groups[i], 0], out[groups[i], 1]
-        for c in range(n_columns):
-            s = posteriors[i, first + c]
-            if s < least:
-                s = 0.0
-            b = min(np.int64(s * B), B - 1)
-            low, size = edges[c] + starts[c, b], starts[c, b + 1] - starts[c, b]
-            # The number of values up to s, by halving.
-            while size > 1:
-                half = size // 2
-                low += half * np.int64(values[low + half - 1] <= s)
-                size -= half
-            low += np.int64(values[low] <= s) * size
-            line = lines[low]
-            x = line[2] * (s - line[0]) + line[1]
-            place = c * degrees
-            _add(x, whole, rest, place)
-            _add(1.5 * x * x - 0.5, whole, rest, place + 1)
-            if degrees == 3:
-                _add(0.5 * (5.0 * x * x * x - 3.0 * x), whole, rest, place + 2)
+    n_rows, n = posteriors.shape[0], groups.size
+    x, y = np.empty(n_rows), np.empty(n)
+    wholes, rests = np.empty(n, np.int64), np.empty(n, np.int64)
+    for c in range(starts.shape[0]):
+        column = posteriors[:, first + c]
+        ranks_of(column, values, lines, edges[c], starts[c], least, x)
+        for degree in range(1, degrees + 1):
+            wholes[:] = 0
+            rests[:] = 0
+            for start in range(0, n_rows, n):
+                _legendre(x[start : start + n], degree, y)
+                _add_fixed(y, wholes, rests)
+            place = c * degrees + degree - 1
+            for i in range(n):
+                own = out[groups[i]]
+                own[0, place] += wholes[i]
+                own[1, place] += rests[i]

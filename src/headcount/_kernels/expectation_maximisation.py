@@ -25,6 +25,17 @@ def _gains_of_two(A, n, p, gains):
     gains[0], gains[1] = first / n, second / n
 
 
+@njit(cache=True, nogil=True, error_model="numpy", fastmath=_FAST)
+def _weighted_gains_of_two(A, weights, mass, p, gains):
+    """The same for items that stand for several each, `mass` in total."""
+    first, second, a, b = 0.0, 0.0, p[0], p[1]
+    for i in range(weights.size):
+        part = weights[i] / max(a * A[0, i] + b * A[1, i], 1e-300)
+        first += A[0, i] * part
+        second += A[1, i] * part
+    gains[0], gains[1] = first / mass, second / mass
+
+
 @njit(cache=True, nogil=True, error_model="numpy")
 def _mean_logarithm(m):
     """Mean logarithm, of products of four numbers where these are within range."""
@@ -78,6 +89,9 @@ def maximise_by_em(
         while taken < max_iter and (taken < min_iter or change >= tols[s]):
             if K == 2 and weights.size == 0:
                 _gains_of_two(A, n, p, gains)
+            elif K == 2:
+                own = weights[offsets[s] : offsets[s + 1]]
+                _weighted_gains_of_two(A, own, mass, p, gains)
             else:
                 mix(A, p, m)
                 for i in range(n):

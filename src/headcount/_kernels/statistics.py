@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-__all__ = ["count_codes", "sum_rows"]
+__all__ = ["count_codes", "count_items", "histogram_codes", "sum_rows"]
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -49,3 +49,33 @@ def count_codes(codes, weights, indices, offsets, start, stop, out):
                 row[item[c]] += weight
         for b in range(row.size):
             row[b] /= total
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def histogram_codes(values, j, count, offset, codes, channel):
+    """Bins of column j in a histogram of [0, 1] with `count` bins, the first is `offset`."""
+    for i in range(values.shape[0]):
+        s = values[i, j]
+        place = np.int64(min(s * count, count - 1.0))
+        # Rounding can put the product slightly below a whole number.
+        place += np.int64(s >= (place + 1) / count)
+        codes[i, channel] = min(place, count - 1) + offset
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def count_items(indices, offsets, seen, items, counts, ends):
+    """Distinct items of each sample in ascending order, and how often each is there.
+
+    `seen` has a zero for every item of the pool. ``ends[s + 1]`` is the end of sample s.
+    `items` and `counts` have room for one item more than there can be.
+    """
+    place = 0
+    for s in range(offsets.size - 1):
+        for i in range(offsets[s], offsets[s + 1]):
+            seen[indices[i]] += 1
+        for item in range(seen.size):
+            # Without a branch, which no processor could predict.
+            items[place], counts[place] = item, seen[item]
+            place += np.int64(seen[item] > 0)
+            seen[item] = 0
+        ends[s + 1] = place

@@ -25,6 +25,7 @@ from headcount.quantify.statistics_parts import Part as NeededPart
 from headcount.representation import Binned, Histograms, MeanOf, PredictedClass
 from headcount.scores import ItemScorer
 from headcount.statistics import Statistics
+from headcount.statistics.group_names import Numbered, number_groups
 from headcount.uncertainty import Estimate
 
 if TYPE_CHECKING:
@@ -180,17 +181,26 @@ class _GroupReader:
         self._first: dict[str, None] = {}
         self._n_missing = self._n_rows = 0
 
-    def read(self, values: pl.Series) -> pl.Series:
-        names, notes = group_names(values, self._by, self._table, self._dates)
+    def read(self, values: pl.Series) -> Numbered:
+        import polars as pl
+
+        texts = values.name == self._by and values.dtype == pl.String
+        # Each text is read once, not each row.
+        numbered = number_groups(values, len(values)) if texts else None
+        given = values if numbered is None else numbered.names
+        names, notes = group_names(given, self._by, self._table, self._dates)
         if not self._n_rows:
             self._first = dict.fromkeys(notes)
             if values.name != self._by and self._dates is None:
                 found = find_date_form(without_marks(values), wanted=True)
                 if found is not None and found.order in ORDERS:
                     self._dates = found.order
-        self._n_missing += names.null_count()
-        self._n_rows += len(names)
-        return names
+        made = number_groups(names, len(names)) if numbered is None else numbered.renamed(names)
+        missing = made.names.is_null().arg_max() if made.names.null_count() else None
+        if missing is not None:
+            self._n_missing += int((made.codes == missing).sum())
+        self._n_rows += len(values)
+        return made
 
     def notes(self, column: str | None) -> tuple[str, ...]:
         found = list(self._first)

@@ -281,7 +281,7 @@ class ScoreModel:
         table.require(self.columns, "which the labelled table has")
         for posteriors, values in self.scores.read_batches(table, beside, _ROWS_AT_ONCE):
             tally.n_rows += len(posteriors)
-            yield Scored(posteriors, self.quantifier.classes_), values
+            yield Scored.unchecked(posteriors, self.quantifier.classes_), values
 
 
 def fit_table_model(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -85,14 +85,14 @@ class ScoreColumns:
                         "leave out items without scores."
                     )
             first_row += len(batch)
-            posteriors = self._posteriors(np.column_stack(numbers), table.name)
+            posteriors = self._posteriors(numbers, repr(table.name))
             yield posteriors, None if beside is None else batch[beside]
 
-    def _posteriors(self, given: NDArray[np.float64], name: str) -> NDArray[np.float64]:
-        if given.shape[1] == 1:
-            both = check_scores(given[:, 0], 2, name=repr(name))
-            return np.ascontiguousarray(both if self.positive == 1 else both[:, ::-1])
-        return check_scores(given, given.shape[1], name=repr(name))
+    def _posteriors(self, given: Sequence[pl.Series], name: str) -> NDArray[np.float64]:
+        if len(given) == 1:
+            both = check_scores(given[0].to_numpy(), 2, name=name)
+            return both if self.positive == 1 else np.ascontiguousarray(both[:, ::-1])
+        return check_scores(np.column_stack(given), len(given), name=name)
 
 
 def find_score_columns(

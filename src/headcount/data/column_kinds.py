@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
+from math import isfinite
 from typing import TYPE_CHECKING, Any, Literal
 
 from headcount.data.dates import ORDERS, allowed_bad, find_date_form, read_dates
@@ -108,6 +109,9 @@ class Column:
         """
         import polars as pl
 
+        # A sum is finite only if all numbers are.
+        if self.kind == "number" and values.dtype == pl.Float64 and isfinite(values.sum()):
+            return values, pl.repeat(False, len(values), eager=True)
         given = without_marks(values)
         try:
             made = self._cast(given)

@@ -283,7 +283,7 @@ class _OutsideEmbedding:
 
     def add_sums(self, groups: NDArray[np.int64], sums: NDArray[np.int64]) -> None:
         items = np.ascontiguousarray(self.items, dtype=np.float64)
-        add_outside(items, self.low, self.high, groups, 0, len(groups), sums)
+        add_outside(items, self.low, self.high, groups, sums)
 
 
 def assumption_warnings(

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from headcount._kernels.accumulation import add_rank_moments
+from headcount._kernels.accumulation import add_rank_moments, ranks_of
 from headcount.representation import Dense, Training
 from headcount.sampling import Samples
 
@@ -19,8 +19,9 @@ __all__ = ["RankMoments"]
 # the most power.
 _DEGREES_OF_TWO_CLASSES, _DEGREES_OF_MORE = 3, 2
 _SMALLEST = 1e-150
-# Bins that narrow the search for a rank, of two classes and of more.
-_BINS_OF_TWO_CLASSES, _BINS_OF_MORE = 1 << 15, 1 << 12
+# Bits of the number of bins of all posteriors together, which narrow the search for a rank.
+# A power of two, so that no rounding moves a posterior to the next bin.
+_BITS_OF_BINS = 16
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,7 +72,7 @@ class RankMoments:
     @cached_property
     def search(self) -> tuple[NDArray[Any], ...]:
         """Values of all posteriors, lines between their ranks, edges, and numbers by bin."""
-        n_bins = _BINS_OF_TWO_CLASSES if len(self.values) == 1 else _BINS_OF_MORE
+        n_bins = 1 << (_BITS_OF_BINS - (len(self.values) - 1).bit_length())
         bins = np.arange(n_bins + 1) / n_bins
         starts = np.stack([np.searchsorted(own, bins, side="right") for own in self.values])
         # A value in the first bin can be 0.
@@ -112,10 +113,10 @@ class RankEmbedding:
         """Polynomials, one row per item."""
         moments = self.moments
         columns: list[NDArray[np.float64]] = []
-        for column, values, ranks in zip(
-            _used(self.items), moments.values, moments.ranks, strict=True
-        ):
-            x = np.interp(column, values, ranks)
+        values, lines, edges, starts = moments.search
+        for c, column in enumerate(np.ascontiguousarray(_used(self.items))):
+            x = np.empty(len(column))
+            ranks_of(column, values, lines, edges[c], starts[c], 0.0, x)
             polynomials = (x, (3 * x**2 - 1) / 2, (5 * x**3 - 3 * x) / 2)
             columns.extend(polynomials[: moments.degrees])
         return np.column_stack(columns)
@@ -129,10 +130,10 @@ class RankEmbedding:
     def add_sums(self, groups: NDArray[np.int64], sums: NDArray[np.int64]) -> None:
         """Add the items to the sums of their groups."""
         items = np.ascontiguousarray(self.items, dtype=np.float64)
-        moments, n = self.moments, len(groups)
+        moments = self.moments
         first = 1 if items.shape[1] == 2 else 0
         rule: tuple[Any, ...] = (*moments.search, moments.degrees, _SMALLEST)
-        add_rank_moments(*(items, first, *rule, groups, 0, n, sums))
+        add_rank_moments(*(items, first, *rule, groups, sums))
 
 
 def _used(posteriors: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -21,6 +21,10 @@ Floats = NDArray[np.float64]
 # Sizes of change that are looked for, in standard errors of one value, upwards and downwards.
 _STEPS = np.array([0.25, 0.5, 1.0, 2.0, 3.0])
 _TILTS = np.concatenate([_STEPS, -_STEPS])
+# Part of the evidence that each has. It sums to 1, so that the rate of false alarms is bounded.
+# Most of it is for changes of one standard error, which take longest to see.
+_OF_STEPS = np.array([0.1, 0.2, 0.4, 0.2, 0.1])
+_OF_TILTS = np.concatenate([_OF_STEPS, _OF_STEPS]) / 2
 # Evidence of a change that is beyond doubt stays a finite number.
 _MOST_EXPONENT, _MOST_EVIDENCE = 300.0, 1e100
 # A family of series has changed if it adds this part to the evidence of its stream.
@@ -234,7 +238,7 @@ class _State:
 
     def evidence(self) -> Floats:
         """Evidence of each stream."""
-        own = self.series.weights * self.grown.mean(axis=1)
+        own = self.series.weights * (self.grown @ _OF_TILTS)
         total = np.bincount(self.series.streams, own, len(self.known))
         return np.asarray(total / max(self.known.sum(), 1))
 
@@ -260,7 +264,7 @@ class _State:
     def alarm(self, stream: int, t: int) -> None:
         """Raise an alarm; its series wait until they are back at their baseline."""
         own = np.flatnonzero(self.series.streams == stream)
-        evidence = self.series.weights[own] * self.grown[own].mean(axis=1)
+        evidence = self.series.weights[own] * (self.grown[own] @ _OF_TILTS)
         families = self.series.families[own]
         by_family = np.bincount(families, evidence)
         chosen = by_family[families] >= _LEAST_PART * evidence.sum()

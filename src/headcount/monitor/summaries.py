@@ -86,12 +86,12 @@ class ChunkSummaries:
     def series(self) -> tuple[tuple[str, float], ...]:
         """Names and weights of the series that changes are detected in.
 
-        Shares have half of the weight; accuracy and the assumption share the other half.
+        Shares have most of the weight; accuracy and the assumption share the rest.
         """
         labels = [str(each) for each in self._classes.tolist()]
         shares = [labels[j] for j in self._described]
         n_forms = self._invariants(self.reference.scores[:1]).shape[1]
-        parts = [0.5, 0.25, 0.25] if n_forms else [0.5, 0.5, 0.0]
+        parts = [0.6, 0.2, 0.2] if n_forms else [0.6, 0.4, 0.0]
         found = [(f"share:{label}", parts[0] / len(shares)) for label in shares]
         found.append(("accuracy", parts[1]))
         found += [(f"form:{number}", parts[2] / n_forms) for number in range(n_forms)]

@@ -14,6 +14,7 @@ from typing import Any, Protocol, Self, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
+from headcount._kernels.statistics import count_items
 from headcount.errors import HeadcountError
 from headcount.representation import (
     CellsOf,
@@ -278,6 +279,19 @@ class Mixture(Aggregation):
         ratios = np.ascontiguousarray(self.likelihood.ratios(items))
         return self.solver.solve(ratios, samples, self.prior)
 
+    def solve_training(self, training: Training, samples: Samples) -> Solution:
+        """Shares of the classes in samples of the training items.
+
+        Each item of a sample that is larger than the training set is used once, with its
+        number.
+        """
+        assert training.items is not None
+        if samples.sizes.min() <= samples.n_pool:
+            return self.solve(training.items, samples)
+        ratios = np.ascontiguousarray(self.likelihood.ratios(training.items))
+        distinct, counts = _distinct(samples)
+        return self.solver.solve(ratios, distinct, self.prior, counts)
+
     def reduction(self) -> tuple[Reduction, ...]:
         """Cells of the posteriors, or of the likelihoods if these are not smooth."""
         before = None if self.likelihood.smooth else self.likelihood
@@ -303,6 +317,16 @@ class NoiseStoppedMixture(Mixture):
         """Learn the likelihoods and the size of the training set."""
         solver = replace(self.solver, n_training=training.effective_size)
         return replace(super().fit(training), solver=solver)
+
+
+def _distinct(samples: Samples) -> tuple[Samples, NDArray[np.float64]]:
+    """Samples with each of their items once, and the number of times that it was there."""
+    most = int(np.minimum(samples.sizes, samples.n_pool).sum()) + 1
+    items, counts = np.empty(most, samples.indices.dtype), np.empty(most)
+    ends, seen = np.zeros(len(samples) + 1, np.int64), np.zeros(samples.n_pool, np.int32)
+    count_items(samples.indices, samples.offsets, seen, items, counts, ends)
+    made = Samples.unchecked(items[: ends[-1]], ends, samples.n_pool, copies=samples.copies)
+    return made, counts[: ends[-1]]
 
 
 def _in_batches(

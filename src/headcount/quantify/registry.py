@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
+from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -58,16 +59,21 @@ def find_methods(package: str, base: type[_Method]) -> dict[str, type[_Method]]:
     dict of str to type
         Methods by name, sorted without regard to case.
     """
+    found = [each for each in _described_classes(package) if issubclass(each[1], base)]
+    return dict(sorted(found, key=lambda entry: entry[0].lower()))
+
+
+@cache
+def _described_classes(package: str) -> tuple[tuple[str, type[Any]], ...]:
+    """Names and classes with an ``info`` of their own in the public modules of a package."""
     path = importlib.import_module(package).__path__
-    found = {
-        name: value
+    return tuple(
+        (name, value)
         for module in pkgutil.walk_packages(path, f"{package}.")
         if not module.name.split(".")[-1].startswith("_")
         for name, value in vars(importlib.import_module(module.name)).items()
-        if inspect.isclass(value) and issubclass(value, base) and "info" in vars(value)
-        if not name.startswith("_")
-    }
-    return dict(sorted(found.items(), key=lambda entry: entry[0].lower()))
+        if inspect.isclass(value) and "info" in vars(value) and not name.startswith("_")
+    )
 
 
 def quantifiers() -> dict[str, type[Quantifier]]:

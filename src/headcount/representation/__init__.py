@@ -21,6 +21,7 @@ from headcount.representation.log_ratios import InLogRatios, largest_log_ratio, 
 from headcount.representation.patterns import FeaturePatterns, PatternTable, joint_codes
 from headcount.representation.reduction import (
     CellsOf,
+    Embedder,
     MeanOf,
     Reduced,
     Reduction,
@@ -36,6 +37,7 @@ __all__ = [
     "CellsOf",
     "ClassDensities",
     "Dense",
+    "Embedder",
     "Embedding",
     "EuclideanDistance",
     "ExpectedClass",

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from headcount._kernels.statistics import histogram_codes
 from headcount.representation.embedding import Binned, Dense
 from headcount.representation.training import Training
 
@@ -122,15 +123,13 @@ class Histograms:
     def embed(self, items: NDArray[np.float64]) -> Binned:
         """Embed items given as posteriors."""
         items = _as_if_half(items, self.prior) if self.balanced else items
-        used = items if self.every_class else items[:, -1:]
-        codes = np.empty((len(items), used.shape[1] * len(self.bins)), np.int32)
+        items = np.ascontiguousarray(items, np.float64)
+        used = range(0 if self.every_class else items.shape[1] - 1, items.shape[1])
+        codes = np.empty((len(items), len(used) * len(self.bins)), np.int32)
         offset = channel = 0
         for count in self.bins:
-            for column in used.T:
-                bin_ = np.minimum(column * count, count - 1).astype(np.int32)
-                # Rounding can put the product slightly below a whole number.
-                bin_ += column >= (bin_ + 1) / count
-                codes[:, channel] = np.minimum(bin_, count - 1) + offset
+            for j in used:
+                histogram_codes(items, j, count, offset, codes, channel)
                 offset += count
                 channel += 1
         return Binned(codes, offset, self.cumulative)

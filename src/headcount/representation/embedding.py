@@ -38,8 +38,9 @@ class Embedding(Protocol):
     def add_sums(self, groups: NDArray[np.int64], sums: NDArray[np.int64]) -> None:
         """Add the items to the sums of their groups, in whole numbers.
 
-        `groups` has one number per item. ``sums[group, 0]`` are multiples of 2**-30, and
-        ``sums[group, 1]`` are the remainders, multiples of 2**-61.
+        `groups` has one number per item. If there are several rows per item, all first rows
+        come first. ``sums[group, 0]`` are multiples of 2**-30, and ``sums[group, 1]`` are the
+        remainders, multiples of 2**-61.
         """
 
 
@@ -79,12 +80,13 @@ class Dense:
     def add_sums(self, groups: NDArray[np.int64], sums: NDArray[np.int64]) -> None:
         """Add the items to the sums of their groups."""
         values = np.ascontiguousarray(self.values, dtype=np.float64)
-        largest = add_rows(values, groups, 0, len(groups), sums)
+        largest = max(values.max(), -values.min())
         if not largest <= LARGEST_SUMMAND:
             raise HeadcountError(
                 f"A value of the items is {largest:.3g}; sums of a representation allow values "
                 f"up to {LARGEST_SUMMAND:.0f}: scale the features."
             )
+        add_rows(values, groups, sums)
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,10 +137,10 @@ class Binned:
         """Add the items to the sums of their groups."""
         codes = np.ascontiguousarray(self.codes, dtype=np.int32)
         if not self.cumulative:
-            add_codes(codes, groups, 0, len(groups), sums)
+            add_codes(codes, groups, sums)
             return
         own = np.zeros_like(sums)
-        add_codes(codes, groups, 0, len(groups), own)
+        add_codes(codes, groups, own)
         sums += np.cumsum(own, axis=2)
 
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from headcount.representation.embedding import Embedding
 from headcount.sampling import Samples
 
-__all__ = ["CellsOf", "MeanOf", "Reduced", "Reduction", "WeightedRows"]
+__all__ = ["CellsOf", "Embedder", "MeanOf", "Reduced", "Reduction", "WeightedRows"]
 
 
 class Embedder(Protocol):

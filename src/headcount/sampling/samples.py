@@ -9,7 +9,9 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from headcount._kernels.statistics import count_codes
 from headcount._parameters import check_count
+from headcount._threads import each_range
 from headcount.data import encode_labels
 from headcount.errors import HeadcountError
 from headcount.sampling._checks import (
@@ -22,7 +24,9 @@ from headcount.sampling._checks import (
 
 __all__ = ["Samples", "as_samples", "index_dtype", "sort_by_code"]
 
-_CHUNK_ITEMS = 1 << 22
+# Items that justify another thread.
+_GRAIN_ITEMS = 1 << 16
+_NO_WEIGHTS = np.empty(0)
 _INDEX_ADVICE = "pass the positions of items in the pool; for a mask, np.flatnonzero(mask)"
 
 
@@ -398,15 +402,13 @@ class Samples:
                 f"{len(known):,} labels were given, but the samples are of a pool of "
                 f"{self.n_pool:,} items: pass one label per item of that pool."
             )
-        shares = np.empty((len(self), n_codes))
-        done = 0
-        for chunk in self.chunks(_CHUNK_ITEMS):
-            cells = np.repeat(np.arange(len(chunk)) * n_codes, chunk.sizes)
-            cells += known[chunk.indices]
-            counts = np.bincount(cells, minlength=len(chunk) * n_codes)
-            shares[done : done + len(chunk)] = counts.reshape(len(chunk), n_codes)
-            done += len(chunk)
-        shares /= self.sizes[:, None]
+        channel, shares = known.astype(np.int32)[:, None], np.empty((len(self), n_codes))
+
+        def work(start: int, stop: int) -> None:
+            count_codes(channel, _NO_WEIGHTS, self.indices, self.offsets, start, stop, shares)
+
+        mean_size = self.offsets[-1] // max(1, len(self))
+        each_range(work, len(self), grain=1 + _GRAIN_ITEMS // (1 + int(mean_size)))
         return shares
 
     def __reduce__(self) -> tuple[Any, ...]:

@@ -265,7 +265,12 @@ def _refuse_infinite(table: NDArray[np.float64], name: str) -> None:
 def _normalise(table: NDArray[np.float64], name: str) -> NDArray[np.float64]:
     # The same sum, but fast: numpy is slow along short rows.
     sums = table[:, 0] + table[:, 1] if table.shape[1] == 2 else table.sum(axis=1)
-    gaps = np.abs(sums - 1.0)
+    gaps = sums - 1.0
+    np.abs(gaps, out=gaps)
+    # A sum computed from K numbers is off by up to this much: such rows are left alone.
+    rounding = table.shape[1] * np.finfo(np.float64).eps
+    if gaps.max() <= rounding:
+        return table
     wrong = gaps > _SUM_TOLERANCE
     if wrong.any():
         row = int(wrong.argmax())
@@ -274,12 +279,7 @@ def _normalise(table: NDArray[np.float64], name: str) -> NDArray[np.float64]:
             f"the first row {row} with a sum of {sums[row]:.6g}: pass posteriors of all "
             "classes, each row summing to 1."
         )
-    # A sum computed from K numbers is off by up to this much: such rows are left alone.
-    rounding = table.shape[1] * np.finfo(np.float64).eps
-    off = gaps > rounding
-    if off.any():
-        table = table / np.where(off, sums, 1.0)[:, None]
-    return table
+    return np.asarray(table / np.where(gaps > rounding, sums, 1.0)[:, None])
 
 
 def check_codes(codes: Any, n_classes: int) -> NDArray[np.int64]:

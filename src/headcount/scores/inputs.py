@@ -134,6 +134,14 @@ class Scored:
         return encode_labels(self.predictions, name="predictions", classes=classes)[1]
 
     @classmethod
+    def unchecked(cls, posteriors: NDArray[np.float64], classes: NDArray[Any]) -> Scored:
+        """Items with posteriors that `check_scores` has returned, without checks or copies."""
+        made = cls.__new__(cls)
+        _set(made, "posteriors", posteriors)
+        _set(made, "classes", classes)
+        return made
+
+    @classmethod
     def concatenate(cls, parts: Sequence[Scored]) -> Scored:
         """Items of several batches, one after the other.
 

@@ -181,7 +181,8 @@ def stacked_posteriors(
     """
     if not all(_is_plain(model, classes) for model in models):
         return None
-    X = validate_data(models[0], X, accept_sparse="csr", reset=False)
+    # Of numbers that are not finite neither are the scores.
+    X = validate_data(models[0], X, accept_sparse="csr", reset=False, ensure_all_finite=False)
     if X.dtype != np.float64:
         return None
     weights = np.concatenate([model.coef_ for model in models]).T

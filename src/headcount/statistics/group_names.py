@@ -26,13 +26,20 @@ class Numbered(NamedTuple):
     names: pl.Series
     codes: NDArray[np.int64]
 
+    def renamed(self, names: pl.Series) -> Numbered:
+        """The same rows with other names, some of which may be equal now."""
+        again = number_groups(names, len(names))
+        if len(again.names) == len(names):  # numbered as they come, so the numbers are the same
+            return Numbered(again.names, self.codes)
+        return Numbered(again.names, again.codes[self.codes])
+
 
 def number_groups(groups: Any, n_rows: int) -> Numbered:
     """Number the groups of rows.
 
     Parameters
     ----------
-    groups : array-like of shape (n,), series, or None
+    groups : array-like of shape (n,), series, Numbered, or None
         Name of the group of each row: text, numbers or dates. A missing name is a group of
         its own. None for one group of all rows, without a name.
     n_rows : int
@@ -51,6 +58,8 @@ def number_groups(groups: Any, n_rows: int) -> Numbered:
 
     if groups is None:
         return Numbered(pl.Series([None], dtype=pl.Null), np.zeros(n_rows, np.int64))
+    if isinstance(groups, Numbered):
+        return groups
     values = _as_column(groups)
     if len(values) != n_rows:
         raise HeadcountError(

@@ -60,15 +60,15 @@ class LogitCells:
         self._cells = GrowingEntries(Entries.none(1) if entries is None else entries)
 
     def delta(self, rows: Floats, codes: Integers, n_groups: int) -> Entries:
-        """Cells of rows, by the numbers of their groups."""
-        n = len(rows)
-        if n_groups * _N_CELLS > 8 * max(n, _GRAIN_ROWS):
-            return _sparse_cells(rows, codes)
+        """Cells of items, each with one or several rows, by the numbers of their groups."""
+        n, copies = len(codes), len(rows) // len(codes)
+        if n_groups * _N_CELLS > 8 * max(len(rows), _GRAIN_ROWS):
+            return _sparse_cells(rows, np.tile(codes, copies))
         cells = add_in_threads(
             lambda start, stop, own: add_logit_cells(rows, *_TABLE, codes, start, stop, own),
             n,
             (n_groups, _N_CELLS, 2),
-            grain=max(_GRAIN_ROWS, n_groups * _N_CELLS // 2),
+            grain=max(_GRAIN_ROWS, n_groups * _N_CELLS // 2) // copies,
         ).reshape(-1, 2)
         there = np.flatnonzero(cells[:, 0])
         groups, keys = np.divmod(there, _N_CELLS)

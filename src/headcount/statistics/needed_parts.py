@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from headcount.errors import HeadcountError
 from headcount.quantify.statistics_parts import Form, NeedsStatistics, Part
-from headcount.representation import CellsOf
+from headcount.representation import CellsOf, MeanOf
 from headcount.statistics.fingerprint import fingerprint
 from headcount.statistics.logit_cells import LogitCells
 from headcount.statistics.ratio_cells import RatioCells
@@ -92,23 +92,23 @@ class NeededParts:
 
     def batch(self, form: Form, pool: Any, codes: NDArray[np.int64], n_groups: int) -> Batch:
         """Statistics of items, by the numbers of their groups."""
-        made: dict[str, Any] = {}
-        numbers = {1: codes}
-        found = Batch({}, {})
+        by_source: dict[str, dict[str, Part]] = {}
         for key, (part, source) in self.of_form(form).items():
-            if source not in made:
-                made[source] = part.source.items(pool)
-            items = made[source]
-            copies = part.source.count(items) // len(codes)
-            if copies not in numbers:
-                numbers[copies] = np.tile(codes, copies)
-            found.copies[key] = copies
-            if isinstance(part.reduction, CellsOf):
-                rows, store = part.reduction.rows(items), empty_store(part)
-                assert not isinstance(store, Sums)
-                found.deltas[key] = store.delta(rows, numbers[copies], n_groups)
-            else:
-                found.deltas[key] = Sums.delta(part, items, numbers[copies], n_groups)
+            by_source.setdefault(source, {})[key] = part
+        found = Batch({}, {})
+        for parts in by_source.values():
+            maker = next(iter(parts.values())).source
+            items = maker.items(pool)
+            copies = maker.count(items) // len(codes)
+            found.copies.update(dict.fromkeys(parts, copies))
+            sums = {k: part for k, part in parts.items() if isinstance(part.reduction, MeanOf)}
+            deltas = Sums.deltas(list(sums.values()), items, codes, n_groups)
+            found.deltas.update(zip(sums, deltas, strict=True))
+            for key, part in parts.items():
+                if isinstance(part.reduction, CellsOf):
+                    store, rows = empty_store(part), part.reduction.rows(items)
+                    assert not isinstance(store, Sums)
+                    found.deltas[key] = store.delta(rows, codes, n_groups)
         return found
 
 

@@ -65,8 +65,9 @@ class RatioCells:
     def delta(
         self, rows: Floats, codes: Integers, n_groups: int
     ) -> tuple[Entries, Entries, Integers]:
-        """Cells, sample and totals of rows, by the numbers of their groups."""
+        """Cells, sample and totals of items, by the numbers of their groups."""
         n, K = rows.shape
+        codes = np.tile(codes, n // len(codes))
         bins, fixed = np.empty((n, K), np.uint8), np.empty((n, K), np.int64)
         largest, hashes = np.empty(n, np.int64), np.empty(n, np.uint64)
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from headcount._kernels.accumulation import FINEST, FIXED_POINT
 from headcount._threads import each_range
 from headcount.errors import HeadcountError
 from headcount.quantify.statistics_parts import Part
-from headcount.representation import MeanOf
+from headcount.representation import Embedder, MeanOf
 
 __all__ = ["Sums", "add_in_threads"]
 
@@ -52,21 +53,30 @@ class Sums:
         self._values = np.zeros((0, 2, 0), np.int64) if values is None else values
 
     @staticmethod
-    def delta(part: Part, items: Any, codes: Integers, n_groups: int) -> Integers:
-        """Sums of items, by the numbers of their groups."""
-        assert isinstance(part.reduction, MeanOf)
-        represent, take = part.reduction.representation.embed, part.source.take
-        width = represent(take(items, slice(0, 1))).width
+    def deltas(
+        parts: Sequence[Part], items: Any, codes: Integers, n_groups: int
+    ) -> list[Integers]:
+        """Sums of items of the same source for each part, by the numbers of their groups."""
+        if not parts:
+            return []
+        source, n = parts[0].source, len(codes)
+        copies = source.count(items) // n
+        embeds = [_representation(part).embed for part in parts]
+        one = source.take(items, slice(0, 1))
+        ends = np.cumsum([0, *(embed(one).width for embed in embeds)]).tolist()
+        block = max(1, _BLOCK_ROWS // copies)
 
         def work(start: int, stop: int, own: Integers) -> None:
-            for first in range(start, stop, _BLOCK_ROWS):
-                rows = slice(first, min(first + _BLOCK_ROWS, stop))
-                represent(take(items, rows)).add_sums(codes[rows], own)
+            views = [own[:, :, a:b] for a, b in pairwise(ends)]
+            for first in range(start, stop, block):
+                chosen = slice(first, min(first + block, stop))
+                rows = _rows_of(items, copies, chosen, source.take)
+                for embed, sums in zip(embeds, views, strict=True):
+                    embed(rows).add_sums(codes[chosen], sums)
 
-        shape = n_groups, 2, width
-        return add_in_threads(
-            work, len(codes), shape, grain=max(_GRAIN_ROWS, 2 * n_groups * width)
-        )
+        grain = max(_GRAIN_ROWS // copies, 2 * n_groups * ends[-1])
+        together = add_in_threads(work, n, (n_groups, 2, ends[-1]), grain=grain)
+        return [together[:, :, a:b] for a, b in pairwise(ends)]
 
     def check(self, delta: Integers, numbers: Integers) -> None:
         """Raise an error if sums would become too large."""
@@ -127,3 +137,16 @@ class Sums:
                 "again."
             )
         return cls(values)
+
+
+def _representation(part: Part) -> Embedder:
+    assert isinstance(part.reduction, MeanOf)
+    return part.reduction.representation
+
+
+def _rows_of(items: Any, copies: int, chosen: slice, take: Callable[[Any, slice], Any]) -> Any:
+    """Rows of consecutive items: all first rows, then all second ones, and so on."""
+    if copies == 1:
+        return take(items, chosen)
+    rest = items.shape[1:]  # only arrays have several rows per item
+    return items.reshape(copies, -1, *rest)[:, chosen].reshape(-1, *rest)
