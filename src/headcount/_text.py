@@ -28,7 +28,7 @@ _SPECIAL_IN_LATEX = {
 _FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Cell:
     """Entry of a table.
 
@@ -301,7 +301,10 @@ def printable(value: object) -> str:
     >>> printable("a\x1b[2Jb")
     'a\ufffd[2Jb'
     """
-    return "".join(sign if sign.isprintable() else "\ufffd" for sign in str(value))
+    text = str(value)
+    if text.isprintable():
+        return text
+    return "".join(sign if sign.isprintable() else "\ufffd" for sign in text)
 
 
 def _lines(

@@ -9,6 +9,8 @@ import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.datasets import make_classification
 from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 import headcount as hc
 from headcount.analysis import analyse_items
@@ -195,6 +197,13 @@ def test_the_method_is_the_chosen_one_with_the_classifier_that_was_used():
     assert facts.settings["classifier"] == "LogisticRegression(C=0.5)"
     assert facts.why == auto.explain(len(X_new))
     assert "elsewhere" in make_analysis().method.settings["classifier"]
+
+
+def test_of_a_pipeline_the_classifier_is_shown():
+    pipeline = make_pipeline(StandardScaler(), LogisticRegression(C=0.5))
+    fitted = hc.PACC(pipeline, random_state=0).fit(X[:500], y[:500])
+    shown = analyse_items(fitted, X_new).method.settings["classifier"]
+    assert shown == "StandardScaler, LogisticRegression(C=0.5)"
 
 
 def test_verdicts():

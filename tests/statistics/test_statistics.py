@@ -14,6 +14,7 @@ from tests.statistics.problems import digits, rows_of, scored_problem
 
 import headcount as hc
 from headcount.errors import HeadcountError
+from headcount.quantify import group_estimates
 from headcount.representation import Dense
 from headcount.statistics import logit_cells, ratio_cells, sums
 from headcount.statistics.fingerprint import fingerprint
@@ -463,3 +464,41 @@ def test_fingerprints_depend_on_content():
     assert fingerprint(loop) == fingerprint(loop)
     assert fingerprint({1, 2}) == fingerprint({2, 1})
     assert fingerprint(np.arange(3)) != fingerprint(np.arange(3.0))
+
+
+@pytest.mark.parametrize("K", [2, 3])
+@pytest.mark.parametrize("most", [1 << 16, 60])
+@pytest.mark.parametrize("combined", [False, True])
+def test_all_groups_together_are_those_read_by_name(monkeypatch_cells, K, most, combined):
+    monkeypatch_cells(most)
+    training, y, new, groups = scored_problem(K, 300, 0)
+    q = hc.Conditioned([hc.SLD(), hc.GPAC()], random_state=0) if combined else hc.GPAC()
+    q.fit(training, y)
+    found = q.estimate_statistics(hc.Statistics(q).update(new, groups), random_state=0)
+    together = list(found.values())
+    assert len(together) == len(found) == len(set(groups)) > 1
+    for place, (name, estimate) in enumerate(zip(found, together, strict=True)):
+        alone = found[name]
+        assert_array_equal(estimate.shares, alone.shares)
+        assert_array_equal(estimate.raw, found.raw[place])
+        assert_array_equal(alone.raw, found.raw[place])
+        # The draws of those read together were released, and are computed again.
+        assert_array_equal(estimate.draws, alone.draws)
+        assert_array_equal(estimate.posterior.weights, alone.posterior.weights)
+        if not combined:
+            assert_allclose(estimate.fit_test.p_value, alone.fit_test.p_value, rtol=1e-9)
+        assert estimate.warnings == alone.warnings
+        if alone.reduction_error is not None:
+            assert_allclose(estimate.reduction_error, alone.reduction_error, atol=1e-15)
+    if combined:
+        assert_array_equal(found.raw, q.model_.shares.means(found.answers.found, found.sizes))
+
+
+def test_few_draws_are_kept_while_groups_are_read(monkeypatch):
+    monkeypatch.setattr(group_estimates, "_AT_ONCE", 5)
+    training, y, new, _ = scored_problem(2, 60, 0)
+    q = hc.GPAC().fit(training, y)
+    found = q.estimate_statistics(hc.Statistics(q).update(new, np.arange(60) // 3))
+    kept = [each.posterior for each in found.values()]
+    assert len(kept) == 20
+    assert all(posterior._made is None for posterior in kept)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from sklearn.pipeline import Pipeline
+
 from headcount.data.preparation import Tally
 from headcount.quantify import Quantifier
 from headcount.scores import Scorer
@@ -76,6 +78,10 @@ def method_facts(quantifier: Quantifier, size: int) -> MethodFacts:
 
 
 def _shortened(value: Any) -> str:
+    if isinstance(value, Pipeline):
+        *before, last = [step for _, step in value.steps]
+        # The preparation is described column by column, and slow to print.
+        return ", ".join([*(type(step).__name__ for step in before), _shortened(last)])
     text = " ".join(repr(value).split())
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -26,6 +26,8 @@ from headcount.scores import ItemScorer, Scored, ScoredPool, Verdicts
 from headcount.uncertainty import Estimate
 
 __all__ = ["analyse_items", "analysis_of_parts", "caught_warnings", "make_part"]
+
+Found = TypeVar("Found")
 
 
 def analyse_items(
@@ -183,18 +185,16 @@ def _estimates(
     return caught_warnings(lambda: quantifier.estimate_many(pool, samples, **options))
 
 
-def caught_warnings(
-    compute: Callable[[], list[Estimate]],
-) -> tuple[list[Estimate], tuple[str, ...]]:
-    """Estimates, and the warnings of the library that were raised."""
+def caught_warnings(compute: Callable[[], Found]) -> tuple[Found, tuple[str, ...]]:
+    """Result of a call, and the warnings of the library that were raised."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", HeadcountWarning)
-        estimates = compute()
+        found = compute()
     ours = [each for each in caught if issubclass(each.category, HeadcountWarning)]
     for each in caught:
         if each not in ours:
             warnings.warn_explicit(each.message, each.category, each.filename, each.lineno)
-    return estimates, tuple(dict.fromkeys(str(each.message) for each in ours))
+    return found, tuple(dict.fromkeys(str(each.message) for each in ours))
 
 
 def _classified(
@@ -227,9 +227,7 @@ def make_part(
 ) -> Part:
     """Part of an analysis, of all items or a group, from its estimate."""
     ends = estimate.interval(level)
-    return Part(
-        plain(name), estimate, ends.low, ends.high, estimate.counts(level).count, counted, truth
-    )
+    return Part(plain(name), estimate, ends.low, ends.high, estimate.count, counted, truth)
 
 
 def _shares(

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +28,6 @@ from headcount.analysis.groups import (
     Groups,
     group_column,
     group_names,
-    read_groups,
     too_many_groups,
 )
 from headcount.analysis.label_columns import (
@@ -44,6 +44,7 @@ from headcount.analysis.models import (
     fit_score_model,
     fit_table_model,
 )
+from headcount.analysis.options import Options
 from headcount.analysis.tags import TagAnalysis, analyse_tags, tag_columns
 from headcount.data import count_rows
 from headcount.data.dates import check_order
@@ -177,18 +178,11 @@ def analyse(
     table = as_table(new, "new", separator)
     notes: tuple[str, ...] = table.notes
     if train is scores is model is None:
-        if target not in table.columns:
-            raise HeadcountError(
-                "One of `train`, `scores` and `model` is needed, none is, and "
-                f"{table.name!r} has no column {target!r} with labels of some rows."
-            )
-        train, table, note = split_by_label(table, target)
+        train, table, note = _split(table, target)
         notes += (note,)
     column = group_column(table, by, date)
-    aside = {"weight": weight, "cluster": cluster}
-    for option, name in aside.items():
-        if name is not None:
-            table.require([name], f"which `{option}` names")
+    options = Options(by, column, dates, weight, cluster, level, random_state, title)
+    options.check_columns(table)
     training = None
     if model is not None:
         fitted = checked_model(model, column, leave_out)
@@ -197,41 +191,18 @@ def analyse(
         name, given = ("train", train) if scores is None else ("scores", scores)
         source = as_table(given, name, separator)
         source.require(leave_out, "which `leave_out` names")
-        out = _left_out(leave_out, column, aside)
+        out = dict.fromkeys(leave_out, "left out by the caller") | options.not_features()
         tags = tag_columns(source, str(target))
         if tags:
             _check_tag_options(scores, labelled, random_labels)
-            return analyse_tags(
-                table,
-                source,
-                tags,
-                leave_out=out,
-                by=by,
-                column=column,
-                dates=dates,
-                method=method,
-                classifier=classifier,
-                weight=weight,
-                cluster=cluster,
-                level=level,
-                random_state=random_state,
-                title=title,
-            )
+            return analyse_tags(table, source, tags, out, method, classifier, options)
         training = read_labelled(source, str(target), random_state=random_state)
+        fit: Callable[..., TableModel | ScoreModel] = fit_score_model
         if scores is None:
-            fitted = fit_table_model(
-                training,
-                str(target),
-                method=method,
-                classifier=classifier,
-                random_state=random_state,
-                leave_out=out,
-                dates=dates,
-            )
-        else:
-            fitted = fit_score_model(
-                training, str(target), method=method, random_state=random_state, leave_out=out
-            )
+            fit = partial(fit_table_model, classifier=classifier, dates=dates)
+        fitted = fit(
+            training, str(target), method=method, random_state=random_state, leave_out=out
+        )
         notes += (*source.notes, *training.notes)
         if isinstance(fitted, TableModel):
             notes += fitted.preparation.notes()
@@ -243,21 +214,17 @@ def analyse(
         fitted.quantifier.classes_,
         random_labels=random_labels,
     )
-    options = _Options(by, column, dates, weight, cluster, level, random_state, title)
     return _apply(fitted, table, training, labels, notes, options)
 
 
-def _left_out(
-    leave_out: Sequence[str], column: str | None, aside: dict[str, str | None]
-) -> dict[str, str]:
-    """Columns that must not become features, and why."""
-    reasons = dict.fromkeys(leave_out, "left out by the caller")
-    if column is not None:
-        reasons[column] = "the groups are made of it, so the model must not learn from it"
-    named = {name: option for option, name in aside.items() if name is not None}
-    return reasons | {
-        name: f"it holds the {each}s of the items" for name, each in named.items()
-    }
+def _split(table: TableFile, target: str | None) -> tuple[TableFile, TableFile, str]:
+    """Labelled and other rows of one table, and a note."""
+    if target is None or target not in table.columns:
+        raise HeadcountError(
+            "One of `train`, `scores` and `model` is needed, none is, and "
+            f"{table.name!r} has no column {target!r} with labels of some rows."
+        )
+    return split_by_label(table, target)
 
 
 def _check_tag_options(scores: Any, labelled: Any, random_labels: bool) -> None:
@@ -268,20 +235,6 @@ def _check_tag_options(scores: Any, labelled: Any, random_labels: bool) -> None:
                 f"`{name}` is for one target, but `target` is a pattern of several tags: name "
                 "one column."
             )
-
-
-@dataclass(frozen=True)
-class _Options:
-    """Options of an analysis that do not concern the model."""
-
-    by: str | None
-    column: str | None
-    dates: str | None
-    weight: str | None
-    cluster: str | None
-    level: float
-    random_state: int
-    title: str | None
 
 
 def as_table(source: Any, name: str, separator: str | None = None) -> TableFile:
@@ -353,15 +306,12 @@ def _apply(
     training: LabelledItems | None,
     labels: FewLabels,
     notes: tuple[str, ...],
-    options: _Options,
+    options: Options,
 ) -> Analysis:
     """Analysis of a table by a fitted model."""
-    by, column = options.by, options.column
     if _is_streamed(model, table, training, labels, options):
         return _apply_in_batches(model, table, notes, options)
-    groups = None
-    if by is not None and column is not None:
-        groups = read_groups(table, by, column, options.dates)
+    groups = options.groups(table)
     items, tally = model.items(table, options.dates)
     truth, note = None, labels.note
     if model.target in table.columns and not note:
@@ -403,7 +353,7 @@ def _is_streamed(
     table: TableFile,
     training: LabelledItems | None,
     labels: FewLabels,
-    options: _Options,
+    options: Options,
 ) -> bool:
     """True if a table is read in batches of which statistics are kept, and not the items."""
     kept = labels.labelled is not None or model.target in table.columns
@@ -422,7 +372,7 @@ def _apply_in_batches(
     model: TableModel | ScoreModel,
     table: TableFile,
     notes: tuple[str, ...],
-    options: _Options,
+    options: Options,
 ) -> Analysis:
     """Analysis of a table that is read once, in batches."""
     summary = summarise_table(model, table, options.by, options.column, options.dates)
@@ -457,7 +407,7 @@ def _by_labels(
     items: Any,
     groups: Groups,
     labelled: LabelledItems | None,
-    options: _Options,
+    options: Options,
 ) -> tuple[Analysis, str]:
     """Analysis with the groups estimated as their labelled items demand, and a note."""
     if labelled is None or groups.column not in labelled.table.columns:

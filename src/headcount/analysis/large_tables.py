@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -26,7 +26,6 @@ from headcount.representation import Binned, Histograms, MeanOf, PredictedClass
 from headcount.scores import ItemScorer
 from headcount.statistics import Statistics
 from headcount.statistics.group_names import Numbered, number_groups
-from headcount.uncertainty import Estimate
 
 if TYPE_CHECKING:
     import polars as pl
@@ -145,19 +144,18 @@ def analyse_statistics(
     parts: list[Part] = []
     warnings: dict[str, None] = {}
 
-    def estimates_of(own: Statistics) -> list[Estimate]:
-        return list(quantifier.estimate_statistics(own, random_state=random_state).values())
+    def parts_of(names: Sequence[Any], own: Statistics) -> list[Part]:
+        counted = page.counted(own) or [None] * len(names)
+        # Read one by one: all draws together would not fit into memory.
+        estimates = quantifier.estimate_statistics(own, random_state=random_state).values()
+        return [
+            make_part(name, estimate, level, shares, None)
+            for name, estimate, shares in zip(names, estimates, counted, strict=True)
+        ]
 
     for names, own in found:
-        estimates, caught = caught_warnings(partial(estimates_of, own))
+        made, caught = caught_warnings(partial(parts_of, names or [None], own))
         warnings |= dict.fromkeys(caught)
-        counted = page.counted(own)
-        made = [
-            make_part(name, estimate, level, shares, None)
-            for name, estimate, shares in zip(
-                names or [None], estimates, counted or [None] * len(estimates), strict=True
-            )
-        ]
         if names is not None:
             named = {MISSING if each.name is None else str(each.name): each for each in made}
             order, ordered = order_names(list(named), of_time)

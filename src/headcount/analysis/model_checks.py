@@ -93,60 +93,16 @@ def _parts(part: Any) -> Iterable[Any]:
 def _checks() -> dict[type, _Check]:
     """Check by type, for all types with a state that a file may hold."""
     from scipy import sparse
-    from sklearn import (
-        compose,
-        discriminant_analysis,
-        ensemble,
-        feature_extraction,
-        frozen,
-        impute,
-        linear_model,
-        model_selection,
-        naive_bayes,
-        pipeline,
-        preprocessing,
-        svm,
-        tree,
-    )
-    from sklearn._loss import _loss, link, loss
+    from sklearn import ensemble, preprocessing, tree
     from sklearn.ensemble._hist_gradient_boosting.binning import _BinMapper
     from sklearn.ensemble._hist_gradient_boosting.predictor import TreePredictor
-    from sklearn.utils import Bunch
+    from sklearn.feature_extraction import text
 
-    from headcount.analysis.models import Labelled, ScoreModel, TableModel
-    from headcount.analysis.score_columns import ScoreColumns
-    from headcount.data.column_kinds import Column
-    from headcount.data.column_values import Categories, DateParts, Flags, Texts
-    from headcount.data.preparation import Preparation
-    from headcount.scores import Scorer
-    from headcount.scores.outputs import DecisionScaling
-    from headcount.scores.scaling import Scaling
+    from headcount.data.column_values import Categories
 
-    text = feature_extraction.text
-    used_by_numpy_only = (
-        np.random.RandomState, np.random.Generator,
-        # Ours
-        TableModel, ScoreModel, ScoreColumns, Labelled, Preparation, Column,
-        DateParts, Flags, Texts, Scorer, DecisionScaling, Scaling,
-        # Preparation
-        Bunch, pipeline.Pipeline, pipeline.FeatureUnion, compose.ColumnTransformer,
-        frozen.FrozenEstimator, impute.SimpleImputer, impute.MissingIndicator,
-        preprocessing.StandardScaler, preprocessing.MinMaxScaler,
-        preprocessing.LabelBinarizer, preprocessing.LabelEncoder,
-        text.TfidfTransformer, model_selection.PredefinedSplit,
-        # Classifiers
-        linear_model.LogisticRegression, linear_model.LogisticRegressionCV,
-        linear_model.RidgeClassifier, linear_model.SGDClassifier, linear_model.Perceptron,
-        svm.LinearSVC, naive_bayes.GaussianNB, naive_bayes.MultinomialNB,
-        naive_bayes.ComplementNB, naive_bayes.BernoulliNB,
-        discriminant_analysis.LinearDiscriminantAnalysis,
-        discriminant_analysis.QuadraticDiscriminantAnalysis,
-        loss.HalfBinomialLoss, loss.HalfMultinomialLoss, _loss.CyHalfBinomialLoss,
-        _loss.CyHalfMultinomialLoss, link.LogitLink, link.MultinomialLogit, link.Interval,
-    )  # fmt: skip
     matrices = (sparse.csr_matrix, sparse.csr_array, sparse.csc_matrix, sparse.csc_array)
     return (
-        dict.fromkeys(used_by_numpy_only, _anything)
+        dict.fromkeys((*_our_types(), *_preparations(), *_classifiers()), _anything)
         | dict.fromkeys(matrices, _is_valid_matrix)
         | {
             Categories: _has_positions,
@@ -164,6 +120,56 @@ def _checks() -> dict[type, _Check]:
             _BinMapper: _anything,
         }
     )
+
+
+# Types whose arrays only numpy uses, which checks them itself.
+
+
+def _our_types() -> tuple[type, ...]:
+    from headcount.analysis.models import Labelled, ScoreModel, TableModel
+    from headcount.analysis.score_columns import ScoreColumns
+    from headcount.data.column_kinds import Column
+    from headcount.data.column_values import DateParts, Flags, Texts
+    from headcount.data.preparation import Preparation
+    from headcount.scores import Scorer
+    from headcount.scores.outputs import DecisionScaling
+    from headcount.scores.scaling import Scaling
+
+    return (
+        TableModel, ScoreModel, ScoreColumns, Labelled, Preparation, Column,
+        DateParts, Flags, Texts, Scorer, DecisionScaling, Scaling,
+        np.random.RandomState, np.random.Generator,
+    )  # fmt: skip
+
+
+def _preparations() -> tuple[type, ...]:
+    from sklearn import compose, frozen, impute, model_selection, pipeline, preprocessing
+    from sklearn.feature_extraction import text
+    from sklearn.utils import Bunch
+
+    return (
+        Bunch, pipeline.Pipeline, pipeline.FeatureUnion, compose.ColumnTransformer,
+        frozen.FrozenEstimator, impute.SimpleImputer, impute.MissingIndicator,
+        preprocessing.StandardScaler, preprocessing.MinMaxScaler,
+        preprocessing.LabelBinarizer, preprocessing.LabelEncoder,
+        text.TfidfTransformer, model_selection.PredefinedSplit,
+    )  # fmt: skip
+
+
+def _classifiers() -> tuple[type, ...]:
+    from sklearn import discriminant_analysis, linear_model, naive_bayes, svm
+    from sklearn._loss import _loss, link, loss
+
+    return (
+        linear_model.LogisticRegression, linear_model.LogisticRegressionCV,
+        linear_model.RidgeClassifier, linear_model.SGDClassifier, linear_model.Perceptron,
+        svm.LinearSVC, naive_bayes.GaussianNB, naive_bayes.MultinomialNB,
+        naive_bayes.ComplementNB, naive_bayes.BernoulliNB,
+        discriminant_analysis.LinearDiscriminantAnalysis,
+        discriminant_analysis.QuadraticDiscriminantAnalysis,
+        loss.HalfBinomialLoss, loss.HalfMultinomialLoss, _loss.CyHalfBinomialLoss,
+        _loss.CyHalfMultinomialLoss, link.LogitLink, link.MultinomialLogit, link.Interval,
+    )  # fmt: skip
 
 
 def _anything(part: Any) -> bool:

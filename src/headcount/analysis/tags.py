@@ -18,14 +18,15 @@ from headcount.analysis.analysis import COLUMNS, Analysis
 from headcount.analysis.classifiers import make_classifier
 from headcount.analysis.few_labels import read_clusters, read_weights
 from headcount.analysis.from_items import analyse_items
-from headcount.analysis.groups import read_groups
 from headcount.analysis.label_columns import stripped
 from headcount.analysis.models import named_quantifier
+from headcount.analysis.options import Options
 from headcount.analysis.verdict import MARK
 from headcount.data.column_kinds import parse_texts
-from headcount.data.preparation import Tally, prepare, prepared_batches
+from headcount.data.preparation import Preparation, Tally, prepare, prepared_batches
 from headcount.data.readers import TableFile
 from headcount.errors import HeadcountError
+from headcount.quantify import Quantifier
 from headcount.quantify.multi_label import MultiLabel
 from headcount.scores import Scored
 
@@ -282,18 +283,10 @@ def analyse_tags(
     table: TableFile,
     source: TableFile,
     tags: list[str],
-    *,
     leave_out: Mapping[str, str],
-    by: str | None,
-    column: str | None,
-    dates: str | None,
     method: str,
     classifier: Any,
-    weight: str | None,
-    cluster: str | None,
-    level: float,
-    random_state: int,
-    title: str | None,
+    options: Options,
 ) -> TagAnalysis:
     """Estimate the shares of several tags in a table, and in its groups.
 
@@ -305,10 +298,10 @@ def analyse_tags(
         Columns of `source` with 1 or 0, true or false, yes or no.
     leave_out : mapping of str to str
         Columns that must not become features, and why.
-    by, dates, method, classifier, weight, cluster, level, random_state, title
+    method, classifier
         As for `headcount.analyse`.
-    column : str or None
-        Column of the groups.
+    options : Options
+        The other options.
 
     Returns
     -------
@@ -316,42 +309,26 @@ def analyse_tags(
     """
     indicators, rows, notes = _read_tags(source, tags)
     frame = source.read([name for name in source.columns if name not in tags], rows)
-    preparation = prepare(frame, leave_out=dict(leave_out), name=repr(source.name), dates=dates)
-    X = preparation.conform(frame)
-    if classifier == "auto":
-        raise HeadcountError(
-            "`classifier` is 'auto', which chooses for one target: name one for all tags, such "
-            "as logistic or boosting."
-        )
-    model = make_classifier(preparation, classifier, random_state)
-    quantifier = named_quantifier(method, model, np.array([0, 1]), random_state)
-    if quantifier is None:
-        raise HeadcountError(
-            f"`method` is {method!r}, which has no classifier: choose another for several tags."
-        )
-    fitted = MultiLabel(quantifier).fit(X, indicators)
+    preparation = prepare(
+        frame, leave_out=dict(leave_out), name=repr(source.name), dates=options.dates
+    )
+    quantifier = _quantifier(preparation, method, classifier, options.random_state)
+    fitted = MultiLabel(quantifier).fit(preparation.conform(frame), indicators)
     tally = Tally()
-    batches = prepared_batches(preparation, table, dates, tally)
+    batches = prepared_batches(preparation, table, options.dates, tally)
     made = [fitted.score(batch) for batch, _ in batches]
     if not made:
         raise HeadcountError(f"{table.name!r} has no rows: pass a table with some.")
     tally.check(table.name)
     scored = [Scored.concatenate(batches) for batches in zip(*made, strict=True)]
-    groups = None
-    if by is not None and column is not None:
-        groups = read_groups(table, by, column, dates)
-    known = [name for name in fitted.tags_.tolist() if name in table.columns]
-    truth = None
-    if len(known) == len(fitted.tags_):
-        truth = _indicators(table, known)
-        if truth.null_count().sum_horizontal()[0]:
-            truth = None
-            notes.append(f"Some tags of rows of {table.name} are missing, so none was used.")
+    groups = options.groups(table)
+    truth, note = _known_tags(table, fitted.tags_.tolist())
     facts = {
         "Labelled table": f"{source.name}, {len(frame):,} rows",
         "New table": f"{table.name}, {len(scored[0]):,} rows",
     }
-    weights, clusters = read_weights(table, weight), read_clusters(table, cluster)
+    weights = read_weights(table, options.weight)
+    clusters = read_clusters(table, options.cluster)
     analyses = {}
     for name, own, items in zip(fitted.tags_, fitted.quantifiers_, scored, strict=True):
         analysis = analyse_items(
@@ -363,13 +340,42 @@ def analyse_tags(
             clusters=clusters,
             data_facts=facts,
             title=str(name),
-            level=level,
-            random_state=random_state,
+            level=options.level,
+            random_state=options.random_state,
         )
         analyses[str(name)] = replace(analysis, columns=preparation.facts())
-    heading = title or f"{len(analyses)} tags in {table.name}"
-    notes += [*preparation.notes(), groups.note if groups else "", *tally.notes(table.name)]
+    heading = options.title or f"{len(analyses)} tags in {table.name}"
+    notes += [note, *preparation.notes(), groups.note if groups else ""]
+    notes += tally.notes(table.name)
     return TagAnalysis(heading, analyses, tuple(filter(None, notes)), preparation.facts())
+
+
+def _quantifier(
+    preparation: Preparation, method: str, classifier: Any, random_state: int
+) -> Quantifier:
+    """Quantifier of every tag."""
+    if classifier == "auto":
+        raise HeadcountError(
+            "`classifier` is 'auto', which chooses for one target: name one for all tags, such "
+            "as logistic or boosting."
+        )
+    model = make_classifier(preparation, classifier, random_state)
+    found = named_quantifier(method, model, np.array([0, 1]), random_state)
+    if found is None:
+        raise HeadcountError(
+            f"`method` is {method!r}, which has no classifier: choose another for several tags."
+        )
+    return found
+
+
+def _known_tags(table: TableFile, tags: list[str]) -> tuple[pl.DataFrame | None, str]:
+    """Tags of the new items; None if some are missing, and a note."""
+    if not set(tags) <= set(table.columns):
+        return None, ""
+    truth = _indicators(table, tags)
+    if truth.null_count().sum_horizontal()[0]:
+        return None, f"Some tags of rows of {table.name} are missing, so none was used."
+    return truth, ""
 
 
 def _read_tags(table: TableFile, tags: list[str]) -> tuple[pl.DataFrame, Any, list[str]]:

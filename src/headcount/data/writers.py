@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 from headcount._files import TABLE_ENDINGS, check_writable, write_bytes
 from headcount._text import csv_text
-from headcount.data.spreadsheets import sheet_bytes
 
 if TYPE_CHECKING:
     import polars as pl
@@ -52,6 +51,9 @@ def _table_bytes(frame: pl.DataFrame, ending: str) -> bytes:
     elif ending in (".jsonl", ".ndjson"):
         frame.write_ndjson(buffer)
     elif ending == ".xlsx":
+        # Imported here, as it imports much that other formats do not need.
+        from headcount.data.spreadsheets import sheet_bytes
+
         return sheet_bytes(frame.columns, frame.iter_rows())
     else:
         text = csv_text(frame.columns, frame.iter_rows())

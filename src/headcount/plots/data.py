@@ -25,7 +25,8 @@ from numpy.typing import ArrayLike, NDArray
 from headcount._parameters import check_count, check_fraction
 from headcount.errors import HeadcountError
 from headcount.metrics.checks import check_shares
-from headcount.plots._frames import names_in_order, of_class, read
+from headcount.plots._bins import by_bins, in_order
+from headcount.plots._frames import of_class, read
 
 if TYPE_CHECKING:
     import polars as pl
@@ -52,7 +53,6 @@ Floats: TypeAlias = NDArray[np.float64]
 WHISKERS = (0.05, 0.95)
 """Quantiles at which the whiskers of boxes end."""
 
-_SAME = 9  # decimals to which values on an axis are compared
 _NORMAL = 1.959964  # quantile of 0.975
 _TAIL = 4  # a letter value is shown if there are at least this many errors beyond it
 
@@ -83,7 +83,7 @@ def diagonal(
     check_fraction("spread", spread)
     table = of_class(read(frame, ("method", "class"), ("true", "estimated")), positive)
     estimated, tail = pl.col("estimated"), (1 - spread) / 2
-    return _by_group(table, "true", bins).agg(
+    return by_bins(table, "true", bins).agg(
         pl.col("true").mean(),
         estimated.quantile(tail, "linear").alias("low"),
         estimated.median(),
@@ -110,7 +110,7 @@ def error_by_shift(frame: Any, *, bins: int = 10) -> pl.DataFrame:
     import polars as pl
 
     table = read(frame, ("method",), ("shift", "error"))
-    return _by_group(table, "shift", bins).agg(
+    return by_bins(table, "shift", bins).agg(
         pl.col("shift").mean(),
         pl.col("error").mean().alias("mean"),
         pl.col("error").std().fill_null(0.0).alias("sd"),
@@ -140,7 +140,7 @@ def supremacy(frame: Any, *, bins: int = 10) -> pl.DataFrame:
     best = (pl.col("error") == pl.col("error").min().over("sample")).cast(pl.Float64)
     table = table.with_columns(pl.col("shift").mean().over("sample"), best=best)
     table = table.with_columns(pl.col("best") / pl.col("best").sum().over("sample"))
-    groups: pl.DataFrame = _by_group(table, "shift", bins).agg(
+    groups: pl.DataFrame = by_bins(table, "shift", bins).agg(
         pl.col("best").sum().alias("share"), pl.col("sample").n_unique().alias("n")
     )
     total = pl.col("share").sum().over("left", "right")
@@ -176,7 +176,7 @@ def calibration(frame: Any, *, bins: int = 10) -> pl.DataFrame:
             "and 1 for items of the class."
         )
     place = (pl.col("score") * bins).floor().clip(0, bins - 1).alias("left")
-    groups = _in_order(table.with_columns(place), "left").group_by(
+    groups = in_order(table.with_columns(place), "left").group_by(
         "method", "left", maintain_order=True
     )
     n, share = pl.col("n"), pl.col("share")
@@ -210,7 +210,7 @@ def bias_boxes(frame: Any, *, positive: Any = None, bins: int = 1) -> pl.DataFra
 
     table = of_class(read(frame, ("method", "class"), ("true", "estimated")), positive)
     error = pl.col("estimated") - pl.col("true")
-    return _box(_by_group(table.with_columns(error=error), "true", bins))
+    return _box(by_bins(table.with_columns(error=error), "true", bins))
 
 
 def error_boxes(frame: Any, *, bins: int = 5) -> pl.DataFrame:
@@ -228,7 +228,7 @@ def error_boxes(frame: Any, *, bins: int = 5) -> pl.DataFrame:
     polars.DataFrame
         Quantiles of the errors, one row per method and group.
     """
-    return _box(_by_group(read(frame, ("method",), ("shift", "error")), "shift", bins))
+    return _box(by_bins(read(frame, ("method",), ("shift", "error")), "shift", bins))
 
 
 def letter_values(frame: Any) -> pl.DataFrame:
@@ -276,7 +276,7 @@ def learning_curves(frame: Any) -> pl.DataFrame:
     """
     import polars as pl
 
-    table = _in_order(read(frame, ("method",), ("size", "error")), "size")
+    table = in_order(read(frame, ("method",), ("size", "error")), "size")
     return table.group_by("method", "size", maintain_order=True).agg(
         pl.col("error").mean().alias("mean"),
         (pl.col("error").std().fill_null(0.0) / pl.len().sqrt()).alias("se"),
@@ -466,41 +466,6 @@ def _nearest(points: Floats, level: float) -> NDArray[np.bool_]:
     distance = np.einsum("ij,jk,ik->i", away, np.linalg.pinv(spread, hermitian=True), away)
     within = distance <= np.sort(distance)[math.ceil(level * len(points)) - 1]
     return np.asarray(within, dtype=bool)
-
-
-def _by_group(table: pl.DataFrame, column: str, bins: int) -> Any:
-    """Group rows by method, in order of appearance, and by ascending value."""
-    import polars as pl
-
-    check_count("bins", bins)
-    values = table[column].round(_SAME).to_numpy() + 0.0  # no -0
-    left = right = values
-    if len(np.unique(values)) > bins:
-        edges = round_edges(values.min(), values.max(), bins)
-        place = np.searchsorted(edges, values, side="right") - 1
-        place = np.clip(place, 0, len(edges) - 2)
-        left, right = edges[place], edges[place + 1]
-    table = table.with_columns(pl.Series("left", left), pl.Series("right", right))
-    return _in_order(table, "left").group_by("method", "left", "right", maintain_order=True)
-
-
-def _in_order(table: pl.DataFrame, column: str) -> pl.DataFrame:
-    """Sort rows by method, in order of appearance, then by a column."""
-    import polars as pl
-
-    place = {method: i for i, method in enumerate(names_in_order(table))}
-    return table.sort(pl.col("method").replace_strict(place), column, maintain_order=True)
-
-
-def round_edges(low: float, high: float, bins: int) -> Floats:
-    """Edges of about ``bins`` bins with a round width. For one bin, its ends."""
-    if bins == 1:
-        return np.array([low, high])
-    raw = (high - low) / bins
-    power = 10.0 ** math.floor(math.log10(raw))
-    step = next(m * power for m in (1, 2, 2.5, 5, 10) if m * power >= raw * (1 - 1e-9))
-    first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
-    return np.round(np.arange(first, last + 1) * step, 12)
 
 
 def _box(groups: Any) -> pl.DataFrame:

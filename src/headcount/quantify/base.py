@@ -419,16 +419,20 @@ class Quantifier(ItemsMixin, EstimationMixin, FromStatistics, BaseEstimator):
 
     def _solve(self, items: NDArray[Any], samples: Samples) -> Solution:
         solution = self.model_.solve(items, samples.over(count_rows(items)))
+        self._warn_of_failures(solution)
+        return solution
+
+    def _warn_of_failures(self, solution: Solution) -> None:
+        """Warn if the solver did not converge on some samples."""
         failed = int(np.count_nonzero(~solution.converged))
         if failed:
             limited = "max_iter" in self.get_params(deep=False)
             advice = "raise max_iter, or " if limited else ""
             warn(
-                f"{type(self).__name__} did not converge on {failed:,} of {len(samples):,} "
-                f"samples: their shares are the last ones reached; {advice}see which by "
-                "solve_many(...).converged."
+                f"{type(self).__name__} did not converge on {failed:,} of "
+                f"{len(solution.converged):,} samples: their shares are the last ones "
+                f"reached; {advice}see which by solve_many(...).converged."
             )
-        return solution
 
 
 def is_simple(quantifier: Any) -> bool:

@@ -438,7 +438,6 @@ def _estimate_samples(
 
     check_choice("target", target, ("realised", "expected"))
     answering = quantifier.answering_
-    raw = quantifier.predict_many(X, drawn)
     if posterior:
         if tested is not None:
             raise HeadcountError(
@@ -446,13 +445,20 @@ def _estimate_samples(
                 "independent items does not know: leave posterior out."
             )
         seed = base_seeds(_own_seed(answering, random_state), 1)[0]
+        raw = quantifier.predict_many(X, drawn)
         posteriors = posteriors_of(answering, X, drawn, prior, seed)
     else:
         model = answering.model_.cross_fitted(answering._simulation_items())
         shares = conditioning(answering, model, prior, replicates, random_state)
         items = answering.items_of(X, by_folds=answering.scores_by_folds)
-        answers = model.solve(items, drawn.over(count_rows(items))).prevalence
-        posteriors = shares.posteriors(answers, (drawn if tested is None else tested).sizes)
+        solution = model.solve(items, drawn.over(count_rows(items)))
+        sizes = (drawn if tested is None else tested).sizes
+        posteriors = shares.posteriors(solution.prevalence, sizes)
+        if tested is None and shares is answering._known_conditioning():
+            answering._warn_of_failures(solution)
+            raw = np.stack([each.mean for each in posteriors])  # what predict returns
+        else:
+            raw = quantifier.predict_many(X, drawn)
     tested = drawn if tested is None else tested
     name = type(answering).__name__
     found = [

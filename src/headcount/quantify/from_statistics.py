@@ -13,14 +13,13 @@ from sklearn.utils.validation import check_is_fitted
 from headcount._parameters import check_choice
 from headcount.errors import HeadcountError
 from headcount.quantify.estimation import conditioning
-from headcount.quantify.group_estimates import Evidence, GroupEstimates
+from headcount.quantify.group_estimates import Answers, Evidence, GroupEstimates
 from headcount.quantify.statistics_parts import (
     EvidenceItems,
     Form,
     GroupStatistics,
     NeedsStatistics,
     Part,
-    deviations,
     solved,
 )
 from headcount.representation import Reduced, Training
@@ -129,13 +128,15 @@ class FromStatistics(NeedsStatistics):
         answering: Quantifier = self.answering_
         needs = _Needs.of(self, statistics.form)
         shares = conditioning(answering, needs.model, prior, replicates, random_state)
-        answers, variants = solved(_shares_of(needs.model), statistics, needs.answers)
-        raw, raw_variants = solved(_shares_of(answering.model_), statistics, needs.raw)
+        answers = Answers(*solved(_shares_of(needs.model), statistics, needs.answers))
+        own = None
+        # The answers of methods that are combined are the means given those of the methods.
+        if shares is not answering._known_conditioning():
+            own = Answers(*solved(_shares_of(answering.model_), statistics, needs.raw))
         effective = statistics.effective_sizes([*needs.answers, *needs.raw])
-        sampled = effective < statistics.sizes
         evidence = None
         if needs.diagnostics is not None:
-            everything = slice(0, len(answers))
+            everything = slice(0, len(effective))
             seen, outside = statistics.reduced(needs.evidence, everything)
             evidence = Evidence(needs.diagnostics, np.asarray(seen), np.asarray(outside))
         return GroupEstimates(
@@ -143,12 +144,10 @@ class FromStatistics(NeedsStatistics):
             self.classes_,
             tuple(statistics.groups),
             statistics.sizes,
-            raw,
-            None if raw_variants is None else deviations(raw, raw_variants, sampled),
             target,
             shares,
             answers,
-            variants,
+            own,
             effective,
             evidence,
         )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence, ValuesView
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -17,13 +17,15 @@ if TYPE_CHECKING:
     import polars as pl
 
     from headcount.diagnose import Diagnosis, Diagnostics
-    from headcount.uncertainty import Estimate, ShareConditioning
+    from headcount.uncertainty import Estimate, ShareConditioning, SharePosterior
 
 __all__ = ["Evidence", "GroupEstimates"]
 
 Floats = NDArray[np.float64]
 
 _MOST_SHOWN = 20
+# Groups that are estimated at a time, if all are.
+_AT_ONCE = 256
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,6 +35,17 @@ class Evidence:
     diagnostics: Diagnostics
     seen: Floats
     outside: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class Answers:
+    """Answers of a model to all groups, (G, D), and to variants of their statistics, (V, G, D).
+
+    There are no variants, None, if the statistics have no error.
+    """
+
+    found: Floats
+    variants: Floats | None
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -49,25 +62,55 @@ class GroupEstimates(Mapping[Any, "Estimate"]):
         Names of the groups.
     sizes : ndarray of shape (G,)
         Number of items of each group.
-    raw : ndarray of shape (G, K)
-        Shares that the method alone finds.
-    raw_error : ndarray of shape (G, K) or None
-        Bound on their error that comes from cells or samples in place of items; None if there
-        is none. Methods that stop early, such as `SLD`, can differ by a last step as well.
     """
 
     method: str
     classes: NDArray[Any]
     names: tuple[Any, ...]
     sizes: NDArray[np.int64]
-    raw: Floats
-    raw_error: Floats | None
     target: Any
     conditioning: ShareConditioning
-    answers: Floats
-    variants: Floats | None
+    answers: Answers
+    own: Answers | None
     effective: NDArray[np.int64]
     evidence: Evidence | None
+
+    @cached_property
+    def raw(self) -> Floats:
+        """Shares that the method alone finds, (G, K)."""
+        return self._raw(slice(None))
+
+    @cached_property
+    def raw_error(self) -> Floats | None:
+        """Bound on the error of `raw` from cells or samples in place of items, (G, K).
+
+        None if there is none. Methods that stop early, such as `SLD`, can differ by a last
+        step as well.
+        """
+        if self.own is None:
+            means = self._means_of_variants(slice(None), self.sizes)
+        else:
+            means = self.own.variants
+        if means is None:
+            return None
+        return deviations(self.raw, means, self.effective < self.sizes)
+
+    def _raw(self, places: slice | list[int]) -> Floats:
+        if self.own is not None:
+            return self.own.found[places]
+        return self.conditioning.means(self.answers.found[places], self.sizes[places])
+
+    def _means_of_variants(
+        self, places: slice | list[int], sizes: NDArray[np.int64]
+    ) -> Floats | None:
+        if self.answers.variants is None:
+            return None
+        return np.stack(
+            [
+                self.conditioning.means(answers[places], sizes[places])
+                for answers in self.answers.variants
+            ]
+        )
 
     @cached_property
     def _places(self) -> dict[Any, int]:
@@ -76,7 +119,9 @@ class GroupEstimates(Mapping[Any, "Estimate"]):
     def __getitem__(self, name: Any) -> Estimate:
         if name not in self._places:
             raise KeyError(name)
-        return self._estimates([self._places[name]])[0]
+        place = [self._places[name]]
+        found = self.conditioning.posteriors(self.answers.found[place], self.effective[place])
+        return self._estimates(place, found)[0]
 
     def __iter__(self) -> Iterator[Any]:
         return iter(self.names)
@@ -84,19 +129,45 @@ class GroupEstimates(Mapping[Any, "Estimate"]):
     def __len__(self) -> int:
         return len(self.names)
 
-    def _estimates(self, places: list[int]) -> list[Estimate]:
+    def values(self) -> ValuesView[Estimate]:
+        """Estimates in the order of the groups.
+
+        They are computed as they are read, several at a time, and keep few of their draws:
+        those of earlier ones are computed again if they are used.
+        """
+        return _Values(self)
+
+    def in_batches(self) -> Iterator[Estimate]:
+        """Estimates of all groups, whose draws are released batch by batch.
+
+        Returns
+        -------
+        iterator of Estimate
+        """
+        for first in range(0, len(self.names), _AT_ONCE):
+            places = list(range(first, min(first + _AT_ONCE, len(self.names))))
+            sizes = self.effective[places]
+            posteriors = list(self.conditioning.repeated(self.answers.found[places], sizes))
+            yield from self._estimates(places, posteriors)
+            for posterior in posteriors:
+                posterior.release()
+
+    def _estimates(
+        self, places: list[int], posteriors: Sequence[SharePosterior]
+    ) -> list[Estimate]:
         from headcount.uncertainty import Estimate
 
         sizes = self.effective[places]
-        posteriors = self.conditioning.posteriors(self.answers[places], sizes)
         shares = np.stack([posterior.mean for posterior in posteriors])
+        same = self.own is None and bool((sizes == self.sizes[places]).all())
+        raw = shares if same else self._raw(places)
         errors = self._errors(places, shares)
         return [
             Estimate(
                 self.method,
                 self.classes,
-                posterior.mean,
-                self.raw[place],
+                mean,
+                alone,
                 int(self.sizes[place]),
                 self.target,
                 posterior,
@@ -105,21 +176,25 @@ class GroupEstimates(Mapping[Any, "Estimate"]):
                 None if effective == self.sizes[place] else float(effective),
                 error,
             )
-            for place, effective, posterior, diagnosis, error in zip(
-                places, sizes, posteriors, self._diagnoses(places, shares), errors, strict=True
+            for place, effective, posterior, mean, alone, diagnosis, error in zip(
+                places,
+                sizes,
+                posteriors,
+                shares,
+                raw,
+                self._diagnoses(places, shares),
+                errors,
+                strict=True,
             )
         ]
 
     def _errors(self, places: list[int], shares: Floats) -> list[Floats | None]:
         """Errors of the shares that come from cells or samples in place of items."""
-        if self.variants is None:
+        means = self._means_of_variants(places, self.effective)
+        if means is None:
             return [None] * len(places)
-        means = [
-            self.conditioning.means(answers[places], self.effective[places])
-            for answers in self.variants
-        ]
         sampled = self.effective[places] < self.sizes[places]
-        return list(deviations(shares, np.stack(means), sampled))
+        return list(deviations(shares, means, sampled))
 
     def _diagnoses(self, places: list[int], shares: Floats) -> list[Diagnosis]:
         from headcount.diagnose import Diagnosis, assumption_warnings
@@ -153,7 +228,7 @@ class GroupEstimates(Mapping[Any, "Estimate"]):
         import polars as pl
 
         frames = []
-        for name, estimate in self.items():
+        for name, estimate in zip(self.names, self.values(), strict=True):
             test, error = estimate.fit_test, estimate.reduction_error
             frames.append(
                 estimate.to_frame(level).select(
@@ -204,3 +279,12 @@ class GroupEstimates(Mapping[Any, "Estimate"]):
 
     def _repr_html_(self) -> str:
         return html_result(self._title(), [self.to_table()], ())
+
+
+class _Values(ValuesView["Estimate"]):
+    """Estimates of all groups, computed in batches."""
+
+    _mapping: GroupEstimates
+
+    def __iter__(self) -> Iterator[Estimate]:
+        return self._mapping.in_batches()

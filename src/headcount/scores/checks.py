@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -12,6 +12,7 @@ from headcount.data.columns import as_narwhals
 from headcount.errors import HeadcountError
 
 __all__ = [
+    "NotThereError",
     "as_numbers",
     "check_codes",
     "check_item_shape",
@@ -20,7 +21,10 @@ __all__ = [
     "check_scores",
     "check_weights",
     "class_shares",
+    "made_by_fit",
 ]
+
+Made = TypeVar("Made")
 
 _RANGE_TOLERANCE = 1e-6
 # Weights beyond this, or this many times smaller than the largest, cannot be summed exactly.
@@ -307,3 +311,29 @@ def _columns(shape: tuple[int, ...]) -> str:
     if len(shape) > 1:
         return f"items of shape {shape}"
     return f"{shape[0] if shape else 'no'} columns"
+
+
+class NotThereError(HeadcountError, AttributeError):
+    """An attribute that a fit did not make; an AttributeError too, so that hasattr works."""
+
+
+def made_by_fit(made: Made | None, name: str) -> Made:
+    """Value of an attribute that `fit` makes by default.
+
+    Parameters
+    ----------
+    made : Any
+        The value; None if it was not made.
+    name : str
+        Name of the attribute.
+
+    Returns
+    -------
+    Any
+    """
+    if made is None:
+        raise NotThereError(
+            f"{name} was not made, as fit was called with out_of_fold=False: fit again with "
+            "out_of_fold=True."
+        )
+    return made

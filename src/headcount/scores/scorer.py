@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from copy import copy
 from dataclasses import replace
-from typing import Any, Self, TypeVar
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -16,6 +16,7 @@ from headcount._parameters import check_random_state
 from headcount.data import check_features, column_names, count_rows, take_rows
 from headcount.errors import HeadcountError
 from headcount.scores.checks import (
+    NotThereError,
     check_codes,
     check_item_shape,
     check_labels,
@@ -23,6 +24,7 @@ from headcount.scores.checks import (
     check_scores,
     check_weights,
     class_shares,
+    made_by_fit,
 )
 from headcount.scores.cross_fitting import Crossed, CrossFits, check_classifier
 from headcount.scores.folds import check_cv, make_folds
@@ -39,12 +41,6 @@ from headcount.scores.outputs import (
 )
 
 __all__ = ["ItemScorer", "Scorer"]
-
-_Made = TypeVar("_Made")
-
-
-class _NotThereError(HeadcountError, AttributeError):
-    """An attribute this fit did not make; an AttributeError too, so that hasattr works."""
 
 
 class ItemScorer(BaseEstimator):
@@ -357,7 +353,7 @@ class Scorer(ItemScorer):
         """
         check_is_fitted(self, "classifier_")
         self._require_scores()
-        models = _there(self._fold_models, "fold_posteriors")
+        models = made_by_fit(self._fold_models, "fold_posteriors")
         X = self.check_items(X)
         with calling("predict_proba of the classifiers of the folds"):
             stacked = stacked_posteriors(models, X, self._targets)
@@ -382,7 +378,7 @@ class Scorer(ItemScorer):
             Positions in ``classes_``.
         """
         check_is_fitted(self, "classifier_")
-        models = _there(self._fold_models, "fold_labels")
+        models = made_by_fit(self._fold_models, "fold_labels")
         X = self.check_items(X)
         return np.stack([self._predict(model, X) for model in models])
 
@@ -395,7 +391,7 @@ class Scorer(ItemScorer):
     def fold_classifiers_(self) -> list[Any]:
         """Classifiers of the folds, which scored the training items."""
         check_is_fitted(self, "classifier_")
-        return _there(self._fold_models, "fold_classifiers_")
+        return made_by_fit(self._fold_models, "fold_classifiers_")
 
     @property
     def n_folds_(self) -> int:
@@ -424,13 +420,13 @@ class Scorer(ItemScorer):
         """Out-of-fold posteriors of the training items."""
         check_is_fitted(self, "classifier_")
         self._require_scores()
-        return _there(self._posteriors, "posteriors_")
+        return made_by_fit(self._posteriors, "posteriors_")
 
     @property
     def labels_(self) -> NDArray[np.int64]:
         """Out-of-fold predictions of the training items, as positions in ``classes_``."""
         check_is_fitted(self, "classifier_")
-        return _there(self._labels, "labels_")
+        return made_by_fit(self._labels, "labels_")
 
     def check_items(self, X: Any) -> Any:
         """Items to score, if they have the columns of the training items.
@@ -453,7 +449,7 @@ class Scorer(ItemScorer):
         """Number of columns of the items that the scorer was fitted on, if they have any."""
         check_is_fitted(self, "classifier_")
         if len(self._shape) != 1:
-            raise _NotThereError("n_features_in_ is for tables of items, not texts or images.")
+            raise NotThereError("n_features_in_ is for tables of items, not texts or images.")
         return self._shape[0]
 
     @property
@@ -461,7 +457,7 @@ class Scorer(ItemScorer):
         """Names of the columns of the frame that the scorer was fitted on."""
         check_is_fitted(self, "classifier_")
         if self._names is None:
-            raise _NotThereError("feature_names_in_ is for frames with named columns.")
+            raise NotThereError("feature_names_in_ is for frames with named columns.")
         return self._names
 
     def _score_training_items(
@@ -485,22 +481,13 @@ class Scorer(ItemScorer):
     def _require_scores(self) -> None:
         output = output_of(self.classifier_)
         if output == "decisions" and self._scaling is None:
-            raise _NotThereError(
+            raise NotThereError(
                 "posteriors were not learnt from the decision values, as fit was called with "
                 "posteriors=False: fit again with posteriors=True."
             )
         if output == "labels":
-            raise _NotThereError(
+            raise NotThereError(
                 f"{type(self.classifier_).__name__} has neither predict_proba nor "
                 "decision_function, so there are no posteriors: choose another classifier, "
                 "or a method that needs labels only."
             )
-
-
-def _there(made: _Made | None, name: str) -> _Made:
-    if made is None:
-        raise _NotThereError(
-            f"{name} was not made, as fit was called with out_of_fold=False: fit again with "
-            "out_of_fold=True."
-        )
-    return made

@@ -58,7 +58,7 @@ class Posterior:
         """Draws with equal weights, (1000, T)."""
         edges = np.cumsum(self.weights)
         places = (np.arange(_N_DRAWS) + 0.5) / _N_DRAWS * edges[-1]
-        return self.weighted[np.searchsorted(edges, places)]
+        return self.weighted.take(np.searchsorted(edges, places), axis=0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,11 +88,12 @@ class Conditional:
 
     @cached_property
     def _fitted(self) -> tuple[Floats, Floats, Floats]:
-        """Centre of the answers, slopes of truth on answer, and the fitted truths."""
+        """Centre of the answers, slopes of truth on answer, and the fitted truths, (T, B)."""
         centre = self.answers.mean(axis=0)
         away = self.answers - centre
         slopes = _slopes(away, self.truths - self.truths.mean(axis=0), None, _RIDGE)
-        return centre, slopes, away @ slopes
+        # One row per unknown: numpy is slow along short rows.
+        return centre, slopes, np.ascontiguousarray((away @ slopes).T)
 
     def given(self, answer: Floats) -> tuple[Floats, Floats]:
         """Draws of the truth given an answer, and their weights.
@@ -111,7 +112,7 @@ class Conditional:
             Weights of the draws; they sum to 1.
         """
         centre, slopes, fitted = self._fitted
-        gaps = ((fitted - (answer - centre) @ slopes) ** 2).sum(axis=1)
+        gaps = ((fitted - ((answer - centre) @ slopes)[:, None]) ** 2).sum(axis=0)
         near = min(int(_NEAR * len(gaps)), len(gaps) - 1)
         reach = np.partition(gaps, near)[near]
         # All simulations with the same gap, so that the order of the simulations is irrelevant.
@@ -120,7 +121,7 @@ class Conditional:
         if reach > 0:
             weights = np.maximum(1 - gaps[chosen] / reach, 1e-9)
         weights /= weights.sum()
-        answers, truths = self.answers[chosen], self.truths[chosen]
+        answers, truths = self.answers.take(chosen, axis=0), self.truths.take(chosen, axis=0)
         mean_answer, mean_truth = weights @ answers, weights @ truths
         away = answers - mean_answer
         local = _slopes(away, truths - mean_truth, weights, _LOCAL_RIDGE)

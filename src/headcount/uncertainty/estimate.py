@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -139,7 +138,7 @@ class Estimate:
         """Shares by class."""
         return dict(zip(self.classes.tolist(), self.shares.tolist(), strict=True))
 
-    @cached_property
+    @property
     def draws(self) -> NDArray[np.float64]:
         """Equally likely draws of the shares, one row per draw."""
         realised = self.posterior.draws
@@ -209,6 +208,12 @@ class Estimate:
         logs = check_choice("scale", scale, ("log-ratios", "shares")) == "log-ratios"
         return Ellipse.of(self.draws, self.n_items, level, logs=logs)
 
+    @property
+    def count(self) -> NDArray[Any]:
+        """Number of items of each class; whole numbers for the target "realised"."""
+        due = self.n_items * self.shares
+        return due if self.target == "expected" else _whole(due)
+
     def counts(self, level: float = 0.95) -> Counts:
         """Number of items of each class, with intervals.
 
@@ -224,10 +229,9 @@ class Estimate:
             which are not whole.
         """
         ends = self.interval(level)
-        due, low, high = (self.n_items * part for part in (self.shares, ends.low, ends.high))
+        count, low, high = self.count, self.n_items * ends.low, self.n_items * ends.high
         if self.target == "expected":
-            return Counts(self.classes, due, low, high, ends.level)
-        count = _whole(due)
+            return Counts(self.classes, count, low, high, ends.level)
         # Whole numbers within the interval, extended to contain the estimate.
         least = np.minimum(np.ceil(low - 1e-9).astype(np.int64), count)
         most = np.maximum(np.floor(high + 1e-9).astype(np.int64), count)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any, Protocol
@@ -26,8 +26,8 @@ Floats = NDArray[np.float64]
 # not seen among the training items of a class may still be there (half an item, as in
 # Jeffreys' prior). It matters where a classifier errs on no training item.
 _FOREIGN = 0.5
-# Draws, times classes, that the posteriors of several samples keep: 1 GB.
-_MOST_KEPT = 2**27
+# Draws, times classes, that the posteriors of several samples keep: 256 MB.
+_MOST_KEPT = 2**25
 
 
 class SharePosterior(Posterior):
@@ -44,16 +44,23 @@ class SharePosterior(Posterior):
 class RepeatedPosterior(SharePosterior):
     """Distribution of the shares of a sample that is computed again whenever it is used.
 
-    For so many samples that the draws of all would not fit into memory. Only the mean is kept.
+    For so many samples that the draws of all would not fit into memory. Only the mean is kept
+    after `release`.
     """
 
     _make: Callable[[], SharePosterior]
+    _made: SharePosterior | None
     _mean: Floats
 
     def __init__(self, make: Callable[[], SharePosterior]) -> None:
+        made = make()
         # The base class is frozen.
-        object.__setattr__(self, "_make", make)
-        object.__setattr__(self, "_mean", make().mean)
+        for name, value in {"_make": make, "_made": made, "_mean": made.mean}.items():
+            object.__setattr__(self, name, value)
+
+    def release(self) -> None:
+        """Forget the draws, until they are used again."""
+        object.__setattr__(self, "_made", None)
 
     @property
     def mean(self) -> Floats:
@@ -63,11 +70,11 @@ class RepeatedPosterior(SharePosterior):
     @property
     def draws(self) -> Floats:
         """Draws with equal weights, (1000, K)."""
-        return self._make().draws
+        return (self._made or self._make()).draws
 
     def __getattr__(self, name: str) -> Any:
         if name in ("weighted", "weights"):
-            return getattr(self._make(), name)
+            return getattr(self._made or self._make(), name)
         raise AttributeError(name)
 
 
@@ -133,12 +140,37 @@ class ShareConditioning:
         -------
         list of SharePosterior
         """
-        pairs = zip(answers, sizes.tolist(), strict=True)
-        made = (partial(self._posterior, answer, size) for answer, size in pairs)
         draws_of_each = self.replicates * self.training.n_classes / 10
-        if len(answers) * draws_of_each > _MOST_KEPT:
-            return [RepeatedPosterior(make) for make in made]
-        return [make() for make in made]
+        if len(answers) * draws_of_each <= _MOST_KEPT:
+            return [make() for make in self._makers(answers, sizes)]
+        found: list[SharePosterior] = []
+        for posterior in self.repeated(answers, sizes):
+            posterior.release()
+            found.append(posterior)
+        return found
+
+    def repeated(
+        self, answers: Floats, sizes: NDArray[np.int64]
+    ) -> Iterator[RepeatedPosterior]:
+        """Distributions that can be released, as `posteriors` returns for many samples.
+
+        Parameters
+        ----------
+        answers : ndarray of shape (S, D)
+        sizes : ndarray of shape (S,)
+            As for `posteriors`.
+
+        Returns
+        -------
+        iterator of RepeatedPosterior
+        """
+        return (RepeatedPosterior(make) for make in self._makers(answers, sizes))
+
+    def _makers(
+        self, answers: Floats, sizes: NDArray[np.int64]
+    ) -> Iterator[Callable[[], SharePosterior]]:
+        pairs = zip(answers, sizes.tolist(), strict=True)
+        return (partial(self._posterior, answer, size) for answer, size in pairs)
 
     def _posterior(self, answer: Floats, size: int) -> SharePosterior:
         draws, weights = self._conditioning.given(answer, size)
