@@ -108,7 +108,7 @@ class MulticalibratedClassifier(ClassifierMixin, BaseEstimator):
         y : array-like of shape (n,)
             Their labels.
         sample_weight : array-like of shape (n,), default=None
-            Weights of the items.
+            Weights of the items. The trees use their ratios alone.
 
         Returns
         -------
@@ -119,6 +119,7 @@ class MulticalibratedClassifier(ClassifierMixin, BaseEstimator):
         check_positive("learning_rate", self.learning_rate)
         self.classes_, codes = check_labels(y)
         weights = check_weights(sample_weight, len(codes), name="sample_weight")
+        weights = weights / weights.mean()
         seed = base_seeds(self.random_state, 1)[0] % 2**32
         self.scorer_ = Scorer(self.classifier, random_state=seed)
         self.scorer_.fit(X, y, sample_weight)
@@ -226,7 +227,8 @@ class MulticalibratedClassifier(ClassifierMixin, BaseEstimator):
         -------
         ndarray of shape (n,)
         """
-        return np.asarray(self.classes_[self.predict_proba(X).argmax(axis=1)])
+        best = self.predict_proba(X).argmax(axis=1)
+        return np.asarray(self.classes_[best])
 
 
 @dataclass(frozen=True, eq=False)
