@@ -157,8 +157,8 @@ def aitchison(
 def sre(p: ArrayLike, p_hat: ArrayLike, p_train: ArrayLike) -> Errors:
     """Squared ratio error, the mean over classes of ``((p_hat - p) / p_train) ** 2``.
 
-    It is the squared error of the weights by which training items of each class would have
-    to be multiplied. As it needs the training shares, it is not found by name.
+    It is the squared error of the ratios ``p_hat / p_train``, the weights that training items
+    of each class need to look like the sample. As it needs the training shares, it is not found by name.
 
     Parameters
     ----------
@@ -179,7 +179,10 @@ def sre(p: ArrayLike, p_hat: ArrayLike, p_train: ArrayLike) -> Errors:
     p, p_hat = check_pair(p, p_hat)
     train = check_pair(p, p_train, "p_train")[1]
     if np.any(train == 0):
-        raise HeadcountError("p_train has a share of 0, for which sre is undefined.")
+        raise HeadcountError(
+            "p_train has a share of 0, for which sre is undefined: leave out classes without "
+            "training items."
+        )
     return errors((((p_hat - p) / train) ** 2).mean(axis=-1))
 
 
