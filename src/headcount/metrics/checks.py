@@ -94,11 +94,11 @@ def check_shares(p: ArrayLike, name: str) -> Floats:
     return np.clip(shares, 0.0, 1.0)
 
 
-def check_no_zero(p: Floats, name: str) -> None:
-    """Reject zero shares for a metric that divides by them."""
-    if np.any(p == 0):
+def check_no_zero(shares: Floats, metric: str, name: str = "p") -> None:
+    """Reject zero shares for a metric that is undefined for them."""
+    if np.any(shares == 0):
         raise HeadcountError(
-            f"p has a share of 0, for which {name} is undefined: pass size= (items in a "
+            f"{name} has a share of 0, for which {metric} is undefined: pass size= (items in a "
             "sample) or eps= to smooth."
         )
 

@@ -144,11 +144,7 @@ def aitchison(
     0.98
     """
     p, p_hat = check_smooth_pair(p, p_hat, size, eps)
-    if np.any(p_hat == 0):
-        raise HeadcountError(
-            "p_hat has a share of 0, for which aitchison is undefined: pass size= (items in a "
-            "sample) or eps= to smooth."
-        )
+    check_no_zero(p_hat, "aitchison", "p_hat")
     check_no_zero(p, "aitchison")
     ratio = np.log(p_hat) - np.log(p)
     return errors(np.linalg.norm(ratio - ratio.mean(axis=-1, keepdims=True), axis=-1))
