@@ -184,8 +184,8 @@ def class_prices(P: Any, shares: Floats) -> Floats:
 
     The value of a class for an item is its posterior plus the price. Prices minimise the mean
     highest value minus the mean price, the dual problem of optimal transport; two classes are
-    solved by a quantile, more by Newton's method with a smoothed maximum. A warning is issued if
-    the shares are not reached.
+    solved by a quantile, more by Newton's method with a smoothed maximum. A warning is issued
+    if the shares are not reached.
 
     Examples
     --------

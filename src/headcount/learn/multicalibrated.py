@@ -37,9 +37,9 @@ class MulticalibratedClassifier(ClassifierMixin, BaseEstimator):
     Posteriors that are calibrated on average may be wrong for large x, or for one shop. Then
     the mean posterior, which is the estimate of `PCC`, is wrong as soon as there are more such
     items. Here small trees of the features and of the log-posteriors are boosted on what the
-    out-of-fold posteriors of the classifier leave unexplained, until held-out items do not gain
-    any more. With it `PCC` is right under covariate shift: a change of the features that leaves
-    their relation to the classes alone.
+    out-of-fold posteriors of the classifier leave unexplained, as long as the log loss of
+    held-out items falls. With it `PCC` is right under covariate shift: a change of the features
+    that leaves their relation to the classes alone.
 
     Parameters
     ----------

@@ -154,7 +154,8 @@ def sre(p: ArrayLike, p_hat: ArrayLike, p_train: ArrayLike) -> Errors:
     """Squared ratio error, the mean over classes of ``((p_hat - p) / p_train) ** 2``.
 
     It is the squared error of the ratios ``p_hat / p_train``, the weights that training items
-    of each class need to look like the sample. As it needs the training shares, it is not found by name.
+    of each class need to look like the sample. As it needs the training shares, it is not found
+    by name.
 
     Parameters
     ----------

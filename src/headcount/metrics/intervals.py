@@ -122,8 +122,8 @@ def _check_ends(p: ArrayLike, low: ArrayLike, high: ArrayLike) -> tuple[Floats, 
         ) from None
     if wrong.any():
         raise HeadcountError(
-            "low is above high, or one of them is missing, in some intervals: swap the ends, or "
-            "leave these intervals out."
+            "low is above high, or one of them is missing, in some intervals: swap the ends, "
+            "or leave these intervals out."
         )
     return true, ends[0], ends[1]
 

@@ -164,7 +164,8 @@ class Region:
         inside = (last >= low[-1]) & (last <= high[-1])
         box = np.exp(np.log(np.maximum(width, 1e-300)).sum() + lgamma(d + 1))
         shares = spread_over(d + 1)
-        return volume_of(box * inside, ((low <= shares) & (shares <= high)).all(axis=1))
+        within = np.asarray(((low <= shares) & (shares <= high)).all(axis=1))
+        return volume_of(box * inside, within)
 
     def contains(self, shares: ArrayLike) -> bool:
         """Return True if shares lie in the region.
