@@ -5,9 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from scipy.optimize import linprog
+from scipy.special import softmax
 
 import headcount as hc
 from headcount import accuracy
+from headcount.accuracy import transport
 from headcount.accuracy.transport import class_prices
 
 
@@ -41,6 +43,25 @@ def test_assigned_classes_have_the_shares(K):
     assigned = (P + class_prices(P, shares)).argmax(axis=1)
     found = np.bincount(assigned, minlength=K) / len(P)
     np.testing.assert_allclose(found, shares, atol=0.004)
+
+
+def test_shares_are_reached_with_sharp_posteriors_of_many_classes():
+    worst = 0.0
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        P = rng.dirichlet(np.full(28, 0.02), 200)
+        shares = rng.dirichlet(np.full(28, 0.2)) + 1e-4
+        shares /= shares.sum()
+        chosen = softmax((P + class_prices(P, shares)) / 0.001, axis=1).mean(axis=0)
+        worst = max(worst, float(np.abs(chosen - shares).max()))
+    assert worst < 1e-5
+
+
+def test_shares_that_are_not_reached_give_a_warning(monkeypatch):
+    monkeypatch.setattr(transport, "_MOST_STEPS", 1)
+    P = np.random.default_rng(0).dirichlet(np.ones(3), 100)
+    with pytest.warns(hc.HeadcountWarning, match="are off by .* after 1 steps"):
+        class_prices(P, np.array([0.7, 0.2, 0.1]))
 
 
 def test_threshold_is_right_on_the_reference():

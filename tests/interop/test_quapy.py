@@ -252,6 +252,10 @@ def test_collections():
     assert more.n_classes == 4
     with pytest.raises(HeadcountError, match=r"^collection is of type ndarray"):
         from_labelled_collection(X)
+    with pytest.raises(HeadcountError, match=r"^X has [0-9]+ rows, but y has 10 labels"):
+        to_labelled_collection(X, y[:10])
+    with pytest.raises(HeadcountError, match=r"^y has"):
+        to_labelled_collection(X, NAMES[y], classes=["a", "b"])
 
 
 PROTOCOLS = {

@@ -7,6 +7,7 @@ import polars as pl
 import pytest
 from scipy.sparse import csr_matrix
 from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
@@ -99,6 +100,21 @@ def test_weights_count_like_copies_of_items():
     assert np.average(made.predict_proba(X)[:, 1], weights=weights) == pytest.approx(
         expected, abs=0.03
     )
+
+
+def test_only_ratios_of_weights_matter():
+    X, y = curved(400, 0)
+    weights = np.where(X[:, 1] > 0, 4.0, 1.0)
+    first, second = (
+        MulticalibratedClassifier(GaussianNB(), rounds=10, random_state=0).fit(X, y, each)
+        for each in (weights, weights / 2**20)
+    )
+    np.testing.assert_allclose(second.predict_proba(X), first.predict_proba(X), atol=1e-9)
+
+
+def test_not_fitted():
+    with pytest.raises(NotFittedError):
+        MulticalibratedClassifier().predict([[0.0]])
 
 
 def test_one_seed_gives_one_classifier():

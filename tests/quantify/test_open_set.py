@@ -48,6 +48,16 @@ def test_the_share_of_an_unseen_class_is_found(fitted):
     assert fitted.separation_ > 0.95
 
 
+def test_unknown_items_unlike_left_out_classes_have_a_warning_of_their_own(fitted):
+    X, _ = blobs([60, 60, 60, 60, 60], seed=3)
+    far = np.tile([30.0, 0.0, 40.0], (100, 1))
+    found = fitted.estimate(np.concatenate([X, far])).warnings
+    broken = [text for text in found if text.startswith("The sample does not look like")]
+    assert len(broken) == 1
+    assert "the known classes and those that were left out in turn (p < 0.0001)" in broken[0]
+    assert "PCC" not in broken[0]
+
+
 def test_nothing_is_unseen(fitted):
     X, _ = blobs([90, 30, 120, 20, 40], seed=2)
     known = fitted.quantifier_.scorer_.fitted_

@@ -59,6 +59,7 @@ def test_papers_names(paper, ours):
         ("SDL", "name is 'SDL', which is no method: did you mean SLD"),
         ("QF-ACC", "did you mean QFAC or "),
         ("zzzzzzz", "name is 'zzzzzzz', which is no method: hc.methods() lists them all."),
+        ("pat", "learns from labelled items of one class and is not made by name: use hc.PAT."),
         ("", "name is '', which is no method"),
         (3, "name is 3; it must be a string, such as 'SLD'."),
         (None, "name is None; it must be a string"),

@@ -42,6 +42,16 @@ def test_volumes_are_fractions_of_the_simplex(name):
         assert region.centre.sum() == pytest.approx(1)
 
 
+@pytest.mark.parametrize(("K", "concentration"), [(8, 0.3), (15, 1.0), (28, 1.0), (200, 1.0)])
+def test_volumes_of_wide_regions_of_many_classes(K, concentration):
+    rng = np.random.default_rng(0)
+    draws = rng.dirichlet(np.full(K, concentration), 1000)
+    everywhere = rng.dirichlet(np.ones(K), 2000)
+    for region in regions(draws, 200):
+        inside = np.mean([region.contains(shares) for shares in everywhere])
+        assert region.volume == pytest.approx(inside, abs=0.05)
+
+
 def test_ellipses_are_those_of_the_normal_distribution_far_from_the_border():
     draws = np.random.default_rng(0).dirichlet([4000.0, 5000, 6000], 4000)
     for ellipse in regions(draws, 10**6)[:2]:
@@ -91,3 +101,5 @@ def test_estimates_have_ellipses():
         estimate.ellipse(95)
     with pytest.raises(HeadcountError, match="shares is"):
         estimate.ellipse().contains([0.5, 0.5])
+    with pytest.raises(HeadcountError, match="shares is"):
+        estimate.ellipse().contains(["a", "b", "c"])

@@ -14,6 +14,7 @@ from headcount.accuracy.base import Model, Predictor
 from headcount.accuracy.info import AccuracyInfo
 from headcount.accuracy.model_outputs import ModelOutputs, Reference, among
 from headcount.accuracy.tables import TableMetric
+from headcount.errors import warn
 from headcount.sampling import Samples
 from headcount.scores import CALIBRATIONS, fit_calibrator
 from headcount.scores.calibration import Calibrator
@@ -22,8 +23,11 @@ __all__ = ["COT", "COTT", "class_prices"]
 
 Floats = NDArray[np.float64]
 
-# Widths of the smoothed maximum, from coarse to fine, and Newton steps for each.
-_WIDTHS, _MOST_STEPS, _TOLERANCE = (0.1, 0.01, 0.001), 50, 1e-6
+# Widths of the smoothed maximum, from coarse to fine, and steps for each.
+_WIDTHS, _MOST_STEPS, _MOST_HALVINGS = (0.1, 0.01, 0.001), 500, 30
+# Error of the shares at which the steps end, and above which a warning is issued.
+_TOLERANCE, _ACCEPTED = 1e-6, 1e-4
+_SMALLEST = 1e-300
 _REFERENCE = "Lu et al., NeurIPS 2023"
 
 
@@ -180,7 +184,8 @@ def class_prices(P: Any, shares: Floats) -> Floats:
 
     The value of a class for an item is its posterior plus the price. Prices minimise the mean
     highest value minus the mean price, the dual problem of optimal transport; two classes are
-    solved by a quantile, more by Newton's method with a smoothed maximum.
+    solved by a quantile, more by Newton's method with a smoothed maximum. A warning is issued
+    if the shares are not reached.
 
     Examples
     --------
@@ -200,29 +205,56 @@ def class_prices(P: Any, shares: Floats) -> Floats:
         return np.array([0.0, ends[place : place + 2].mean()])
     prices = np.zeros(K)
     for width in _WIDTHS:
-        for _ in range(_MOST_STEPS):
-            chosen = softmax((P + prices) / width, axis=1)
-            slope = chosen.mean(axis=0) - shares
-            if np.abs(slope).max() < _TOLERANCE:
-                break
-            curvature = (np.diag(chosen.mean(axis=0)) - chosen.T @ chosen / n) / width
+        prices, off = _smoothed_prices(P, shares, prices, width)
+    if off > _ACCEPTED:
+        warn(
+            f"the shares of the classes to which items are transported are off by {off:.2g} "
+            f"after {_MOST_STEPS} steps: the predicted accuracy may be off by as much."
+        )
+    return np.asarray(prices - prices.mean())
+
+
+def _smoothed_prices(
+    P: Floats, shares: Floats, prices: Floats, width: float
+) -> tuple[Floats, float]:
+    """Prices that minimise the smoothed problem, and the error of the shares that they give.
+
+    Newton's method, with a descent condition. Where it is flat, as a class has hardly any
+    item, prices are moved by the logarithms of the ratios of the shares instead, which never
+    makes the problem worse (one round of Sinkhorn's algorithm).
+    """
+    n, K = P.shape
+    for _ in range(_MOST_STEPS):
+        chosen = softmax((P + prices) / width, axis=1)
+        found = chosen.mean(axis=0)
+        slope = found - shares
+        if np.abs(slope).max() < _TOLERANCE:
+            break
+        moved = None
+        if (found > shares / 2).all():
+            curvature = (np.diag(found) - chosen.T @ chosen / n) / width
             curvature += (1e-9 + 1e-6 * np.trace(curvature)) * np.eye(K)
-            step = np.linalg.solve(curvature, slope)
-            prices = _improved(P, shares, prices, step, width)
-    return prices - prices.mean()
+            moved = _newton_step(P, shares, prices, slope, curvature, width)
+        if moved is None:
+            moved = prices + width * np.log(shares / np.maximum(found, _SMALLEST))
+        prices = moved
+    return prices, float(np.abs(slope).max())
 
 
-def _improved(P: Floats, shares: Floats, prices: Floats, step: Floats, width: float) -> Floats:
-    """Prices after a Newton step, halved until the smoothed problem improves."""
+def _newton_step(
+    P: Floats, shares: Floats, prices: Floats, slope: Floats, curvature: Floats, width: float
+) -> Floats | None:
+    """Prices after a Newton step, halved until the problem improves; None if it does not."""
 
     def height(given: Floats) -> float:
         top = width * logsumexp((P + given) / width, axis=1)
         return float(top.mean() - shares @ given)
 
-    before, scale = height(prices), min(1.0, 1.0 / max(np.abs(step).max(), 1e-300))
-    for _ in range(30):
+    step = np.linalg.solve(curvature, slope)
+    before, scale = height(prices), min(1.0, 1.0 / max(np.abs(step).max(), _SMALLEST))
+    for _ in range(_MOST_HALVINGS):
         moved = prices - scale * step
-        if height(moved) <= before:
-            return moved
+        if height(moved) <= before - 1e-4 * scale * (slope @ step):
+            return np.asarray(moved)
         scale /= 2
-    return prices
+    return None

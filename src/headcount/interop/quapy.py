@@ -15,12 +15,13 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from sklearn.base import clone
 
-from headcount.data import encode_labels
+from headcount.data import count_rows, encode_labels
 from headcount.errors import HeadcountError
 from headcount.interop.foreign import ForeignAggregation, ForeignQuantifier
 from headcount.quantify import MethodInfo, Quantifier
 from headcount.quantify.aggregation import Aggregation
 from headcount.sampling import Samples
+from headcount.scores.checks import check_lengths
 
 __all__ = [
     "LabelledSamples",
@@ -245,7 +246,10 @@ def to_labelled_collection(X: Any, y: ArrayLike, classes: ArrayLike | None = Non
     >>> import headcount as hc
     >>> hc.interop.to_labelled_collection(X, y).prevalence()  # doctest: +SKIP
     """
-    return _import("quapy.data").LabelledCollection(X, np.asarray(y), classes)
+    module = _import("quapy.data")
+    known, codes = encode_labels(y, classes=classes)
+    check_lengths("X", count_rows(X), codes)
+    return module.LabelledCollection(X, known[codes], classes)
 
 
 def from_labelled_collection(collection: Any) -> tuple[Any, NDArray[Any]]:

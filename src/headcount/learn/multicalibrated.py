@@ -37,9 +37,9 @@ class MulticalibratedClassifier(ClassifierMixin, BaseEstimator):
     Posteriors that are calibrated on average may be wrong for large x, or for one shop. Then
     the mean posterior, which is the estimate of `PCC`, is wrong as soon as there are more such
     items. Here small trees of the features and of the log-posteriors are boosted on what the
-    out-of-fold posteriors of the classifier leave unexplained, until held-out items do not gain
-    any more. With it `PCC` is right under covariate shift: a change of the features that leaves
-    their relation to the classes alone.
+    out-of-fold posteriors of the classifier leave unexplained, as long as the log loss of
+    held-out items falls. With it `PCC` is right under covariate shift: a change of the features
+    that leaves their relation to the classes alone.
 
     Parameters
     ----------
@@ -108,7 +108,7 @@ class MulticalibratedClassifier(ClassifierMixin, BaseEstimator):
         y : array-like of shape (n,)
             Their labels.
         sample_weight : array-like of shape (n,), default=None
-            Weights of the items.
+            Weights of the items. The trees use their ratios alone.
 
         Returns
         -------
@@ -119,6 +119,7 @@ class MulticalibratedClassifier(ClassifierMixin, BaseEstimator):
         check_positive("learning_rate", self.learning_rate)
         self.classes_, codes = check_labels(y)
         weights = check_weights(sample_weight, len(codes), name="sample_weight")
+        weights = weights / weights.mean()
         seed = base_seeds(self.random_state, 1)[0] % 2**32
         self.scorer_ = Scorer(self.classifier, random_state=seed)
         self.scorer_.fit(X, y, sample_weight)
@@ -226,7 +227,8 @@ class MulticalibratedClassifier(ClassifierMixin, BaseEstimator):
         -------
         ndarray of shape (n,)
         """
-        return np.asarray(self.classes_[self.predict_proba(X).argmax(axis=1)])
+        best = self.predict_proba(X).argmax(axis=1)
+        return np.asarray(self.classes_[best])
 
 
 @dataclass(frozen=True, eq=False)

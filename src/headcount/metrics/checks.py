@@ -14,6 +14,7 @@ __all__ = [
     "Floats",
     "Numbers",
     "check_no_zero",
+    "check_numbers",
     "check_pair",
     "check_shares",
     "check_smooth_pair",
@@ -56,7 +57,7 @@ def check_smooth_pair(
     if size is not None and eps is not None:
         raise HeadcountError("size and eps are both given: pass one of them.")
     name, given = ("eps", eps) if size is None else ("size", size)
-    numbers = _check_numbers(given, name)
+    numbers = check_numbers(given, name)
     lowest = 0 if size is None else 1
     if not (np.isfinite(numbers) & (numbers >= lowest)).all():
         raise HeadcountError(f"{name} must be finite and at least {lowest}, but is {given!r}.")
@@ -68,7 +69,7 @@ def check_smooth_pair(
 
 def check_shares(p: ArrayLike, name: str) -> Floats:
     """Check an array of shares."""
-    shares = _check_numbers(p, name)
+    shares = check_numbers(p, name)
     if shares.ndim == 0 or shares.shape[-1] < 2 or not shares.size:
         raise HeadcountError(
             f"{name} has shape {shares.shape}, but must have at least 2 classes along its "
@@ -93,16 +94,17 @@ def check_shares(p: ArrayLike, name: str) -> Floats:
     return np.clip(shares, 0.0, 1.0)
 
 
-def check_no_zero(p: Floats, name: str) -> None:
-    """Reject zero shares for a metric that divides by them."""
-    if np.any(p == 0):
+def check_no_zero(shares: Floats, metric: str, name: str = "p") -> None:
+    """Reject zero shares for a metric that is undefined for them."""
+    if np.any(shares == 0):
         raise HeadcountError(
-            f"p has a share of 0, for which {name} is undefined: pass size= (items in a "
+            f"{name} has a share of 0, for which {metric} is undefined: pass size= (items in a "
             "sample) or eps= to smooth."
         )
 
 
-def _check_numbers(values: Numbers, name: str) -> Floats:
+def check_numbers(values: Numbers, name: str) -> Floats:
+    """Convert numbers to an array."""
     try:
         return np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError):
@@ -112,6 +114,7 @@ def _check_numbers(values: Numbers, name: str) -> Floats:
 
 
 def check_broadcast(shapes: dict[str, tuple[int, ...]]) -> None:
+    """Check that arrays agree in the axes before that of the classes."""
     try:
         np.broadcast_shapes(*shapes.values())
     except ValueError:

@@ -144,11 +144,7 @@ def aitchison(
     0.98
     """
     p, p_hat = check_smooth_pair(p, p_hat, size, eps)
-    if np.any(p_hat == 0):
-        raise HeadcountError(
-            "p_hat has a share of 0, for which aitchison is undefined: pass size= (items in a "
-            "sample) or eps= to smooth."
-        )
+    check_no_zero(p_hat, "aitchison", "p_hat")
     check_no_zero(p, "aitchison")
     ratio = np.log(p_hat) - np.log(p)
     return errors(np.linalg.norm(ratio - ratio.mean(axis=-1, keepdims=True), axis=-1))
@@ -157,8 +153,9 @@ def aitchison(
 def sre(p: ArrayLike, p_hat: ArrayLike, p_train: ArrayLike) -> Errors:
     """Squared ratio error, the mean over classes of ``((p_hat - p) / p_train) ** 2``.
 
-    It is the squared error of the weights by which training items of each class would have
-    to be multiplied. As it needs the training shares, it is not found by name.
+    It is the squared error of the ratios ``p_hat / p_train``, the weights that training items
+    of each class need to look like the sample. As it needs the training shares, it is not found
+    by name.
 
     Parameters
     ----------
@@ -179,7 +176,10 @@ def sre(p: ArrayLike, p_hat: ArrayLike, p_train: ArrayLike) -> Errors:
     p, p_hat = check_pair(p, p_hat)
     train = check_pair(p, p_train, "p_train")[1]
     if np.any(train == 0):
-        raise HeadcountError("p_train has a share of 0, for which sre is undefined.")
+        raise HeadcountError(
+            "p_train has a share of 0, for which sre is undefined: leave out classes without "
+            "training items."
+        )
     return errors((((p_hat - p) / train) ** 2).mean(axis=-1))
 
 

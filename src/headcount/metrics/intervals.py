@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike
 
 from headcount._parameters import check_fraction
 from headcount.errors import HeadcountError
-from headcount.metrics.checks import Errors, Floats, check_shares, errors
+from headcount.metrics.checks import Errors, Floats, check_numbers, check_shares, errors
 
 __all__ = ["coverage", "width", "winkler"]
 
@@ -105,7 +105,7 @@ def width(p: ArrayLike, low: ArrayLike, high: ArrayLike) -> Errors:
 
 def _check_ends(p: ArrayLike, low: ArrayLike, high: ArrayLike) -> tuple[Floats, Floats, Floats]:
     true = check_shares(p, "p")
-    ends = [np.asarray(each, dtype=np.float64) for each in (low, high)]
+    ends = [check_numbers(low, "low"), check_numbers(high, "high")]
     for name, each in zip(("low", "high"), ends, strict=True):
         if each.ndim == 0 or each.shape[-1] != true.shape[-1]:
             raise HeadcountError(
@@ -121,7 +121,10 @@ def _check_ends(p: ArrayLike, low: ArrayLike, high: ArrayLike) -> tuple[Floats, 
             f"{ends[1].shape}, which do not agree: pass arrays that broadcast."
         ) from None
     if wrong.any():
-        raise HeadcountError("low is above high, or missing, in some intervals: swap or fill.")
+        raise HeadcountError(
+            "low is above high, or one of them is missing, in some intervals: swap the ends, "
+            "or leave these intervals out."
+        )
     return true, ends[0], ends[1]
 
 

@@ -137,7 +137,7 @@ def nmd_by_bin(
     """
     p, p_hat = check_pair(p, p_hat)
     p = np.atleast_2d(p)
-    distances = np.abs(np.cumsum(p_hat - p, axis=-1)[..., :-1]).mean(axis=-1)
+    distances = np.abs(_ahead(p, p_hat)).mean(axis=-1)
     last = p.shape[-1] - 2
     # Divided by their sum, since rounded shares need not sum to 1.
     mean_label = (p @ np.arange(last + 2.0)) / p.sum(axis=-1)

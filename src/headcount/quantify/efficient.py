@@ -30,13 +30,13 @@ _SINGULAR = 1e-9
 class ELSA(Quantifier):
     """Efficient label shift adaptation: adjusted counts with efficient moments.
 
-    `GPAC` matches the means of the posteriors. The means of the efficient influence function
-    have the smallest asymptotic variance: of b = [S + r E(w(Y) E(b|Y) | x)] / [1 + r E(w(Y)|x)]
-    where S is the score of the likelihood, w the ratio of the shares of a class in the sample
-    and in training, r the ratio of the numbers of items, and expectations are over the
-    posteriors under the shares of the sample. Both the function and the shares solve linear
-    systems. Shares of `GPAC` give the first weights. Posteriors that are not calibrated make
-    it less efficient, not biased.
+    `GPAC` matches the means of the posteriors. Here the means of the efficient influence
+    function are matched, which have the smallest asymptotic variance. It is the solution b of
+    b = [S + r E(w(Y) E(b|Y) | x)] / [1 + r E(w(Y)|x)], where S is the score of the likelihood,
+    w the ratio of the shares of a class in the sample and in training, and r the ratio of the
+    numbers of items. Expectations are over the posteriors under the shares of the sample. Both
+    the function and the shares solve linear systems. Shares of `GPAC` give the first weights.
+    Posteriors that are not calibrated make the estimate less efficient, not biased.
 
     Parameters
     ----------

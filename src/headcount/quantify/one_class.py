@@ -221,7 +221,9 @@ class PAT(OneClassQuantifier):
     Other items above the thresholds raise the result of `predict`. `estimate` allows for
     them: it simulates samples with other items of many kinds, less typical of the class than
     its own items, and compares the distribution of the scores, not only the result. If other
-    items look exactly like those of the class, no method can count them.
+    items look exactly like those of the class, no method can count them. Labelled items must be
+    like the items of the class in the sample: those that have changed count as other, and
+    nothing shows it.
 
     Parameters
     ----------

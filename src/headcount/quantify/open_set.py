@@ -232,7 +232,26 @@ class OpenSet(BaseEstimator):
         """
         check_is_fitted(self, "quantifier_")
         found = self.quantifier_.estimate_many(X, samples, **options)
-        return [replace(each, method=f"OpenSet({each.method})") for each in found]
+        return [
+            replace(each, method=f"OpenSet({each.method})", warnings=_reworded(each))
+            for each in found
+        ]
+
+
+def _reworded(estimate: Estimate) -> tuple[str, ...]:
+    """Warnings of an estimate, with the one on the assumption for unknown classes."""
+    from headcount.diagnose.diagnostics import UNLIKE
+    from headcount.diagnose.fit_test import format_p_value
+
+    test: Any = estimate.fit_test
+    return tuple(
+        f"{UNLIKE} the known classes and those that were left out in turn "
+        f"({format_p_value(test)}): its unknown items are like neither, or known "
+        "classes have changed. Label a few of its items to find out."
+        if text.startswith(UNLIKE)
+        else text
+        for text in estimate.warnings
+    )
 
 
 @dataclass(frozen=True, eq=False)

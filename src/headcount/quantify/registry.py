@@ -200,6 +200,12 @@ def method(name: str) -> type[Quantifier]:
     known = {_plain(written): written for written in (*aliased, *named)}
     written = known.get(_plain(name))
     if written is None:
+        for other in one_class_quantifiers():
+            if _plain(other) == _plain(name):
+                raise HeadcountError(
+                    f"name is {name!r}, which learns from labelled items of one class and is "
+                    f"not made by name: use hc.{other}."
+                )
         close = [known[each] for each in get_close_matches(_plain(name), known, cutoff=0.65)]
         advice = f"did you mean {' or '.join(close)}? " if close else ""
         raise HeadcountError(

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from math import factorial, lgamma
+from math import lgamma
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from headcount.uncertainty.intervals import check_shares
+from headcount.uncertainty.intervals import check_shares, spread_over, volume_of
 
 __all__ = ["Ellipse"]
 
 Floats = NDArray[np.float64]
 
 # Points inside the ellipse that its volume is computed from.
-_N_POINTS = 4000
+_N_POINTS = 10_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,19 +83,21 @@ class Ellipse:
 
     @cached_property
     def volume(self) -> float:
-        """Fraction of all possible shares that the region contains, to about one percent."""
+        """Fraction of all possible shares that the region contains; see `volume_of`."""
         d = len(self.middle)
-        inside = _within_ball(d)
-        shares = self._shares(self.middle + self.reach * inside @ self.axes.T)
-        ball = np.exp(d / 2 * np.log(np.pi) - lgamma(d / 2 + 1)) * self.reach**d
-        simplex = np.sqrt(d + 1) / factorial(d)
-        # Area of the simplex per unit of the coordinates at each point; none outside it.
+        shares = self._shares(self.middle + self.reach * _within_ball(d) @ self.axes.T)
+        # Size of the ellipse in coordinates, relative to the simplex.
+        ball = d / 2 * np.log(np.pi) - lgamma(d / 2 + 1) + d * np.log(max(self.reach, 1e-300))
+        simplex = np.log(d + 1) / 2 - lgamma(d + 1)
+        size = ball + np.log(np.diag(self.axes)).sum() - simplex
         added = (d + 1) / 2 / self.n_items  # half an item of each class
         least = added / (1 + added) / (d + 1) if self.logs else 0.0
-        density = (shares >= least).all(axis=1).astype(np.float64)
+        density = np.zeros(len(shares))
         if self.logs:
-            density *= (d + 1) * shares.prod(axis=1) * (1 + added) ** d
-        return float(ball * np.diag(self.axes).prod() * density.mean() / simplex)
+            # Area of the simplex per unit of the coordinates at each point.
+            density = np.log(shares).sum(axis=1) + np.log(d + 1) + d * np.log1p(added)
+        around = np.where((shares >= least).all(axis=1), np.exp(size + density), 0.0)
+        return volume_of(around, self._inside(spread_over(d + 1)))
 
     def contains(self, shares: ArrayLike) -> bool:
         """Return True if shares lie in the region.
@@ -109,9 +111,13 @@ class Ellipse:
         -------
         bool
         """
-        given = check_shares(shares, len(self.middle) + 1)
-        away = _coordinates(given[None], self.n_items, self.logs)[0] - self.middle
-        return bool(np.linalg.norm(np.linalg.solve(self.axes, away)) <= self.reach + 1e-9)
+        return bool(self._inside(check_shares(shares, len(self.middle) + 1)[None])[0])
+
+    def _inside(self, shares: Floats) -> NDArray[np.bool_]:
+        """Check shares, one row each."""
+        away = _coordinates(shares, self.n_items, self.logs) - self.middle
+        distances = np.linalg.norm(np.linalg.solve(self.axes, away.T), axis=0)
+        return np.asarray(distances <= self.reach + 1e-9)
 
     def _shares(self, places: Floats) -> Floats:
         """Shares at some coordinates; in log-ratios those with half an item added."""

@@ -204,6 +204,8 @@ def test_what_cannot_be_loaded_is_refused_in_a_sentence(tmp_path):
         load_dataset("wine", folder=tmp_path)
     with pytest.raises(HeadcountError, match="no dataset 'whine'"):
         load_dataset("whine", folder=tmp_path)
+    with pytest.raises(HeadcountError, match="no dataset 'whine'"):
+        dataset_file("whine", tmp_path)
     with pytest.raises(HeadcountError, match="two classes only"):
         load_dataset("spam", "multiclass", tmp_path)
     with pytest.raises(HeadcountError, match="does not exist"):

@@ -95,6 +95,10 @@ def _receive(url: str, part: Path) -> None:
         ) from None
     except (OSError, http.client.HTTPException) as error:
         done = part.stat().st_size if part.is_file() else 0
+        if isinstance(error, urllib.error.URLError):  # there was no connection at all
+            raise HeadcountError(
+                f"{url} cannot be reached ({error.reason}): check the network, and call again."
+            ) from None
         raise HeadcountError(
             f"the download of {url} was interrupted after {done:,} bytes ({error}): call again "
             "to continue."

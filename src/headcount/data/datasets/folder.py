@@ -40,8 +40,8 @@ def data_folder(path: str | os.PathLike[str] | None = None) -> Path:
     folder = Path(named)
     if not folder.is_dir():
         raise HeadcountError(
-            f"the folder of datasets {str(folder)!r} does not exist: correct {_ENVIRONMENT} or "
-            "--data."
+            f"the folder of datasets {str(folder)!r} does not exist: create it, or correct its "
+            f"path ({_ENVIRONMENT}, or --data on the command line)."
         )
     return folder
 

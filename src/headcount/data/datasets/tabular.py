@@ -106,6 +106,7 @@ def dataset_names(task: Task = "binary") -> tuple[str, ...]:
 
 def dataset_file(name: str, folder: str | os.PathLike[str] | None = None) -> Path:
     """Return the path of the file of a dataset, whether it is in the folder or not."""
+    rule_of(name, "binary")  # refuses unknown names
     return data_folder(folder) / f"{RECIPES[name].file or name}.csv.gz"
 
 
