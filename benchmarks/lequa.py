@@ -13,6 +13,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from math import isnan
 from pathlib import Path
 from typing import Any
 
@@ -311,7 +312,9 @@ def report(results: dict[str, Any]) -> str:
         for name, each in steps.items():
             for method, found in each["result"].items() if name != "read" else ():
                 means = [found[key][0] for key in found if key not in ("setting", "dev")]
-                shown = [f"{found['dev']:.5f}", *(f"{mean:.5f}" for mean in means)]
+                # A method with one setting has nothing to select.
+                dev = "" if isnan(found["dev"]) else f"{found['dev']:.5f}"
+                shown = [dev, *(f"{mean:.5f}" for mean in means)]
                 rows.append([step, method, *shown, found["setting"]])
     header = ["task", "method", "on dev", "RAE (T3: NMD)", "AE (T3: Macro-NMD)", "setting"]
     lines += [

@@ -10,7 +10,7 @@ torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 from headcount import metrics  # noqa: E402
 from headcount.deep import _layers as layers  # noqa: E402
 from headcount.deep._networks import build  # noqa: E402
-from headcount.deep._training import LOSSES  # noqa: E402
+from headcount.deep._training import LOSSES, mixtures  # noqa: E402
 from headcount.deep.architecture import (  # noqa: E402
     Architecture,
     Attention,
@@ -217,6 +217,32 @@ def test_the_order_of_items_with_equal_scores_makes_no_difference():
     with torch.no_grad():
         shuffled = layer(items[:, torch.randperm(9)])
         np.testing.assert_allclose(shuffled, layer(items), atol=1e-12)
+
+
+@each_kind
+def test_vectors_of_joined_bags_are_means_where_layers_declare_it(kind):
+    network, items = make(kind).eval(), bags(2, 9)
+    with torch.no_grad():
+        joined = network.vectors(items.view(1, 18, 4))
+        apart = (joined - network.vectors(items).mean(0)).abs().max()
+    assert (apart < 1e-12) == KINDS[kind].is_mean
+
+
+def test_mixtures_lie_between_two_bags():
+    shares = torch.eye(3, dtype=torch.float64)
+    vectors = shares @ torch.rand(3, 5, dtype=torch.float64)
+    mixed, known = mixtures(vectors, shares, 200)
+    np.testing.assert_allclose(mixed, known @ vectors, atol=1e-12)
+    np.testing.assert_allclose(known.sum(1), 1)
+    # Of two bags at most, all pairs, and with all weights.
+    assert ((known > 0).sum(1) <= 2).all()
+    assert {tuple(row) for row in (known > 0).tolist()} == {
+        (True, False, False), (False, True, False), (False, False, True),
+        (True, True, False), (True, False, True), (False, True, True),
+    }  # fmt: skip
+    first = known[(known > 0).sum(1) == 2].max(1).values
+    assert first.min() < 0.55
+    assert first.max() > 0.95
 
 
 @each_kind

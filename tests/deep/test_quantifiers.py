@@ -157,6 +157,35 @@ def test_bags_and_labelled_items():
     assert network.estimate(X, replicates=200).n_items == 300
 
 
+@pytest.mark.parametrize(
+    ("name", "more", "mixed"),
+    [
+        ("HistNet", {}, True),
+        ("GMNet", {}, True),
+        ("DeepSets", {}, True),
+        ("DeepSets", {"pooling": "median"}, False),
+        ("SetTransformer", {}, False),
+        ("HistNet", {"estimates": ["SLD"]}, False),
+    ],
+)
+def test_known_bags_are_mixed_where_that_is_exact(name, more, mixed, monkeypatch):
+    from headcount.deep import _training
+
+    numbers, own = [], _training.mixtures
+
+    def counted(vectors, shares, number):
+        numbers.append(number)
+        return own(vectors, shares, number)
+
+    monkeypatch.setattr(_training, "mixtures", counted)
+    make(name, **more).fit_samples(X, bags_of(X, Y)[0], y=Y)
+    # 25 steps, as an epoch has.
+    assert len(numbers) == (25 if mixed else 0)
+    numbers.clear()
+    make(name, **more).fit(X, Y)
+    assert not numbers
+
+
 def test_bags_of_different_sizes():
     rows = [np.arange(start, start + 15 + start % 7) for start in range(0, 250, 10)]
     samples = hc.Samples.from_arrays(rows, n_pool=300, y=Y)
@@ -221,6 +250,19 @@ def test_columns_must_be_those_of_training():
 
 
 # Parameters
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "rate"),
+    [
+        ("HistNet", {}, 3e-3),
+        ("HistNet", {"estimates": ["SLD"]}, 1e-3),
+        ("HistNet", {"estimates": ["SLD"], "learning_rate": 0.5}, 0.5),
+        ("QuaNet", {}, 1e-3),
+    ],
+)
+def test_estimates_are_corrected_by_small_steps(name, given, rate):
+    assert make(name, **given)._aggregation().settings.learning_rate == rate
 
 
 @pytest.mark.parametrize(

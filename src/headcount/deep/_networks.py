@@ -71,13 +71,18 @@ class Network(nn.Module):
 
     def forward(self, inputs: Tensor, estimates: Tensor) -> Tensor:
         """Shares of bags of items (bags, items, inputs), given estimates (bags, E, K)."""
-        items = self.item(inputs.flatten(0, 1))
-        return self.answer(items.unflatten(0, inputs.shape[:2]), estimates)
+        return self.shares(self.vectors(inputs), estimates)
 
-    def answer(self, items: Tensor, estimates: Tensor) -> Tensor:
-        """Shares of bags of items that went through the item network."""
+    def vectors(self, inputs: Tensor) -> Tensor:
+        """One vector per bag of items."""
+        items = self.item(inputs.flatten(0, 1))
+        found: Tensor = self.pool(items.unflatten(0, inputs.shape[:2]))
+        return found
+
+    def shares(self, vectors: Tensor, estimates: Tensor) -> Tensor:
+        """Shares of bags, given their vectors and estimates."""
         logs = estimates.clamp_min(_LEAST_SHARE).log()
-        hidden = self.head(torch.cat([self.pool(items), estimates.flatten(1)], 1))
+        hidden = self.head(torch.cat([vectors, estimates.flatten(1)], 1))
         scores = self.last(hidden)
         return torch.softmax(scores + logs[:, 0] if self.residual else scores, 1)
 

@@ -19,11 +19,13 @@ from headcount.deep.inputs import Pool
 from headcount.deep.settings import TrainingSettings
 from headcount.sampling import Samples
 
-__all__ = ["LOSSES", "answers", "computing", "train"]
+__all__ = ["LOSSES", "answers", "computing", "mixtures", "train"]
 
 _BAGS_PER_EPOCH, _BAGS_PER_BATCH = 500, 20
 _STEPS_PER_EPOCH = _BAGS_PER_EPOCH // _BAGS_PER_BATCH
-_WEIGHT_DECAY = 1e-5
+_WEIGHT_DECAY = 0.1
+# Mixtures of bag vectors per batch.
+_MIXTURES = 100
 _WARM_UP_STEPS = 50
 # Progress at which the loss changes from the first to the last one.
 _SWITCH = 0.4
@@ -146,7 +148,8 @@ def train(
         network.train()
         while clock.progress() < done / clock.rounds:
             late = clock.progress() >= _SWITCH
-            _step(network, optimiser, clock, LOSSES[settings.losses[late]], next(batches))
+            error = _error(network, LOSSES[settings.losses[late]], settings, *next(batches))
+            _step(network, optimiser, clock, error)
         losses.append(_loss(network, pool, validation, known, settings))
         if losses[-1] < lowest:
             lowest, stale = losses[-1], 0
@@ -159,18 +162,58 @@ def train(
     return losses
 
 
-def _step(
+def _error(
     network: Network,
-    optimiser: torch.optim.Optimizer,
-    clock: _Clock,
     loss: Loss,
-    batch: tuple[Tensor, Tensor, Tensor],
+    settings: TrainingSettings,
+    inputs: Tensor,
+    estimates: Tensor,
+    shares: Tensor,
+) -> Tensor:
+    """Loss of a batch; half of it that of mixtures, if there are any."""
+    vectors = network.vectors(inputs)
+    error = loss(shares, network.shares(vectors, estimates), settings.size)
+    if not settings.mixes:
+        return error
+    mixed, known = mixtures(vectors, shares, _MIXTURES)
+    none = estimates.new_empty(_MIXTURES, 0, shares.shape[1])
+    return 0.5 * (error + loss(known, network.shares(mixed, none), settings.size))
+
+
+def mixtures(vectors: Tensor, shares: Tensor, number: int) -> tuple[Tensor, Tensor]:
+    """Vectors and shares of mixtures of two bags, with weights at random.
+
+    Both are exact where vectors are means over items: the mixture is a weighted bag.
+
+    Parameters
+    ----------
+    vectors : Tensor of shape (bags, width)
+        Vectors of bags.
+    shares : Tensor of shape (bags, K)
+        Their shares.
+    number : int
+        Number of mixtures.
+
+    Returns
+    -------
+    tuple of Tensor
+        Vectors and shares of the mixtures.
+    """
+    pairs = torch.randint(len(vectors), (2, number)).to(vectors.device)
+    weights = torch.rand(number, 1).to(vectors)
+    first, second = (
+        torch.lerp(each[pairs[0]], each[pairs[1]], weights) for each in (vectors, shares)
+    )
+    return first, second
+
+
+def _step(
+    network: Network, optimiser: torch.optim.Optimizer, clock: _Clock, error: Tensor
 ) -> None:
-    inputs, estimates, shares = batch
     for group in optimiser.param_groups:
         group["lr"] = group.setdefault("highest", group["lr"]) * clock.rate()
     optimiser.zero_grad(set_to_none=True)
-    loss(shares, network(inputs, estimates), inputs.shape[1]).backward()
+    error.backward()
     nn.utils.clip_grad_norm_(network.parameters(), _LARGEST_GRADIENT)
     optimiser.step()
     clock.step += 1
@@ -250,7 +293,7 @@ def answers(
             # The last chunk is filled up with its last bag.
             chunk = np.minimum(np.arange(first, first + step), len(numbers) - 1)
             bags = items[torch.from_numpy(rows[chunk]).to(weight.device)]
-            found = network.answer(bags, given[numbers[chunk]]).double().cpu().numpy()
+            found = network.shares(network.pool(bags), given[numbers[chunk]])
             own = chunk[: len(numbers) - first]
-            shares[numbers[own]] = found[: len(own)]
+            shares[numbers[own]] = found[: len(own)].double().cpu().numpy()
     return shares / shares.sum(axis=1, keepdims=True)

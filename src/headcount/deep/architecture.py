@@ -2,13 +2,13 @@
 
 A network has three parts: an item network, applied to each item; a layer that does not depend
 on the order of the items, from the items of a bag to one vector; and a head, from that vector
-to shares.
+to shares. Layers declare by ``is_mean`` whether that vector is a mean over the items.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import ClassVar, TypeAlias
 
 __all__ = [
     "Architecture",
@@ -43,6 +43,8 @@ class Votes:
     bins: int
     kind: str
 
+    is_mean: ClassVar[bool] = True
+
 
 @dataclass(frozen=True)
 class Densities:
@@ -65,6 +67,8 @@ class Densities:
     dimensions: int
     hidden: int
 
+    is_mean: ClassVar[bool] = True
+
 
 @dataclass(frozen=True)
 class Pooling:
@@ -79,6 +83,11 @@ class Pooling:
 
     hidden: tuple[int, ...]
     kind: str
+
+    @property
+    def is_mean(self) -> bool:
+        """True if the vector of a bag is a mean over its items."""
+        return self.kind == "mean"
 
 
 @dataclass(frozen=True)
@@ -102,6 +111,8 @@ class Attention:
     inducing: int
     blocks: int
 
+    is_mean: ClassVar[bool] = False
+
 
 @dataclass(frozen=True)
 class Recurrent:
@@ -114,6 +125,8 @@ class Recurrent:
     """
 
     units: int
+
+    is_mean: ClassVar[bool] = False
 
 
 InvariantLayer: TypeAlias = Votes | Densities | Pooling | Attention | Recurrent

@@ -36,8 +36,10 @@ from headcount.scores import Scorer
 from headcount.scores.checks import check_labels, check_lengths
 from headcount.scores.cross_fitting import check_classifier
 
-__all__ = ["NetworkQuantifier"]
+__all__ = ["CAREFUL_RATE", "NetworkQuantifier"]
 
+# Highest learning rate of networks that are given estimates, unless it is a parameter.
+CAREFUL_RATE = 1e-3
 _LEAST_BAGS = 4
 
 
@@ -59,7 +61,7 @@ class NetworkQuantifier(Quantifier):
     epochs: Any = 20
     budget: Any = None
     patience: Any = None
-    learning_rate: Any = 1e-3
+    learning_rate: Any = None
     head: Any = (256,)
     dropout: Any = 0.0
     n_components: Any = 512
@@ -67,6 +69,7 @@ class NetworkQuantifier(Quantifier):
     random_state: Any = None
 
     corrects_estimates: ClassVar[bool] = True
+    plain_rate: ClassVar[float] = CAREFUL_RATE
 
     @abstractmethod
     def _layer(self) -> InvariantLayer:
@@ -82,7 +85,7 @@ class NetworkQuantifier(Quantifier):
             epochs=check_count("epochs", self.epochs),
             budget=check_budget(self.budget),
             patience=None if patience is None else check_count("patience", patience),
-            learning_rate=check_positive("learning_rate", self.learning_rate),
+            learning_rate=check_positive("learning_rate", self._rate()),
             device=check_device(self.device, type(self).__name__),
         )
         dropout = check_share("dropout", self.dropout)
@@ -101,6 +104,12 @@ class NetworkQuantifier(Quantifier):
             methods,
             network_seed,
         )
+
+    def _rate(self) -> Any:
+        """Highest learning rate; by default a low one if estimates are to be corrected."""
+        if self.learning_rate is not None:
+            return self.learning_rate
+        return CAREFUL_RATE if self.estimates else self.plain_rate
 
     def _methods(self) -> list[Quantifier]:
         """Unfitted methods whose estimates the head is given."""
@@ -194,9 +203,11 @@ class NetworkQuantifier(Quantifier):
     ) -> Self:
         """Learn from bags with known shares.
 
-        A quarter of the bags is held out for validation. Half of the training bags are the
-        others as they are, half are drawn from two of them. With ``labelled``, half of all
-        training bags are drawn from labelled items.
+        A quarter of the bags is held out for validation. Training bags are the others and
+        mixtures of two of them. Where the layer computes means over items and there are no
+        ``estimates``, vectors of bags are mixed, whose shares are exact; else a bag is drawn
+        from the items of two. With ``labelled``, half of the training bags are drawn from
+        labelled items.
 
         Parameters
         ----------

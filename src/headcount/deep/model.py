@@ -183,13 +183,18 @@ class NetworkTraining(Aggregation):
 
         split = _Split.of(labelled, known, self.seed)
         inputs, classifier, pool = self._pool(split)
-        settings = replace(self.settings, size=split.bag_size(self.settings.size))
+        # Known bags are few. Their vectors can be mixed if these are means over items, but
+        # estimates of a mixture would have to be computed from its items.
+        mixes = known is not None and self.architecture.layer.is_mean and not self.methods
+        size = split.bag_size(self.settings.size)
+        settings = replace(self.settings, size=size, mixes=mixes)
         with computing(self.seed):
             network = build(
                 self.architecture, pool.inputs.shape[1], split.n_classes, len(pool.methods)
             )
             validation = split.validation(settings.size)
-            losses = train(network, pool, split.source(), validation, settings, self.seed)
+            source = split.source(mixtures=not mixes)
+            losses = train(network, pool, source, validation, settings, self.seed)
             weights = weights_of(network)
         return self._with(weights, losses, split, inputs, classifier)
 
@@ -304,16 +309,15 @@ class _Split:
         """Number of items in a training bag: the median of known bags."""
         return otherwise if self.known is None else int(np.median(self.known.samples.sizes))
 
-    def source(self) -> BagSource:
-        """Training bags: half of labelled items, a quarter as known, a quarter mixtures."""
-        sources: list[BagSource] = []
-        if self.rows is not None:
-            sources.append(self._items(0))
+    def source(self, mixtures: bool) -> BagSource:
+        """Training bags: half of labelled items, half known ones or mixtures of their items."""
+        items = [] if self.rows is None else [self._items(0)]
         if self.bags is None:
-            return sources[0]
+            return items[0]
         codes = self._bag_codes()
-        sources += [KnownBags(self.bags[0], codes, mixtures) for mixtures in (False, True)]
-        return Mix(sources, [2, 1, 1][-len(sources) :])
+        kinds = (False, True) if mixtures else (False,)
+        known = [KnownBags(self.bags[0], codes, mixed) for mixed in kinds]
+        return Mix([*items, *known], [len(known)] * len(items) + [1] * len(known))
 
     def validation(self, size: int) -> Bags:
         """Validation bags: known ones if there are any."""

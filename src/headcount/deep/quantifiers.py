@@ -7,7 +7,7 @@ from typing import Any, ClassVar, TypeVar
 
 from headcount._parameters import check_choice, check_count, check_counts
 from headcount.deep.architecture import Attention, Densities, Pooling, Recurrent, Votes
-from headcount.deep.base import NetworkQuantifier
+from headcount.deep.base import CAREFUL_RATE, NetworkQuantifier
 from headcount.errors import HeadcountError
 from headcount.quantify.info import MethodInfo
 
@@ -35,8 +35,9 @@ _SHARED = """\
         processor time, and the result depends on the speed of the machine.
     patience : int or None, default=None
         Number of validations without an improvement after which training ends early.
-    learning_rate : float, default={learning_rate}
-        Highest learning rate. It rises during 50 steps and falls along a cosine.
+    learning_rate : float or None, default=None
+        Highest learning rate. It rises during 50 steps and falls along a cosine. By default
+        {rate}
     head : sequence of int, default={head}
         Sizes of the hidden layers of the head.
     dropout : float, default={dropout}
@@ -55,7 +56,10 @@ def _documented(method: _Method) -> _Method:
     """Insert the description of the parameters that all networks have."""
     made: Any = method()
     first = _CORRECTS if made.corrects_estimates else ""
-    shared = _SHARED.format(first=first, **made.get_params()).replace(". \n", ".\n")
+    plain, careful = method.plain_rate, CAREFUL_RATE
+    rate = f"{plain}, with ``estimates`` {careful}." if plain != careful else f"{plain}."
+    shared = _SHARED.format(first=first, rate=rate, **made.get_params())
+    shared = shared.replace(". \n", ".\n")
     method.__doc__ = (method.__doc__ or "").replace("    [shared]", shared)
     return method
 
@@ -85,9 +89,9 @@ class HistNet(NetworkQuantifier):
     [shared]
     hidden : sequence of int, default=(128,)
         Sizes of the hidden layers of the item network.
-    features : int, default=64
+    features : int, default=32
         Number of learnt features.
-    bins : int, default=32
+    bins : int, default=16
         Number of bins per feature.
     votes : {"linear", "hard"}, default="linear"
         "linear": an item's vote is shared by the two nearest bins. "hard": bins with learnt
@@ -103,11 +107,13 @@ class HistNet(NetworkQuantifier):
     (2,)
     """
 
+    head: Any = (64,)
     hidden: Any = (128,)
-    features: Any = 64
-    bins: Any = 32
+    features: Any = 32
+    bins: Any = 16
     votes: Any = "linear"
 
+    plain_rate: ClassVar[float] = 3e-3
     info: ClassVar = _info(
         "network on histograms of learnt features",
         "Pérez-Mon, Moreo, del Coz & González, Neural Computing and Applications 37 (2025)",
@@ -157,6 +163,7 @@ class GMNet(NetworkQuantifier):
     dimensions: Any = 4
     hidden: Any = 32
 
+    plain_rate: ClassVar[float] = 1e-2
     info: ClassVar = _info(
         "network on densities under Gaussians in learnt spaces",
         "Pérez-Mon & González, LQ workshop at ECML-PKDD 2024",
@@ -197,6 +204,7 @@ class DeepSets(NetworkQuantifier):
     hidden: Any = (128, 128)
     pooling: Any = "mean"
 
+    plain_rate: ClassVar[float] = 3e-3
     info: ClassVar = _info(
         "network on means of learnt features",
         "Zaheer et al., NeurIPS 2017; Qi et al., IJCNN 2021",

@@ -45,6 +45,8 @@ class TrainingSettings:
         Highest learning rate.
     device : str
         Device of PyTorch.
+    mixes : bool
+        True if training uses mixtures of bag vectors, too.
     """
 
     name: str
@@ -55,6 +57,7 @@ class TrainingSettings:
     patience: int | None
     learning_rate: float
     device: str
+    mixes: bool = False
 
 
 def check_budget(budget: Any) -> float | None:
