@@ -36,7 +36,8 @@ def test_copies_keep_the_mean_of_each_class_and_nearly_its_variance(n_classes):
         old, new = before[codes == j], after[smoothed.codes == j]
         np.testing.assert_allclose(new.mean(axis=0), old.mean(axis=0), atol=1e-9)
         ratio = new.var(axis=0) / old.var(axis=0)
-        assert (ratio > 0.95).all() and (ratio < 1.5).all()
+        assert (ratio > 0.95).all()
+        assert (ratio < 1.5).all()
     assert len(np.unique(smoothed.items[:, 0])) > 0.8 * 8 * 600
 
 
@@ -52,7 +53,8 @@ def test_items_move_less_where_there_are_many():
 
 def test_noise_is_the_difference_of_two_neighbours():
     scores, codes = labelled(3, 60)
-    logs, moved = centred_logs(scores), centred_logs(smooth(Training(scores, codes, 3), 0).items)
+    smoothed = smooth(Training(scores, codes, 3), 0)
+    logs, moved = centred_logs(scores), centred_logs(smoothed.items)
     noise = (moved - np.tile(logs, (8, 1))).reshape(8, 60, 3)
     np.testing.assert_allclose(noise[::2], -noise[1::2], atol=1e-12)
     for item in range(60):

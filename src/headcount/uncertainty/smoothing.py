@@ -119,7 +119,7 @@ def _similar_pairs(
 
 
 def _neighbours(logs: Floats) -> Rows:
-    """Numbers of the nearest rows to each row, as many as the square root of all, at least 2."""
+    """Nearest rows to each row: as many as the square root of their number, at least 2."""
     near = min(max(2, int(np.ceil(np.sqrt(len(logs))))), len(logs))
     found = KDTree(logs).query(logs, near)[1]
     return np.asarray(found, np.int64).reshape(len(logs), near)
