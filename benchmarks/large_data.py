@@ -80,6 +80,27 @@ def step_statistics(folder: Path) -> dict:
     }
 
 
+def step_summarise(folder: Path) -> dict:
+    """As ``headcount summarise`` does, with what a report shows besides the estimates."""
+    import polars as pl
+
+    import headcount as hc
+    from headcount.analysis import summarise
+
+    scores, y = training()
+    labelled = pl.DataFrame({"yes": scores, "label": np.where(y, "yes", "no")})
+    few = pl.read_parquet(folder / "part-00.parquet", n_rows=1000)
+    model = hc.analyse(few, scores=labelled, target="label").model
+    summarise(few, model=model, by="month")  # compiles
+    start, busy = time.perf_counter(), time.process_time()
+    found = summarise(str(folder / "part-*.parquet"), model=model, by="month")
+    return {
+        "seconds": time.perf_counter() - start,
+        "cpu": time.process_time() - busy,
+        "rows": found.n,
+    }
+
+
 def step_items(folder: Path, *, features: int, rows: int = 1_000_000) -> dict:
     """Processor seconds of scoring by the classifiers of five folds, and of statistics."""
     import headcount as hc
@@ -140,6 +161,7 @@ def step_groups(folder: Path, *, groups: int = 1_000_000) -> dict:
 STEPS = {
     "polars": step_polars,
     "statistics": step_statistics,
+    "summarise": step_summarise,
     "items-20": lambda folder: step_items(folder, features=20),
     "items-100": lambda folder: step_items(folder, features=100),
     "groups": step_groups,

@@ -3,9 +3,9 @@
     python monitor_kills.py [--kills 200]
 
 Days are delivered one by one, half of the rows of a day with the next day, and labels two days
-late. Each update runs in a process of its own and is killed (SIGKILL) several times before it
-may finish. In the end the folder is compared, byte by byte, with that of a monitor that was
-never disturbed.
+late. Each update runs in a process of its own and is killed (SIGKILL) at random moments, until
+one finishes earlier or ten were killed. Only updates that were killed count. In the end the
+folder is compared, byte by byte, with that of a monitor that was never disturbed.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ import polars as pl
 
 import headcount as hc
 
-PER_UPDATE = 10
+MOST_PER_UPDATE, FEWEST_PER_UPDATE = 10, 2
 
 
 def scored(rng, n, share):
@@ -67,7 +67,7 @@ def main() -> None:
     parser.add_argument("--kills", type=int, default=200)
     given = parser.parse_args()
     rng, folder = np.random.default_rng(1), Path(tempfile.mkdtemp())
-    n_updates = -(-given.kills // PER_UPDATE)
+    n_updates = -(-given.kills // FEWEST_PER_UPDATE)
     # Children of a server that has imported everything, and has done nothing else.
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(["headcount", "headcount.monitor"])
@@ -83,23 +83,26 @@ def main() -> None:
     maker = context.Process(target=make_files, args=(folder, n_updates))
     maker.start()
     maker.join()
-    killed = finished = 0
-    for number in range(n_updates):
-        start = time.perf_counter()
+    killed = finished = number = 0
+    while killed < given.kills:
         child = started("quiet", number)
+        start = time.perf_counter()
         child.join()
         lasting = time.perf_counter() - start
-        for _ in range(PER_UPDATE):
+        for _ in range(min(MOST_PER_UPDATE, given.kills - killed)):
             child = started("disturbed", number)
             child.join(rng.uniform(0, lasting))
             ended = child.exitcode is not None
             child.kill()
             child.join()
             finished, killed = finished + ended, killed + (not ended)
+            if ended:
+                break
         started("disturbed", number).join()
+        number += 1
     same = content(folder / "disturbed") == content(folder / "quiet")
     n_files = len(content(folder / "quiet"))
-    print(f"{killed} updates killed, {finished} finished before")
+    print(f"{number} updates, killed {killed} times; {finished} finished before")
     print(f"{n_files} files identical: {same}")
     shutil.rmtree(folder)
     sys.exit(not same)
