@@ -149,3 +149,27 @@ def test_a_page_is_written(tables, call):
     code, _, err = call(*ASK, "new.csv", "--report", "missing/page.html")
     assert code == 2
     assert "there is no folder 'missing'" in err
+
+
+def test_the_value_on_the_reference_is_shown(tables, call):
+    known = pl.read_csv("known.csv")
+    expected = (known["late"] == known["predicted"]).mean()
+    code, out, _ = call(*ASK, "new.csv", "--report", "page.html")
+    assert code == 0
+    assert f"on the labelled items of the reference: {expected:.3f}" in out
+    assert f"on the labelled ones it is {expected:.3f}." in (tables / "page.html").read_text()
+    assert json.loads(call(*ASK, "new.csv", "--json")[1])["before"] == pytest.approx(expected)
+
+
+def test_the_only_column_of_fractions_holds_the_scores(tables, call):
+    for name in ("known.csv", "new.csv"):
+        frame = pl.read_csv(name).rename({"yes": "score"}).drop("predicted")
+        frame.with_columns(age=pl.int_range(pl.len()), flag=pl.lit(1.0)).write_csv(name)
+    code, out, err = call(*ASK, "new.csv")
+    assert code == 0, err
+    assert "Column score was taken for the score of class 'yes'" in out
+    frame = pl.read_csv("known.csv")
+    frame.with_columns(other=pl.col("score") / 2).write_csv("known.csv")
+    code, _, err = call(*ASK, "new.csv")
+    assert code == 2
+    assert "leave one column with those of the positive class" in err

@@ -137,7 +137,7 @@ def test_the_class_of_a_single_column_of_scores(files, call):
     given = ("--scores", "scores.csv", "--target", "late", "--method", "PACC", "new.csv")
     code, out, _ = call("estimate", *given)
     assert code == 0
-    assert "column score was taken for the score of class 'b'" in out
+    assert "Column score was taken for the score of class 'b'" in out
 
 
 def test_numbers_as_classes_are_ordered(files, call):

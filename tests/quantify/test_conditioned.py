@@ -174,3 +174,22 @@ def test_scores_of_one_classifier_are_not_enough_for_several():
     several.fit(X, y)
     with pytest.raises(HeadcountError, match="fitted with several classifiers"):
         several.predict(hc.Scored(scored_pool(2)))
+
+
+def test_the_assumption_is_tested_on_given_scores():
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 800)
+    given = hc.Scored(1 / (1 + np.exp(-rng.normal(2 * y - 1, 1))))
+    new = hc.Scored(1 / (1 + np.exp(-rng.normal(2 * rng.integers(0, 2, 500) - 1, 1))))
+    combined = conditioned([hc.SLD(), hc.GPAC()]).fit(given, y)
+    alone = hc.GPAC().fit(given, y)
+    p_value = combined.estimate(new).fit_test.p_value
+    # The estimated shares of both differ, but the test does not depend on them.
+    assert p_value == pytest.approx(alone.estimate(new).fit_test.p_value)
+    assert p_value > 0.01
+    broken = hc.Scored(np.full(500, 0.5) + 0.01 * rng.random(500))
+    assert combined.estimate(broken).fit_test.p_value < 1e-4
+    statistics = hc.Statistics(combined).update(new)
+    assert combined.estimate_statistics(statistics)[None].fit_test.p_value == pytest.approx(
+        p_value, rel=1e-6
+    )

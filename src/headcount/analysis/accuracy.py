@@ -59,6 +59,8 @@ class AccuracyAnalysis:
         Notes about the tables.
     ordered : bool
         True if the groups are a sequence, such as months.
+    before : float or None
+        Value on the labelled items of the reference.
     """
 
     groups: tuple[Any, ...]
@@ -66,6 +68,7 @@ class AccuracyAnalysis:
     truths: tuple[float, ...] | None
     notes: tuple[str, ...]
     ordered: bool = False
+    before: float | None = None
 
     def is_broken(self, i: int) -> bool:
         """True if the items of a group do not look like a mixture of the reference classes.
@@ -119,7 +122,11 @@ class AccuracyAnalysis:
         for i, estimate in enumerate(self.estimates):
             facts = {"reliable": not self.is_broken(i), "true": self._truth(i)}
             rows.append({"group": self._name(i), **estimate.to_dict(), **facts})
-        others = {"sentences": list(self.sentences), "notes": list(self.notes)}
+        others = {
+            "before": self.before,
+            "sentences": list(self.sentences),
+            "notes": list(self.notes),
+        }
         return {**rows[0], "groups": rows[1:], **others}
 
     def to_frame(self) -> pl.DataFrame:
@@ -167,6 +174,8 @@ class AccuracyAnalysis:
         first = self.estimates[0]
         lines = [" ".join(self.sentences)] if self.sentences else []
         lines += first.to_text().split("\n")
+        if self.before is not None:
+            lines.append(f"on the labelled items of the reference: {self.before:.3f}")
         if self.truths is not None:
             lines.append(f"by the labels of the new table: {self.truths[0]:.3f}")
         if len(self.groups) > 1:
@@ -194,8 +203,11 @@ class AccuracyAnalysis:
 
     def _repr_html_(self) -> str:
         first = self.estimates[0]
-        title = " ".join(self.sentences) or f"{first.method}: {first.metric}"
-        return html_result(title, [self.to_table()], [*first.warnings, *self.notes])
+        title = first.to_text().split("\n")[0]
+        if self.before is not None:
+            title += f"; on the labelled items of the reference {self.before:.3f}"
+        notes = [*self.sentences, *first.warnings, *self.notes]
+        return html_result(title, [self.to_table()], notes)
 
     def _truth(self, i: int) -> float | None:
         return None if self.truths is None else self.truths[i]
@@ -287,6 +299,7 @@ def analyse_accuracy(
         for each in (labelled, table)
     )
     predictor.fit(known, y)
+    before = realised(metric, known, np.searchsorted(classes, y), classes)
     groups = Groups.of(None, len(pool))
     if by is not None and column is not None:
         groups = read_groups(table, by, column, dates)
@@ -305,11 +318,13 @@ def analyse_accuracy(
     meant = ""
     if len(columns.names) == 1:
         label = classes.tolist()[columns.positive]
-        meant = f"column {columns.names[0]} was taken for the score of class {label!r}."
+        meant = f"Column {columns.names[0]} was taken for the score of class {label!r}."
     notes = tuple(
         filter(None, (*table.notes, *reference_notes, *found.notes, note, groups.note, meant))
     )
-    return AccuracyAnalysis(groups.names, tuple(estimates), truths, notes, groups.ordered)
+    return AccuracyAnalysis(
+        groups.names, tuple(estimates), truths, notes, groups.ordered, before
+    )
 
 
 def _predictor(method: str, metric: str, random_state: int) -> Predictor:

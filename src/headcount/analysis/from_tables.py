@@ -429,6 +429,7 @@ def _by_labels(
         items,
         groups,
         named,
+        estimates=[part.estimate for part in analysis.groups],
         overall=None if analysis.overall.is_broken else analysis.overall.estimate,
         random_state=options.random_state,
     )

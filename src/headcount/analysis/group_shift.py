@@ -4,15 +4,18 @@ Shares of a group are estimated under prior shift: within a class, the scores of
 those of all labelled items. Groups by a feature, or by what depends on one, break this. If the
 labelled table has the groups, labels decide. Where the scores within classes differ, a group is
 estimated from its own labelled items, which allows any scores within the classes of a group.
-Groups with too few of them are estimated by mean posteriors, corrected by their labels as in
-small area estimation (Fay & Herriot, JASA 74, 1979). Groups with hardly any labels are not to
-be relied on, unless posteriors agree with the labels of all groups.
+Groups with too few of them are estimated by mean posteriors, corrected by effects of the groups
+that the labels show. Groups without labels are not to be relied on, unless posteriors agree
+with the labels of all groups. Where no difference is found, intervals allow for differences
+that the labels would not have shown.
 """
 
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -20,6 +23,7 @@ from numpy.typing import NDArray
 from scipy import stats
 from sklearn.base import clone
 
+from headcount.analysis.group_effects import GroupEffects
 from headcount.analysis.groups import Groups
 from headcount.analysis.verdict import chance
 from headcount.errors import HeadcountWarning
@@ -27,7 +31,7 @@ from headcount.quantify import Quantifier
 from headcount.quantify.estimation import Evidence
 from headcount.scores import Scored, fit_calibrator
 from headcount.uncertainty import Estimate
-from headcount.uncertainty.shares import SharePosterior
+from headcount.uncertainty.shares import RepeatedPosterior, SharePosterior
 
 __all__ = ["GroupShift", "examine_groups"]
 
@@ -39,15 +43,15 @@ _LEVEL, _LEAST_ERROR = 0.01, 0.01
 # Labelled items of each class that a group needs to be estimated from its own ones; groups that
 # are, at most.
 _FEWEST, _MOST_FITS = 20, 200
-# Items of a class that a group needs to take part in a test.
-_FEWEST_TESTED = 5
-_DRAWS = 2000
-# Standard deviations of the effects of groups, one that is usual, and the number of labels per
-# class that a group may lack by chance (half an item, as in Jeffreys' prior).
-_SPREADS = 0.5 * np.linspace(0.01, 1, 40) ** 2
-_USUAL_SPREAD, _UNSEEN = 0.05, 0.5
-# Draws of the shares of all items.
-_MIXES = 20
+# Items of a class that a group needs to take part in a test, and groups that show how much
+# others may differ.
+_FEWEST_TESTED, _FEWEST_GROUPS = 5, 5
+# Errors of the shares of groups, as standard deviations, and one that is usual: the scale of a
+# half-Cauchy prior. Below the least one, intervals are left as they are.
+_SPREADS, _USUAL_SPREAD, _LEAST_SPREAD = np.linspace(0.0, 0.5, 101), 0.1, 0.001
+# Draws of the shares of all items, and labels per class that a group may lack by chance (half
+# an item, as in Jeffreys' prior).
+_MIXES, _UNSEEN = 20, 0.5
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,6 +79,7 @@ def examine_groups(
     groups: Groups,
     labelled: NDArray[Any],
     *,
+    estimates: Sequence[Estimate],
     overall: Estimate | None = None,
     random_state: int = 0,
 ) -> GroupShift:
@@ -90,6 +95,8 @@ def examine_groups(
         Groups of the new items.
     labelled : ndarray of shape (N,)
         Group of each labelled item, by name.
+    estimates : sequence of Estimate
+        Estimates of the groups by the quantifier.
     overall : Estimate, default=None
         Estimate of all new items; None if it is not to be relied on.
     random_state : int, default=0
@@ -104,30 +111,31 @@ def examine_groups(
         return GroupShift({}, {}, "")
     scores, codes = np.asarray(evidence.training.items), evidence.training.codes
     names, members = np.unique(labelled, return_inverse=True)
-    p_value, error = _difference(scores, codes, members, len(names))
-    if np.isnan(p_value):
-        return GroupShift({}, {}, "")
-    if p_value >= _LEVEL or error <= _LEAST_ERROR:
+    test = _Differences.of(scores, codes, members, len(names))
+    if test is None:
         return GroupShift(
             {},
             {},
-            f"Within a class, the labelled items of all groups of {groups.column} have similar "
-            f"scores ({chance(p_value)}), as the method assumes.",
+            f"It could not be tested on labels if the groups of {groups.column} differ in more "
+            f"than the mix, as fewer than two have {_FEWEST_TESTED} labelled items of a class.",
         )
-    sizes = np.zeros((len(names), len(quantifier.classes_)), np.int64)
-    np.add.at(sizes, (members, codes), 1)
     place = {name: i for i, name in enumerate(names.tolist())}
     known = [-1, *(place.get(name, -1) for name in groups.names[1:])]
+    if test.p_value >= _LEVEL or test.error <= _LEAST_ERROR:
+        return _similar(test, groups, estimates, known)
+    sizes = np.zeros((len(names), len(quantifier.classes_)), np.int64)
+    np.add.at(sizes, (members, codes), 1)
     own = [i for i, k in enumerate(known) if k >= 0 and sizes[k].min() >= _FEWEST][:_MOST_FITS]
     others = [i for i in range(1, len(known)) if i not in set(own)]
     found = {}
     for i in own:
         rows = np.flatnonzero(members == known[i])
         found[i] = _from_own_labels(quantifier, evidence, rows, groups.samples[i], random_state)
-    points = f"by about {100 * error:.0f} points" if error < 0.5 else "beyond use"
+    points = f"by about {100 * test.error:.0f} points" if test.error < 0.5 else "beyond use"
     said = [
         f"Within a class, labelled items of different groups of {groups.column} have different "
-        f"scores ({chance(p_value)}): shares estimated from all of them would be off {points}."
+        f"scores ({chance(test.p_value)}): shares estimated from all of them would be off "
+        f"{points}."
     ]
     if own:
         which = f"{_number(len(own), 'group')}:" if others else "Each group was"
@@ -137,12 +145,25 @@ def examine_groups(
         mixes = _mixes(overall, quantifier.prior_)
         counted = _Counting.of(evidence, members, len(names), mixes)
         for i in others:
-            if counted.holds or (known[i] >= 0 and sizes[known[i]].sum() >= _FEWEST):
-                found[i] = counted.estimate(quantifier, groups.samples[i], known[i], i)
-            else:
-                doubts[i] = f"fewer than {_FEWEST} labelled items"
+            found[i] = counted.estimate(quantifier, groups.samples[i], known[i], i)
+            if known[i] < 0 and not counted.holds:
+                doubts[i] = "no labelled items"
         said += _sentences_on_others(len(others) - len(doubts), len(doubts))
     return GroupShift(found, doubts, " ".join(said))
+
+
+def _similar(
+    test: _Differences, groups: Groups, estimates: Sequence[Estimate], known: Sequence[int]
+) -> GroupShift:
+    """Groups without a difference that was found."""
+    widened = {} if groups.of_time else test.widened(estimates, known)
+    sentence = (
+        f"Within a class, the labelled items of all groups of {groups.column} have similar "
+        f"scores ({chance(test.p_value)}), as the method assumes."
+    )
+    if widened:
+        sentence += " Intervals of groups allow for differences that the labels would not show."
+    return GroupShift(widened, {}, sentence)
 
 
 def _mixes(overall: Estimate | None, prior: Floats) -> Floats:
@@ -162,8 +183,7 @@ def _sentences_on_others(n_counted: int, n_doubted: int) -> list[str]:
         )
     if n_doubted:
         said.append(
-            f"{_number(n_doubted, 'group')} with fewer than {_FEWEST} labelled items: do not "
-            "rely on the shares."
+            f"{_number(n_doubted, 'group')} without labelled items: do not rely on the shares."
         )
     return said
 
@@ -172,42 +192,103 @@ def _number(n: int, what: str) -> str:
     return f"{n:,} {what}{'' if n == 1 else 's'}"
 
 
-def _difference(
-    scores: Floats, codes: NDArray[Any], members: NDArray[Any], n_groups: int
-) -> tuple[float, float]:
-    """p-value of equal mean scores of the groups within classes, and error that follows.
+@dataclass(frozen=True, eq=False)
+class _Differences:
+    """Differences between the mean scores of groups within a class.
 
-    For each class, an analysis of variance of its posterior over the groups; the p-values are
-    corrected for the number of classes. The error is the standard deviation of the group means
-    beyond chance, divided by the distance of the class from the others.
+    Attributes
+    ----------
+    p_value : float
+        Chance of differences as large if there are none. For each class, by an analysis of
+        variance of its posterior over the groups, corrected for the number of classes.
+    error : float
+        Error of shares that follows: the standard deviation of the group means beyond chance,
+        divided by the distance of the class from the others; of the class with the largest.
+    squares : ndarray of shape (G + 1, K)
+        Expected square of the error that follows for each group, if all its items are of a
+        class; the last row is that of groups without labelled items.
     """
-    found = []
-    for j in range(scores.shape[1]):
-        within = codes == j
-        values, group = scores[within, j], members[within]
-        sizes = np.bincount(group, minlength=n_groups)
-        kept = sizes[group] >= _FEWEST_TESTED
-        values, group = values[kept], group[kept]
-        sizes = np.where(sizes >= _FEWEST_TESTED, sizes, 0)
-        there = sizes > 0
-        G, n = int(there.sum()), len(values)
-        if G < 2:
-            continue
-        means = np.bincount(group, values, n_groups)[there] / sizes[there]
-        residual = values - np.bincount(group, values, n_groups)[group] / sizes[group]
-        variance = float(residual @ residual) / (n - G)
-        between = float(sizes[there] @ (means - values.mean()) ** 2)
-        apart = abs(values.mean() - scores[~within, j].mean())
-        if variance <= 0 or apart <= 0:
-            continue
-        p_value = float(stats.f.sf(between / (G - 1) / variance, G - 1, n - G))
-        scale = (n - float(sizes[there] @ sizes[there]) / n) / (G - 1)
-        excess = max(between / (G - 1) - variance, 0.0) / scale
-        found.append((p_value, float(np.sqrt(excess)) / apart))
-    if not found:
-        return np.nan, 0.0
-    p_values, errors = zip(*found, strict=True)
-    return min(1.0, len(found) * min(p_values)), max(errors)
+
+    p_value: float
+    error: float
+    squares: Floats
+
+    @classmethod
+    def of(
+        cls, scores: Floats, codes: NDArray[Any], members: NDArray[Any], n_groups: int
+    ) -> _Differences | None:
+        """Differences among labelled items; None if they cannot be tested."""
+        found, squares = [], np.zeros((n_groups + 1, scores.shape[1]))
+        for j in range(scores.shape[1]):
+            within = codes == j
+            values, group = scores[within, j], members[within]
+            # Groups without labelled items have the last place.
+            sizes = np.bincount(group, minlength=n_groups + 1)
+            means = np.bincount(group, values, n_groups + 1) / np.maximum(sizes, 1)
+            tested = sizes >= _FEWEST_TESTED
+            values, G = values[tested[group]], int(tested.sum())
+            apart = abs(values.mean() - scores[~within, j].mean()) if len(values) else 0.0
+            if G < 2 or apart <= 0:
+                continue
+            n, own = len(values), sizes[tested]
+            variance = float((values**2).sum() - own @ means[tested] ** 2) / (n - G)
+            if variance <= 1e-12 * float(values @ values):
+                continue
+            between = float(own @ (means[tested] - values.mean()) ** 2) / (G - 1)
+            scale = (n - float(own @ own) / n) / (G - 1)
+            error = float(np.sqrt(max(between - variance, 0.0) / scale)) / apart
+            found.append((float(stats.f.sf(between / variance, G - 1, n - G)), error))
+            noise = variance / apart**2 / np.maximum(sizes, 1e-9)
+            squares[:, j] = _expected_squares(means / apart, noise, tested)
+        if not found:
+            return None
+        p_values, errors = zip(*found, strict=True)
+        return cls(min(1.0, len(found) * min(p_values)), max(errors), squares)
+
+    def widened(
+        self, estimates: Sequence[Estimate], known: Sequence[int]
+    ) -> dict[int, Estimate]:
+        """Estimates by position, from 1, whose intervals allow for the differences."""
+        found = {}
+        for i, estimate in enumerate(estimates, 1):
+            error = float(np.sqrt(estimate.shares**2 @ self.squares[known[i]]))
+            if error > _LEAST_SPREAD:
+                posterior = RepeatedPosterior(partial(_widened, estimate.posterior, error))
+                posterior.release()
+                found[i] = replace(estimate, posterior=posterior)
+        return found
+
+
+def _expected_squares(means: Floats, noise: Floats, tested: NDArray[np.bool_]) -> Floats:
+    """Expected squares of the differences of groups from their mean, given their means.
+
+    Differences are normal. Their standard deviation follows from the groups that are tested.
+    """
+    squared = _SPREADS**2
+    precision = 1 / (noise[tested, None] + squared)
+    centre = means[tested] @ precision / precision.sum(axis=0)
+    away = means[:, None] - centre
+    log = 0.5 * (np.log(precision) - precision * away[tested] ** 2).sum(axis=0)
+    log -= 0.5 * np.log(precision.sum(axis=0))
+    chances = np.exp(log - log.max()) / (1 + (_SPREADS / _USUAL_SPREAD) ** 2)
+    chances /= chances.sum()
+    worth = squared / (squared + noise[:, None])
+    found = (worth**2 * away**2 + squared * (1 - worth)) @ chances
+    # For a group without labels, the mean square would be that of the largest deviations. A
+    # few groups with labels say nothing about others.
+    found[-1] = (_SPREADS @ chances) ** 2 if tested.sum() >= _FEWEST_GROUPS else 0.0
+    return np.asarray(found)
+
+
+def _widened(posterior: SharePosterior, error: float) -> SharePosterior:
+    """Shares with a further error, a standard deviation that is added to theirs."""
+    draws, mean = posterior.draws, posterior.mean
+    variance = np.maximum(draws.var(axis=0), 1e-12)
+    # Scaled, as noise on top would move draws away from the borders of the simplex.
+    moved = mean + (draws - mean) * np.sqrt(1 + error**2 / variance)
+    moved = np.maximum(moved, 0.0)
+    moved /= moved.sum(axis=1, keepdims=True)
+    return SharePosterior(moved, np.full(len(moved), 1 / len(moved)))
 
 
 def _from_own_labels(
@@ -231,14 +312,11 @@ def _from_own_labels(
 
 @dataclass(frozen=True, eq=False)
 class _Counting:
-    """Mean posteriors, corrected by the labels of each group as far as they are worth it.
+    """Mean posteriors, corrected by effects of the groups.
 
-    The difference between labels and posteriors of a group is its effect plus chance. Effects
-    vary with a standard deviation, whose distribution follows from the differences of all
-    groups, and the effect of a group is the difference times the part of its variance that is
-    not chance. If the mix of all items has changed, the odds of the classes are taken to have
-    changed by the same factors in every group. A class without labels in a group has at most
-    the share that the number of labels leaves possible.
+    If the mix of all items has changed, the odds of the classes are taken to have changed by
+    the same factors in every group. A class without labels in a group with at least 20 has at
+    most the share that their number leaves possible, as a group may exclude a class.
 
     Attributes
     ----------
@@ -248,10 +326,8 @@ class _Counting:
         Chance of differences as large as those of the groups without any effects.
     counts : ndarray of shape (G, K)
         Number of labelled items of each class per group.
-    differences, noise : ndarray of shape (G, K)
-        Mean difference between labels and posteriors per group, and its variance by chance.
-    chances : ndarray of shape (K, T)
-        Probabilities of the standard deviations of effects in ``_SPREADS``.
+    effects : GroupEffects
+        Effects of the groups.
     odds : ndarray of shape (M, K)
         Factors of the odds of the classes, draws of their distribution.
     """
@@ -259,9 +335,7 @@ class _Counting:
     posteriors: Floats
     p_value: float
     counts: Floats
-    differences: Floats
-    noise: Floats
-    chances: Floats
+    effects: GroupEffects
     odds: Floats
 
     @classmethod
@@ -269,34 +343,24 @@ class _Counting:
         cls, evidence: Evidence, members: NDArray[Any], n_groups: int, mixes: Floats
     ) -> _Counting:
         training = evidence.training
-        scores = np.asarray(training.items)
+        scores, codes = np.asarray(training.items), training.codes
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", HeadcountWarning)
-            calibrator = fit_calibrator("bcts", scores, training.codes)
+            calibrator = fit_calibrator("bcts", scores, codes)
         known = calibrator.transform(scores)
         K = known.shape[1]
-        labels = np.eye(K)[training.codes]
+        labels = np.eye(K)[codes]
         # A label has mean p and variance p (1 - p), in any group.
         counts, sums, noise = np.zeros((3, n_groups, K))
         np.add.at(counts, members, labels)
         np.add.at(sums, members, labels - known)
         np.add.at(noise, members, known * (1 - known))
-        noise += _UNSEEN
-        chi2 = (sums**2 / noise).sum(axis=0)
-        sizes = counts.sum(axis=1, keepdims=True)
-        differences, noise = sums / sizes, noise / sizes**2
-        total = noise[:, :, None] + _SPREADS**2
-        log = -0.5 * (np.log(total) + differences[:, :, None] ** 2 / total).sum(axis=0)
-        chances = np.exp(log - log.max(axis=1, keepdims=True)) / (
-            1 + (_SPREADS / _USUAL_SPREAD) ** 2
-        )
+        chi2 = (sums**2 / (noise + _UNSEEN)).sum(axis=0)
         return cls(
             calibrator.transform(evidence.posteriors),
             min(1.0, K * float(stats.chi2.sf(chi2, n_groups).min())),
             counts,
-            differences,
-            noise,
-            chances / chances.sum(axis=1, keepdims=True),
+            GroupEffects.of(known, codes, members, n_groups),
             mixes / np.maximum(labels.mean(axis=0), 1e-12),
         )
 
@@ -310,41 +374,17 @@ class _Counting:
     ) -> Estimate:
         """Estimate of a sample; its interval covers chance in its labels and the effect."""
         P = self.posteriors[sample]
-        n, K = P.shape
-        rng = np.random.default_rng(seed)
-        odds = np.repeat(self.odds, -(-_DRAWS // len(self.odds)), axis=0)[:_DRAWS]
-        draws = np.empty((_DRAWS, K))
-        for factors in self.odds:
-            moved = P * factors
-            moved /= np.maximum(moved.sum(axis=1, keepdims=True), 1e-300)
-            covariance = (np.diag(moved.sum(axis=0)) - moved.T @ moved) / n**2
-            part = (odds == factors).all(axis=1)
-            draws[part] = rng.multivariate_normal(
-                moved.mean(axis=0), covariance, int(part.sum()), check_valid="ignore"
-            )
-        draws = np.clip(draws + self._effects(group, K, rng), 1e-9, None)
-        if group >= 0:
-            draws = np.minimum(draws, self._largest(self.counts[group], odds, rng))
-        draws /= draws.sum(axis=1, keepdims=True)
-        posterior = SharePosterior(draws, np.full(_DRAWS, 1 / _DRAWS))
+        draws = self.effects.shares(P, self.odds, group, seed)
+        if group >= 0 and self.counts[group].sum() >= _FEWEST:
+            draws = np.minimum(draws, self._largest(self.counts[group], len(draws), seed))
+            draws /= draws.sum(axis=1, keepdims=True)
+        posterior = SharePosterior(draws, np.full(len(draws), 1 / len(draws)))
         shares, raw = posterior.mean, P.mean(axis=0)
-        return Estimate("PCC", quantifier.classes_, shares, raw, n, "realised", posterior)
+        return Estimate("PCC", quantifier.classes_, shares, raw, len(P), "realised", posterior)
 
-    def _effects(self, group: int, K: int, rng: np.random.Generator) -> Floats:
-        """Draws of the effect of a group, or of an unknown group, on each class."""
-        spread = np.stack([rng.choice(_SPREADS, _DRAWS, p=each) for each in self.chances], 1)
-        # Effects sum to zero over the classes, and each has variance 1.
-        away = rng.standard_normal((_DRAWS, K))
-        away = (away - away.mean(axis=1, keepdims=True)) * np.sqrt(K / (K - 1))
-        if group < 0:
-            return np.asarray(spread * away)
-        worth = spread**2 / (spread**2 + self.noise[group])
-        return np.asarray(worth * self.differences[group] + spread * np.sqrt(1 - worth) * away)
-
-    @staticmethod
-    def _largest(counts: Floats, odds: Floats, rng: np.random.Generator) -> Floats:
+    def _largest(self, counts: Floats, n_draws: int, seed: int) -> Floats:
         """Draws of the largest possible share of each class: 1 for classes with labels."""
-        n = counts.sum()
+        n, odds = counts.sum(), self.odds[np.arange(n_draws) % len(self.odds)]
         changed = odds / np.maximum(odds @ (counts / n), 1e-300)[:, None]
-        possible = rng.beta(0.5, n + 0.5, odds.shape) * changed
+        possible = np.random.default_rng(seed).beta(_UNSEEN, n + _UNSEEN, odds.shape) * changed
         return np.where(counts > 0, 1.0, possible)

@@ -233,7 +233,7 @@ class ScoreModel:
         if len(self.columns) > 1:
             return _said_of_order(self.quantifier)
         label = self.quantifier.classes_.tolist()[self.scores.positive]
-        return f"column {self.columns[0]} was taken for the score of class {label!r}."
+        return f"Column {self.columns[0]} was taken for the score of class {label!r}."
 
     def items(self, table: TableFile, dates: str | None = None) -> tuple[Scored, Tally]:
         """Posteriors of the rows of a table, none of them missing.

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from headcount.data.column_kinds import Column
+from headcount.data.column_kinds import Column, parse_texts
 from headcount.data.readers import TableFile
 from headcount.errors import HeadcountError
 from headcount.scores import check_scores
@@ -115,7 +115,8 @@ def find_score_columns(
     -------
     ScoreColumns
         Columns named after the classes, or one of two. Of two classes, the only column
-        besides the labels holds the posteriors of the second one.
+        besides the labels, or the only one with fractions from 0 to 1, holds the posteriors
+        of the second one.
     """
     names = tuple(map(str, classes))
     others = [name for name in table.columns if name != target and name not in leave_out]
@@ -126,9 +127,27 @@ def find_score_columns(
         return ScoreColumns((found[0],), names.index(found[0]))
     if len(names) == 2 and len(others) == 1:
         return ScoreColumns((others[0],), 1)
+    fractions = _columns_of_fractions(table, others) if len(names) == 2 and others else []
+    if len(fractions) == 1:
+        return ScoreColumns((fractions[0],), 1)
     missing = [name for name in names if name not in others]
+    one = ", or leave one column with those of the positive class" if len(names) == 2 else ""
     raise HeadcountError(
         f"{table.name!r} has no column for the class {missing[0]!r}, which column {target!r} "
         f"holds: its columns are {', '.join(map(repr, table.columns[:8]))}; name a column of "
-        "posteriors after each class."
+        f"posteriors after each class{one}."
     )
+
+
+def _columns_of_fractions(table: TableFile, names: list[str]) -> list[str]:
+    """Columns with numbers from 0 to 1 that are not all whole, in the first rows."""
+    first = next(iter(table.batches(names)), None)
+    if first is None:
+        return []
+    found = []
+    for name in names:
+        values = parse_texts(first[name]).drop_nulls()
+        if values.dtype.is_float() and len(values):
+            inside = bool(values.is_between(0, 1).all())
+            found += [name] * (inside and not bool(values.is_in([0.0, 1.0]).all()))
+    return found

@@ -388,6 +388,11 @@ class Quantifier(ItemsMixin, EstimationMixin, FromStatistics, BaseEstimator):
         """Prior distribution of the shares for estimates, if none is given."""
         return None
 
+    def _training_posteriors(self) -> Training | None:
+        """Training items by the posteriors that were given for them; None if none were."""
+        training = self._training
+        return training if training is not None and training.are_posteriors else None
+
     def _known_conditioning(self) -> ShareConditioning | None:
         """Simulations that `predict` uses; None if it needs none."""
         return None

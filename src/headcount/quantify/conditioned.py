@@ -137,6 +137,10 @@ class Conditioned(Quantifier):
     def _prior(self) -> Any:
         return self.prior
 
+    def _training_posteriors(self) -> Training | None:
+        found = (member._training_posteriors() for member in self.members_)
+        return next((training for training in found if training is not None), None)
+
     def _known_conditioning(self) -> ShareConditioning | None:
         model: Any = self.model_
         # While it is fitted, the model has no simulations yet.

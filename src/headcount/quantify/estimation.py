@@ -305,8 +305,8 @@ class EstimationMixin:
         if isinstance(scorer, tuple) or isinstance(X, Verdicts):
             return None
         if scorer is None:
-            training = self.training_
-            if isinstance(X, Scored) and training is not None and training.are_posteriors:
+            training = self.answering_._training_posteriors()
+            if isinstance(X, Scored) and training is not None:
                 return Evidence(training, X.posteriors_of(self.classes_))
             return None
         if not scorer.has_posteriors_ or (isinstance(X, Scored) and not X.folds):

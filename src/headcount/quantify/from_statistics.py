@@ -76,8 +76,8 @@ class FromStatistics(NeedsStatistics):
         if isinstance(scorer, tuple) or form == "verdicts":
             return None
         if scorer is None:
-            training: Training | None = self.training_
-            return training if training is not None and training.are_posteriors else None
+            training: Training | None = self.answering_._training_posteriors()
+            return training
         if not scorer.has_posteriors_ or form != "items":
             return None
         K = len(scorer.classes_)

@@ -145,8 +145,11 @@ def _sentences(analysis: AccuracyAnalysis) -> list[str]:
     low, high = found.interval()
     text = (
         f"On {found.size:,} new items the {found.metric} is about {found.value:.3f} "
-        f"({100 * found.level:.6g}% interval {low:.3f} to {high:.3f})."
+        f"({100 * found.level:.6g}% interval {low:.3f} to {high:.3f})"
     )
+    if analysis.before is not None and not math.isnan(analysis.before):
+        text += f"; on the labelled ones it is {analysis.before:.3f}"
+    text += "."
     if analysis.is_broken(0):
         doubt, *others = analysis.sentences
         return [doubt, f"If only the mix had changed: {text}", *others]

@@ -73,7 +73,7 @@
   });
 
   // A hint above every part that scrolls, where there is more than is in view.
-  document.querySelectorAll(".scroll").forEach((part) => {
+  document.querySelectorAll(".scroll, .plot").forEach((part) => {
     const hint = document.createElement("p");
     hint.className = "hint";
     part.before(hint);
