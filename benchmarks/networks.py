@@ -160,8 +160,8 @@ def report(results: dict[str, Any]) -> str:
             "## Speed of training",
             "",
             "`networks_speed.py`: 5,000 x 256 items, bags of 250, 20 bags per step, layers of "
-            "equal size, one thread, processor time. Items of training bags per second. "
-            "HistNet of QuaPy has hard votes only.",
+            "equal size, one thread, processor time, median of three. Items of training bags "
+            "per second. HistNet of QuaPy has hard votes only.",
             "",
             markdown_table(header, rows),
             "",
