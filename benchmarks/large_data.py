@@ -130,6 +130,37 @@ def step_items(folder: Path, *, features: int, rows: int = 1_000_000) -> dict:
     return {**totals, "rows": rows, "ratio": totals["cpu"] / totals["predict_proba"]}
 
 
+def step_item_files(folder: Path, *, features: int, rows: int = 2_000_000) -> dict:
+    """The same with items in Parquet files, which both read in batches: scoring, statistics."""
+    import polars as pl
+
+    import headcount as hc
+
+    rng = np.random.default_rng(0)
+    names = [f"x{i}" for i in range(features)]
+    X = rng.normal(size=(4000, features))
+    y = (X[:, :4].sum(axis=1) + rng.normal(size=4000) > 0).astype(int)
+    q = hc.AutoQuantifier(random_state=0).fit(X, y)
+    months = rng.integers(MONTHS, size=rows // 10)
+    for number in range(10):
+        values = rng.normal(size=(len(months), features))
+        frame = pl.DataFrame(values, schema=names).with_columns(month=pl.Series(months))
+        frame.write_parquet(folder / f"items-{number}.parquet")
+    source = pl.scan_parquet(folder / "items-*.parquet")
+    hc.Statistics(q).update_stream(source.head(1000).collect(), by="month")  # compiles
+    start = time.process_time()
+    for batch in source.collect_batches(chunk_size=250_000, engine="streaming"):
+        new = batch.select(names).to_numpy()
+        for classifier in q.members_[0].scorer_.fold_classifiers_:
+            classifier.predict_proba(new)
+    scored = time.process_time()
+    statistics = hc.Statistics(q).update_stream(source, by="month")
+    done = time.process_time()
+    assert statistics.n == rows
+    totals = {"scoring": scored - start, "cpu": done - scored}
+    return {**totals, "rows": rows, "ratio": totals["cpu"] / totals["scoring"]}
+
+
 def step_groups(folder: Path, *, groups: int = 1_000_000) -> dict:
     """As many groups as a shop has customers, with three items each."""
     import headcount as hc
@@ -164,6 +195,8 @@ STEPS = {
     "summarise": step_summarise,
     "items-20": lambda folder: step_items(folder, features=20),
     "items-100": lambda folder: step_items(folder, features=100),
+    "item-files-20": lambda folder: step_item_files(folder, features=20),
+    "item-files-100": lambda folder: step_item_files(folder, features=100),
     "groups": step_groups,
 }
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 # Rows of a lazy frame that are read at a time.
-_BATCH_ROWS = 1 << 20
+_BATCH_ROWS, _BATCH_CELLS = 1 << 20, 1 << 22
 
 __all__ = ["BatchReader", "ScoreReader", "frames_of", "summarise_batches"]
 
@@ -192,7 +192,9 @@ def _each(batches: Any) -> Iterable[Any]:
     if isinstance(batches, pl.DataFrame):
         return [batches]
     if isinstance(batches, pl.LazyFrame):
-        return batches.collect_batches(chunk_size=_BATCH_ROWS, engine="streaming")
+        width = len(batches.collect_schema())
+        rows = max(1024, min(_BATCH_ROWS, _BATCH_CELLS // max(1, width)))
+        return batches.collect_batches(chunk_size=rows, engine="streaming")
     if hasattr(batches, "__arrow_c_stream__") and not isinstance(batches, Iterator):
         try:
             from pyarrow import RecordBatchReader
