@@ -86,7 +86,7 @@ def measure(folder: Path, name: str) -> str:
 
 
 def _run(folder: Path, arguments: list[str], goal: float | None, code: int = 0) -> str:
-    command = [sys.executable, "-m", "headcount.cli", *arguments]
+    command = [sys.executable, "-m", "headcount", *arguments]
     # Installed packages have compiled modules, which a variable of the shell may prevent.
     variables = {**os.environ, "PYTHONDONTWRITEBYTECODE": ""}
     for _ in range(2):

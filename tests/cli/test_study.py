@@ -172,7 +172,7 @@ def test_another_run_is_writing(toy, call, refused):
 
 def test_interrupted(toy):
     Path("toy.toml").write_text(toy_spec(draws=200, pause=0.1).to_toml())
-    command = (sys.executable, "-m", "headcount.cli", *RUN)
+    command = (sys.executable, "-m", "headcount", *RUN)
     with subprocess.Popen(
         command,
         env=os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "src")])},

@@ -14,7 +14,7 @@ from headcount._files import write_bytes
 from headcount.errors import HeadcountError
 from tests.cli.conftest import LEARN
 
-COMMAND = (sys.executable, "-m", "headcount.cli")
+COMMAND = (sys.executable, "-m", "headcount")
 TRICKS = ["=cmd|' /C calc'!A0", "+1+1", "-1", "@SUM(A1)", "../../etc/passwd", "\x1b[31mred"]
 
 

@@ -1,4 +1,4 @@
-"""``python -m headcount.cli``."""
+"""``python -m headcount``."""
 
 from __future__ import annotations
 
