@@ -180,7 +180,8 @@ def _legend(axes: Axes, series: Series, theme: Theme) -> None:
         )
     axes.legend(
         list(entries.values()), list(entries), loc="upper right", frameon=False, fontsize=10,
-        labelcolor=theme.ink, borderaxespad=0.2, handlelength=1.8, ncols=1 + (len(entries) > 3),
+        labelcolor=theme.ink, borderaxespad=0.2, handlelength=1.6,
+        handletextpad=0.6, columnspacing=1.0, ncols=1 + (len(entries) > 3),
     )  # fmt: skip
     axes.annotate(
         "training", (1, series.training), (4, 0), xycoords=("axes fraction", "data"),
