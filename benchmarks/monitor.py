@@ -62,6 +62,8 @@ BANDS = ("adult", "elec2", "occup", "imdb50k_binary", "nurse", "fifa", "blog", C
 BEFORE, AFTER = 90, 60
 # Chunks of a stream whose bands are compared with the truth.
 N_BANDS = 30
+# Rows of a large chunk.
+LARGE = 100_000
 
 
 @dataclass(frozen=True)
@@ -332,6 +334,43 @@ def story(options: Options) -> Iterator[list[str]]:
     yield from flights_by_week(answers)
 
 
+def large_chunks(options: Options) -> Iterator[list[str]]:
+    """Seconds of an update with many scored rows, after one that starts everything up."""
+    import polars as pl
+
+    import headcount as hc
+
+    def table(n: int, n_classes: int, day: str, rng: np.random.Generator) -> pl.DataFrame:
+        y = rng.integers(n_classes, size=n)
+        logits = rng.normal(size=(n, n_classes)) + 1.5 * np.eye(n_classes)[y]
+        odds = np.exp(logits)
+        names = [f"c{k}" for k in range(n_classes)]
+        made = pl.DataFrame(odds / odds.sum(axis=1, keepdims=True), schema=names)
+        return made.with_columns(day=pl.lit(day), label=pl.Series(names)[y])
+
+    for n_classes in (2, 5):
+        for method in ("PACC", "SLD"):
+            rng = np.random.default_rng(0)
+            reference = table(5000, n_classes, "2026-01-01", rng).drop("day")
+            with tempfile.TemporaryDirectory() as folder:
+                monitor = hc.Monitor.create(
+                    Path(folder) / "monitor", reference, target="label", by="day", method=method
+                )
+                monitor.update(table(1000, n_classes, "2026-02-01", rng).drop("label"))
+                found = []
+                for day in range(2, 5):
+                    new = table(LARGE, n_classes, f"2026-02-{day:02}", rng).drop("label")
+                    start, busy = time.perf_counter(), time.process_time()
+                    monitor.update(new)
+                    spent = time.perf_counter() - start, time.process_time() - busy
+                    found.append([f"{each:.2f}" for each in spent])
+            yield [
+                method,
+                str(n_classes),
+                *(", ".join(each) for each in zip(*found, strict=True)),
+            ]
+
+
 def _nannyml(python: str, data: Scored, reference: np.ndarray, chunks: np.ndarray):
     given = {
         "reference": data.posteriors[reference],
@@ -394,6 +433,12 @@ PARTS = {
         "Chunks of 1,000, with the shares of the reference, and with shares drawn at random.",
         ["data", "classes", "reference", "repeats", "accuracy", "after a change", "shares",
          "after a change", "width, accuracy", "after a change"],
+    ),
+    "rows": (
+        large_chunks,
+        f"Update with {LARGE:,} scored rows",
+        "Generated scores, reference of 5,000; three updates each.",
+        ["method", "classes", "seconds", "CPU seconds on two threads"],
     ),
     "story": (
         story,
