@@ -111,6 +111,12 @@ def test_what_is_no_posterior_is_repeated():
     np.testing.assert_array_equal(labels, np.tile(codes, 8))
 
 
+def test_items_stay_as_they_are_without_posteriors():
+    scores, codes = labelled(2, 50)
+    training = Training([scores, codes], codes, 2)
+    assert smooth(training, 0, [False, False]) is training
+
+
 def test_items_without_weight_lend_no_noise():
     scores, codes = labelled(2, 80)
     weights = np.where(np.arange(80) % 2, 1.0, 0.0)

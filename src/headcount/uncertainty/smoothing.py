@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -45,7 +46,8 @@ def smooth(training: Training, seed: int, posteriors: Any = True) -> Training:
     -------
     Training
         Eight copies of each item, one set after the other, or fewer if there are many items:
-        the items themselves if there are more than 10,000, of which single ones do not matter.
+        the items themselves if there are more than 10,000, of which single ones do not matter,
+        or if none are posteriors.
 
     Examples
     --------
@@ -55,13 +57,13 @@ def smooth(training: Training, seed: int, posteriors: Any = True) -> Training:
     >>> smoothed.items.shape, smoothed.codes[:4]
     ((32, 2), array([0, 0, 1, 1]))
     """
-    n = len(training.codes)
-    if n > _MOST_ITEMS:
+    n, logs_of_each = len(training.codes), _logs_of_all(training.items, posteriors)
+    if n > _MOST_ITEMS or not logs_of_each:
         return training
     copies = min(max(_MOST_ROWS // n, _FEWEST_COPIES), _MOST_COPIES)
-    logs = np.hstack(_logs_of_all(training.items, posteriors))
     rows = np.tile(np.arange(n), copies)
-    first, second = _similar_pairs(logs, training, copies, np.random.default_rng(seed))
+    rng = np.random.default_rng(seed)
+    first, second = _similar_pairs(np.hstack(logs_of_each), training, copies, rng)
     items: Any = _moved(training.items, posteriors, rows, first, second)
     weights = None if training.weights is None else training.weights[rows]
     return Training(items, training.codes[rows], training.n_classes, weights)
@@ -70,8 +72,7 @@ def smooth(training: Training, seed: int, posteriors: Any = True) -> Training:
 def _logs_of_all(items: Any, posteriors: Any) -> list[Floats]:
     """Log-posteriors of each classifier."""
     if isinstance(items, list):
-        each = posteriors if isinstance(posteriors, list) else [posteriors] * len(items)
-        parts = zip(items, each, strict=True)
+        parts = _parts(items, posteriors)
         return [logs for part in parts for logs in _logs_of_all(*part)]
     return [_centred_logs(items)] if posteriors else []
 
@@ -79,9 +80,7 @@ def _logs_of_all(items: Any, posteriors: Any) -> list[Floats]:
 def _moved(items: Any, posteriors: Any, rows: Rows, first: Rows, second: Rows) -> Any:
     """Copies of rows, moved by a multiple of the difference of two others if posteriors."""
     if isinstance(items, list):
-        each = posteriors if isinstance(posteriors, list) else [posteriors] * len(items)
-        parts = zip(items, each, strict=True)
-        return [_moved(*part, rows, first, second) for part in parts]
+        return [_moved(*part, rows, first, second) for part in _parts(items, posteriors)]
     if not posteriors:
         return take_rows(items, rows)
     logs = _centred_logs(items)
@@ -89,6 +88,12 @@ def _moved(items: Any, posteriors: Any, rows: Rows, first: Rows, second: Rows) -
     moved = logs[rows] + (logs[first] - logs[second]) / np.sqrt(2)
     odds = np.exp(moved - moved.max(axis=1, keepdims=True))
     return np.asarray(odds / odds.sum(axis=1, keepdims=True))
+
+
+def _parts(items: list[Any], posteriors: Any) -> Iterator[tuple[Any, Any]]:
+    """Entries of a list, each with whether it holds posteriors."""
+    each = posteriors if isinstance(posteriors, list) else [posteriors] * len(items)
+    return zip(items, each, strict=True)
 
 
 def _centred_logs(items: Floats) -> Floats:
