@@ -88,6 +88,28 @@ def test_many_groups_have_the_same_cells_as_few():
     assert of_each.pooled().to_bytes() == hc.Statistics(q).update(new).to_bytes()
 
 
+def test_groups_in_one_array_have_the_same_cells_as_others(monkeypatch):
+    monkeypatch.setattr(logit_cells, "_MOST_DENSE", 5)
+    training, y, new, _ = scored_problem(2, 3000, 1)
+    q = hc.SLD().fit(training, y)
+    groups = np.random.default_rng(0).integers(12, size=3000)
+    parts = hc.Statistics(q)
+    for low in (0, 4, 8):  # groups of the first part are dense, and then among the entries too
+        rows = np.flatnonzero((groups >= low) & (groups < low + 4))
+        for half in np.array_split(rows, 2):
+            parts.update(hc.Scored(new.posteriors[half]), groups[half])
+    assert parts.to_bytes() == hc.Statistics(q).update(new, groups).to_bytes()
+    assert parts.sizes.tolist() == np.bincount(groups).tolist()
+
+
+@pytest.mark.parametrize("items", [None, 5, (row for row in [[1.0]])])
+def test_items_without_rows_are_refused(items):
+    X = np.random.default_rng(0).normal(size=(60, 1))
+    statistics = hc.Statistics(hc.SLD().fit(X, X[:, 0] > 0))
+    with pytest.raises(HeadcountError, match="which has no rows: pass a table"):
+        statistics.update(items)
+
+
 # Solvers that iterate stop at a tolerance of their own.
 TO_ROUNDING = {hc.PCC: 1e-14, hc.GPAC: 1e-12, hc.EDy: 1e-12, hc.KDEyHD: 1e-7, hc.RLLS: 1e-12}
 SHARES = (0.001, 0.01, 0.1, 0.3, 0.5, 0.7, 0.9, 0.99, 0.999)

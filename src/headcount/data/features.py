@@ -40,7 +40,13 @@ def count_rows(X: Any) -> int:
     >>> count_rows([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
     3
     """
-    return int(X.shape[0]) if hasattr(X, "shape") else len(X)
+    try:
+        return int(X.shape[0]) if hasattr(X, "shape") else len(X)
+    except (TypeError, IndexError):
+        raise HeadcountError(
+            f"X is of type {type(X).__name__}, which has no rows: pass a table with one row "
+            "per item, or a list of texts."
+        ) from None
 
 
 def column_names(X: Any) -> NDArray[Any] | None:

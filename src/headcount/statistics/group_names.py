@@ -79,17 +79,6 @@ def number_groups(groups: Any, n_rows: int) -> Numbered:
     return Numbered(values.gather(first[:n_distinct]), codes)
 
 
-def _places(values: pl.Series, names: pl.Series) -> NDArray[np.int64]:
-    """Place of each value among different names; -1 if it is not there."""
-    import polars as pl
-
-    known = pl.DataFrame({"name": names, "place": np.arange(len(names))})
-    found = pl.DataFrame({"name": values}).join(
-        known, on="name", how="left", nulls_equal=True, maintain_order="left"
-    )
-    return found["place"].fill_null(-1).to_numpy().astype(np.int64)
-
-
 def _as_column(groups: Any) -> pl.Series:
     """Groups as a column of one of the kinds of names."""
     import polars as pl
@@ -167,11 +156,10 @@ class GroupNames:
                 "them alike, for instance all texts."
             )
         kind = kinds.pop() if kinds else pl.Null()
-        own, given = own.cast(kind), given.cast(kind)
-        numbers = _places(given, own)
-        new = numbers < 0
-        numbers[new] = len(own) + np.arange(new.sum())
-        return GroupNames(pl.concat([own, given.filter(pl.Series(new))])), numbers
+        together = pl.concat([own.cast(kind), given.cast(kind)])
+        # Names are numbered as they come, so those that are here keep their numbers.
+        found = number_groups(together, len(together))
+        return GroupNames(found.names), found.codes[len(own) :]
 
     def order(self) -> NDArray[np.int64]:
         """Numbers of the names in sorted order, a missing one last."""

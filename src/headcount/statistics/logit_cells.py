@@ -33,6 +33,8 @@ __all__ = ["LogitCells"]
 # Cells of the logit from -15 to 15.
 _N_CELLS, _REACH = 1024, 15.0
 _GRAIN_ROWS = 1 << 16
+# Groups with smaller numbers have all their cells in one array, 16 KB per group.
+_MOST_DENSE = 1 << 10
 
 
 def _cell_table() -> tuple[Floats, Integers, np.int64]:
@@ -58,32 +60,42 @@ class LogitCells:
 
     def __init__(self, entries: Entries | None = None) -> None:
         self._cells = GrowingEntries(Entries.none(1) if entries is None else entries)
+        # Cells that are not among the entries yet: counts and sums, (G, 1024, 2).
+        self._dense = _no_cells()
 
-    def delta(self, rows: Floats, codes: Integers, n_groups: int) -> Entries:
+    def delta(self, rows: Floats, codes: Integers, n_groups: int) -> Entries | Integers:
         """Cells of items, each with one or several rows, by the numbers of their groups."""
         n, copies = len(codes), len(rows) // len(codes)
         if n_groups * _N_CELLS > 8 * max(len(rows), _GRAIN_ROWS):
             return _sparse_cells(rows, np.tile(codes, copies))
-        cells = add_in_threads(
+        return add_in_threads(
             lambda start, stop, own: add_logit_cells(rows, *_TABLE, codes, start, stop, own),
             n,
             (n_groups, _N_CELLS, 2),
             grain=max(_GRAIN_ROWS, n_groups * _N_CELLS // 2) // copies,
-        ).reshape(-1, 2)
-        there = np.flatnonzero(cells[:, 0])
-        groups, keys = np.divmod(there, _N_CELLS)
-        counts, sums = cells[there].T
-        bins = np.empty((len(there), 0), np.uint8)
-        return Entries(groups, keys.astype(np.uint64), counts, sums[:, None], bins)
+        )
 
-    def add(self, delta: Entries, numbers: Integers) -> None:
-        """Add cells, whose groups have these numbers here."""
+    def add(self, delta: Entries | Integers, numbers: Integers) -> None:
+        """Add cells, whose different groups have these numbers here."""
+        if not isinstance(delta, Entries):
+            n_groups = int(numbers.max(initial=-1)) + 1
+            if n_groups <= _MOST_DENSE:
+                self._add_dense(delta, numbers, n_groups)
+                return
+            delta = _entries(delta)
         if self._cells.append(delta.of_groups(numbers)):
             self._cells.all()
 
+    def _add_dense(self, delta: Integers, numbers: Integers, n_groups: int) -> None:
+        if n_groups > len(self._dense):
+            grown = np.zeros((n_groups, _N_CELLS, 2), np.int64)
+            grown[: len(self._dense)] = self._dense
+            self._dense = grown
+        self._dense[numbers] += delta
+
     def merge(self, other: LogitCells, numbers: Integers) -> None:
         """Add the cells of another object, whose groups have these numbers here."""
-        self.add(other._cells.all(), numbers)
+        self.add(other.content(), numbers)
 
     def empty(self) -> LogitCells:
         """Object of this kind without content."""
@@ -91,15 +103,18 @@ class LogitCells:
 
     def content(self) -> Entries:
         """All cells."""
+        if len(self._dense):
+            self._cells.append(_entries(self._dense))
+            self._dense = _no_cells()
         return self._cells.all()
 
     def regrouped(self, numbers: Integers) -> LogitCells:
         """The cells of groups with other numbers; equal numbers are added."""
-        return LogitCells(Entries.gather([self._cells.all().of_groups(numbers)]))
+        return LogitCells(Entries.gather([self.content().of_groups(numbers)]))
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Content as arrays, for files."""
-        cells = self._cells.all()
+        cells = self.content()
         return {
             "groups": cells.groups,
             "cells": cells.keys.astype(np.uint16),
@@ -129,7 +144,7 @@ class LogitCells:
 
     def weighted_rows(self, groups: slice, variant: int, copies: int) -> WeightedRows:
         """Cells of some groups as weighted rows; each variant doubles the width of cells."""
-        cells = self._cells.all().between(groups)
+        cells = self.content().between(groups)
         if variant:
             joined = cells.keys >> np.uint64(min(variant, N_WIDTHS))
             cells = Entries.gather(
@@ -140,6 +155,20 @@ class LogitCells:
         return weighted_rows(
             rows, cells.counts.astype(np.float64), cells.groups, groups, copies
         )
+
+
+def _no_cells() -> Integers:
+    return np.zeros((0, _N_CELLS, 2), np.int64)
+
+
+def _entries(dense: Integers) -> Entries:
+    """Cells that are not empty, of an array (G, 1024, 2)."""
+    cells = dense.reshape(-1, 2)
+    there = np.flatnonzero(cells[:, 0])
+    groups, keys = np.divmod(there, _N_CELLS)
+    counts, sums = cells[there].T
+    bins = np.empty((len(there), 0), np.uint8)
+    return Entries(groups, keys.astype(np.uint64), counts, sums[:, None], bins)
 
 
 def _sparse_cells(rows: Floats, codes: Integers) -> Entries:

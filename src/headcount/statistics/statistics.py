@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 
 from headcount._files import write_bytes
 from headcount._text import Cell, Table, html_result
-from headcount.data import check_features, count_rows
+from headcount.data import count_rows
 from headcount.errors import HeadcountError
 from headcount.quantify.statistics_parts import Form, Part
 from headcount.representation import Reduced
-from headcount.scores import Scored, ScoredPool, Verdicts
+from headcount.scores import Scored, Verdicts
 from headcount.statistics.file_format import pack, unpack
 from headcount.statistics.group_names import GroupNames, number_groups
 from headcount.statistics.needed_parts import (
@@ -130,13 +130,10 @@ class Statistics:
         """
         form = _form_of(X)
         self._check_form(form)
-        needed, pool = self._needed.of_form(form), X
-        if not isinstance(X, Scored | Verdicts | ScoredPool):
-            pool = check_features(X, allow_nan=True, any_shape=True)
-        n = count_rows(pool)
-        given = number_groups(groups, n)
+        needed = self._needed.of_form(form)
+        given = number_groups(groups, count_rows(X))
         names, numbers = self._names.find(given.names)
-        deltas, copies = self._needed.batch(form, pool, given.codes, len(numbers))
+        deltas, copies = self._needed.batch(form, X, given.codes, len(numbers))
         self._check_copies(copies)
         stores = {
             key: self._stores.get(key, empty_store(each.part)) for key, each in needed.items()

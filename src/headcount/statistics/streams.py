@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from numpy.typing import NDArray
 
-from headcount.data import check_features
 from headcount.errors import HeadcountError
 from headcount.scores import Scored, Verdicts
 from headcount.statistics.statistics import Statistics
@@ -68,7 +67,7 @@ class ScoreReader:
             elif len(named) == 2 and named[1] in batch.columns:
                 columns = (named[1],)
         if columns is None:
-            return check_features(batch.drop([self._by] if self._by else []), allow_nan=True)
+            return batch.drop([self._by] if self._by else [])
         _require(batch, columns)
         for name in columns:
             if not batch[name].dtype.is_numeric() or batch[name].null_count():
