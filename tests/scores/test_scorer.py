@@ -26,7 +26,7 @@ from sklearn.model_selection import (
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
 from sklearn.svm import SVC, LinearSVC
 
 from headcount.errors import HeadcountError, HeadcountWarning
@@ -222,6 +222,25 @@ def test_frames_with_a_pipeline_by_column_names(frame):
     assert scorer.posteriors_.shape == (240, 3)
     assert (scorer.labels_ == y).mean() > 0.5
     np.testing.assert_array_equal(scorer.labels(table[:10]), scorer.labels(table)[:10])
+
+
+def test_held_out_items_are_transformed_once_for_labels_and_posteriors():
+    X, y = easy()
+    calls = []
+
+    def transform(items):
+        calls.append(len(items))
+        return items
+
+    scaled = make_pipeline(FunctionTransformer(transform), LR)
+    folds = list(KFold(4).split(X))
+    scorer = Scorer(scaled, cv=folds).fit(X, y)
+    # Once for the fit on all items, then for the fit of each fold and for the rows it scores.
+    assert sorted(calls) == sorted([240, *[180] * 4, *[60] * 4])
+    np.testing.assert_array_equal(
+        scorer.posteriors_, expected_posteriors(clone(scaled), X, y, folds)
+    )
+    np.testing.assert_array_equal(scorer.labels_, scorer.posteriors_.argmax(axis=1))
 
 
 def test_texts():

@@ -30,6 +30,7 @@ __all__ = [
     "allows_nan",
     "calling",
     "fit_decisions",
+    "last_step",
     "numeric_space",
     "output_of",
     "predict_codes",
@@ -71,6 +72,18 @@ def calling(what: str) -> Iterator[None]:
             f"{what} failed ({type(error).__name__}: {fault[:150]}): pass items like those it "
             "was fitted on."
         ) from error
+
+
+def last_step(model: Any, X: Any) -> tuple[Any, Any]:
+    """Classifier at the end of a pipeline, and items as its other steps transform them.
+
+    Several outputs of the classifier then take one transformation. Another model and its
+    items are returned as they are.
+    """
+    if type(model) is not Pipeline or len(model) == 1:
+        return model, X
+    with calling(f"transform of {_name(model)}"):
+        return model[-1], model[:-1].transform(X)
 
 
 def predict_codes(model: Any, X: Any, classes: NDArray[Any]) -> NDArray[np.int64]:

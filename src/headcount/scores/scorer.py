@@ -35,6 +35,7 @@ from headcount.scores.outputs import (
     allows_nan,
     calling,
     fit_decisions,
+    last_step,
     output_of,
     predict_codes,
     score,
@@ -231,6 +232,10 @@ class Scorer(ItemScorer):
     def _predict(self, model: Any, X: Any) -> NDArray[np.int64]:
         """Predicted classes of items by one model."""
         return predict_codes(model, X, self._targets)
+
+    def _last_step(self, model: Any, X: Any) -> tuple[Any, Any]:
+        """Classifier of a pipeline, and items as its other steps transform them."""
+        return last_step(model, X)
 
     def _held_out(self, X: Any, rows: NDArray[np.intp] | slice) -> Any:
         """Training items that a model scores."""
@@ -468,11 +473,11 @@ class Scorer(ItemScorer):
         scores = np.empty((len(labels), len(self.classes_)))
         models = []
         for model, rows in crossed:
-            items = self._held_out(X, rows)
             models.append(model)
-            labels[rows] = self._predict(model, items)
+            classifier, items = self._last_step(model, self._held_out(X, rows))
+            labels[rows] = self._predict(classifier, items)
             if output != "labels":
-                scores[rows] = self._score(model, items)
+                scores[rows] = self._score(classifier, items)
         if output == "decisions":
             self._scaling = fit_decisions(scores, self.codes_, weights)
             scores = self._scaling.posteriors(scores)

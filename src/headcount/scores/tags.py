@@ -290,6 +290,9 @@ class _SharingScorer(Scorer):
             return super()._held_out(X, rows)
         return self.first_steps.held_out(X, rows)
 
+    def _last_step(self, model: Any, X: Any) -> tuple[Any, Any]:
+        return super()._last_step(*X.by(model) if isinstance(X, _Transformed) else (model, X))
+
     def _score(self, model: Any, X: Any) -> NDArray[np.float64]:
         return super()._score(*X.by(model) if isinstance(X, _Transformed) else (model, X))
 
