@@ -310,7 +310,7 @@ def _apply(
 ) -> Analysis:
     """Analysis of a table by a fitted model."""
     if _is_streamed(model, table, training, labels, options):
-        return _apply_in_batches(model, table, notes, options)
+        return _apply_in_batches(model, table, training, notes, options)
     groups = options.groups(table)
     items, tally = model.items(table, options.dates)
     truth, note = None, labels.note
@@ -371,6 +371,7 @@ def _is_streamed(
 def _apply_in_batches(
     model: TableModel | ScoreModel,
     table: TableFile,
+    training: LabelledItems | None,
     notes: tuple[str, ...],
     options: Options,
 ) -> Analysis:
@@ -386,19 +387,31 @@ def _apply_in_batches(
         "Labelled table": model.training,
         "New table": f"{table.name}, {n_rows:,} rows, read in batches",
     }
+    of_time = options.column is not None and options.column != options.by
     if options.column is not None:
         facts["Groups"] = f"by {options.column}"
     analysis = analyse_statistics(
         model,
         summary.statistics,
-        of_time=options.column is not None and options.column != options.by,
+        of_time=of_time,
         data_facts=facts | by_treatment(columns),
         title=options.title or f"{model.target} in {table.name}",
         level=options.level,
         random_state=options.random_state,
     )
     notes += (*summary.notes, *summary.tally.notes(table.name), model.choice())
+    if options.column is not None and not of_time:
+        notes += (_untested(options.column, training),)
     return replace(analysis, columns=columns, notes=tuple(filter(None, notes)), model=model)
+
+
+def _untested(column: str, labelled: LabelledItems | None) -> str:
+    """Note that labels cannot show if groups differ in more than the mix."""
+    source = "a saved model has no" if labelled is None else "there are no"
+    return (
+        f"It could not be tested on labels if the groups of {column} differ in more than the "
+        f"mix, as {source} labelled items with this column."
+    )
 
 
 def _by_labels(
@@ -411,13 +424,7 @@ def _by_labels(
 ) -> tuple[Analysis, str]:
     """Analysis with the groups estimated as their labelled items demand, and a note."""
     if labelled is None or groups.column not in labelled.table.columns:
-        if groups.of_time:
-            return analysis, ""
-        source = "a saved model has no" if labelled is None else "there are no"
-        return analysis, (
-            f"It could not be tested on labels if the groups of {groups.column} differ in more "
-            f"than the mix, as {source} labelled items with this column."
-        )
+        return analysis, "" if groups.of_time else _untested(groups.column, labelled)
     values = labelled.table.read([groups.column])[groups.column]
     try:
         names, _ = group_names(values, str(options.by), labelled.table.name, options.dates)
