@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from functools import partial
 
 import numpy as np
@@ -88,6 +89,7 @@ def test_dates_in_an_order_that_nobody_knows(files, call, refused):
     "written",
     [
         pl.col("day").str.to_date().dt.strftime("%d %b %Y"),
+        pl.col("day").str.to_date().dt.strftime("%m %-d, %Y"),
         pl.col("day").str.to_date().dt.strftime("%Y%m%d"),
         pl.col("day").str.to_date().dt.strftime("%Y-%m"),
         pl.col("day").str.to_date().cast(pl.Datetime("ms")).dt.epoch("s"),
@@ -207,6 +209,8 @@ def test_groups_by_what_features_depend_on(files, call):
     pooled = json.loads(call("estimate", *given, "--by", "plan", "--json")[1])
     wrong = np.abs([np.subtract(g["shares"], g["truth"])[0] for g in pooled["groups"]])
     assert error.mean() < wrong.mean() / 2
+    points = float(re.search(r"off by about (\d+) points", " ".join(said["notes"]))[1])
+    assert 0.5 < points / (100 * wrong.mean()) < 2
     for group in said["groups"]:
         assert group["low"][0] <= group["truth"][0] <= group["high"][0]
 

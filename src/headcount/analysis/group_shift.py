@@ -131,7 +131,7 @@ def examine_groups(
     for i in own:
         rows = np.flatnonzero(members == known[i])
         found[i] = _from_own_labels(quantifier, evidence, rows, groups.samples[i], random_state)
-    points = f"by about {100 * test.error:.0f} points" if test.error < 0.5 else "beyond use"
+    points = f"by about {100 * test.points:.0f} points" if test.points < 0.5 else "beyond use"
     said = [
         f"Within a class, labelled items of different groups of {groups.column} have different "
         f"scores ({chance(test.p_value)}): shares estimated from all of them would be off "
@@ -202,8 +202,11 @@ class _Differences:
         Chance of differences as large if there are none. For each class, by an analysis of
         variance of its posterior over the groups, corrected for the number of classes.
     error : float
-        Error of shares that follows: the standard deviation of the group means beyond chance,
-        divided by the distance of the class from the others; of the class with the largest.
+        Error of the share that follows in a group of items of one class: the standard
+        deviation of the group means beyond chance, divided by the distance of the class from
+        the others; of the class with the largest.
+    points : float
+        Largest error of a share in a group with the shares of the labelled items.
     squares : ndarray of shape (G + 1, K)
         Expected square of the error that follows for each group, if all its items are of a
         class; the last row is that of groups without labelled items.
@@ -211,6 +214,7 @@ class _Differences:
 
     p_value: float
     error: float
+    points: float
     squares: Floats
 
     @classmethod
@@ -237,13 +241,14 @@ class _Differences:
             between = float(own @ (means[tested] - values.mean()) ** 2) / (G - 1)
             scale = (n - float(own @ own) / n) / (G - 1)
             error = float(np.sqrt(max(between - variance, 0.0) / scale)) / apart
-            found.append((float(stats.f.sf(between / variance, G - 1, n - G)), error))
+            p_value = float(stats.f.sf(between / variance, G - 1, n - G))
+            found.append((p_value, error, error * float(within.mean())))
             noise = variance / apart**2 / np.maximum(sizes, 1e-9)
             squares[:, j] = _expected_squares(means / apart, noise, tested)
         if not found:
             return None
-        p_values, errors = zip(*found, strict=True)
-        return cls(min(1.0, len(found) * min(p_values)), max(errors), squares)
+        p_values, errors, points = zip(*found, strict=True)
+        return cls(min(1.0, len(found) * min(p_values)), max(errors), max(points), squares)
 
     def widened(
         self, estimates: Sequence[Estimate], known: Sequence[int]

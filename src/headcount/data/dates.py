@@ -29,8 +29,11 @@ _CLEAR = (
 )  # fmt: skip
 # Formats in which day and month can be mistaken for each other, by order.
 _ORDERED = {
-    "day-first": [f"%d{s}%m{s}{y}{t}" for s in "/-" for y in ("%Y", "%y") for t in _TIMES],
-    "month-first": [f"%m{s}%d{s}{y}{t}" for s in "/-" for y in ("%Y", "%y") for t in _TIMES],
+    order: [
+        *(f"{first}{s}{second}{s}{y}{t}" for s in "/-" for y in ("%Y", "%y") for t in _TIMES),
+        f"{first} {second}, %Y",
+    ]
+    for order, first, second in zip(ORDERS, ("%d", "%m"), ("%m", "%d"), strict=True)
 }
 # Numbers of units since 1970, and their size in microseconds.
 _EPOCHS = {"seconds since 1970": 1_000_000, "milliseconds since 1970": 1_000}

@@ -10,6 +10,8 @@ if TYPE_CHECKING:
 __all__ = ["find_number_form", "read_numbers"]
 
 _DECORATION = r"(?i)[\s'$€£¥₹%]|usd|eur|gbp|chf|\bkr\b"
+# Digits apart that are no group of three: not one number.
+_APART = r"\d[\s']+(\d{1,2}(\D|$)|\d{4})"
 # Whole numbers in groups of three digits, such as 1,234 and 1.234.567.
 _GROUPED = {".": r"^[-+]?\d{1,3}(,\d{3})+(\.\d*)?$", ",": r"^[-+]?\d{1,3}(\.\d{3})+(,\d*)?$"}
 _PROOFS = {
@@ -89,5 +91,6 @@ def read_numbers(values: pl.Series, form: str = "") -> pl.Series:
 
 
 def _plain(texts: pl.Series) -> pl.Series:
-    stripped = texts.str.replace_all(_DECORATION, "")
+    one = texts.set(texts.str.contains(_APART).fill_null(False), None)
+    stripped = one.str.replace_all(_DECORATION, "")
     return stripped.str.replace(r"^\((.*)\)$", "-$1").str.replace("\u2212", "-")
