@@ -1,4 +1,4 @@
-"""Noisy copies of labelled scores."""
+"""Moved copies of labelled scores."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def labelled(n_classes, n=600, seed=0):
 
 
 @pytest.mark.parametrize("n_classes", [2, 3, 6])
-def test_copies_keep_the_mean_of_each_class_and_nearly_its_variance(n_classes):
+def test_copies_nearly_keep_the_mean_and_the_variance_of_each_class(n_classes):
     scores, codes = labelled(n_classes)
     smoothed = smooth(Training(scores, codes, n_classes), 0)
     assert smoothed.items.shape == (8 * 600, n_classes)
@@ -34,11 +34,21 @@ def test_copies_keep_the_mean_of_each_class_and_nearly_its_variance(n_classes):
     before, after = centred_logs(scores), centred_logs(smoothed.items)
     for j in range(n_classes):
         old, new = before[codes == j], after[smoothed.codes == j]
-        np.testing.assert_allclose(new.mean(axis=0), old.mean(axis=0), atol=1e-9)
+        assert (np.abs(new.mean(axis=0) - old.mean(axis=0)) < 0.1 * old.std(axis=0)).all()
         ratio = new.var(axis=0) / old.var(axis=0)
-        assert (ratio > 0.95).all()
-        assert (ratio < 1.5).all()
+        assert (ratio > 0.75).all()
+        assert (ratio < 1.15).all()
     assert len(np.unique(smoothed.items[:, 0])) > 0.8 * 8 * 600
+
+
+@pytest.mark.parametrize("n_classes", [2, 5, 12])
+def test_classes_overlap_no_more_than_they_did(n_classes):
+    """With many classes similar items are far apart, so that added noise would mix classes."""
+    scores, codes = labelled(n_classes, 1200)
+    smoothed = smooth(Training(scores, codes, n_classes), 0)
+    before = scores[np.arange(1200), codes].mean()
+    after = smoothed.items[np.arange(len(smoothed.codes)), smoothed.codes].mean()
+    assert abs(after / before - 1) < 0.015
 
 
 def test_items_move_less_where_there_are_many():
@@ -51,19 +61,33 @@ def test_items_move_less_where_there_are_many():
     assert by_item[:200].mean() < 0.1 * by_item[200:].mean()
 
 
-def test_noise_is_the_difference_of_two_neighbours():
-    scores, codes = labelled(3, 60)
-    smoothed = smooth(Training(scores, codes, 3), 0)
-    logs, moved = centred_logs(scores), centred_logs(smoothed.items)
-    noise = (moved - np.tile(logs, (8, 1))).reshape(8, 60, 3)
-    np.testing.assert_allclose(noise[::2], -noise[1::2], atol=1e-12)
-    for item in range(60):
+@pytest.mark.parametrize("n_classes", [2, 6])
+def test_copies_are_combinations_of_an_item_with_two_neighbours(n_classes):
+    scores, codes = labelled(n_classes, 120)
+    smoothed = smooth(Training(scores, codes, n_classes), 0)
+    logs, moved = centred_logs(scores), centred_logs(smoothed.items).reshape(8, 120, n_classes)
+    freedom = []
+    for item in range(120):
         rows = np.flatnonzero(codes == codes[item])
         distances = np.linalg.norm(logs[rows] - logs[item], axis=1)
         near = logs[rows[np.argsort(distances)[: int(np.ceil(np.sqrt(len(rows))))]]]
-        possible = (near[:, None] - near[None]).reshape(-1, 3) / np.sqrt(2)
-        for drawn in noise[:, item]:
-            assert np.abs(possible - drawn).max(axis=1).min() < 1e-9
+        first, second = (each.reshape(-1, n_classes) for each in pairs_of(near))
+        free = logs[item] + (first - second) / np.sqrt(2)
+        bound = (2 * logs[item] + 2 * first - second) / 3
+        step = free - bound
+        lengths = np.maximum((step**2).sum(axis=1), 1e-300)
+        for drawn in moved[:, item]:
+            part = ((drawn - bound) * step).sum(axis=1) / lengths
+            away = np.abs(bound + part[:, None] * step - drawn).max(axis=1)
+            fits = (away < 1e-9) & (part > -1e-9) & (part < 1 + 1e-9)
+            assert fits.any()
+            freedom.append(part[fits].max())
+    # Few classes move freely, and many are bound.
+    assert (np.median(freedom) > 0.9) == (n_classes == 2)
+
+
+def pairs_of(rows):
+    return np.broadcast_arrays(rows[:, None], rows[None])
 
 
 def test_the_noise_shrinks_as_classes_grow():

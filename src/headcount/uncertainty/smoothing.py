@@ -1,9 +1,9 @@
-"""Labelled scores with a little noise, as new items of the same classes would have them."""
+"""Labelled scores moved a little, as new items of the same classes would have them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,20 +17,26 @@ __all__ = ["smooth"]
 Floats = NDArray[np.float64]
 Rows = NDArray[np.int64]
 
-# Noisy copies of each item: the fewest, the most, and the rows that more than the fewest have.
+# Copies of each item: the fewest, the most, and the rows that more than the fewest have.
 _FEWEST_COPIES, _MOST_COPIES, _MOST_ROWS = 2, 8, 10_000
 _MOST_ITEMS = 10_000
+# Growth of the variance of a class, at most.
+_MOST_GROWTH = 0.05
 _SMALLEST_POSTERIOR, _SMALL_POSTERIOR = 1e-15, 1e-7
 
 
 def smooth(training: Training, seed: int, posteriors: Any = True) -> Training:
-    """Copies of labelled posteriors with noise that is zero on average.
+    """Copies of labelled posteriors, each moved a little.
 
     A method fits its own training items better than new ones: histograms have no empty bin,
-    and kernels no gap, where a training item is. Samples simulated from noisy copies do not
-    have that advantage (the smoothed bootstrap). The noise of an item is a difference between
-    items of its class with similar scores, on the scale of log-posteriors, so that it is
-    small where items are dense and shrinks as the class grows.
+    and kernels no gap, where a training item is. Samples simulated from moved copies do not
+    have that advantage (the smoothed bootstrap). A copy is moved by a difference between
+    items of its class with similar scores, on the scale of log-posteriors, so that it moves
+    little where items are dense, and less as the class grows.
+
+    With many classes similar items are far apart. Moved by their differences, classes would
+    overlap more than they do. Where the variance of a class would grow by more than 5%,
+    copies are also drawn to similar items, which leaves the variance as it is.
 
     Parameters
     ----------
@@ -63,8 +69,8 @@ def smooth(training: Training, seed: int, posteriors: Any = True) -> Training:
     copies = min(max(_MOST_ROWS // n, _FEWEST_COPIES), _MOST_COPIES)
     rows = np.tile(np.arange(n), copies)
     rng = np.random.default_rng(seed)
-    first, second = _similar_pairs(np.hstack(logs_of_each), training, copies, rng)
-    items: Any = _moved(training.items, posteriors, rows, first, second)
+    pairs = _similar_pairs(np.hstack(logs_of_each), training, copies, rng)
+    items: Any = _moved(training.items, posteriors, rows, pairs)
     weights = None if training.weights is None else training.weights[rows]
     return Training(items, training.codes[rows], training.n_classes, weights)
 
@@ -77,15 +83,27 @@ def _logs_of_all(items: Any, posteriors: Any) -> list[Floats]:
     return [_centred_logs(items)] if posteriors else []
 
 
-def _moved(items: Any, posteriors: Any, rows: Rows, first: Rows, second: Rows) -> Any:
-    """Copies of rows, moved by a multiple of the difference of two others if posteriors."""
+class _Pairs(NamedTuple):
+    """Two rows for each copy, and how freely it may move: 1, or less if variance would grow."""
+
+    first: Rows
+    second: Rows
+    freedom: Floats
+
+
+def _moved(items: Any, posteriors: Any, rows: Rows, pairs: _Pairs) -> Any:
+    """Copies of rows, moved by two others each if posteriors."""
     if isinstance(items, list):
-        return [_moved(*part, rows, first, second) for part in _parts(items, posteriors)]
+        return [_moved(*part, rows, pairs) for part in _parts(items, posteriors)]
     if not posteriors:
         return take_rows(items, rows)
     logs = _centred_logs(items)
-    # As much noise as the items that are near have variance.
-    moved = logs[rows] + (logs[first] - logs[second]) / np.sqrt(2)
+    own, first, second = logs[rows], logs[pairs.first], logs[pairs.second]
+    # As much noise as similar items have variance.
+    free = own + (first - second) / np.sqrt(2)
+    # Squares of the factors sum to 1: the variance is that of similar items.
+    bound = (2 * own + 2 * first - second) / 3
+    moved = bound + pairs.freedom[:, None] * (free - bound)
     odds = np.exp(moved - moved.max(axis=1, keepdims=True))
     return np.asarray(odds / odds.sum(axis=1, keepdims=True))
 
@@ -105,22 +123,27 @@ def _centred_logs(items: Floats) -> Floats:
 
 def _similar_pairs(
     logs: Floats, training: Training, copies: int, rng: np.random.Generator
-) -> tuple[Rows, Rows]:
-    """Two random rows for each copy, of its class and with similar scores, (copies x n,) each.
+) -> _Pairs:
+    """Two random rows for each copy, of its class and with similar scores.
 
     Every other copy has the pair of the one before in the opposite order, so that the means of
-    the classes stay where they are.
+    the classes hardly move.
     """
     pairs = np.tile(np.arange(len(logs)), (2, copies, 1))
-    weights = training.class_weights
+    freedom, weights = np.ones(len(logs)), training.class_weights
     for j in range(training.n_classes):
         rows = np.flatnonzero((training.codes == j) & (weights > 0))
         near = rows[_neighbours(logs[rows])]
         picks = rng.integers(near.shape[1], size=(2, copies, len(rows)))
         pairs[:, :, rows] = near[np.arange(len(rows)), picks]
+        first, second = pairs[:, :, rows]
+        # Half the mean square of differences is the variance of similar items.
+        added = np.square(logs[first] - logs[second]).sum(axis=2).mean() / 2
+        allowed = _MOST_GROWTH * logs[rows].var(axis=0).sum()
+        freedom[rows] = allowed / max(added, allowed) if allowed else 0.0
     pairs[:, 1::2] = pairs[::-1, : copies - copies % 2 : 2]
     first, second = pairs.reshape(2, -1)
-    return first, second
+    return _Pairs(first, second, np.tile(freedom, copies))
 
 
 def _neighbours(logs: Floats) -> Rows:
