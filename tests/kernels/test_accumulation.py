@@ -66,7 +66,7 @@ def test_cells_of_the_logit(version, seed):
     }
     assert found == expected
     cells, fixed = np.empty(len(s), np.int64), np.empty(len(s), np.int64)
-    version(logit_cells)(posteriors, *CELLS, 0, len(s), cells, fixed)
+    version(logit_cells)(posteriors, *CELLS, cells, fixed)
     assert cells.tolist() == [oracle.logit_cell(each) for each in s.tolist()]
     assert fixed.tolist() == [oracle.fixed(each) for each in s.tolist()]
 
@@ -78,7 +78,7 @@ def test_edges_of_cells():
     s[512:, 0] = np.array(edges)[512:] - (1 - np.array(edges)[512:]) * 2e-7
     cells, fixed = np.empty(2046, np.int64), np.empty(2046, np.int64)
     posteriors = np.column_stack([1 - s.ravel(), s.ravel()])
-    logit_cells(posteriors, *CELLS, 0, 2046, cells, fixed)
+    logit_cells(posteriors, *CELLS, cells, fixed)
     assert_array_equal(cells.reshape(-1, 2), [[c - 1, c] for c in range(1, 1024)])
     # At most two cells have the same leading bits, which one comparison distinguishes.
     _, starts, _ = CELLS
@@ -92,15 +92,19 @@ def test_numbers_of_distinct_pairs(version, seed):
     # Words that begin at the same slot, and words that differ in the other one alone.
     pairs = rng.integers(4, size=(20, 2)).astype(np.uint64) << np.uint64(8)
     words, others = pairs.T.copy()
-    slots, codes, first = np.full(64, -1), np.empty(20, np.int64), np.empty(64, np.int64)
-    n_distinct = version(number_distinct)(words, others, slots, codes, first)
+    slots, codes, first = np.full(64, -1), np.empty(20, np.int64), np.empty(32, np.int64)
+    stored = np.empty((32, 2), np.uint64)
+    number, n_distinct = version(number_distinct), 0
+    for start, stop in ((0, 7), (7, 7), (7, 20)):
+        part = words[start:stop], others[start:stop]
+        n_distinct = number(*part, start, n_distinct, slots, stored, first, codes)
     known: dict = {}
     for place, pair in enumerate(pairs.tolist()):
         known.setdefault(tuple(pair), (len(known), place))
     assert codes.tolist() == [known[tuple(pair)][0] for pair in pairs.tolist()]
     assert first[:n_distinct].tolist() == [place for _, place in known.values()]
     # With fewer slots than are needed there is no answer.
-    assert version(number_distinct)(words, others, np.full(2, -1), codes, first) == -1
+    assert number(words, others, 0, 0, np.full(2, -1), stored, first, codes) == -1
 
 
 @few
@@ -172,5 +176,36 @@ def test_several_rows_per_item(version, seed, copies):
         return sums, counts, beyond, cells
 
     for found, expected in zip(outputs(groups), outputs(every), strict=True):
+        assert expected.any()
+        assert_array_equal(found, expected)
+
+
+@given(seed=seeds)
+@settings(max_examples=5)
+def test_more_items_than_a_block(seed):
+    """Items that are converted together have the same sums as in small parts."""
+    rng = np.random.default_rng(seed)
+    n, copies = 4500, 2
+    groups = rng.integers(3, size=n)
+    narrow, wide = rng.normal(size=(copies, n, 3)), rng.normal(size=(copies, n, 20))
+    s = rng.random((copies, n))
+    posteriors = np.stack([1 - s, s], axis=2)
+    training = Training(posteriors[0, :50], np.arange(50) % 2, 2)
+    moments = Diagnostics.learn(training, range(2)).reduction[0].representation
+
+    def outputs(parts):
+        sums, more = np.zeros((3, 2, 3), np.int64), np.zeros((3, 2, 20), np.int64)
+        cells, ranks = np.zeros((3, 1024, 2), np.int64), np.zeros((3, 2, 3), np.int64)
+        for part in parts:
+            own, m = groups[part], len(groups[part])
+            add_rows(narrow[:, part].reshape(-1, 3), own, sums)
+            add_rows(wide[:, part].reshape(-1, 20), own, more)
+            rows = posteriors[:, part].reshape(-1, 2)
+            add_logit_cells(rows, *CELLS, own, 0, m, cells)
+            moments.embed(rows).add_sums(own, ranks)
+        return sums, more, cells, ranks
+
+    small = [slice(start, min(start + 70, n)) for start in range(0, n, 70)]
+    for found, expected in zip(outputs([slice(0, n)]), outputs(small), strict=True):
         assert expected.any()
         assert_array_equal(found, expected)

@@ -8,6 +8,8 @@ Items that several classifiers have scored have several rows: with n groups in `
 per item, rows i, i + n, i + 2 n and so on are of item i. They are added before the sum of the
 group is, which is in memory.
 
+Places in arrays are unsigned where it matters: a signed one is compared with zero each time.
+
 Hashes are computed modulo 2**64. Without compilation numpy warns of the overflow that this
 relies on: call under ``np.errstate(over="ignore")``.
 """
@@ -44,6 +46,8 @@ LEADING_BITS = 46
 
 # Numbers that are converted at a time, in the caches next to a processor.
 _BLOCK = 2048
+# Columns up to this number are added one by one.
+_FEW_COLUMNS = 8
 
 _mix = njit(cache=True, nogil=True)(mix)
 
@@ -64,59 +68,75 @@ def add_rows(values, groups, out):
     (n_rows, width), n = values.shape, groups.size
     flat = values.reshape(-1)
     block = max(1, _BLOCK // width)
-    wholes, rests = np.empty(block * width, np.int64), np.empty(block * width, np.int64)
+    wholes, rests = np.empty((block, width), np.int64), np.empty((block, width), np.int64)
     for first in range(0, n, block):
-        stop = min(first + block, n)
-        m = (stop - first) * width
+        own = groups[first : first + block]
         wholes[:] = 0
         rests[:] = 0
         for start in range(first, n_rows, n):
-            own = flat[start * width : start * width + m]
-            _add_fixed(own, wholes, rests)
-        for i in range(first, stop):
+            some = flat[start * width : (start + own.size) * width]
+            _add_fixed(some, wholes.reshape(-1), rests.reshape(-1))
+        _add_to_groups(wholes, rests, own, out)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _add_to_groups(wholes, rests, groups, out):
+    """Add rows of wholes and of remainders to the sums of their groups."""
+    width = wholes.shape[1]
+    if width > _FEW_COLUMNS:
+        for i in range(groups.size):
             sums = out[groups[i]]
             for j in range(width):
-                sums[0, j] += wholes[(i - first) * width + j]
-                sums[1, j] += rests[(i - first) * width + j]
+                sums[0, j] += wholes[i, j]
+                sums[1, j] += rests[i, j]
+        return
+    # A loop over few columns takes longer than what it adds.
+    for j in range(width):
+        column, whole, rest = out[:, :, j], wholes[:, j], rests[:, j]
+        for i in range(groups.size):
+            own = column[groups[i]]
+            own[0] += whole[i]
+            own[1] += rest[i]
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def add_codes(codes, groups, out):
     """Count the codes of rows by group. A row has one code per channel."""
     one = np.int64(FIXED_POINT)
-    for i in range(groups.size):
-        own = out[groups[i], 0]
-        for row in range(i, codes.shape[0], groups.size):
-            for c in range(codes.shape[1]):
-                own[codes[row, c]] += one
+    counts = out[:, 0]
+    for start in range(0, codes.shape[0], groups.size):
+        for c in range(codes.shape[1]):
+            for i in range(groups.size):
+                counts[np.uint64(groups[i]), np.uint64(codes[start + i, c])] += one
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def number_distinct(words, others, slots, codes, first):
-    """Number the distinct pairs of words as they come; `first` has the first place of each.
+def number_distinct(words, others, start, n_known, slots, known, first, codes):
+    """Number the distinct pairs of words as they come, of rows from `start` on.
 
-    `slots` is a table for hashing, -1 everywhere, with a power of two as its size. Returns
-    the number of distinct pairs, or -1 if they are more than half of the slots.
+    `known` are the `n_known` pairs that came before, with the row of each in `first`. New
+    pairs are added to both, and `codes` has the numbers of the rows. `slots` is a table for
+    hashing, -1 everywhere at first, with a power of two as its size. Returns the number of
+    distinct pairs, or -1 if they are more than half of the slots.
     """
     mask = np.uint64(slots.size - 1)
-    n_distinct = 0
     for i in range(words.size):
-        place = words[i] & mask
+        word, other = words[i], others[i]
+        place = word & mask
         code = slots[place]
-        while code >= 0 and (
-            words[first[code]] != words[i] or others[first[code]] != others[i]
-        ):
+        while code >= 0 and (known[code, 0] != word or known[code, 1] != other):
             place = (place + np.uint64(1)) & mask
             code = slots[place]
         if code < 0:
-            if 2 * n_distinct == slots.size:
+            if 2 * n_known == slots.size:
                 return -1
-            code = n_distinct
+            code = n_known
             slots[place] = code
-            first[code] = i
-            n_distinct += 1
-        codes[i] = code
-    return n_distinct
+            known[code, 0], known[code, 1] = word, other
+            first[code] = start + i
+            n_known += 1
+        codes[start + i] = code
+    return n_known
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -129,16 +149,16 @@ def _logit_cell(s, edges, starts, base):
     """
     smaller = np.float64(min(s, 1.0 - s))
     leading = smaller.view(np.int64) >> LEADING_BITS
-    cell = starts[max(leading - base, 0)]
+    cell = starts[np.uint64(max(leading - base, 0))]
     # Without branches, which no processor could predict.
-    cell += np.int64(smaller >= edges[cell + 1])
-    return cell + np.int64(s >= 0.5) * (2 * edges.size - 3 - 2 * cell)
+    cell += np.int64(smaller >= edges[np.uint64(cell + 1)])
+    return 2 * edges.size - 3 - cell if s >= 0.5 else cell
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def logit_cells(posteriors, edges, starts, base, start, stop, cells, fixed):
-    """Cells of rows `start:stop` of two classes, and their posteriors in fixed point."""
-    for i in range(start, stop):
+def logit_cells(posteriors, edges, starts, base, cells, fixed):
+    """Cells of rows of two classes, and their posteriors in fixed point."""
+    for i in range(posteriors.shape[0]):
         s = posteriors[i, 1]
         cells[i] = _logit_cell(s, edges, starts, base)
         fixed[i] = np.int64(np.rint(s * FIXED_POINT))
@@ -147,14 +167,17 @@ def logit_cells(posteriors, edges, starts, base, start, stop, cells, fixed):
 @njit(cache=True, nogil=True, error_model="numpy")
 def add_logit_cells(posteriors, edges, starts, base, groups, start, stop, out):
     """Add items `start:stop` to the cells of their groups: number of rows, and their sum."""
-    for i in range(start, stop):
-        # Cells of the rows of an item are next to each other in memory.
-        own = out[groups[i]]
-        for row in range(i, posteriors.shape[0], groups.size):
-            s = posteriors[row, 1]
-            cell = own[_logit_cell(s, edges, starts, base)]
-            cell[0] += 1
-            cell[1] += np.int64(np.rint(s * FIXED_POINT))
+    cells, fixed = np.empty(_BLOCK, np.int64), np.empty(_BLOCK, np.int64)
+    for first in range(start, stop, _BLOCK):
+        own = groups[first : min(first + _BLOCK, stop)]
+        for row in range(first, posteriors.shape[0], groups.size):
+            # Two loops take half as long as one that does both.
+            rows = posteriors[row : row + own.size]
+            logit_cells(rows, edges, starts, base, cells, fixed)
+            for i in range(own.size):
+                group, cell = np.uint64(own[i]), np.uint64(cells[i])
+                out[group, cell, 0] += 1
+                out[group, cell, 1] += fixed[i]
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -206,35 +229,31 @@ def ratio_bins(posteriors, start, stop, bins, fixed, largest, hashes):
 def add_outside(posteriors, low, high, groups, out):
     """Count rows with a posterior outside [low, high], by group."""
     one = np.int64(FIXED_POINT)
-    for i in range(groups.size):
-        number = 0
-        for row in range(i, posteriors.shape[0], groups.size):
+    for start in range(0, posteriors.shape[0], groups.size):
+        for i in range(groups.size):
             beyond = False
             for k in range(low.size):
-                s = posteriors[row, k]
+                s = posteriors[start + i, k]
                 beyond |= (s < low[k]) | (s > high[k])
-            number += beyond
-        out[groups[i], 0, 0] += one * number
+            if beyond:
+                out[groups[i], 0, 0] += one
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def ranks_of(column, values, lines, edge, starts, least, out):
     """Ranks of a column of posteriors among training values, as `add_rank_moments` has them."""
-    B = starts.size - 1
+    B, one = starts.size - 1, np.uint64(1)
     for i in range(column.size):
-        s = column[i]
-        if s < least:
-            s = 0.0
-        b = min(np.int64(s * B), B - 1)
-        low, size = edge + starts[b], starts[b + 1] - starts[b]
+        s = column[i] if column[i] >= least else 0.0
+        b = np.uint64(min(np.int64(s * B), B - 1))
+        low, size = np.uint64(edge + starts[b]), np.uint64(starts[b + one] - starts[b])
         # The number of values up to s, by halving.
-        while size > 1:
-            half = size // 2
-            low += half * np.int64(values[low + half - 1] <= s)
+        while size > one:
+            half = size >> one
+            low += half * np.uint64(values[low + half - one] <= s)
             size -= half
-        low += np.int64(values[low] <= s) * size
-        line = lines[low]
-        out[i] = line[2] * (s - line[0]) + line[1]
+        low += np.uint64(values[low] <= s) * size
+        out[i] = lines[low, 2] * (s - lines[low, 0]) + lines[low, 1]
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -261,19 +280,18 @@ def add_rank_moments(
     the search.
     """
     n_rows, n = posteriors.shape[0], groups.size
-    x, y = np.empty(n_rows), np.empty(n)
-    wholes, rests = np.empty(n, np.int64), np.empty(n, np.int64)
-    for c in range(starts.shape[0]):
-        column = posteriors[:, first + c]
-        ranks_of(column, values, lines, edges[c], starts[c], least, x)
-        for degree in range(1, degrees + 1):
+    x, y = np.empty(_BLOCK), np.empty(_BLOCK)
+    wholes, rests = np.empty((degrees, _BLOCK), np.int64), np.empty((degrees, _BLOCK), np.int64)
+    for begin in range(0, n, _BLOCK):
+        own = groups[begin : begin + _BLOCK]
+        for c in range(starts.shape[0]):
             wholes[:] = 0
             rests[:] = 0
-            for start in range(0, n_rows, n):
-                _legendre(x[start : start + n], degree, y)
-                _add_fixed(y, wholes, rests)
-            place = c * degrees + degree - 1
-            for i in range(n):
-                own = out[groups[i]]
-                own[0, place] += wholes[i]
-                own[1, place] += rests[i]
+            for start in range(begin, n_rows, n):
+                column = posteriors[start : start + own.size, first + c]
+                ranks_of(column, values, lines, edges[c], starts[c], least, x)
+                for d in range(degrees):
+                    _legendre(x, d + 1, y)
+                    _add_fixed(y[: own.size], wholes[d], rests[d])
+            sums = out[:, :, c * degrees : (c + 1) * degrees]
+            _add_to_groups(wholes.T, rests.T, own, sums)

@@ -14,6 +14,8 @@ from headcount.errors import HeadcountError
 if TYPE_CHECKING:
     import polars as pl
 
+Integers = NDArray[np.int64]
+
 # Slots of the first table of hashes, and how many times larger the next one is.
 _SLOTS, _GROWTH = 1 << 12, 16
 
@@ -66,17 +68,38 @@ def number_groups(groups: Any, n_rows: int) -> Numbered:
             f"groups has {len(values):,} values, but there are {n_rows:,} items: pass one per "
             "item."
         )
-    # Two hashes of 64 bits, so that no two names have the same pair.
-    hashes = pl.DataFrame({"name": values}).select(
+    # Two hashes of 64 bits, so that no two names have the same pair. Chunks need no copy.
+    columns = pl.DataFrame({"name": values}).select(
         pl.col("name").hash(seed).alias(str(seed)) for seed in (0, 1)
     )
-    words, others = (column.to_numpy() for column in hashes)
+    words, others = ([part.to_numpy() for part in each.get_chunks()] for each in columns)
+    hashes = list(zip(words, others, strict=True))
     codes, size, n_distinct = np.empty(n_rows, np.int64), _SLOTS, -1
     while n_distinct < 0:
-        slots, first = np.full(size, -1, np.int64), np.empty(size, np.int64)
-        n_distinct = number_distinct(words, others, slots, codes, first)
+        n_distinct, first = _number_in(size, hashes, codes)
         size *= _GROWTH
     return Numbered(values.gather(first[:n_distinct]), codes)
+
+
+def _number_in(
+    size: int, hashes: list[tuple[NDArray[np.uint64], NDArray[np.uint64]]], codes: Integers
+) -> tuple[int, Integers]:
+    """Number rows by their hashes, in a table of some size.
+
+    Returns the number of different ones, -1 if the table is too small, and the first row of
+    each.
+    """
+    slots, first = np.full(size, -1, np.int64), np.empty(size // 2, np.int64)
+    known = np.empty((size // 2, 2), np.uint64)
+    start = n_distinct = 0
+    for words, others in hashes:
+        n_distinct = number_distinct(
+            words, others, start, n_distinct, slots, known, first, codes
+        )
+        if n_distinct < 0:
+            break
+        start += len(words)
+    return n_distinct, first
 
 
 def _as_column(groups: Any) -> pl.Series:

@@ -91,7 +91,8 @@ class LogitCells:
             grown = np.zeros((n_groups, _N_CELLS, 2), np.int64)
             grown[: len(self._dense)] = self._dense
             self._dense = grown
-        self._dense[numbers] += delta
+        for number, own in zip(numbers, delta, strict=True):
+            self._dense[number] += own
 
     def merge(self, other: LogitCells, numbers: Integers) -> None:
         """Add the cells of another object, whose groups have these numbers here."""
@@ -177,7 +178,7 @@ def _sparse_cells(rows: Floats, codes: Integers) -> Entries:
     cells, fixed = np.empty(n, np.int64), np.empty(n, np.int64)
 
     def work(start: int, stop: int) -> None:
-        logit_cells(rows, *_TABLE, start, stop, cells, fixed)
+        logit_cells(rows[start:stop], *_TABLE, cells[start:stop], fixed[start:stop])
 
     each_range(work, n, grain=_GRAIN_ROWS)
     ones, bins = np.ones(n, np.int64), np.empty((n, 0), np.uint8)

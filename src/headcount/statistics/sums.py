@@ -19,7 +19,7 @@ __all__ = ["Sums", "add_in_threads"]
 
 Integers = NDArray[np.int64]
 
-_BLOCK_ROWS = 1 << 14
+_BLOCK_ROWS = 1 << 16
 _GRAIN_ROWS = 1 << 16
 # Beyond this, another batch could exceed the range of 64 bits.
 _LARGEST = np.int64(1) << np.int64(62)
