@@ -9,14 +9,30 @@ a fork, and several times less to compile.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import TypeVar
 
 from headcount.errors import HeadcountError
 
-__all__ = ["each_range", "thread_count"]
+__all__ = ["each_range", "results_in_order", "thread_count"]
+
+Result = TypeVar("Result")
 
 _ENVIRONMENT = "HEADCOUNT_NUM_THREADS"
+# Tasks that run at once, each of which may hold a batch of a table in memory.
+_MOST_TASKS = 8
+
+
+class _Task(threading.local):
+    """State of a thread: while it runs a task, loops inside the task use no other thread."""
+
+    running = False
+
+
+_task = _Task()
 
 
 def thread_count() -> int:
@@ -46,7 +62,7 @@ def each_range(work: Callable[[int, int], None], n: int, *, grain: int = 1) -> N
     grain : int, default=1
         Smallest number of items that justifies a thread.
     """
-    threads = min(thread_count(), max(1, n // max(1, grain)))
+    threads = 1 if _task.running else min(thread_count(), max(1, n // max(1, grain)))
     if threads == 1:
         work(0, n)
         return
@@ -56,3 +72,35 @@ def each_range(work: Callable[[int, int], None], n: int, *, grain: int = 1) -> N
     with ThreadPoolExecutor(threads) as pool:
         for _ in pool.map(work, edges[:-1], edges[1:]):
             pass
+
+
+def results_in_order(tasks: Iterable[Callable[[], Result]]) -> Iterator[Result]:
+    """Results of tasks, in their order, several of which run at once.
+
+    Parameters
+    ----------
+    tasks : iterable of callable
+        Functions without arguments that mostly run compiled loops. They are taken from the
+        iterable one by one, in the thread of the caller, as results are used.
+
+    Yields
+    ------
+    object
+        Result of each task; its error is raised here.
+    """
+    threads = min(thread_count(), _MOST_TASKS)
+    if threads == 1:
+        yield from (task() for task in tasks)
+        return
+    waiting: deque[Future[Result]] = deque()
+    with ThreadPoolExecutor(threads, initializer=_begin_task) as pool:
+        for task in tasks:
+            waiting.append(pool.submit(task))
+            if len(waiting) > threads:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
+
+
+def _begin_task() -> None:
+    _task.running = True

@@ -80,6 +80,33 @@ def test_threads_make_no_difference(monkeypatch, threads):
     assert found == hc.Statistics(q).update(new, groups).to_bytes()
 
 
+@pytest.mark.parametrize("threads", ["1", "3"])
+def test_batches_make_no_difference(monkeypatch, threads):
+    monkeypatch.setenv("HEADCOUNT_NUM_THREADS", threads)
+    for K in (2, 4):
+        training, y, new, groups = scored_problem(K, 2000, 0)
+        q = hc.AutoQuantifier(random_state=0).fit(training, y)
+        parts = np.array_split(np.arange(2000), 9)
+        batches = [(new.take(rows), groups[rows]) for rows in parts]
+        whole = hc.Statistics(q).update(new, groups).to_bytes()
+        assert hc.Statistics(q).update_many(iter(batches)).to_bytes() == whole
+        first = hc.Statistics(q).update(*batches[0])
+        assert first.update_many(batches[1:]).to_bytes() == whole
+
+
+def test_a_bad_batch_among_many_leaves_statistics_unchanged():
+    training, y, new, groups = scored_problem(2, 300, 0)
+    q = hc.ACC().fit(training, y)
+    batches = [(new, groups), (new, groups[:5]), (new, groups)]
+    for statistics in (hc.Statistics(q), hc.Statistics(q).update(new, groups)):
+        before = statistics.n
+        with pytest.raises(HeadcountError, match="groups has 5 values"):
+            statistics.update_many(batches)
+        with pytest.raises(HeadcountError, match="scores of one classifier, and these are dec"):
+            statistics.update_many([(new, groups), (hc.Verdicts([0, 1]), None)])
+        assert statistics.n == before
+
+
 def test_many_groups_have_the_same_cells_as_few():
     training, y, new, _ = scored_problem(2, 3000, 1)
     q = hc.SLD().fit(training, y)

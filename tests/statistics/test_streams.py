@@ -1,14 +1,18 @@
 from __future__ import annotations
 
+import threading
+
 import numpy as np
 import polars as pl
 import pyarrow as pa
 import pytest
+from sklearn import config_context, get_config
+from sklearn.linear_model import LogisticRegression
 from tests.statistics.problems import digits, scored_problem
 
 import headcount as hc
 from headcount.errors import HeadcountError
-from headcount.statistics import ScoreReader, summarise_batches
+from headcount.statistics import ScoreReader, streams, summarise_batches
 
 
 @pytest.fixture(scope="module")
@@ -50,6 +54,41 @@ def test_streams_of_any_kind(problem, made):
     found = hc.Statistics(q).update_stream(made(table), by="month")
     assert found.to_bytes() == expected
     assert summarise_batches(q, made(table), by="month").to_bytes() == expected
+
+
+@pytest.mark.parametrize("threads", ["1", "3"])
+def test_large_frames_are_read_in_parts(problem, monkeypatch, threads):
+    q, table, expected = problem
+    monkeypatch.setenv("HEADCOUNT_NUM_THREADS", threads)
+    monkeypatch.setattr(streams, "_BATCH_ROWS", 1 << 6)
+    monkeypatch.setattr(streams, "_FEWEST_ROWS", 1 << 4)
+    assert {len(part) for part in streams.frames_of(table)} == {64, 1000 % 64}
+    assert hc.Statistics(q).update_stream(table, by="month").to_bytes() == expected
+    # The columns are looked at even if there are no rows.
+    assert [len(part) for part in streams.frames_of(table[:0])] == [0]
+
+
+class InOneThread(LogisticRegression):
+    """Classifier that notes by whom it is called, and how scikit-learn is configured."""
+
+    calls: list = []  # noqa: RUF012
+
+    def predict_proba(self, X):
+        self.calls.append((threading.get_ident(), get_config()["enable_metadata_routing"]))
+        return super().predict_proba(X)
+
+
+def test_classifiers_are_called_in_the_thread_of_the_caller(monkeypatch):
+    monkeypatch.setenv("HEADCOUNT_NUM_THREADS", "3")
+    X, y = digits()
+    items = pl.DataFrame(X[:400], schema=[f"x{i}" for i in range(64)])
+    q = hc.PACC(InOneThread(max_iter=5000), random_state=0).fit(items[:200], y[:200] > 4)
+    InOneThread.calls.clear()
+    with config_context(enable_metadata_routing=True):
+        found = hc.Statistics(q).update_stream(items[200:].iter_slices(50))
+    assert found.n == 200
+    assert set(InOneThread.calls) == {(threading.get_ident(), True)}
+    InOneThread.calls.clear()
 
 
 def test_one_column_decisions_and_features(problem):

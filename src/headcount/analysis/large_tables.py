@@ -93,10 +93,10 @@ def summarise_table(
     """
     statistics, tally = empty_statistics(model), Tally()
     reader = None if by is None or column is None else _GroupReader(by, table.name, dates)
-    for items, values in model.item_batches(table, dates, tally, column):
-        statistics.update(
-            items, None if reader is None or values is None else reader.read(values)
-        )
+    statistics.update_many(
+        (items, None if reader is None or values is None else reader.read(values))
+        for items, values in model.item_batches(table, dates, tally, column)
+    )
     if not statistics.n:
         raise HeadcountError(f"{table.name!r} has no rows: pass a table with some.")
     tally.check(table.name)

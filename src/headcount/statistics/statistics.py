@@ -3,26 +3,30 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import copy
+from functools import partial
+from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from headcount._files import write_bytes
 from headcount._text import Cell, Table, html_result
+from headcount._threads import results_in_order
 from headcount.data import count_rows
 from headcount.errors import HeadcountError
 from headcount.quantify.statistics_parts import Form, Part
 from headcount.representation import Reduced
 from headcount.scores import Scored, Verdicts
 from headcount.statistics.file_format import pack, unpack
-from headcount.statistics.group_names import GroupNames, number_groups
+from headcount.statistics.group_names import GroupNames, Numbered, number_groups
 from headcount.statistics.needed_parts import (
     KINDS,
     NO_MODEL,
+    Batch,
     NeededParts,
     Store,
     empty_store,
@@ -41,6 +45,15 @@ _FORM_NAMES: dict[Form, str] = {
     "verdicts": "decisions",
 }
 _MOST_SHOWN = 10
+
+
+class _Reduced(NamedTuple):
+    """Statistics of a batch of items, by the groups of this batch."""
+
+    form: Form
+    groups: Numbered
+    sizes: NDArray[np.int64]
+    parts: Batch
 
 
 class Statistics:
@@ -81,7 +94,7 @@ class Statistics:
     """
 
     def __init__(self, model: Any) -> None:
-        self._needed = NeededParts(model)
+        self._needed = model if isinstance(model, NeededParts) else NeededParts(model)
         self._form: Form | None = None
         self._names = GroupNames()
         self._sizes = np.zeros(0, np.int64)
@@ -128,22 +141,30 @@ class Statistics:
         Statistics
             This object. If there is an error it is unchanged.
         """
-        form = _form_of(X)
-        self._check_form(form)
-        needed = self._needed.of_form(form)
-        given = number_groups(groups, count_rows(X))
-        names, numbers = self._names.find(given.names)
-        deltas, copies = self._needed.batch(form, X, given.codes, len(numbers))
-        self._check_copies(copies)
-        stores = {
-            key: self._stores.get(key, empty_store(each.part)) for key, each in needed.items()
-        }
-        _check_room(stores, deltas, numbers)
-        # Nothing below fails.
-        for key, store in stores.items():
-            store.add(deltas[key], numbers)
-        sizes = np.bincount(given.codes, minlength=len(numbers))
-        self._keep(form, names, numbers, sizes, stores, copies)
+        self._check_form(_form_of(X))
+        self._add(self._reduce(X, groups))
+        return self
+
+    def update_many(self, batches: Iterable[tuple[Any, Any]]) -> Self:
+        """Add batches of items, several of which are read at once if they are scored.
+
+        Parameters
+        ----------
+        batches : iterable of pairs (X, groups)
+            Arguments of `update`.
+
+        Returns
+        -------
+        Statistics
+            This object. If there is an error in any batch it is unchanged.
+        """
+        made = Statistics(self._needed)
+        for reduced in made._reduce_many(batches):
+            made._add(reduced)
+        if self._form is not None:
+            return self.merge(made)
+        self._form, self._names, self._sizes = made._form, made._names, made._sizes
+        self._stores, self._copies = made._stores, made._copies
         return self
 
     def update_stream(self, batches: Any, *, by: str | None = None, reader: Any = None) -> Self:
@@ -164,11 +185,11 @@ class Statistics:
         Statistics
             This object. If there is an error in any batch it is unchanged.
         """
-        from headcount.statistics.streams import summarise_batches
+        from headcount.statistics.streams import read_batches
 
         if self._needed.models is None:
             raise NO_MODEL
-        return self.merge(summarise_batches(self._needed.models, batches, by=by, reader=reader))
+        return self.update_many(read_batches(self._needed.models[0], batches, by, reader))
 
     def merge(self, other: Statistics) -> Self:
         """Add the items of other statistics, made with the same methods.
@@ -425,6 +446,40 @@ class Statistics:
 
     def _repr_html_(self) -> str:
         return html_result(self._title(), [self.to_table()], ())
+
+    def _reduce_many(self, batches: Iterable[tuple[Any, Any]]) -> Iterator[_Reduced]:
+        for scored, same in groupby(
+            batches, lambda each: isinstance(each[0], Scored | Verdicts)
+        ):
+            tasks = (self._task(*each) for each in same)
+            # Classifiers, which may not be safe for threads, are called in that of the caller.
+            yield from results_in_order(tasks) if scored else (task() for task in tasks)
+
+    def _task(self, X: Any, groups: Any) -> Callable[[], _Reduced]:
+        self._needed.of_form(_form_of(X))  # found once, not by each thread
+        return partial(self._reduce, X, groups)
+
+    def _reduce(self, X: Any, groups: Any) -> _Reduced:
+        form = _form_of(X)
+        given = number_groups(groups, count_rows(X))
+        parts = self._needed.batch(form, X, given.codes, len(given.names))
+        sizes = np.bincount(given.codes, minlength=len(given.names))
+        return _Reduced(form, given, sizes, parts)
+
+    def _add(self, reduced: _Reduced) -> None:
+        form, given, sizes, (deltas, copies) = reduced
+        self._check_form(form)
+        self._check_copies(copies)
+        names, numbers = self._names.find(given.names)
+        stores = {
+            key: self._stores.get(key, empty_store(each.part))
+            for key, each in self._needed.of_form(form).items()
+        }
+        _check_room(stores, deltas, numbers)
+        # Nothing below fails.
+        for key, store in stores.items():
+            store.add(deltas[key], numbers)
+        self._keep(form, names, numbers, sizes, stores, copies)
 
     def _stored(self, part: Part) -> tuple[Store, int]:
         """Store of a statistic, and the number of rows per item."""

@@ -14,10 +14,10 @@ from headcount.statistics.statistics import Statistics
 if TYPE_CHECKING:
     import polars as pl
 
-# Rows of a lazy frame that are read at a time.
-_BATCH_ROWS, _BATCH_CELLS = 1 << 20, 1 << 22
+# Most rows, and values, that are read at a time, and fewest rows of many columns.
+_BATCH_ROWS, _BATCH_CELLS, _FEWEST_ROWS = 1 << 19, 1 << 22, 1 << 10
 
-__all__ = ["BatchReader", "ScoreReader", "frames_of", "summarise_batches"]
+__all__ = ["BatchReader", "ScoreReader", "frames_of", "read_batches", "summarise_batches"]
 
 
 class BatchReader(Protocol):
@@ -122,21 +122,38 @@ def summarise_batches(
     Mon        2
     Tue        1
     """
-    made = Statistics(model)
-    first: Any = model[0] if isinstance(model, list | tuple) else model
-    reader = ScoreReader(first, by=by) if reader is None else reader
+    return Statistics(model).update_stream(batches, by=by, reader=reader)
+
+
+def read_batches(
+    model: Any, batches: Any, by: str | None, reader: BatchReader | None
+) -> Iterator[tuple[Any, pl.Series | None]]:
+    """Items of record batches, and their groups.
+
+    Parameters
+    ----------
+    model : Quantifier or Predictor
+        Fitted method.
+    batches, by, reader
+        As `summarise_batches` takes them.
+
+    Yields
+    ------
+    items : object
+        Items, as the methods take them.
+    groups : polars.Series or None
+        The column of the groups.
+    """
+    reader = ScoreReader(model, by=by) if reader is None else reader
     for batch in frames_of(batches):
-        groups = None
         if by is not None:
             _require(batch, [by])
-            groups = batch[by]
         if len(batch):
-            made.update(reader.read(batch), groups)
-    return made
+            yield reader.read(batch), None if by is None else batch[by]
 
 
 def frames_of(batches: Any) -> Iterator[pl.DataFrame]:
-    """Frames of a stream or of record batches, all with the same columns.
+    """Frames of a stream or of record batches, all with the same columns, in small parts.
 
     Parameters
     ----------
@@ -166,7 +183,8 @@ def frames_of(batches: Any) -> Iterator[pl.DataFrame]:
                 if differing
                 else f"Batch {number + 1:,} has its columns in another order than the first."
             )
-        yield frame
+        rows = _rows_at_once(frame.width)
+        yield from [frame] if len(frame) <= rows else frame.iter_slices(rows)
 
 
 def _readable(batches: Any) -> Iterator[Any]:
@@ -191,8 +209,7 @@ def _each(batches: Any) -> Iterable[Any]:
     if isinstance(batches, pl.DataFrame):
         return [batches]
     if isinstance(batches, pl.LazyFrame):
-        width = len(batches.collect_schema())
-        rows = max(1024, min(_BATCH_ROWS, _BATCH_CELLS // max(1, width)))
+        rows = _rows_at_once(len(batches.collect_schema()))
         return batches.collect_batches(chunk_size=rows, engine="streaming")
     if hasattr(batches, "__arrow_c_stream__") and not isinstance(batches, Iterator):
         try:
@@ -206,6 +223,10 @@ def _each(batches: Any) -> Iterable[Any]:
         f"The batches are of type {type(batches).__name__}; pass record batches, or an object "
         "with __arrow_c_stream__ such as a table or a reader of pyarrow."
     )
+
+
+def _rows_at_once(width: int) -> int:
+    return max(_FEWEST_ROWS, min(_BATCH_ROWS, _BATCH_CELLS // max(1, width)))
 
 
 def _frame(batch: Any) -> pl.DataFrame:
