@@ -68,6 +68,22 @@ def test_large_frames_are_read_in_parts(problem, monkeypatch, threads):
     assert [len(part) for part in streams.frames_of(table[:0])] == [0]
 
 
+def test_other_columns_are_not_read(problem, tmp_path):
+    q, table, expected = problem
+    path = tmp_path / "wide.parquet"
+    table.with_columns(pl.lit("x" * 50).alias("text")).write_parquet(path)
+    found = hc.Statistics(q).update_stream(pl.scan_parquet(path), by="month")
+    assert found.to_bytes() == expected
+    reader = ScoreReader(q, ["0", "1"])
+    assert reader.used(["month", "1", "text", "0"]) == ("0", "1")
+    again = hc.Statistics(q).update_stream(pl.scan_parquet(path), by="month", reader=reader)
+    assert again.to_bytes() == expected
+    assert ScoreReader(q, verdicts="text").used(["month", "text"]) == ("text",)
+    assert ScoreReader(q).used(["a", "b"]) == ["a", "b"]
+    with pytest.raises(HeadcountError, match="no column 'p'"):
+        hc.Statistics(q).update_stream(pl.scan_parquet(path), reader=ScoreReader(q, ["p"]))
+
+
 class InOneThread(LogisticRegression):
     """Classifier that notes by whom it is called, and how scikit-learn is configured."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Protocol
 
 from numpy.typing import NDArray
@@ -59,13 +60,7 @@ class ScoreReader:
         if self._verdicts is not None:
             _require(batch, [self._verdicts])
             return Verdicts(batch[self._verdicts].to_list(), self._classes)
-        columns = self._columns
-        if columns is None:
-            named = [str(each) for each in self._classes.tolist()]
-            if all(name in batch.columns for name in named):
-                columns = tuple(named)
-            elif len(named) == 2 and named[1] in batch.columns:
-                columns = (named[1],)
+        columns = self._posteriors(batch.columns)
         if columns is None:
             return batch.drop([self._by] if self._by else [])
         _require(batch, columns)
@@ -78,6 +73,32 @@ class ScoreReader:
         if len(columns) == 1:
             return Scored(batch[columns[0]].to_numpy(), self._classes)
         return Scored(batch.select(columns).to_numpy(order="c"), self._classes)
+
+    def used(self, names: Sequence[str]) -> Sequence[str]:
+        """Columns that items are read from.
+
+        Parameters
+        ----------
+        names : sequence of str
+            All columns of a table.
+
+        Returns
+        -------
+        sequence of str
+        """
+        if self._verdicts is not None:
+            return (self._verdicts,)
+        columns = self._posteriors(names)
+        return names if columns is None else columns
+
+    def _posteriors(self, names: Sequence[str]) -> tuple[str, ...] | None:
+        """Columns of the posteriors; None if there are features instead."""
+        if self._columns is not None:
+            return self._columns
+        classes = tuple(str(each) for each in self._classes.tolist())
+        if all(name in names for name in classes):
+            return classes
+        return classes[1:] if len(classes) == 2 and classes[1] in names else None
 
 
 def summarise_batches(
@@ -144,7 +165,15 @@ def read_batches(
     groups : polars.Series or None
         The column of the groups.
     """
+    import polars as pl
+
     reader = ScoreReader(model, by=by) if reader is None else reader
+    if isinstance(batches, pl.LazyFrame) and isinstance(reader, ScoreReader):
+        with _reading():
+            names = batches.collect_schema().names()
+        used = {*reader.used(names), *([] if by is None else [by])}
+        if used.issubset(names):
+            batches = batches.select(name for name in names if name in used)
     for batch in frames_of(batches):
         if by is not None:
             _require(batch, [by])
@@ -189,10 +218,16 @@ def frames_of(batches: Any) -> Iterator[pl.DataFrame]:
 
 def _readable(batches: Any) -> Iterator[Any]:
     """Record batches; an error of their reader becomes one sentence."""
+    with _reading():
+        yield from _each(batches)
+
+
+@contextmanager
+def _reading() -> Iterator[None]:
     import polars as pl
 
     try:
-        yield from _each(batches)
+        yield
     except (pl.exceptions.PolarsError, OSError, ValueError) as error:
         if isinstance(error, HeadcountError):
             raise
