@@ -280,10 +280,11 @@ def add_rank_moments(
     the search.
     """
     n_rows, n = posteriors.shape[0], groups.size
-    x, y = np.empty(_BLOCK), np.empty(_BLOCK)
+    ranks, polynomial = np.empty(_BLOCK), np.empty(_BLOCK)
     wholes, rests = np.empty((degrees, _BLOCK), np.int64), np.empty((degrees, _BLOCK), np.int64)
     for begin in range(0, n, _BLOCK):
         own = groups[begin : begin + _BLOCK]
+        x, y = ranks[: own.size], polynomial[: own.size]
         for c in range(starts.shape[0]):
             wholes[:] = 0
             rests[:] = 0
@@ -292,6 +293,6 @@ def add_rank_moments(
                 ranks_of(column, values, lines, edges[c], starts[c], least, x)
                 for d in range(degrees):
                     _legendre(x, d + 1, y)
-                    _add_fixed(y[: own.size], wholes[d], rests[d])
+                    _add_fixed(y, wholes[d], rests[d])
             sums = out[:, :, c * degrees : (c + 1) * degrees]
             _add_to_groups(wholes.T, rests.T, own, sums)
