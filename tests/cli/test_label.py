@@ -168,7 +168,7 @@ def test_by_group_with_a_page(here, call):
     filled("all.csv", "all_done.csv")
     code, _, err = call(*ESTIMATE, *by, "--labelled", "all_done.csv")
     assert code == 2
-    assert "make the plan for the same groups" in err
+    assert "plan labels by the same groups" in err
 
 
 def test_labels_in_the_table_itself(here, call):

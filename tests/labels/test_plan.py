@@ -277,6 +277,25 @@ def test_plan_of_another_pool_is_refused(fitted):
             q.estimate(other, labelled=(kept, y[kept]), design=plan)
 
 
+def test_a_plan_warns_if_more_than_the_mix_has_changed(fitted):
+    q, X, _ = fitted
+    assert q.plan_labels(X, budget=100).warnings == ()
+    moved = X + np.array([1.5, 0.0])
+    plan = q.plan_labels(moved, budget=100)
+    (text,) = plan.warnings
+    assert text.startswith("The items do not look like the training items, whatever the mix (p")
+    # Half the width of an interval of a share of one half, from 100 labels.
+    assert text.endswith("100 labels without a classifier give 9.8 points at most.")
+    assert repr(plan).endswith(f"warning: {text}")
+    assert "labels without a classifier give 9.8 points" in plan._repr_html_()
+    assert plan.to_dict()["warnings"] == [text]
+    groups = np.repeat([0, 1], 500)
+    mixed = np.vstack([X[:500], moved[500:]])
+    (text,) = q.plan_labels(mixed, budget=50, groups=groups).warnings
+    assert text.startswith("The items of 1 of 2 groups do not look")
+    assert "50 labels without a classifier give 14 points" in text
+
+
 def test_labels_outside_of_the_plan_are_refused(fitted):
     q, X, y = fitted
     plan = q.plan_labels(X, budget=50)

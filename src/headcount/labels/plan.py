@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import special
 
 from headcount._parameters import check_choice, check_count, check_fraction
-from headcount._text import Cell, Table
+from headcount._text import Cell, Table, html_result
 from headcount.data.columns import as_narwhals, plain_column
 from headcount.errors import HeadcountError
 from headcount.labels.posteriors import PoolPosteriors
@@ -74,6 +75,8 @@ class LabelPlan:
         Shares among the items of the pool, or in its population.
     n_groups : int
         Number of groups that precision and budgets are for, each.
+    warnings : tuple of str
+        Reasons why intervals may be wider than planned.
 
     Examples
     --------
@@ -99,6 +102,7 @@ class LabelPlan:
     level: float = 0.95
     target: str = "realised"
     n_groups: int = 1
+    warnings: tuple[str, ...] = ()
 
     @property
     def n(self) -> int:
@@ -210,8 +214,9 @@ class LabelPlan:
         sizes = self.sizes[kept]
         if sizes.sum() != len(items) or np.isin(self.strata[~inside], kept).any():
             raise HeadcountError(
-                "design was not made for these groups, so that its labels are no random sample "
-                "of each: make the plan for the same groups, or estimate all items together."
+                "The plan of the labels was not made for these groups, so that they are no "
+                "random sample of each: plan labels by the same groups, or estimate all items "
+                "together."
             )
         strata = np.searchsorted(kept, self.strata[inside])
         return LabelPlan(place[self.rows[inside]], strata, sizes, str(len(items)))
@@ -261,7 +266,32 @@ class LabelPlan:
             ],
             "budgets": [{"n": each.n, "precision": each.precision} for each in self.budgets],
             "rows": self.rows.tolist(),
+            "warnings": list(self.warnings),
         }
+
+    def doubted(self, n_broken: int, p_value: str) -> LabelPlan:
+        """The plan with a warning, as items differ from training in more than the mix.
+
+        Parameters
+        ----------
+        n_broken : int
+            Number of groups whose items do.
+        p_value : str
+            Text of the smallest p-value.
+
+        Returns
+        -------
+        LabelPlan
+        """
+        n = max(1, self.n // self.n_groups)
+        alone = float(special.ndtri((1 + self.level) / 2)) * 0.5 / n**0.5
+        groups = f" of {n_broken:,} of {self.n_groups:,} groups" if self.n_groups > 1 else ""
+        text = (
+            f"The items{groups} do not look like the training items, whatever the mix "
+            f"({p_value}). The precision supposes that only the mix has changed: expect wider "
+            f"intervals. {n:,} labels without a classifier give {_points(alone)} at most."
+        )
+        return replace(self, warnings=(*self.warnings, text))
 
     def plot(self, *, ax: Axes | None = None) -> Axes:
         """Draw the precision by the number of labels.
@@ -312,11 +342,11 @@ class LabelPlan:
         lines = [self.headline()]
         if self.budgets:
             lines += [self.table().to_text(ruled=False)]
-        return "\n".join(lines)
+        return "\n".join([*lines, *(f"warning: {text}" for text in self.warnings)])
 
     def _repr_html_(self) -> str:
-        table = self.table().to_html() if self.budgets else ""
-        return f"<p>{self.headline()}</p>\n{table}"
+        tables = [self.table()] if self.budgets else []
+        return html_result(self.headline(), tables, self.warnings)
 
 
 def make_plan(

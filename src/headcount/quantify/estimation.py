@@ -185,6 +185,7 @@ class EstimationMixin:
         drawn = Samples.whole(source.n_items)
         if codes is not None:
             drawn = Samples.by_code(codes, int(codes.max()) + 1)
+        predicted = self.predict_many(X, drawn)
         plans = [
             make_plan(
                 source.corrected(items, shares, None),
@@ -197,9 +198,10 @@ class EstimationMixin:
                 rng=rng,
                 positive=wanted,
             )
-            for items, shares in zip(drawn, self.predict_many(X, drawn), strict=True)
+            for items, shares in zip(drawn, predicted, strict=True)
         ]
-        return plans[0] if len(plans) == 1 else join_plans(plans, list(drawn), source.key, rng)
+        plan = plans[0] if len(plans) == 1 else join_plans(plans, list(drawn), source.key, rng)
+        return _doubted(plan, self.evidence(X), drawn, predicted)
 
     def estimate_many(
         self: Any,
@@ -466,6 +468,26 @@ def _estimate_samples(
         for each, own, size in zip(posteriors, raw, tested.sizes.tolist(), strict=True)
     ]
     return _examined(found, quantifier.evidence(X), tested)
+
+
+def _doubted(
+    plan: LabelPlan, evidence: Evidence | None, samples: Samples, shares: NDArray[np.float64]
+) -> LabelPlan:
+    """The plan, with a warning if the assumption behind its precision is broken."""
+    from headcount.diagnose import Diagnostics
+    from headcount.diagnose.diagnostics import BROKEN_LEVEL
+    from headcount.diagnose.fit_test import format_p_value
+
+    if evidence is None:
+        return plan
+    diagnostics = Diagnostics.learn(evidence.training, range(shares.shape[1]))
+    found = diagnostics.examine(evidence.posteriors, samples, shares, shift="prior")
+    tests = [each.fit_test for each in found if each.fit_test is not None]
+    broken = [test for test in tests if test.p_value < BROKEN_LEVEL]
+    if not broken:
+        return plan
+    worst = min(broken, key=lambda test: test.p_value)
+    return plan.doubted(len(broken), format_p_value(worst))
 
 
 def _examined(
