@@ -17,6 +17,7 @@ from headcount.errors import HeadcountError
 from headcount.quantify import group_estimates
 from headcount.representation import Dense
 from headcount.statistics import logit_cells, ratio_cells, sums
+from headcount.statistics.entries import Entries
 from headcount.statistics.fingerprint import fingerprint
 
 
@@ -551,3 +552,19 @@ def test_few_draws_are_kept_while_groups_are_read(monkeypatch):
     kept = [each.posterior for each in found.values()]
     assert len(kept) == 20
     assert all(posterior._made is None for posterior in kept)
+
+
+@pytest.mark.parametrize("most", [5, 1 << 17])
+def test_order_of_entries(most):
+    """Numbers of groups beyond 16 bits are sorted in another way, to the same order."""
+    rng = np.random.default_rng(0)
+    groups = rng.integers(most, size=500)
+    keys = rng.integers(9, size=500).astype(np.uint64)
+    entries = Entries(
+        groups, keys, np.ones(500, np.int64), np.ones((500, 1), np.int64), np.empty((500, 0))
+    )
+    found = Entries.gather([entries])
+    pairs, counts = np.unique(np.column_stack([groups, keys]), axis=0, return_counts=True)
+    assert_array_equal(np.column_stack([found.groups, found.keys]), pairs)
+    assert_array_equal(found.counts, counts)
+    assert_array_equal(found.sums[:, 0], counts)

@@ -62,10 +62,17 @@ def test_large_frames_are_read_in_parts(problem, monkeypatch, threads):
     monkeypatch.setenv("HEADCOUNT_NUM_THREADS", threads)
     monkeypatch.setattr(streams, "_BATCH_ROWS", 1 << 6)
     monkeypatch.setattr(streams, "_FEWEST_ROWS", 1 << 4)
-    assert {len(part) for part in streams.frames_of(table)} == {64, 1000 % 64}
+    parts = [items for items, _ in streams.read_batches(q, table, "month", None)]
+    assert {len(part) for part in parts} == {64, 1000 % 64}
     assert hc.Statistics(q).update_stream(table, by="month").to_bytes() == expected
+    # There are three columns, and scores are read in smaller parts than features.
+    monkeypatch.setattr(streams, "_SCORED_VALUES", 3 << 5)
+    assert len(next(streams.read_batches(q, table, "month", None))[0]) == 32
+    features = table.rename({"0": "a", "1": "b"})
+    assert len(next(streams.read_batches(q, features, "month", None))[0]) == 64
     # The columns are looked at even if there are no rows.
-    assert [len(part) for part in streams.frames_of(table[:0])] == [0]
+    with pytest.raises(HeadcountError, match="no column 'day'"):
+        hc.Statistics(q).update_stream(table[:0], by="day")
 
 
 def test_other_columns_are_not_read(problem, tmp_path):

@@ -40,8 +40,8 @@ __all__ = [
 ]
 
 
-# Rows of posteriors that are read at a time, if they are not kept.
-_ROWS_AT_ONCE = 1 << 20
+# Posteriors that are read at a time, if they are not kept.
+_POSTERIORS_AT_ONCE = 1 << 20
 
 
 @dataclass(frozen=True, eq=False)
@@ -279,7 +279,8 @@ class ScoreModel:
             The other column.
         """
         table.require(self.columns, "which the labelled table has")
-        for posteriors, values in self.scores.read_batches(table, beside, _ROWS_AT_ONCE):
+        rows = max(1, _POSTERIORS_AT_ONCE // len(self.quantifier.classes_))
+        for posteriors, values in self.scores.read_batches(table, beside, rows):
             tally.n_rows += len(posteriors)
             yield Scored.unchecked(posteriors, self.quantifier.classes_), values
 

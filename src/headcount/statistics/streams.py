@@ -15,8 +15,10 @@ from headcount.statistics.statistics import Statistics
 if TYPE_CHECKING:
     import polars as pl
 
-# Most rows, and values, that are read at a time, and fewest rows of many columns.
-_BATCH_ROWS, _BATCH_CELLS, _FEWEST_ROWS = 1 << 19, 1 << 22, 1 << 10
+# Most rows and values of a batch, and fewest rows of many columns. Batches of scores are
+# smaller, as several of them are in memory at once.
+_BATCH_ROWS, _BATCH_VALUES, _FEWEST_ROWS = 1 << 19, 1 << 22, 1 << 10
+_SCORED_VALUES = 1 << 20
 
 __all__ = ["BatchReader", "ScoreReader", "frames_of", "read_batches", "summarise_batches"]
 
@@ -90,6 +92,10 @@ class ScoreReader:
             return (self._verdicts,)
         columns = self._posteriors(names)
         return names if columns is None else columns
+
+    def reads_features(self, names: Sequence[str]) -> bool:
+        """True if a table with these columns has features, neither posteriors nor decisions."""
+        return self._verdicts is None and self._posteriors(names) is None
 
     def _posteriors(self, names: Sequence[str]) -> tuple[str, ...] | None:
         """Columns of the posteriors; None if there are features instead."""
@@ -174,15 +180,18 @@ def read_batches(
         used = {*reader.used(names), *([] if by is None else [by])}
         if used.issubset(names):
             batches = batches.select(name for name in names if name in used)
-    for batch in frames_of(batches):
+    for frame in frames_of(batches):
         if by is not None:
-            _require(batch, [by])
-        if len(batch):
-            yield reader.read(batch), None if by is None else batch[by]
+            _require(frame, [by])
+        scored = isinstance(reader, ScoreReader) and not reader.reads_features(frame.columns)
+        values = _SCORED_VALUES if scored else _BATCH_VALUES
+        for batch in _parts(frame, _rows_at_once(frame.width, values)):
+            if len(batch):
+                yield reader.read(batch), None if by is None else batch[by]
 
 
 def frames_of(batches: Any) -> Iterator[pl.DataFrame]:
-    """Frames of a stream or of record batches, all with the same columns, in small parts.
+    """Frames of a stream or of record batches, all with the same columns.
 
     Parameters
     ----------
@@ -212,8 +221,7 @@ def frames_of(batches: Any) -> Iterator[pl.DataFrame]:
                 if differing
                 else f"Batch {number + 1:,} has its columns in another order than the first."
             )
-        rows = _rows_at_once(frame.width)
-        yield from [frame] if len(frame) <= rows else frame.iter_slices(rows)
+        yield frame
 
 
 def _readable(batches: Any) -> Iterator[Any]:
@@ -244,7 +252,7 @@ def _each(batches: Any) -> Iterable[Any]:
     if isinstance(batches, pl.DataFrame):
         return [batches]
     if isinstance(batches, pl.LazyFrame):
-        rows = _rows_at_once(len(batches.collect_schema()))
+        rows = _rows_at_once(len(batches.collect_schema()), _BATCH_VALUES)
         return batches.collect_batches(chunk_size=rows, engine="streaming")
     if hasattr(batches, "__arrow_c_stream__") and not isinstance(batches, Iterator):
         try:
@@ -260,8 +268,13 @@ def _each(batches: Any) -> Iterable[Any]:
     )
 
 
-def _rows_at_once(width: int) -> int:
-    return max(_FEWEST_ROWS, min(_BATCH_ROWS, _BATCH_CELLS // max(1, width)))
+def _rows_at_once(width: int, values: int) -> int:
+    return max(_FEWEST_ROWS, min(_BATCH_ROWS, values // max(1, width)))
+
+
+def _parts(frame: pl.DataFrame, rows: int) -> Iterable[pl.DataFrame]:
+    """Rows of a frame in parts; a frame without rows is one part."""
+    return [frame] if len(frame) <= rows else frame.iter_slices(rows)
 
 
 def _frame(batch: Any) -> pl.DataFrame:
