@@ -65,8 +65,8 @@ def test_large_frames_are_read_in_parts(problem, monkeypatch, threads):
     parts = [items for items, _ in streams.read_batches(q, table, "month", None)]
     assert {len(part) for part in parts} == {64, 1000 % 64}
     assert hc.Statistics(q).update_stream(table, by="month").to_bytes() == expected
-    # There are three columns, and scores are read in smaller parts than features.
-    monkeypatch.setattr(streams, "_SCORED_VALUES", 3 << 5)
+    # Scores, of two columns, are read in smaller parts than features.
+    monkeypatch.setattr(streams, "_SCORED_VALUES", 2 << 5)
     assert len(next(streams.read_batches(q, table, "month", None))[0]) == 32
     features = table.rename({"0": "a", "1": "b"})
     assert len(next(streams.read_batches(q, features, "month", None))[0]) == 64

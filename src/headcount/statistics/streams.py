@@ -183,9 +183,10 @@ def read_batches(
     for frame in frames_of(batches):
         if by is not None:
             _require(frame, [by])
-        scored = isinstance(reader, ScoreReader) and not reader.reads_features(frame.columns)
-        values = _SCORED_VALUES if scored else _BATCH_VALUES
-        for batch in _parts(frame, _rows_at_once(frame.width, values)):
+        rows = _rows_at_once(frame.width, _BATCH_VALUES)
+        if isinstance(reader, ScoreReader) and not reader.reads_features(frame.columns):
+            rows = _rows_at_once(len(reader.used(frame.columns)), _SCORED_VALUES)
+        for batch in _parts(frame, rows):
             if len(batch):
                 yield reader.read(batch), None if by is None else batch[by]
 
