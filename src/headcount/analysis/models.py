@@ -40,8 +40,9 @@ __all__ = [
 ]
 
 
-# Posteriors that are read at a time, if they are not kept.
-_POSTERIORS_AT_ONCE = 1 << 20
+# Rows of posteriors of two classes that are read at a time, if they are not kept. Cells of more
+# classes take memory for each row.
+_ROWS_AT_ONCE = 1 << 20
 
 
 @dataclass(frozen=True, eq=False)
@@ -279,7 +280,8 @@ class ScoreModel:
             The other column.
         """
         table.require(self.columns, "which the labelled table has")
-        rows = max(1, _POSTERIORS_AT_ONCE // len(self.quantifier.classes_))
+        K = len(self.quantifier.classes_)
+        rows = _ROWS_AT_ONCE if K == 2 else max(1, _ROWS_AT_ONCE // K)
         for posteriors, values in self.scores.read_batches(table, beside, rows):
             tally.n_rows += len(posteriors)
             yield Scored.unchecked(posteriors, self.quantifier.classes_), values

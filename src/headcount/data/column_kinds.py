@@ -111,7 +111,7 @@ class Column:
 
         # A sum is finite only if all numbers are.
         if self.kind == "number" and values.dtype == pl.Float64 and isfinite(values.sum()):
-            return values, pl.repeat(False, len(values), eager=True)
+            return values, pl.Series([False]).new_from_index(0, len(values))
         given = without_marks(values)
         try:
             made = self._cast(given)
