@@ -108,6 +108,24 @@ def test_a_bad_batch_among_many_leaves_statistics_unchanged():
         assert statistics.n == before
 
 
+@pytest.mark.parametrize(("method", "most"), [(hc.PACC, 30), (hc.KDEyHD, 10)])
+def test_fewer_rows_of_a_wide_representation_are_embedded_at_once(monkeypatch, method, most):
+    training, y, new, groups = scored_problem(2, 300, 0)
+    q = method().fit(training, y)
+    whole = hc.Statistics(q).update(new, groups).to_bytes()
+    for name, rows in (("_NARROW_ROWS", 30), ("_WIDE_ROWS", 10)):
+        monkeypatch.setattr(sums, name, rows)
+    found, take = set(), sums._rows_of
+
+    def noted(items, copies, chosen, own):
+        found.add(chosen.stop - chosen.start)
+        return take(items, copies, chosen, own)
+
+    monkeypatch.setattr(sums, "_rows_of", noted)
+    assert hc.Statistics(q).update(new, groups).to_bytes() == whole
+    assert max(found) == most
+
+
 def test_many_groups_have_the_same_cells_as_few():
     training, y, new, _ = scored_problem(2, 3000, 1)
     q = hc.SLD().fit(training, y)

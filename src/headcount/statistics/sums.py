@@ -19,7 +19,9 @@ __all__ = ["Sums", "add_in_threads"]
 
 Integers = NDArray[np.int64]
 
-_BLOCK_ROWS = 1 << 16
+# Rows that are embedded at a time: more of a narrow representation, for which calls take a good
+# part of the time, than of a wide one, which takes memory.
+_NARROW_ROWS, _WIDE_ROWS, _NARROW = 1 << 16, 1 << 14, 64
 _GRAIN_ROWS = 1 << 16
 # Beyond this, another batch could exceed the range of 64 bits.
 _LARGEST = np.int64(1) << np.int64(62)
@@ -63,8 +65,9 @@ class Sums:
         copies = source.count(items) // n
         embeds = [_representation(part).embed for part in parts]
         one = source.take(items, slice(0, 1))
-        ends = np.cumsum([0, *(embed(one).width for embed in embeds)]).tolist()
-        block = max(1, _BLOCK_ROWS // copies)
+        widths = [embed(one).width for embed in embeds]
+        ends = np.cumsum([0, *widths]).tolist()
+        block = max(1, (_NARROW_ROWS if max(widths) <= _NARROW else _WIDE_ROWS) // copies)
 
         def work(start: int, stop: int, own: Integers) -> None:
             views = [own[:, :, a:b] for a, b in pairwise(ends)]
