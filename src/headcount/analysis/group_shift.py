@@ -28,7 +28,7 @@ from headcount.analysis.groups import Groups
 from headcount.analysis.verdict import chance
 from headcount.errors import HeadcountWarning
 from headcount.quantify import Quantifier
-from headcount.quantify.estimation import Evidence
+from headcount.quantify.evidence import Evidence
 from headcount.scores import Scored, fit_calibrator
 from headcount.uncertainty import Estimate
 from headcount.uncertainty.shares import RepeatedPosterior, SharePosterior

@@ -19,7 +19,8 @@ from headcount.labels.from_labels import (
 )
 from headcount.labels.judge_result import GroupDifference, GroupRate, JudgeResult
 from headcount.labels.labelled_estimate import Agreement, LabelledEstimate
-from headcount.labels.plan import Budget, LabelPlan, join_plans, make_plan, pool_key
+from headcount.labels.plan import Budget, LabelPlan, pool_key
+from headcount.labels.plan_design import join_plans, make_plan
 from headcount.labels.posteriors import PoolPosteriors
 from headcount.labels.sample import LabelSample, check_clusters
 from headcount.labels.strata import Strata, suitable_strata

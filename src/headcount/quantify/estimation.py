@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,6 +13,7 @@ from headcount._parameters import check_choice, check_count, check_flag
 from headcount.data import count_rows, encode_labels
 from headcount.errors import HeadcountError
 from headcount.quantify.aggregation import Model
+from headcount.quantify.evidence import Evidence, doubted, examined
 from headcount.quantify.item_posteriors import ItemPosteriors
 from headcount.quantify.posterior import posteriors_of
 from headcount.representation import Training
@@ -26,23 +27,7 @@ if TYPE_CHECKING:
     from headcount.quantify.base import Quantifier
     from headcount.uncertainty import Estimate, ShareConditioning
 
-__all__ = ["EstimationMixin", "Evidence", "conditioning", "pool_samples"]
-
-
-@dataclass(frozen=True, eq=False)
-class Evidence:
-    """Posteriors of training items and of a pool, made in the same way.
-
-    Attributes
-    ----------
-    training : Training
-        Training items by their posteriors.
-    posteriors : ndarray of shape (n, K)
-        Posteriors of the pool.
-    """
-
-    training: Training
-    posteriors: NDArray[np.float64]
+__all__ = ["EstimationMixin", "conditioning", "pool_samples"]
 
 
 class EstimationMixin:
@@ -201,7 +186,7 @@ class EstimationMixin:
             for items, shares in zip(drawn, predicted, strict=True)
         ]
         plan = plans[0] if len(plans) == 1 else join_plans(plans, list(drawn), source.key, rng)
-        return _doubted(plan, self.evidence(X), drawn, predicted)
+        return doubted(plan, self.evidence(X), drawn, predicted)
 
     def estimate_many(
         self: Any,
@@ -467,46 +452,4 @@ def _estimate_samples(
         Estimate(name, quantifier.classes_, each.mean, own, size, target, each)
         for each, own, size in zip(posteriors, raw, tested.sizes.tolist(), strict=True)
     ]
-    return _examined(found, quantifier.evidence(X), tested)
-
-
-def _doubted(
-    plan: LabelPlan, evidence: Evidence | None, samples: Samples, shares: NDArray[np.float64]
-) -> LabelPlan:
-    """The plan, with a warning if the assumption behind its precision is broken."""
-    from headcount.diagnose import Diagnostics
-    from headcount.diagnose.diagnostics import BROKEN_LEVEL
-    from headcount.diagnose.fit_test import format_p_value
-
-    if evidence is None:
-        return plan
-    diagnostics = Diagnostics.learn(evidence.training, range(shares.shape[1]))
-    found = diagnostics.examine(evidence.posteriors, samples, shares, shift="prior")
-    tests = [each.fit_test for each in found if each.fit_test is not None]
-    broken = [test for test in tests if test.p_value < BROKEN_LEVEL]
-    if not broken:
-        return plan
-    worst = min(broken, key=lambda test: test.p_value)
-    return plan.doubted(len(broken), format_p_value(worst))
-
-
-def _examined(
-    estimates: list[Estimate], evidence: Evidence | None, samples: Samples
-) -> list[Estimate]:
-    """The estimates with the test of their assumption, and warnings."""
-    from headcount.diagnose import Diagnosis, Diagnostics, assumption_warnings
-
-    classes = estimates[0].classes.tolist()
-    if evidence is None:
-        found = [
-            Diagnosis(None, assumption_warnings(e.shares, classes, n=e.n_items, shift="prior"))
-            for e in estimates
-        ]
-    else:
-        shares = np.stack([e.shares for e in estimates])
-        diagnostics = Diagnostics.learn(evidence.training, classes)
-        found = diagnostics.examine(evidence.posteriors, samples, shares, shift="prior")
-    return [
-        replace(e, fit_test=each.fit_test, warnings=(*e.warnings, *each.warnings))
-        for e, each in zip(estimates, found, strict=True)
-    ]
+    return examined(found, quantifier.evidence(X), tested)

@@ -3,57 +3,38 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from copy import copy
-from functools import partial
-from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from headcount._files import write_bytes
 from headcount._text import Cell, Table, html_result
-from headcount._threads import results_in_order
-from headcount.data import count_rows
 from headcount.errors import HeadcountError
 from headcount.quantify.statistics_parts import Form, Part
 from headcount.representation import Reduced
-from headcount.scores import Scored, Verdicts
 from headcount.statistics.file_format import pack, unpack
-from headcount.statistics.group_names import GroupNames, Numbered, number_groups
-from headcount.statistics.needed_parts import (
-    KINDS,
-    NO_MODEL,
-    Batch,
-    NeededParts,
-    Store,
-    empty_store,
-)
+from headcount.statistics.group_names import GroupNames, number_groups
+from headcount.statistics.needed_parts import KINDS, NO_MODEL, NeededParts, Store, empty_store
 from headcount.statistics.ratio_cells import RatioCells
-from headcount.statistics.sums import Sums
+from headcount.statistics.reduction import (
+    FORM_NAMES,
+    ReducedBatch,
+    form_of,
+    reduce_batch,
+    reduce_batches,
+)
+from headcount.statistics.sums import Sums, check_room
 
 if TYPE_CHECKING:
     import polars as pl
 
 __all__ = ["Statistics"]
 
-_FORM_NAMES: dict[Form, str] = {
-    "items": "items with scores of all folds",
-    "scored": "scores of one classifier",
-    "verdicts": "decisions",
-}
 _MOST_SHOWN = 10
-
-
-class _Reduced(NamedTuple):
-    """Statistics of a batch of items, by the groups of this batch."""
-
-    form: Form
-    groups: Numbered
-    sizes: NDArray[np.int64]
-    parts: Batch
 
 
 class Statistics:
@@ -141,8 +122,8 @@ class Statistics:
         Statistics
             This object. If there is an error it is unchanged.
         """
-        self._check_form(_form_of(X))
-        self._add(self._reduce(X, groups))
+        self._check_form(form_of(X))
+        self._add(reduce_batch(self._needed, X, groups))
         return self
 
     def update_many(self, batches: Iterable[tuple[Any, Any]]) -> Self:
@@ -159,7 +140,7 @@ class Statistics:
             This object. If there is an error in any batch it is unchanged.
         """
         made = Statistics(self._needed)
-        for reduced in made._reduce_many(batches):
+        for reduced in reduce_batches(self._needed, batches):
             made._add(reduced)
         if self._form is not None:
             return self.merge(made)
@@ -228,7 +209,7 @@ class Statistics:
             key: self._stores.get(key, store.empty()) for key, store in other._stores.items()
         }
         contents = {key: other._stores[key].content() for key in stores}
-        _check_room(stores, contents, numbers)
+        check_room(stores, contents, numbers)
         for key, store in stores.items():
             store.merge(other._stores[key], numbers)
         self._keep(other._form, names, numbers, other._sizes, stores, other._copies)
@@ -286,7 +267,7 @@ class Statistics:
         made = cls(model)
         names = GroupNames.from_json(header.get("groups"))
         try:
-            made._form = {form: form for form in _FORM_NAMES}[header["form"]]
+            made._form = {form: form for form in FORM_NAMES}[header["form"]]
             first, *parts = zip(header["parts"], arrays, strict=True)
             sizes = first[1]["sizes"]
             if sizes.shape != (len(names),) or not (sizes > 0).all():
@@ -447,26 +428,7 @@ class Statistics:
     def _repr_html_(self) -> str:
         return html_result(self._title(), [self.to_table()], ())
 
-    def _reduce_many(self, batches: Iterable[tuple[Any, Any]]) -> Iterator[_Reduced]:
-        for scored, same in groupby(
-            batches, lambda each: isinstance(each[0], Scored | Verdicts)
-        ):
-            tasks = (self._task(*each) for each in same)
-            # Classifiers, which may not be safe for threads, are called in that of the caller.
-            yield from results_in_order(tasks) if scored else (task() for task in tasks)
-
-    def _task(self, X: Any, groups: Any) -> Callable[[], _Reduced]:
-        self._needed.of_form(_form_of(X))  # found once, not by each thread
-        return partial(self._reduce, X, groups)
-
-    def _reduce(self, X: Any, groups: Any) -> _Reduced:
-        form = _form_of(X)
-        given = number_groups(groups, count_rows(X))
-        parts = self._needed.batch(form, X, given.codes, len(given.names))
-        sizes = np.bincount(given.codes, minlength=len(given.names))
-        return _Reduced(form, given, sizes, parts)
-
-    def _add(self, reduced: _Reduced) -> None:
+    def _add(self, reduced: ReducedBatch) -> None:
         form, given, sizes, (deltas, copies) = reduced
         self._check_form(form)
         self._check_copies(copies)
@@ -475,7 +437,7 @@ class Statistics:
             key: self._stores.get(key, empty_store(each.part))
             for key, each in self._needed.of_form(form).items()
         }
-        _check_room(stores, deltas, numbers)
+        check_room(stores, deltas, numbers)
         # Nothing below fails.
         for key, store in stores.items():
             store.add(deltas[key], numbers)
@@ -515,8 +477,8 @@ class Statistics:
     def _check_form(self, form: Form) -> None:
         if self._form is not None and form != self._form:
             raise HeadcountError(
-                f"The statistics are of {_FORM_NAMES[self._form]}, and these are "
-                f"{_FORM_NAMES[form]}: use one form for all."
+                f"The statistics are of {FORM_NAMES[self._form]}, and these are "
+                f"{FORM_NAMES[form]}: use one form for all."
             )
 
     def _check_copies(self, copies: dict[str, int]) -> None:
@@ -532,17 +494,3 @@ _OTHER_MODEL = HeadcountError(
     "The statistics were made with another model: pass the one that they were made with, or "
     "make them again."
 )
-
-
-def _form_of(X: Any) -> Form:
-    if isinstance(X, Verdicts):
-        return "verdicts"
-    return "scored" if isinstance(X, Scored) and not X.folds else "items"
-
-
-def _check_room(
-    stores: dict[str, Any], deltas: dict[str, Any], numbers: NDArray[np.int64]
-) -> None:
-    for key, store in stores.items():
-        if isinstance(store, Sums):
-            store.check(deltas[key], numbers)

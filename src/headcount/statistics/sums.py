@@ -15,7 +15,7 @@ from headcount.errors import HeadcountError
 from headcount.quantify.statistics_parts import Part
 from headcount.representation import Embedder, MeanOf
 
-__all__ = ["Sums", "add_in_threads"]
+__all__ = ["Sums", "add_in_threads", "check_room"]
 
 Integers = NDArray[np.int64]
 
@@ -140,6 +140,13 @@ class Sums:
                 "again."
             )
         return cls(values)
+
+
+def check_room(stores: dict[str, Any], deltas: dict[str, Any], numbers: Integers) -> None:
+    """Raise an error if sums among some stores would become too large."""
+    for key, store in stores.items():
+        if isinstance(store, Sums):
+            store.check(deltas[key], numbers)
 
 
 def _representation(part: Part) -> Embedder:
