@@ -46,7 +46,7 @@ def timed(work: Callable[[], Any]) -> dict[str, Any]:
 
 def read(folder: str, task: str) -> dict[str, Any]:
     """Parse all samples of a task into an empty cache."""
-    from headcount.datasets import lequa
+    from headcount_studies.datasets import lequa
 
     cache = Path(folder) / ".headcount-cache"
     for old in cache.glob(f"{task}-*"):
@@ -63,12 +63,12 @@ def run(folder: str, task: str, methods: str, n_dev: str, few: str) -> dict[str,
     """Select settings on development samples, estimate the test samples and score them."""
     from dataclasses import replace
 
-    from headcount.datasets import lequa
-    from headcount.studies.lequa2024.candidates import candidates_of, named_method
-    from headcount.studies.lequa2024.official import score
-    from headcount.studies.lequa2024.selection import predict, select
-    from headcount.studies.lequa2024.spec import protocol_of
-    from headcount.study.spec import read_spec
+    from headcount_studies.datasets import lequa
+    from headcount_studies.engine.spec import read_spec
+    from headcount_studies.lequa2024.candidates import candidates_of, named_method
+    from headcount_studies.lequa2024.official import score
+    from headcount_studies.lequa2024.selection import predict, select
+    from headcount_studies.lequa2024.spec import protocol_of
 
     spec = read_spec("lequa2024")
     grid = spec.selection | {"n_dev": int(n_dev)} | ({"C": [0.1, 1.0]} if few else {})
@@ -110,9 +110,9 @@ def ours_fixed(folder: str, task: str, output: str) -> dict[str, Any]:
     from sklearn.linear_model import LogisticRegression
 
     import headcount as hc
-    from headcount.datasets import lequa
-    from headcount.studies.lequa2024.candidates import Candidate
-    from headcount.studies.lequa2024.selection import Protocol, predict, select
+    from headcount_studies.datasets import lequa
+    from headcount_studies.lequa2024.candidates import Candidate
+    from headcount_studies.lequa2024.selection import Protocol, predict, select
 
     def work() -> None:
         # With a cache of its own: the files are parsed.
@@ -181,9 +181,9 @@ def ours_grid(folder: str, task: str) -> dict[str, Any]:
     from sklearn.linear_model import LogisticRegression
 
     import headcount as hc
-    from headcount.datasets import lequa
-    from headcount.studies.lequa2024.candidates import Candidate
-    from headcount.studies.lequa2024.selection import Protocol, select
+    from headcount_studies.datasets import lequa
+    from headcount_studies.lequa2024.candidates import Candidate
+    from headcount_studies.lequa2024.selection import Protocol, select
 
     def work() -> dict[str, Any]:
         with tempfile.TemporaryDirectory(dir=folder) as cache:
@@ -255,7 +255,7 @@ def fresh(what: Callable[..., Any], *arguments: str) -> dict[str, Any]:
 
 def generated(folder: Path, task: str, **sizes: int) -> Path:
     """Folder of a task, generated if it is not there."""
-    from headcount.data.lequa.generate import generate
+    from headcount_studies.lequa.generate import generate
 
     if not (folder / task / "public").exists():
         generate(folder, task, **sizes)

@@ -16,8 +16,9 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.feature_extraction.text import CountVectorizer
 
 from environment import PROJECT
-from headcount.data.datasets import data_file, load_dataset
-from headcount.data.datasets.texts import load_reviews, load_tweets
+from headcount_studies.files.folder import data_file
+from headcount_studies.files.tabular import load_dataset
+from headcount_studies.files.texts import load_reviews, load_tweets
 
 __all__ = [
     "ALL",

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
-from headcount.data.lequa.generate import generate
-from headcount.data.lequa.prevalences import write_prevalences
+from headcount_studies.lequa.generate import generate
+from headcount_studies.lequa.prevalences import write_prevalences
 
 WORDS = {0: ["bad", "poor", "broken", "refund"], 1: ["good", "great", "love", "perfect"]}
 

@@ -15,19 +15,6 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from headcount import accuracy as accuracy
-    from headcount import datasets as datasets
-    from headcount import deep as deep
-    from headcount import diagnose as diagnose
-    from headcount import distributed as distributed
-    from headcount import interop as interop
-    from headcount import learn as learn
-    from headcount import metrics as metrics
-    from headcount import plots as plots
-    from headcount import shift as shift
-    from headcount import studies as studies
-    from headcount import study as study
-    from headcount import testing as testing
     from headcount.analysis import Analysis as Analysis
     from headcount.analysis import analyse as analyse
     from headcount.analysis import judge as judge
@@ -77,7 +64,6 @@ _HOMES = {
 # Packages that are loaded when they are used.
 _PACKAGES = {
     "accuracy",
-    "datasets",
     "deep",
     "diagnose",
     "distributed",
@@ -86,8 +72,6 @@ _PACKAGES = {
     "metrics",
     "plots",
     "shift",
-    "studies",
-    "study",
     "testing",
 }
 

@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 import headcount as hc
-from headcount.study import Store, built_in_specs
+from headcount_studies.engine.spec import built_in_specs
+from headcount_studies.engine.store import Store
 from tests.studies.test_own_data import customers, documented
 from tests.study.toy import result_bytes, toy_spec
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import polars as pl
 from matplotlib.figure import Figure
 
-from headcount.study import MethodSpec, Section, Spec
+from headcount_studies.engine.sections import Section
+from headcount_studies.engine.spec import MethodSpec, Spec
 from tests.report.analyses import NASTY
 
 KIND = "tests.report.study_fixture:experiment"

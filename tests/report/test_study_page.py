@@ -13,11 +13,12 @@ import pytest
 from PIL import Image
 
 from headcount.errors import HeadcountError
-from headcount.report.study_facts import duration
-from headcount.report.study_page import write_study
-from headcount.report.study_parts import study_parts
-from headcount.report.study_tables import study_table
-from headcount.study import Section, Store
+from headcount_studies.engine.sections import Section
+from headcount_studies.engine.store import Store
+from headcount_studies.page.facts import duration
+from headcount_studies.page.page import write_study
+from headcount_studies.page.parts import study_parts
+from headcount_studies.page.tables import study_table
 from tests.report import study_fixture
 from tests.report.analyses import NASTY
 from tests.report.browser import Browser, find_chromium

@@ -8,9 +8,11 @@ from itertools import product
 import numpy as np
 import polars as pl
 
-from headcount.study import Spec, Store, Task, read_spec
-from headcount.study.journal import Entry
-from headcount.study.plan import parts_of
+from headcount_studies.engine.journal import Entry
+from headcount_studies.engine.plan import parts_of
+from headcount_studies.engine.spec import Spec, read_spec
+from headcount_studies.engine.store import Store
+from headcount_studies.engine.task import Task
 
 # About how large errors are, relative to those of the best.
 LEVELS = {

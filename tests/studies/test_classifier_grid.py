@@ -13,8 +13,8 @@ from headcount.quantify import Quantifier
 from headcount.quantify.one_vs_rest import base_scorer
 from headcount.sampling import APP, UPP
 from headcount.scores import ScoredPool
-from headcount.studies.classifier_grid import Choice, ClassifierGrid, answer, choose, made
-from headcount.study.spec import MethodSpec
+from headcount_studies.classifier_grid import Choice, ClassifierGrid, answer, choose, made
+from headcount_studies.engine.spec import MethodSpec
 
 X, Y = make_classification(600, n_features=6, n_informative=4, n_classes=3, random_state=0)
 GRID = ClassifierGrid(({"C": 1e-4}, {"C": 1.0}), folds=3, seed=7)

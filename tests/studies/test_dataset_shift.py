@@ -9,12 +9,12 @@ import numpy as np
 import polars as pl
 import pytest
 
-from headcount.data.datasets import texts
 from headcount.errors import HeadcountError
-from headcount.studies.dataset_shift import data as module
-from headcount.studies.dataset_shift import experiment
-from headcount.study.spec import MethodSpec, Spec, read_spec
-from headcount.study.task import Task
+from headcount_studies.dataset_shift import data as module
+from headcount_studies.dataset_shift import experiment
+from headcount_studies.engine.spec import MethodSpec, Spec, read_spec
+from headcount_studies.engine.task import Task
+from headcount_studies.files import texts
 
 METHODS = ("CC", "ACC", "PCC", "PACC", "DyS", "SLD")
 

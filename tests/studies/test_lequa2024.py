@@ -10,20 +10,20 @@ from sklearn.linear_model import LogisticRegression
 
 import headcount as hc
 from headcount import metrics
-from headcount.data.lequa import TASKS, find_task
 from headcount.deep import settings
 from headcount.errors import HeadcountError
-from headcount.studies import classifier_grid
-from headcount.studies.lequa2024 import data as module
-from headcount.studies.lequa2024 import experiment, submission
-from headcount.studies.lequa2024.candidates import Candidate, candidates_of, named_method
-from headcount.studies.lequa2024.official import read_published_runs, score
-from headcount.studies.lequa2024.report import score_sections
-from headcount.studies.lequa2024.selection import Protocol, predict, select
-from headcount.studies.lequa2024.spec import protocol_of
-from headcount.studies.lequa2024.submission import make_submissions
-from headcount.study.kinds import datasets_there
-from headcount.study.spec import MethodSpec, Spec, read_spec
+from headcount_studies import classifier_grid
+from headcount_studies.engine.kinds import datasets_there
+from headcount_studies.engine.spec import MethodSpec, Spec, read_spec
+from headcount_studies.lequa.tasks import TASKS, find_task
+from headcount_studies.lequa2024 import data as module
+from headcount_studies.lequa2024 import experiment, submission
+from headcount_studies.lequa2024.candidates import Candidate, candidates_of, named_method
+from headcount_studies.lequa2024.official import read_published_runs, score
+from headcount_studies.lequa2024.report import score_sections
+from headcount_studies.lequa2024.selection import Protocol, predict, select
+from headcount_studies.lequa2024.spec import protocol_of
+from headcount_studies.lequa2024.submission import make_submissions
 from tests.lequa_folders import make_task, make_texts
 
 PUBLISHED = """\

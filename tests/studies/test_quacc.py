@@ -8,15 +8,15 @@ import pytest
 
 from headcount.accuracy import METRICS
 from headcount.errors import HeadcountError
-from headcount.studies.quacc import experiment
-from headcount.studies.quacc.data import (
+from headcount_studies.engine.kinds import datasets_there
+from headcount_studies.engine.spec import read_spec
+from headcount_studies.quacc import experiment
+from headcount_studies.quacc.data import (
     draw_training_and_reference,
     load_collection,
     sample_rows,
 )
-from headcount.studies.quacc.report import reversals
-from headcount.study.kinds import datasets_there
-from headcount.study.spec import read_spec
+from headcount_studies.quacc.report import reversals
 
 SMALL = {"train_prevalences": [0.3, 0.7], "test_prevalences": 3, "repeats": 3, "size": 60}
 CHOICE = {

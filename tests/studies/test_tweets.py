@@ -10,15 +10,15 @@ import polars as pl
 import pytest
 
 from headcount import metrics
-from headcount.data.datasets.texts import Tweets
 from headcount.errors import HeadcountError
-from headcount.studies import classifier_grid
-from headcount.studies.tweets import data as module
-from headcount.studies.tweets import experiment
-from headcount.studies.tweets import run as running
-from headcount.study.shares import with_metrics
-from headcount.study.spec import MethodSpec, Spec, read_spec
-from headcount.study.task import Task
+from headcount_studies import classifier_grid
+from headcount_studies.engine.shares import with_metrics
+from headcount_studies.engine.spec import MethodSpec, Spec, read_spec
+from headcount_studies.engine.task import Task
+from headcount_studies.files.texts import Tweets
+from headcount_studies.tweets import data as module
+from headcount_studies.tweets import experiment
+from headcount_studies.tweets import run as running
 
 LABELS = ("negative", "neutral", "positive")
 MACHINE = MethodSpec(

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from headcount.study import run_study
+from headcount_studies.engine.run import run_study
 from tests.study.toy import toy_spec
 
 

@@ -13,7 +13,7 @@ import sys
 import time
 from pathlib import Path
 
-from headcount.study import run_study
+from headcount_studies.engine.run import run_study
 from tests.study.toy import estimated, experiment, samples, toy_spec
 
 SPEC = toy_spec(draws=30, pause=0.02)

@@ -12,8 +12,8 @@ import pytest
 
 from headcount import _dask
 from headcount.errors import HeadcountError
-from headcount.study import cluster as studied
-from headcount.study import run_study
+from headcount_studies.engine import cluster as studied
+from headcount_studies.engine.run import run_study
 from tests.study.test_run import LIMITS
 from tests.study.toy import result_bytes, toy_spec
 
@@ -152,6 +152,6 @@ def test_dask_is_not_installed(tmp_path, monkeypatch):
 
 
 def test_dask_is_imported_by_those_who_ask_for_it():
-    script = "import sys, headcount.study.run; print('dask' in sys.modules)"
+    script = "import sys, headcount_studies.engine.run; print('dask' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
     assert done.stdout == "False\n", done.stderr

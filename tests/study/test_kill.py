@@ -8,7 +8,8 @@ import sys
 
 import pytest
 
-from headcount.study import Store, run_study
+from headcount_studies.engine.run import run_study
+from headcount_studies.engine.store import Store
 from tests.study.killed import SPEC
 from tests.study.test_run import LIMITS
 from tests.study.toy import result_bytes

@@ -12,11 +12,12 @@ import polars as pl
 import pytest
 
 from headcount.errors import HeadcountError, HeadcountWarning
-from headcount.study import Store, Task, run_study
-from headcount.study.execute import Outcome, execute_task, one_thread
-from headcount.study.local import _manner
-from headcount.study.progress import track_tasks
-from headcount.study.run import _longest_first
+from headcount_studies.engine.execute import Outcome, execute_task, one_thread
+from headcount_studies.engine.local import _manner
+from headcount_studies.engine.progress import track_tasks
+from headcount_studies.engine.run import _longest_first, run_study
+from headcount_studies.engine.store import Store
+from headcount_studies.engine.task import Task
 from tests.study import toy
 from tests.study.toy import result_bytes, toy_spec
 
@@ -172,7 +173,7 @@ def test_progress_is_for_terminals(capsys, monkeypatch):
 SCRIPT = """
 {first}
 from tests.study.toy import toy_spec
-from headcount.study import run_study
+from headcount_studies import run_study
 
 if __name__ == "__main__":
     run_study(toy_spec(draws=200, pause=0.1), "store", data=".", workers=2)

@@ -8,12 +8,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from headcount._toml import toml_text
 from headcount.errors import HeadcountError
-from headcount.study import MethodSpec, Spec, Task, built_in_specs, read_spec, task_seed
-from headcount.study.checks import check_keys, check_known
-from headcount.study.kinds import KINDS, datasets_there, find_experiment
-from headcount.study.spec import parse_spec
-from headcount.study.toml import toml_text
+from headcount_studies.engine.checks import check_keys, check_known
+from headcount_studies.engine.kinds import datasets_there, find_experiment, study_kinds
+from headcount_studies.engine.spec import (
+    MethodSpec,
+    Spec,
+    built_in_specs,
+    parse_spec,
+    read_spec,
+)
+from headcount_studies.engine.task import Task, task_seed
 from tests.study.toy import KIND, Toy, toy_spec
 
 TEXT = """
@@ -131,7 +137,7 @@ def _folder(path):
 def test_built_in_specs_are_sound(name):
     spec = read_spec(name)
     assert spec.name == name
-    assert spec.kind in KINDS
+    assert spec.kind in study_kinds()
     assert spec.title
     find_experiment(spec.kind).check(spec)
     assert parse_spec(spec.to_toml()) == spec

@@ -9,13 +9,14 @@ from dataclasses import replace
 import polars as pl
 import pytest
 
+from headcount._lock import locked
 from headcount.errors import HeadcountError
-from headcount.study import Store, run_study
-from headcount.study.journal import Entry, Journal
-from headcount.study.lock import locked
-from headcount.study.shares import with_metrics
-from headcount.study.status import Failure
-from headcount.study.task import Task
+from headcount_studies.engine.journal import Entry, Journal
+from headcount_studies.engine.run import run_study
+from headcount_studies.engine.shares import with_metrics
+from headcount_studies.engine.status import Failure
+from headcount_studies.engine.store import Store
+from headcount_studies.engine.task import Task
 from tests.study.toy import result_bytes, toy_spec
 
 
@@ -265,7 +266,7 @@ def test_two_writers(store, tmp_path):
 HOLDER = """
 import sys, time
 from pathlib import Path
-from headcount.study.lock import locked
+from headcount._lock import locked
 
 with locked(Path(sys.argv[1])):
     print("held", flush=True)

@@ -17,8 +17,10 @@ from sklearn.linear_model import LogisticRegression
 import headcount as hc
 from headcount.errors import HeadcountError
 from headcount.metrics import ae
-from headcount.study import MethodSpec, Section, Spec, Task, task_seed
-from headcount.study.checks import check_keys, check_known
+from headcount_studies.engine.checks import check_keys, check_known
+from headcount_studies.engine.sections import Section
+from headcount_studies.engine.spec import MethodSpec, Spec
+from headcount_studies.engine.task import Task, task_seed
 
 KIND = "tests.study.toy:experiment"
 DATASETS = ("ants", "bees", "cats")

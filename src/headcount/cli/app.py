@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json as json_text
-from pathlib import Path
+from importlib.metadata import entry_points
 from typing import Annotated
 
 import typer
@@ -12,11 +12,9 @@ from headcount.cli.accuracy import accuracy
 from headcount.cli.estimate import estimate
 from headcount.cli.judge import judge
 from headcount.cli.label import label
-from headcount.cli.lequa import lequa
 from headcount.cli.monitor import monitor
-from headcount.cli.options import JSON, SEED
+from headcount.cli.options import JSON
 from headcount.cli.sql import sql
-from headcount.cli.study import study
 from headcount.cli.summarise import merge, summarise
 
 __all__ = ["app"]
@@ -28,9 +26,7 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.add_typer(study)
 app.add_typer(monitor)
-app.add_typer(lequa)
 app.command()(estimate)
 app.command()(accuracy)
 app.command()(judge)
@@ -78,15 +74,10 @@ def methods(json: JSON = False) -> str:
     return "\n".join(text_table(head, [_AUTO, *shown], n_texts=4))
 
 
-@app.command()
-def demo(
-    folder: Annotated[
-        Path, typer.Argument(metavar="FOLDER", help="Folder for the tables and the page.")
-    ] = Path("headcount-demo"),
-    json: JSON = False,
-    seed: SEED = 0,
-) -> str:
-    """Estimate from real items and compare with the truth; write tables, pages, a picture."""
-    from headcount.cli.demo import run_demo
-
-    return run_demo(folder, seed=seed).text(as_json=json)
+# Commands of other packages.
+for _entry in sorted(entry_points(group="headcount.commands")):
+    _command = _entry.load()
+    if isinstance(_command, typer.Typer):
+        app.add_typer(_command)
+    else:
+        app.command(_entry.name)(_command)

@@ -18,6 +18,7 @@ import polars as pl
 from numpy.typing import ArrayLike
 
 from headcount._files import write_bytes
+from headcount._lock import locked
 from headcount._parameters import check_choice, check_count
 from headcount._text import html_result
 from headcount.accuracy import METRIC_NAMES
@@ -34,7 +35,6 @@ from headcount.monitor.spec import MonitorSpec
 from headcount.monitor.summaries import ChunkSummaries
 from headcount.monitor.updates import Update, find_additions
 from headcount.scores import Scored, Verdicts
-from headcount.study.lock import locked
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

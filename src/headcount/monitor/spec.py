@@ -7,8 +7,8 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any, Literal
 
+from headcount._toml import toml_text
 from headcount.errors import HeadcountError
-from headcount.study.toml import toml_text
 
 __all__ = ["MonitorSpec"]
 

@@ -21,7 +21,6 @@ Examples
 
 from __future__ import annotations
 
-from headcount.plots import data
 from headcount.plots.error_plots import (
     error_boxes,
     error_by_shift,

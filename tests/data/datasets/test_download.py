@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 import headcount as hc
-from headcount.data.datasets.catalogue import CATALOGUE, Source
-from headcount.data.datasets.download import CHECKSUMS, download
 from headcount.errors import HeadcountError
+from headcount_studies.files.catalogue import CATALOGUE, Source
+from headcount_studies.files.download import CHECKSUMS, download
 
 CONTENT = np.random.default_rng(0).bytes(3_000_000)
 SHA256 = hashlib.sha256(CONTENT).hexdigest()

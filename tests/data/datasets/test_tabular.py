@@ -7,14 +7,10 @@ import numpy as np
 import polars as pl
 import pytest
 
-from headcount.data.datasets import (
-    data_folder,
-    dataset_file,
-    dataset_names,
-    load_dataset,
-)
-from headcount.data.datasets.recipes import RECIPES, SIZES, Cut, Labels
 from headcount.errors import HeadcountError
+from headcount_studies.files.folder import data_folder
+from headcount_studies.files.recipes import RECIPES, SIZES, Cut, Labels
+from headcount_studies.files.tabular import dataset_file, dataset_names, load_dataset
 
 
 def write(folder: Path, name: str, table: dict[str, list]) -> None:

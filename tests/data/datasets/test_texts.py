@@ -8,9 +8,9 @@ import polars as pl
 import pytest
 from sklearn.feature_extraction.text import TfidfVectorizer
 
-from headcount.data.datasets.texts import REVIEWS, TWEETS, load_reviews, load_tweets
-from headcount.data.datasets.word_counts import count_words
 from headcount.errors import HeadcountError
+from headcount_studies.files.texts import REVIEWS, TWEETS, load_reviews, load_tweets
+from headcount_studies.files.word_counts import count_words
 
 TEXTS = [
     "a fine book, a fine read",

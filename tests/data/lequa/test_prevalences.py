@@ -3,9 +3,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from headcount.data.lequa import check_prevalences, read_prevalences
-from headcount.data.lequa.prevalences import write_prevalences
 from headcount.errors import HeadcountError
+from headcount_studies.lequa.prevalences import (
+    check_prevalences,
+    read_prevalences,
+    write_prevalences,
+)
 
 GOOD = ["id,0,1,2", "0,0.2,0.3,0.5", "1,0,0,1", "2,0.3333,0.3333,0.3333"]
 

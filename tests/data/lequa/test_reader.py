@@ -9,10 +9,12 @@ from sklearn.linear_model import LogisticRegression
 from tests.lequa_folders import make_task, make_texts, make_zips
 
 import headcount as hc
-from headcount.data.lequa import TASKS, cached_vectors, find_files, find_task
-from headcount.data.lequa.generate import generate
-from headcount.data.lequa.synthetic import make_sampler
 from headcount.errors import HeadcountError
+from headcount_studies.lequa.cache import cached_vectors
+from headcount_studies.lequa.files import find_files
+from headcount_studies.lequa.generate import generate
+from headcount_studies.lequa.synthetic import make_sampler
+from headcount_studies.lequa.tasks import TASKS, find_task
 
 
 @pytest.fixture
@@ -109,7 +111,7 @@ def test_cache_is_used_until_a_file_changes(folder, monkeypatch):
     files = find_files(folder, "T1")
     first = cached_vectors(files, "dev", cache)
     with monkeypatch.context() as patched:
-        patched.setattr("headcount.data.lequa.cache.parse_vectors", None)
+        patched.setattr("headcount_studies.lequa.cache.parse_vectors", None)
         assert cached_vectors(files, "dev", cache).path == first.path
     path = folder / "T1" / "public" / "dev_samples" / "3.txt"
     lines = path.read_text().splitlines()

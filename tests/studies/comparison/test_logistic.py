@@ -5,7 +5,7 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import StratifiedKFold
 
-from headcount.studies.comparison.logistic import cross_fit, stratified_folds
+from headcount_studies.comparison.logistic import cross_fit, stratified_folds
 
 
 def problem(n, d, K, seed=0, spread=1.0):

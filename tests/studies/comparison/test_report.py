@@ -12,11 +12,11 @@ from scipy.stats import rankdata, spearmanr
 from tests.studies.fabricated import DATASETS, LEVELS, binary_spec, make_results
 
 from headcount.errors import HeadcountError
-from headcount.studies.comparison.claims import CLAIMS, Claim, check_claim
-from headcount.studies.comparison.means import mean_errors, shift_groups
-from headcount.studies.comparison.report import sections
-from headcount.studies.published_tables import agreement, plain_name, read_published
-from headcount.study import MethodSpec, read_spec
+from headcount_studies.comparison.claims import CLAIMS, Claim, check_claim
+from headcount_studies.comparison.means import mean_errors, shift_groups
+from headcount_studies.comparison.report import sections
+from headcount_studies.engine.spec import MethodSpec, read_spec
+from headcount_studies.published_tables import agreement, plain_name, read_published
 
 
 @pytest.fixture(scope="module")

@@ -9,15 +9,15 @@ import pytest
 from scipy.special import expit
 
 from headcount import ED, QF, QFAC, HDx, ReadMe
-from headcount.data.datasets import load_dataset
 from headcount.errors import HeadcountError
 from headcount.learn.neighbours import NeighbourLists
-from headcount.studies.comparison import experiment
-from headcount.studies.comparison.data import Bench, Drawer, Trial
-from headcount.studies.comparison.run import _decisions, by_features, by_forest, by_scores
-from headcount.study.shares import with_metrics
-from headcount.study.spec import MethodSpec, read_spec
-from headcount.study.task import task_seed
+from headcount_studies.comparison import experiment
+from headcount_studies.comparison.data import Bench, Drawer, Trial
+from headcount_studies.comparison.run import _decisions, by_features, by_forest, by_scores
+from headcount_studies.engine.shares import with_metrics
+from headcount_studies.engine.spec import MethodSpec, read_spec
+from headcount_studies.engine.task import task_seed
+from headcount_studies.files.tabular import load_dataset
 
 TRIALS = [Trial(0.5, 1, 0), Trial(0.3, 0, 1)]
 

@@ -1,0 +1,328 @@
+"""One grid of classifiers for many quantifiers: each trained once, whoever chooses it."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from importlib.util import find_spec
+from time import perf_counter
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import LogisticRegression
+
+from headcount.errors import HeadcountError, HeadcountWarning
+from headcount.evaluation.candidates import Labelled, Split, try_candidates
+from headcount.evaluation.measures import Measure
+from headcount.quantify import Quantifier
+from headcount.quantify.one_vs_rest import base_scorer
+from headcount.quantify.registry import method
+from headcount.sampling import Samples
+from headcount.scores import ScoredPool, equal_scorers
+from headcount_studies.engine.shares import share_columns
+from headcount_studies.engine.spec import MethodSpec
+
+if TYPE_CHECKING:
+    import polars as pl
+
+__all__ = [
+    "Answer",
+    "Choice",
+    "ClassifierGrid",
+    "answer",
+    "choose",
+    "is_installed",
+    "made",
+    "quietly",
+    "reason",
+    "shares_classifier",
+]
+
+_MAX_ITER = 1000
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The number of a setting, or the reason why none could be chosen."""
+
+    setting: int | None
+    failure: str | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Answer:
+    """Shares of the classes in samples, or the reason why there are none; time it took.
+
+    The time is that of one test: of a part of the fit, with that of a shared classifier,
+    and of the estimates.
+    """
+
+    prevalence: NDArray[np.float64] | None
+    failure: str | None = None
+    seconds: float = 0.0
+
+    def columns(self, true: NDArray[np.float64]) -> dict[str, pl.Series]:
+        """Columns of the results that all studies have: shares, and seconds.
+
+        Parameters
+        ----------
+        true : ndarray of shape (S, K)
+            True shares of the samples.
+
+        Returns
+        -------
+        dict of str to polars.Series
+        """
+        import polars as pl
+
+        n = len(true)
+        seconds = pl.Series([self.seconds / n] * n, dtype=pl.Float64)
+        return {**share_columns(true, self.prevalence), "seconds": seconds}
+
+
+@dataclass(frozen=True, eq=False)
+class ClassifierGrid:
+    """Settings of logistic regression, the same folds for all of them.
+
+    Quantifiers that train a machine of their own take the C of a setting.
+
+    Attributes
+    ----------
+    settings : tuple of dict
+        Parameters of the classifiers, ``C`` among them.
+    folds : int
+        Folds of the cross-fitting.
+    seed : int
+        Shuffles the folds.
+    """
+
+    settings: tuple[dict[str, Any], ...]
+    folds: int
+    seed: int
+
+    def quantifier(self, quantifier: Quantifier, setting: int) -> Quantifier:
+        """A copy of a quantifier in a setting: with its classifier, or its own C."""
+        copy = clone(quantifier)
+        parameters = copy.get_params()
+        inner = next((each for each in ("", "quantifier__") if _is_set(each, parameters)), None)
+        if inner is None:
+            raise HeadcountError(
+                f"{type(copy).__name__} has neither a classifier nor a C to choose: leave "
+                "it out."
+            )
+        given: dict[str, Any] = dict.fromkeys(
+            ("random_state", f"{inner}random_state"), self.seed
+        )
+        given[f"{inner}cv"] = self.folds
+        given[f"{inner}classifier"] = self._classifier(setting)
+        given[f"{inner}C"] = self.settings[setting]["C"]
+        return copy.set_params(**{name: given[name] for name in given if name in parameters})
+
+    def _classifier(self, setting: int) -> LogisticRegression:
+        return LogisticRegression(max_iter=_MAX_ITER, **self.settings[setting])
+
+
+def choose(
+    grid: ClassifierGrid,
+    quantifiers: Mapping[str, Quantifier],
+    items: Labelled,
+    split: Split,
+    measures: Sequence[Measure],
+) -> list[dict[str, Choice]]:
+    """For each measure and quantifier the setting with the least mean error.
+
+    A classifier is trained, and the held-out items scored, once a setting.
+
+    Parameters
+    ----------
+    grid : ClassifierGrid
+        The settings.
+    quantifiers : mapping of str to Quantifier
+        By name.
+    items : Labelled
+        The training set.
+    split : Split
+        Which items are trained on, and samples of the others.
+    measures : sequence of Measure
+        Errors; a choice is made for each.
+
+    Returns
+    -------
+    list of dict
+        A choice a quantifier, one dict a measure; of equally good settings the first.
+    """
+    settings = range(len(grid.settings))
+    candidates = [
+        grid.quantifier(quantifier, setting)
+        for quantifier in quantifiers.values()
+        for setting in settings
+    ]
+    outcomes = try_candidates(
+        candidates, items, [split], stacked(measures), n_jobs=1, progress=False
+    )
+    each = [outcomes[i : i + len(settings)] for i in range(0, len(outcomes), len(settings))]
+    chosen = []
+    for number in range(len(measures)):
+        means = [
+            [np.inf if o.errors is None else float(o.errors[:, number].mean()) for o in group]
+            for group in each
+        ]
+        chosen.append(
+            {
+                name: _least(row, group[0].problem)
+                for name, row, group in zip(quantifiers, means, each, strict=True)
+            }
+        )
+    return chosen
+
+
+def answer(
+    grid: ClassifierGrid,
+    quantifiers: Mapping[str, Quantifier],
+    choices: Mapping[str, Choice],
+    train: tuple[Any, NDArray[Any]],
+    tests: Sequence[tuple[ScoredPool, Samples]],
+) -> dict[str, list[Answer]]:
+    """Shares in test samples by each quantifier with the setting chosen for it.
+
+    Parameters
+    ----------
+    grid : ClassifierGrid
+        The settings.
+    quantifiers : mapping of str to Quantifier
+        By name.
+    choices : mapping of str to Choice
+        By the same names.
+    train : tuple of items and labels
+        The whole training set.
+    tests : sequence of pairs of ScoredPool and Samples
+        Pools with the samples to estimate.
+
+    Returns
+    -------
+    dict of str to list of Answer
+        For each quantifier an answer a test. One that fails leaves the others alone.
+    """
+    answers = {name: [Answer(None, choices[name].failure)] * len(tests) for name in quantifiers}
+    learners = {
+        name: grid.quantifier(quantifier, setting)
+        for name, quantifier in quantifiers.items()
+        if (setting := choices[name].setting) is not None
+    }
+    names, scorers = list(learners), [_scorer(each) for each in learners.values()]
+    for group in equal_scorers(scorers):
+        if scorers[group[0]] is None:
+            name = names[group[0]]
+            answers[name] = _answers(partial(learners[name].fit, *train), tests, 0.0)
+        else:
+            sharing = {names[i]: learners[names[i]] for i in group}
+            answers |= _answers_of_sharing(sharing, train, tests)
+    return answers
+
+
+def _answers_of_sharing(
+    learners: Mapping[str, Quantifier],
+    train: tuple[Any, NDArray[Any]],
+    tests: Sequence[tuple[ScoredPool, Samples]],
+) -> dict[str, list[Answer]]:
+    """Of quantifiers with the same classifier: one training and one scoring serves them."""
+    scorer = _scorer(next(iter(learners.values())))
+    start = perf_counter()
+    try:
+        scorer.fit(
+            *train,
+            out_of_fold=any(each.learns_from_scores for each in learners.values()),
+        )
+    except Exception as error:
+        return {name: [Answer(None, reason(error))] * len(tests) for name in learners}
+    shared = perf_counter() - start
+    return {
+        name: _answers(partial(each.fit_scorer, scorer), tests, shared)
+        for name, each in learners.items()
+    }
+
+
+def shares_classifier(quantifier: Quantifier) -> bool:
+    """True if other quantifiers can use its classifier."""
+    return _scorer(quantifier) is not None
+
+
+def _scorer(quantifier: Quantifier) -> Any:
+    """Scorer of its items, unfitted; None if it trains something of its own."""
+    scorer = quantifier.unfitted_scorer()
+    if scorer is not None:
+        # As in the published studies.
+        base_scorer(scorer).set_params(fold_scoring=False)
+    return scorer
+
+
+def made(spec: MethodSpec) -> Quantifier:
+    """The quantifier of a method, wrapped as the spec demands.
+
+    The option ``inside`` names a quantifier, such as OneVsRest, that the method's own is
+    given to; ``around`` has the parameters of that one.
+    """
+    try:
+        quantifier = method(spec.quantifier)(**spec.parameters)
+        if "inside" in spec.options:
+            around = dict(spec.options.get("around", {}))
+            quantifier = method(spec.options["inside"])(quantifier, **around)
+    except TypeError as error:
+        raise HeadcountError(
+            f"the method {spec.name!r} cannot be made ({error}): check its parameters."
+        ) from None
+    return quantifier
+
+
+def is_installed(spec: MethodSpec) -> bool:
+    """False if the option ``needs`` of a method names a package that is not installed."""
+    needed = spec.options.get("needs")
+    return needed is None or find_spec(needed) is not None
+
+
+def stacked(measures: Sequence[Measure]) -> Callable[..., NDArray[np.float64]]:
+    """Several errors of a sample side by side."""
+    return lambda *args: np.stack([measure(*args) for measure in measures], axis=1)
+
+
+def reason(error: Exception) -> str:
+    """Reason of a failure, in one line."""
+    kind = "" if isinstance(error, HeadcountError) else f"{type(error).__name__}: "
+    return f"{kind}{error}".replace("\n", " ")
+
+
+@contextmanager
+def quietly() -> Iterator[None]:
+    """Without the warnings that small training sets and bold settings are full of."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", HeadcountWarning)
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        yield
+
+
+def _answers(
+    fit: Callable[[], Quantifier], tests: Sequence[tuple[ScoredPool, Samples]], shared: float
+) -> list[Answer]:
+    start = perf_counter()
+    try:
+        fitted = fit()
+        shares = [fitted.predict_many(pool, samples) for pool, samples in tests]
+    except Exception as error:
+        return [Answer(None, reason(error))] * len(tests)
+    seconds = (shared + perf_counter() - start) / len(tests)
+    return [Answer(found, None, seconds) for found in shares]
+
+
+def _least(means: list[float], problem: str) -> Choice:
+    best = int(np.argmin(means))
+    return Choice(best) if np.isfinite(means[best]) else Choice(None, problem)
+
+
+def _is_set(prefix: str, parameters: Mapping[str, Any]) -> bool:
+    return f"{prefix}classifier" in parameters or f"{prefix}C" in parameters

@@ -1,0 +1,1 @@
+"""The commands `headcount study` and `headcount lequa`."""

@@ -1,0 +1,288 @@
+"""``headcount lequa``: options in, text out."""
+
+from __future__ import annotations
+
+import json as json_text
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from headcount._text import printable, text_table
+from headcount.cli.exit_codes import DONE, WRONG
+from headcount.cli.options import JSON, SEED
+from headcount.errors import HeadcountError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from headcount_studies.lequa.tasks import LequaTask
+    from headcount_studies.lequa2024.submission import Submission
+
+__all__ = ["lequa"]
+
+lequa = typer.Typer(
+    name="lequa",
+    help="Take part in the LeQua data challenges: run, check, score, generate.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+
+_TASK = Annotated[
+    str, typer.Option("--task", help="T1, T2, T3, T4 (2024), T1A, T1B, T2A or T2B (2022).")
+]
+_CACHE = Annotated[
+    Path | None,
+    typer.Option("--cache", help="Folder of parsed samples; .headcount-cache in DATA."),
+]
+_SUBMISSION = Annotated[
+    Path, typer.Argument(metavar="SUBMISSION", help="File with one row per sample.")
+]
+_MOST_PROBLEMS = 100
+
+
+@lequa.command()
+def run(
+    data: Annotated[
+        Path, typer.Argument(metavar="DATA", help="Folder or zips of the organisers.")
+    ],
+    task: _TASK,
+    output: Annotated[
+        Path,
+        typer.Option(
+            "--output", help="Submission to write; a folder of them for several methods."
+        ),
+    ],
+    method: Annotated[
+        str,
+        typer.Option(
+            "--method",
+            help="A name such as SLD, names with commas between them, all, or auto: the best "
+            "on the development samples.",
+        ),
+    ] = "auto",
+    select: Annotated[
+        str,
+        typer.Option(
+            "--select", help="dev: select settings on the development samples; or none."
+        ),
+    ] = "dev",
+    part: Annotated[
+        str, typer.Option("--part", help="Samples to estimate: test or dev.")
+    ] = "test",
+    dev_samples: Annotated[
+        int | None,
+        typer.Option("--dev-samples", min=1, help="Select by so many samples; all by default."),
+    ] = None,
+    workers: Annotated[int, typer.Option("--workers", min=1, help="Processes.")] = 1,
+    cache: _CACHE = None,
+    seed: SEED = 0,
+    json: JSON = False,
+) -> str:
+    """Estimate the samples of a task and write a submission."""
+    from headcount._parameters import check_choice
+    from headcount_studies.datasets import lequa as load
+    from headcount_studies.lequa.prevalences import write_prevalences
+    from headcount_studies.lequa2024.submission import make_submissions
+
+    check_choice("--select", select, ("dev", "none"))
+    check_choice("--part", part, ("test", "dev"))
+    several = method == "all" or "," in method
+    _check_output(output, several)
+    made = make_submissions(
+        load(data, task, cache=cache),
+        method,
+        part=part,
+        selected=select == "dev",
+        n_dev=dev_samples,
+        n_jobs=workers,
+        seed=seed,
+    )
+    written = {}
+    for each in made:
+        if each.shares is not None:
+            path = output / f"{each.method}.txt" if several else output
+            path.parent.mkdir(exist_ok=True)
+            write_prevalences(path, each.shares)
+            written[each.method] = path
+    return _runs_text(made, written, as_json=json)
+
+
+@lequa.command()
+def check(
+    submission: _SUBMISSION,
+    task: Annotated[
+        str | None,
+        typer.Option("--task", help="Task whose number of classes is checked as well."),
+    ] = None,
+    samples: Annotated[
+        int | None,
+        typer.Option("--samples", min=1, help="Number of rows; 1,000 or 5,000 by default."),
+    ] = None,
+    json: JSON = False,
+) -> tuple[str, int]:
+    """Check the format of a submission; exit code 2 if it is wrong."""
+    from headcount_studies.lequa.prevalences import check_prevalences
+    from headcount_studies.lequa.tasks import N_DEV, N_TEST, find_task
+
+    found = check_prevalences(
+        _content(submission),
+        n_classes=None if task is None else find_task(task).n_classes,
+        lengths=(N_DEV, N_TEST) if samples is None else (samples,),
+    )
+    code = WRONG if found else DONE
+    if json:
+        listed = [{"line": each.line, "problem": each.text} for each in found]
+        return json_text.dumps({"passed": not found, "problems": listed}, indent=2), code
+    lines = [printable(f"{submission}, {each}") for each in found[:_MOST_PROBLEMS]]
+    if len(found) > _MOST_PROBLEMS:
+        lines.append(f"and {len(found) - _MOST_PROBLEMS:,} more: add --json to see all")
+    lines.append(f"Format check: [{'not passed' if found else 'passed'}]")
+    return "\n".join(lines), code
+
+
+@lequa.command()
+def score(
+    submission: _SUBMISSION,
+    task: _TASK,
+    truth: Annotated[
+        Path | None,
+        typer.Option("--truth", help="File of the true prevalences; or name --data."),
+    ] = None,
+    data: Annotated[
+        Path | None, typer.Option("--data", help="Folder or zips with the true prevalences.")
+    ] = None,
+    part: Annotated[
+        str, typer.Option("--part", help="With --data: the samples, test or dev.")
+    ] = "test",
+    size: Annotated[
+        int | None,
+        typer.Option("--size", min=1, help="Items in a sample; that of the task by default."),
+    ] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", help="Table with one row per sample, such as errors.csv."),
+    ] = None,
+    report: Annotated[
+        Path | None, typer.Option("--report", help="Write a page, as HTML.")
+    ] = None,
+    published: Annotated[
+        Path | None,
+        typer.Option("--published", help="Folder with lequa2024.csv, to compare with."),
+    ] = None,
+    json: JSON = False,
+) -> str:
+    """Score a submission with the official figures."""
+    from headcount._files import TABLE_ENDINGS, check_writable
+    from headcount.data.writers import write_table
+    from headcount_studies.lequa.prevalences import read_prevalences
+    from headcount_studies.lequa.tasks import find_task
+    from headcount_studies.lequa2024.official import score as official
+
+    known = find_task(task)
+    for path, option, endings in (
+        (output, "--output", TABLE_ENDINGS),
+        (report, "--report", (".html", ".htm")),
+    ):
+        if path is not None:
+            check_writable(path, option, endings)
+    true = _truth(truth, data, known, part)
+    estimated = read_prevalences(
+        _content(submission), str(submission), n_classes=known.n_classes, n_samples=len(true)
+    )
+    found = official(known, true, estimated, size=size)
+    if output is not None:
+        write_table(found.samples, output)
+    if report is not None:
+        from headcount_studies.page.lequa import write_score
+
+        write_score(found, report, name=submission.name, published=published)
+    if json:
+        return json_text.dumps(found.to_dict(), indent=2)
+    return found.to_text()
+
+
+@lequa.command()
+def generate(
+    folder: Annotated[
+        Path, typer.Argument(metavar="FOLDER", help="Gets TASK/public, which must not exist.")
+    ],
+    task: _TASK,
+    train: Annotated[
+        int | None, typer.Option("--train", min=1, help="Labelled items; as in the task.")
+    ] = None,
+    dev: Annotated[int, typer.Option("--dev", min=1, help="Development samples.")] = 1000,
+    test: Annotated[int, typer.Option("--test", min=1, help="Test samples.")] = 5000,
+    size: Annotated[
+        int | None, typer.Option("--size", min=1, help="Items in a sample; as in the task.")
+    ] = None,
+    seed: SEED = 0,
+) -> str:
+    """Write synthetic data with the format and the difficulty of a task."""
+    from headcount_studies.lequa.generate import generate as write
+
+    path = write(folder, task, n_train=train, n_dev=dev, n_test=test, size=size, seed=seed)
+    return f"Data: {path.resolve()}"
+
+
+def _check_output(output: Path, several: bool) -> None:
+    from headcount._files import check_writable
+
+    if not several:
+        check_writable(output, "--output")
+    elif output.is_file():
+        raise HeadcountError(f"--output is {str(output)!r}, a file: name a folder.")
+    elif not output.parent.is_dir():
+        raise HeadcountError(
+            f"--output is {str(output)!r}, but there is no folder {str(output.parent)!r}: make "
+            "it first."
+        )
+
+
+def _content(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise HeadcountError(
+            f"{str(path)!r} cannot be read ({error.strerror or error}): check its name."
+        ) from None
+
+
+def _truth(truth: Path | None, data: Path | None, task: LequaTask, part: str) -> NDArray[Any]:
+    from headcount._parameters import check_choice
+    from headcount_studies.lequa.files import find_files
+    from headcount_studies.lequa.prevalences import read_prevalences
+
+    if (truth is None) == (data is None):
+        raise HeadcountError("Name the true prevalences: either --truth or --data.")
+    if truth is not None:
+        return read_prevalences(_content(truth), str(truth), n_classes=task.n_classes)
+    check_choice("--part", part, ("test", "dev"))
+    assert data is not None
+    files, name = find_files(data, task), f"{part}_prevalences.txt"
+    return read_prevalences(files.read(name), files.where(name), n_classes=task.n_classes)
+
+
+def _runs_text(made: list[Submission], written: dict[str, Path], *, as_json: bool) -> str:
+    if as_json:
+        rows = [
+            {
+                "method": each.method,
+                "dev_error": None if each.dev_error != each.dev_error else each.dev_error,
+                "setting": each.setting,
+                "failure": each.failure,
+                "submission": str(written[each.method]) if each.method in written else None,
+            }
+            for each in made
+        ]
+        return json_text.dumps(rows, indent=2)
+    shown = [
+        [
+            each.method,
+            each.failure or each.setting,
+            "-" if each.dev_error != each.dev_error else f"{each.dev_error:.5f}",
+        ]
+        for each in made
+    ]
+    lines = text_table(["method", "setting", "error on dev"], shown, n_texts=2)
+    return "\n".join([*lines, "", *(f"Submission: {path}" for path in written.values())])

@@ -1,0 +1,272 @@
+"""``headcount study``: options in, text out."""
+
+from __future__ import annotations
+
+import json as json_text
+import os
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from headcount._text import printable, text_table
+from headcount.cli.exit_codes import DONE, INCOMPLETE
+from headcount.cli.options import JSON
+from headcount.errors import HeadcountError
+
+if TYPE_CHECKING:
+    from headcount_studies.engine.run import StudyRun
+    from headcount_studies.engine.spec import Spec
+    from headcount_studies.engine.status import Failure
+
+__all__ = ["study"]
+
+study = typer.Typer(
+    name="study",
+    help="Rerun published experiments, or your own.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+
+_DATA = Annotated[
+    Path | None,
+    typer.Option("--data", help="Folder of the datasets; HEADCOUNT_DATA by default."),
+]
+_STORE = Annotated[
+    Path, typer.Argument(metavar="STORE", help="Folder that study run wrote to.")
+]
+_MOST_SHOWN = 20
+
+
+@study.command("list")
+def list_(data: _DATA = None, json: JSON = False) -> str:
+    """List the studies that come with headcount."""
+    from headcount_studies.engine.spec import built_in_specs, read_spec
+
+    folder = _folder(data)
+    listed = [_listed(read_spec(name), folder) for name in built_in_specs()]
+    if json:
+        return json_text.dumps(listed, ensure_ascii=False, indent=2)
+    rows = [
+        [
+            each["name"],
+            each["title"],
+            *map(str, (each["datasets"], each["methods"])),
+            "?" if each["there"] is None else str(len(each["there"])),
+        ]
+        for each in listed
+    ]
+    head = ["study", "title", "datasets", "methods", "datasets there"]
+    where = "no folder: set HEADCOUNT_DATA or add --data" if folder is None else str(folder)
+    return "\n".join([*text_table(head, rows, n_texts=2), "", f"Datasets: {printable(where)}"])
+
+
+@study.command()
+def run(
+    spec: Annotated[
+        str, typer.Argument(metavar="SPEC", help="A name of study list, or a TOML file.")
+    ],
+    store: Annotated[
+        Path | None,
+        typer.Option("--store", help="Folder for the results; SPEC-results by default."),
+    ] = None,
+    data: _DATA = None,
+    datasets: Annotated[
+        str | None, typer.Option("--datasets", help="Only these, with commas between them.")
+    ] = None,
+    methods: Annotated[
+        str | None, typer.Option("--methods", help="Only these, with commas between them.")
+    ] = None,
+    workers: Annotated[
+        int | None, typer.Option("--workers", min=1, help="Processes; one per core by default.")
+    ] = None,
+    scheduler: Annotated[
+        str | None,
+        typer.Option(
+            "--scheduler", help="Run on a Dask cluster instead, such as tcp://host:8786."
+        ),
+    ] = None,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Continue with the results in the store.")
+    ] = False,
+    json: JSON = False,
+) -> tuple[str, int]:
+    """Run a study, or the rest of it. The exit code is 4 if tasks failed."""
+    from headcount_studies.engine.run import run_study
+    from headcount_studies.engine.spec import read_spec
+
+    try:
+        done = run_study(
+            spec,
+            store or Path(f"{read_spec(spec).name}-results"),
+            data=data,
+            workers=workers,
+            scheduler=scheduler,
+            resume=resume,
+            datasets=_names(datasets, "--datasets"),
+            methods=_names(methods, "--methods"),
+        )
+    except KeyboardInterrupt as stopped:
+        if stopped.args:
+            sys.stderr.write(f"headcount: {printable(stopped)}\n")
+        raise
+    code = INCOMPLETE if done.failures else DONE
+    if not json:
+        return _summary(done), code
+    facts = asdict(done) | {
+        "store": str(done.store.folder),
+        "failures": [asdict(each) for each in done.failures],
+    }
+    return json_text.dumps(facts, indent=2, ensure_ascii=False), code
+
+
+@study.command()
+def status(store: _STORE, json: JSON = False) -> str:
+    """Show the progress of a study, and its failures."""
+    from headcount_studies.engine.store import Store
+
+    opened = Store(store)
+    spec, found = opened.spec, opened.status()
+    if json:
+        totals = ("tasks", "done", "failed", "missing", "runs", "runs_per_second")
+        facts = {"study": spec.name, **{name: getattr(found, name) for name in totals}}
+        return json_text.dumps(facts | asdict(found), indent=2, ensure_ascii=False)
+    rows = [
+        [
+            each.dataset,
+            *map(str, (each.tasks, each.done, each.failed, each.missing)),
+            f"{each.runs:,}",
+            f"{each.seconds:,.1f}",
+        ]
+        for each in found.datasets
+    ]
+    head = ["dataset", "tasks", "done", "failed", "missing", "runs", "seconds"]
+    pace = found.runs_per_second
+    lines = [
+        f"{spec.name}: {found.done} of {found.tasks} tasks done, {found.failed} failed, "
+        f"{found.missing} missing.",
+        f"{found.runs:,} runs in {_clock(found.seconds)}"
+        + ("." if pace is None else f", {pace:,.0f} per second."),
+        "",
+        *text_table(head, rows),
+    ]
+    if found.failures:
+        lines += ["", "Failures:", *_failure_lines(found.failures)]
+    return "\n".join(lines)
+
+
+@study.command()
+def report(
+    store: _STORE,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output", help="Folder for page, tables and figures; STORE/report by default."
+        ),
+    ] = None,
+    published: Annotated[
+        Path | None,
+        typer.Option("--published", help="Folder of published figures to compare with."),
+    ] = None,
+    metric: Annotated[
+        list[str] | None,
+        typer.Option("--metric", help="Add a metric, such as nkld; may be repeated."),
+    ] = None,
+    json: JSON = False,
+) -> str:
+    """Write tables and figures of a study, as a page, in Markdown and in LaTeX."""
+    from headcount_studies.engine.store import Store
+    from headcount_studies.page.page import write_study
+
+    opened = Store(store)
+    written = write_study(
+        opened, output or store / "report", published=published, metrics=metric or ()
+    )
+    if json:
+        facts = {
+            "study": opened.spec.name,
+            "page": str(written.page),
+            "tables": list(map(str, written.tables)),
+            "figures": list(map(str, written.figures)),
+        }
+        return json_text.dumps(facts, indent=2)
+    return (
+        f"Page: {written.page.resolve()}\nIn the same folder: {len(written.tables)} files of "
+        f"tables, {len(written.figures)} figures"
+    )
+
+
+def _folder(data: Path | None) -> Path | None:
+    """Folder of the datasets; only one that was named has to exist."""
+    from headcount_studies.files.folder import data_folder
+
+    try:
+        return data_folder(data)
+    except HeadcountError:
+        if data is not None or os.environ.get("HEADCOUNT_DATA"):
+            raise
+        return None
+
+
+def _listed(spec: Spec, data: Path | None) -> dict[str, Any]:
+    from headcount_studies.engine.kinds import datasets_there
+
+    return {
+        "name": spec.name,
+        "title": spec.title,
+        "paper": spec.paper,
+        "kind": spec.kind,
+        "datasets": len(spec.datasets),
+        "methods": len(spec.methods),
+        "there": [] if data is None else datasets_there(spec, data),
+    }
+
+
+def _names(given: str | None, option: str) -> list[str] | None:
+    if given is None:
+        return None
+    names = [name.strip() for name in given.split(",") if name.strip()]
+    if not names:
+        raise HeadcountError(f"{option} is {given!r}; it must name at least one.")
+    return names
+
+
+def _summary(done: StudyRun) -> str:
+    before = done.tasks - done.done - len(done.failures)
+    pace = f" ({done.runs / done.seconds:,.0f} per second)" if done.runs else ""
+    lines = [
+        f"{done.done} of {done.tasks} tasks done now, {before} before; {done.runs:,} runs in "
+        f"{_clock(done.seconds)}{pace}."
+    ]
+    if done.failed_runs:
+        lines += [f"{done.failed_runs:,} runs failed: see headcount study status."]
+    if done.failures:
+        lines += [f"{len(done.failures)} tasks failed; --resume tries them again:"]
+        lines += _failure_lines(done.failures)
+    return "\n".join([*lines, f"Results: {done.store.folder.resolve()}"])
+
+
+def _failure_lines(failures: Sequence[Failure]) -> list[str]:
+    """One line per dataset, method and reason."""
+    grouped: dict[tuple[str, str, str], list[Failure]] = {}
+    for each in failures:
+        what = each.method or "whole tasks"
+        grouped.setdefault((each.dataset, what, each.reason), []).append(each)
+    lines = []
+    for (dataset, what, reason), group in list(grouped.items())[:_MOST_SHOWN]:
+        runs = sum(each.runs for each in group)
+        which = f" ({group[0].task})" if len(group) == 1 and group[0].task else ""
+        lines.append(printable(f"  {dataset}, {what}{which}, {runs:,} runs: {reason}"))
+    more = len(grouped) - _MOST_SHOWN
+    return [*lines, f"  and {more} more: add --json to see all"] if more > 0 else lines
+
+
+def _clock(seconds: float) -> str:
+    if seconds < 60:
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}"

@@ -1,0 +1,334 @@
+"""Report: tables, tests and figures as in the paper, compared with its figures."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from headcount_studies.comparison import figures
+from headcount_studies.comparison.claims import CLAIMS, Claim, check_claim
+from headcount_studies.comparison.means import (
+    LITTLE_TRAINING,
+    Means,
+    View,
+    best_marks,
+    errors_of,
+    group_means,
+    mean_errors,
+    partial_among,
+    shift_groups,
+)
+from headcount_studies.engine.sections import Section
+from headcount_studies.published_tables import (
+    FLAGGED,
+    Agreement,
+    agreement,
+    plain_name,
+    read_published,
+)
+
+if TYPE_CHECKING:
+    import polars as pl
+    from matplotlib.figure import Figure
+
+    from headcount_studies.engine.spec import Spec
+
+__all__ = ["sections"]
+
+_FILES = {"tae": "ae", "nkld": "nkld"}  # name of a metric in the files of published tables
+
+
+def sections(spec: Spec, results: pl.DataFrame, published: Path | None) -> list[Section]:
+    """Sections of the report.
+
+    Parameters
+    ----------
+    spec : Spec
+        The study.
+    results : polars.DataFrame
+        One row per method and sample: dataset, method, failure, the metrics, shift (L1
+        distance of the mix from that of training) and split (share of training items).
+    published : Path or None
+        Folder with the published figures.
+
+    Returns
+    -------
+    list of Section
+    """
+    made: list[Section] = []
+    for metric in spec.metrics:
+        view = View(spec, results, metric, mean_errors(spec, results, metric))
+        if not view.means.methods:
+            continue
+        made += [_mean_table(view), *_ranks(view), _distribution(view)]
+        made += [*_by_shift(view), *_little_training(view), *_compared(view, published)]
+    return [*made, _runs(spec, results)]
+
+
+def _mean_table(view: View) -> Section:
+    import polars as pl
+
+    means = view.means
+    foot: list[dict[str, object]] = [{"dataset": "mean", **means.overall}]
+    if means.ranks:
+        foot.append({"dataset": "mean rank", **means.ranks})
+    table = pl.concat([means.table, pl.DataFrame(foot, schema=means.table.schema)])
+    marks = best_marks(table, means.methods, axis=1)
+    partial = partial_among(table["dataset"])
+    for i, name in enumerate(table["dataset"]):
+        if name in partial:
+            marks[i, "dataset"] = "*"
+    notes = ["The lowest of each row in bold."]
+    if view.metric == "tae":
+        notes.insert(0, "The error of a sample is the sum over the classes.")
+    if partial:
+        notes.append("* Part of the data that the paper used.")
+    text = f"Mean over all training sets and samples of a dataset. {' '.join(notes)}"
+    return Section(f"Mean {view.title}", text, table, marks=marks)
+
+
+def _ranks(view: View) -> Iterator[Section]:
+    if view.means.ranked is not None:
+        yield Section(
+            f"Ranks by {view.title}",
+            _rank_text(view.means),
+            figure=lambda: _rank_figure(view.means),
+        )
+
+
+def _rank_text(means: Means) -> str:
+    ranked = means.ranked
+    assert ranked is not None
+    assert ranked.friedman is not None
+    left_out = len(means.table) - ranked.n_units
+    without = f" ({left_out} without results of all methods are left out)" if left_out else ""
+    p = ranked.friedman[1]
+    return (
+        f"Mean ranks over {ranked.n_units} datasets{without}, 1 for the best. Friedman's test "
+        f"that no methods differ: p {'< 0.0001' if p < 0.0001 else f'= {p:.4f}'}. Bars join "
+        f"methods whose ranks are within {ranked.critical_difference:.2f}, the critical "
+        "difference of Nemenyi's test at 5%."
+    )
+
+
+def _rank_figure(means: Means) -> Figure:
+    ranked = means.ranked
+    assert ranked is not None
+    assert ranked.critical_difference is not None
+    return figures.rank_figure(means.ranks, ranked.critical_difference)
+
+
+def _distribution(view: View) -> Section:
+    text = (
+        "All runs of each method. The widest box holds half of them, the next, with it, three "
+        "quarters, and so on; the line across is the median. The scale is linear up to the "
+        "dotted line and logarithmic beyond."
+    )
+
+    def figure() -> Figure:
+        errors = errors_of(view.spec, view.results, view.metric)
+        return figures.letter_figure(errors, linear_below=view.linear_below, error=view.title)
+
+    return Section(f"Distribution of the {view.title}", text, figure=figure)
+
+
+def _by_shift(view: View) -> Iterator[Section]:
+    groups = shift_groups(view.results, view.classes)
+    if len(groups) < 2:
+        return
+    table = group_means(view.means.methods, groups, view.metric)
+
+    def figure() -> Figure:
+        parts = {name: errors_of(view.spec, part, view.metric) for name, part in groups.items()}
+        return figures.letter_panels(parts, linear_below=view.linear_below, error=view.title)
+
+    yield Section(
+        f"{view.heading} by shift",
+        "Samples by how far their mix is from that of training (L1 distance). Means of the "
+        "datasets' means; the lowest of each column in bold.",
+        table,
+        figure,
+        best_marks(table, table.columns[1:], axis=0),
+    )
+
+
+def _little_training(view: View) -> Iterator[Section]:
+    import polars as pl
+
+    little = view.results.filter((pl.col("split") - LITTLE_TRAINING).abs() < 1e-9)
+    if little.is_empty() or len(little) == len(view.results):
+        return
+    means = mean_errors(view.spec, little, view.metric)
+    columns: dict[str, dict[str, float | None]] = {
+        "all": dict(view.means.overall),
+        "10% for training": dict(means.overall),
+    }
+    if means.ranks and view.means.ranks:
+        columns |= {
+            "mean rank, all": dict(view.means.ranks),
+            "mean rank, 10%": dict(means.ranks),
+        }
+    table = pl.DataFrame(
+        {"method": means.methods}
+        | {
+            name: [each.get(method) for method in means.methods]
+            for name, each in columns.items()
+        }
+    )
+    yield Section(
+        f"{view.heading} with little training data",
+        "Runs in which 10% of the items were for training and 90% for the test, compared with "
+        "all runs; the lowest of each column in bold."
+        + (f"\n\n{_rank_text(means)}" if means.ranked else ""),
+        table,
+        (lambda: _rank_figure(means)) if means.ranked else None,
+        best_marks(table, table.columns[1:], axis=0),
+    )
+
+
+def _compared(view: View, published: Path | None) -> Iterator[Section]:
+    """Comparison with the paper's table, if it is given, and check of its conclusions."""
+    theirs = _published(view, published)
+    found = None if theirs is None else agreement(view.means.to_long(), theirs)
+    if found is not None:
+        yield _agreement(view, found)
+    claim = CLAIMS.get((view.classes, view.metric))
+    if claim is not None and view.means.ranks:
+        yield _conclusions(view, claim, found)
+
+
+def _published(view: View, published: Path | None) -> pl.DataFrame | None:
+    name = f"comparison_{view.classes}_{_FILES.get(view.metric)}.csv"
+    if published is None or not (published / name).is_file():
+        return None
+    return read_published(published / name)
+
+
+def _agreement(view: View, found: Agreement) -> Section:
+    import polars as pl
+
+    methods = found.methods
+    table = methods.select(
+        "method",
+        "datasets",
+        "ours",
+        "published",
+        pl.col("rank").alias("our rank"),
+        pl.col("published_rank").alias("published rank"),
+        _percent("difference").alias("median difference, %"),
+        _percent("near").alias("near, %"),
+    )
+    flagged = methods["flagged"].to_list()
+    marks = {(i, "median difference, %"): "!" for i, each in enumerate(flagged) if each}
+    partial = partial_among(found.pairs["dataset"])
+    return Section(
+        f"{view.heading} compared with the paper",
+        _agreement_text(view, found, partial),
+        table,
+        lambda: figures.scatter_panels(found, partial=partial, error=view.title),
+        marks,
+    )
+
+
+def _percent(part: str) -> pl.Expr:
+    import polars as pl
+
+    return (100 * pl.col(part)).round(0).cast(pl.Int64)
+
+
+def _agreement_text(view: View, found: Agreement, partial: list[str]) -> str:
+    n = found.pairs["dataset"].n_unique()
+    flagged = found.methods.filter("flagged")["method"].to_list()
+    text = [
+        f"Over the {n} dataset{'' if n == 1 else 's'} and {len(found.methods)} methods in "
+        "common, Spearman's "
+        f"correlation with the published figures is {found.of_means:.3f} for the methods' mean "
+        f"errors and {found.of_ranks:.3f} for their mean ranks."
+    ]
+    if partial:
+        whole = found.pairs.filter(~found.pairs["dataset"].is_in(partial))
+        again = Agreement.of_pairs(whole)
+        text[0] += (
+            f" Without the datasets of which only a part is available ({', '.join(partial)}; "
+            "hollow in the figure) it is "
+            + (f"{again.of_means:.3f} and {again.of_ranks:.3f}." if again else "not known.")
+        )
+    listed = f"beyond {FLAGGED:.0%}: {', '.join(flagged)}" if flagged else "none is flagged"
+    text.append(
+        "Median difference: the median over the datasets of ours / published - 1, with an "
+        f"exclamation mark beyond {FLAGGED:.0%} either way ({listed}). Near: percentage of the "
+        f"datasets where the difference is within {FLAGGED:.0%}, the grey band of the figure."
+    )
+    missing = [m for m in view.means.methods if m not in set(found.methods["method"])]
+    if missing:
+        text.append(f"Not in the published table: {', '.join(missing)}.")
+    return "\n\n".join(text)
+
+
+def _conclusions(view: View, claim: Claim, found: Agreement | None) -> Section:
+    import polars as pl
+
+    checked = check_claim(claim, view.means.ranks)
+    table = checked.with_columns(
+        pl.when("holds").then(pl.lit("yes")).otherwise(pl.lit("no")).alias("holds")
+    )
+    if found is not None:
+        theirs = dict(found.methods.select("method", "published_rank").iter_rows())
+        places = check_claim(claim, theirs).select(
+            "method", pl.col("place").alias("published place")
+        )
+        table = table.join(places, on="method", how="left", maintain_order="left")
+        table = table.select("method", "claim", "place", "published place", "holds")
+    marks = {(i, "holds"): "!" for i, holds in enumerate(checked["holds"]) if not holds}
+    return Section(
+        f"Do the conclusions hold? By {view.title}",
+        _conclusions_text(view, claim, checked),
+        table,
+        marks=marks,
+    )
+
+
+def _conclusions_text(view: View, claim: Claim, checked: pl.DataFrame) -> str:
+    ranks = {plain_name(method): rank for method, rank in view.means.ranks.items()}
+    front = [ranks[name] for name in map(plain_name, claim.front) if name in ranks]
+    behind = [ranks[name] for name in map(plain_name, claim.behind) if name in ranks]
+    right = sum(a < b for a in front for b in behind)
+    return (
+        f"{checked['holds'].sum()} of {len(checked)} hold. The paper puts "
+        f"{', '.join(claim.front)} in front and {', '.join(claim.behind)} behind. In front is "
+        f"taken to be the first third of the {len(ranks)} methods by mean rank over the "
+        "datasets, behind the last third.\n\n"
+        f"Of {len(front) * len(behind)} pairs of a method claimed in front and one claimed "
+        f"behind, {right} are in that order."
+    )
+
+
+def _runs(spec: Spec, results: pl.DataFrame) -> Section:
+    import polars as pl
+
+    counts = (
+        results.lazy()
+        .group_by("method")
+        .agg(
+            pl.col("dataset").n_unique().alias("datasets"),
+            pl.len().cast(pl.Int64).alias("runs"),
+            pl.col("failure").count().cast(pl.Int64).alias("failed"),
+        )
+        .collect()
+    )
+    order = pl.DataFrame({"method": [each.name for each in spec.methods]})
+    table = order.join(counts, on="method", how="left", maintain_order="left")
+    table = table.with_columns(pl.col("datasets", "runs", "failed").fill_null(0))
+    text = "A run is a method on a sample."
+    usual = spec.protocol["draws"]
+    fewer = [
+        f"{each.name} ({each.options['draws']})"
+        for each in spec.methods
+        if each.options.get("draws", usual) < usual
+    ]
+    if fewer:
+        text += (
+            f"\n\nFewer than {usual} draws of every setting were used by {', '.join(fewer)}."
+        )
+    return Section("Runs and failures by method", text, table)

@@ -1,0 +1,138 @@
+"""Settings of the spec, checked, and the plan: datasets, groups of methods, training sets."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from headcount._parameters import check_log_base
+from headcount.errors import HeadcountError
+from headcount.metrics import METRICS
+from headcount.quantify.base import Quantifier
+from headcount.quantify.features import ED, HDx, ReadMe
+from headcount.quantify.learners import PWK, QF, QFAC
+from headcount.quantify.registry import method as find_method
+from headcount_studies.engine.checks import check_keys, check_known
+from headcount_studies.engine.spec import MethodSpec, Spec
+from headcount_studies.engine.task import Task
+from headcount_studies.files.recipes import SIZES, rule_of
+from headcount_studies.files.tabular import dataset_file, dataset_names
+
+__all__ = ["check", "distributions", "group_of", "made", "n_draws", "plan", "quantifier_of"]
+
+# Methods of a group share computations.
+_GROUPS = ("scores", "finite", "learners", "forest", "energy", "neighbours")
+# These measure all distances in a dataset: one task computes them for all training sets.
+_WHOLE = ("energy", "neighbours")
+_OF_BINNED = {HDx: "finite", ReadMe: "finite", PWK: "neighbours", QF: "forest", QFAC: "forest"}
+_OF_NUMBERS = {ED: "energy", QF: "forest", QFAC: "forest"}
+_TASKS = ("binary", "multiclass")
+_PROTOCOL = ("task", "splits", "draws", "train", "test", "smoothing", "log_base")
+_OPTIONS = ("draws", "binned", "decimals", "one_vs_rest", "predictions", "decisions")
+
+
+def check(spec: Spec) -> None:
+    """Refuse, in one sentence, a spec that cannot be run."""
+    check_keys("[protocol]", spec.protocol, _PROTOCOL)
+    for key in ("task", "splits", "draws", "train", "test"):
+        if key not in spec.protocol:
+            raise HeadcountError(f"[protocol] has no {key!r}: add it.")
+    known = dataset_names(check_known("task", spec.protocol["task"], _TASKS))  # type: ignore[arg-type]
+    for dataset in spec.datasets:
+        check_known("dataset", dataset, known)
+    for metric in spec.metrics:
+        check_known("metric", metric, METRICS)
+    if "log_base" in spec.protocol:
+        check_log_base("log_base of [protocol]", spec.protocol["log_base"])
+    for method in spec.methods:
+        check_keys(f"options of method {method.name!r}", method.options, _OPTIONS)
+        parameters = quantifier_of(method.quantifier)().get_params(deep=False)
+        check_keys(f"parameters of method {method.name!r}", method.parameters, parameters)
+
+
+def made(method: MethodSpec, **more: Any) -> Quantifier:
+    """Quantifier of a method, with its parameters."""
+    return quantifier_of(method.quantifier)(**more | method.parameters)
+
+
+@lru_cache
+def quantifier_of(name: str) -> type[Quantifier]:
+    """Class of a quantifier; cached, as the search takes milliseconds."""
+    return find_method(name)
+
+
+def group_of(method: MethodSpec) -> str:
+    """Group of a method."""
+    kind = quantifier_of(method.quantifier)
+    if method.options.get("predictions") or kind.info.input != "features":
+        return "scores"
+    return (_OF_BINNED if method.options.get("binned") else _OF_NUMBERS).get(kind, "learners")
+
+
+def n_draws(spec: Spec, method: MethodSpec) -> int:
+    """Number of draws that a method is run on."""
+    return min(method.options.get("draws", spec.protocol["draws"]), spec.protocol["draws"])
+
+
+def distributions(spec: Spec, which: str, n_classes: int) -> list[list[float]]:
+    """Training or test distributions of the protocol, for a number of classes."""
+    named = spec.protocol[which].get(str(n_classes))
+    if named is None:
+        raise HeadcountError(
+            f"[protocol] names no {which} distributions of {n_classes} classes: add them to "
+            f"[protocol.{which}]."
+        )
+    return [(np.asarray(each) / np.sum(each)).tolist() for each in named]
+
+
+def plan(spec: Spec, data: Path) -> list[Task]:
+    """One task per dataset, group of methods and, for most groups, training distribution."""
+    check(spec)
+    there = [dataset for dataset in spec.datasets if dataset_file(dataset, data).is_file()]
+    return [task for dataset in there for task in _tasks(spec, dataset)]
+
+
+def _tasks(spec: Spec, dataset: str) -> list[Task]:
+    """Tasks of a dataset, without reading it."""
+    n_classes = rule_of(dataset, spec.protocol["task"]).n_classes
+    trains, tests = (distributions(spec, which, n_classes) for which in ("train", "test"))
+    splits = spec.protocol["splits"]
+    cells = [([split], [train]) for split in splits for train in range(len(trains))]
+    tasks = []
+    for group in _GROUPS:
+        methods = [method for method in spec.methods if group_of(method) == group]
+        if not methods:
+            continue
+        whole = group in _WHOLE
+        for split, train in [(list(splits), list(range(len(trains))))] if whole else cells:
+            name = "all" if whole else f"{split[0]:g}-{train[0]}"
+            draws = [n_draws(spec, method) for method in methods]
+            tasks.append(
+                Task(
+                    f"{dataset}.{group}.{name}",
+                    dataset,
+                    {"group": group, "splits": split, "trains": train},
+                    cost=_seconds(group, SIZES[dataset], split, max(draws)),
+                    runs=sum(draws) * len(split) * len(train) * len(tests),
+                )
+            )
+    return tasks
+
+
+def _seconds(group: str, size: tuple[int, int], splits: Sequence[float], draws: int) -> float:
+    """Approximate duration of a task; undersampling leaves half of the items for training."""
+    n, d = size
+    n_train = n * float(np.mean(splits)) / 2
+    if group in _WHOLE:
+        return 1 + n**2 * (16e-9 + 0.02e-9 * d)
+    each = {
+        "scores": 0.15e-6 * n_train * d + 1.5e-6 * n,
+        "finite": 15e-9 * n * (d + 50),
+        "learners": 0.15e-6 * n_train * d,
+        "forest": 30e-6 * n_train + 30e-6 * n,
+    }[group]
+    return draws * (0.01 + each)

@@ -1,0 +1,44 @@
+"""Reviews as weights of words, and the training sets and samples drawn from them."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from pathlib import Path
+
+from headcount.shift import ShiftExperiment
+from headcount_studies.dataset_shift.spec import make_protocol
+from headcount_studies.engine.spec import Spec
+from headcount_studies.engine.task import Task
+from headcount_studies.files.texts import load_reviews
+from headcount_studies.files.word_counts import Words, count_words
+
+__all__ = ["draw_experiments", "files", "load_words"]
+
+
+def files(spec: Spec, dataset: str, data: Path) -> list[Path]:
+    """File of a collection of reviews."""
+    return [data / f"{dataset}.parquet"]
+
+
+@lru_cache(maxsize=2)
+def load_words(dataset: str, data: Path) -> Words:
+    """Counts of the words of all reviews of a dataset."""
+    return count_words(load_reviews(dataset, data).texts)
+
+
+def draw_experiments(spec: Spec, task: Task, data: Path) -> dict[str, ShiftExperiment]:
+    """Experiment of a task, by protocol; local shift also has its control.
+
+    The control is prior shift from the same training set, by the same degrees.
+    """
+    protocol, number = task.settings["protocol"], task.settings["number"]
+    reviews = load_reviews(task.dataset, data)
+    controls = {protocol: False}
+    if protocol == "local":
+        controls["local-control"] = True
+    return {
+        name: make_protocol(spec, task.dataset, protocol, control=control).draw(
+            groups=reviews.groups, ratings=reviews.stars
+        )[number]
+        for name, control in controls.items()
+    }

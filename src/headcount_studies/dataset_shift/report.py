@@ -1,0 +1,273 @@
+"""Report: errors by degree of shift, claims of the paper, ranks compared with its tables.
+
+Errors are not compared themselves: the reviews and the sizes of samples are not the paper's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from headcount_studies.dataset_shift.claims import check_claims
+from headcount_studies.dataset_shift.spec import PROTOCOLS, make_protocol, protocol_datasets
+from headcount_studies.engine.sections import Section
+from headcount_studies.engine.spec import Spec
+from headcount_studies.marked_tables import NOTE, marked_means, paired_errors, rank_correlation
+
+if TYPE_CHECKING:
+    import polars as pl
+    from matplotlib.figure import Figure
+
+__all__ = ["VIEWS", "View", "sections"]
+
+# Columns that identify the test samples of a dataset and protocol.
+_SAMPLE = (
+    "degree", "p_train", "p_test", "alpha_train", "alpha_test", "cut_train", "cut_test",
+    "repeat", "test_repeat",
+)  # fmt: skip
+_SIGN = "The degree is the prevalence in the test less that in training"
+_ALPHA = "The degree is the share of the first group in training less that in the test"
+
+
+@dataclass(frozen=True)
+class View:
+    """A part of the results: a protocol, or one kind of its samples."""
+
+    title: str
+    text: str
+    protocol: str
+    pure: bool | None = None
+
+    def of(self, results: pl.DataFrame) -> pl.DataFrame:
+        """Rows of this part."""
+        import polars as pl
+
+        rows = results.filter(pl.col("protocol") == self.protocol)
+        if self.pure is None:
+            return rows
+        alike = pl.col("p_train") == pl.col("p_test")
+        return rows.filter(alike if self.pure else ~alike)
+
+
+VIEWS = {
+    "prior": View("Prior shift", f"{_SIGN}.", "prior"),
+    "pure": View(
+        "Global pure covariate shift",
+        f"{_ALPHA}; training and test have the same prevalence.",
+        "global",
+        True,
+    ),
+    "pure-unselected": View(
+        "Global pure covariate shift, settings not selected",
+        f"{_ALPHA}; training and test have the same prevalence. All methods have the same "
+        "classifier, with settings that were not selected. A weak classifier does well here, "
+        "as its PCC stays at the prevalence of training whatever the sample.",
+        "global-unselected",
+        True,
+    ),
+    "mixed": View(
+        "Global mixed covariate shift",
+        f"{_ALPHA}; training and test have different prevalences.",
+        "global",
+        False,
+    ),
+    "local": View(
+        "Local covariate shift",
+        f"{_SIGN}; only positives of the first group become more or fewer.",
+        "local",
+    ),
+    "local-control": View(
+        "Prior shift, for comparison with local shift",
+        f"{_SIGN}; positives of both groups become more or fewer, from the same training sets.",
+        "local-control",
+    ),
+    "concept": View(
+        "Concept shift",
+        "The degree is the number of stars where training cuts negatives from positives, less "
+        "that of the test.",
+        "concept",
+    ),
+}
+"""Parts of the results that tables are made of, by name."""
+
+_TABLES = {
+    # protocol: file of the published table, its keys, title
+    "prior": ("shift_prior_mae.csv", ("degree",), "prior shift"),
+    "global": (
+        "shift_global_covariate_mae.csv",
+        ("p_train", "p_test", "degree"),
+        "global covariate shift",
+    ),
+}
+
+
+def sections(spec: Spec, results: pl.DataFrame, published: Path | None) -> list[Section]:
+    """Experiments, claims, one table and figure per view and dataset, the paper's tables."""
+    import polars as pl
+
+    found = [_experiments(spec, results), _claims(spec, results)]
+    for view in VIEWS.values():
+        rows = view.of(results)
+        for dataset in spec.datasets:
+            part = rows.filter(pl.col("dataset") == dataset)
+            if part["ae"].count():
+                found.append(_by_degree(spec, view, dataset, part))
+    for protocol, (file, keys, title) in _TABLES.items():
+        part = results.filter(pl.col("protocol") == protocol)
+        if published is not None and (published / file).is_file() and part["ae"].count():
+            found.append(_compared(spec, part, published / file, keys, title))
+    return found
+
+
+def _experiments(spec: Spec, results: pl.DataFrame) -> Section:
+    import polars as pl
+
+    rows = []
+    for protocol in PROTOCOLS:
+        for dataset in protocol_datasets(spec, protocol):
+            made = make_protocol(spec, dataset, protocol)
+            done = results.filter(
+                (pl.col("dataset") == dataset) & (pl.col("protocol") == protocol)
+            )
+            n_methods = max(1, done["method"].n_unique())
+            rows.append(
+                (protocol, dataset, made.train_size, made.test_size, made.n_training_sets,
+                 made.n_samples, done.height // n_methods)
+            )  # fmt: skip
+    names = ["protocol", "dataset", "training items", "test items", "training sets"]
+    table = pl.DataFrame(rows, schema=[*names, "samples", "samples done"], orient="row")
+    failed = results["failure"].count()
+    lost = f" {failed:,} results are missing because a method failed." if failed else ""
+    return Section(
+        "Experiments",
+        f"{len(spec.methods)} methods: {', '.join(each.name for each in spec.methods)}. "
+        "Errors are absolute errors of the share of the positive class." + lost,
+        table,
+    )
+
+
+def _claims(spec: Spec, results: pl.DataFrame) -> Section:
+    """One row per claim and dataset: what was found, and whether the claim holds."""
+    import polars as pl
+
+    rows = []
+    for dataset in spec.datasets:
+        own = results.filter(pl.col("dataset") == dataset)
+        parts = {name: view.of(own) for name, view in VIEWS.items()}
+        parts = {name: part for name, part in parts.items() if part["ae"].count()}
+        rows += [(claim, dataset, *found) for claim, *found in check_claims(parts)]
+    table = pl.DataFrame(rows, ["claim", "dataset", "found", "holds"], orient="row")
+    table = table.with_columns(
+        pl.when("holds").then(pl.lit("yes")).otherwise(pl.lit("no")).alias("holds")
+    )
+    return Section(
+        "Claims of the paper",
+        "Mean absolute errors over degrees, each with the same weight. A shift is large from "
+        "half of the largest degree on.",
+        table.sort("claim", maintain_order=True),
+    )
+
+
+def _by_degree(spec: Spec, view: View, dataset: str, part: pl.DataFrame) -> Section:
+    methods = [each.name for each in spec.methods]
+    wide = paired_errors(part, _SAMPLE, methods, "ae")
+    table, marks = marked_means(wide, "degree", methods)
+    return Section(
+        f"{view.title}: {dataset}",
+        f"Mean absolute error by degree of shift. {view.text} Wilcoxon signed-rank tests: "
+        f"{NOTE}",
+        table,
+        _boxes(part, methods),
+        marks,
+    )
+
+
+def _boxes(part: pl.DataFrame, methods: list[str]) -> Callable[[], Figure]:
+    """Function that draws the errors by degree."""
+
+    def draw() -> Figure:
+        import polars as pl
+        from matplotlib.figure import Figure
+
+        from headcount import plots
+
+        frame = part.select(
+            pl.col("method").cast(pl.Enum(methods)),
+            pl.col("degree").alias("shift"),
+            pl.col("ae").alias("error"),
+        )
+        frame = frame.drop_nulls().sort("method", maintain_order=True)
+        frame = frame.with_columns(pl.col("method").cast(pl.String))
+        ax = plots.error_boxes(frame, bins=11, error="absolute error", width=8.0)
+        ax.set_xlabel("degree of shift")
+        assert isinstance(ax.figure, Figure)
+        return ax.figure
+
+    return draw
+
+
+def _compared(
+    spec: Spec, rows: pl.DataFrame, path: Path, keys: Sequence[str], title: str
+) -> Section:
+    """Rank correlation of the methods' errors with the paper's, one column per dataset."""
+    import polars as pl
+
+    paper = _rounded(pl.read_csv(path), keys)
+    methods = [each.name for each in spec.methods if each.name in paper.columns]
+    theirs = {
+        row[: len(keys)]: row[len(keys) :] for row in paper.select(*keys, *methods).rows()
+    }
+    columns = {}
+    for dataset in spec.datasets:
+        part = rows.filter(pl.col("dataset") == dataset)
+        if part["ae"].count():
+            columns[dataset] = _correlations(part, keys, methods, theirs)
+    table = paper.select(keys).with_columns(
+        pl.Series(dataset, [found.get(key) for key in theirs], dtype=pl.Float64)
+        for dataset, found in columns.items()
+    )
+    table = table.filter(pl.any_horizontal(pl.col(*columns).is_not_null()))
+    means = ", ".join(f"{_mean(table[name])} on {name}" for name in columns)
+    groups = list(keys[:-1])
+    if groups:
+        table = table.group_by(groups).agg(pl.col(*columns).mean()).sort(groups)
+    over = f"mean over degrees for each {' and '.join(groups)}" if groups else "by degree"
+    return Section(
+        f"Compared with the paper: {title}",
+        "Spearman's correlation of the methods' mean errors with those in the paper, "
+        f"{over}: 1 if the methods come in the same order. Mean: {means}.",
+        table,
+    )
+
+
+def _mean(values: pl.Series) -> str:
+    numbers = values.drop_nulls().to_list()
+    return f"{sum(numbers) / len(numbers):.2f}" if numbers else "nothing to compare"
+
+
+def _correlations(
+    part: pl.DataFrame,
+    keys: Sequence[str],
+    methods: Sequence[str],
+    theirs: Mapping[tuple[Any, ...], tuple[float, ...]],
+) -> dict[tuple[Any, ...], float | None]:
+    import polars as pl
+
+    means = part.group_by(*keys, "method").agg(pl.col("ae").mean())
+    ours: dict[tuple[Any, ...], dict[str, float]] = {}
+    for *key, method, error in _rounded(means, keys).iter_rows():
+        ours.setdefault(tuple(key), {})[method] = error
+    return {
+        key: rank_correlation(ours[key], dict(zip(methods, row, strict=True)))
+        for key, row in theirs.items()
+        if key in ours
+    }
+
+
+def _rounded(table: pl.DataFrame, keys: Sequence[str]) -> pl.DataFrame:
+    """Keys as numbers that can be compared, and no -0."""
+    import polars as pl
+
+    return table.with_columns((pl.col(key).cast(pl.Float64).round(6) + 0.0) for key in keys)

@@ -1,0 +1,153 @@
+"""Execution of one task: select settings, fit methods, estimate the samples."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headcount.evaluation.measures import check_measure
+from headcount.evaluation.selected import labelled, make_splits
+from headcount.sampling import APP
+from headcount.scores import ScoredPool
+from headcount.shift import ShiftExperiment
+from headcount_studies.classifier_grid import (
+    Answer,
+    Choice,
+    ClassifierGrid,
+    answer,
+    choose,
+    made,
+    quietly,
+)
+from headcount_studies.dataset_shift.data import draw_experiments, load_words
+from headcount_studies.dataset_shift.spec import Selection, read_selection, unselected_setting
+from headcount_studies.engine.spec import Spec
+from headcount_studies.engine.task import Task, task_seed
+
+if TYPE_CHECKING:
+    import polars as pl
+
+__all__ = ["run"]
+
+_COLUMNS = {
+    # column of the results: setting of an experiment
+    "p_train": "train_prevalence",
+    "p_test": "test_prevalence",
+    "alpha_train": "train_alpha",
+    "alpha_test": "test_alpha",
+    "cut_train": "train_cut_point",
+    "cut_test": "test_cut_point",
+}
+
+
+def run(spec: Spec, task: Task, data: Path) -> pl.DataFrame:
+    """Results of all methods on the test samples of one training set."""
+    import polars as pl
+
+    experiments = draw_experiments(spec, task, data)
+    protocol = task.settings["protocol"]
+    train, y = experiments[protocol].train[0], experiments[protocol].train_labels
+    items = np.unique(np.concatenate([each.test.indices for each in experiments.values()]))
+    words = load_words(task.dataset, data)
+    X, pool = words.tf_idf(train, items, least=spec.protocol["least"])
+    scored = ScoredPool(pool)
+    tests = [(scored, each.test.within(items)) for each in experiments.values()]
+    seed = task_seed(spec.seed, task.key)
+    quantifiers = {each.name: made(each) for each in spec.methods}
+    frames = []
+    for suffix, settings in _variants(spec, protocol).items():
+        grid = ClassifierGrid(settings, spec.protocol["folds"], seed)
+        with quietly():
+            choices = _choices(grid, quantifiers, X, y, read_selection(spec))
+            answers = answer(grid, quantifiers, choices, (X, y), tests)
+        for i, (name, experiment) in enumerate(experiments.items()):
+            for method, choice in choices.items():
+                names = (task.dataset, name + suffix, method)
+                setting = None if choice.setting is None else settings[choice.setting]
+                frames.append(_rows(spec, names, experiment, answers[method][i], setting))
+    return pl.concat(frames)
+
+
+def _variants(spec: Spec, protocol: str) -> dict[str, tuple[dict[str, Any], ...]]:
+    """Settings to select from, by the suffix that the name of the protocol gets."""
+    variants = {"": read_selection(spec).settings}
+    if (setting := unselected_setting(spec, protocol)) is not None:
+        variants["-unselected"] = (setting,)
+    return variants
+
+
+def _choices(
+    grid: ClassifierGrid,
+    quantifiers: dict[str, Any],
+    X: Any,
+    y: NDArray[Any],
+    selection: Selection,
+) -> dict[str, Choice]:
+    if len(grid.settings) == 1:
+        return {name: Choice(0) for name in quantifiers}
+    items = labelled(X, y, None)
+    held = selection.holdout * len(y)
+    samples = APP(
+        selection.n_prevalences,
+        selection.repeats,
+        max(1, round(selection.sample_share * held)),
+        random_state=grid.seed,
+    )
+    (split,) = make_splits(items, samples, selection.holdout, None, grid.seed)
+    (choices,) = choose(grid, quantifiers, items, split, [check_measure("ae")])
+    return choices
+
+
+def _rows(
+    spec: Spec,
+    names: tuple[str, str, str],
+    experiment: ShiftExperiment,
+    result: Answer,
+    setting: dict[str, Any] | None,
+) -> pl.DataFrame:
+    """Results of one method on the test samples of an experiment."""
+    import polars as pl
+
+    dataset, protocol, method = names
+    true, n = experiment.test.prevalence, len(experiment.test)
+    assert true is not None
+    assert experiment.train.prevalence is not None
+    estimated = result.prevalence
+    errors = {
+        name: None
+        if estimated is None
+        else check_measure(name)(true, estimated, experiment.test.sizes)
+        for name in spec.metrics
+    }
+    given = {name: experiment.settings.get(home) for name, home in _COLUMNS.items()}
+    if given["p_train"] is None:
+        given["p_train"] = float(experiment.train.prevalence[0, 1])
+    if given["p_test"] is None:
+        given["p_test"] = true[:, 1]
+    columns: dict[str, tuple[Any, Any]] = {
+        "dataset": (dataset, pl.String),
+        "protocol": (protocol, pl.String),
+        "method": (method, pl.String),
+        "failure": (result.failure, pl.String),
+        **{name: (values, pl.Float64) for name, values in errors.items()},
+        "degree": (experiment.degree, pl.Float64),
+        **{name: (values, pl.Float64) for name, values in given.items()},
+        "repeat": (experiment.settings["repeat"], pl.Int32),
+        "test_repeat": (experiment.settings["test_repeat"], pl.Int32),
+        "size": (experiment.test.sizes, pl.Int32),
+        "C": (setting and setting["C"], pl.Float64),
+        "class_weight": (setting and setting["class_weight"], pl.String),
+    }
+    made = [_column(name, n, *each) for name, each in columns.items()]
+    return pl.DataFrame(made).with_columns(**result.columns(true))
+
+
+def _column(name: str, n: int, values: Any, kind: Any) -> pl.Series:
+    import polars as pl
+
+    if isinstance(values, np.ndarray):
+        return pl.Series(name, values, dtype=kind)
+    return pl.Series(name, [values], dtype=kind).new_from_index(0, n)

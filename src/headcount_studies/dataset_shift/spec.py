@@ -1,0 +1,212 @@
+"""Settings of the spec, checked, and the plan: one task per training set."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from headcount._parameters import check_count
+from headcount.errors import HeadcountError
+from headcount.evaluation.measures import check_measure
+from headcount.shift import (
+    ConceptShift,
+    GlobalCovariateShift,
+    LocalCovariateShift,
+    PriorShift,
+)
+from headcount_studies.classifier_grid import made
+from headcount_studies.engine.checks import check_keys, check_known
+from headcount_studies.engine.spec import Spec
+from headcount_studies.engine.task import Task, task_seed
+from headcount_studies.files.texts import REVIEWS
+
+__all__ = [
+    "PROTOCOLS",
+    "Selection",
+    "check",
+    "make_protocol",
+    "plan",
+    "protocol_datasets",
+    "read_selection",
+    "unselected_setting",
+]
+
+PROTOCOLS = ("prior", "global", "local", "concept")
+_CLASSES = {
+    "prior": PriorShift,
+    "global": GlobalCovariateShift,
+    "local": LocalCovariateShift,
+    "concept": ConceptShift,
+}
+_GROUPED = ("global", "local")
+_COMMON = ("least", "folds", "split", "test_repeats")
+_ALL_HAVE = ("repeats", "test_repeats", "unselected")
+_OWN = {
+    "prior": ("train_prevalences", "test_prevalences"),
+    "global": ("alphas", "prevalences"),
+    "local": ("test_prevalences", "skew"),
+    "concept": ("cut_points",),
+}
+_SELECTION = ("C", "class_weight", "holdout", "n_prevalences", "repeats", "sample_share")
+# Approximate seconds: per setting, per training item and setting, per method and sample.
+_SETTING_COST, _ITEM_COST, _RUN_COST = 0.08, 1e-4, 5e-5
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Selection of the settings of the classifier."""
+
+    settings: tuple[dict[str, Any], ...]
+    holdout: float
+    n_prevalences: int
+    repeats: int
+    sample_share: float
+
+
+def protocol_datasets(spec: Spec, protocol: str) -> tuple[str, ...]:
+    """Datasets of the study that a protocol is run on."""
+    sizes = spec.protocol.get(protocol, {}).get("sizes", {})
+    return tuple(name for name in spec.datasets if name in sizes)
+
+
+def make_protocol(spec: Spec, dataset: str, protocol: str, *, control: bool = False) -> Any:
+    """Protocol of shift for one dataset.
+
+    Its seed depends on the study and the dataset alone, so that the training sets of local
+    shift and of its control are the same.
+    """
+    own = spec.protocol[protocol]
+    train_size, test_size = own["sizes"][dataset]
+    options = {key: own[key] for key in _OWN[protocol] if key in own}
+    if protocol == "concept":
+        options["cut_points"] = own["cut_points"][dataset]
+    if protocol in _GROUPED:
+        options["categories"] = REVIEWS[dataset].pair
+    if protocol == "local":
+        options["control"] = control
+    return _CLASSES[protocol](
+        **options,
+        train_size=train_size,
+        test_size=test_size,
+        repeats=own["repeats"],
+        test_repeats=own.get("test_repeats", spec.protocol["test_repeats"]),
+        split=spec.protocol["split"],
+        random_state=task_seed(spec.seed, dataset, protocol),
+    )
+
+
+def read_selection(spec: Spec) -> Selection:
+    """Read the selection of settings; ``class_weight`` "none" stands for None."""
+    given = spec.selection
+    check_keys("[selection]", given, _SELECTION)
+    for key in _SELECTION:
+        if key not in given:
+            raise HeadcountError(f"[selection] has no {key!r}: add it.")
+    settings = tuple(
+        _setting(C, weight) for C in given["C"] for weight in given["class_weight"]
+    )
+    return Selection(
+        settings,
+        float(given["holdout"]),
+        check_count("n_prevalences", given["n_prevalences"], 2),
+        check_count("repeats", given["repeats"]),
+        float(given["sample_share"]),
+    )
+
+
+def unselected_setting(spec: Spec, protocol: str) -> dict[str, Any] | None:
+    """Fixed setting that a protocol is run with a second time, without selection."""
+    own = spec.protocol[protocol].get("unselected")
+    if own is None:
+        return None
+    check_keys(f"unselected of [protocol.{protocol}]", own, ("C", "class_weight"))
+    return _setting(own.get("C", 1.0), own.get("class_weight", "none"))
+
+
+def _setting(C: Any, weight: Any) -> dict[str, Any]:
+    known = check_known("class_weight", weight, ("balanced", "none"))
+    return {"C": float(C), "class_weight": None if known == "none" else known}
+
+
+def check(spec: Spec) -> None:
+    """Refuse a spec that cannot be run."""
+    for dataset in spec.datasets:
+        check_known("dataset of reviews", dataset, REVIEWS)
+    for metric in spec.metrics:
+        check_measure(metric)
+    if "ae" not in spec.metrics:
+        raise HeadcountError("metrics has no 'ae', which the tables are made of: add it.")
+    for each in spec.methods:
+        made(each)
+    check_keys("[protocol]", spec.protocol, (*_COMMON, *PROTOCOLS))
+    for key in _COMMON:
+        if key not in spec.protocol:
+            raise HeadcountError(f"[protocol] has no {key!r}: add it.")
+    _check_protocols(spec)
+
+
+def _check_protocols(spec: Spec) -> None:
+    read_selection(spec)
+    for protocol in PROTOCOLS:
+        if protocol in spec.protocol:
+            unselected_setting(spec, protocol)
+            _check_protocol(spec, protocol, spec.protocol[protocol])
+    if not any(protocol_datasets(spec, protocol) for protocol in PROTOCOLS):
+        raise HeadcountError(
+            "no protocol has sizes for any of the datasets: add for instance "
+            "[protocol.prior.sizes] with one line per dataset."
+        )
+
+
+def _check_protocol(spec: Spec, protocol: str, own: Mapping[str, Any]) -> None:
+    where = f"[protocol.{protocol}]"
+    check_keys(where, own, ("sizes", *_ALL_HAVE, *_OWN[protocol]))
+    for key in ("repeats", "sizes"):
+        if key not in own:
+            raise HeadcountError(f"{where} has no {key!r}: add it.")
+    for dataset, pair in own["sizes"].items():
+        source = REVIEWS[check_known("dataset of reviews", dataset, REVIEWS)]
+        if not isinstance(pair, list | tuple) or len(pair) != 2:
+            raise HeadcountError(
+                f"sizes of {dataset!r} in {where} is {pair!r}; it must be two numbers: items "
+                "in a training set, and in a test sample."
+            )
+        if protocol in _GROUPED and source.pair is None:
+            raise HeadcountError(
+                f"{where} has sizes for {dataset!r}, but its reviews have no two groups: leave "
+                "it out there."
+            )
+        if protocol == "concept" and dataset not in own.get("cut_points", {}):
+            raise HeadcountError(f"{where} has no cut_points for {dataset!r}: add them.")
+        if dataset in spec.datasets:
+            _ = make_protocol(spec, dataset, protocol).n_samples  # checks the rest
+
+
+def plan(spec: Spec, data: Path) -> list[Task]:
+    """One task per dataset, protocol and training set."""
+    tasks = []
+    for dataset in spec.datasets:
+        for name in PROTOCOLS:
+            if dataset not in protocol_datasets(spec, name):
+                continue
+            protocol = make_protocol(spec, dataset, name)
+            n_sets = protocol.n_training_sets
+            n_settings = len(read_selection(spec).settings)
+            # Local shift has a control; a fixed setting adds a second estimate per sample.
+            twice = name == "local" or unselected_setting(spec, name) is not None
+            n_samples = protocol.n_samples // n_sets * (1 + twice)
+            runs = n_samples * len(spec.methods)
+            training = n_settings * (_SETTING_COST + _ITEM_COST * protocol.train_size)
+            tasks += [
+                Task(
+                    key=f"{dataset}.{name}.{number:04d}",
+                    dataset=dataset,
+                    settings={"protocol": name, "number": number},
+                    cost=training + _RUN_COST * runs,
+                    runs=runs,
+                )
+                for number in range(n_sets)
+            ]
+    return tasks

@@ -1,0 +1,305 @@
+"""Specification of a study: datasets, protocol, methods and metrics, in a TOML file."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
+from typing import Any
+
+from headcount._parameters import check_count
+from headcount._toml import toml_text
+from headcount.errors import HeadcountError
+from headcount_studies.engine.checks import check_keys, check_known
+
+__all__ = [
+    "MethodSpec",
+    "Spec",
+    "built_in_specs",
+    "parse_spec",
+    "read_spec",
+]
+
+_SPECS = Path(__file__).parents[1] / "specs"
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+_TABLES = ("protocol", "selection", "classifier", "data")
+
+
+@dataclass(frozen=True)
+class MethodSpec:
+    """One method of a study.
+
+    Parameters
+    ----------
+    name : str
+        Name in the tables.
+    quantifier : str, default=None
+        Name in headcount; the same one by default.
+    parameters : dict
+        Parameters of the quantifier.
+    options : dict
+        Options that the kind of study defines, such as fewer draws.
+
+    Examples
+    --------
+    >>> from headcount_studies import MethodSpec
+    >>> MethodSpec("AC", "ACC").quantifier
+    'ACC'
+    """
+
+    name: str
+    quantifier: str = ""
+    parameters: dict[str, Any] = field(default_factory=dict)
+    options: dict[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        _check_text("the name of a method", self.name)
+        if self.quantifier == "":
+            object.__setattr__(self, "quantifier", self.name)
+        _check_text(f"quantifier of method {self.name!r}", self.quantifier)
+        _check_table(f"parameters of method {self.name!r}", self.parameters)
+        _check_table(f"options of method {self.name!r}", self.options)
+
+
+@dataclass(frozen=True)
+class Spec:
+    """A study: methods, datasets, protocol and metrics.
+
+    Parameters
+    ----------
+    name : str
+        Name of the study: letters, digits, dots, hyphens and underscores.
+    kind : str
+        Code that runs the study: one of the published studies, or ``"module:object"`` of
+        your own.
+    datasets : tuple of str
+        Datasets in the order of the tables.
+    methods : tuple of MethodSpec
+        Methods in the order of the tables.
+    metrics : tuple of str
+        Error measures; columns of the results.
+    title, paper : str, default=""
+        Title of the report, and reference.
+    seed : int, default=0
+        Random seed of the whole study.
+    protocol, selection : dict
+        Settings that the kind of study defines.
+    classifier : dict
+        Classifier of a study of your own data.
+    data : dict of str to dict
+        Files of a study of your own data, by dataset.
+
+    Examples
+    --------
+    >>> from headcount_studies import MethodSpec, Spec
+    >>> spec = Spec("mine", "comparison", ("adult", "wine"), (MethodSpec("CC"),), ("tae",))
+    >>> spec.restricted(datasets=["wine"]).datasets
+    ('wine',)
+    """
+
+    name: str
+    kind: str
+    datasets: tuple[str, ...]
+    methods: tuple[MethodSpec, ...]
+    metrics: tuple[str, ...]
+    title: str = ""
+    paper: str = ""
+    seed: int = 0
+    protocol: dict[str, Any] = field(default_factory=dict)
+    selection: dict[str, Any] = field(default_factory=dict)
+    classifier: dict[str, Any] = field(default_factory=dict)
+    data: dict[str, dict[str, Any]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        _check_text("name", self.name)
+        if not _NAME.fullmatch(self.name):
+            raise HeadcountError(
+                f"name is {self.name!r}; it must be made of letters, digits, '.', '-' and '_'."
+            )
+        _check_text("kind", self.kind)
+        check_count("seed", self.seed, least=0)
+        for name in ("title", "paper"):
+            if not isinstance(getattr(self, name), str):
+                raise HeadcountError(f"{name} is {getattr(self, name)!r}; it must be a text.")
+        for name in ("datasets", "metrics"):
+            object.__setattr__(self, name, _check_names(name, getattr(self, name)))
+        methods = tuple(self.methods)
+        object.__setattr__(self, "methods", methods)
+        _check_names("methods", [method.name for method in methods])
+        for name in _TABLES:
+            _check_table(name, getattr(self, name))
+        for name, table in self.data.items():
+            _check_table(f"[data.{name}]", table)
+
+    def restricted(
+        self, *, datasets: Iterable[str] | None = None, methods: Iterable[str] | None = None
+    ) -> Spec:
+        """Restrict the study to some datasets or methods.
+
+        Parameters
+        ----------
+        datasets, methods : iterable of str, default=None
+            Names to keep, in any order; None keeps all.
+
+        Returns
+        -------
+        Spec
+        """
+        kept = _kept("dataset", datasets, self.datasets)
+        names = _kept("method", methods, [method.name for method in self.methods])
+        return replace(
+            self,
+            datasets=kept,
+            methods=tuple(method for method in self.methods if method.name in names),
+        )
+
+    def with_methods(self, names: Iterable[str]) -> Spec:
+        """Restrict the study to some methods, in the order given.
+
+        Parameters
+        ----------
+        names : iterable of str
+            Names of methods of the study.
+
+        Returns
+        -------
+        Spec
+        """
+        by_name = {method.name: method for method in self.methods}
+        return replace(self, methods=tuple(by_name[name] for name in names))
+
+    def to_toml(self) -> str:
+        """Write the spec as TOML; reading it gives the same spec.
+
+        Returns
+        -------
+        str
+        """
+        content = {
+            each.name: getattr(self, each.name)
+            for each in fields(self)
+            if each.name not in (*_TABLES, "methods")
+        }
+        return toml_text(
+            content
+            | {name: getattr(self, name) for name in _TABLES}
+            | {"methods": [vars(method) for method in self.methods]}
+        )
+
+
+def built_in_specs() -> dict[str, Path]:
+    """Specs of the published studies.
+
+    Returns
+    -------
+    dict of str to Path
+        TOML files by name, sorted.
+    """
+    return {path.stem: path for path in sorted(_SPECS.glob("*.toml"))}
+
+
+def read_spec(name_or_path: str | Path) -> Spec:
+    """Read a spec by name or from a TOML file.
+
+    Parameters
+    ----------
+    name_or_path : str or Path
+        Name of one of `built_in_specs`, or a file of your own.
+
+    Returns
+    -------
+    Spec
+    """
+    built_in = built_in_specs()
+    if str(name_or_path) in built_in:
+        path = built_in[str(name_or_path)]
+    else:
+        path = Path(name_or_path)
+        if path.suffix.lower() != ".toml" and not path.is_file():
+            check_known("built-in study", str(name_or_path), built_in)
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise HeadcountError(f"There is no file {str(path)!r}: check its name.") from None
+    except (OSError, UnicodeDecodeError) as error:
+        why = getattr(error, "strerror", None) or "it is not a text"
+        raise HeadcountError(f"The spec {str(path)!r} cannot be read: {why}.") from None
+    return parse_spec(text, where=str(path))
+
+
+def parse_spec(text: str, *, where: str = "the spec") -> Spec:
+    """Read a spec from TOML.
+
+    Parameters
+    ----------
+    text : str
+        Content of a TOML file.
+    where : str, default="the spec"
+        Origin of the text, for error messages.
+
+    Returns
+    -------
+    Spec
+    """
+    try:
+        content = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise HeadcountError(f"The spec {where!r} is not valid TOML: {error}.") from None
+    try:
+        return _made(content)
+    except HeadcountError as error:
+        raise HeadcountError(f"The spec {where!r} cannot be used: {error}") from None
+
+
+def _made(content: dict[str, Any]) -> Spec:
+    check_keys("it", content, [each.name for each in fields(Spec)])
+    if isinstance(content.get("data"), dict):
+        content = {"datasets": list(content["data"])} | content
+    for key in ("name", "kind", "datasets", "methods", "metrics"):
+        if key not in content:
+            raise HeadcountError(f"it has no {key!r}: add it.")
+    methods = content["methods"]
+    if not isinstance(methods, list) or not all(isinstance(each, dict) for each in methods):
+        raise HeadcountError("methods must be tables, each headed [[methods]].")
+    allowed = [each.name for each in fields(MethodSpec)]
+    for each in methods:
+        check_keys("a table of [[methods]]", each, allowed)
+        if "name" not in each:
+            raise HeadcountError("a table of [[methods]] has no 'name': add it.")
+    made = tuple(MethodSpec(**each) for each in methods)
+    return Spec(**(content | {"methods": made}))
+
+
+def _kept(what: str, wanted: Iterable[str] | None, names: Sequence[str]) -> tuple[str, ...]:
+    if wanted is None:
+        return tuple(names)
+    chosen = {check_known(what, each, names) for each in wanted}
+    if not chosen:
+        raise HeadcountError(f"No {what} was named: name at least one.")
+    return tuple(name for name in names if name in chosen)
+
+
+def _check_names(what: str, names: Any) -> tuple[str, ...]:
+    if isinstance(names, str) or not isinstance(names, Sequence):
+        raise HeadcountError(f"{what} is {names!r}; it must be a list of names.")
+    if not names:
+        raise HeadcountError(f"{what} is empty; it must hold at least one name.")
+    for name in names:
+        _check_text(f"an entry of {what}", name)
+    doubled = [name for i, name in enumerate(names) if name in names[:i]]
+    if doubled:
+        raise HeadcountError(f"{what} has {doubled[0]!r} twice: keep one.")
+    return tuple(names)
+
+
+def _check_text(what: str, value: Any) -> None:
+    if not isinstance(value, str) or not value.strip():
+        raise HeadcountError(f"{what} is {value!r}; it must be a text that is not empty.")
+
+
+def _check_table(what: str, value: Any) -> None:
+    if not isinstance(value, dict):
+        raise HeadcountError(f"{what} is {value!r}; it must be a table.")
+    toml_text({"value": value})  # refuses values that TOML cannot hold

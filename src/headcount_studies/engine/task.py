@@ -1,0 +1,164 @@
+"""Tasks of a study, and the interface of an experiment."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from headcount._parameters import check_count, check_positive
+from headcount.errors import HeadcountError
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from headcount_studies.engine.sections import Section
+    from headcount_studies.engine.spec import Spec
+
+__all__ = ["Experiment", "Task", "task_seed"]
+
+_KEY = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,199}")
+
+
+@dataclass(frozen=True)
+class Task:
+    """A part of a study that is executed at once and whose results make one file.
+
+    Parameters
+    ----------
+    key : str
+        Unique name, also that of its file: letters, digits, ``.``, ``_`` and ``-``.
+    dataset : str
+        Name of the dataset.
+    settings : dict
+        Settings of the task: texts, numbers, booleans, and lists of them.
+    cost : float, default=1.0
+        Expected duration, in any unit. The longest tasks are executed first.
+    runs : int, default=1
+        Number of results: one per method and sample.
+    methods : tuple of str, default=()
+        Methods of the task. Set by `run_study`.
+    batch : int, default=0
+        0 for the methods that a dataset was first run with, 1 for those that were added
+        next, and so on. Set by `run_study`.
+
+    Examples
+    --------
+    >>> from headcount_studies import Task
+    >>> Task("wine-0", "wine", {"draw": 0}).runs
+    1
+    """
+
+    key: str
+    dataset: str
+    settings: dict[str, Any] = field(default_factory=dict)
+    cost: float = 1.0
+    runs: int = 1
+    methods: tuple[str, ...] = ()
+    batch: int = 0
+
+    def __post_init__(self) -> None:
+        _check_key(self.key)
+        check_positive(f"cost of task {self.key!r}", self.cost)
+        check_count(f"runs of task {self.key!r}", self.runs, least=0)
+        object.__setattr__(self, "methods", tuple(self.methods))
+
+    @property
+    def name(self) -> str:
+        """Unique name in a store: the key, and a suffix for methods that were added later."""
+        return f"{self.key}.added-{self.batch}" if self.batch else self.key
+
+    def to_json(self) -> str:
+        """Write the task as one line of JSON.
+
+        Returns
+        -------
+        str
+        """
+        return json.dumps(asdict(self), ensure_ascii=False)
+
+    @classmethod
+    def from_json(cls, line: str) -> Task:
+        """Read a task from a line of JSON.
+
+        Parameters
+        ----------
+        line : str
+            Line that `to_json` returned.
+
+        Returns
+        -------
+        Task
+        """
+        content: Mapping[str, Any] = json.loads(line)
+        return cls(**content)
+
+
+def _check_key(key: Any) -> None:
+    if not isinstance(key, str) or not _KEY.fullmatch(key):
+        raise HeadcountError(
+            f"key of a task is {key!r}; it must be made of letters, digits, '.', '_' and '-', "
+            "200 at most, and not begin with a dot."
+        )
+
+
+class Experiment(Protocol):
+    """Interface of a kind of study. The object keeps no state between calls.
+
+    It may also have ``files(spec, dataset, data)``, which lists the files of a dataset, for
+    ``headcount study list`` and for checksums.
+    """
+
+    def check(self, spec: Spec) -> None:
+        """Refuse, in one sentence, a spec that cannot be run."""
+
+    def plan(self, spec: Spec, data: Path) -> list[Task]:
+        """Divide the study into tasks.
+
+        The same spec and data give the same tasks. The tasks of a dataset do not depend on
+        the other datasets.
+        """
+
+    def run(self, spec: Spec, task: Task, data: Path) -> pl.DataFrame:
+        """Execute one task.
+
+        The rows do not depend on the order, process or machine of the tasks, and those of a
+        method not on the other methods, which may be run at another time. Columns:
+        ``dataset``, ``method``, ``failure`` (the reason, or null), the metrics, and further
+        ones of this kind of study. A column ``seconds`` goes to the journal, summed by
+        method, as files of results are the same in every run.
+        """
+
+    def sections(
+        self, spec: Spec, results: pl.DataFrame, published: Path | None
+    ) -> list[Section]:
+        """Sections of the report, compared with the published figures where they are given."""
+
+
+def task_seed(seed: int, *names: object) -> int:
+    """Derive a seed for one purpose from the seed of the study and from names.
+
+    Parameters
+    ----------
+    seed : int
+        Seed of the spec.
+    *names : object
+        Texts and numbers that identify the purpose.
+
+    Returns
+    -------
+    int
+        Below 2 ** 32; the same on every machine.
+
+    Examples
+    --------
+    >>> from headcount_studies import task_seed
+    >>> task_seed(0, "wine", 3) == task_seed(0, "wine", 3) != task_seed(0, "wine", 4)
+    True
+    """
+    text = json.dumps([seed, *map(str, names)])
+    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:4], "big")

@@ -1,0 +1,40 @@
+"""Tasks of the challenge that the folder of datasets has, and their data."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from pathlib import Path
+
+from headcount.errors import HeadcountError
+from headcount_studies.datasets import LequaData, lequa
+from headcount_studies.engine.spec import Spec
+from headcount_studies.lequa.files import find_files
+
+__all__ = ["files", "load_task", "present"]
+
+
+def files(spec: Spec, dataset: str, data: Path) -> list[Path]:
+    """File that shows that a task is there: a small one, or the zip it is in."""
+    try:
+        found = find_files(data, dataset)
+    except HeadcountError:
+        return [data / dataset / "public" / "label_map.txt"]
+    return [found.zips[0] if found.folder is None else found.folder / "label_map.txt"]
+
+
+def present(spec: Spec, data: Path) -> list[str]:
+    """Tasks of the challenge that the folder has."""
+    found = []
+    for name in spec.datasets:
+        try:
+            find_files(data, name)
+        except HeadcountError:
+            continue
+        found.append(name)
+    return found
+
+
+@lru_cache(maxsize=2)
+def load_task(name: str, data: Path) -> LequaData:
+    """Read the data of a task; samples are parsed when they are used."""
+    return lequa(data, name, progress=False)

@@ -1,0 +1,177 @@
+"""Official figures of a submission, and the published table."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headcount import metrics
+from headcount.errors import HeadcountError
+from headcount_studies.lequa.tasks import LequaTask
+
+if TYPE_CHECKING:
+    import polars as pl
+
+__all__ = ["PUBLISHED_FILE", "Figure", "Score", "read_published_runs", "score"]
+
+PUBLISHED_FILE = "lequa2024.csv"
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Figure:
+    """An error: mean, and population standard deviation over samples (or over bins).
+
+    Attributes
+    ----------
+    name : str
+        Name in the official output, such as "MRAE".
+    measure : str
+        Name in the published table, such as "RAE".
+    mean, deviation : float
+        The figures.
+    """
+
+    name: str
+    measure: str
+    mean: float
+    deviation: float
+
+    def __str__(self) -> str:
+        return f"{self.name}: {self.mean:.5f} ~ {self.deviation:.5f}"
+
+
+@dataclass(frozen=True, eq=False)
+class Score:
+    """Scores of a submission.
+
+    Attributes
+    ----------
+    task : LequaTask
+        Task of the challenge.
+    figures : tuple of Figure
+        Official figures, first the one that ranks the systems.
+    closed : Figure or None
+        Ordered classes: macro-NMD with samples of a mean of exactly K in the last bin.
+    samples : polars.DataFrame
+        One row per sample: id, errors, and true and estimated shares.
+    """
+
+    task: LequaTask
+    figures: tuple[Figure, ...]
+    closed: Figure | None
+    samples: pl.DataFrame
+
+    def to_text(self) -> str:
+        """Figures as the official script prints them, one per line."""
+        lines = [str(figure) for figure in self.figures]
+        if self.closed is not None:
+            lines.append(f"{self.closed} (last bin closed, not official)")
+        return "\n".join(lines)
+
+    def to_dict(self) -> dict[str, object]:
+        """Figures by name."""
+        named = [(each.name, each) for each in self.figures]
+        if self.closed is not None:
+            named.append(("macro-NMD, last bin closed", self.closed))
+        return {
+            "task": self.task.name,
+            "samples": len(self.samples),
+            "figures": {
+                name: {"mean": each.mean, "deviation": each.deviation} for name, each in named
+            },
+        }
+
+
+def score(
+    task: LequaTask, true: Floats, estimated: Floats, *, size: int | None = None
+) -> Score:
+    """Score estimates as the organisers do.
+
+    Parameters
+    ----------
+    task : LequaTask
+        Task of the challenge.
+    true, estimated : ndarray of shape (S, K)
+        Shares in the order of the ids.
+    size : int, default=None
+        Number of items in a sample, for the smoothing of RAE; that of the task by default.
+
+    Returns
+    -------
+    Score
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from headcount_studies.lequa import find_task
+    >>> from headcount_studies.lequa2024.official import score
+    >>> true = np.array([[0.5, 0.5], [0.2, 0.8]])
+    >>> print(score(find_task("T1"), true, true + [0.1, -0.1]).to_text())
+    MRAE: 0.25454 ~ 0.05533
+    MAE: 0.10000 ~ 0.00000
+    """
+    import polars as pl
+
+    closed = None
+    if task.metric == "nmd":
+        each = {"nmd": np.asarray(metrics.nmd(true, estimated))}
+        bins = (
+            metrics.nmd_by_bin(true, estimated, last_bin_closed=last) for last in (False, True)
+        )
+        macro, closed = (_figure("macro-NMD", "Macro-NMD", values) for values in bins)
+        figures = (_figure("MNMD", "NMD", each["nmd"]), macro)
+    else:
+        each = {
+            "rae": np.asarray(metrics.rae(true, estimated, size=size or task.size)),
+            "ae": np.asarray(metrics.ae(true, estimated)),
+        }
+        figures = (_figure("MRAE", "RAE", each["rae"]), _figure("MAE", "AE", each["ae"]))
+    table = pl.DataFrame(
+        {
+            "id": np.arange(len(true)),
+            **each,
+            **{f"true_{k}": true[:, k] for k in range(true.shape[1])},
+            **{f"estimate_{k}": estimated[:, k] for k in range(true.shape[1])},
+        }
+    )
+    return Score(task, figures, closed, table)
+
+
+def _figure(name: str, measure: str, values: Floats) -> Figure:
+    return Figure(name, measure, float(values.mean()), float(values.std()))
+
+
+def read_published_runs(folder: Path, task: LequaTask) -> pl.DataFrame:
+    """Published results of a task.
+
+    Parameters
+    ----------
+    folder : Path
+        Folder with ``lequa2024.csv``: task, rank, run, kind, and for two measures name, mean
+        and standard deviation.
+    task : LequaTask
+        Task of the challenge.
+
+    Returns
+    -------
+    polars.DataFrame
+        One row per run, in the order of the ranks; none for a task without results.
+    """
+    import polars as pl
+
+    path = folder / PUBLISHED_FILE
+    try:
+        table = pl.read_csv(path)
+        return table.filter(pl.col("task") == task.name).select(
+            "rank", "run", "kind", "measure1", "mean1", "sd1", "measure2", "mean2", "sd2"
+        )
+    except (OSError, pl.exceptions.PolarsError) as error:
+        raise HeadcountError(
+            f"the published results {str(path)!r} cannot be read ({error}): pass a folder "
+            f"with {PUBLISHED_FILE}."
+        ) from None

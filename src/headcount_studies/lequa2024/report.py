@@ -1,0 +1,231 @@
+"""Report: errors by task and method, selected settings, comparison with the paper's table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from headcount_studies.engine.sections import Section
+from headcount_studies.engine.spec import Spec
+from headcount_studies.lequa.tasks import TASKS, LequaTask
+from headcount_studies.lequa2024.official import (
+    PUBLISHED_FILE,
+    Score,
+    read_published_runs,
+    score,
+)
+from headcount_studies.marked_tables import NOTE, marked_means, paired_errors
+from headcount_studies.published_tables import agreement
+
+if TYPE_CHECKING:
+    import polars as pl
+    from matplotlib.figure import Figure
+
+__all__ = ["score_sections", "sections"]
+
+_MOST_POINTS = 1000
+
+
+def sections(spec: Spec, results: pl.DataFrame, published: Path | None) -> list[Section]:
+    """Per task: errors, settings, and the published results."""
+    import polars as pl
+
+    made = []
+    for name in spec.datasets:
+        part = results.filter((pl.col("dataset") == name) & pl.col("failure").is_null())
+        if part.is_empty():
+            continue
+        task = TASKS[name]
+        scores = _scores(spec, part, task)
+        made.append(_errors(part, task, scores))
+        if published is not None and (published / PUBLISHED_FILE).is_file():
+            made.append(_compared(task, scores, published))
+        made.append(_settings(part, task))
+    failed = results.filter(pl.col("failure").is_not_null())
+    if failed.height:
+        reasons = failed.group_by("dataset", "method", "failure").len("samples").sort("dataset")
+        made.append(Section("Failures", "Methods without results.", reasons))
+    return made
+
+
+def score_sections(task: LequaTask, found: Score, published: Path | None) -> list[Section]:
+    """Sections of the page of one submission.
+
+    Parameters
+    ----------
+    task : LequaTask
+        Task of the challenge.
+    found : Score
+        Scores of the submission.
+    published : Path or None
+        Folder of the published results.
+
+    Returns
+    -------
+    list of Section
+    """
+    import polars as pl
+
+    figures = [*found.figures, *([] if found.closed is None else [found.closed])]
+    names = [each.name for each in found.figures]
+    names += [] if found.closed is None else [f"{found.closed.name}, last bin closed"]
+    table = pl.DataFrame(
+        {
+            "figure": names,
+            "mean": [f"{each.mean:.5f}" for each in figures],
+            "standard deviation": [f"{each.deviation:.5f}" for each in figures],
+        }
+    )
+    text = "Means over the samples, with population standard deviations."
+    if found.closed is not None:
+        text += (
+            " Macro-NMD is a mean over bins of the mean star, and its deviation is over the "
+            "bins; the official script leaves out samples with a mean of exactly 5 stars."
+        )
+    made = [Section("Official figures", text, table, _error_figure(task, found))]
+    if published is not None:
+        made.append(_compared(task, {"this submission": found}, published))
+    worst = found.samples.sort(task.metric, descending=True).head(10)
+    shown = worst.select("id", *[pl.col(name).round(5) for name in _metrics(task)])
+    made.append(Section("Largest errors", "The ten samples with the largest errors.", shown))
+    return made
+
+
+def _metrics(task: LequaTask) -> list[str]:
+    return ["nmd"] if task.metric == "nmd" else ["rae", "ae"]
+
+
+def _error_figure(task: LequaTask, found: Score) -> Callable[[], Figure]:
+    """Function that draws true and estimated shares, or stars for ordered classes."""
+
+    def draw() -> Figure:
+        from matplotlib.figure import Figure
+
+        K = task.n_classes
+        true, estimated = (
+            found.samples.select(f"{kind}_{k}" for k in range(K)).to_numpy()
+            for kind in ("true", "estimate")
+        )
+        figure = Figure(figsize=(5.0, 4.2), layout="constrained")
+        ax = figure.subplots()
+        limits: tuple[float, float] = (0, 1)
+        if task.metric == "nmd":
+            stars = np.arange(1, K + 1)
+            x, y, what, limits = true @ stars, estimated @ stars, "mean star", (1, K)
+        elif K == 2:
+            x, y, what = true[:, 1], estimated[:, 1], "share of class 1"
+        else:
+            x, y, what = true.ravel(), estimated.ravel(), "share of a class"
+            limits = (0, float(max(x.max(), y.max())))
+        if len(x) <= _MOST_POINTS:
+            ax.scatter(x, y, s=10, alpha=0.5, linewidths=0)
+        else:
+            bins: Any = ax.hexbin(x, y, gridsize=50, mincnt=1, bins="log", cmap="Blues")
+            figure.colorbar(bins, ax=ax, label="number")
+        ax.plot(limits, limits, color="0.4", linewidth=0.8)
+        ax.set(xlabel=f"true {what}", ylabel=f"estimated {what}", xlim=limits, ylim=limits)
+        return figure
+
+    return draw
+
+
+def _scores(spec: Spec, part: pl.DataFrame, task: LequaTask) -> dict[str, Score]:
+    """Official figures of each method."""
+    import polars as pl
+
+    found = {}
+    for method in spec.methods:
+        rows = part.filter(pl.col("method") == method.name).sort("sample")
+        if rows.height:
+            true, estimated = (
+                np.array(rows[name].to_list(), np.float64) for name in ("true", "estimate")
+            )
+            found[method.name] = score(task, true, estimated)
+    return dict(sorted(found.items(), key=lambda entry: entry[1].figures[0].mean))
+
+
+def _errors(part: pl.DataFrame, task: LequaTask, scores: dict[str, Score]) -> Section:
+    """Means and deviations, with marks of methods that do not differ from the best."""
+    import polars as pl
+
+    methods = list(scores)
+    first, second = next(iter(scores.values())).figures
+    wide = paired_errors(part, ("dataset", "sample"), methods, task.metric)
+    _, marks = marked_means(wide, "dataset", methods, test="wilcoxon")
+    table = pl.DataFrame(
+        {
+            "method": methods,
+            first.measure: [each.figures[0].mean for each in scores.values()],
+            f"sd of {first.measure}": [each.figures[0].deviation for each in scores.values()],
+            second.measure: [each.figures[1].mean for each in scores.values()],
+            f"sd of {second.measure}": [each.figures[1].deviation for each in scores.values()],
+        }
+    )
+    by_method = {column: mark for (_, column), mark in marks.items()}
+    return Section(
+        f"{task.name}: errors on the test samples",
+        f"{wide.height:,} samples, ranked by mean {first.measure}. Wilcoxon tests: {NOTE}",
+        table,
+        None,
+        {
+            (row, first.measure): by_method[method]
+            for row, method in enumerate(methods)
+            if method in by_method
+        },
+    )
+
+
+def _compared(task: LequaTask, scores: dict[str, Score], published: Path) -> Section:
+    """Published results with ours among them."""
+    import polars as pl
+
+    theirs = read_published_runs(published, task)
+    title = f"{task.name}: compared with the published results"
+    if theirs.is_empty():
+        return Section(title, f"There are no published results of {task.name}.")
+    ours = pl.DataFrame(
+        [
+            (name, "ours", each.figures[0].mean, each.figures[0].deviation,
+             each.figures[1].mean, each.figures[1].deviation)
+            for name, each in scores.items()
+        ],
+        ["run", "kind", "mean1", "sd1", "mean2", "sd2"],
+        orient="row",
+    )  # fmt: skip
+    first, second = theirs["measure1"][0], theirs["measure2"][0]
+    both = pl.concat([theirs.select(ours.columns), ours]).sort("mean1", maintain_order=True)
+    marks = {(row, "run"): "*" for row, kind in enumerate(both["kind"]) if kind == "ours"}
+    text = "Results of the teams, of the organisers' baselines, and ours (*)."
+    found = agreement(
+        ours.select(pl.lit(task.name).alias("dataset"), pl.col("run").alias("method"),
+                    pl.col("mean1").alias("ours")),
+        theirs.filter(pl.col("kind") == "baseline").select(
+            pl.lit(task.name).alias("dataset"), pl.col("run").alias("method"),
+            pl.col("mean1").alias("published")),
+    )  # fmt: skip
+    if found is not None and len(found.methods) >= 3:
+        text += (
+            f" Spearman's correlation with the {len(found.methods)} baselines: "
+            f"{found.of_means:.2f}. On generated data compare ranks, not errors."
+        )
+    names = {
+        "mean1": first, "sd1": f"sd of {first}", "mean2": second, "sd2": f"sd of {second}",
+    }  # fmt: skip
+    return Section(title, text, both.rename(names), None, marks)
+
+
+def _settings(part: pl.DataFrame, task: LequaTask) -> Section:
+    table = (
+        part.group_by("method", maintain_order=True)
+        .first()
+        .select("method", "dev_error", "setting")
+        .rename({"dev_error": f"{task.metric.upper()} on development samples"})
+    )
+    return Section(
+        f"{task.name}: selected settings",
+        "Settings with the least mean error on the development samples.",
+        table,
+    )

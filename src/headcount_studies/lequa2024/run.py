@@ -1,0 +1,81 @@
+"""Execution of one task: select settings on development samples, estimate the test samples."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headcount.errors import HeadcountError
+from headcount.evaluation.measures import check_measure
+from headcount.sampling import Samples
+from headcount_studies.engine.spec import Spec
+from headcount_studies.engine.task import Task, task_seed
+from headcount_studies.lequa2024.candidates import candidates_of
+from headcount_studies.lequa2024.data import load_task
+from headcount_studies.lequa2024.selection import Selected, predict, select
+from headcount_studies.lequa2024.spec import protocol_of
+
+if TYPE_CHECKING:
+    import polars as pl
+
+__all__ = ["run"]
+
+
+def run(spec: Spec, task: Task, data: Path) -> pl.DataFrame:
+    """Results of some methods on the test samples of a task of the challenge."""
+    import polars as pl
+
+    known = load_task(task.dataset, data)
+    # The same for all tasks of a dataset, so that methods share folds.
+    seed = task_seed(spec.seed, task.dataset)
+    methods = [each for each in spec.methods if each.name in task.settings["methods"]]
+    candidates = {each.name: candidates_of(spec, each, known.task, seed) for each in methods}
+    samples = known.test.samples
+    if samples.prevalence is None:
+        raise HeadcountError(
+            f"task {task.dataset} has no test_prevalences.txt: a study needs the true shares."
+        )
+    selected = select(known, candidates, protocol_of(spec, seed), progress=False)
+    usable = {name: each for name, each in selected.items() if each.failure is None}
+    shares = predict(known, known.test, usable, progress=False)
+    return pl.concat(
+        _rows(spec, task, name, each, samples, shares.get(name))
+        for name, each in selected.items()
+    )
+
+
+def _rows(
+    spec: Spec,
+    task: Task,
+    name: str,
+    selected: Selected,
+    samples: Samples,
+    estimated: NDArray[np.float64] | None,
+) -> pl.DataFrame:
+    """Results of one method on all test samples."""
+    import polars as pl
+
+    true, n = samples.prevalence, len(samples)
+    assert true is not None
+    missing = np.full(n, np.nan)
+    errors = {
+        metric: missing
+        if estimated is None
+        else check_measure(metric)(true, estimated, samples.sizes)
+        for metric in spec.metrics
+    }
+    shares = np.full_like(true, np.nan) if estimated is None else estimated
+    numbers = pl.DataFrame({"sample": np.arange(n, dtype=np.int32), **errors}, nan_to_null=True)
+    return numbers.select(
+        pl.lit(task.dataset).alias("dataset"),
+        pl.lit(name).alias("method"),
+        pl.lit(selected.failure, pl.String).alias("failure"),
+        pl.all(),
+        pl.Series("true", true.tolist(), pl.List(pl.Float64)),
+        pl.Series("estimate", shares.tolist(), pl.List(pl.Float64)),
+        pl.lit(selected.setting).alias("setting"),
+        pl.lit(selected.error, pl.Float64).fill_nan(None).alias("dev_error"),
+    )

@@ -1,0 +1,475 @@
+"""Selection on development samples, and estimates of test samples: each pool scored once.
+
+Candidates with the same classifier are one unit of work: the classifier is trained, the
+development samples are scored in blocks, and all candidates estimate them. Of the test
+samples, a block is read at a time and scored by each selected classifier. Networks have no
+classifier of that kind: they are trained on the development samples.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import joblib
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.frozen import FrozenEstimator
+from sklearn.model_selection import train_test_split
+
+from headcount._progress import track
+from headcount.evaluation.measures import Measure, check_measure
+from headcount.quantify import Quantifier
+from headcount.sampling import Samples
+from headcount.scores import Scored, Scorer
+from headcount_studies.classifier_grid import quietly, reason
+from headcount_studies.datasets import LequaData, LequaSamples
+from headcount_studies.lequa2024.candidates import Candidate
+
+__all__ = ["Protocol", "Selected", "predict", "select"]
+
+Floats = NDArray[np.float64]
+Groups = Mapping[str, Sequence[Sequence[Candidate]]]
+_BLOCK_ITEMS = 50_000
+_FINALISTS = 3  # settings of a race that are tried on all samples
+
+
+@dataclass(frozen=True)
+class Protocol:
+    """Settings of the selection.
+
+    Attributes
+    ----------
+    folds : int
+        Folds of the cross-fitting.
+    holdout : float
+        Share of the labelled items that candidates with ``held_out`` learn from.
+    seed : int
+        Random seed of folds and of the part that is held out.
+    n_dev : int or None
+        Number of development samples to select by; all by default.
+    """
+
+    folds: int = 5
+    holdout: float = 0.4
+    seed: int = 0
+    n_dev: int | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class _Member:
+    """Fitted quantifier of a group, with the key of its scorer; networks have none."""
+
+    key: str
+    scorer: Any
+    quantifier: Quantifier
+    setting: dict[str, Any]
+    error: float
+
+
+@dataclass(frozen=True, eq=False)
+class Selected:
+    """Fitted quantifiers of a method in the settings that were selected.
+
+    Attributes
+    ----------
+    members : tuple
+        One fitted quantifier per group of candidates.
+    error : float
+        Mean error on the development samples; NaN if there was nothing to select.
+    failure : str or None
+        Reason if no candidate could be used.
+    """
+
+    members: tuple[_Member, ...]
+    error: float = float("nan")
+    failure: str | None = None
+
+    @property
+    def setting(self) -> str:
+        """Settings as text."""
+        shown = [
+            ", ".join(f"{name}={_plain(value)}" for name, value in member.setting.items())
+            for member in self.members
+        ]
+        return "; ".join(shown)
+
+
+def select(
+    data: LequaData,
+    methods: Groups,
+    protocol: Protocol,
+    *,
+    n_jobs: int = 1,
+    progress: bool | None = None,
+) -> dict[str, Selected]:
+    """Fit all candidates and choose those with the least mean error on development samples.
+
+    Parameters
+    ----------
+    data : LequaData
+        Data of the task; its metric is the error.
+    methods : mapping of str to groups of candidates
+        Candidates by method. If no group has several, nothing is tried.
+    protocol : Protocol
+        Settings of the selection.
+    n_jobs : int, default=1
+        Number of processes.
+    progress : bool, default=None
+        Show a bar; by default on a terminal only.
+
+    Returns
+    -------
+    dict of str to Selected
+        By method; of equally good settings the first.
+    """
+    measure = check_measure(data.task.metric)
+    encoder = _Encoder.fitted(data)
+    X = encoder(data.X)
+    units = _units(methods)
+    several = any(len(group) > 1 for groups in methods.values() for group in groups)
+    networks = any(unit.trains_networks for unit in units)
+    dev = _dev(data, encoder) if several or networks else None
+    work = joblib.Parallel(n_jobs=min(n_jobs, len(units)), return_as="generator")(
+        joblib.delayed(_try_unit)(unit, X, data.y, dev, measure, protocol) for unit in units
+    )
+    best: dict[tuple[str, int], _Member] = {}
+    failures: dict[str, str] = {}
+    for found, problems in track(work, len(units), "Selecting settings", show=progress):
+        for place, member in found.items():
+            if place not in best or member.error < best[place].error:
+                best[place] = member
+        for place, problem in problems.items():
+            failures.setdefault(place[0], problem)
+    chosen = {
+        name: _selected(name, [best.get((name, i)) for i in range(len(groups))], failures)
+        for name, groups in methods.items()
+    }
+    return chosen | _median_errors(data, chosen, measure, protocol.n_dev)
+
+
+def predict(
+    data: LequaData,
+    part: LequaSamples,
+    selected: Mapping[str, Selected],
+    *,
+    n_samples: int | None = None,
+    progress: bool | None = None,
+) -> dict[str, Floats]:
+    """Estimate the samples of a part by each method, reading a block of samples at a time.
+
+    Parameters
+    ----------
+    data : LequaData
+        Data of the task.
+    part : LequaSamples
+        Development or test samples.
+    selected : mapping of str to Selected
+        Methods without a failure.
+    n_samples : int, default=None
+        Number of samples to estimate, from the first; all by default.
+    progress : bool, default=None
+        Show a bar; by default on a terminal only.
+
+    Returns
+    -------
+    dict of str to ndarray of shape (S, K)
+    """
+    encoder = _Encoder.fitted(data)
+    K = data.task.n_classes
+    wanted = part.samples[:n_samples]
+    shares = {name: np.empty((len(wanted), K)) for name in selected}
+    scorers = {
+        member.key: member.scorer for each in selected.values() for member in each.members
+    }
+    done = 0
+    total = sum(1 for _ in wanted.chunks(_BLOCK_ITEMS))
+    blocks = part.blocks(_BLOCK_ITEMS, first=n_samples)
+    with quietly():
+        for items, samples in track(blocks, total, "Estimating samples", show=progress):
+            X = encoder(items)
+            scored = {key: _scored(scorer, X) for key, scorer in scorers.items()}
+            rows = slice(done, done + len(samples))
+            for name, each in selected.items():
+                parts = [
+                    member.quantifier.predict_many(scored[member.key], samples)
+                    for member in each.members
+                ]
+                shares[name][rows] = _median(np.stack(parts))
+            done += len(samples)
+    return shares
+
+
+def _median_errors(
+    data: LequaData, chosen: Mapping[str, Selected], measure: Measure, n_dev: int | None
+) -> dict[str, Selected]:
+    """Methods that are a median, with the error of the median instead of its members."""
+    several = {
+        name: each
+        for name, each in chosen.items()
+        if each.failure is None and len(each.members) > 1 and np.isfinite(each.error)
+    }
+    if not several:
+        return {}
+    shares = predict(data, data.dev, several, n_samples=n_dev, progress=False)
+    samples = data.dev.samples[:n_dev]
+    true = samples.prevalence
+    assert true is not None
+    return {
+        name: replace(each, error=float(measure(true, shares[name], samples.sizes).mean()))
+        for name, each in several.items()
+    }
+
+
+@dataclass(frozen=True, eq=False)
+class _Encoder:
+    """From the items of the files to what classifiers take: texts become weights of words."""
+
+    words: Any
+
+    @classmethod
+    def fitted(cls, data: LequaData) -> _Encoder:
+        if data.task.n_features is not None:
+            return cls(None)
+        words = TfidfVectorizer(min_df=2, sublinear_tf=True, dtype=np.float64)
+        return cls(words.fit(data.X))
+
+    def __call__(self, items: Any) -> Any:
+        return items if self.words is None else self.words.transform(items)
+
+
+@dataclass(frozen=True, eq=False)
+class _Unit:
+    """Candidates with the same classifier and scoring, with their method and group."""
+
+    key: str
+    candidates: list[tuple[tuple[str, int], Candidate]]
+
+    @property
+    def trains_networks(self) -> bool:
+        """True if the candidates are networks."""
+        return self.candidates[0][1].classifier is None
+
+    def by_group(self) -> dict[tuple[str, int], list[Candidate]]:
+        """Candidates by method and number of the group."""
+        found: dict[tuple[str, int], list[Candidate]] = {}
+        for place, candidate in self.candidates:
+            found.setdefault(place, []).append(candidate)
+        return found
+
+
+def _units(methods: Groups) -> list[_Unit]:
+    """Candidates by classifier and scoring."""
+    found: dict[str, list[tuple[tuple[str, int], Candidate]]] = {}
+    for name, groups in methods.items():
+        for number, group in enumerate(groups):
+            for candidate in group:
+                key = joblib.hash((candidate.classifier, candidate.held_out))
+                found.setdefault(key, []).append(((name, number), candidate))
+    return [_Unit(key, members) for key, members in found.items()]
+
+
+@dataclass(frozen=True, eq=False)
+class _Dev:
+    """Development samples that are read, block by block, as often as they are scored."""
+
+    part: LequaSamples
+    encoded: Any
+
+    def items(self, n_dev: int | None) -> tuple[Any, Samples]:
+        """Items of the samples, and the samples."""
+        samples = self.part.samples[:n_dev]
+        n = int(samples.offsets[-1])
+        items = self.part.X if self.encoded is None else self.encoded
+        return items[:n], _over(samples, n)
+
+    def scored(self, scorer: Any, n_dev: int | None) -> tuple[Scored, Samples]:
+        if self.encoded is not None:
+            items, samples = self.items(n_dev)
+            return _scored(scorer, items), samples
+        samples = self.part.samples[:n_dev]
+        parts = [
+            _scored(scorer, X).posteriors
+            for X, _ in self.part.blocks(_BLOCK_ITEMS, first=n_dev)
+        ]
+        posteriors = np.concatenate(parts)
+        return Scored(posteriors, scorer.classes_), _over(samples, len(posteriors))
+
+
+def _dev(data: LequaData, encoder: _Encoder) -> _Dev:
+    # Weights of words are sparse and take long to compute: they are kept.
+    encoded = None if encoder.words is None else encoder(data.dev.X)
+    return _Dev(data.dev, encoded)
+
+
+def _over(samples: Samples, n_pool: int) -> Samples:
+    return Samples.unchecked(
+        samples.indices, samples.offsets, n_pool, samples.prevalence, samples.classes
+    )
+
+
+def _try_unit(
+    unit: _Unit,
+    X: Any,
+    y: NDArray[np.int64],
+    dev: _Dev | None,
+    measure: Measure,
+    protocol: Protocol,
+) -> tuple[dict[tuple[str, int], _Member], dict[tuple[str, int], str]]:
+    """Best candidate of each method and group with this classifier, and failures."""
+    if unit.trains_networks:
+        assert dev is not None
+        return _trained_networks(unit, X, y, dev, protocol)
+    best: dict[tuple[str, int], _Member] = {}
+    problems: dict[tuple[str, int], str] = {}
+    with quietly():
+        try:
+            scorer = _fitted_scorer(unit, X, y, protocol)
+            trial = (
+                None if dev is None else _Trial(*dev.scored(scorer, protocol.n_dev), measure)
+            )
+        except Exception as error:
+            return best, {place: reason(error) for place, _ in unit.candidates}
+        for place, candidates in unit.by_group().items():
+            fitted = []
+            for candidate in candidates:
+                try:
+                    quantifier = clone(candidate.quantifier).fit_scorer(scorer)
+                    fitted.append(
+                        _Member(unit.key, scorer, quantifier, candidate.setting, np.nan)
+                    )
+                except Exception as error:
+                    problems[place] = reason(error)
+            if trial is not None:
+                fitted = _tried(fitted, trial, candidates[0].race, place, problems)
+            if fitted:
+                best[place] = min(fitted, key=_error)
+    return best, problems
+
+
+def _trained_networks(
+    unit: _Unit, X: Any, y: NDArray[np.int64], dev: _Dev, protocol: Protocol
+) -> tuple[dict[tuple[str, int], _Member], dict[tuple[str, int], str]]:
+    """Networks, trained on the development samples, and failures.
+
+    Labelled items are used by networks that are given estimates of other methods. The error
+    is that on the development samples that were held out of training.
+    """
+    best: dict[tuple[str, int], _Member] = {}
+    problems: dict[tuple[str, int], str] = {}
+    items, samples = dev.items(protocol.n_dev)
+    for place, candidate in unit.candidates:
+        network: Any = clone(candidate.quantifier)
+        try:
+            network.fit_samples(items, samples, labelled=(X, y) if network.estimates else None)
+        except Exception as error:
+            problems[place] = reason(error)
+            continue
+        least = min(network.validation_losses_)
+        best[place] = _Member(unit.key, None, network, candidate.setting, least)
+    return best, problems
+
+
+@dataclass(frozen=True, eq=False)
+class _Trial:
+    """Scored development samples, and the error to measure on them."""
+
+    scored: Scored
+    samples: Samples
+    measure: Measure
+
+    def error(self, quantifier: Quantifier, n_samples: int | None = None) -> float:
+        samples = self.samples[:n_samples]
+        true = samples.prevalence
+        assert true is not None
+        scored = self.scored
+        if n_samples is not None:
+            # A pool of their own, as methods may score all of it.
+            n = int(samples.offsets[-1])
+            scored, samples = scored.take(np.arange(n)), _over(samples, n)
+        shares = quantifier.predict_many(scored, samples)
+        return float(self.measure(true, shares, samples.sizes).mean())
+
+
+def _tried(
+    members: Sequence[_Member],
+    trial: _Trial,
+    race: int | None,
+    place: tuple[str, int],
+    problems: dict[tuple[str, int], str],
+) -> list[_Member]:
+    """Members with their errors; in a race, those that were best on the first samples."""
+    if race and len(trial.samples) > race and len(members) > _FINALISTS:
+        first = _measured(members, trial, race, place, problems)
+        members = sorted(first, key=_error)[:_FINALISTS]
+    return _measured(members, trial, None, place, problems)
+
+
+def _measured(
+    members: Sequence[_Member],
+    trial: _Trial,
+    n_samples: int | None,
+    place: tuple[str, int],
+    problems: dict[tuple[str, int], str],
+) -> list[_Member]:
+    found = []
+    for member in members:
+        try:
+            error = trial.error(member.quantifier, n_samples)
+            found.append(replace(member, error=error))
+        except Exception as failure:
+            problems[place] = reason(failure)
+    return found
+
+
+def _error(member: _Member) -> float:
+    return member.error
+
+
+def _fitted_scorer(unit: _Unit, X: Any, y: NDArray[np.int64], protocol: Protocol) -> Scorer:
+    _, first = unit.candidates[0]
+    classifier = clone(first.classifier)
+    if first.held_out:
+        rows = np.arange(len(y))
+        fit, held = train_test_split(
+            rows, test_size=protocol.holdout, stratify=y, random_state=protocol.seed
+        )
+        frozen = FrozenEstimator(classifier.fit(X[fit], y[fit]))
+        return Scorer(frozen, fold_scoring=False).fit(X[held], y[held])
+    scorer = Scorer(
+        classifier, cv=protocol.folds, fold_scoring=False, random_state=protocol.seed
+    )
+    learns = any(each.quantifier.learns_from_scores for _, each in unit.candidates)
+    return scorer.fit(X, y, out_of_fold=learns)
+
+
+def _scored(scorer: Any, X: Any) -> Any:
+    """Posteriors of the items; the items themselves for networks, which have no scorer."""
+    if scorer is None:
+        return X
+    return Scored(scorer.posteriors(X), scorer.classes_)
+
+
+def _selected(
+    name: str, members: Sequence[_Member | None], failures: Mapping[str, str]
+) -> Selected:
+    there = tuple(member for member in members if member is not None)
+    if len(there) < len(members):
+        return Selected(there, failure=failures.get(name, "no setting could be used"))
+    return Selected(there, float(np.mean([member.error for member in there])))
+
+
+def _median(parts: Floats) -> Floats:
+    """Median over quantifiers by class, divided by its sum."""
+    if len(parts) == 1:
+        return np.asarray(parts[0])
+    middle = np.median(parts, axis=0)
+    total = middle.sum(axis=1, keepdims=True)
+    return np.where(total > 0, middle / np.where(total > 0, total, 1), parts.mean(axis=0))
+
+
+def _plain(value: Any) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)

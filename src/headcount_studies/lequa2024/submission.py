@@ -1,0 +1,144 @@
+"""Submissions: methods by name, selected on development samples, applied to test samples."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headcount.errors import HeadcountError
+from headcount_studies.datasets import LequaData
+from headcount_studies.engine.spec import MethodSpec, Spec, read_spec
+from headcount_studies.lequa2024.candidates import candidates_of, methods_of, named_method
+from headcount_studies.lequa2024.selection import predict, select
+from headcount_studies.lequa2024.spec import protocol_of
+
+__all__ = ["Submission", "make_submissions"]
+
+
+@dataclass(frozen=True, eq=False)
+class Submission:
+    """Estimates of a method for all samples of a part.
+
+    Attributes
+    ----------
+    method : str
+        Name of the method.
+    shares : ndarray of shape (S, K), or None
+        Estimates in the order of the ids; None if the method failed or was not chosen.
+    setting : str
+        Settings that were selected.
+    dev_error : float
+        Mean error on the development samples; NaN if nothing was selected by them.
+    failure : str or None
+        Reason of a failure.
+    """
+
+    method: str
+    shares: NDArray[np.float64] | None
+    setting: str
+    dev_error: float
+    failure: str | None = None
+
+
+def make_submissions(
+    data: LequaData,
+    method: str,
+    *,
+    part: str = "test",
+    selected: bool = True,
+    n_dev: int | None = None,
+    n_jobs: int = 1,
+    seed: int = 0,
+    progress: bool | None = None,
+) -> list[Submission]:
+    """Estimate the samples of a part by one or more methods.
+
+    Parameters
+    ----------
+    data : LequaData
+        Data of the task.
+    method : str
+        Name of a method, several names with commas between them, "all" for all methods of
+        the study lequa2024 that are meant for the task, or "auto" for the one among them
+        with the least error on the development samples.
+    part : {"test", "dev"}, default="test"
+        Samples to estimate.
+    selected : bool, default=True
+        Select settings on the development samples. False takes logistic regression with
+        ``C=1`` and the default parameters of the method.
+    n_dev : int, default=None
+        Number of development samples to select by; all by default.
+    n_jobs : int, default=1
+        Number of processes.
+    seed : int, default=0
+        Random seed.
+    progress : bool, default=None
+        Show bars; by default on a terminal only.
+
+    Returns
+    -------
+    list of Submission
+        One per method, those with the least error on the development samples first.
+    """
+    spec = read_spec("lequa2024")
+    if n_dev is not None:
+        spec = replace(spec, selection=spec.selection | {"n_dev": n_dev})
+    methods = _methods(spec, data, method)
+    if not selected:
+        if method == "auto":
+            raise HeadcountError(
+                "method is 'auto', which is selected on development samples: set `select` to "
+                "dev, or name a method."
+            )
+        spec, methods = _without_grids(spec, methods)
+    groups = {each.name: candidates_of(spec, each, data.task, seed) for each in methods}
+    found = select(data, groups, protocol_of(spec, seed), n_jobs=n_jobs, progress=progress)
+    usable = {name: each for name, each in found.items() if each.failure is None}
+    if not usable:
+        name, each = next(iter(found.items()))
+        raise HeadcountError(f"no method could be used; {name}: {each.failure}")
+    if method == "auto":
+        usable = dict([min(usable.items(), key=lambda entry: entry[1].error)])
+    samples = data.test if part == "test" else data.dev
+    shares = predict(data, samples, usable, progress=progress)
+    made = [
+        Submission(name, shares.get(name), each.setting, each.error, each.failure)
+        for name, each in found.items()
+    ]
+    return sorted(made, key=_order)
+
+
+def _order(each: Submission) -> tuple[bool, float]:
+    return each.failure is not None, np.nan_to_num(each.dev_error, nan=np.inf)
+
+
+def _methods(spec: Spec, data: LequaData, method: str) -> list[MethodSpec]:
+    if method in ("auto", "all"):
+        return methods_of(spec, data.task)
+    names = [name.strip() for name in method.split(",") if name.strip()]
+    if not names:
+        raise HeadcountError(
+            f"method is {method!r}; it must be 'auto', 'all', or a name such as 'SLD'."
+        )
+    found = [named_method(spec, name) for name in names]
+    for each in found:
+        tasks = each.options.get("tasks", [data.task.name])
+        if data.task.name not in tasks:
+            raise HeadcountError(
+                f"method is {each.name!r}, which is for {', '.join(tasks)}, not for "
+                f"{data.task.name}: choose another."
+            )
+    return found
+
+
+def _without_grids(spec: Spec, methods: Sequence[MethodSpec]) -> tuple[Spec, list[MethodSpec]]:
+    """The same methods with one setting each: C = 1 and default parameters."""
+    fixed = spec.selection | {"C": [1.0], "class_weight": ["none"]}
+    plain = [
+        replace(each, options={k: v for k, v in each.options.items() if k != "grid"})
+        for each in methods
+    ]
+    return replace(spec, selection=fixed), plain

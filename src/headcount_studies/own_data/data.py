@@ -1,0 +1,188 @@
+"""Tables of the spec: features, labels and groups; training sets and samples."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.model_selection import GroupShuffleSplit, StratifiedShuffleSplit
+
+from headcount.analysis.label_columns import read_labels
+from headcount.data.features import dense_if_narrow
+from headcount.data.preparation import Preparation, prepare
+from headcount.data.readers import open_table
+from headcount.errors import HeadcountError, warn
+from headcount.sampling import Samples
+from headcount.shift import ConceptShift, ShiftedSamples
+from headcount_studies.engine.spec import Spec
+
+if TYPE_CHECKING:
+    import polars as pl
+
+__all__ = ["OwnTable", "Trial", "files", "load_table"]
+
+
+def files(spec: Spec, dataset: str, data: Path) -> list[Path]:
+    """File of a table."""
+    return [data / spec.data[dataset]["file"]]
+
+
+@dataclass(frozen=True, eq=False)
+class Trial:
+    """A training set and test samples.
+
+    Attributes
+    ----------
+    X, y : features and labels
+        The training set.
+    pool : features
+        Items that samples are drawn from.
+    samples : Samples
+        Test samples with their true shares, as rows of the pool.
+    degree : ndarray of float or None
+        Degree of shift of each sample, for protocols that define it.
+    """
+
+    X: Any
+    y: NDArray[Any]
+    pool: Any
+    samples: Samples
+    degree: NDArray[np.float64] | None
+
+
+@dataclass(frozen=True, eq=False)
+class OwnTable:
+    """A labelled table, and the treatment of its columns.
+
+    Attributes
+    ----------
+    name : str
+        Name of the dataset.
+    frame : polars.DataFrame
+        Columns that become features.
+    preparation : Preparation
+        Kinds of the columns.
+    y : ndarray of shape (n,)
+        Labels.
+    groups : ndarray of shape (n,) or None
+        Group of each item.
+    """
+
+    name: str
+    frame: pl.DataFrame
+    preparation: Preparation
+    y: NDArray[Any]
+    groups: NDArray[Any] | None
+
+    def split(self, protocol: Any, share: float, seed: int) -> Trial:
+        """Divide the table into a training set and a pool, and draw samples of the pool.
+
+        Groups, if there are any, are not divided.
+        """
+        options = {"n_splits": 1, "train_size": share, "random_state": seed}
+        splitter: Any = StratifiedShuffleSplit(**options)
+        if self.groups is not None:
+            splitter = GroupShuffleSplit(**options)
+        train, pool = next(splitter.split(self.y, self.y, self.groups))
+        classes = np.unique(self.y)
+        for rows in (train, pool):
+            lacking = np.setdiff1d(classes, self.y[rows])
+            if len(lacking):
+                raise HeadcountError(
+                    f"a split of {self.name!r} has no item of class {lacking.tolist()[0]!r} on "
+                    "one side: use a larger table, another share, or smaller groups."
+                )
+        rows = np.sort(pool)
+        samples = protocol.draw(self.y[rows], classes=classes)
+        return self._trial(np.sort(train), self.y[np.sort(train)], rows, samples, None)
+
+    def draw_shift(self, spec: Spec, protocol: Any) -> ShiftedSamples:
+        """Training sets and samples of a protocol of dataset shift.
+
+        The target has ratings if the protocol cuts them.
+        """
+        is_cut = isinstance(protocol, ConceptShift) or "cut_point" in spec.protocol
+        target = {"ratings" if is_cut else "y": self.y}
+        drawn: ShiftedSamples = protocol.draw(groups=self.groups, **target)
+        return drawn
+
+    def shifted(self, spec: Spec, protocol: Any, number: int) -> Trial:
+        """Training set of a protocol of dataset shift, and its samples."""
+        drawn = self.draw_shift(spec, protocol)
+        experiment = drawn[number]
+        rows = drawn.test_items
+        return self._trial(
+            experiment.train[0],
+            experiment.train_labels,
+            rows,
+            experiment.test.within(rows),
+            experiment.degree,
+        )
+
+    def _trial(
+        self,
+        train: NDArray[Any],
+        labels: NDArray[Any],
+        rows: NDArray[Any],
+        samples: Samples,
+        degree: NDArray[np.float64] | None,
+    ) -> Trial:
+        """Features learn from the training set alone, such as words and medians."""
+        learned = self.preparation.pipeline().fit(self.frame[train])
+        X, pool = (
+            dense_if_narrow(learned.transform(self.frame[part])) for part in (train, rows)
+        )
+        return Trial(X, labels, pool, samples, degree)
+
+
+def load_table(spec: Spec, dataset: str, data: Path) -> OwnTable:
+    """Read and prepare a table of the spec.
+
+    Parameters
+    ----------
+    spec : Spec
+        The study.
+    dataset : str
+        Name of the table.
+    data : Path
+        Folder that file names are relative to.
+
+    Returns
+    -------
+    OwnTable
+    """
+    given, path = spec.data[dataset], files(spec, dataset, data)[0]
+    open_table(path, separator=given.get("separator"))  # refuses what is no table
+    changed = path.stat().st_mtime_ns
+    drop = tuple(given.get("drop", ()))
+    names = (given["target"], given.get("group"), drop, given.get("separator"))
+    return _load(dataset, path, changed, *names)
+
+
+@lru_cache(maxsize=2)
+def _load(
+    dataset: str,
+    path: Path,
+    changed: int,
+    target: str,
+    group: str | None,
+    drop: tuple[str, ...],
+    separator: str | None,
+) -> OwnTable:
+    table = open_table(path, separator=separator)
+    others = [] if group is None else [group]
+    table.require([target, *others, *drop], f"which [data.{dataset}] names")
+    frame = table.read()
+    y, rows, notes = read_labels(frame[target], table.name)
+    frame = frame[rows]
+    for note in notes:
+        warn(note)
+    groups = None if group is None else np.asarray(frame[group].cast(str).fill_null(""), str)
+    out = dict.fromkeys(drop, "dropped by the spec") | dict.fromkeys(others, "the group")
+    preparation = prepare(frame.drop(target), leave_out=out, name=repr(table.name))
+    features = preparation.conform(frame)
+    return OwnTable(dataset, features, preparation, y, groups)

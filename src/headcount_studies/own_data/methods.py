@@ -1,0 +1,143 @@
+"""Methods and classifiers that a spec names: by name, or by the import path of a class."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping
+from typing import Any
+
+from sklearn.linear_model import LogisticRegression
+
+from headcount._parameters import check_grid
+from headcount.errors import HeadcountError
+from headcount.evaluation.search import GridSearch
+from headcount.interop import from_quapy, is_quapy
+from headcount.quantify import OneVsRest, Quantifier
+from headcount.quantify.registry import method as find_method
+from headcount.sampling import UPP
+from headcount_studies.engine.checks import check_keys
+from headcount_studies.engine.imports import import_object
+from headcount_studies.engine.spec import MethodSpec, Spec
+
+__all__ = ["check_classifier", "make_method"]
+
+_INSIDE = "quantifier__"
+
+
+def check_classifier(where: str, given: Mapping[str, Any], seed: int = 0) -> Any:
+    """Classifier of a table of the spec; logistic regression if the table is empty.
+
+    Parameters
+    ----------
+    where : str
+        Name of the table, for messages.
+    given : mapping
+        Keys ``class`` and ``parameters``.
+    seed : int, default=0
+        Random seed, for classifiers that take one and are given none.
+
+    Returns
+    -------
+    classifier
+        Unfitted.
+    """
+    check_keys(where, given, ("class", "parameters"))
+    if not given:
+        return LogisticRegression(max_iter=1000)
+    path = given.get("class")
+    if not isinstance(path, str) or not {":", "."} & set(path):
+        raise HeadcountError(
+            f"class of {where} is {path!r}; it must be an import path, such as "
+            "'sklearn.ensemble:RandomForestClassifier'."
+        )
+    return _made(import_object("classifier", path), given.get("parameters", {}), seed, where)
+
+
+def make_method(spec: Spec, method: MethodSpec, *, n_classes: int, seed: int) -> Any:
+    """Unfitted quantifier of a method.
+
+    Methods for two classes are wrapped in `OneVsRest` for more. A method with a grid becomes
+    a `GridSearch`.
+
+    Parameters
+    ----------
+    spec : Spec
+        The study.
+    method : MethodSpec
+        One of its methods.
+    n_classes : int
+        Number of classes.
+    seed : int
+        Random seed.
+
+    Returns
+    -------
+    quantifier
+    """
+    where = f"method {method.name!r}"
+    path = method.quantifier
+    found = import_object("method", path) if ":" in path else find_method(path)
+    parameters = dict(method.parameters)
+    own = method.options.get("classifier", spec.classifier)
+    if "classifier" in _signature(found):
+        parameters.setdefault(
+            "classifier", check_classifier(f"classifier of {where}", own, seed)
+        )
+    quantifier = _made(found, parameters, seed, where)
+    if is_quapy(quantifier):
+        quantifier = from_quapy(quantifier, random_state=seed)
+    for part in ("fit", "predict_many", "get_params"):
+        if not callable(getattr(quantifier, part, None)):
+            raise HeadcountError(
+                f"{path!r} of {where} is not a quantifier: it has no {part}()."
+            )
+    wrapped = (
+        n_classes > 2
+        and isinstance(quantifier, Quantifier)
+        and quantifier.info.multiclass == "one-vs-rest"
+    )
+    if wrapped:
+        quantifier = OneVsRest(quantifier)
+    grid = method.options.get("grid")
+    if grid is None:
+        return quantifier
+    return _search(spec, quantifier, grid, _INSIDE if wrapped else "", seed)
+
+
+def _search(spec: Spec, quantifier: Any, grid: Any, prefix: str, seed: int) -> GridSearch:
+    check_grid(grid)
+    known = quantifier.get_params()
+    named = {f"{prefix}{name}": values for name, values in grid.items()}
+    for name in named:
+        if name not in known:
+            raise HeadcountError(
+                f"grid has {name.removeprefix(prefix)!r}, which is no parameter of "
+                f"{type(quantifier).__name__}: check its name, such as 'classifier__C'."
+            )
+    options = {"metric": spec.metrics[0]} | spec.selection
+    drawn = {name: options.pop(name) for name in ("n_samples", "size") if name in options}
+    protocol = UPP(**drawn, random_state=seed) if drawn else None
+    return GridSearch(
+        quantifier, named, protocol=protocol, random_state=seed, progress=False, **options
+    )
+
+
+def _made(found: Any, parameters: Any, seed: int, where: str) -> Any:
+    if not isinstance(parameters, Mapping):
+        raise HeadcountError(f"parameters of {where} is {parameters!r}; it must be a table.")
+    options = dict(parameters)
+    if "random_state" in _signature(found):
+        options.setdefault("random_state", seed)
+    try:
+        return found(**options)
+    except TypeError as error:
+        raise HeadcountError(
+            f"{where} cannot be made ({error}): check its parameters."
+        ) from None
+
+
+def _signature(found: Any) -> Mapping[str, Any]:
+    try:
+        return inspect.signature(found).parameters
+    except (TypeError, ValueError):
+        return {}

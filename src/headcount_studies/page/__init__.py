@@ -1,0 +1,1 @@
+"""Pages of studies and of submissions to LeQua."""

@@ -1,0 +1,218 @@
+"""Execution of one task: train a model, select settings, predict its accuracy on samples."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from time import perf_counter
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.linear_model import LogisticRegression
+
+from headcount.accuracy import METRICS, QuAcc
+from headcount.accuracy.base import Predictor
+from headcount.accuracy.model_outputs import FittedClassifier, Reference
+from headcount.accuracy.search import held_out_rows, try_settings
+from headcount.errors import HeadcountError
+from headcount.sampling import UPP, Samples
+from headcount.scores import ScoredPool
+from headcount_studies.classifier_grid import quietly
+from headcount_studies.engine.spec import MethodSpec, Spec
+from headcount_studies.engine.task import Task, task_seed
+from headcount_studies.quacc.data import (
+    draw_test_samples,
+    draw_training_and_reference,
+    load_collection,
+    sample_rows,
+)
+from headcount_studies.quacc.spec import candidates, is_quacc, plain_predictor
+
+if TYPE_CHECKING:
+    import polars as pl
+
+__all__ = ["run"]
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class _Predicted:
+    """A metric on each sample, and the tables it comes from; None if there are none."""
+
+    values: Floats | None = None
+    tables: Floats | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class _Choices:
+    """Settings of the methods of QuAcc by metric, and the time that their choice took."""
+
+    settings: dict[tuple[str, str], tuple[str, QuAcc]]
+    seconds: dict[str, float]
+
+
+@dataclass(frozen=True, eq=False)
+class _Answer:
+    """Predictions of a method per metric, with the selected settings; or a failure."""
+
+    values: dict[str, _Predicted]
+    chosen: dict[str, str]
+    failure: str | None = None
+
+
+def run(spec: Spec, task: Task, data: Path) -> pl.DataFrame:
+    """Predictions of all methods for one model on all test samples."""
+    import polars as pl
+
+    collection = load_collection(task.dataset, data, spec.protocol["least"])
+    seed = task_seed(spec.seed, task.dataset)
+    prevalence = task.settings["prevalence"]
+    own = task_seed(seed, prevalence)
+    train, known = draw_training_and_reference(collection, prevalence, seed)
+    model = LogisticRegression(max_iter=1000).fit(collection.X[train], collection.y[train])
+    reference = (collection.X[known], collection.y[known])
+    pool, samples = ScoredPool(collection.X_test), draw_test_samples(spec, collection, seed)
+    predicted = model.predict(collection.X_test)
+    tables = samples.prevalence_of(2 * collection.y_test + predicted, 4).reshape(-1, 2, 2)
+    true = {metric: METRICS[metric](tables) for metric in spec.metrics}
+    frames = []
+    with quietly():
+        chosen = _chosen(spec, model, reference, own)
+        for method in spec.methods:
+            rows, start = sample_rows(spec, method), perf_counter()
+            answer = _answer(
+                spec, method, (model, chosen.settings, own), reference, (pool, samples[rows])
+            )
+            seconds = perf_counter() - start + chosen.seconds.get(method.name, 0.0)
+            frames.append(
+                _frame(spec, task, method, answer, rows, true, samples).with_columns(
+                    pl.Series("true_table", tables[rows].reshape(-1, 4).tolist()),
+                    pl.lit(seconds / len(rows)).alias("seconds"),
+                )
+            )
+    return pl.concat(frames)
+
+
+def _chosen(
+    spec: Spec, model: Any, known: tuple[Any, NDArray[np.int64]], seed: int
+) -> _Choices:
+    """For each method of QuAcc and measure the setting that errs least on held-out items."""
+    start = perf_counter()
+    classifier = FittedClassifier(model)
+    reference = Reference(classifier.outputs(known[0]), known[1], classifier.classes)
+    held = held_out_rows(
+        reference.cells, spec.selection["holdout"], task_seed(seed, "held out")
+    )
+    test = reference.take(np.flatnonzero(held))
+    protocol = UPP(
+        n_samples=spec.selection["samples"],
+        size=spec.selection["size"],
+        random_state=task_seed(seed, "selection"),
+    )
+    tried = [
+        (method.name, name, made)
+        for method in spec.methods
+        if is_quacc(method)
+        for name, made in candidates(spec, method, model, seed)
+    ]
+    metrics = [METRICS[metric] for metric in spec.metrics]
+    trials = try_settings(
+        [made for _, _, made in tried],
+        reference.take(np.flatnonzero(~held)),
+        test,
+        protocol.draw(test.codes),
+        metrics,
+    )
+    found = {}
+    for method in dict.fromkeys(name for name, _, _ in tried):
+        members = [i for i, (name, _, _) in enumerate(tried) if name == method]
+        for number, metric in enumerate(spec.metrics):
+            errors = np.array([trials[i].errors(number) for i in members])
+            if np.isfinite(errors).any():
+                best = members[int(np.nanargmin(errors))]
+                found[method, metric] = tried[best][1:]
+    # In proportion to the settings, which share computations.
+    each = (perf_counter() - start) / max(len(tried), 1)
+    names = [name for name, _, _ in tried]
+    return _Choices(found, {name: each * names.count(name) for name in names})
+
+
+def _answer(
+    spec: Spec,
+    method: MethodSpec,
+    made: tuple[Any, dict[tuple[str, str], tuple[str, QuAcc]], int],
+    reference: tuple[Any, NDArray[np.int64]],
+    target: tuple[ScoredPool, Samples],
+) -> _Answer:
+    model, chosen, seed = made
+    values = dict.fromkeys(spec.metrics, _Predicted())
+    settings = dict.fromkeys(spec.metrics, "")
+    try:
+        if not is_quacc(method):
+            predictor = plain_predictor(method, model, seed).fit(*reference)
+            return _Answer(_values(predictor, target, spec.metrics), settings)
+        fitted: dict[str, dict[str, _Predicted]] = {}
+        for metric in spec.metrics:
+            if (method.name, metric) not in chosen:
+                raise HeadcountError("no setting could be used.")
+            name, candidate = chosen[method.name, metric]
+            settings[metric] = name
+            if name not in fitted:
+                fitted[name] = _values(candidate.fit(*reference), target, spec.metrics)
+            values[metric] = fitted[name][metric]
+        return _Answer(values, settings)
+    except Exception as error:
+        none = dict.fromkeys(spec.metrics, _Predicted())
+        return _Answer(none, settings, f"{type(error).__name__}: {error}")
+
+
+def _values(
+    predictor: Predictor, target: tuple[ScoredPool, Samples], metrics: Sequence[str]
+) -> dict[str, _Predicted]:
+    """All metrics that a fitted method gives."""
+    if predictor.has_table:
+        tables = predictor.predict_tables(*target)
+        return {metric: _Predicted(METRICS[metric](tables), tables) for metric in metrics}
+    given = [metric for metric in metrics if predictor.supports(metric)]
+    found = dict(zip(given, predictor.predict_metrics(*target, given), strict=True))
+    return {metric: _Predicted(found.get(metric)) for metric in metrics}
+
+
+def _frame(
+    spec: Spec,
+    task: Task,
+    method: MethodSpec,
+    answer: _Answer,
+    rows: NDArray[np.int64],
+    true: dict[str, Floats],
+    samples: Samples,
+) -> pl.DataFrame:
+    """Results of one method, one row per sample."""
+    import polars as pl
+
+    assert samples.prevalence is not None
+    prevalence, mix = task.settings["prevalence"], samples.prevalence[rows, 1]
+    numbers: dict[str, Any] = {}
+    for metric in spec.metrics:
+        values, tables = answer.values[metric].values, answer.values[metric].tables
+        estimated = np.full(len(rows), np.nan) if values is None else values
+        cells = [None] * len(rows) if tables is None else tables.reshape(-1, 4).tolist()
+        numbers[f"table_{metric}"] = pl.Series(cells, dtype=pl.List(pl.Float64))
+        numbers[metric] = np.abs(estimated - true[metric][rows])
+        numbers[f"true_{metric}"] = true[metric][rows]
+        numbers[f"estimated_{metric}"] = estimated
+    numbers |= {
+        "train_prevalence": np.full(len(rows), prevalence),
+        "test_prevalence": mix,
+        "shift": np.abs(mix - prevalence),
+        "sample": rows,
+    }
+    texts = {"dataset": task.dataset, "method": method.name, "failure": answer.failure}
+    texts |= {f"chosen_{metric}": answer.chosen[metric] for metric in spec.metrics}
+    fixed = [pl.lit(text, pl.String).alias(name) for name, text in texts.items()]
+    frame = pl.DataFrame(numbers, nan_to_null=True).with_columns(fixed)
+    first = ["dataset", "method", "failure", *spec.metrics]
+    return frame.select(first + [name for name in frame.columns if name not in first])

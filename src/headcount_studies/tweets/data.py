@@ -1,0 +1,73 @@
+"""Collections of tweets as weights of words, and samples of every mix of the classes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from headcount.evaluation.candidates import Labelled, Split
+from headcount.evaluation.selected import labelled
+from headcount.sampling import APP, Samples
+from headcount_studies.engine.spec import Spec
+from headcount_studies.files.texts import TWEETS_FILE, Tweets, load_tweets
+from headcount_studies.files.word_counts import Words, count_words
+
+__all__ = ["CLASSES", "Collection", "draw_samples", "files", "load_collection"]
+
+CLASSES = ("negative", "neutral", "positive")
+
+
+def files(spec: Spec, dataset: str, data: Path) -> list[Path]:
+    """File of a collection: all are in one."""
+    return [data / TWEETS_FILE]
+
+
+@dataclass(frozen=True, eq=False)
+class Collection:
+    """A collection of tweets in three parts: training, validation and test."""
+
+    tweets: Tweets
+    words: Words
+
+    def training_and_test(self, least: int) -> tuple[Any, NDArray[Any], Any, NDArray[Any]]:
+        """Items and labels of training and validation, then items and labels of the test."""
+        known, test = np.concatenate(self._development()), self.tweets.rows("test")
+        X, pool = self.words.tf_idf(known, test, least=least, count="texts")
+        return X, self.tweets.labels[known], pool, self.tweets.labels[test]
+
+    def selection(self, spec: Spec, seed: int) -> tuple[Labelled, Split]:
+        """Items to select settings on: trained on one part, tested on samples of the other."""
+        train, held = self._development()
+        parts = self.words.tf_idf(train, held, least=spec.protocol["least"], count="texts")
+        X = sparse.vstack(parts, format="csr")
+        items = labelled(X, self.tweets.labels[np.concatenate([train, held])], None)
+        samples = draw_samples(spec, self.tweets.labels[held], spec.selection, seed)
+        rows = np.arange(len(train)), len(train) + np.arange(len(held))
+        return items, Split(*rows, samples)
+
+    def _development(self) -> tuple[NDArray[Any], NDArray[Any]]:
+        return self.tweets.rows("train"), self.tweets.rows("validation")
+
+
+@lru_cache(maxsize=2)
+def load_collection(dataset: str, data: Path) -> Collection:
+    """Read a collection and count its words."""
+    tweets = load_tweets(dataset, data)
+    return Collection(tweets, count_words(tweets.texts))
+
+
+def draw_samples(spec: Spec, labels: NDArray[Any], given: dict[str, Any], seed: int) -> Samples:
+    """Samples of every mix of the classes; `given` has their number per mix and their size."""
+    protocol = APP(
+        repeats=given["repeats"],
+        size=given["size"],
+        step=spec.protocol["step"],
+        random_state=seed,
+    )
+    return protocol.draw(labels, classes=np.array(CLASSES))
