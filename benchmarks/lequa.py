@@ -255,7 +255,7 @@ def fresh(what: Callable[..., Any], *arguments: str) -> dict[str, Any]:
 
 def generated(folder: Path, task: str, **sizes: int) -> Path:
     """Folder of a task, generated if it is not there."""
-    from headcount_studies.lequa.generate import generate
+    from headcount_studies.data.lequa_generator import generate
 
     if not (folder / task / "public").exists():
         generate(folder, task, **sizes)

@@ -33,8 +33,8 @@ def generated(name: str, n_dev: int, n_test: int, seed: int = 0) -> Task:
     import numpy as np
 
     from headcount import Samples
-    from headcount_studies.lequa.synthetic import make_sampler
-    from headcount_studies.lequa.tasks import find_task
+    from headcount_studies.data.lequa import find_task
+    from headcount_studies.data.lequa_generator import make_sampler
 
     task, rng = find_task(name), np.random.default_rng(seed)
     sampler = make_sampler(task, seed)

@@ -16,9 +16,9 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.feature_extraction.text import CountVectorizer
 
 from environment import PROJECT
-from headcount_studies.files.folder import data_file
-from headcount_studies.files.tabular import load_dataset
-from headcount_studies.files.texts import load_reviews, load_tweets
+from headcount_studies.data.folder import data_file
+from headcount_studies.data.tables import load_dataset
+from headcount_studies.data.texts import load_reviews, load_tweets
 
 __all__ = [
     "ALL",

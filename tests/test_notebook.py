@@ -14,7 +14,7 @@ import headcount
 import headcount as hc
 from headcount.accuracy import LEAP, AccuracyEstimate
 from headcount.diagnose import FitTest, FitTests
-from headcount_studies.engine.status import DatasetStatus, Failure, Status
+from headcount_studies.engine.store import DatasetStatus, Failure, Status
 from tests.report.analyses import make_accuracies, make_analysis, scored
 
 NASTY = "<b>bold</b>"

@@ -25,24 +25,11 @@ from headcount.quantify.one_vs_rest import base_scorer
 from headcount.quantify.registry import method
 from headcount.sampling import Samples
 from headcount.scores import ScoredPool, equal_scorers
-from headcount_studies.engine.shares import share_columns
 from headcount_studies.engine.spec import MethodSpec
+from headcount_studies.engine.store import share_columns
 
 if TYPE_CHECKING:
     import polars as pl
-
-__all__ = [
-    "Answer",
-    "Choice",
-    "ClassifierGrid",
-    "answer",
-    "choose",
-    "is_installed",
-    "made",
-    "quietly",
-    "reason",
-    "shares_classifier",
-]
 
 _MAX_ITER = 1000
 
@@ -68,17 +55,7 @@ class Answer:
     seconds: float = 0.0
 
     def columns(self, true: NDArray[np.float64]) -> dict[str, pl.Series]:
-        """Columns of the results that all studies have: shares, and seconds.
-
-        Parameters
-        ----------
-        true : ndarray of shape (S, K)
-            True shares of the samples.
-
-        Returns
-        -------
-        dict of str to polars.Series
-        """
+        """Columns of the results that all studies have: shares, and seconds."""
         import polars as pl
 
         n = len(true)
@@ -91,15 +68,6 @@ class ClassifierGrid:
     """Settings of logistic regression, the same folds for all of them.
 
     Quantifiers that train a machine of their own take the C of a setting.
-
-    Attributes
-    ----------
-    settings : tuple of dict
-        Parameters of the classifiers, ``C`` among them.
-    folds : int
-        Folds of the cross-fitting.
-    seed : int
-        Shuffles the folds.
     """
 
     settings: tuple[dict[str, Any], ...]
@@ -138,24 +106,6 @@ def choose(
     """For each measure and quantifier the setting with the least mean error.
 
     A classifier is trained, and the held-out items scored, once a setting.
-
-    Parameters
-    ----------
-    grid : ClassifierGrid
-        The settings.
-    quantifiers : mapping of str to Quantifier
-        By name.
-    items : Labelled
-        The training set.
-    split : Split
-        Which items are trained on, and samples of the others.
-    measures : sequence of Measure
-        Errors; a choice is made for each.
-
-    Returns
-    -------
-    list of dict
-        A choice a quantifier, one dict a measure; of equally good settings the first.
     """
     settings = range(len(grid.settings))
     candidates = [
@@ -189,26 +139,7 @@ def answer(
     train: tuple[Any, NDArray[Any]],
     tests: Sequence[tuple[ScoredPool, Samples]],
 ) -> dict[str, list[Answer]]:
-    """Shares in test samples by each quantifier with the setting chosen for it.
-
-    Parameters
-    ----------
-    grid : ClassifierGrid
-        The settings.
-    quantifiers : mapping of str to Quantifier
-        By name.
-    choices : mapping of str to Choice
-        By the same names.
-    train : tuple of items and labels
-        The whole training set.
-    tests : sequence of pairs of ScoredPool and Samples
-        Pools with the samples to estimate.
-
-    Returns
-    -------
-    dict of str to list of Answer
-        For each quantifier an answer a test. One that fails leaves the others alone.
-    """
+    """Shares in test samples by each quantifier with the setting chosen for it."""
     answers = {name: [Answer(None, choices[name].failure)] * len(tests) for name in quantifiers}
     learners = {
         name: grid.quantifier(quantifier, setting)

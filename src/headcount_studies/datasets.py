@@ -17,14 +17,18 @@ from headcount._files import did_you_mean
 from headcount._parameters import check_count
 from headcount.errors import HeadcountError
 from headcount.sampling import Samples
-from headcount_studies.files.catalogue import CATALOGUE
-from headcount_studies.files.download import download
-from headcount_studies.files.folder import data_folder
-from headcount_studies.lequa.cache import CachedVectors, cached_vectors
-from headcount_studies.lequa.files import TaskFiles, find_files
-from headcount_studies.lequa.items import parse_label_map, parse_texts, parse_vectors
-from headcount_studies.lequa.prevalences import read_prevalences
-from headcount_studies.lequa.tasks import LequaTask
+from headcount_studies.data.folder import CATALOGUE, data_folder, download
+from headcount_studies.data.lequa import (
+    CachedVectors,
+    LequaTask,
+    TaskFiles,
+    cached_vectors,
+    find_files,
+    parse_label_map,
+    parse_texts,
+    parse_vectors,
+    read_prevalences,
+)
 
 __all__ = ["LequaData", "LequaSamples", "catalogue", "fetch", "lequa"]
 
@@ -269,7 +273,7 @@ def lequa(
     --------
     >>> import tempfile
     >>> import headcount as hc
-    >>> from headcount_studies.lequa.generate import generate
+    >>> from headcount_studies.data.lequa_generator import generate
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     _ = generate(folder, "T1", n_train=200, n_dev=3, n_test=4)
     ...     data = hc.datasets.lequa(folder, "T1")

@@ -86,7 +86,7 @@ def test_demo(tmp_path, call, no_flights):
 
 
 def test_nothing_but_json_on_standard_output(tmp_path, call, no_flights, monkeypatch):
-    monkeypatch.setattr("headcount_studies.demo.data._N_WEEKS", 4)
+    monkeypatch.setattr("headcount_studies.demo.run._N_WEEKS", 4)
     code, out, _ = call("demo", tmp_path, "--json")
     assert code == 0
     assert json.loads(out)["digits"]["classes"] == ["another digit", "eight"]
@@ -117,7 +117,7 @@ def flights_archive(folder):
 
 
 def test_flights_are_read_without_importing_their_package(tmp_path, monkeypatch):
-    from headcount_studies.demo.data import flight_tables, has_flights
+    from headcount_studies.demo.run import flight_tables, has_flights
 
     flights_archive(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
@@ -157,7 +157,7 @@ def test_the_picture_has_a_panel_a_series(broken):
 
     from matplotlib.image import imread
 
-    from headcount_studies.demo.picture import DARK, LIGHT, Series, draw
+    from headcount_studies.demo.run import DARK, LIGHT, Series, draw
 
     share = np.linspace(0.1, 0.3, 9)
     series = Series(
@@ -173,7 +173,7 @@ def test_the_picture_has_a_panel_a_series(broken):
 
 
 def test_the_demo_reports_what_it_missed():
-    from headcount_studies.demo.picture import Series
+    from headcount_studies.demo.run import Series
 
     truth, share = np.array([0.1, 0.2, 0.3, 0.4]), np.array([0.1, 0.3, 0.35, 0.4])
     series = Series(

@@ -8,10 +8,8 @@ from itertools import product
 import numpy as np
 import polars as pl
 
-from headcount_studies.engine.journal import Entry
-from headcount_studies.engine.plan import parts_of
 from headcount_studies.engine.spec import Spec, read_spec
-from headcount_studies.engine.store import Store
+from headcount_studies.engine.store import Entry, Store, parts_of
 from headcount_studies.engine.task import Task
 
 # About how large errors are, relative to those of the best.

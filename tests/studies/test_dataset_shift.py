@@ -10,11 +10,11 @@ import polars as pl
 import pytest
 
 from headcount.errors import HeadcountError
+from headcount_studies.data import texts
 from headcount_studies.dataset_shift import data as module
 from headcount_studies.dataset_shift import experiment
 from headcount_studies.engine.spec import MethodSpec, Spec, read_spec
 from headcount_studies.engine.task import Task
-from headcount_studies.files import texts
 
 METHODS = ("CC", "ACC", "PCC", "PACC", "DyS", "SLD")
 

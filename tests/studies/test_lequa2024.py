@@ -13,9 +13,9 @@ from headcount import metrics
 from headcount.deep import settings
 from headcount.errors import HeadcountError
 from headcount_studies import classifier_grid
-from headcount_studies.engine.kinds import datasets_there
+from headcount_studies.data.lequa import TASKS, find_task
 from headcount_studies.engine.spec import MethodSpec, Spec, read_spec
-from headcount_studies.lequa.tasks import TASKS, find_task
+from headcount_studies.engine.task import datasets_there
 from headcount_studies.lequa2024 import data as module
 from headcount_studies.lequa2024 import experiment, submission
 from headcount_studies.lequa2024.candidates import Candidate, candidates_of, named_method
@@ -24,7 +24,7 @@ from headcount_studies.lequa2024.report import score_sections
 from headcount_studies.lequa2024.selection import Protocol, predict, select
 from headcount_studies.lequa2024.spec import protocol_of
 from headcount_studies.lequa2024.submission import make_submissions
-from tests.lequa_folders import make_task, make_texts
+from tests.studies.lequa_folders import make_task, make_texts
 
 PUBLISHED = """\
 task,rank,run,kind,measure1,mean1,sd1,measure2,mean2,sd2

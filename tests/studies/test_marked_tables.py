@@ -4,7 +4,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from headcount_studies.marked_tables import marked_means, paired_errors, rank_correlation
+from headcount_studies.tables import marked_means, paired_errors, rank_correlation
 
 
 def long(errors: dict[str, list[float | None]]) -> pl.DataFrame:

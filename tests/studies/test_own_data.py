@@ -15,11 +15,11 @@ import headcount as hc
 from headcount.errors import HeadcountError
 from headcount.evaluation.measures import check_measure
 from headcount_studies.engine.run import run_study
-from headcount_studies.engine.shares import with_metrics
 from headcount_studies.engine.spec import MethodSpec, Spec, parse_spec
+from headcount_studies.engine.store import with_metrics
 from headcount_studies.own_data.data import load_table
 from headcount_studies.own_data.spec import _SAMPLING, _SHIFT
-from tests.study.toy import result_bytes
+from tests.studies.engine.toy import result_bytes
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "studies.md"
 

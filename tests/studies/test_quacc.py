@@ -8,8 +8,8 @@ import pytest
 
 from headcount.accuracy import METRICS
 from headcount.errors import HeadcountError
-from headcount_studies.engine.kinds import datasets_there
 from headcount_studies.engine.spec import read_spec
+from headcount_studies.engine.task import datasets_there
 from headcount_studies.quacc import experiment
 from headcount_studies.quacc.data import (
     draw_training_and_reference,

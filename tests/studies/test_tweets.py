@@ -12,10 +12,10 @@ import pytest
 from headcount import metrics
 from headcount.errors import HeadcountError
 from headcount_studies import classifier_grid
-from headcount_studies.engine.shares import with_metrics
+from headcount_studies.data.texts import Tweets
 from headcount_studies.engine.spec import MethodSpec, Spec, read_spec
+from headcount_studies.engine.store import with_metrics
 from headcount_studies.engine.task import Task
-from headcount_studies.files.texts import Tweets
 from headcount_studies.tweets import data as module
 from headcount_studies.tweets import experiment
 from headcount_studies.tweets import run as running

@@ -16,10 +16,8 @@ from headcount.errors import HeadcountError
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from headcount_studies.lequa.tasks import LequaTask
+    from headcount_studies.data.lequa import LequaTask
     from headcount_studies.lequa2024.submission import Submission
-
-__all__ = ["lequa"]
 
 lequa = typer.Typer(
     name="lequa",
@@ -81,8 +79,8 @@ def run(
 ) -> str:
     """Estimate the samples of a task and write a submission."""
     from headcount._parameters import check_choice
+    from headcount_studies.data.lequa import write_prevalences
     from headcount_studies.datasets import lequa as load
-    from headcount_studies.lequa.prevalences import write_prevalences
     from headcount_studies.lequa2024.submission import make_submissions
 
     check_choice("--select", select, ("dev", "none"))
@@ -122,8 +120,7 @@ def check(
     json: JSON = False,
 ) -> tuple[str, int]:
     """Check the format of a submission; exit code 2 if it is wrong."""
-    from headcount_studies.lequa.prevalences import check_prevalences
-    from headcount_studies.lequa.tasks import N_DEV, N_TEST, find_task
+    from headcount_studies.data.lequa import N_DEV, N_TEST, check_prevalences, find_task
 
     found = check_prevalences(
         _content(submission),
@@ -175,8 +172,7 @@ def score(
     """Score a submission with the official figures."""
     from headcount._files import TABLE_ENDINGS, check_writable
     from headcount.data.writers import write_table
-    from headcount_studies.lequa.prevalences import read_prevalences
-    from headcount_studies.lequa.tasks import find_task
+    from headcount_studies.data.lequa import find_task, read_prevalences
     from headcount_studies.lequa2024.official import score as official
 
     known = find_task(task)
@@ -194,7 +190,7 @@ def score(
     if output is not None:
         write_table(found.samples, output)
     if report is not None:
-        from headcount_studies.page.lequa import write_score
+        from headcount_studies.page import write_score
 
         write_score(found, report, name=submission.name, published=published)
     if json:
@@ -219,7 +215,7 @@ def generate(
     seed: SEED = 0,
 ) -> str:
     """Write synthetic data with the format and the difficulty of a task."""
-    from headcount_studies.lequa.generate import generate as write
+    from headcount_studies.data.lequa_generator import generate as write
 
     path = write(folder, task, n_train=train, n_dev=dev, n_test=test, size=size, seed=seed)
     return f"Data: {path.resolve()}"
@@ -250,8 +246,7 @@ def _content(path: Path) -> bytes:
 
 def _truth(truth: Path | None, data: Path | None, task: LequaTask, part: str) -> NDArray[Any]:
     from headcount._parameters import check_choice
-    from headcount_studies.lequa.files import find_files
-    from headcount_studies.lequa.prevalences import read_prevalences
+    from headcount_studies.data.lequa import find_files, read_prevalences
 
     if (truth is None) == (data is None):
         raise HeadcountError("Name the true prevalences: either --truth or --data.")

@@ -20,9 +20,7 @@ from headcount.errors import HeadcountError
 if TYPE_CHECKING:
     from headcount_studies.engine.run import StudyRun
     from headcount_studies.engine.spec import Spec
-    from headcount_studies.engine.status import Failure
-
-__all__ = ["study"]
+    from headcount_studies.engine.store import Failure
 
 study = typer.Typer(
     name="study",
@@ -179,7 +177,7 @@ def report(
 ) -> str:
     """Write tables and figures of a study, as a page, in Markdown and in LaTeX."""
     from headcount_studies.engine.store import Store
-    from headcount_studies.page.page import write_study
+    from headcount_studies.page import write_study
 
     opened = Store(store)
     written = write_study(
@@ -201,7 +199,7 @@ def report(
 
 def _folder(data: Path | None) -> Path | None:
     """Folder of the datasets; only one that was named has to exist."""
-    from headcount_studies.files.folder import data_folder
+    from headcount_studies.data.folder import data_folder
 
     try:
         return data_folder(data)
@@ -212,7 +210,7 @@ def _folder(data: Path | None) -> Path | None:
 
 
 def _listed(spec: Spec, data: Path | None) -> dict[str, Any]:
-    from headcount_studies.engine.kinds import datasets_there
+    from headcount_studies.engine.task import datasets_there
 
     return {
         "name": spec.name,

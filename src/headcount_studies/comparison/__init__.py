@@ -13,7 +13,7 @@ and ``estimated`` shares.
 
 from __future__ import annotations
 
-from headcount_studies.engine.folder import FolderStudy
+from headcount_studies.engine.task import FolderStudy
 
 __all__ = ["experiment"]
 

@@ -25,19 +25,9 @@ from numpy.typing import NDArray
 
 from headcount.sampling import Samples
 from headcount_studies.comparison.spec import distributions
+from headcount_studies.data.tables import Dataset, dataset_file, load_dataset
 from headcount_studies.engine.spec import Spec
 from headcount_studies.engine.task import task_seed
-from headcount_studies.files.tabular import Dataset, dataset_file, load_dataset
-
-__all__ = [
-    "Bench",
-    "Drawer",
-    "Trial",
-    "files",
-    "load_bench",
-    "test_counts",
-    "training_counts",
-]
 
 Indices = NDArray[np.int64]
 Made = TypeVar("Made")
@@ -62,17 +52,6 @@ def training_counts(
 ) -> Indices:
     """Number of items of each class in a training set.
 
-    Parameters
-    ----------
-    counts : ndarray of shape (K,)
-        Number of items of each class in the dataset.
-    r : float
-        Share of items for training.
-    p : sequence of float
-        Training distribution.
-    tests : sequence of sequences of float
-        Test distributions.
-
     Examples
     --------
     >>> import numpy as np
@@ -87,15 +66,6 @@ def test_counts(
     counts: Indices, used: Indices, r: float, p: Sequence[float], q: Sequence[float]
 ) -> Indices:
     """Number of items of each class in a test sample.
-
-    Parameters
-    ----------
-    counts, used : ndarray of shape (K,)
-        Number of items of each class in the dataset, and in the training set.
-    r : float
-        Share of items for training.
-    p, q : sequence of float
-        Training and test distribution.
 
     Examples
     --------
@@ -127,19 +97,7 @@ class Trial:
 
 @dataclass(frozen=True, eq=False)
 class Drawer:
-    """Draws from one dataset, which depend on the seed and the trial only.
-
-    Parameters
-    ----------
-    y : ndarray of shape (N,)
-        Classes of the items.
-    trains, tests : sequence of distributions
-        Training and test distributions of the protocol.
-    seed : int
-        Seed of the study.
-    name : str
-        Name of the dataset: draws of two datasets are independent.
-    """
+    """Draws from one dataset, which depend on the seed and the trial only."""
 
     y: Indices
     trains: Sequence[Sequence[float]]

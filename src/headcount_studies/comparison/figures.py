@@ -1,24 +1,295 @@
-"""Figures of the comparison of quantification methods."""
+"""Claims of the paper: which methods are in front, and which are behind."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from headcount import plots
+from headcount.evaluation.significance import Comparison, compare
+from headcount.evaluation.tables import lowest
 from headcount.plots._style import FAINT, INK, PALE, method_styles
-from headcount_studies.comparison.claims import families_of
-from headcount_studies.published_tables import FLAGGED, Agreement
+from headcount_studies.data.tables import RECIPES
+from headcount_studies.tables import FLAGGED, Agreement, plain_name
 
 if TYPE_CHECKING:
     import polars as pl
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["letter_figure", "letter_panels", "rank_figure", "scatter_panels"]
+    from headcount_studies.engine.spec import Spec
+
+
+_ADJUSTED, _MATCHING, _CLASSIFIERS, _OTHER = (
+    "adjusted counts",
+    "distribution matching",
+    "classifiers for quantification",
+    "other",
+)
+FAMILIES = {
+    plain_name(method): family
+    for family, methods in {
+        _ADJUSTED: ("AC", "PAC", "TSX", "TS50", "TSMax", "MS"),
+        _MATCHING: (
+            "GAC", "GPAC", "DyS", "FMM", "readme", "HDx", "HDy", "FM", "ED", "EM", "CDE",
+        ),
+        _CLASSIFIERS: ("CC", "PCC", "SVM-K", "SVM-Q", "PWK", "QF", "QF-AC"),
+    }.items()
+    for method in methods
+}  # fmt: skip
+"""Family of each method in the paper."""
+
+
+def families_of(methods: Sequence[str]) -> dict[str, str]:
+    """Family of each method.
+
+    Examples
+    --------
+    >>> families_of(["MS", "my own"])
+    {'MS': 'adjusted counts', 'my own': 'other'}
+    """
+    return {method: FAMILIES.get(plain_name(method), _OTHER) for method in methods}
+
+
+@dataclass(frozen=True)
+class Claim:
+    """Methods that the paper puts in front, and methods that it puts behind."""
+
+    front: tuple[str, ...]
+    behind: tuple[str, ...]
+
+
+CLAIMS = {
+    ("binary", "tae"): Claim(
+        ("MS", "DyS", "TSMax", "FM", "PAC", "GPAC"),
+        ("CC", "PCC", "CDE", "SVM-K", "SVM-Q", "QF"),
+    ),
+    ("binary", "nkld"): Claim(
+        ("DyS", "MS", "TSMax"), ("CC", "PCC", "CDE", "SVM-K", "SVM-Q", "QF")
+    ),
+    ("multiclass", "tae"): Claim(("GPAC", "ED", "EM", "FM", "readme"), ("CC", "PCC", "QF")),
+    ("multiclass", "nkld"): Claim(("readme", "ED", "EM", "FM", "PWK"), ("CC",)),
+}
+"""Claims by number of classes and metric."""
+
+
+def check_claim(claim: Claim, ranks: Mapping[str, float]) -> pl.DataFrame:
+    """Compare the places of methods with a claim.
+
+    In front is the first third of the methods by mean rank, behind the last third.
+
+    Examples
+    --------
+    >>> ranks = {"CC": 2.9, "MS": 1.2, "AC": 1.9}
+    >>> check_claim(Claim(("MS",), ("AC",)), ranks).rows()
+    [('MS', 'in front', 1, True), ('AC', 'behind', 2, False)]
+    """
+    import polars as pl
+
+    names = {plain_name(method): method for method in ranks}
+    third = math.ceil(len(ranks) / 3)
+    rows = []
+    for where, methods in (("in front", claim.front), ("behind", claim.behind)):
+        for method in methods:
+            if (name := names.get(plain_name(method))) is None:
+                continue
+            place = 1 + sum(rank < ranks[name] for rank in ranks.values())
+            inside = place <= third if where == "in front" else place > len(ranks) - third
+            rows.append((name, where, place, inside))
+    return pl.DataFrame(rows, ["method", "claim", "place", "holds"], orient="row")
+
+
+LITTLE_TRAINING = 0.1
+"""Share of items for training that counts as little."""
+
+_NAMES = ("minor", "medium", "major")
+_EDGES = {"binary": (0.4, 0.8), "multiclass": (0.5,)}
+_TITLES = {"tae": "absolute error", "nkld": "NKLD"}
+_LINEAR_BELOW = {"tae": 0.1, "nkld": 0.01}
+_CLOSE = 1e-9  # |.7 - .5| + |.3 - .5| is not exactly .4 in floating point
+
+
+@dataclass(frozen=True, eq=False)
+class Means:
+    """Mean errors by dataset and method."""
+
+    table: pl.DataFrame
+    methods: tuple[str, ...]
+    ranked: Comparison | None
+
+    @property
+    def ranks(self) -> dict[str, float]:
+        """Mean rank per method, the best one first; empty without tests."""
+        if self.ranked is None:
+            return {}
+        return dict(zip(self.ranked.methods, self.ranked.ranks.tolist(), strict=True))
+
+    @property
+    def overall(self) -> dict[str, float | None]:
+        """Mean of the datasets' means."""
+        return self.table.select(self.methods).mean().row(0, named=True)
+
+    def to_long(self) -> pl.DataFrame:
+        """Means as a table with the columns dataset, method and ours."""
+        return self.table.unpivot(
+            index="dataset", variable_name="method", value_name="ours"
+        ).drop_nulls()
+
+
+@dataclass(frozen=True, eq=False)
+class View:
+    """Results by one metric."""
+
+    spec: Spec
+    results: pl.DataFrame
+    metric: str
+    means: Means
+
+    @property
+    def title(self) -> str:
+        """Name of the metric within a sentence."""
+        return _TITLES.get(self.metric, self.metric)
+
+    @property
+    def heading(self) -> str:
+        """Name of the metric at the start of a sentence."""
+        return self.title[0].upper() + self.title[1:]
+
+    @property
+    def linear_below(self) -> float:
+        """Start of logarithmic scales."""
+        return _LINEAR_BELOW.get(self.metric, 0.1)
+
+    @property
+    def classes(self) -> str:
+        """Kind of task: "binary" or "multiclass"."""
+        return str(self.spec.protocol["task"])
+
+
+def partial_among(datasets: Iterable[str]) -> list[str]:
+    """Datasets of which only a part is available, each once.
+
+    Examples
+    --------
+    >>> partial_among(["wine", "news", "news"])
+    ['news']
+    """
+    return [
+        name for name in dict.fromkeys(datasets) if name in RECIPES and RECIPES[name].partial
+    ]
+
+
+def best_marks(
+    table: pl.DataFrame, columns: Sequence[str], axis: int
+) -> dict[tuple[int, str], str]:
+    """Marks for the lowest numbers of every row (axis 1) or column (axis 0)."""
+    values = table.select(columns).to_numpy().astype(np.float64)
+    places = zip(*np.nonzero(lowest(values, axis=axis)), strict=True)
+    return {(int(i), columns[j]): "best" for i, j in places}
+
+
+def mean_errors(spec: Spec, results: pl.DataFrame, metric: str) -> Means:
+    """Mean errors by dataset and method, in the order of the spec.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> from headcount_studies import MethodSpec, Spec
+    >>> methods = (MethodSpec("MS"), MethodSpec("CC"))
+    >>> spec = Spec("s", "comparison", ("wine", "spam"), methods, ("tae",))
+    >>> results = pl.DataFrame({"dataset": ["spam", "spam", "wine", "wine"],
+    ...                         "method": ["CC", "MS"] * 2, "tae": [0.3, 0.1, 0.2, 0.1]})
+    >>> mean_errors(spec, results, "tae").table.rows()
+    [('wine', 0.1, 0.2), ('spam', 0.1, 0.3)]
+    """
+    import polars as pl
+
+    cells = (
+        results.lazy()
+        .group_by("dataset", "method")
+        .agg(pl.col(metric).fill_nan(None).mean())
+        .collect()
+    )
+    wide = cells.drop_nulls().pivot("method", index="dataset", values=metric)
+    methods = tuple(each.name for each in spec.methods if each.name in wide.columns)
+    order = pl.DataFrame({"dataset": spec.datasets})
+    table = order.join(wide, on="dataset", maintain_order="left").select("dataset", *methods)
+    return Means(table, methods, _ranked(table.drop_nulls().drop("dataset")))
+
+
+def _ranked(errors: pl.DataFrame) -> Comparison | None:
+    return compare(errors, test="nemenyi") if len(errors) > 1 and errors.width > 1 else None
+
+
+def errors_of(spec: Spec, results: pl.DataFrame, metric: str) -> pl.DataFrame:
+    """Errors of all runs that did not fail, methods in the order of the spec."""
+    import polars as pl
+
+    order = pl.Enum([each.name for each in spec.methods])
+    return (
+        results.lazy()
+        .select(pl.col("method").cast(order), pl.col(metric).fill_nan(None).alias("error"))
+        .drop_nulls()
+        .sort("method", maintain_order=True)
+        .collect()
+    )
+
+
+def shift_groups(results: pl.DataFrame, classes: str) -> dict[str, pl.DataFrame]:
+    """Results by the size of the shift since training.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> list(shift_groups(pl.DataFrame({"shift": [0.1, 0.5]}), "multiclass"))
+    ['minor shift (below 0.5)', 'major shift (0.5 and more)']
+    """
+    import polars as pl
+
+    edges = _EDGES[classes]
+    limits = list(zip((None, *edges), (*edges, None), strict=True))
+    names = (_NAMES[0], *_NAMES[1:-1][: len(edges) - 1], _NAMES[-1])
+    shift = pl.col("shift") + _CLOSE
+    groups = {}
+    for name, (low, high) in zip(names, limits, strict=True):
+        inside = pl.lit(True) if low is None else shift >= low
+        inside = inside if high is None else inside & (shift < high)
+        part = results.filter(inside)
+        if len(part):
+            groups[f"{name} shift ({_range(low, high)})"] = part
+    return groups
+
+
+def _range(low: float | None, high: float | None) -> str:
+    if low is None:
+        return f"below {high:g}"
+    return f"{low:g} and more" if high is None else f"{low:g} to {high:g}"
+
+
+def group_means(
+    methods: Sequence[str], groups: Mapping[str, pl.DataFrame], metric: str
+) -> pl.DataFrame:
+    """Mean errors by method and group."""
+    import polars as pl
+
+    table = pl.DataFrame({"method": methods})
+    for name, part in groups.items():
+        # Every dataset has the same weight, as in the table of all results.
+        means = (
+            part.lazy()
+            .group_by("method", "dataset")
+            .agg(pl.col(metric).fill_nan(None).mean())
+            .group_by("method")
+            .agg(pl.col(metric).mean().alias(name))
+            .collect()
+        )
+        table = table.join(means, on="method", how="left", maintain_order="left")
+    return table
+
 
 _WIDTH = 8.0  # inches of what takes the whole width of a page
 _TEXT, _SMALL = 8.0, 7.0  # points
@@ -28,38 +299,12 @@ _LEGEND = {"frameon": False, "fontsize": _SMALL, "handlelength": 1.2, "columnspa
 
 
 def rank_figure(ranks: Mapping[str, float], difference: float) -> Figure:
-    """A critical-difference diagram.
-
-    Parameters
-    ----------
-    ranks : mapping of str to float
-        Mean rank of each method.
-    difference : float
-        Critical difference of mean ranks.
-
-    Returns
-    -------
-    matplotlib Figure
-    """
+    """A critical-difference diagram."""
     return _figure(plots.critical_difference(ranks, difference, width=_WIDTH))
 
 
 def letter_figure(errors: pl.DataFrame, *, linear_below: float, error: str) -> Figure:
-    """Distribution of all errors of each method, coloured by family.
-
-    Parameters
-    ----------
-    errors : polars.DataFrame
-        Columns method and error; methods in the order of the figure.
-    linear_below : float
-        Start of the logarithmic scale.
-    error : str
-        Name of the error.
-
-    Returns
-    -------
-    matplotlib Figure
-    """
+    """Distribution of all errors of each method, coloured by family."""
     families = families_of(errors["method"].unique().to_list())
     drawn = plots.letter_values(
         errors, families=families, linear_below=linear_below, error=error, width=_WIDTH
@@ -70,21 +315,7 @@ def letter_figure(errors: pl.DataFrame, *, linear_below: float, error: str) -> F
 def letter_panels(
     groups: Mapping[str, pl.DataFrame], *, linear_below: float, error: str
 ) -> Figure:
-    """The same for several groups of errors side by side, on the same scale.
-
-    Parameters
-    ----------
-    groups : mapping of str to polars.DataFrame
-        Columns method and error of each panel, by title.
-    linear_below : float
-        Start of the logarithmic scale.
-    error : str
-        Name of the error.
-
-    Returns
-    -------
-    matplotlib Figure
-    """
+    """The same for several groups of errors side by side, on the same scale."""
     from matplotlib.figure import Figure
 
     names = [part["method"].unique(maintain_order=True).to_list() for part in groups.values()]
@@ -111,21 +342,7 @@ def letter_panels(
 
 
 def scatter_panels(found: Agreement, *, partial: Sequence[str], error: str) -> Figure:
-    """Our errors against published ones: one panel per method, one dot per dataset.
-
-    Parameters
-    ----------
-    found : Agreement
-        Errors of both.
-    partial : sequence of str
-        Datasets of which only a part is available: drawn hollow.
-    error : str
-        Name of the error.
-
-    Returns
-    -------
-    matplotlib Figure
-    """
+    """Our errors against published ones: one panel per method, one dot per dataset."""
     from matplotlib.figure import Figure
 
     methods = found.methods["method"].to_list()

@@ -18,8 +18,6 @@ from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from scipy.special import expit, log_expit, log_softmax, softmax
 
-__all__ = ["CrossFit", "LinearModel", "cross_fit", "stratified_folds"]
-
 Floats = NDArray[np.float64]
 Codes = NDArray[np.int64]
 
@@ -30,17 +28,7 @@ _MAX_STEPS = 100
 
 @dataclass(frozen=True)
 class _Patience:
-    """Number of steps with the Hessian of another point.
-
-    Attributes
-    ----------
-    fast : float
-        Ratio of gradients after and before a step, up to which the Hessian is reused.
-    slowest : float
-        The same for the Hessians of the folds, beyond which a fold is solved by itself.
-    shared_steps : int
-        Steps of the folds together.
-    """
+    """Number of steps with the Hessian of another point."""
 
     fast: float
     slowest: float
@@ -66,15 +54,7 @@ class LinearModel:
 
 @dataclass(frozen=True, eq=False)
 class CrossFit:
-    """Model and out-of-fold posteriors of a training set.
-
-    Attributes
-    ----------
-    model : LinearModel
-        Trained on all items.
-    posteriors : ndarray of shape (n, K)
-        Posteriors of each item by the model of the other folds; in-sample for one fold.
-    """
+    """Model and out-of-fold posteriors of a training set."""
 
     model: LinearModel
     posteriors: Floats
@@ -85,13 +65,6 @@ def stratified_folds(codes: Codes, most: int) -> Codes:
 
     As many folds as the smallest class has items, and `most` at the most; a single fold if
     that is fewer than two.
-
-    Parameters
-    ----------
-    codes : ndarray of shape (n,)
-        Classes of the items.
-    most : int
-        The most folds.
 
     Examples
     --------
@@ -115,26 +88,7 @@ def stratified_folds(codes: Codes, most: int) -> Codes:
 def cross_fit(
     X: Floats, codes: Codes, folds: Codes, *, C: float = 1.0, start: LinearModel | None = None
 ) -> CrossFit:
-    """Fit logistic regression on all items, and on all but each fold.
-
-    Parameters
-    ----------
-    X : ndarray of shape (n, d)
-        The items.
-    codes : ndarray of shape (n,)
-        Their classes, 0 to K - 1, none without items.
-    folds : ndarray of shape (n,)
-        The fold of each item, 0 on; if there is only one, posteriors are in-sample.
-    C : float, default=1.0
-        Weight of the losses against the length of the weights.
-    start : LinearModel, default=None
-        A guess, such as the model of a similar training set.
-
-    Returns
-    -------
-    CrossFit
-        The model, and posteriors of the items.
-    """
+    """Fit logistic regression on all items, and on all but each fold."""
     n, d = X.shape
     # Weights lie in the span of the items: with fewer items than features it is smaller.
     basis = np.linalg.qr(X.T)[0] if n < d else None

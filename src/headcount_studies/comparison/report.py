@@ -7,26 +7,22 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from headcount_studies.comparison import figures
-from headcount_studies.comparison.claims import CLAIMS, Claim, check_claim
-from headcount_studies.comparison.means import (
+from headcount_studies.comparison.figures import (
+    CLAIMS,
     LITTLE_TRAINING,
+    Claim,
     Means,
     View,
     best_marks,
+    check_claim,
     errors_of,
     group_means,
     mean_errors,
     partial_among,
     shift_groups,
 )
-from headcount_studies.engine.sections import Section
-from headcount_studies.published_tables import (
-    FLAGGED,
-    Agreement,
-    agreement,
-    plain_name,
-    read_published,
-)
+from headcount_studies.engine.task import Section
+from headcount_studies.tables import FLAGGED, Agreement, agreement, plain_name, read_published
 
 if TYPE_CHECKING:
     import polars as pl
@@ -34,28 +30,11 @@ if TYPE_CHECKING:
 
     from headcount_studies.engine.spec import Spec
 
-__all__ = ["sections"]
-
 _FILES = {"tae": "ae", "nkld": "nkld"}  # name of a metric in the files of published tables
 
 
 def sections(spec: Spec, results: pl.DataFrame, published: Path | None) -> list[Section]:
-    """Sections of the report.
-
-    Parameters
-    ----------
-    spec : Spec
-        The study.
-    results : polars.DataFrame
-        One row per method and sample: dataset, method, failure, the metrics, shift (L1
-        distance of the mix from that of training) and split (share of training items).
-    published : Path or None
-        Folder with the published figures.
-
-    Returns
-    -------
-    list of Section
-    """
+    """Sections of the report."""
     made: list[Section] = []
     for metric in spec.metrics:
         view = View(spec, results, metric, mean_errors(spec, results, metric))

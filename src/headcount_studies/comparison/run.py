@@ -30,14 +30,12 @@ from headcount.scores import Scored
 from headcount_studies.comparison.data import Bench, Trial, load_bench
 from headcount_studies.comparison.logistic import LinearModel, cross_fit, stratified_folds
 from headcount_studies.comparison.spec import group_of, made, n_draws, quantifier_of
-from headcount_studies.engine.shares import share_columns
 from headcount_studies.engine.spec import MethodSpec, Spec
+from headcount_studies.engine.store import share_columns
 from headcount_studies.engine.task import Task, task_seed
 
 if TYPE_CHECKING:
     import polars as pl
-
-__all__ = ["by_features", "by_forest", "by_scores", "run"]
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.int64]
@@ -50,17 +48,7 @@ _DIVERGENCES = ("kld", "nkld")
 
 @dataclass(frozen=True, eq=False)
 class Estimates:
-    """Estimates of one method, one row per sample.
-
-    Attributes
-    ----------
-    shares : ndarray of shape (S, K)
-        Shares; not a number where the method failed.
-    failures : tuple of str or None
-        Reason of failure per sample.
-    seconds : float
-        Time that the samples took, with that of computations that methods share.
-    """
+    """Estimates of one method, one row per sample."""
 
     shares: Floats
     failures: tuple[str | None, ...]

@@ -16,13 +16,9 @@ from headcount.quantify.base import Quantifier
 from headcount.quantify.features import ED, HDx, ReadMe
 from headcount.quantify.learners import PWK, QF, QFAC
 from headcount.quantify.registry import method as find_method
-from headcount_studies.engine.checks import check_keys, check_known
-from headcount_studies.engine.spec import MethodSpec, Spec
+from headcount_studies.data.tables import SIZES, dataset_file, dataset_names, rule_of
+from headcount_studies.engine.spec import MethodSpec, Spec, check_keys, check_known
 from headcount_studies.engine.task import Task
-from headcount_studies.files.recipes import SIZES, rule_of
-from headcount_studies.files.tabular import dataset_file, dataset_names
-
-__all__ = ["check", "distributions", "group_of", "made", "n_draws", "plan", "quantifier_of"]
 
 # Methods of a group share computations.
 _GROUPS = ("scores", "finite", "learners", "forest", "energy", "neighbours")

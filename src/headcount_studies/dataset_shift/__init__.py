@@ -6,7 +6,7 @@ dataset, a protocol and a training set.
 
 from __future__ import annotations
 
-from headcount_studies.engine.folder import FolderStudy
+from headcount_studies.engine.task import FolderStudy
 
 __all__ = ["experiment"]
 

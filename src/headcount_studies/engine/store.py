@@ -1,30 +1,411 @@
-"""A folder of results: one file per finished task, written once and never changed."""
+"""Journal of the runs of a study: one line of JSON per executed task."""
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import fields, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from headcount._files import clear_parts, write_bytes
 from headcount._lock import locked
-from headcount.errors import HeadcountError
-from headcount_studies.engine.journal import Entry, Journal
-from headcount_studies.engine.plan import Part
-from headcount_studies.engine.spec import Spec, parse_spec
-from headcount_studies.engine.status import Failure, Status, dataset_status
-from headcount_studies.engine.task import Task
+from headcount._text import Cell, Table, html_result
+from headcount._versions import versions
+from headcount.errors import HeadcountError, warn
+from headcount.evaluation.evaluation import Evaluation
+from headcount.evaluation.measures import check_measure, errors_of_methods
+from headcount.metrics import OF_INTERVALS
+from headcount_studies.engine.spec import Spec, module_of, parse_spec
+from headcount_studies.engine.task import Experiment, Task
 
 if TYPE_CHECKING:
     import polars as pl
 
     from headcount.evaluation.evaluation import Evaluation
+    from headcount_studies.engine.task import Task
 
-__all__ = ["Store"]
+
+@dataclass(frozen=True)
+class Entry:
+    """Record of one executed task."""
+
+    task: str
+    seconds: float
+    elapsed: float
+    runs: int
+    failures: int
+    reason: str | None = None
+    methods: dict[str, float] = field(default_factory=dict)
+
+
+class Journal:
+    """A file to which lines are appended. Incomplete lines of a killed run are skipped."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def begin(self, facts: dict[str, Any]) -> None:
+        """Record the start of a run, with facts about it."""
+        self._add({"start": facts})
+
+    def note(self, entry: Entry) -> None:
+        """Record an executed task."""
+        self._add(asdict(entry))
+
+    def _add(self, content: dict[str, Any]) -> None:
+        line = json.dumps(content, ensure_ascii=False) + "\n"
+        with open(self._path, "a+b") as file:
+            if file.tell():
+                file.seek(-1, os.SEEK_END)
+                line = line if file.read() == b"\n" else "\n" + line
+            file.write(line.encode("utf-8", "replace"))
+
+    def runs(self) -> list[tuple[dict[str, Any], list[Entry]]]:
+        """Facts and entries of each run so far."""
+        runs: list[tuple[dict[str, Any], list[Entry]]] = []
+        for content in self._lines():
+            if "start" in content:
+                runs.append((content["start"], []))
+            elif runs:
+                runs[-1][1].append(Entry(**content))
+        return runs
+
+    def _lines(self) -> Iterator[dict[str, Any]]:
+        if not self._path.exists():
+            return
+        for line in self._path.read_bytes().splitlines():
+            try:
+                content = json.loads(line)
+            except ValueError:
+                continue
+            if isinstance(content, dict):
+                yield content
+
+
+def checksums(files: Iterable[Path], folder: Path) -> dict[str, str]:
+    """SHA-256 of files, by their names in the folder of the datasets."""
+    found = {}
+    for path in files:
+        inside = path.is_relative_to(folder)
+        with open(path, "rb") as file:
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
+        found[(path.relative_to(folder) if inside else path).as_posix()] = digest
+    return found
+
+
+def code_versions(spec: Spec) -> dict[str, str]:
+    """Versions of Python and of all packages that a study names."""
+    return versions(*sorted(_modules(spec)))
+
+
+def _modules(spec: Spec) -> set[str]:
+    named = [spec.kind, *(method.quantifier for method in spec.methods)]
+    paths = [path for path in named if ":" in path]
+    tables = [spec.classifier, *(each.options.get("classifier", {}) for each in spec.methods)]
+    paths += [table["class"] for table in tables if "class" in table]
+    return {module_of(path) for path in paths}
+
+
+_SHARES = ("true", "estimated")
+_SAMPLE = ["training_set", "sample"]
+
+
+def share_columns(
+    true: NDArray[np.float64], estimated: NDArray[np.float64] | None
+) -> dict[str, pl.Series]:
+    """Columns of the results that metrics can be computed from.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> share_columns(np.array([[0.2, 0.8]]), None)["estimated"].to_list()
+    [None]
+    """
+    import polars as pl
+
+    lists = pl.List(pl.Float64)
+    if estimated is None:
+        found = pl.Series([None] * len(true), dtype=lists)
+    else:
+        rows = [row.tolist() if np.isfinite(row).all() else None for row in estimated]
+        found = pl.Series(rows, dtype=lists)
+    return {"true": pl.Series(true.tolist(), dtype=lists), "estimated": found}
+
+
+def with_metrics(results: pl.DataFrame, metrics: Sequence[str]) -> pl.DataFrame:
+    """Add metrics that are computed from the shares."""
+    import polars as pl
+
+    check_shares(results)
+    measures = [check_measure(name) for name in metrics]
+    numbered = results.with_row_index("row")
+    known = numbered.filter(pl.col("estimated").is_not_null())
+    parts = []
+    for part in known.with_columns(K=pl.col("true").list.len()).partition_by("K"):
+        true, estimated = (_matrix(part[name]) for name in _SHARES)
+        sizes = part["size"].to_numpy().astype(np.int64)
+        added = {each.name: each(true, estimated, sizes) for each in measures}
+        parts.append(part.select("row").with_columns(pl.Series(n, v) for n, v in added.items()))
+    old = [name for name in metrics if name in results.columns]
+    return numbered.drop(old).join(pl.concat(parts), on="row", how="left").drop("row")
+
+
+def check_shares(results: pl.DataFrame) -> None:
+    """Refuse results that have no shares."""
+    import polars as pl
+
+    if any(results.schema.get(name) != pl.List(pl.Float64) for name in _SHARES):
+        raise HeadcountError(
+            "The results of this kind of study have no true and estimated shares, from which "
+            "metrics could be computed: choose from the metrics of its spec."
+        )
+
+
+def evaluation_of(
+    results: pl.DataFrame,
+    classes: Sequence[Any],
+    metrics: Iterable[str],
+    seconds: Mapping[str, float],
+) -> Evaluation:
+    """Evaluation of the methods on one dataset."""
+    import polars as pl
+
+    check_shares(results)
+    failed = results.filter(pl.col("failure").is_not_null())
+    failures = dict(failed.select("method", "failure").unique("method").iter_rows())
+    by_method = {
+        str(name): part.sort(_SAMPLE)
+        for (name,), part in results.group_by("method", maintain_order=True)
+        if name not in failures
+    }
+    first = next(iter(by_method.values()), None)
+    if first is None:
+        raise HeadcountError(
+            "All methods failed on this dataset: see the reasons by headcount study status."
+        )
+    for name, part in by_method.items():
+        if not part.select(_SAMPLE).equals(first.select(_SAMPLE)):
+            raise HeadcountError(
+                f"method {name!r} has no results yet for some samples: finish the study first."
+            )
+    names = tuple(by_method)
+    true, sizes = _matrix(first["true"]), first["size"].to_numpy().astype(np.int64)
+    estimated = np.stack([_matrix(part["estimated"]) for part in by_method.values()])
+    return Evaluation(
+        names,
+        np.asarray(classes),
+        true,
+        estimated,
+        sizes,
+        np.stack([_matrix(part["prior"]) for part in by_method.values()]),
+        {
+            metric: np.stack([part[metric].to_numpy() for part in by_method.values()])
+            if metric in OF_INTERVALS
+            else errors_of_methods(names, check_measure(metric), true, estimated, sizes)
+            for metric in metrics
+        },
+        np.array([seconds.get(name, np.nan) for name in names]),
+        {
+            name: "; ".join(part["parameters"].unique(maintain_order=True))
+            for name, part in by_method.items()
+        },
+        failures,
+    )
+
+
+def _matrix(shares: pl.Series) -> NDArray[np.float64]:
+    width = int(shares.list.len()[0])
+    return shares.list.to_array(width).to_numpy().astype(np.float64)
+
+
+@dataclass(frozen=True)
+class Part:
+    """Methods that are run together on a dataset."""
+
+    dataset: str
+    batch: int
+    methods: tuple[str, ...]
+
+
+def parts_of(spec: Spec, there: Sequence[Task]) -> list[Part]:
+    """Parts that a run consists of.
+
+    Methods that a dataset was not run with become a part of their own, so that the tasks of
+    the others stay as they are.
+
+    Examples
+    --------
+    >>> from headcount_studies import MethodSpec, Spec, Task
+    >>> spec = Spec("s", "k", ["wine"], [MethodSpec("CC"), MethodSpec("SLD")], ["ae"])
+    >>> parts_of(spec, [Task("wine-0", "wine", methods=["CC"])])[1]
+    Part(dataset='wine', batch=1, methods=('SLD',))
+    """
+    wanted = [method.name for method in spec.methods]
+    parts = []
+    for dataset in spec.datasets:
+        tasks = [task for task in there if task.dataset == dataset]
+        old = dict.fromkeys(Part(dataset, task.batch, task.methods) for task in tasks)
+        known = {name for part in old for name in part.methods}
+        parts += [part for part in old if set(part.methods) & set(wanted)]
+        new = tuple(name for name in wanted if name not in known)
+        if new:
+            batch = 1 + max((part.batch for part in old), default=-1)
+            parts.append(Part(dataset, batch, new))
+    return parts
+
+
+def make_plan(
+    experiment: Experiment, spec: Spec, parts: Sequence[Part], data: Path
+) -> list[Task]:
+    """Tasks of all parts."""
+    together: dict[tuple[int, tuple[str, ...]], list[str]] = {}
+    for part in parts:
+        together.setdefault((part.batch, part.methods), []).append(part.dataset)
+    tasks: list[Task] = []
+    for (batch, methods), datasets in together.items():
+        own = spec.restricted(datasets=datasets).with_methods(methods)
+        found = experiment.plan(own, data)
+        tasks += [replace(task, batch=batch, methods=methods) for task in found]
+    _check(tasks, spec, {part.dataset for part in parts})
+    return tasks
+
+
+def _check(tasks: Sequence[Task], spec: Spec, wanted: set[str]) -> None:
+    seen: set[str] = set()
+    for task in tasks:
+        folded = task.name.lower()  # some file systems take both for one
+        if folded in seen:
+            raise HeadcountError(f"The plan of {spec.name!r} has task {task.name!r} twice.")
+        if task.dataset not in wanted:
+            raise HeadcountError(
+                f"Task {task.name!r} is about {task.dataset!r}, which is not a dataset of "
+                f"{spec.name!r}."
+            )
+        seen.add(folded)
+    planned = {task.dataset for task in tasks}
+    if not planned:
+        raise HeadcountError(
+            f"Nothing can be run: the folder of datasets has none of those of {spec.name!r}."
+        )
+    lacking = [name for name in spec.datasets if name in wanted - planned]
+    if lacking:
+        warn(f"There is nothing to run on {', '.join(lacking)}: the data may be missing.")
+
+
+# Failures that notebooks show.
+_MOST_FAILURES = 12
+
+
+@dataclass(frozen=True)
+class DatasetStatus:
+    """Status of a study on one dataset: numbers of tasks, and of runs that are done."""
+
+    dataset: str
+    tasks: int
+    done: int
+    failed: int
+    missing: int
+    runs: int
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A failed task, or a method that failed on samples."""
+
+    dataset: str
+    method: str | None
+    task: str | None
+    runs: int
+    reason: str
+
+
+@dataclass(frozen=True)
+class Status:
+    """Status of a study.
+
+    Parameters
+    ----------
+    datasets : tuple of DatasetStatus
+        Status per dataset, in the order of the plan.
+    failures : tuple of Failure
+        Failed tasks first, then methods that failed on samples.
+    seconds : float
+        Wall-clock time of all runs together.
+    """
+
+    datasets: tuple[DatasetStatus, ...]
+    failures: tuple[Failure, ...]
+    seconds: float
+
+    @property
+    def tasks(self) -> int:
+        """Number of tasks of the plan."""
+        return sum(each.tasks for each in self.datasets)
+
+    @property
+    def done(self) -> int:
+        """Number of tasks with results."""
+        return sum(each.done for each in self.datasets)
+
+    @property
+    def failed(self) -> int:
+        """Number of tasks that failed as a whole; `resume` executes them again."""
+        return sum(each.failed for each in self.datasets)
+
+    @property
+    def missing(self) -> int:
+        """Number of tasks that are not finished."""
+        return sum(each.missing for each in self.datasets)
+
+    @property
+    def runs(self) -> int:
+        """Number of results: one per method and sample."""
+        return sum(each.runs for each in self.datasets)
+
+    @property
+    def runs_per_second(self) -> float | None:
+        """Results per second of wall-clock time; None before the first run."""
+        return self.runs / self.seconds if self.runs and self.seconds > 0 else None
+
+    def _repr_html_(self) -> str:
+        head = ["dataset", "tasks", "done", "failed", "missing", "runs"]
+        rows = [
+            [Cell(each.dataset), *(Cell(f"{vars(each)[name]:,}") for name in head[1:])]
+            for each in self.datasets
+        ]
+        title = f"{self.done:,} of {self.tasks:,} tasks are done, {self.failed:,} failed"
+        notes = [f"{each.dataset}: {each.reason}" for each in self.failures[:_MOST_FAILURES]]
+        return html_result(title, [Table(head, rows, [False, *[True] * 5])], notes)
+
+
+def dataset_status(
+    name: str,
+    tasks: Sequence[Task],
+    there: set[str],
+    reasons: dict[str, str],
+    last: dict[str, Entry],
+) -> DatasetStatus:
+    """Count the tasks of one dataset."""
+    done = [task for task in tasks if task.name in there]
+    failed = sum(task.name in reasons for task in tasks)
+    return DatasetStatus(
+        dataset=name,
+        tasks=len(tasks),
+        done=len(done),
+        failed=failed,
+        missing=len(tasks) - len(done) - failed,
+        runs=sum(task.runs for task in done),
+        seconds=sum(last[task.name].seconds for task in done if task.name in last),
+    )
+
 
 _SPEC, _PLAN, _RESULTS, _JOURNAL, _DATA, _LOCK = (
     "spec.toml",
@@ -144,8 +525,6 @@ class Store:
             To be passed to `headcount.Evaluations` if no method failed. Only kinds of study
             whose results have true and estimated shares can be read in this way.
         """
-        from headcount_studies.engine.shares import evaluation_of
-
         results, seconds = self.results(), self.method_seconds()
         classes = {task.dataset: task.settings.get("classes", []) for task in self.finished()}
         metrics = self.spec.metrics
@@ -239,13 +618,13 @@ class Store:
                 "(resume=True) to go on with it, or choose another folder."
             )
         there = self.spec
-        for field in fields(Spec):
-            if field.name in _FREE or getattr(there, field.name) == getattr(spec, field.name):
+        for entry in fields(Spec):
+            if entry.name in _FREE or getattr(there, entry.name) == getattr(spec, entry.name):
                 continue
-            hint = ", or add metrics by study report --metric" * (field.name == "metrics")
+            hint = ", or add metrics by study report --metric" * (entry.name == "metrics")
             raise HeadcountError(
                 f"The store {str(self.folder)!r} was made by a spec with another "
-                f"{field.name!r}: choose another folder{hint}."
+                f"{entry.name!r}: choose another folder{hint}."
             )
         before = {method.name: method for method in there.methods}
         changed = [each for each in spec.methods if before.get(each.name, each) != each]

@@ -1,25 +1,59 @@
-"""Tasks of a study, and the interface of an experiment."""
+"""Sections of the report of a study, before they are rendered."""
 
 from __future__ import annotations
 
 import hashlib
+import importlib
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
+from importlib.metadata import entry_points
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from headcount._parameters import check_count, check_positive
 from headcount.errors import HeadcountError
+from headcount_studies.engine.spec import Spec, check_known, import_object
 
 if TYPE_CHECKING:
     import polars as pl
+    from matplotlib.figure import Figure
 
-    from headcount_studies.engine.sections import Section
     from headcount_studies.engine.spec import Spec
 
-__all__ = ["Experiment", "Task", "task_seed"]
+
+@dataclass(frozen=True)
+class Section:
+    """One section of a report: text, a table, a figure.
+
+    Parameters
+    ----------
+    title : str
+        Heading.
+    text : str
+        Plain paragraphs, separated by empty lines.
+    table : polars.DataFrame, default=None
+        Table of texts and numbers.
+    figure : callable, default=None
+        Function without arguments that returns a matplotlib figure.
+    marks : mapping of (int, str) to str, default=None
+        Marks of cells of the table, by row number and column name: ``"best"`` sets the cell
+        in bold, any other text, such as a dagger, is appended to it.
+
+    Examples
+    --------
+    >>> from headcount_studies import Section
+    >>> Section("Experiments", "Two methods on three datasets.").table is None
+    True
+    """
+
+    title: str
+    text: str = ""
+    table: pl.DataFrame | None = None
+    figure: Callable[[], Figure] | None = None
+    marks: Mapping[tuple[int, str], str] | None = None
+
 
 _KEY = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,199}")
 
@@ -162,3 +196,100 @@ def task_seed(seed: int, *names: object) -> int:
     """
     text = json.dumps([seed, *map(str, names)])
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:4], "big")
+
+
+class FolderStudy:
+    """Experiment of one folder, whose modules are imported when they are needed.
+
+    Parameters
+    ----------
+    package : str
+        Name of the package that has the modules.
+    takes_files : bool, default=False
+        True if a spec names its files and classifier, as ``[data]`` and ``[classifier]``.
+
+    Examples
+    --------
+    >>> from headcount_studies.tweets import experiment
+    >>> from headcount_studies import read_spec
+    >>> len(experiment.plan(read_spec("tweets"), data=None))
+    72
+    """
+
+    def __init__(self, package: str, *, takes_files: bool = False) -> None:
+        self._package = package
+        self._takes_files = takes_files
+
+    def check(self, spec: Spec) -> None:
+        """Refuse, in one sentence, a spec that cannot be run."""
+        given = [name for name in ("data", "classifier") if getattr(spec, name)]
+        if given and not self._takes_files:
+            raise HeadcountError(
+                f"[{given[0]}] is for studies of your own data: set kind = 'own-data', or "
+                "leave it out."
+            )
+        self._module("spec").check(spec)
+
+    def plan(self, spec: Spec, data: Path) -> list[Task]:
+        """Divide the study into tasks."""
+        tasks: list[Task] = self._module("spec").plan(spec, data)
+        return tasks
+
+    def files(self, spec: Spec, dataset: str, data: Path) -> list[Path]:
+        """Files that a dataset is read from, whether they are there or not."""
+        paths: list[Path] = self._module("data").files(spec, dataset, data)
+        return paths
+
+    def run(self, spec: Spec, task: Task, data: Path) -> pl.DataFrame:
+        """Execute one task."""
+        rows: pl.DataFrame = self._module("run").run(spec, task, data)
+        return rows
+
+    def sections(
+        self, spec: Spec, results: pl.DataFrame, published: Path | None
+    ) -> list[Section]:
+        """Sections of the report."""
+        found: list[Section] = self._module("report").sections(spec, results, published)
+        return found
+
+    def _module(self, name: str) -> Any:
+        return importlib.import_module(f"{self._package}.{name}")
+
+
+# Entry points of experiments, by the names of their kinds.
+_GROUP = "headcount.studies"
+_PARTS = ("check", "plan", "run", "sections")
+
+
+def study_kinds() -> dict[str, str]:
+    """Import paths of the experiments that are installed, by kind of study."""
+    return {point.name: point.value for point in sorted(entry_points(group=_GROUP))}
+
+
+def find_experiment(kind: str) -> Experiment:
+    """Import the experiment of a kind of study."""
+    if ":" not in kind:
+        kinds = study_kinds()
+        path = kinds[check_known("kind of study", kind, kinds)]
+    else:
+        path = kind
+    experiment = import_object("kind of study", path)
+    lacking = [part for part in _PARTS if not callable(getattr(experiment, part, None))]
+    if lacking:
+        raise HeadcountError(
+            f"The kind of study {kind!r} has no {lacking[0]}(): an experiment has "
+            f"{', '.join(_PARTS)}."
+        )
+    return cast(Experiment, experiment)
+
+
+def datasets_there(spec: Spec, data: Path) -> list[str] | None:
+    """List the datasets of a study that the folder has, without reading them."""
+    files = getattr(find_experiment(spec.kind), "files", None)
+    if files is None:
+        return None
+    return [
+        name
+        for name in spec.datasets
+        if all(path.is_file() for path in files(spec, name, data))
+    ]

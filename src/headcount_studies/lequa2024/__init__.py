@@ -7,7 +7,7 @@ the study is a task of the challenge with a group of methods.
 
 from __future__ import annotations
 
-from headcount_studies.engine.folder import FolderStudy
+from headcount_studies.engine.task import FolderStudy
 
 __all__ = ["experiment"]
 

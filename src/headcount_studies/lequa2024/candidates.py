@@ -20,10 +20,8 @@ from headcount.deep.base import NetworkQuantifier
 from headcount.errors import HeadcountError
 from headcount.quantify import Quantifier
 from headcount_studies.classifier_grid import is_installed, made
+from headcount_studies.data.lequa import LequaTask
 from headcount_studies.engine.spec import MethodSpec, Spec
-from headcount_studies.lequa.tasks import LequaTask
-
-__all__ = ["CLASSIFIERS", "Candidate", "candidates_of", "methods_of", "named_method"]
 
 _LOGISTIC = "logistic"
 # Losses of networks by the metric of a task.
@@ -48,23 +46,7 @@ def _network(units: int, activation: str, seed: int) -> Any:
 
 @dataclass(frozen=True, eq=False)
 class Candidate:
-    """A quantifier with a classifier, in one setting.
-
-    Attributes
-    ----------
-    classifier : scikit-learn classifier or None
-        Not fitted; None for a network, which is trained on the development samples.
-    held_out : bool
-        True if the classifier is trained on a part of the labelled items and the quantifier
-        learns from the others; False if it is cross-fitted.
-    quantifier : Quantifier
-        Not fitted; its own classifier is not used.
-    setting : dict
-        Parameters that differ between candidates, for tables.
-    race : int or None
-        Number of development samples that all settings with the same classifier are tried
-        on; the best three of them are tried on all samples. None tries all on all.
-    """
+    """A quantifier with a classifier, in one setting."""
 
     classifier: Any
     held_out: bool
@@ -74,19 +56,7 @@ class Candidate:
 
 
 def named_method(spec: Spec, name: str) -> MethodSpec:
-    """Method of the spec by its name, or any other quantifier of the library.
-
-    Parameters
-    ----------
-    spec : Spec
-        The study.
-    name : str
-        Name in the spec, or one of ``hc.methods()``.
-
-    Returns
-    -------
-    MethodSpec
-    """
+    """Method of the spec by its name, or any other quantifier of the library."""
     for each in spec.methods:
         if each.name.lower() == name.lower():
             return each
@@ -113,24 +83,7 @@ def methods_of(spec: Spec, task: LequaTask) -> list[MethodSpec]:
 def candidates_of(
     spec: Spec, method: MethodSpec, task: LequaTask, seed: int
 ) -> list[list[Candidate]]:
-    """Candidates of a method for a task, in groups: the best of each group is used.
-
-    Parameters
-    ----------
-    spec : Spec
-        The study, with its grid of logistic regression.
-    method : MethodSpec
-        Method of it.
-    task : LequaTask
-        Task of the challenge.
-    seed : int
-        Random seed of the classifiers.
-
-    Returns
-    -------
-    list of list of Candidate
-        One group, or one per classifier for a median over classifiers.
-    """
+    """Candidates of a method for a task, in groups: the best of each group is used."""
     options = method.options | method.options.get("by_task", {}).get(task.name, {})
     parameters = method.parameters | options.get("parameters", {})
     quantifier = made(MethodSpec(method.name, method.quantifier, parameters, _around(options)))

@@ -6,11 +6,9 @@ from functools import lru_cache
 from pathlib import Path
 
 from headcount.errors import HeadcountError
+from headcount_studies.data.lequa import find_files
 from headcount_studies.datasets import LequaData, lequa
 from headcount_studies.engine.spec import Spec
-from headcount_studies.lequa.files import find_files
-
-__all__ = ["files", "load_task", "present"]
 
 
 def files(spec: Spec, dataset: str, data: Path) -> list[Path]:

@@ -11,12 +11,10 @@ from numpy.typing import NDArray
 
 from headcount import metrics
 from headcount.errors import HeadcountError
-from headcount_studies.lequa.tasks import LequaTask
+from headcount_studies.data.lequa import LequaTask
 
 if TYPE_CHECKING:
     import polars as pl
-
-__all__ = ["PUBLISHED_FILE", "Figure", "Score", "read_published_runs", "score"]
 
 PUBLISHED_FILE = "lequa2024.csv"
 Floats = NDArray[np.float64]
@@ -24,17 +22,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Figure:
-    """An error: mean, and population standard deviation over samples (or over bins).
-
-    Attributes
-    ----------
-    name : str
-        Name in the official output, such as "MRAE".
-    measure : str
-        Name in the published table, such as "RAE".
-    mean, deviation : float
-        The figures.
-    """
+    """An error: mean, and population standard deviation over samples (or over bins)."""
 
     name: str
     measure: str
@@ -47,19 +35,7 @@ class Figure:
 
 @dataclass(frozen=True, eq=False)
 class Score:
-    """Scores of a submission.
-
-    Attributes
-    ----------
-    task : LequaTask
-        Task of the challenge.
-    figures : tuple of Figure
-        Official figures, first the one that ranks the systems.
-    closed : Figure or None
-        Ordered classes: macro-NMD with samples of a mean of exactly K in the last bin.
-    samples : polars.DataFrame
-        One row per sample: id, errors, and true and estimated shares.
-    """
+    """Scores of a submission."""
 
     task: LequaTask
     figures: tuple[Figure, ...]
@@ -91,19 +67,6 @@ def score(
     task: LequaTask, true: Floats, estimated: Floats, *, size: int | None = None
 ) -> Score:
     """Score estimates as the organisers do.
-
-    Parameters
-    ----------
-    task : LequaTask
-        Task of the challenge.
-    true, estimated : ndarray of shape (S, K)
-        Shares in the order of the ids.
-    size : int, default=None
-        Number of items in a sample, for the smoothing of RAE; that of the task by default.
-
-    Returns
-    -------
-    Score
 
     Examples
     --------
@@ -147,21 +110,7 @@ def _figure(name: str, measure: str, values: Floats) -> Figure:
 
 
 def read_published_runs(folder: Path, task: LequaTask) -> pl.DataFrame:
-    """Published results of a task.
-
-    Parameters
-    ----------
-    folder : Path
-        Folder with ``lequa2024.csv``: task, rank, run, kind, and for two measures name, mean
-        and standard deviation.
-    task : LequaTask
-        Task of the challenge.
-
-    Returns
-    -------
-    polars.DataFrame
-        One row per run, in the order of the ranks; none for a task without results.
-    """
+    """Published results of a task."""
     import polars as pl
 
     path = folder / PUBLISHED_FILE

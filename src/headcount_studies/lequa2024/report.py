@@ -8,23 +8,20 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from headcount_studies.engine.sections import Section
+from headcount_studies.data.lequa import TASKS, LequaTask
 from headcount_studies.engine.spec import Spec
-from headcount_studies.lequa.tasks import TASKS, LequaTask
+from headcount_studies.engine.task import Section
 from headcount_studies.lequa2024.official import (
     PUBLISHED_FILE,
     Score,
     read_published_runs,
     score,
 )
-from headcount_studies.marked_tables import NOTE, marked_means, paired_errors
-from headcount_studies.published_tables import agreement
+from headcount_studies.tables import NOTE, agreement, marked_means, paired_errors
 
 if TYPE_CHECKING:
     import polars as pl
     from matplotlib.figure import Figure
-
-__all__ = ["score_sections", "sections"]
 
 _MOST_POINTS = 1000
 
@@ -52,21 +49,7 @@ def sections(spec: Spec, results: pl.DataFrame, published: Path | None) -> list[
 
 
 def score_sections(task: LequaTask, found: Score, published: Path | None) -> list[Section]:
-    """Sections of the page of one submission.
-
-    Parameters
-    ----------
-    task : LequaTask
-        Task of the challenge.
-    found : Score
-        Scores of the submission.
-    published : Path or None
-        Folder of the published results.
-
-    Returns
-    -------
-    list of Section
-    """
+    """Sections of the page of one submission."""
     import polars as pl
 
     figures = [*found.figures, *([] if found.closed is None else [found.closed])]

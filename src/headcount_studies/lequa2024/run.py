@@ -21,8 +21,6 @@ from headcount_studies.lequa2024.spec import protocol_of
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["run"]
-
 
 def run(spec: Spec, task: Task, data: Path) -> pl.DataFrame:
     """Results of some methods on the test samples of a task of the challenge."""

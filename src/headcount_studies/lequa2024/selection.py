@@ -29,8 +29,6 @@ from headcount_studies.classifier_grid import quietly, reason
 from headcount_studies.datasets import LequaData, LequaSamples
 from headcount_studies.lequa2024.candidates import Candidate
 
-__all__ = ["Protocol", "Selected", "predict", "select"]
-
 Floats = NDArray[np.float64]
 Groups = Mapping[str, Sequence[Sequence[Candidate]]]
 _BLOCK_ITEMS = 50_000
@@ -39,19 +37,7 @@ _FINALISTS = 3  # settings of a race that are tried on all samples
 
 @dataclass(frozen=True)
 class Protocol:
-    """Settings of the selection.
-
-    Attributes
-    ----------
-    folds : int
-        Folds of the cross-fitting.
-    holdout : float
-        Share of the labelled items that candidates with ``held_out`` learn from.
-    seed : int
-        Random seed of folds and of the part that is held out.
-    n_dev : int or None
-        Number of development samples to select by; all by default.
-    """
+    """Settings of the selection."""
 
     folds: int = 5
     holdout: float = 0.4
@@ -72,17 +58,7 @@ class _Member:
 
 @dataclass(frozen=True, eq=False)
 class Selected:
-    """Fitted quantifiers of a method in the settings that were selected.
-
-    Attributes
-    ----------
-    members : tuple
-        One fitted quantifier per group of candidates.
-    error : float
-        Mean error on the development samples; NaN if there was nothing to select.
-    failure : str or None
-        Reason if no candidate could be used.
-    """
+    """Fitted quantifiers of a method in the settings that were selected."""
 
     members: tuple[_Member, ...]
     error: float = float("nan")
@@ -106,26 +82,7 @@ def select(
     n_jobs: int = 1,
     progress: bool | None = None,
 ) -> dict[str, Selected]:
-    """Fit all candidates and choose those with the least mean error on development samples.
-
-    Parameters
-    ----------
-    data : LequaData
-        Data of the task; its metric is the error.
-    methods : mapping of str to groups of candidates
-        Candidates by method. If no group has several, nothing is tried.
-    protocol : Protocol
-        Settings of the selection.
-    n_jobs : int, default=1
-        Number of processes.
-    progress : bool, default=None
-        Show a bar; by default on a terminal only.
-
-    Returns
-    -------
-    dict of str to Selected
-        By method; of equally good settings the first.
-    """
+    """Fit all candidates and choose those with the least mean error on development samples."""
     measure = check_measure(data.task.metric)
     encoder = _Encoder.fitted(data)
     X = encoder(data.X)
@@ -159,25 +116,7 @@ def predict(
     n_samples: int | None = None,
     progress: bool | None = None,
 ) -> dict[str, Floats]:
-    """Estimate the samples of a part by each method, reading a block of samples at a time.
-
-    Parameters
-    ----------
-    data : LequaData
-        Data of the task.
-    part : LequaSamples
-        Development or test samples.
-    selected : mapping of str to Selected
-        Methods without a failure.
-    n_samples : int, default=None
-        Number of samples to estimate, from the first; all by default.
-    progress : bool, default=None
-        Show a bar; by default on a terminal only.
-
-    Returns
-    -------
-    dict of str to ndarray of shape (S, K)
-    """
+    """Estimate the samples of a part by each method, reading a block of samples at a time."""
     encoder = _Encoder.fitted(data)
     K = data.task.n_classes
     wanted = part.samples[:n_samples]

@@ -9,16 +9,12 @@ from typing import Any
 from headcount._parameters import check_count, check_fraction
 from headcount.errors import HeadcountError
 from headcount.evaluation.measures import check_measure
-from headcount_studies.engine.checks import check_keys, check_known
-from headcount_studies.engine.spec import MethodSpec, Spec
+from headcount_studies.data.lequa import TASKS, find_files, find_task
+from headcount_studies.engine.spec import MethodSpec, Spec, check_keys, check_known
 from headcount_studies.engine.task import Task
-from headcount_studies.lequa.files import find_files
-from headcount_studies.lequa.tasks import TASKS, find_task
 from headcount_studies.lequa2024.candidates import CLASSIFIERS, candidates_of, methods_of
 from headcount_studies.lequa2024.data import present
 from headcount_studies.lequa2024.selection import Protocol
-
-__all__ = ["check", "plan", "protocol_of"]
 
 _SHARED = "shared"
 _PROTOCOL = ("folds", "holdout", "max_iter")

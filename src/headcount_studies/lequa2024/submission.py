@@ -15,26 +15,10 @@ from headcount_studies.lequa2024.candidates import candidates_of, methods_of, na
 from headcount_studies.lequa2024.selection import predict, select
 from headcount_studies.lequa2024.spec import protocol_of
 
-__all__ = ["Submission", "make_submissions"]
-
 
 @dataclass(frozen=True, eq=False)
 class Submission:
-    """Estimates of a method for all samples of a part.
-
-    Attributes
-    ----------
-    method : str
-        Name of the method.
-    shares : ndarray of shape (S, K), or None
-        Estimates in the order of the ids; None if the method failed or was not chosen.
-    setting : str
-        Settings that were selected.
-    dev_error : float
-        Mean error on the development samples; NaN if nothing was selected by them.
-    failure : str or None
-        Reason of a failure.
-    """
+    """Estimates of a method for all samples of a part."""
 
     method: str
     shares: NDArray[np.float64] | None
@@ -54,35 +38,7 @@ def make_submissions(
     seed: int = 0,
     progress: bool | None = None,
 ) -> list[Submission]:
-    """Estimate the samples of a part by one or more methods.
-
-    Parameters
-    ----------
-    data : LequaData
-        Data of the task.
-    method : str
-        Name of a method, several names with commas between them, "all" for all methods of
-        the study lequa2024 that are meant for the task, or "auto" for the one among them
-        with the least error on the development samples.
-    part : {"test", "dev"}, default="test"
-        Samples to estimate.
-    selected : bool, default=True
-        Select settings on the development samples. False takes logistic regression with
-        ``C=1`` and the default parameters of the method.
-    n_dev : int, default=None
-        Number of development samples to select by; all by default.
-    n_jobs : int, default=1
-        Number of processes.
-    seed : int, default=0
-        Random seed.
-    progress : bool, default=None
-        Show bars; by default on a terminal only.
-
-    Returns
-    -------
-    list of Submission
-        One per method, those with the least error on the development samples first.
-    """
+    """Estimate the samples of a part by one or more methods."""
     spec = read_spec("lequa2024")
     if n_dev is not None:
         spec = replace(spec, selection=spec.selection | {"n_dev": n_dev})

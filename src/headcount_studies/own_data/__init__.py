@@ -5,7 +5,7 @@ A task is a table and one training set. All methods of a task have the same samp
 
 from __future__ import annotations
 
-from headcount_studies.engine.folder import FolderStudy
+from headcount_studies.engine.task import FolderStudy
 
 __all__ = ["experiment"]
 

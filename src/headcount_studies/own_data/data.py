@@ -23,8 +23,6 @@ from headcount_studies.engine.spec import Spec
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["OwnTable", "Trial", "files", "load_table"]
-
 
 def files(spec: Spec, dataset: str, data: Path) -> list[Path]:
     """File of a table."""
@@ -33,19 +31,7 @@ def files(spec: Spec, dataset: str, data: Path) -> list[Path]:
 
 @dataclass(frozen=True, eq=False)
 class Trial:
-    """A training set and test samples.
-
-    Attributes
-    ----------
-    X, y : features and labels
-        The training set.
-    pool : features
-        Items that samples are drawn from.
-    samples : Samples
-        Test samples with their true shares, as rows of the pool.
-    degree : ndarray of float or None
-        Degree of shift of each sample, for protocols that define it.
-    """
+    """A training set and test samples."""
 
     X: Any
     y: NDArray[Any]
@@ -56,21 +42,7 @@ class Trial:
 
 @dataclass(frozen=True, eq=False)
 class OwnTable:
-    """A labelled table, and the treatment of its columns.
-
-    Attributes
-    ----------
-    name : str
-        Name of the dataset.
-    frame : polars.DataFrame
-        Columns that become features.
-    preparation : Preparation
-        Kinds of the columns.
-    y : ndarray of shape (n,)
-        Labels.
-    groups : ndarray of shape (n,) or None
-        Group of each item.
-    """
+    """A labelled table, and the treatment of its columns."""
 
     name: str
     frame: pl.DataFrame
@@ -140,21 +112,7 @@ class OwnTable:
 
 
 def load_table(spec: Spec, dataset: str, data: Path) -> OwnTable:
-    """Read and prepare a table of the spec.
-
-    Parameters
-    ----------
-    spec : Spec
-        The study.
-    dataset : str
-        Name of the table.
-    data : Path
-        Folder that file names are relative to.
-
-    Returns
-    -------
-    OwnTable
-    """
+    """Read and prepare a table of the spec."""
     given, path = spec.data[dataset], files(spec, dataset, data)[0]
     open_table(path, separator=given.get("separator"))  # refuses what is no table
     changed = path.stat().st_mtime_ns

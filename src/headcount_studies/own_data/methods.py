@@ -15,32 +15,13 @@ from headcount.interop import from_quapy, is_quapy
 from headcount.quantify import OneVsRest, Quantifier
 from headcount.quantify.registry import method as find_method
 from headcount.sampling import UPP
-from headcount_studies.engine.checks import check_keys
-from headcount_studies.engine.imports import import_object
-from headcount_studies.engine.spec import MethodSpec, Spec
-
-__all__ = ["check_classifier", "make_method"]
+from headcount_studies.engine.spec import MethodSpec, Spec, check_keys, import_object
 
 _INSIDE = "quantifier__"
 
 
 def check_classifier(where: str, given: Mapping[str, Any], seed: int = 0) -> Any:
-    """Classifier of a table of the spec; logistic regression if the table is empty.
-
-    Parameters
-    ----------
-    where : str
-        Name of the table, for messages.
-    given : mapping
-        Keys ``class`` and ``parameters``.
-    seed : int, default=0
-        Random seed, for classifiers that take one and are given none.
-
-    Returns
-    -------
-    classifier
-        Unfitted.
-    """
+    """Classifier of a table of the spec; logistic regression if the table is empty."""
     check_keys(where, given, ("class", "parameters"))
     if not given:
         return LogisticRegression(max_iter=1000)
@@ -58,21 +39,6 @@ def make_method(spec: Spec, method: MethodSpec, *, n_classes: int, seed: int) ->
 
     Methods for two classes are wrapped in `OneVsRest` for more. A method with a grid becomes
     a `GridSearch`.
-
-    Parameters
-    ----------
-    spec : Spec
-        The study.
-    method : MethodSpec
-        One of its methods.
-    n_classes : int
-        Number of classes.
-    seed : int
-        Random seed.
-
-    Returns
-    -------
-    quantifier
     """
     where = f"method {method.name!r}"
     path = method.quantifier

@@ -6,14 +6,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from headcount_studies.engine.sections import Section
 from headcount_studies.engine.spec import Spec
-from headcount_studies.marked_tables import NOTE, marked_datasets, paired_errors, shift_figure
+from headcount_studies.engine.task import Section
+from headcount_studies.tables import NOTE, marked_datasets, paired_errors, shift_figure
 
 if TYPE_CHECKING:
     import polars as pl
-
-__all__ = ["sections"]
 
 _SAMPLE = ("dataset", "training_set", "sample")
 

@@ -19,8 +19,8 @@ from headcount.evaluation.search import GridSearch
 from headcount.metrics import OF_INTERVALS
 from headcount.quantify import Quantifier
 from headcount.scores import ScoredPool
-from headcount_studies.engine.shares import share_columns
 from headcount_studies.engine.spec import Spec
+from headcount_studies.engine.store import share_columns
 from headcount_studies.engine.task import Task, task_seed
 from headcount_studies.own_data.data import Trial, load_table
 from headcount_studies.own_data.methods import make_method
@@ -28,8 +28,6 @@ from headcount_studies.own_data.spec import is_shift, make_protocol
 
 if TYPE_CHECKING:
     import polars as pl
-
-__all__ = ["run"]
 
 
 def run(spec: Spec, task: Task, data: Path) -> pl.DataFrame:

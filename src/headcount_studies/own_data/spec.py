@@ -11,13 +11,10 @@ from headcount import sampling, shift
 from headcount._parameters import check_count, check_fraction
 from headcount.errors import HeadcountError
 from headcount.evaluation.measures import check_measure
-from headcount_studies.engine.checks import check_keys, check_known
-from headcount_studies.engine.spec import Spec
+from headcount_studies.engine.spec import Spec, check_keys, check_known
 from headcount_studies.engine.task import Task, task_seed
 from headcount_studies.own_data.data import OwnTable, load_table
 from headcount_studies.own_data.methods import check_classifier, make_method
-
-__all__ = ["check", "is_shift", "make_protocol", "plan"]
 
 _SAMPLING = {
     each.__name__: each
@@ -47,20 +44,7 @@ def is_shift(spec: Spec) -> bool:
 
 
 def make_protocol(spec: Spec, seed: int) -> Any:
-    """Protocol of the spec.
-
-    Parameters
-    ----------
-    spec : Spec
-        The study.
-    seed : int
-        Random seed.
-
-    Returns
-    -------
-    protocol
-        A protocol of `headcount.sampling` or `headcount.shift`.
-    """
+    """Protocol of the spec."""
     known: dict[str, Any] = _SAMPLING | _SHIFT
     chosen = known[check_known("protocol", spec.protocol["name"], known)]
     allowed = [each.name for each in fields(chosen) if each.name != "random_state"]

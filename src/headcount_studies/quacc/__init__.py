@@ -11,7 +11,7 @@ can be computed from them. Settings of QuAcc are chosen by metric, and so are it
 
 from __future__ import annotations
 
-from headcount_studies.engine.folder import FolderStudy
+from headcount_studies.engine.task import FolderStudy
 
 __all__ = ["experiment"]
 

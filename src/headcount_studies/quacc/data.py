@@ -12,38 +12,20 @@ from numpy.typing import NDArray
 
 from headcount.accuracy.search import held_out_rows
 from headcount.sampling import APP, Prevalences, Samples
-from headcount_studies.engine.checks import check_known
-from headcount_studies.engine.spec import MethodSpec, Spec
+from headcount_studies.data.folder import data_file
+from headcount_studies.engine.spec import MethodSpec, Spec, check_known
 from headcount_studies.engine.task import task_seed
-from headcount_studies.files.folder import data_file
 from headcount_studies.quacc.spec import DATASETS, repeats_of
 
 if TYPE_CHECKING:
     import polars as pl
-
-__all__ = [
-    "Collection",
-    "draw_test_samples",
-    "draw_training_and_reference",
-    "files",
-    "load_collection",
-    "sample_rows",
-]
 
 _FILES = {"imdb": "imdb50k.parquet", "reuters": "reuters21578.parquet"}
 
 
 @dataclass(frozen=True, eq=False)
 class Collection:
-    """Texts as weights of words, in a training part and a test part.
-
-    Attributes
-    ----------
-    X, X_test : CSR matrices
-        One row per text; the weights are those of the training part.
-    y, y_test : ndarray of int
-        1 for the positive class, 0 for the other.
-    """
+    """Texts as weights of words, in a training part and a test part."""
 
     X: Any
     y: NDArray[np.int64]
@@ -53,22 +35,7 @@ class Collection:
 
 @lru_cache(maxsize=1)
 def load_collection(name: str, data: Path, least: int) -> Collection:
-    """Read a collection.
-
-    Parameters
-    ----------
-    name : str
-        Name of the dataset, one of ``DATASETS``.
-    data : Path
-        Folder with the files.
-    least : int
-        Number of training texts that must have a word.
-
-    Returns
-    -------
-    Collection
-        Collection in its original two parts.
-    """
+    """Read a collection."""
     check_known("dataset", name, DATASETS)
     X, X_test, labels, labels_test = _weighed(_source(name), data, least)
     topic = "pos" if name == "imdb" else name.partition("-")[2]

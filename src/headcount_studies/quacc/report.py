@@ -8,16 +8,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from headcount.evaluation.significance import compare
-from headcount_studies.engine.sections import Section
 from headcount_studies.engine.spec import Spec
-from headcount_studies.marked_tables import BEST, NOTE, Marks, paired_errors, rank_correlation
+from headcount_studies.engine.task import Section
 from headcount_studies.quacc.spec import is_quacc, repeats_of
+from headcount_studies.tables import BEST, NOTE, Marks, paired_errors, rank_correlation
 
 if TYPE_CHECKING:
     import polars as pl
     from matplotlib.figure import Figure
-
-__all__ = ["ORDER", "reversals", "sections"]
 
 _SAMPLE = ("dataset", "train_prevalence", "sample")  # columns that identify a sample
 _SHOWN = 5  # methods in a figure

@@ -33,8 +33,6 @@ from headcount_studies.quacc.spec import candidates, is_quacc, plain_predictor
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["run"]
-
 Floats = NDArray[np.float64]
 
 

@@ -13,19 +13,8 @@ from headcount.accuracy import METRICS, QuAcc
 from headcount.accuracy.registry import predictors
 from headcount.errors import HeadcountError
 from headcount.quantify.registry import method as find_quantifier
-from headcount_studies.engine.checks import check_keys, check_known
-from headcount_studies.engine.spec import MethodSpec, Spec
+from headcount_studies.engine.spec import MethodSpec, Spec, check_keys, check_known
 from headcount_studies.engine.task import Task
-
-__all__ = [
-    "DATASETS",
-    "candidates",
-    "check",
-    "is_quacc",
-    "plain_predictor",
-    "plan",
-    "repeats_of",
-]
 
 DATASETS = ("imdb", "reuters-earn", "reuters-acq", "reuters-money-fx")
 """Reviews, positive or negative; and news, about a topic or not."""

@@ -6,7 +6,7 @@ a collection and a group of methods that share classifiers.
 
 from __future__ import annotations
 
-from headcount_studies.engine.folder import FolderStudy
+from headcount_studies.engine.task import FolderStudy
 
 __all__ = ["experiment"]
 

@@ -14,11 +14,8 @@ from scipy import sparse
 from headcount.evaluation.candidates import Labelled, Split
 from headcount.evaluation.selected import labelled
 from headcount.sampling import APP, Samples
+from headcount_studies.data.texts import TWEETS_FILE, Tweets, Words, count_words, load_tweets
 from headcount_studies.engine.spec import Spec
-from headcount_studies.files.texts import TWEETS_FILE, Tweets, load_tweets
-from headcount_studies.files.word_counts import Words, count_words
-
-__all__ = ["CLASSES", "Collection", "draw_samples", "files", "load_collection"]
 
 CLASSES = ("negative", "neutral", "positive")
 

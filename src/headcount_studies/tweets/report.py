@@ -5,21 +5,20 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from headcount_studies.engine.sections import Section
 from headcount_studies.engine.spec import Spec
-from headcount_studies.marked_tables import (
+from headcount_studies.engine.task import Section
+from headcount_studies.tables import (
     NOTE,
+    agreement,
     marked_datasets,
     paired_errors,
     rank_correlation,
+    read_published,
     shift_figure,
 )
-from headcount_studies.published_tables import agreement, read_published
 
 if TYPE_CHECKING:
     import polars as pl
-
-__all__ = ["sections"]
 
 _PUBLISHED_NAMES = {
     f"SemEval{year}": f"semeval20{year}" for year in ("13", "14", "15", "16")

@@ -30,8 +30,6 @@ from headcount_studies.tweets.spec import metrics_of, settings_of
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["run"]
-
 
 def run(spec: Spec, task: Task, data: Path) -> pl.DataFrame:
     """Results of some methods on the test samples of a collection."""

@@ -10,12 +10,9 @@ from headcount._parameters import check_count
 from headcount.errors import HeadcountError
 from headcount.evaluation.measures import check_measure
 from headcount_studies.classifier_grid import is_installed, made, shares_classifier
-from headcount_studies.engine.checks import check_keys, check_known
-from headcount_studies.engine.spec import MethodSpec, Spec
+from headcount_studies.data.texts import TWEETS
+from headcount_studies.engine.spec import MethodSpec, Spec, check_keys, check_known
 from headcount_studies.engine.task import Task
-from headcount_studies.files.texts import TWEETS
-
-__all__ = ["check", "metrics_of", "plan", "settings_of"]
 
 _SHARED = "shared"
 _PROTOCOL = ("least", "folds", "step", "repeats", "size")

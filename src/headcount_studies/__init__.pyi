@@ -1,0 +1,14 @@
+from . import datasets as datasets
+from .engine.run import StudyRun as StudyRun
+from .engine.run import run_study as run_study
+from .engine.spec import MethodSpec as MethodSpec
+from .engine.spec import Spec as Spec
+from .engine.spec import built_in_specs as built_in_specs
+from .engine.spec import read_spec as read_spec
+from .engine.store import Status as Status
+from .engine.store import Store as Store
+from .engine.task import Experiment as Experiment
+from .engine.task import FolderStudy as FolderStudy
+from .engine.task import Section as Section
+from .engine.task import Task as Task
+from .engine.task import task_seed as task_seed

@@ -1,0 +1,539 @@
+"""Tables of a study, with the decimals that their numbers need."""
+
+from __future__ import annotations
+
+import base64
+import io
+import os
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from markupsafe import Markup
+from numpy.typing import NDArray
+
+from headcount._files import write_bytes
+from headcount._text import Cell, Table, csv_text
+from headcount._versions import versions
+from headcount.errors import HeadcountError
+from headcount.report.assets import packed_csv, rendered, rounded
+from headcount_studies.engine.store import with_metrics
+from headcount_studies.engine.task import Section, find_experiment
+from headcount_studies.lequa2024.official import Score
+from headcount_studies.lequa2024.report import score_sections
+
+if TYPE_CHECKING:
+    import polars as pl
+    from matplotlib.figure import Figure
+
+    from headcount_studies.engine.spec import Spec
+    from headcount_studies.engine.store import Status, Store
+    from headcount_studies.engine.task import Section
+
+
+# Rows that summarise the others stay below them, however those are sorted.
+_MEAN, _RANK = "mean", "mean rank"
+_BEST = "best"
+
+
+def study_table(section: Section) -> Table:
+    """Table of a section, its numbers with as many decimals as they need.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> from headcount_studies import Section
+    >>> errors = pl.DataFrame({"method": ["MS", "CC"], "error": [0.04, 0.31]})
+    >>> section = Section("Errors", table=errors, marks={(0, "error"): "best"})
+    >>> print(study_table(section).to_markdown())
+    | method | error |
+    | --- | ---: |
+    | MS | **0.040** |
+    | CC | 0.310 |
+    """
+    frame = section.table
+    assert frame is not None
+    n_body = len(frame) - _foot_length(frame)
+    marks = section.marks or {}
+    foot = [str(name) for name in frame.to_series(0)[n_body:]] if frame.width else []
+    columns = [_column(column, foot, marks) for column in frame]
+    rows = tuple(zip(*columns, strict=True))
+    numeric = tuple(dtype.is_numeric() for dtype in frame.dtypes)
+    return Table(frame.columns, rows[:n_body], numeric, rows[n_body:])
+
+
+def _foot_length(frame: pl.DataFrame) -> int:
+    names = [str(name) for name in frame.to_series(0)][::-1] if frame.width else []
+    return next((i for i, name in enumerate(names) if name not in (_MEAN, _RANK)), 0)
+
+
+def _column(
+    column: pl.Series, foot: Sequence[str], marks: Mapping[tuple[int, str], str]
+) -> list[Cell]:
+    body = column[: len(column) - len(foot)]
+    usual, of_ranks = _writer(body), _writer(column, decimals=2)
+    writers = [usual] * len(body) + [of_ranks if each == _RANK else usual for each in foot]
+    cells = []
+    for i, (value, write) in enumerate(zip(column, writers, strict=True)):
+        mark = marks.get((i, column.name), "")
+        best = mark == _BEST
+        cells.append(Cell(write(value), best, "" if best else mark))
+    return cells
+
+
+def _writer(column: pl.Series, decimals: int | None = None) -> Callable[[Any], str]:
+    if column.dtype.is_float():
+        if decimals is None:
+            decimals = _decimals(column.drop_nulls().to_numpy())
+        return lambda x: "" if x is None or not np.isfinite(x) else f"{x:.{decimals}f}"
+    if column.dtype.is_integer():
+        return lambda x: "" if x is None else f"{x:,}"
+    return _words
+
+
+def _words(value: Any) -> str:
+    if value is None or isinstance(value, bool):
+        return "yes" if value else ""
+    return str(value)
+
+
+def _decimals(values: NDArray[np.float64]) -> int:
+    """Three, or what shows three digits of the largest number."""
+    known = np.abs(values[np.isfinite(values)])
+    largest = known.max(initial=0.0)
+    return 1 if largest >= 100 else 2 if largest >= 10 else 3 if largest >= 0.1 else 4
+
+
+_DPI = 200
+_SHOWN = 130  # pixels of a page for an inch of a figure: letters of 7 points are readable
+_COLOURS = 256
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A figure as PNG, and its size in a page."""
+
+    png: bytes
+    width: int
+    height: int
+
+    @property
+    def base64(self) -> str:
+        """Content for a data URL."""
+        return base64.b64encode(self.png).decode()
+
+
+@dataclass(frozen=True)
+class StudyPart:
+    """Section whose table and figure are printed and drawn."""
+
+    name: str
+    title: str
+    paragraphs: tuple[str, ...]
+    frame: pl.DataFrame | None
+    table: Table | None
+    picture: Picture | None
+
+    def tables(self) -> dict[str, str]:
+        """The table in every format, by the ending of its file; empty if there is none."""
+        if self.table is None or self.frame is None:
+            return {}
+        return {
+            "md": f"{self.table.to_markdown()}\n",
+            "tex": f"{replace(self.table, title=self.title).to_latex()}\n",
+            "csv": csv_text(self.frame.columns, self.frame.rows()),
+        }
+
+
+def study_parts(sections: Iterable[Section]) -> list[StudyPart]:
+    """Print and draw sections.
+
+    Examples
+    --------
+    >>> from headcount_studies import Section
+    >>> [part.name for part in study_parts([Section("Mean NKLD"), Section("Mean, NKLD!")])]
+    ['mean-nkld', 'mean-nkld-2']
+    """
+    parts: list[StudyPart] = []
+    for section in sections:
+        name = _file_name(section.title, {part.name for part in parts})
+        table = None if section.table is None else study_table(section)
+        picture = None if section.figure is None else _picture(section.figure())
+        paragraphs = tuple(text.strip() for text in re.split(r"\n\s*\n", section.text))
+        paragraphs = tuple(text for text in paragraphs if text)
+        parts.append(StudyPart(name, section.title, paragraphs, section.table, table, picture))
+    return parts
+
+
+def _file_name(title: str, taken: set[str]) -> str:
+    plain = re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-")[:80] or "section"
+    # Parts of the page itself have names as well.
+    taken = taken | {"failures", "how", "csv", "json", "theme", "tip", "data"}
+    names = [plain, *(f"{plain}-{i}" for i in range(2, len(taken) + 3))]
+    return next(name for name in names if name not in taken)
+
+
+def _picture(figure: Figure) -> Picture:
+    from PIL import Image
+
+    drawn = io.BytesIO()
+    figure.savefig(drawn, format="png", dpi=_DPI, facecolor="white")
+    with Image.open(drawn) as image:
+        # Plots have few colours: with a palette they take a third of the place.
+        small = image.convert("RGB").quantize(_COLOURS, dither=Image.Dither.NONE)
+    packed = io.BytesIO()
+    small.save(packed, format="png", optimize=True)
+    width, height = (round(_SHOWN * side / _DPI) for side in small.size)
+    return Picture(packed.getvalue(), width, height)
+
+
+_MOST_NAMES = 5
+
+
+def is_complete(status: Status) -> bool:
+    """True if all tasks of the plan have results."""
+    return status.done == status.tasks
+
+
+def summary(spec: Spec, status: Status, results: pl.DataFrame) -> list[str]:
+    """Sentences on the runs, their speed, and failures."""
+    ran = [each for each in status.datasets if each.runs]
+    samples = results.lazy().group_by("dataset", "method").len().collect()["len"]
+    most = "up to " if samples.n_unique() > 1 else ""
+    sentences = [
+        f"{_counted(len(spec.methods), 'method')} on {_counted(len(ran), 'dataset')}, "
+        f"{most}{_counted(_largest(samples), 'sample')} each: {_counted(status.runs, 'run')}."
+    ]
+    if status.runs_per_second is not None:
+        sentences.append(
+            f"They took {duration(status.seconds)}, {_rate(status.runs_per_second)} runs per "
+            "second."
+        )
+    if not is_complete(status):
+        failed = f", {status.failed:,} of which failed" if status.failed else ""
+        sentences.append(
+            f"Not done: {status.tasks - status.done:,} of {_counted(status.tasks, 'task')}"
+            f"{failed}."
+        )
+    lost = sum(each.runs for each in status.failures if each.method is not None)
+    sentences.append(
+        f"{_counted(lost, 'run')} failed ({100 * lost / max(status.runs, 1):.2g}%)."
+        if lost
+        else "No run failed."
+    )
+    return sentences
+
+
+def _largest(counts: pl.Series) -> int:
+    return int(counts.to_numpy().max(initial=0))
+
+
+def _counted(n: int, what: str) -> str:
+    return f"{n:,} {what}{'' if n == 1 else 's'}"
+
+
+def _rate(per_second: float) -> str:
+    return f"{per_second:,.0f}" if per_second >= 10 else f"{per_second:.2g}"
+
+
+def duration(seconds: float) -> str:
+    """Time as text.
+
+    Examples
+    --------
+    >>> duration(12), duration(750), duration(11_000)
+    ('12 s', '12 min 30 s', '3 h 3 min')
+    """
+    if seconds < 9.5:
+        return f"{seconds:.1f} s"
+    whole = round(seconds)
+    hours, rest = divmod(whole, 3600)
+    minutes, left = divmod(rest, 60)
+    if hours:
+        return f"{hours} h {minutes} min"
+    return f"{minutes} min {left} s" if minutes else f"{left} s"
+
+
+def _moment(known: Mapping[str, Any]) -> str:
+    at = str(known.get("at", "unknown"))
+    return at.replace("T", " ").replace("+00:00", " UTC")
+
+
+def failure_table(status: Status) -> Table | None:
+    """Failures by method and reason, with runs and datasets; None without failures."""
+    import polars as pl
+
+    lost: dict[tuple[str, str], dict[str, int]] = {}
+    for each in status.failures:
+        about = lost.setdefault((each.method or "whole tasks", each.reason), {})
+        about[each.dataset] = about.get(each.dataset, 0) + each.runs
+    if not lost:
+        return None
+    rows = [
+        (method, sum(runs.values()), _listed(list(runs)), reason)
+        for (method, reason), runs in lost.items()
+    ]
+    table = pl.DataFrame(rows, ["method", "runs", "datasets", "reason"], orient="row")
+    return study_table(Section("Failures", table=table))
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
+    return ", ".join(names[:_MOST_NAMES]) + more
+
+
+def dataset_table(status: Status) -> Table:
+    """Tasks, runs and time of each dataset."""
+    import polars as pl
+
+    table = pl.DataFrame(
+        {
+            "dataset": [each.dataset for each in status.datasets],
+            "tasks": [each.tasks for each in status.datasets],
+            "done": [each.done for each in status.datasets],
+            "failed": [each.failed for each in status.datasets],
+            "runs": [each.runs for each in status.datasets],
+            "seconds of work": [round(each.seconds) for each in status.datasets],
+        }
+    )
+    return study_table(Section("Datasets", table=table))
+
+
+def method_table(seconds: Mapping[str, Mapping[str, float]]) -> Table | None:
+    """Time of each method over all datasets; None if it was not measured."""
+    import polars as pl
+
+    sums: dict[str, float] = {}
+    for own in seconds.values():
+        for name, spent in own.items():
+            sums[name] = sums.get(name, 0.0) + spent
+    if not sums:
+        return None
+    table = pl.DataFrame({"method": list(sums), "seconds of work": list(sums.values())})
+    return study_table(Section("Methods", table=table))
+
+
+def file_table(data: Mapping[str, Mapping[str, str]]) -> Table | None:
+    """Files of the datasets with their checksums; None if there are none."""
+    import polars as pl
+
+    rows = [(name, file, sha) for name, files in data.items() for file, sha in files.items()]
+    if not rows:
+        return None
+    table = pl.DataFrame(rows, ["dataset", "file", "SHA-256"], orient="row")
+    return study_table(Section("Files", table=table))
+
+
+def study_facts(
+    spec: Spec, status: Status, runs: Sequence[tuple[dict[str, Any], Any]]
+) -> dict[str, str]:
+    """Facts about a study by name."""
+    facts = {"paper": spec.paper} if spec.paper else {}
+    facts |= {
+        "methods": ", ".join(method.name for method in spec.methods),
+        "metrics": ", ".join(spec.metrics),
+        "seed": str(spec.seed),
+        "tasks": f"{status.done:,} of {status.tasks:,} done",
+        "runs": f"{status.runs:,}",
+        "time": duration(status.seconds),
+    }
+    if status.runs_per_second is not None:
+        facts["runs per second"] = _rate(status.runs_per_second)
+    started = [known for known, _ in runs]
+    if started:
+        facts["started"] = f"{_counted(len(started), 'time')}, first {_moment(started[0])}"
+        used = {
+            ", ".join(f"{name} {number}" for name, number in known.get("versions", {}).items())
+            for known in started
+        }
+        facts["versions of the runs"] = "; ".join(sorted(used - {""}))
+        workers = dict.fromkeys(
+            str(known["workers"]) for known in started if "workers" in known
+        )
+        if workers:
+            facts["worker processes"] = ", ".join(workers)
+    return {name: value for name, value in facts.items() if value}
+
+
+# Tables with more columns have small letters.
+_MOST_NORMAL = 12
+
+
+@dataclass(frozen=True)
+class StudyReport:
+    """Files that were written."""
+
+    page: Path
+    tables: tuple[Path, ...]
+    figures: tuple[Path, ...]
+
+
+def write_study(
+    store: Store,
+    folder: str | os.PathLike[str],
+    *,
+    published: str | os.PathLike[str] | None = None,
+    metrics: Sequence[str] = (),
+) -> StudyReport:
+    """Write the report of a study, finished or not, into a folder.
+
+    Examples
+    --------
+    >>> from headcount_studies import Store
+    >>> write_study(Store("results-of-none"), "report")
+    Traceback (most recent call last):
+        ...
+    headcount.errors.HeadcountError: There is no folder 'results-of-none': ...
+    """
+    theirs = None if published is None else _folder_of_published(Path(published))
+    spec, results = store.spec, store.results()
+    added = tuple(dict.fromkeys(name for name in metrics if name not in spec.metrics))
+    if added:
+        results = with_metrics(results, added)
+        spec = replace(spec, metrics=(*spec.metrics, *added))
+    parts = study_parts(find_experiment(spec.kind).sections(spec, results, theirs))
+    target = Path(folder)
+    tables = {
+        target / "tables" / f"{part.name}.{ending}": text.encode("utf-8", "replace")
+        for part in parts
+        for ending, text in part.tables().items()
+    }
+    figures = {
+        target / "figures" / f"{part.name}.png": part.picture.png
+        for part in parts
+        if part.picture is not None
+    }
+    page = target / "report.html"
+    html = _page(store, results, parts).encode("utf-8", "replace")
+    # The page comes last: once it exists, so do the other files.
+    for path, content in (tables | figures | {page: html}).items():
+        _make(path.parent)
+        write_bytes(path, content)
+    return StudyReport(page, tuple(tables), tuple(figures))
+
+
+def _folder_of_published(path: Path) -> Path:
+    if not path.is_dir():
+        raise HeadcountError(
+            f"published is {str(path)!r}, which is not a folder: name the one with the tables "
+            "of published figures."
+        )
+    return path
+
+
+def _make(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise HeadcountError(
+            f"The folder {str(folder)!r} cannot be made ({error.strerror or error}): choose a "
+            "place where you may write."
+        ) from None
+
+
+def _page(store: Store, results: pl.DataFrame, parts: Sequence[StudyPart]) -> str:
+    spec, status = store.spec, store.status()
+    toml = spec.to_toml()
+    values = {
+        "title": spec.title or spec.name,
+        "spec": spec,
+        "created": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
+        "complete": is_complete(status),
+        "summary": summary(spec, status, results),
+        "parts": parts,
+        "failures": failure_table(status),
+        "datasets": dataset_table(status),
+        "methods": method_table(store.method_seconds()),
+        "files": file_table(store.data),
+        "study_facts": study_facts(spec, status, store.journal.runs()),
+        "versions": versions(),
+        "toml": toml,
+    }
+    return rendered(
+        "study.html",
+        values,
+        data=_embedded(toml, parts),
+        filters={"in_html": _in_html},
+        styles=("page.css", "study.css"),
+        images=True,
+    )
+
+
+def _in_html(table: Table, label: str) -> Markup:
+    dense = " dense" * (len(table.columns) > _MOST_NORMAL)
+    return table.to_html(css_class=f"data sortable{dense}", label=label)
+
+
+def _embedded(toml: str, parts: Sequence[StudyPart]) -> dict[str, Any]:
+    """Content of the downloads: all tables, once as CSV, once with the spec."""
+    frames = {part.title: part.frame for part in parts if part.frame is not None}
+    tables = {
+        title: [dict(zip(frame.columns, row, strict=True)) for row in _rows(frame)]
+        for title, frame in frames.items()
+    }
+    packed = packed_csv(["table", "row", "column", "value"], _long(parts))
+    return {"csv_gzip": packed, "analysis": {"spec": toml, "tables": tables}}
+
+
+def _long(parts: Sequence[StudyPart]) -> Iterator[tuple[Any, ...]]:
+    for part in parts:
+        if part.frame is None:
+            continue
+        _, *columns = part.frame.columns
+        for first, *values in _rows(part.frame):
+            for column, value in zip(columns, values, strict=True):
+                yield part.title, first, column, value
+
+
+def _rows(frame: pl.DataFrame) -> Iterator[tuple[Any, ...]]:
+    for row in frame.fill_nan(None).rows():
+        yield tuple(rounded(row))
+
+
+def write_score(
+    score: Score,
+    path: str | os.PathLike[str],
+    *,
+    name: str = "",
+    published: str | os.PathLike[str] | None = None,
+) -> None:
+    """Write the scores of a submission as one HTML page, atomically.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import numpy as np
+    >>> from headcount_studies.lequa import find_task
+    >>> from headcount_studies.page import write_score
+    >>> from headcount_studies.lequa2024.official import score
+    >>> true = np.array([[0.5, 0.5], [0.2, 0.8]])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_score(score(find_task("T1"), true, true), f"{folder}/page.html")
+    """
+    folder = None if published is None else Path(published)
+    html = rendered(
+        "lequa.html",
+        {
+            "title": f"Scores of {name or 'a submission'}",
+            "task": score.task,
+            "created": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
+            "figures": score.to_text().splitlines(),
+            "parts": study_parts(score_sections(score.task, score, folder)),
+        },
+        data={
+            "csv_gzip": packed_csv(score.samples.columns, score.samples.rows()),
+            "analysis": score.to_dict(),
+        },
+        filters={"in_html": _score_in_html},
+        styles=("page.css", "study.css"),
+        images=True,
+    )
+    write_bytes(Path(path), html.encode("utf-8", "replace"))
+
+
+def _score_in_html(table: Table, label: str) -> Markup:
+    return table.to_html(css_class="data sortable", label=label)

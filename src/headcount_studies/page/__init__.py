@@ -1,1 +1,0 @@
-"""Pages of studies and of submissions to LeQua."""

@@ -1,0 +1,262 @@
+"""Tables of mean errors: the best is marked, and methods that do not clearly differ."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy import stats
+
+from headcount.errors import HeadcountError
+from headcount.evaluation.significance import compare
+
+if TYPE_CHECKING:
+    import polars as pl
+    from matplotlib.figure import Figure
+
+
+BEST = "best"
+NOTE = "Bold is the best; † 0.001 < p < 0.05 and ‡ p >= 0.05 against it, no mark: p <= 0.001."
+_FEWEST = 3  # methods that a correlation of ranks needs
+
+Marks = dict[tuple[int, str], str]
+
+
+def paired_errors(
+    results: pl.DataFrame, sample: Sequence[str], methods: Sequence[str], metric: str
+) -> pl.DataFrame:
+    """One row per sample and one column per method; methods without results are left out."""
+    import polars as pl
+
+    known = results.filter(pl.col(metric).is_not_null())
+    wide = known.pivot("method", index=list(sample), values=metric, aggregate_function="first")
+    return wide.select(*sample, *(each for each in methods if each in wide.columns))
+
+
+def marked_means(
+    wide: pl.DataFrame, by: str, methods: Sequence[str], *, test: str = "wilcoxon"
+) -> tuple[pl.DataFrame, Marks]:
+    """Mean errors by the values of a column, with marks.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> wide = pl.DataFrame({"degree": [0, 0, 1], "CC": [0.1, 0.3, 0.5], "SLD": [0.1, 0.1, 0]})
+    >>> table, marks = marked_means(wide, "degree", ["CC", "SLD"])
+    >>> table.rows()
+    [(0, 0.2, 0.1), (1, 0.5, 0.0)]
+    >>> marks[0, "SLD"]
+    'best'
+    """
+    import polars as pl
+
+    found = [each for each in methods if each in wide.columns]
+    means = wide.group_by(by).agg(pl.col(found).mean()).sort(by)
+    marks: Marks = {}
+    for row, value in enumerate(means[by]):
+        errors = wide.filter(pl.col(by) == value).select(found).drop_nulls()
+        if errors.height < 2 or errors.width < 2:
+            continue
+        compared = compare(errors, test=test)
+        marks[row, compared.best] = BEST
+        marks |= {
+            (row, name): mark
+            for name, mark in zip(compared.methods, compared.marks, strict=True)
+            if mark
+        }
+    lacking = [pl.lit(None, pl.Float64).alias(each) for each in methods if each not in found]
+    return means.with_columns(lacking).select(by, *methods), marks
+
+
+def marked_datasets(
+    wide: pl.DataFrame, order: Sequence[str], methods: Sequence[str], *, test: str = "wilcoxon"
+) -> tuple[pl.DataFrame, Marks]:
+    """Mean errors by dataset, in an order, with marks; see `marked_means`."""
+    import polars as pl
+
+    found = [name for name in order if name in wide["dataset"]]
+    wide = wide.with_columns(pl.col("dataset").cast(pl.Enum(found)))
+    table, marks = marked_means(wide, "dataset", methods, test=test)
+    return table.with_columns(pl.col("dataset").cast(pl.String)), marks
+
+
+def shift_figure(
+    results: pl.DataFrame, methods: Sequence[str], metric: str
+) -> Callable[[], Figure]:
+    """Function that draws errors by the distance of the mix from that of training."""
+
+    def draw() -> Figure:
+        import polars as pl
+        from matplotlib.figure import Figure
+
+        from headcount import plots
+
+        frame = results.select("method", "shift", pl.col(metric).alias("error"))
+        order = pl.col("method").cast(pl.Enum(methods))
+        ax = plots.error_by_shift(
+            frame.sort(order, maintain_order=True), error=metric.upper(), width=8.0
+        )
+        assert isinstance(ax.figure, Figure)
+        return ax.figure
+
+    return draw
+
+
+def rank_correlation(
+    ours: Mapping[str, float | None], theirs: Mapping[str, float | None]
+) -> float | None:
+    """Spearman's correlation of the errors of methods in common; None if they are too few.
+
+    Examples
+    --------
+    >>> ours, theirs = {"CC": 0.3, "ACC": 0.1, "SLD": 0.05}, {"CC": 9, "ACC": 2, "SLD": 1}
+    >>> rank_correlation(ours, theirs)
+    1.0
+    """
+    both = [name for name in ours if ours[name] is not None and theirs.get(name) is not None]
+    if len(both) < _FEWEST:
+        return None
+    pairs = np.array([(ours[name], theirs[name]) for name in both], dtype=np.float64)
+    if (pairs.min(axis=0) == pairs.max(axis=0)).any():
+        return None  # all equal: there are no ranks
+    return float(stats.spearmanr(pairs[:, 0], pairs[:, 1]).statistic)
+
+
+FLAGGED = 0.25
+"""Median relative difference from which on a method is flagged."""
+
+_SUMMARIES = ("mean", "average")
+
+
+def plain_name(name: str) -> str:
+    """A name without case, hyphens and blanks, which papers write differently.
+
+    Examples
+    --------
+    >>> plain_name("SVM-Q") == plain_name("svm q")
+    True
+    """
+    return re.sub(r"[\W_]", "", name).casefold()
+
+
+def read_published(path: str | Path) -> pl.DataFrame:
+    """Read a published table of errors."""
+    import polars as pl
+
+    try:
+        table = pl.read_csv(path, infer_schema_length=None)
+    except (OSError, pl.exceptions.PolarsError) as error:
+        raise HeadcountError(
+            f"The published figures {str(path)!r} cannot be read ({error}): pass a CSV with "
+            "one row per dataset and one column per method."
+        ) from None
+    first, *methods = table.columns
+    try:
+        numbers = table.select(pl.col(first).cast(pl.String), pl.col(methods).cast(pl.Float64))
+    except pl.exceptions.PolarsError:
+        raise HeadcountError(
+            f"The published figures {str(path)!r} have something else than numbers after the "
+            "names of the datasets: leave it out."
+        ) from None
+    return (
+        numbers.rename({first: "dataset"})
+        .filter(~pl.col("dataset").str.to_lowercase().is_in(_SUMMARIES))
+        .unpivot(index="dataset", variable_name="method", value_name="published")
+        .drop_nulls()
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Agreement:
+    """Agreement of the errors of a study with published ones."""
+
+    pairs: pl.DataFrame
+    methods: pl.DataFrame
+    of_means: float
+    of_ranks: float
+
+    @classmethod
+    def of_pairs(cls, pairs: pl.DataFrame) -> Agreement | None:
+        """Agreement of some pairs; None if there are none."""
+        if pairs.is_empty():
+            return None
+        methods = _by_method(pairs)
+        return cls(
+            pairs,
+            methods,
+            _spearman(methods, "ours", "published"),
+            _spearman(methods, "rank", "published_rank"),
+        )
+
+
+def agreement(ours: pl.DataFrame, published: pl.DataFrame) -> Agreement | None:
+    """Compare mean errors with published ones.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> from headcount_studies.tables import agreement
+    >>> methods = ["MS", "PCC", "CC"]
+    >>> ours = pl.DataFrame({"dataset": "wine", "method": methods, "ours": [0.1, 0.3, 0.6]})
+    >>> theirs = pl.DataFrame(
+    ...     {"dataset": "wine", "method": methods, "published": [0.1, 0.4, 0.5]})
+    >>> found = agreement(ours, theirs)
+    >>> found.of_means, found.methods["difference"].round(2).to_list()
+    (1.0, [0.0, -0.25, 0.2])
+    """
+    import polars as pl
+
+    names = [
+        pl.col(name).map_elements(plain_name, return_dtype=pl.String).alias(f"plain {name}")
+        for name in ("dataset", "method")
+    ]
+    pairs = (
+        ours.drop_nulls("ours")
+        .with_columns(names)
+        .join(
+            published.select(*names, "published"),
+            on=["plain dataset", "plain method"],
+            maintain_order="left",
+        )
+        .select("dataset", "method", "ours", "published")
+    )
+    return Agreement.of_pairs(pairs)
+
+
+def _by_method(pairs: pl.DataFrame) -> pl.DataFrame:
+    import polars as pl
+
+    relative = pl.col("ours") / pl.col("published") - 1
+    return (
+        pairs.with_columns(
+            relative.alias("difference"),
+            pl.col("ours").rank().over("dataset").alias("rank"),
+            pl.col("published").rank().over("dataset").alias("published_rank"),
+        )
+        .group_by("method", maintain_order=True)
+        .agg(
+            pl.len().alias("datasets"),
+            pl.col("ours", "published", "rank", "published_rank").mean(),
+            # A published 0.000 has no relative difference from anything.
+            pl.col("difference").filter(pl.col("published") > 0).median(),
+            (pl.col("difference").abs() <= FLAGGED)
+            .filter(pl.col("published") > 0)
+            .mean()
+            .alias("near"),
+        )
+        .with_columns((pl.col("difference").abs() > FLAGGED).alias("flagged"))
+    )
+
+
+def _spearman(methods: pl.DataFrame, a: str, b: str) -> float:
+    import polars as pl
+
+    if len(methods) < 3:
+        return float("nan")
+    # Beyond these digits numbers differ by how they were summed only.
+    ranks = methods.select(pl.col(a, b).round(9).rank())
+    return float(ranks.select(pl.corr(a, b)).item())
