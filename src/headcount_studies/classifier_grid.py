@@ -146,7 +146,7 @@ def answer(
         for name, quantifier in quantifiers.items()
         if (setting := choices[name].setting) is not None
     }
-    names, scorers = list(learners), [_scorer(each) for each in learners.values()]
+    names, scorers = list(learners), [_scorer(learner) for learner in learners.values()]
     for group in equal_scorers(scorers):
         if scorers[group[0]] is None:
             name = names[group[0]]
@@ -168,14 +168,14 @@ def _answers_of_sharing(
     try:
         scorer.fit(
             *train,
-            out_of_fold=any(each.learns_from_scores for each in learners.values()),
+            out_of_fold=any(learner.learns_from_scores for learner in learners.values()),
         )
     except Exception as error:
         return {name: [Answer(None, reason(error))] * len(tests) for name in learners}
     shared = perf_counter() - start
     return {
-        name: _answers(partial(each.fit_scorer, scorer), tests, shared)
-        for name, each in learners.items()
+        name: _answers(partial(learner.fit_scorer, scorer), tests, shared)
+        for name, learner in learners.items()
     }
 
 
@@ -247,7 +247,7 @@ def _answers(
     except Exception as error:
         return [Answer(None, reason(error))] * len(tests)
     seconds = (shared + perf_counter() - start) / len(tests)
-    return [Answer(found, None, seconds) for found in shares]
+    return [Answer(share, None, seconds) for share in shares]
 
 
 def _least(means: list[float], problem: str) -> Choice:

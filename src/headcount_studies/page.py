@@ -201,7 +201,7 @@ def is_complete(status: Status) -> bool:
 
 def summary(spec: Spec, status: Status, results: pl.DataFrame) -> list[str]:
     """Sentences on the runs, their speed, and failures."""
-    ran = [each for each in status.datasets if each.runs]
+    ran = [dataset for dataset in status.datasets if dataset.runs]
     samples = results.lazy().group_by("dataset", "method").len().collect()["len"]
     most = "up to " if samples.n_unique() > 1 else ""
     sentences = [
@@ -219,7 +219,7 @@ def summary(spec: Spec, status: Status, results: pl.DataFrame) -> list[str]:
             f"Not done: {status.tasks - status.done:,} of {_counted(status.tasks, 'task')}"
             f"{failed}."
         )
-    lost = sum(each.runs for each in status.failures if each.method is not None)
+    lost = sum(failure.runs for failure in status.failures if failure.method is not None)
     sentences.append(
         f"{_counted(lost, 'run')} failed ({100 * lost / max(status.runs, 1):.2g}%)."
         if lost
@@ -268,9 +268,9 @@ def failure_table(status: Status) -> Table | None:
     import polars as pl
 
     lost: dict[tuple[str, str], dict[str, int]] = {}
-    for each in status.failures:
-        about = lost.setdefault((each.method or "whole tasks", each.reason), {})
-        about[each.dataset] = about.get(each.dataset, 0) + each.runs
+    for failure in status.failures:
+        about = lost.setdefault((failure.method or "whole tasks", failure.reason), {})
+        about[failure.dataset] = about.get(failure.dataset, 0) + failure.runs
     if not lost:
         return None
     rows = [
@@ -292,12 +292,12 @@ def dataset_table(status: Status) -> Table:
 
     table = pl.DataFrame(
         {
-            "dataset": [each.dataset for each in status.datasets],
-            "tasks": [each.tasks for each in status.datasets],
-            "done": [each.done for each in status.datasets],
-            "failed": [each.failed for each in status.datasets],
-            "runs": [each.runs for each in status.datasets],
-            "seconds of work": [round(each.seconds) for each in status.datasets],
+            "dataset": [dataset.dataset for dataset in status.datasets],
+            "tasks": [dataset.tasks for dataset in status.datasets],
+            "done": [dataset.done for dataset in status.datasets],
+            "failed": [dataset.failed for dataset in status.datasets],
+            "runs": [dataset.runs for dataset in status.datasets],
+            "seconds of work": [round(dataset.seconds) for dataset in status.datasets],
         }
     )
     return study_table(Section("Datasets", table=table))
@@ -308,8 +308,8 @@ def method_table(seconds: Mapping[str, Mapping[str, float]]) -> Table | None:
     import polars as pl
 
     sums: dict[str, float] = {}
-    for own in seconds.values():
-        for name, spent in own.items():
+    for second in seconds.values():
+        for name, spent in second.items():
             sums[name] = sums.get(name, 0.0) + spent
     if not sums:
         return None

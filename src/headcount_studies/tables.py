@@ -34,7 +34,7 @@ def paired_errors(
 
     known = results.filter(pl.col(metric).is_not_null())
     wide = known.pivot("method", index=list(sample), values=metric, aggregate_function="first")
-    return wide.select(*sample, *(each for each in methods if each in wide.columns))
+    return wide.select(*sample, *(method for method in methods if method in wide.columns))
 
 
 def marked_means(
@@ -54,7 +54,7 @@ def marked_means(
     """
     import polars as pl
 
-    found = [each for each in methods if each in wide.columns]
+    found = [method for method in methods if method in wide.columns]
     means = wide.group_by(by).agg(pl.col(found).mean()).sort(by)
     marks: Marks = {}
     for row, value in enumerate(means[by]):
@@ -68,7 +68,9 @@ def marked_means(
             for name, mark in zip(compared.methods, compared.marks, strict=True)
             if mark
         }
-    lacking = [pl.lit(None, pl.Float64).alias(each) for each in methods if each not in found]
+    lacking = [
+        pl.lit(None, pl.Float64).alias(method) for method in methods if method not in found
+    ]
     return means.with_columns(lacking).select(by, *methods), marks
 
 

@@ -116,7 +116,7 @@ def run(
         return _summary(done), code
     facts = asdict(done) | {
         "store": str(done.store.folder),
-        "failures": [asdict(each) for each in done.failures],
+        "failures": [asdict(failure) for failure in done.failures],
     }
     return json_text.dumps(facts, indent=2, ensure_ascii=False), code
 
@@ -134,12 +134,12 @@ def status(store: _STORE, json: JSON = False) -> str:
         return json_text.dumps(facts | asdict(found), indent=2, ensure_ascii=False)
     rows = [
         [
-            each.dataset,
-            *map(str, (each.tasks, each.done, each.failed, each.missing)),
-            f"{each.runs:,}",
-            f"{each.seconds:,.1f}",
+            dataset.dataset,
+            *map(str, (dataset.tasks, dataset.done, dataset.failed, dataset.missing)),
+            f"{dataset.runs:,}",
+            f"{dataset.seconds:,.1f}",
         ]
-        for each in found.datasets
+        for dataset in found.datasets
     ]
     head = ["dataset", "tasks", "done", "failed", "missing", "runs", "seconds"]
     pace = found.runs_per_second

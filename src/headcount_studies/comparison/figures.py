@@ -215,7 +215,7 @@ def mean_errors(spec: Spec, results: pl.DataFrame, metric: str) -> Means:
         .collect()
     )
     wide = cells.drop_nulls().pivot("method", index="dataset", values=metric)
-    methods = tuple(each.name for each in spec.methods if each.name in wide.columns)
+    methods = tuple(method.name for method in spec.methods if method.name in wide.columns)
     order = pl.DataFrame({"dataset": spec.datasets})
     table = order.join(wide, on="dataset", maintain_order="left").select("dataset", *methods)
     return Means(table, methods, _ranked(table.drop_nulls().drop("dataset")))
@@ -229,7 +229,7 @@ def errors_of(spec: Spec, results: pl.DataFrame, metric: str) -> pl.DataFrame:
     """Errors of all runs that did not fail, methods in the order of the spec."""
     import polars as pl
 
-    order = pl.Enum([each.name for each in spec.methods])
+    order = pl.Enum([method.name for method in spec.methods])
     return (
         results.lazy()
         .select(pl.col("method").cast(order), pl.col(metric).fill_nan(None).alias("error"))

@@ -224,7 +224,7 @@ class _Problem:
         parts = [slice(a, b) for a, b in pairwise(edges)]
         hessians = [self.hessian(chances[part], part) for part in parts]
         total = np.sum(hessians, axis=0)
-        factors = [self.factor(total - own) for own in hessians]
+        factors = [self.factor(total - hessian) for hessian in hessians]
         n_folds, (m, d) = len(parts), solution.shape
         weights = np.tile(solution, (n_folds, 1, 1))
         earlier = weights.copy()
@@ -250,11 +250,11 @@ class _Problem:
             if not moving.any():
                 break
         outputs = np.empty((len(self.codes), m))
-        for own, unsolved, part in zip(weights, moving | stuck, parts, strict=True):
+        for weight, unsolved, part in zip(weights, moving | stuck, parts, strict=True):
             if unsolved:
                 others = np.delete(np.arange(len(self.codes)), part)
-                own[:] = self.solve(own, others)
-            outputs[part] = self.items[part] @ own.T
+                weight[:] = self.solve(weight, others)
+            outputs[part] = self.items[part] @ weight.T
         return outputs
 
     def _gradients(self, weights: Floats, left_out: list[slice]) -> Floats:

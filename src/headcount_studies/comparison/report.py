@@ -151,8 +151,8 @@ def _little_training(view: View) -> Iterator[Section]:
     table = pl.DataFrame(
         {"method": means.methods}
         | {
-            name: [each.get(method) for method in means.methods]
-            for name, each in columns.items()
+            name: [column.get(method) for method in means.methods]
+            for name, column in columns.items()
         }
     )
     yield Section(
@@ -296,15 +296,15 @@ def _runs(spec: Spec, results: pl.DataFrame) -> Section:
         )
         .collect()
     )
-    order = pl.DataFrame({"method": [each.name for each in spec.methods]})
+    order = pl.DataFrame({"method": [method.name for method in spec.methods]})
     table = order.join(counts, on="method", how="left", maintain_order="left")
     table = table.with_columns(pl.col("datasets", "runs", "failed").fill_null(0))
     text = "A run is a method on a sample."
     usual = spec.protocol["draws"]
     fewer = [
-        f"{each.name} ({each.options['draws']})"
-        for each in spec.methods
-        if each.options.get("draws", usual) < usual
+        f"{method.name} ({method.options['draws']})"
+        for method in spec.methods
+        if method.options.get("draws", usual) < usual
     ]
     if fewer:
         text += (

@@ -343,9 +343,9 @@ def _decisions(training: Floats, pool: Floats, decimals: int | None) -> tuple[Fl
     """
     values = [_log_odds(scores) for scores in (training, pool)]
     if decimals is not None:
-        values = [each.round(decimals) for each in values]
+        values = [value.round(decimals) for value in values]
     low, high = values[0].min(), values[0].max()
-    scaled = [np.clip((each - low) / ((high - low) or 1.0), 0, 1) for each in values]
+    scaled = [np.clip((value - low) / ((high - low) or 1.0), 0, 1) for value in values]
     first, second = (np.column_stack([1 - each, each]) for each in scaled)
     return first, second
 
@@ -362,7 +362,7 @@ def _frame(spec: Spec, bench: Bench, answers: Sequence[Answers]) -> pl.DataFrame
     """One row per method and sample of each trial."""
     import polars as pl
 
-    each = [(found, name) for found in answers for name in found.estimates]
+    each = [(answer, name) for answer in answers for name in answer.estimates]
     n_tests = len(bench.drawer.tests)
     truth = np.concatenate([found.samples.prevalence for found, _ in each])
     shares = np.concatenate([found.estimates[name].shares for found, name in each])

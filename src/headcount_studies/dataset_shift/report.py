@@ -226,7 +226,7 @@ def _experiments(spec: Spec, results: pl.DataFrame) -> Section:
     lost = f" {failed:,} results are missing because a method failed." if failed else ""
     return Section(
         "Experiments",
-        f"{len(spec.methods)} methods: {', '.join(each.name for each in spec.methods)}. "
+        f"{len(spec.methods)} methods: {', '.join(method.name for method in spec.methods)}. "
         "Errors are absolute errors of the share of the positive class." + lost,
         table,
     )
@@ -255,7 +255,7 @@ def _claims(spec: Spec, results: pl.DataFrame) -> Section:
 
 
 def _by_degree(spec: Spec, view: View, dataset: str, part: pl.DataFrame) -> Section:
-    methods = [each.name for each in spec.methods]
+    methods = [method.name for method in spec.methods]
     wide = paired_errors(part, _SAMPLE, methods, "ae")
     table, marks = marked_means(wide, "degree", methods)
     return Section(
@@ -299,7 +299,7 @@ def _compared(
     import polars as pl
 
     paper = _rounded(pl.read_csv(path), keys)
-    methods = [each.name for each in spec.methods if each.name in paper.columns]
+    methods = [method.name for method in spec.methods if method.name in paper.columns]
     theirs = {
         row[: len(keys)]: row[len(keys) :] for row in paper.select(*keys, *methods).rows()
     }
@@ -309,8 +309,8 @@ def _compared(
         if part["ae"].count():
             columns[dataset] = _correlations(part, keys, methods, theirs)
     table = paper.select(keys).with_columns(
-        pl.Series(dataset, [found.get(key) for key in theirs], dtype=pl.Float64)
-        for dataset, found in columns.items()
+        pl.Series(dataset, [column.get(key) for key in theirs], dtype=pl.Float64)
+        for dataset, column in columns.items()
     )
     table = table.filter(pl.any_horizontal(pl.col(*columns).is_not_null()))
     means = ", ".join(f"{_mean(table[name])} on {name}" for name in columns)

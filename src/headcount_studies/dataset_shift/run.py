@@ -48,13 +48,15 @@ def run(spec: Spec, task: Task, data: Path) -> pl.DataFrame:
     experiments = draw_experiments(spec, task, data)
     protocol = task.settings["protocol"]
     train, y = experiments[protocol].train[0], experiments[protocol].train_labels
-    items = np.unique(np.concatenate([each.test.indices for each in experiments.values()]))
+    items = np.unique(
+        np.concatenate([experiment.test.indices for experiment in experiments.values()])
+    )
     words = load_words(task.dataset, data)
     X, pool = words.tf_idf(train, items, least=spec.protocol["least"])
     scored = ScoredPool(pool)
-    tests = [(scored, each.test.within(items)) for each in experiments.values()]
+    tests = [(scored, experiment.test.within(items)) for experiment in experiments.values()]
     seed = task_seed(spec.seed, task.key)
-    quantifiers = {each.name: made(each) for each in spec.methods}
+    quantifiers = {method.name: made(method) for method in spec.methods}
     frames = []
     for suffix, settings in _variants(spec, protocol).items():
         grid = ClassifierGrid(settings, spec.protocol["folds"], seed)
@@ -139,7 +141,7 @@ def _rows(
         "C": (setting and setting["C"], pl.Float64),
         "class_weight": (setting and setting["class_weight"], pl.String),
     }
-    made = [_column(name, n, *each) for name, each in columns.items()]
+    made = [_column(name, n, *column) for name, column in columns.items()]
     return pl.DataFrame(made).with_columns(**result.columns(true))
 
 

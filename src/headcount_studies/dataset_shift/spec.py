@@ -126,8 +126,8 @@ def check(spec: Spec) -> None:
         check_measure(metric)
     if "ae" not in spec.metrics:
         raise HeadcountError("metrics has no 'ae', which the tables are made of: add it.")
-    for each in spec.methods:
-        made(each)
+    for method in spec.methods:
+        made(method)
     check_keys("[protocol]", spec.protocol, (*_COMMON, *PROTOCOLS))
     for key in _COMMON:
         if key not in spec.protocol:

@@ -377,7 +377,7 @@ class StoryResult:
         rows = []
         for i in range(0, len(found.periods), step):
             shares = (found.truth, found.share, found.low, found.high, found.counted)
-            cells = [f"{each[i]:.1%}" for each in shares]
+            cells = [f"{share[i]:.1%}" for share in shares]
             warning = "do not rely on it" if found.broken[i] else ""
             rows.append([found.periods[i], *cells, warning])
         every = "" if step == 1 else f" Every {step}th {self.story.by} is shown."
@@ -450,7 +450,7 @@ def run_demo(folder: Path, *, seed: int = 0) -> Demo:
     stories = [story for story in STORIES if story is not FLIGHTS or has_flights()]
     results = tuple(_run_story(story, folder, seed) for story in stories)
     picture = folder / "demo.png"
-    drawn = [each.series() for each in results]
+    drawn = [result.series() for result in results]
     write_bytes(picture, draw(drawn, LIGHT))
     write_bytes(folder / "demo-dark.png", draw(drawn, DARK))
     return Demo(results, picture)

@@ -70,7 +70,7 @@ def check_keys(where: str, given: Iterable[str], allowed: Iterable[str]) -> None
 
 
 def _hint(name: Any, names: list[str]) -> str:
-    folded = {each.lower(): each for each in names}
+    folded = {name.lower(): name for name in names}
     close = get_close_matches(str(name).lower(), list(folded), n=1)
     if close:
         return f"did you mean {folded[close[0]]!r}"
@@ -236,9 +236,9 @@ class Spec:
         str
         """
         content = {
-            each.name: getattr(self, each.name)
-            for each in fields(self)
-            if each.name not in (*_TABLES, "methods")
+            field_.name: getattr(self, field_.name)
+            for field_ in fields(self)
+            if field_.name not in (*_TABLES, "methods")
         }
         return toml_text(
             content
@@ -300,21 +300,21 @@ def parse_spec(text: str, *, where: str = "the spec") -> Spec:
 
 
 def _made(content: dict[str, Any]) -> Spec:
-    check_keys("it", content, [each.name for each in fields(Spec)])
+    check_keys("it", content, [field_.name for field_ in fields(Spec)])
     if isinstance(content.get("data"), dict):
         content = {"datasets": list(content["data"])} | content
     for key in ("name", "kind", "datasets", "methods", "metrics"):
         if key not in content:
             raise HeadcountError(f"it has no {key!r}: add it.")
     methods = content["methods"]
-    if not isinstance(methods, list) or not all(isinstance(each, dict) for each in methods):
+    if not isinstance(methods, list) or not all(isinstance(method, dict) for method in methods):
         raise HeadcountError("methods must be tables, each headed [[methods]].")
-    allowed = [each.name for each in fields(MethodSpec)]
+    allowed = [field_.name for field_ in fields(MethodSpec)]
     for each in methods:
         check_keys("a table of [[methods]]", each, allowed)
         if "name" not in each:
             raise HeadcountError("a table of [[methods]] has no 'name': add it.")
-    made = tuple(MethodSpec(**each) for each in methods)
+    made = tuple(MethodSpec(**method) for method in methods)
     return Spec(**(content | {"methods": made}))
 
 

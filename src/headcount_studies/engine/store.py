@@ -108,7 +108,10 @@ def code_versions(spec: Spec) -> dict[str, str]:
 def _modules(spec: Spec) -> set[str]:
     named = [spec.kind, *(method.quantifier for method in spec.methods)]
     paths = [path for path in named if ":" in path]
-    tables = [spec.classifier, *(each.options.get("classifier", {}) for each in spec.methods)]
+    tables = [
+        spec.classifier,
+        *(method.options.get("classifier", {}) for method in spec.methods),
+    ]
     paths += [table["class"] for table in tables if "class" in table]
     return {module_of(path) for path in paths}
 
@@ -151,7 +154,7 @@ def with_metrics(results: pl.DataFrame, metrics: Sequence[str]) -> pl.DataFrame:
     for part in known.with_columns(K=pl.col("true").list.len()).partition_by("K"):
         true, estimated = (_matrix(part[name]) for name in _SHARES)
         sizes = part["size"].to_numpy().astype(np.int64)
-        added = {each.name: each(true, estimated, sizes) for each in measures}
+        added = {measure.name: measure(true, estimated, sizes) for measure in measures}
         parts.append(part.select("row").with_columns(pl.Series(n, v) for n, v in added.items()))
     old = [name for name in metrics if name in results.columns]
     return numbered.drop(old).join(pl.concat(parts), on="row", how="left").drop("row")
@@ -348,27 +351,27 @@ class Status:
     @property
     def tasks(self) -> int:
         """Number of tasks of the plan."""
-        return sum(each.tasks for each in self.datasets)
+        return sum(dataset.tasks for dataset in self.datasets)
 
     @property
     def done(self) -> int:
         """Number of tasks with results."""
-        return sum(each.done for each in self.datasets)
+        return sum(dataset.done for dataset in self.datasets)
 
     @property
     def failed(self) -> int:
         """Number of tasks that failed as a whole; `resume` executes them again."""
-        return sum(each.failed for each in self.datasets)
+        return sum(dataset.failed for dataset in self.datasets)
 
     @property
     def missing(self) -> int:
         """Number of tasks that are not finished."""
-        return sum(each.missing for each in self.datasets)
+        return sum(dataset.missing for dataset in self.datasets)
 
     @property
     def runs(self) -> int:
         """Number of results: one per method and sample."""
-        return sum(each.runs for each in self.datasets)
+        return sum(dataset.runs for dataset in self.datasets)
 
     @property
     def runs_per_second(self) -> float | None:
@@ -378,11 +381,13 @@ class Status:
     def _repr_html_(self) -> str:
         head = ["dataset", "tasks", "done", "failed", "missing", "runs"]
         rows = [
-            [Cell(each.dataset), *(Cell(f"{vars(each)[name]:,}") for name in head[1:])]
-            for each in self.datasets
+            [Cell(dataset.dataset), *(Cell(f"{vars(dataset)[name]:,}") for name in head[1:])]
+            for dataset in self.datasets
         ]
         title = f"{self.done:,} of {self.tasks:,} tasks are done, {self.failed:,} failed"
-        notes = [f"{each.dataset}: {each.reason}" for each in self.failures[:_MOST_FAILURES]]
+        notes = [
+            f"{failure.dataset}: {failure.reason}" for failure in self.failures[:_MOST_FAILURES]
+        ]
         return html_result(title, [Table(head, rows, [False, *[True] * 5])], notes)
 
 
@@ -627,7 +632,9 @@ class Store:
                 f"{entry.name!r}: choose another folder{hint}."
             )
         before = {method.name: method for method in there.methods}
-        changed = [each for each in spec.methods if before.get(each.name, each) != each]
+        changed = [
+            method for method in spec.methods if before.get(method.name, method) != method
+        ]
         if changed:
             raise HeadcountError(
                 f"The store {str(self.folder)!r} has results of {changed[0].name!r} with other "
@@ -657,8 +664,8 @@ class Store:
         if not self.exists:
             return spec
         there = self.spec
-        methods = {each.name: each for each in (*there.methods, *spec.methods)}
-        order = _ordered(methods, [each.name for each in full.methods])
+        methods = {method.name: method for method in (*there.methods, *spec.methods)}
+        order = _ordered(methods, [method.name for method in full.methods])
         datasets = dict.fromkeys([*spec.datasets, *there.datasets])
         return replace(
             spec,

@@ -63,7 +63,7 @@ def named_method(spec: Spec, name: str) -> MethodSpec:
     wanted = MethodSpec(name)
     quantifier = made(wanted)
     if not quantifier.takes_scores and not isinstance(quantifier, NetworkQuantifier):
-        names = ", ".join(each.name for each in spec.methods)
+        names = ", ".join(method.name for method in spec.methods)
         raise HeadcountError(
             f"method is {name!r}, which does not work on the scores of one classifier: choose "
             f"one that does, a network, or one of {names}."
@@ -74,9 +74,9 @@ def named_method(spec: Spec, name: str) -> MethodSpec:
 def methods_of(spec: Spec, task: LequaTask) -> list[MethodSpec]:
     """Methods of the spec that are meant for a task, and whose packages are installed."""
     return [
-        each
-        for each in spec.methods
-        if task.name in each.options.get("tasks", [task.name]) and is_installed(each)
+        method
+        for method in spec.methods
+        if task.name in method.options.get("tasks", [task.name]) and is_installed(method)
     ]
 
 

@@ -51,7 +51,7 @@ class Score:
 
     def to_dict(self) -> dict[str, object]:
         """Figures by name."""
-        named = [(each.name, each) for each in self.figures]
+        named = [(figure.name, figure) for figure in self.figures]
         if self.closed is not None:
             named.append(("macro-NMD, last bin closed", self.closed))
         return {

@@ -53,13 +53,13 @@ def score_sections(task: LequaTask, found: Score, published: Path | None) -> lis
     import polars as pl
 
     figures = [*found.figures, *([] if found.closed is None else [found.closed])]
-    names = [each.name for each in found.figures]
+    names = [figure.name for figure in found.figures]
     names += [] if found.closed is None else [f"{found.closed.name}, last bin closed"]
     table = pl.DataFrame(
         {
             "figure": names,
-            "mean": [f"{each.mean:.5f}" for each in figures],
-            "standard deviation": [f"{each.deviation:.5f}" for each in figures],
+            "mean": [f"{figure.mean:.5f}" for figure in figures],
+            "standard deviation": [f"{figure.deviation:.5f}" for figure in figures],
         }
     )
     text = "Means over the samples, with population standard deviations."

@@ -29,8 +29,10 @@ def run(spec: Spec, task: Task, data: Path) -> pl.DataFrame:
     known = load_task(task.dataset, data)
     # The same for all tasks of a dataset, so that methods share folds.
     seed = task_seed(spec.seed, task.dataset)
-    methods = [each for each in spec.methods if each.name in task.settings["methods"]]
-    candidates = {each.name: candidates_of(spec, each, known.task, seed) for each in methods}
+    methods = [method for method in spec.methods if method.name in task.settings["methods"]]
+    candidates = {
+        method.name: candidates_of(spec, method, known.task, seed) for method in methods
+    }
     samples = known.test.samples
     if samples.prevalence is None:
         raise HeadcountError(

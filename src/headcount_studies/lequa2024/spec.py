@@ -51,13 +51,13 @@ def check(spec: Spec) -> None:
     check_count("max_iter", spec.protocol["max_iter"])
     check_count("n_dev", spec.selection["n_dev"], 0)
     check_fraction("holdout", spec.protocol["holdout"])
-    for each in spec.methods:
-        _check_options(each.name, each.options, _OPTIONS)
-        for task, changed in each.options.get("by_task", {}).items():
+    for method in spec.methods:
+        _check_options(method.name, method.options, _OPTIONS)
+        for task, changed in method.options.get("by_task", {}).items():
             find_task(task)
-            _check_options(each.name, changed, _CHANGED)
+            _check_options(method.name, changed, _CHANGED)
         for name in spec.datasets:
-            candidates_of(spec, each, TASKS[name], 0)
+            candidates_of(spec, method, TASKS[name], 0)
 
 
 def _check_options(method: str, options: dict[str, Any], allowed: tuple[str, ...]) -> None:
@@ -80,7 +80,7 @@ def plan(spec: Spec, data: Path) -> list[Task]:
                 Task(
                     key=f"{dataset}.{re.sub(r'[^A-Za-z0-9]+', '-', name).strip('-')}",
                     dataset=dataset,
-                    settings={"methods": [each.name for each in methods]},
+                    settings={"methods": [method.name for method in methods]},
                     cost=float(task.n_classes * task.size * (2 if name == _SHARED else 1)),
                     runs=n_samples * len(methods),
                 )

@@ -50,7 +50,7 @@ def make_submissions(
                 "dev, or name a method."
             )
         spec, methods = _without_grids(spec, methods)
-    groups = {each.name: candidates_of(spec, each, data.task, seed) for each in methods}
+    groups = {method.name: candidates_of(spec, method, data.task, seed) for method in methods}
     found = select(data, groups, protocol_of(spec, seed), n_jobs=n_jobs, progress=progress)
     usable = {name: each for name, each in found.items() if each.failure is None}
     if not usable:
@@ -94,7 +94,7 @@ def _without_grids(spec: Spec, methods: Sequence[MethodSpec]) -> tuple[Spec, lis
     """The same methods with one setting each: C = 1 and default parameters."""
     fixed = spec.selection | {"C": [1.0], "class_weight": ["none"]}
     plain = [
-        replace(each, options={k: v for k, v in each.options.items() if k != "grid"})
-        for each in methods
+        replace(method, options={k: v for k, v in method.options.items() if k != "grid"})
+        for method in methods
     ]
     return replace(spec, selection=fixed), plain

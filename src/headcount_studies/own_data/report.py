@@ -23,7 +23,7 @@ def sections(spec: Spec, results: pl.DataFrame, published: Path | None) -> list[
     made = []
     for metric in spec.metrics:
         known = results.filter(pl.col(metric).is_not_null())
-        methods = [each.name for each in spec.methods if each.name in known["method"]]
+        methods = [method.name for method in spec.methods if method.name in known["method"]]
         if methods:
             made.append(_errors(spec, known, methods, metric))
     used = results.unique(["method", "dataset", "training_set"], maintain_order=True)
@@ -61,4 +61,6 @@ def _ranks(table: pl.DataFrame, methods: Sequence[str]) -> pl.DataFrame:
     long = table.unpivot(index="dataset", on=methods, variable_name="method", value_name="e")
     ranks = long.with_columns(pl.col("e").rank().over("dataset"))
     means = dict(ranks.group_by("method").agg(pl.col("e").mean()).iter_rows())
-    return pl.DataFrame({"dataset": ["mean rank"]} | {each: [means[each]] for each in methods})
+    return pl.DataFrame(
+        {"dataset": ["mean rank"]} | {method: [means[method]] for method in methods}
+    )

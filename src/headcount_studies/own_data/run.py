@@ -38,8 +38,8 @@ def run(spec: Spec, task: Task, data: Path) -> pl.DataFrame:
     trial = _trial(spec, task, data, seed)
     n_classes = len(task.settings["classes"])
     quantifiers = {
-        each.name: make_method(spec, each, n_classes=n_classes, seed=seed)
-        for each in spec.methods
+        method.name: make_method(spec, method, n_classes=n_classes, seed=seed)
+        for method in spec.methods
     }
     pool, rows = ScoredPool(trial.pool), {}
     for name, fitted in fit_together(quantifiers, trial.X, trial.y):
@@ -56,7 +56,7 @@ def run(spec: Spec, task: Task, data: Path) -> pl.DataFrame:
             pl.lit(described).alias("parameters"),
             pl.lit(seconds / len(trial.samples)).alias("seconds"),
         )
-    return pl.concat([rows[each.name] for each in spec.methods])
+    return pl.concat([rows[method.name] for method in spec.methods])
 
 
 def _trial(spec: Spec, task: Task, data: Path, seed: int) -> Trial:

@@ -47,7 +47,7 @@ def make_protocol(spec: Spec, seed: int) -> Any:
     """Protocol of the spec."""
     known: dict[str, Any] = _SAMPLING | _SHIFT
     chosen = known[check_known("protocol", spec.protocol["name"], known)]
-    allowed = [each.name for each in fields(chosen) if each.name != "random_state"]
+    allowed = [field_.name for field_ in fields(chosen) if field_.name != "random_state"]
     own = () if is_shift(spec) else _SPLIT
     given = {key: value for key, value in spec.protocol.items() if key != "name"}
     check_keys("[protocol]", given, [*own, *allowed])
@@ -73,9 +73,9 @@ def check(spec: Spec) -> None:
     check_count("splits of [protocol]", spec.protocol.get("splits", 1))
     check_keys("[selection]", spec.selection, _SELECTION)
     check_classifier("[classifier]", spec.classifier)
-    for each in spec.methods:
-        check_keys(f"options of {each.name!r}", each.options, _OPTIONS)
-        make_method(spec, each, n_classes=2, seed=0)
+    for method in spec.methods:
+        check_keys(f"options of {method.name!r}", method.options, _OPTIONS)
+        make_method(spec, method, n_classes=2, seed=0)
 
 
 def _check_data(spec: Spec, dataset: str) -> None:

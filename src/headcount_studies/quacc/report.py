@@ -119,7 +119,7 @@ def _marked(
         # On the samples in common: some methods are run on fewer.
         pair = wide.select(best, name).drop_nulls() if name != best else None
         if pair is not None and pair.height > 1:
-            mark = next((each for each in compare(pair, test="ttest").marks if each), "")
+            mark = next((mark for mark in compare(pair, test="ttest").marks if mark), "")
             if mark:
                 marks[methods.index(name)] = mark
     return [means.get(name) for name in methods], marks

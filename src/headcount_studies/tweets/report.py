@@ -38,7 +38,7 @@ def sections(spec: Spec, results: pl.DataFrame, published: Path | None) -> list[
         part = results.filter((pl.col("chosen_by") == by) & pl.col(metric).is_not_null())
         if part.is_empty():
             continue
-        methods = [each.name for each in spec.methods if each.name in part["method"]]
+        methods = [method.name for method in spec.methods if method.name in part["method"]]
         table, section = _errors(spec, part, methods, (metric, by))
         made += [section, _ranks(table, methods, metric)]
         path = None if published is None else published / f"tweets_{metric}.csv"

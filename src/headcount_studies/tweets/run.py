@@ -36,11 +36,11 @@ def run(spec: Spec, task: Task, data: Path) -> pl.DataFrame:
     import polars as pl
 
     collection = load_collection(task.dataset, data)
-    methods = [each for each in spec.methods if each.name in task.settings["methods"]]
+    methods = [method for method in spec.methods if method.name in task.settings["methods"]]
     # The same for all tasks of a collection, so that methods can be compared by sample.
     seed = task_seed(spec.seed, task.dataset)
     grid = ClassifierGrid(settings_of(spec, methods[0]), spec.protocol["folds"], seed)
-    quantifiers = {each.name: made(each) for each in methods}
+    quantifiers = {method.name: made(method) for method in methods}
     X, y, pool, y_test = collection.training_and_test(spec.protocol["least"])
     samples = draw_samples(spec, y_test, spec.protocol, task_seed(seed, "test"))
     prior = np.array([(y == label).mean() for label in CLASSES])
@@ -49,7 +49,7 @@ def run(spec: Spec, task: Task, data: Path) -> pl.DataFrame:
     with quietly():
         chosen = _choices(spec, grid, quantifiers, collection, task_seed(seed, "choice"))
         for metric, choices in zip(spec.metrics, chosen, strict=True):
-            wanted = [each for each in methods if metric in metrics_of(spec, each)]
+            wanted = [method for method in methods if metric in metrics_of(spec, method)]
             # A setting that two metrics select is trained once.
             new = [
                 each.name

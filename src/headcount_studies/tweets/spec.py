@@ -48,8 +48,8 @@ def check(spec: Spec) -> None:
                 raise HeadcountError(f"{where} has no {key!r}: add it.")
     for name in ("least", "folds", "repeats", "size"):
         check_count(name, spec.protocol[name])
-    for each in spec.methods:
-        _check_method(spec, each)
+    for method in spec.methods:
+        _check_method(spec, method)
 
 
 def _check_method(spec: Spec, method: MethodSpec) -> None:
@@ -69,9 +69,9 @@ def plan(spec: Spec, data: Path) -> list[Task]:
         Task(
             key=f"{dataset}.{re.sub(r'[^A-Za-z0-9]+', '-', name).strip('-')}",
             dataset=dataset,
-            settings={"methods": [each.name for each in methods]},
+            settings={"methods": [method.name for method in methods]},
             cost=_cost(name, methods),
-            runs=n_samples * sum(len(metrics_of(spec, each)) for each in methods),
+            runs=n_samples * sum(len(metrics_of(spec, method)) for method in methods),
         )
         for dataset in spec.datasets
         for name, methods in _groups(spec).items()
@@ -84,11 +84,11 @@ def _groups(spec: Spec) -> dict[str, list[MethodSpec]]:
     Methods that need a package which is not installed are left out.
     """
     found: dict[str, list[MethodSpec]] = {}
-    for each in spec.methods:
-        if not is_installed(each):
+    for method in spec.methods:
+        if not is_installed(method):
             continue
-        shared = "C" not in each.options and shares_classifier(made(each))
-        found.setdefault(_SHARED if shared else each.name, []).append(each)
+        shared = "C" not in method.options and shares_classifier(made(method))
+        found.setdefault(_SHARED if shared else method.name, []).append(method)
     return found
 
 
