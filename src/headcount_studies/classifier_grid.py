@@ -78,19 +78,23 @@ class ClassifierGrid:
         """A copy of a quantifier in a setting: with its classifier, or its own C."""
         copy = clone(quantifier)
         parameters = copy.get_params()
-        inner = next((each for each in ("", "quantifier__") if _is_set(each, parameters)), None)
+        inner = next(
+            (prefix for prefix in ("", "quantifier__") if _is_set(prefix, parameters)), None
+        )
         if inner is None:
             raise HeadcountError(
                 f"{type(copy).__name__} has neither a classifier nor a C to choose: leave "
                 "it out."
             )
-        given: dict[str, Any] = dict.fromkeys(
+        settings: dict[str, Any] = dict.fromkeys(
             ("random_state", f"{inner}random_state"), self.seed
         )
-        given[f"{inner}cv"] = self.folds
-        given[f"{inner}classifier"] = self._classifier(setting)
-        given[f"{inner}C"] = self.settings[setting]["C"]
-        return copy.set_params(**{name: given[name] for name in given if name in parameters})
+        settings[f"{inner}cv"] = self.folds
+        settings[f"{inner}classifier"] = self._classifier(setting)
+        settings[f"{inner}C"] = self.settings[setting]["C"]
+        return copy.set_params(
+            **{name: settings[name] for name in settings if name in parameters}
+        )
 
     def _classifier(self, setting: int) -> LogisticRegression:
         return LogisticRegression(max_iter=_MAX_ITER, **self.settings[setting])
@@ -116,20 +120,22 @@ def choose(
     outcomes = try_candidates(
         candidates, items, [split], stacked(measures), n_jobs=1, progress=False
     )
-    each = [outcomes[i : i + len(settings)] for i in range(0, len(outcomes), len(settings))]
-    chosen = []
+    by_quantifier = [
+        outcomes[i : i + len(settings)] for i in range(0, len(outcomes), len(settings))
+    ]
+    choices = []
     for number in range(len(measures)):
         means = [
             [np.inf if o.errors is None else float(o.errors[:, number].mean()) for o in group]
-            for group in each
+            for group in by_quantifier
         ]
-        chosen.append(
+        choices.append(
             {
                 name: _least(row, group[0].problem)
-                for name, row, group in zip(quantifiers, means, each, strict=True)
+                for name, row, group in zip(quantifiers, means, by_quantifier, strict=True)
             }
         )
-    return chosen
+    return choices
 
 
 def answer(

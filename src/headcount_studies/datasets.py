@@ -56,8 +56,8 @@ def catalogue() -> pl.DataFrame:
     import polars as pl
 
     rows = [
-        (name, each.title, each.terms, each.page, len(each.urls))
-        for name, each in CATALOGUE.items()
+        (name, source.title, source.terms, source.page, len(source.urls))
+        for name, source in CATALOGUE.items()
     ]
     return pl.DataFrame(rows, ["name", "title", "terms", "page", "files"], orient="row")
 
@@ -96,8 +96,8 @@ def fetch(
     >>> folder = hc.datasets.fetch("lequa2024-T1", "data", accept_terms=True)  # doctest: +SKIP
     >>> data = hc.datasets.lequa(folder, "T1")  # doctest: +SKIP
     """
-    given: Any = name
-    source = CATALOGUE.get(given) if isinstance(given, str) else None
+    key: Any = name
+    source = CATALOGUE.get(key) if isinstance(key, str) else None
     if source is None:
         raise HeadcountError(
             f"name is {name!r}, which is no dataset: {did_you_mean(str(name), CATALOGUE)}"
@@ -109,10 +109,10 @@ def fetch(
             "accept_terms=True."
         )
     target = data_folder(folder) / name
-    known = dict(source.sha256)
+    checksums = dict(source.sha256)
     for url in source.urls:
         file = posixpath.basename(url)
-        download(url, target / file, sha256=known.get(file))
+        download(url, target / file, sha256=checksums.get(file))
     return target
 
 
@@ -143,7 +143,7 @@ class LequaSamples:
         """Items of all samples: vectors that are read when they are used, or texts."""
         if self._vectors is not None:
             return self._vectors.mapped()
-        return [text for part, _ in self.blocks(1 << 20) for text in part]
+        return [text for texts, _ in self.blocks(1 << 20) for text in texts]
 
     def blocks(
         self, max_items: int = 100_000, *, first: int | None = None
@@ -164,16 +164,16 @@ class LequaSamples:
         """
         check_count("max_items", max_items)
         done = 0
-        for part in self.samples[:first].chunks(max_items):
-            offsets = part.offsets
+        for chunk in self.samples[:first].chunks(max_items):
+            offsets = chunk.offsets
             start = int(self.samples.offsets[done])
             stop = start + int(offsets[-1])
             if self._vectors is not None:
                 items: Any = self._vectors.read(start, stop)
             else:
-                items = _texts(self._files, self._names[done : done + len(part)])
-            done += len(part)
-            yield items, _consecutive(np.diff(offsets), part.prevalence, part.classes)
+                items = _texts(self._files, self._names[done : done + len(chunk)])
+            done += len(chunk)
+            yield items, _consecutive(np.diff(offsets), chunk.prevalence, chunk.classes)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -213,10 +213,10 @@ class LequaData:
     @cached_property
     def dev(self) -> LequaSamples:
         """Development samples, with true shares. They are parsed once."""
-        found = self._samples("dev")
-        if found.samples.prevalence is None:
+        dev = self._samples("dev")
+        if dev.samples.prevalence is None:
             self._files.read("dev_prevalences.txt")  # raises the error
-        return found
+        return dev
 
     @cached_property
     def test(self) -> LequaSamples:
@@ -312,16 +312,16 @@ def _training_bags(files: TaskFiles) -> tuple[Any, NDArray[np.int64], Samples]:
     names = files.sample_names("training")
     if not names:
         files.read("training_samples/0.txt")  # raises the error
-    parts = [_labelled(files, name) for name in names]
-    y = np.concatenate([codes for _, codes in parts])
-    sizes = np.array([len(codes) for _, codes in parts])
+    bags = [_labelled(files, name) for name in names]
+    y = np.concatenate([codes for _, codes in bags])
+    sizes = np.array([len(codes) for _, codes in bags])
     K = files.task.n_classes
     samples = _consecutive(sizes, None, None)
-    found = samples.prevalence_of(y, K)
+    shares = samples.prevalence_of(y, K)
     published = _prevalences(files, "training", len(names), K)
     if published is not None:
         # Published shares are rounded; a larger difference is a mistake in the files.
-        apart = np.abs(published - found).max(axis=1)
+        apart = np.abs(published - shares).max(axis=1)
         if apart.max() > 1e-3:
             number = int(apart.argmax())
             raise HeadcountError(
@@ -329,9 +329,9 @@ def _training_bags(files: TaskFiles) -> tuple[Any, NDArray[np.int64], Samples]:
                 f"of sample {number} are not those of its labels: download the files again."
             )
     return (
-        np.concatenate([items for items, _ in parts]),
+        np.concatenate([items for items, _ in bags]),
         y,
-        _consecutive(sizes, found, np.arange(K)),
+        _consecutive(sizes, shares, np.arange(K)),
     )
 
 

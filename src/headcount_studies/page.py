@@ -76,7 +76,7 @@ def _column(
 ) -> list[Cell]:
     body = column[: len(column) - len(foot)]
     usual, of_ranks = _writer(body), _writer(column, decimals=2)
-    writers = [usual] * len(body) + [of_ranks if each == _RANK else usual for each in foot]
+    writers = [usual] * len(body) + [of_ranks if name == _RANK else usual for name in foot]
     cells = []
     for i, (value, write) in enumerate(zip(column, writers, strict=True)):
         mark = marks.get((i, column.name), "")
@@ -103,8 +103,8 @@ def _words(value: Any) -> str:
 
 def _decimals(values: NDArray[np.float64]) -> int:
     """Three, or what shows three digits of the largest number."""
-    known = np.abs(values[np.isfinite(values)])
-    largest = known.max(initial=0.0)
+    sizes = np.abs(values[np.isfinite(values)])
+    largest = sizes.max(initial=0.0)
     return 1 if largest >= 100 else 2 if largest >= 10 else 3 if largest >= 0.1 else 4
 
 
@@ -158,15 +158,17 @@ def study_parts(sections: Iterable[Section]) -> list[StudyPart]:
     >>> [part.name for part in study_parts([Section("Mean NKLD"), Section("Mean, NKLD!")])]
     ['mean-nkld', 'mean-nkld-2']
     """
-    parts: list[StudyPart] = []
+    printed_sections: list[StudyPart] = []
     for section in sections:
-        name = _file_name(section.title, {part.name for part in parts})
+        name = _file_name(section.title, {printed.name for printed in printed_sections})
         table = None if section.table is None else study_table(section)
         picture = None if section.figure is None else _picture(section.figure())
         paragraphs = tuple(text.strip() for text in re.split(r"\n\s*\n", section.text))
         paragraphs = tuple(text for text in paragraphs if text)
-        parts.append(StudyPart(name, section.title, paragraphs, section.table, table, picture))
-    return parts
+        printed_sections.append(
+            StudyPart(name, section.title, paragraphs, section.table, table, picture)
+        )
+    return printed_sections
 
 
 def _file_name(title: str, taken: set[str]) -> str:
@@ -180,9 +182,9 @@ def _file_name(title: str, taken: set[str]) -> str:
 def _picture(figure: Figure) -> Picture:
     from PIL import Image
 
-    drawn = io.BytesIO()
-    figure.savefig(drawn, format="png", dpi=_DPI, facecolor="white")
-    with Image.open(drawn) as image:
+    png = io.BytesIO()
+    figure.savefig(png, format="png", dpi=_DPI, facecolor="white")
+    with Image.open(png) as image:
         # Plots have few colours: with a palette they take a third of the place.
         small = image.convert("RGB").quantize(_COLOURS, dither=Image.Dither.NONE)
     packed = io.BytesIO()
@@ -250,12 +252,12 @@ def duration(seconds: float) -> str:
     """
     if seconds < 9.5:
         return f"{seconds:.1f} s"
-    whole = round(seconds)
-    hours, rest = divmod(whole, 3600)
-    minutes, left = divmod(rest, 60)
+    total = round(seconds)
+    hours, over = divmod(total, 3600)
+    minutes, seconds_over = divmod(over, 60)
     if hours:
         return f"{hours} h {minutes} min"
-    return f"{minutes} min {left} s" if minutes else f"{left} s"
+    return f"{minutes} min {seconds_over} s" if minutes else f"{seconds_over} s"
 
 
 def _moment(known: Mapping[str, Any]) -> str:
@@ -343,17 +345,15 @@ def study_facts(
     }
     if status.runs_per_second is not None:
         facts["runs per second"] = _rate(status.runs_per_second)
-    started = [known for known, _ in runs]
+    started = [run for run, _ in runs]
     if started:
         facts["started"] = f"{_counted(len(started), 'time')}, first {_moment(started[0])}"
-        used = {
-            ", ".join(f"{name} {number}" for name, number in known.get("versions", {}).items())
-            for known in started
+        version_texts = {
+            ", ".join(f"{name} {number}" for name, number in run.get("versions", {}).items())
+            for run in started
         }
-        facts["versions of the runs"] = "; ".join(sorted(used - {""}))
-        workers = dict.fromkeys(
-            str(known["workers"]) for known in started if "workers" in known
-        )
+        facts["versions of the runs"] = "; ".join(sorted(version_texts - {""}))
+        workers = dict.fromkeys(str(run["workers"]) for run in started if "workers" in run)
         if workers:
             facts["worker processes"] = ", ".join(workers)
     return {name: value for name, value in facts.items() if value}
@@ -395,20 +395,20 @@ def write_study(
     if added:
         results = with_metrics(results, added)
         spec = replace(spec, metrics=(*spec.metrics, *added))
-    parts = study_parts(find_experiment(spec.kind).sections(spec, results, theirs))
+    printed = study_parts(find_experiment(spec.kind).sections(spec, results, theirs))
     target = Path(folder)
     tables = {
-        target / "tables" / f"{part.name}.{ending}": text.encode("utf-8", "replace")
-        for part in parts
-        for ending, text in part.tables().items()
+        target / "tables" / f"{section.name}.{ending}": text.encode("utf-8", "replace")
+        for section in printed
+        for ending, text in section.tables().items()
     }
     figures = {
-        target / "figures" / f"{part.name}.png": part.picture.png
-        for part in parts
-        if part.picture is not None
+        target / "figures" / f"{section.name}.png": section.picture.png
+        for section in printed
+        if section.picture is not None
     }
     page = target / "report.html"
-    html = _page(store, results, parts).encode("utf-8", "replace")
+    html = _page(store, results, printed).encode("utf-8", "replace")
     # The page comes last: once it exists, so do the other files.
     for path, content in (tables | figures | {page: html}).items():
         _make(path.parent)
@@ -470,7 +470,7 @@ def _in_html(table: Table, label: str) -> Markup:
 
 def _embedded(toml: str, parts: Sequence[StudyPart]) -> dict[str, Any]:
     """Content of the downloads: all tables, once as CSV, once with the spec."""
-    frames = {part.title: part.frame for part in parts if part.frame is not None}
+    frames = {section.title: section.frame for section in parts if section.frame is not None}
     tables = {
         title: [dict(zip(frame.columns, row, strict=True)) for row in _rows(frame)]
         for title, frame in frames.items()
@@ -480,13 +480,13 @@ def _embedded(toml: str, parts: Sequence[StudyPart]) -> dict[str, Any]:
 
 
 def _long(parts: Sequence[StudyPart]) -> Iterator[tuple[Any, ...]]:
-    for part in parts:
-        if part.frame is None:
+    for section in parts:
+        if section.frame is None:
             continue
-        _, *columns = part.frame.columns
-        for first, *values in _rows(part.frame):
+        _, *columns = section.frame.columns
+        for first, *values in _rows(section.frame):
             for column, value in zip(columns, values, strict=True):
-                yield part.title, first, column, value
+                yield section.title, first, column, value
 
 
 def _rows(frame: pl.DataFrame) -> Iterator[tuple[Any, ...]]:

@@ -32,8 +32,10 @@ def paired_errors(
     """One row per sample and one column per method; methods without results are left out."""
     import polars as pl
 
-    known = results.filter(pl.col(metric).is_not_null())
-    wide = known.pivot("method", index=list(sample), values=metric, aggregate_function="first")
+    measured = results.filter(pl.col(metric).is_not_null())
+    wide = measured.pivot(
+        "method", index=list(sample), values=metric, aggregate_function="first"
+    )
     return wide.select(*sample, *(method for method in methods if method in wide.columns))
 
 
@@ -54,11 +56,11 @@ def marked_means(
     """
     import polars as pl
 
-    found = [method for method in methods if method in wide.columns]
-    means = wide.group_by(by).agg(pl.col(found).mean()).sort(by)
+    present = [method for method in methods if method in wide.columns]
+    means = wide.group_by(by).agg(pl.col(present).mean()).sort(by)
     marks: Marks = {}
     for row, value in enumerate(means[by]):
-        errors = wide.filter(pl.col(by) == value).select(found).drop_nulls()
+        errors = wide.filter(pl.col(by) == value).select(present).drop_nulls()
         if errors.height < 2 or errors.width < 2:
             continue
         compared = compare(errors, test=test)
@@ -69,7 +71,7 @@ def marked_means(
             if mark
         }
     lacking = [
-        pl.lit(None, pl.Float64).alias(method) for method in methods if method not in found
+        pl.lit(None, pl.Float64).alias(method) for method in methods if method not in present
     ]
     return means.with_columns(lacking).select(by, *methods), marks
 
@@ -80,8 +82,8 @@ def marked_datasets(
     """Mean errors by dataset, in an order, with marks; see `marked_means`."""
     import polars as pl
 
-    found = [name for name in order if name in wide["dataset"]]
-    wide = wide.with_columns(pl.col("dataset").cast(pl.Enum(found)))
+    present = [name for name in order if name in wide["dataset"]]
+    wide = wide.with_columns(pl.col("dataset").cast(pl.Enum(present)))
     table, marks = marked_means(wide, "dataset", methods, test=test)
     return table.with_columns(pl.col("dataset").cast(pl.String)), marks
 
@@ -119,10 +121,10 @@ def rank_correlation(
     >>> rank_correlation(ours, theirs)
     1.0
     """
-    both = [name for name in ours if ours[name] is not None and theirs.get(name) is not None]
-    if len(both) < _FEWEST:
+    shared = [name for name in ours if ours[name] is not None and theirs.get(name) is not None]
+    if len(shared) < _FEWEST:
         return None
-    pairs = np.array([(ours[name], theirs[name]) for name in both], dtype=np.float64)
+    pairs = np.array([(ours[name], theirs[name]) for name in shared], dtype=np.float64)
     if (pairs.min(axis=0) == pairs.max(axis=0)).any():
         return None  # all equal: there are no ranks
     return float(stats.spearmanr(pairs[:, 0], pairs[:, 1]).statistic)

@@ -87,7 +87,7 @@ def run(
     check_choice("--part", part, ("test", "dev"))
     several = method == "all" or "," in method
     _check_output(output, several)
-    made = make_submissions(
+    submissions = make_submissions(
         load(data, task, cache=cache),
         method,
         part=part,
@@ -97,13 +97,13 @@ def run(
         seed=seed,
     )
     written = {}
-    for each in made:
-        if each.shares is not None:
-            path = output / f"{each.method}.txt" if several else output
+    for submission in submissions:
+        if submission.shares is not None:
+            path = output / f"{submission.method}.txt" if several else output
             path.parent.mkdir(exist_ok=True)
-            write_prevalences(path, each.shares)
-            written[each.method] = path
-    return _runs_text(made, written, as_json=json)
+            write_prevalences(path, submission.shares)
+            written[submission.method] = path
+    return _runs_text(submissions, written, as_json=json)
 
 
 @lequa.command()
@@ -122,19 +122,19 @@ def check(
     """Check the format of a submission; exit code 2 if it is wrong."""
     from headcount_studies.data.lequa import N_DEV, N_TEST, check_prevalences, find_task
 
-    found = check_prevalences(
+    problems = check_prevalences(
         _content(submission),
         n_classes=None if task is None else find_task(task).n_classes,
         lengths=(N_DEV, N_TEST) if samples is None else (samples,),
     )
-    code = WRONG if found else DONE
+    code = WRONG if problems else DONE
     if json:
-        listed = [{"line": each.line, "problem": each.text} for each in found]
-        return json_text.dumps({"passed": not found, "problems": listed}, indent=2), code
-    lines = [printable(f"{submission}, {each}") for each in found[:_MOST_PROBLEMS]]
-    if len(found) > _MOST_PROBLEMS:
-        lines.append(f"and {len(found) - _MOST_PROBLEMS:,} more: add --json to see all")
-    lines.append(f"Format check: [{'not passed' if found else 'passed'}]")
+        listed = [{"line": problem.line, "problem": problem.text} for problem in problems]
+        return json_text.dumps({"passed": not problems, "problems": listed}, indent=2), code
+    lines = [printable(f"{submission}, {problem}") for problem in problems[:_MOST_PROBLEMS]]
+    if len(problems) > _MOST_PROBLEMS:
+        lines.append(f"and {len(problems) - _MOST_PROBLEMS:,} more: add --json to see all")
+    lines.append(f"Format check: [{'not passed' if problems else 'passed'}]")
     return "\n".join(lines), code
 
 
@@ -175,27 +175,30 @@ def score(
     from headcount_studies.data.lequa import find_task, read_prevalences
     from headcount_studies.lequa2024.official import score as official
 
-    known = find_task(task)
+    lequa_task = find_task(task)
     for path, option, endings in (
         (output, "--output", TABLE_ENDINGS),
         (report, "--report", (".html", ".htm")),
     ):
         if path is not None:
             check_writable(path, option, endings)
-    true = _truth(truth, data, known, part)
+    true = _truth(truth, data, lequa_task, part)
     estimated = read_prevalences(
-        _content(submission), str(submission), n_classes=known.n_classes, n_samples=len(true)
+        _content(submission),
+        str(submission),
+        n_classes=lequa_task.n_classes,
+        n_samples=len(true),
     )
-    found = official(known, true, estimated, size=size)
+    result = official(lequa_task, true, estimated, size=size)
     if output is not None:
-        write_table(found.samples, output)
+        write_table(result.samples, output)
     if report is not None:
         from headcount_studies.page import write_score
 
-        write_score(found, report, name=submission.name, published=published)
+        write_score(result, report, name=submission.name, published=published)
     if json:
-        return json_text.dumps(found.to_dict(), indent=2)
-    return found.to_text()
+        return json_text.dumps(result.to_dict(), indent=2)
+    return result.to_text()
 
 
 @lequa.command()
@@ -262,22 +265,28 @@ def _runs_text(made: list[Submission], written: dict[str, Path], *, as_json: boo
     if as_json:
         rows = [
             {
-                "method": each.method,
-                "dev_error": None if each.dev_error != each.dev_error else each.dev_error,
-                "setting": each.setting,
-                "failure": each.failure,
-                "submission": str(written[each.method]) if each.method in written else None,
+                "method": submission.method,
+                "dev_error": None
+                if submission.dev_error != submission.dev_error
+                else submission.dev_error,
+                "setting": submission.setting,
+                "failure": submission.failure,
+                "submission": str(written[submission.method])
+                if submission.method in written
+                else None,
             }
-            for each in made
+            for submission in made
         ]
         return json_text.dumps(rows, indent=2)
-    shown = [
+    cells = [
         [
-            each.method,
-            each.failure or each.setting,
-            "-" if each.dev_error != each.dev_error else f"{each.dev_error:.5f}",
+            submission.method,
+            submission.failure or submission.setting,
+            "-"
+            if submission.dev_error != submission.dev_error
+            else f"{submission.dev_error:.5f}",
         ]
-        for each in made
+        for submission in made
     ]
-    lines = text_table(["method", "setting", "error on dev"], shown, n_texts=2)
+    lines = text_table(["method", "setting", "error on dev"], cells, n_texts=2)
     return "\n".join([*lines, "", *(f"Submission: {path}" for path in written.values())])

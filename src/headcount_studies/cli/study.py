@@ -50,12 +50,12 @@ def list_(data: _DATA = None, json: JSON = False) -> str:
         return json_text.dumps(listed, ensure_ascii=False, indent=2)
     rows = [
         [
-            each["name"],
-            each["title"],
-            *map(str, (each["datasets"], each["methods"])),
-            "?" if each["there"] is None else str(len(each["there"])),
+            entry["name"],
+            entry["title"],
+            *map(str, (entry["datasets"], entry["methods"])),
+            "?" if entry["there"] is None else str(len(entry["there"])),
         ]
-        for each in listed
+        for entry in listed
     ]
     head = ["study", "title", "datasets", "methods", "datasets there"]
     where = "no folder: set HEADCOUNT_DATA or add --data" if folder is None else str(folder)
@@ -127,11 +127,11 @@ def status(store: _STORE, json: JSON = False) -> str:
     from headcount_studies.engine.store import Store
 
     opened = Store(store)
-    spec, found = opened.spec, opened.status()
+    spec, progress = opened.spec, opened.status()
     if json:
         totals = ("tasks", "done", "failed", "missing", "runs", "runs_per_second")
-        facts = {"study": spec.name, **{name: getattr(found, name) for name in totals}}
-        return json_text.dumps(facts | asdict(found), indent=2, ensure_ascii=False)
+        facts = {"study": spec.name, **{name: getattr(progress, name) for name in totals}}
+        return json_text.dumps(facts | asdict(progress), indent=2, ensure_ascii=False)
     rows = [
         [
             dataset.dataset,
@@ -139,20 +139,20 @@ def status(store: _STORE, json: JSON = False) -> str:
             f"{dataset.runs:,}",
             f"{dataset.seconds:,.1f}",
         ]
-        for dataset in found.datasets
+        for dataset in progress.datasets
     ]
     head = ["dataset", "tasks", "done", "failed", "missing", "runs", "seconds"]
-    pace = found.runs_per_second
+    pace = progress.runs_per_second
     lines = [
-        f"{spec.name}: {found.done} of {found.tasks} tasks done, {found.failed} failed, "
-        f"{found.missing} missing.",
-        f"{found.runs:,} runs in {_clock(found.seconds)}"
+        f"{spec.name}: {progress.done} of {progress.tasks} tasks done, {progress.failed} failed, "
+        f"{progress.missing} missing.",
+        f"{progress.runs:,} runs in {_clock(progress.seconds)}"
         + ("." if pace is None else f", {pace:,.0f} per second."),
         "",
         *text_table(head, rows),
     ]
-    if found.failures:
-        lines += ["", "Failures:", *_failure_lines(found.failures)]
+    if progress.failures:
+        lines += ["", "Failures:", *_failure_lines(progress.failures)]
     return "\n".join(lines)
 
 
@@ -250,12 +250,12 @@ def _summary(done: StudyRun) -> str:
 def _failure_lines(failures: Sequence[Failure]) -> list[str]:
     """One line per dataset, method and reason."""
     grouped: dict[tuple[str, str, str], list[Failure]] = {}
-    for each in failures:
-        what = each.method or "whole tasks"
-        grouped.setdefault((each.dataset, what, each.reason), []).append(each)
+    for failure in failures:
+        what = failure.method or "whole tasks"
+        grouped.setdefault((failure.dataset, what, failure.reason), []).append(failure)
     lines = []
     for (dataset, what, reason), group in list(grouped.items())[:_MOST_SHOWN]:
-        runs = sum(each.runs for each in group)
+        runs = sum(failure.runs for failure in group)
         which = f" ({group[0].task})" if len(group) == 1 and group[0].task else ""
         lines.append(printable(f"  {dataset}, {what}{which}, {runs:,} runs: {reason}"))
     more = len(grouped) - _MOST_SHOWN
@@ -265,6 +265,6 @@ def _failure_lines(failures: Sequence[Failure]) -> list[str]:
 def _clock(seconds: float) -> str:
     if seconds < 60:
         return f"{seconds:.1f} s"
-    minutes, rest = divmod(round(seconds), 60)
+    minutes, seconds_over = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02}:{rest:02}"
+    return f"{hours}:{minutes:02}:{seconds_over:02}"

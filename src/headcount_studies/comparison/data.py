@@ -41,9 +41,9 @@ def files(spec: Spec, dataset: str, data: Path) -> list[Path]:
 
 
 def _total(counts: Indices, r: float, p: Sequence[float], q: Sequence[float]) -> int:
-    wanted = r * np.asarray(p) + (1 - r) * np.asarray(q)
-    asked = wanted > 0
-    most = (counts[asked] / wanted[asked]).min()
+    shares = r * np.asarray(p) + (1 - r) * np.asarray(q)
+    asked = shares > 0
+    most = (counts[asked] / shares[asked]).min()
     return int(min(counts.sum(), np.floor(most + _ROUNDING)))
 
 
@@ -75,12 +75,12 @@ def test_counts(
     """
     shares = np.asarray(q, dtype=np.float64)
     asked = shares > 0
-    left = ((counts - used)[asked] / shares[asked]).min()
-    size = min((1 - r) * _total(counts, r, p, q), left)
-    found = np.floor(size * shares + _ROUNDING).astype(np.int64)
-    if not found.any():
-        found[shares.argmax()] = 1
-    return found
+    available = ((counts - used)[asked] / shares[asked]).min()
+    size = min((1 - r) * _total(counts, r, p, q), available)
+    sizes = np.floor(size * shares + _ROUNDING).astype(np.int64)
+    if not sizes.any():
+        sizes[shares.argmax()] = 1
+    return sizes
 
 
 test_counts.__test__ = False  # type: ignore[attr-defined]
@@ -112,7 +112,7 @@ class Drawer:
 
     def training_counts(self, trial: Trial) -> Indices:
         """Number of training items of each class."""
-        counts = np.array([len(own) for own in self.by_class])
+        counts = np.array([len(rows) for rows in self.by_class])
         return training_counts(counts, trial.split, self.trains[trial.train], self.tests)
 
     def training(self, trial: Trial) -> Indices:
@@ -125,31 +125,31 @@ class Drawer:
 
     def draw(self, trial: Trial) -> tuple[Indices, Samples]:
         """Training items and samples."""
-        chosen, rest = self._training(trial)
-        counts = np.array([len(own) for own in self.by_class])
-        used = counts - np.array([len(own) for own in rest])
+        training, unused = self._training(trial)
+        counts = np.array([len(rows) for rows in self.by_class])
+        n_training = counts - np.array([len(rows) for rows in unused])
         samples, shares = [], []
         for number, q in enumerate(self.tests):
-            sizes = test_counts(counts, used, trial.split, self.trains[trial.train], q)
+            sizes = test_counts(counts, n_training, trial.split, self.trains[trial.train], q)
             rng = self._rng(trial, "test", number)
-            parts = zip(rest, sizes, strict=True)
+            per_class = zip(unused, sizes, strict=True)
             samples.append(
-                np.concatenate([rng.choice(own, n, replace=False) for own, n in parts])
+                np.concatenate([rng.choice(rows, n, replace=False) for rows, n in per_class])
             )
             shares.append(sizes / sizes.sum())
         offsets = np.cumsum([0, *map(len, samples)])
         pool = len(self.y)
-        drawn = Samples(np.concatenate(samples), offsets, n_pool=pool, prevalence=shares)
-        return chosen, drawn
+        test_samples = Samples(np.concatenate(samples), offsets, n_pool=pool, prevalence=shares)
+        return training, test_samples
 
     def _training(self, trial: Trial) -> tuple[Indices, list[Indices]]:
         """Training items, and the remaining items of each class."""
-        wanted = self.training_counts(trial)
+        counts = self.training_counts(trial)
         rng = self._rng(trial, "train")
-        mixed = [rng.permutation(own) for own in self.by_class]
-        chosen = [own[:n] for own, n in zip(mixed, wanted, strict=True)]
-        rest = [own[n:] for own, n in zip(mixed, wanted, strict=True)]
-        return rng.permutation(np.concatenate(chosen)), rest
+        mixed = [rng.permutation(rows) for rows in self.by_class]
+        training = [rows[:n] for rows, n in zip(mixed, counts, strict=True)]
+        unused = [rows[n:] for rows, n in zip(mixed, counts, strict=True)]
+        return rng.permutation(np.concatenate(training)), unused
 
     def _rng(self, trial: Trial, *purpose: object) -> np.random.Generator:
         names = (self.name, trial.split, trial.train, trial.number, *purpose)
@@ -168,8 +168,8 @@ class Bench:
         """Result of a computation that depends on the dataset only, made on first use."""
         if what not in self._made:
             self._made[what] = make()
-        found: Made = self._made[what]
-        return found
+        value: Made = self._made[what]
+        return value
 
     @cached_property
     def binned(self) -> NDArray[np.generic]:

@@ -258,9 +258,9 @@ def shift_groups(results: pl.DataFrame, classes: str) -> dict[str, pl.DataFrame]
     for name, (low, high) in zip(names, limits, strict=True):
         inside = pl.lit(True) if low is None else shift >= low
         inside = inside if high is None else inside & (shift < high)
-        part = results.filter(inside)
-        if len(part):
-            groups[f"{name} shift ({_range(low, high)})"] = part
+        rows = results.filter(inside)
+        if len(rows):
+            groups[f"{name} shift ({_range(low, high)})"] = rows
     return groups
 
 
@@ -277,10 +277,10 @@ def group_means(
     import polars as pl
 
     table = pl.DataFrame({"method": methods})
-    for name, part in groups.items():
+    for name, rows in groups.items():
         # Every dataset has the same weight, as in the table of all results.
         means = (
-            part.lazy()
+            rows.lazy()
             .group_by("method", "dataset")
             .agg(pl.col(metric).fill_nan(None).mean())
             .group_by("method")
@@ -306,10 +306,10 @@ def rank_figure(ranks: Mapping[str, float], difference: float) -> Figure:
 def letter_figure(errors: pl.DataFrame, *, linear_below: float, error: str) -> Figure:
     """Distribution of all errors of each method, coloured by family."""
     families = families_of(errors["method"].unique().to_list())
-    drawn = plots.letter_values(
+    axes = plots.letter_values(
         errors, families=families, linear_below=linear_below, error=error, width=_WIDTH
     )
-    return _figure(drawn)
+    return _figure(axes)
 
 
 def letter_panels(
@@ -318,14 +318,16 @@ def letter_panels(
     """The same for several groups of errors side by side, on the same scale."""
     from matplotlib.figure import Figure
 
-    names = [part["method"].unique(maintain_order=True).to_list() for part in groups.values()]
-    families = families_of(list(dict.fromkeys(name for each in names for name in each)))
+    names = [
+        errors["method"].unique(maintain_order=True).to_list() for errors in groups.values()
+    ]
+    families = families_of(list(dict.fromkeys(name for methods in names for name in methods)))
     height = 0.9 + 0.17 * max(map(len, names))
     figure = Figure(figsize=(_WIDTH, height), layout="constrained")
     axes = [figure.add_subplot(1, len(groups), i + 1) for i in range(len(groups))]
-    for i, (ax, (title, part)) in enumerate(zip(axes, groups.items(), strict=True)):
+    for i, (ax, (title, errors)) in enumerate(zip(axes, groups.items(), strict=True)):
         plots.letter_values(
-            part, families=families, linear_below=linear_below, error=error, ax=ax
+            errors, families=families, linear_below=linear_below, error=error, ax=ax
         )
         _small(ax, title, error)
         if (legend := ax.get_legend()) is not None:
@@ -355,8 +357,8 @@ def scatter_panels(found: Agreement, *, partial: Sequence[str], error: str) -> F
     values = found.pairs.select("ours", "published").to_numpy().clip(_LEAST)
     ends = values.min() / 1.4, values.max() * 1.4
     for ax, row in zip(axes, found.methods.iter_rows(named=True), strict=False):
-        part = found.pairs.filter(found.pairs["method"] == row["method"])
-        _scatter(ax, part, partial, colours[families[row["method"]]], ends)
+        pairs = found.pairs.filter(found.pairs["method"] == row["method"])
+        _scatter(ax, pairs, partial, colours[families[row["method"]]], ends)
         mark = f"  {row['difference']:+.0%}" if row["flagged"] else ""
         _small(ax, row["method"] + mark, "")
     for ax in axes[len(methods) :]:

@@ -79,9 +79,9 @@ def stratified_folds(codes: Codes, most: int) -> Codes:
     # Items, class by class in the order of their first ones, are dealt out one by one: that
     # determines how many of each class a fold gets.
     for code in present[np.argsort(first)]:
-        own = np.flatnonzero(codes == code)
-        folds[own] = np.sort((dealt + np.arange(len(own))) % n_folds)
-        dealt += len(own)
+        rows = np.flatnonzero(codes == code)
+        folds[rows] = np.sort((dealt + np.arange(len(rows))) % n_folds)
+        dealt += len(rows)
     return folds
 
 
@@ -130,8 +130,8 @@ class _Problem:
         penalty[-1] = 0.0
         self.penalty = penalty
         self.tol = _TOL * C * len(codes)
-        many = self.n_outputs * self.width >= _MANY_WEIGHTS
-        self.patience = _PATIENT if many else _HASTY
+        is_large = self.n_outputs * self.width >= _MANY_WEIGHTS
+        self.patience = _PATIENT if is_large else _HASTY
 
     def chances(self, outputs: Floats) -> Floats:
         """Posteriors by output; outputs may be those of several models, (n, m, outputs)."""
@@ -155,7 +155,7 @@ class _Problem:
         """
         items, d, m = self.light[rows], self.width, self.n_outputs
         chances = chances.astype(np.float32)
-        whole = np.empty((m, d, m, d))
+        blocks = np.empty((m, d, m, d))
         for i in range(m):
             for j in range(i + 1):
                 if i == j:
@@ -165,20 +165,20 @@ class _Problem:
                 else:
                     curvature = -chances[:, i] * chances[:, j]
                     block = items.T @ (curvature[:, None] * items)
-                whole[i, :, j] = whole[j, :, i] = block
-        return self.C * whole.reshape(m * d, m * d)
+                blocks[i, :, j] = blocks[j, :, i] = block
+        return self.C * blocks.reshape(m * d, m * d)
 
     def factor(self, hessian: Floats) -> tuple[Floats, bool]:
         """Of the Hessian with the penalty. Intercepts of all classes may rise together."""
         ridge = np.tile(self.penalty, self.n_outputs)
         ridge[self.width - 1 :: self.width] = 1e-9 * (1 + self.C * len(self.codes))
-        whole = hessian + np.diag(ridge)
+        regularised = hessian + np.diag(ridge)
         while True:
             try:
-                factored: tuple[Floats, bool] = cho_factor(whole, lower=True)
+                factored: tuple[Floats, bool] = cho_factor(regularised, lower=True)
                 return factored
             except LinAlgError:  # rounding, where all items are classified with certainty
-                whole += np.diag(ridge := 10 * ridge)
+                regularised += np.diag(ridge := 10 * ridge)
 
     def solve(self, weights: Floats, rows: slice | Codes = slice(None)) -> Floats:
         """Newton's method, steps halved until they go down.
@@ -221,11 +221,11 @@ class _Problem:
     def solve_without_each(self, solution: Floats, edges: Codes) -> Floats:
         """Outputs of each fold's items by the model of the others; items sorted by fold."""
         chances = self.chances(self.items @ solution.T)
-        parts = [slice(a, b) for a, b in pairwise(edges)]
-        hessians = [self.hessian(chances[part], part) for part in parts]
+        folds = [slice(a, b) for a, b in pairwise(edges)]
+        hessians = [self.hessian(chances[fold], fold) for fold in folds]
         total = np.sum(hessians, axis=0)
         factors = [self.factor(total - hessian) for hessian in hessians]
-        n_folds, (m, d) = len(parts), solution.shape
+        n_folds, (m, d) = len(folds), solution.shape
         weights = np.tile(solution, (n_folds, 1, 1))
         earlier = weights.copy()
         before = np.full(n_folds, np.inf)
@@ -233,7 +233,7 @@ class _Problem:
         stuck = np.zeros(n_folds, bool)
         for _ in range(self.patience.shared_steps):
             now = np.flatnonzero(moving)
-            gradients = self._gradients(weights[now], [parts[k] for k in now])
+            gradients = self._gradients(weights[now], [folds[k] for k in now])
             sizes = np.abs(gradients).max(axis=(1, 2))
             for number, k in enumerate(now):
                 if sizes[number] <= self.tol:
@@ -250,11 +250,11 @@ class _Problem:
             if not moving.any():
                 break
         outputs = np.empty((len(self.codes), m))
-        for weight, unsolved, part in zip(weights, moving | stuck, parts, strict=True):
+        for weight, unsolved, fold in zip(weights, moving | stuck, folds, strict=True):
             if unsolved:
-                others = np.delete(np.arange(len(self.codes)), part)
-                weight[:] = self.solve(weight, others)
-            outputs[part] = self.items[part] @ weight.T
+                kept_in = np.delete(np.arange(len(self.codes)), fold)
+                weight[:] = self.solve(weight, kept_in)
+            outputs[fold] = self.items[fold] @ weight.T
         return outputs
 
     def _gradients(self, weights: Floats, left_out: list[slice]) -> Floats:
@@ -262,7 +262,7 @@ class _Problem:
         n, (f, m, d) = len(self.codes), weights.shape
         outputs = (self.items @ weights.reshape(f * m, d).T).reshape(n, f, m)
         residuals = self.chances(outputs) - self.target[:, None]
-        for number, part in enumerate(left_out):
-            residuals[part, number] = 0.0
+        for number, fold in enumerate(left_out):
+            residuals[fold, number] = 0.0
         products = residuals.reshape(n, f * m).T @ self.items
         return self.C * products.reshape(f, m, d) + self.penalty * weights

@@ -35,14 +35,14 @@ _FILES = {"tae": "ae", "nkld": "nkld"}  # name of a metric in the files of publi
 
 def sections(spec: Spec, results: pl.DataFrame, published: Path | None) -> list[Section]:
     """Sections of the report."""
-    made: list[Section] = []
+    tables: list[Section] = []
     for metric in spec.metrics:
         view = View(spec, results, metric, mean_errors(spec, results, metric))
         if not view.means.methods:
             continue
-        made += [_mean_table(view), *_ranks(view), _distribution(view)]
-        made += [*_by_shift(view), *_little_training(view), *_compared(view, published)]
-    return [*made, _runs(spec, results)]
+        tables += [_mean_table(view), *_ranks(view), _distribution(view)]
+        tables += [*_by_shift(view), *_little_training(view), *_compared(view, published)]
+    return [*tables, _runs(spec, results)]
 
 
 def _mean_table(view: View) -> Section:
@@ -119,8 +119,10 @@ def _by_shift(view: View) -> Iterator[Section]:
     table = group_means(view.means.methods, groups, view.metric)
 
     def figure() -> Figure:
-        parts = {name: errors_of(view.spec, part, view.metric) for name, part in groups.items()}
-        return figures.letter_panels(parts, linear_below=view.linear_below, error=view.title)
+        errors = {
+            name: errors_of(view.spec, rows, view.metric) for name, rows in groups.items()
+        }
+        return figures.letter_panels(errors, linear_below=view.linear_below, error=view.title)
 
     yield Section(
         f"{view.heading} by shift",
@@ -169,12 +171,12 @@ def _little_training(view: View) -> Iterator[Section]:
 def _compared(view: View, published: Path | None) -> Iterator[Section]:
     """Comparison with the paper's table, if it is given, and check of its conclusions."""
     theirs = _published(view, published)
-    found = None if theirs is None else agreement(view.means.to_long(), theirs)
-    if found is not None:
-        yield _agreement(view, found)
+    compared = None if theirs is None else agreement(view.means.to_long(), theirs)
+    if compared is not None:
+        yield _agreement(view, compared)
     claim = CLAIMS.get((view.classes, view.metric))
     if claim is not None and view.means.ranks:
-        yield _conclusions(view, claim, found)
+        yield _conclusions(view, claim, compared)
 
 
 def _published(view: View, published: Path | None) -> pl.DataFrame | None:
@@ -199,7 +201,9 @@ def _agreement(view: View, found: Agreement) -> Section:
         _percent("near").alias("near, %"),
     )
     flagged = methods["flagged"].to_list()
-    marks = {(i, "median difference, %"): "!" for i, each in enumerate(flagged) if each}
+    marks = {
+        (i, "median difference, %"): "!" for i, is_flagged in enumerate(flagged) if is_flagged
+    }
     partial = partial_among(found.pairs["dataset"])
     return Section(
         f"{view.heading} compared with the paper",
@@ -226,8 +230,8 @@ def _agreement_text(view: View, found: Agreement, partial: list[str]) -> str:
         f"errors and {found.of_ranks:.3f} for their mean ranks."
     ]
     if partial:
-        whole = found.pairs.filter(~found.pairs["dataset"].is_in(partial))
-        again = Agreement.of_pairs(whole)
+        complete = found.pairs.filter(~found.pairs["dataset"].is_in(partial))
+        again = Agreement.of_pairs(complete)
         text[0] += (
             f" Without the datasets of which only a part is available ({', '.join(partial)}; "
             "hollow in the figure) it is "

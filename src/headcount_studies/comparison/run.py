@@ -127,9 +127,9 @@ def _attempt(
     failures: list[str | None] = [why] * len(samples)
     start = perf_counter()
     for number in range(len(samples)):
-        found, failures[number] = _try(estimate, samples[number : number + 1])
-        if found is not None:
-            shares[number] = found[0]
+        estimated, failures[number] = _try(estimate, samples[number : number + 1])
+        if estimated is not None:
+            shares[number] = estimated[0]
     return Estimates(shares, tuple(failures), seconds + perf_counter() - start)
 
 
@@ -151,18 +151,18 @@ def by_features(
 ) -> Iterator[Answers]:
     """Estimates of methods that are fitted on features."""
     # Samples of many trials take much memory: those are drawn a second time when needed.
-    drawn = {t: bench.drawer.draw(t) for t in trials} if len(trials) <= _FEW_TRIALS else {}
-    training = {t: drawn[t][0] if drawn else bench.drawer.training(t) for t in trials}
+    draws = {t: bench.drawer.draw(t) for t in trials} if len(trials) <= _FEW_TRIALS else {}
+    training = {t: draws[t][0] if draws else bench.drawer.training(t) for t in trials}
     models = {method.name: _Models(bench, method, training) for method in methods}
     for trial in trials:
-        samples = drawn[trial][1] if drawn else bench.drawer.testing(trial)
-        found = {
+        samples = draws[trial][1] if draws else bench.drawer.testing(trial)
+        estimates = {
             method.name: _attempt(
                 partial(models[method.name].predict, trial), samples, bench.dataset.n_classes
             )
             for method in _wanted(methods, trial)
         }
-        yield Answers(trial, len(training[trial]), samples, found)
+        yield Answers(trial, len(training[trial]), samples, estimates)
 
 
 class _Models:
@@ -223,7 +223,7 @@ def by_forest(
         rows, samples = bench.drawer.draw(trial)
         # Only items that are in a sample need to be labelled.
         grow = _Shared(partial(_grown, bench, trial, rows, np.unique(samples.indices)))
-        found = {
+        estimates = {
             method.name: _attempt(
                 partial(_counted, bench, method, rows, grow),
                 samples,
@@ -232,7 +232,7 @@ def by_forest(
             )
             for method in _wanted(methods, trial)
         }
-        yield Answers(trial, len(rows), samples, found)
+        yield Answers(trial, len(rows), samples, estimates)
 
 
 def _grown(
@@ -301,11 +301,11 @@ def by_scores(
     for trial in trials:
         rows, samples = bench.drawer.draw(trial)
         score = _Shared(partial(trainer.score, rows))
-        found = {
+        estimates = {
             method.name: _attempt(partial(_from_scores, method, score, K), samples, K, score)
             for method in _wanted(methods, trial)
         }
-        yield Answers(trial, len(rows), samples, found)
+        yield Answers(trial, len(rows), samples, estimates)
 
 
 def _from_scores(
@@ -346,7 +346,7 @@ def _decisions(training: Floats, pool: Floats, decimals: int | None) -> tuple[Fl
         values = [value.round(decimals) for value in values]
     low, high = values[0].min(), values[0].max()
     scaled = [np.clip((value - low) / ((high - low) or 1.0), 0, 1) for value in values]
-    first, second = (np.column_stack([1 - each, each]) for each in scaled)
+    first, second = (np.column_stack([1 - score, score]) for score in scaled)
     return first, second
 
 
@@ -362,26 +362,26 @@ def _frame(spec: Spec, bench: Bench, answers: Sequence[Answers]) -> pl.DataFrame
     """One row per method and sample of each trial."""
     import polars as pl
 
-    each = [(answer, name) for answer in answers for name in answer.estimates]
+    pairs = [(answer, name) for answer in answers for name in answer.estimates]
     n_tests = len(bench.drawer.tests)
-    truth = np.concatenate([found.samples.prevalence for found, _ in each])
-    shares = np.concatenate([found.estimates[name].shares for found, name in each])
-    failures = [why for found, name in each for why in found.estimates[name].failures]
-    seconds = [found.estimates[name].seconds / n_tests for found, name in each]
-    trials = [found.trial for found, _ in each]
+    truth = np.concatenate([result.samples.prevalence for result, _ in pairs])
+    shares = np.concatenate([result.estimates[name].shares for result, name in pairs])
+    failures = [why for result, name in pairs for why in result.estimates[name].failures]
+    seconds = [result.estimates[name].seconds / n_tests for result, name in pairs]
+    trials = [result.trial for result, _ in pairs]
     shifts = _shifts(bench)
     columns: dict[str, Any] = {
         "dataset": [bench.dataset.name] * len(truth),
-        "method": np.repeat([name for _, name in each], n_tests),
+        "method": np.repeat([name for _, name in pairs], n_tests),
         "failure": pl.Series(failures, dtype=pl.String),
         **{metric: _errors(spec, metric, truth, shares) for metric in spec.metrics},
         "split": np.repeat([trial.split for trial in trials], n_tests),
         "train": np.repeat([trial.train for trial in trials], n_tests),
-        "test": np.tile(np.arange(n_tests), len(each)),
+        "test": np.tile(np.arange(n_tests), len(pairs)),
         "draw": np.repeat([trial.number for trial in trials], n_tests),
         "shift": np.concatenate([shifts[trial.train] for trial in trials]),
-        "n_train": np.repeat([found.n_train for found, _ in each], n_tests),
-        "size": np.concatenate([found.samples.sizes for found, _ in each]),
+        "n_train": np.repeat([result.n_train for result, _ in pairs], n_tests),
+        "size": np.concatenate([result.samples.sizes for result, _ in pairs]),
         **share_columns(truth, shares),
         "seconds": np.repeat(seconds, n_tests),
     }

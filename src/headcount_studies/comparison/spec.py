@@ -37,9 +37,9 @@ def check(spec: Spec) -> None:
     for key in ("task", "splits", "draws", "train", "test"):
         if key not in spec.protocol:
             raise HeadcountError(f"[protocol] has no {key!r}: add it.")
-    known = dataset_names(check_known("task", spec.protocol["task"], _TASKS))  # type: ignore[arg-type]
+    names = dataset_names(check_known("task", spec.protocol["task"], _TASKS))  # type: ignore[arg-type]
     for dataset in spec.datasets:
-        check_known("dataset", dataset, known)
+        check_known("dataset", dataset, names)
     for metric in spec.metrics:
         check_known("metric", metric, METRICS)
     if "log_base" in spec.protocol:
@@ -82,14 +82,14 @@ def distributions(spec: Spec, which: str, n_classes: int) -> list[list[float]]:
             f"[protocol] names no {which} distributions of {n_classes} classes: add them to "
             f"[protocol.{which}]."
         )
-    return [(np.asarray(each) / np.sum(each)).tolist() for each in named]
+    return [(np.asarray(weights) / np.sum(weights)).tolist() for weights in named]
 
 
 def plan(spec: Spec, data: Path) -> list[Task]:
     """One task per dataset, group of methods and, for most groups, training distribution."""
     check(spec)
-    there = [dataset for dataset in spec.datasets if dataset_file(dataset, data).is_file()]
-    return [task for dataset in there for task in _tasks(spec, dataset)]
+    available = [dataset for dataset in spec.datasets if dataset_file(dataset, data).is_file()]
+    return [task for dataset in available for task in _tasks(spec, dataset)]
 
 
 def _tasks(spec: Spec, dataset: str) -> list[Task]:
@@ -103,9 +103,9 @@ def _tasks(spec: Spec, dataset: str) -> list[Task]:
         methods = [method for method in spec.methods if group_of(method) == group]
         if not methods:
             continue
-        whole = group in _WHOLE
-        for split, train in [(list(splits), list(range(len(trains))))] if whole else cells:
-            name = "all" if whole else f"{split[0]:g}-{train[0]}"
+        undivided = group in _WHOLE
+        for split, train in [(list(splits), list(range(len(trains))))] if undivided else cells:
+            name = "all" if undivided else f"{split[0]:g}-{train[0]}"
             draws = [n_draws(spec, method) for method in methods]
             tasks.append(
                 Task(
@@ -125,10 +125,10 @@ def _seconds(group: str, size: tuple[int, int], splits: Sequence[float], draws: 
     n_train = n * float(np.mean(splits)) / 2
     if group in _WHOLE:
         return 1 + n**2 * (16e-9 + 0.02e-9 * d)
-    each = {
+    per_draw = {
         "scores": 0.15e-6 * n_train * d + 1.5e-6 * n,
         "finite": 15e-9 * n * (d + 50),
         "learners": 0.15e-6 * n_train * d,
         "forest": 30e-6 * n_train + 30e-6 * n,
     }[group]
-    return draws * (0.01 + each)
+    return draws * (0.01 + per_draw)

@@ -119,7 +119,7 @@ def _texts() -> dict[str, Source]:
             f"{_ZENODO}/4117827",
             "texts of reviewers; use in research, see the page of the record",
             False,
-            tuple(f"{_ZENODO}/4117827/files/{name}_{part}.txt" for part in ("train", "test")),
+            tuple(f"{_ZENODO}/4117827/files/{name}_{split}.txt" for split in ("train", "test")),
         )
         for name, what in _REVIEWS.items()
     }
@@ -165,18 +165,18 @@ def download(url: str, path: Path, *, sha256: str | None = None) -> Path:
                 "delete it to download it again."
             )
         return path
-    part = path.with_name(f"{path.name}.part")
-    _receive(url, part)
-    found = _digest(part)
-    if expected is not None and found != expected:
-        _remove(part)
+    partial = path.with_name(f"{path.name}.part")
+    _receive(url, partial)
+    digest = _digest(partial)
+    if expected is not None and digest != expected:
+        _remove(partial)
         raise HeadcountError(
-            f"{url} has the SHA-256 {found[:12]}..., but {expected[:12]}... was expected: the "
+            f"{url} has the SHA-256 {digest[:12]}..., but {expected[:12]}... was expected: the "
             "file was damaged or replaced, and is not kept."
         )
-    os.replace(part, path)
-    _remove(part)
-    _record(path, found)
+    os.replace(partial, path)
+    _remove(partial)
+    _record(path, digest)
     return path
 
 
@@ -258,15 +258,15 @@ def _recorded(folder: Path) -> dict[str, str]:
     if not path.is_file():
         return {}
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        content = json.loads(path.read_text(encoding="utf-8"))
     except ValueError:
-        found = None
-    if not isinstance(found, dict):
+        content = None
+    if not isinstance(content, dict):
         raise HeadcountError(f"{str(path)!r} is damaged: delete it, and check the files there.")
-    return found
+    return content
 
 
 def _record(path: Path, sha256: str) -> None:
-    known = _recorded(path.parent) | {path.name: sha256}
-    content = json.dumps(known, indent=2, sort_keys=True) + "\n"
+    checksums = _recorded(path.parent) | {path.name: sha256}
+    content = json.dumps(checksums, indent=2, sort_keys=True) + "\n"
     write_bytes(path.parent / CHECKSUMS, content.encode())

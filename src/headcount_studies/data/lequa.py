@@ -66,10 +66,10 @@ def find_task(name: str) -> LequaTask:
     >>> find_task("t2").n_classes
     28
     """
-    found = TASKS.get(str(name).upper())
-    if found is None:
+    task = TASKS.get(str(name).upper())
+    if task is None:
         raise HeadcountError(f"task is {name!r}; it must be one of {', '.join(TASKS)}.")
-    return found
+    return task
 
 
 _ZIPS = ("train_dev", "test", "test_prevalences")
@@ -113,16 +113,16 @@ class TaskFiles:
 
     @cached_property
     def _members(self) -> dict[str, _Entry]:
-        found = {}
+        entries = {}
         prefix = f"{self.task.name}/public/"
         for path, archive in self._archives.items():
-            for each in archive.infolist():
+            for member in archive.infolist():
                 # Some zips have the folder of the task at their top, some do not.
-                name = each.filename.removeprefix(prefix).removeprefix("public/")
-                if not each.is_dir() and not name.startswith("__MACOSX"):
-                    stamp = (each.file_size, each.CRC)
-                    found[name] = _Entry(name, path, each.filename, stamp)
-        return found
+                name = member.filename.removeprefix(prefix).removeprefix("public/")
+                if not member.is_dir() and not name.startswith("__MACOSX"):
+                    stamp = (member.file_size, member.CRC)
+                    entries[name] = _Entry(name, path, member.filename, stamp)
+        return entries
 
     def _entry(self, name: str) -> _Entry | None:
         if self.folder is not None and (path := self.folder / name).is_file():
@@ -201,25 +201,29 @@ class TaskFiles:
 
 def find_files(path: str | os.PathLike[str], task: str | LequaTask) -> TaskFiles:
     """Find the files of a task."""
-    wanted = task if isinstance(task, LequaTask) else find_task(task)
+    lequa_task = task if isinstance(task, LequaTask) else find_task(task)
     root = Path(path)
     if not root.is_dir():
         raise HeadcountError(
             f"there is no folder {str(root)!r}: name the one with the files of LeQua."
         )
-    folder = _public(root, wanted.name)
+    folder = _public(root, lequa_task.name)
     zips = tuple(
-        found for kind in _ZIPS if (found := root / f"{wanted.name}.{kind}.zip").is_file()
+        archive
+        for kind in _ZIPS
+        if (archive := root / f"{lequa_task.name}.{kind}.zip").is_file()
     )
     if folder is None and not zips:
-        others = [name for name in TASKS if _public(root, name, named=True) is not None]
-        others += [name for name in TASKS if (root / f"{name}.train_dev.zip").is_file()]
-        there = f"only {', '.join(dict.fromkeys(others))}" if others else "no task at all"
-        raise HeadcountError(
-            f"{str(root)!r} has {there}, not {wanted.name}: it must have "
-            f"{wanted.name}/public or {wanted.name}.train_dev.zip."
+        other_tasks = [name for name in TASKS if _public(root, name, named=True) is not None]
+        other_tasks += [name for name in TASKS if (root / f"{name}.train_dev.zip").is_file()]
+        content = (
+            f"only {', '.join(dict.fromkeys(other_tasks))}" if other_tasks else "no task at all"
         )
-    return TaskFiles(wanted, root, folder, zips)
+        raise HeadcountError(
+            f"{str(root)!r} has {content}, not {lequa_task.name}: it must have "
+            f"{lequa_task.name}/public or {lequa_task.name}.train_dev.zip."
+        )
+    return TaskFiles(lequa_task, root, folder, zips)
 
 
 def _public(root: Path, name: str, *, named: bool = False) -> Path | None:
@@ -231,8 +235,8 @@ def _public(root: Path, name: str, *, named: bool = False) -> Path | None:
         return None
     if (root / "public").is_dir():
         return root / "public"
-    known = ("training_data.txt", "training_samples", "dev_samples", "test_samples")
-    return root if any((root / each).exists() for each in known) else None
+    names = ("training_data.txt", "training_samples", "dev_samples", "test_samples")
+    return root if any((root / file_name).exists() for file_name in names) else None
 
 
 def parse_vectors(
@@ -278,12 +282,12 @@ def parse_texts(
         table = pl.read_csv(io.BytesIO(content), infer_schema=False)
     except pl.exceptions.PolarsError as error:
         raise HeadcountError(f"{where!r} is not a table of texts ({error}).") from None
-    wanted = ["label", "text"] if labelled else ["text"]
-    missing = [name for name in wanted if name not in table.columns]
+    columns = ["label", "text"] if labelled else ["text"]
+    missing = [name for name in columns if name not in table.columns]
     if missing:
         raise HeadcountError(
             f"{where!r}, line 1: the header is {','.join(table.columns)[:60]!r}, but must be "
-            f"{','.join(wanted)!r}."
+            f"{','.join(columns)!r}."
         )
     if table.is_empty():
         raise HeadcountError(f"{where!r} has a header but no items: it is incomplete.")
@@ -449,43 +453,43 @@ def write_prevalences(path: Path, values: NDArray[np.float64]) -> None:
 
 def _header_problems(header: Sequence[str], n_classes: int | None) -> list[Problem]:
     first, *classes = [name.strip() for name in header] or [""]
-    found = []
+    problems = []
     if first != "id":
-        found.append(Problem(1, f"the first column is {first[:30]!r}, but must be 'id'"))
+        problems.append(Problem(1, f"the first column is {first[:30]!r}, but must be 'id'"))
     if len(classes) < 2 or classes != [str(k) for k in range(len(classes))]:
-        shown = ",".join(classes)
-        shown = shown if len(shown) <= 40 else f"{shown[:37]}..."
-        found.append(Problem(1, f"the classes are {shown!r}, but must be 0,1,...,K-1"))
+        listed = ",".join(classes)
+        listed = listed if len(listed) <= 40 else f"{listed[:37]}..."
+        problems.append(Problem(1, f"the classes are {listed!r}, but must be 0,1,...,K-1"))
     if n_classes is not None and len(classes) != n_classes:
-        found.append(
+        problems.append(
             Problem(1, f"there are {len(classes)} classes, but the task has {n_classes}")
         )
-    return found
+    return problems
 
 
 def _id_problems(rows: Sequence[tuple[int, list[str]]]) -> list[Problem]:
-    found, seen = [], set()
+    problems, numbers = [], set()
     for at, (text, *_) in rows:
         # Spreadsheets and pandas write whole numbers with a point at times.
         number = text.strip().removesuffix(".0")
         if not number.isdecimal():
-            found.append(Problem(at, f"the id is {text[:30]!r}, but must be a whole number"))
-        elif int(number) in seen:
-            found.append(Problem(at, f"the id {int(number)} was given before"))
+            problems.append(Problem(at, f"the id is {text[:30]!r}, but must be a whole number"))
+        elif int(number) in numbers:
+            problems.append(Problem(at, f"the id {int(number)} was given before"))
         elif int(number) >= len(rows):
-            found.append(
+            problems.append(
                 Problem(
                     at,
                     f"the id {int(number)} is above {len(rows) - 1}, so that one is left out",
                 )
             )
         else:
-            seen.add(int(number))
-    missing = [number for number in range(len(rows)) if number not in seen]
+            numbers.add(int(number))
+    missing = [number for number in range(len(rows)) if number not in numbers]
     if missing:
-        shown = ", ".join(map(str, missing[:5])) + (", ..." if len(missing) > 5 else "")
-        found.append(Problem(rows[-1][0], f"{len(missing)} ids are missing: {shown}"))
-    return found
+        listed = ", ".join(map(str, missing[:5])) + (", ..." if len(missing) > 5 else "")
+        problems.append(Problem(rows[-1][0], f"{len(missing)} ids are missing: {listed}"))
+    return problems
 
 
 def _values(
@@ -567,9 +571,9 @@ def cached_vectors(
     stem = f"{files.task.name}-{part}-"
     key = f"{stem}{files.fingerprint(names)}"
     facts, data = folder / f"{key}.json", folder / f"{key}.f32"
-    known = _known(facts, data, width)
-    if known is not None:
-        return known
+    cached = _known(facts, data, width)
+    if cached is not None:
+        return cached
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for old in folder.glob(f"{stem}*"):
@@ -589,11 +593,11 @@ def _known(facts: Path, data: Path, width: int) -> CachedVectors | None:
     """Complete cache; None if there is none."""
     try:
         content: dict[str, Any] = json.loads(facts.read_bytes())
-        found = CachedVectors(data, np.array(content["sizes"], np.int64), width)
-        whole = data.stat().st_size == 4 * width * len(found)
+        vectors = CachedVectors(data, np.array(content["sizes"], np.int64), width)
+        complete = data.stat().st_size == 4 * width * len(vectors)
     except (OSError, ValueError, KeyError, TypeError):
         return None
-    return found if whole and content.get("format") == _FORMAT else None
+    return vectors if complete and content.get("format") == _FORMAT else None
 
 
 def _write(

@@ -185,8 +185,8 @@ class _Topics:
         groups = _directions(rng, cls.GROUPS, rank) * cls.GROUP_APART
         levels = norm.ppf((np.arange(n_classes) + 0.5) / n_classes)
         apart = rng.permutation(cls.CLASS_APART * np.exp(0.6 * levels))
-        own = _directions(rng, n_classes, rank) * apart[:, None]
-        means = groups[np.arange(n_classes) % cls.GROUPS] + own
+        offsets = _directions(rng, n_classes, rank) * apart[:, None]
+        means = groups[np.arange(n_classes) % cls.GROUPS] + offsets
         moved = means + rng.normal(scale=cls.MOVED, size=means.shape)
         natural = rng.permutation(np.arange(1, n_classes + 1) ** cls.POWER)
         return cls(rendering, means, moved, natural / natural.sum())
@@ -255,8 +255,8 @@ def _opposite(direction: Floats, apart: float) -> Floats:
 
 def _directions(rng: Rng, n: int, rank: int) -> Floats:
     """Random vectors of the length that means of classes and groups are multiples of."""
-    found = rng.normal(size=(n, rank))
-    return found * np.sqrt(8) / np.linalg.norm(found, axis=1, keepdims=True)
+    directions = rng.normal(size=(n, rank))
+    return directions * np.sqrt(8) / np.linalg.norm(directions, axis=1, keepdims=True)
 
 
 def _counted(rng: Rng, n: int, shares: Any) -> Codes:
@@ -304,13 +304,13 @@ def generate(
     ['dev_prevalences.txt', 'dev_samples', 'label_map.txt', 'test_prevalences.txt',
      'test_samples', 'training_data.txt']
     """
-    wanted = find_task(task)
-    n_train = check_count("n_train", wanted.n_train if n_train is None else n_train)
-    size = check_count("size", wanted.size if size is None else size)
+    lequa_task = find_task(task)
+    n_train = check_count("n_train", lequa_task.n_train if n_train is None else n_train)
+    size = check_count("size", lequa_task.size if size is None else size)
     counts = {"dev": check_count("n_dev", n_dev), "test": check_count("n_test", n_test)}
     check_count("seed", seed, 0)
-    sampler = make_sampler(wanted, seed)
-    target = Path(folder) / wanted.name / "public"
+    sampler = make_sampler(lequa_task, seed)
+    target = Path(folder) / lequa_task.name / "public"
     if target.exists():
         raise HeadcountError(f"{str(target)!r} exists: name another folder, or remove it.")
     # Renamed at the end, so that a folder is complete or not there.
@@ -322,17 +322,17 @@ def generate(
         raise HeadcountError(
             f"the folder {str(making)!r} cannot be made ({error.strerror or error})."
         ) from None
-    _write_label_map(making, wanted)
-    if wanted.in_bags:
+    _write_label_map(making, lequa_task)
+    if lequa_task.in_bags:
         counts["training"] = -(-n_train // size)
     else:
         rng = _stream(seed, "training", 0)
         _write_items(making / "training_data.txt", *sampler.training(rng, n_train))
-    for part, count in counts.items():
-        (making / f"{part}_samples").mkdir()
-        write = partial(_write_sample, making, part, sampler, size, seed, wanted.n_classes)
-        shares = _each(write, count, f"Writing {wanted.name} {part}", progress)
-        write_prevalences(making / f"{part}_prevalences.txt", np.stack(list(shares)))
+    for split, count in counts.items():
+        (making / f"{split}_samples").mkdir()
+        write = partial(_write_sample, making, split, sampler, size, seed, lequa_task.n_classes)
+        shares = _each(write, count, f"Writing {lequa_task.name} {split}", progress)
+        write_prevalences(making / f"{split}_prevalences.txt", np.stack(list(shares)))
     making.rename(target)
     return target
 

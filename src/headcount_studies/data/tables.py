@@ -135,9 +135,9 @@ class Cut:
     def codes(self, target: pl.Series) -> Codes:
         """Interval of each value, -1 for values outside all of them."""
         values = target.to_numpy().astype(np.float64)
-        found = np.searchsorted(self.edges, values, side="left") - 1
+        codes = np.searchsorted(self.edges, values, side="left") - 1
         outside = ~((values > self.edges[0]) & (values <= self.edges[-1]))
-        return np.where(outside, -1, found)
+        return np.where(outside, -1, codes)
 
 
 @dataclass(frozen=True)
@@ -325,7 +325,7 @@ def rule_of(name: str, task: str) -> Rule:
     recipe = RECIPES[name]
     rule = recipe.binary if task == "binary" else recipe.multiclass
     if rule is None:
-        several = [each for each in RECIPES if RECIPES[each].multiclass]
+        several = [key for key in RECIPES if RECIPES[key].multiclass]
         raise HeadcountError(
             f"the dataset {name!r} has two classes only: choose task='binary', or one of "
             f"{', '.join(several)}."
@@ -425,9 +425,9 @@ def load_dataset(
     rule, recipe = rule_of(name, task), RECIPES[name]
     frame = _complete_rows(_read(data_folder(folder), name), recipe)
     y = rule.codes(frame[recipe.target])
-    kept = y >= 0
-    X, names, categorical = _features(frame.drop(recipe.target).filter(kept), recipe)
-    return Dataset(name, X, y[kept], names, categorical, recipe.partial)
+    inside = y >= 0
+    X, names, categorical = _features(frame.drop(recipe.target).filter(inside), recipe)
+    return Dataset(name, X, y[inside], names, categorical, recipe.partial)
 
 
 def _read(folder: Path, name: str) -> pl.DataFrame:

@@ -43,16 +43,18 @@ class Words:
         """
         check_count("least", least)
         check_choice("count", count, ("words", "texts"))
-        chosen = self.counts[train]
-        seen = chosen.sum(axis=0) if count == "words" else chosen.getnnz(axis=0)
-        kept = np.flatnonzero(np.asarray(seen).ravel() >= least)
-        if not len(kept):
+        training = self.counts[train]
+        frequency = training.sum(axis=0) if count == "words" else training.getnnz(axis=0)
+        frequent = np.flatnonzero(np.asarray(frequency).ravel() >= least)
+        if not len(frequent):
             raise HeadcountError(
                 f"least is {least}, but no word is that frequent in the training set: lower it."
             )
-        weights = TfidfTransformer().fit(chosen[:, kept])
-        parts = [chosen, *(self.counts[rows] for rows in others)]
-        return tuple(sparse.csr_matrix(weights.transform(part[:, kept])) for part in parts)
+        weights = TfidfTransformer().fit(training[:, frequent])
+        tables = [training, *(self.counts[rows] for rows in others)]
+        return tuple(
+            sparse.csr_matrix(weights.transform(counts[:, frequent])) for counts in tables
+        )
 
 
 def count_words(texts: Sequence[str] | NDArray[Any]) -> Words:
@@ -165,7 +167,7 @@ def load_reviews(name: str, data: Path) -> Reviews:
     import polars as pl
 
     source = _known(name, REVIEWS)
-    columns = [each for each in (source.text, source.stars, source.group) if each]
+    columns = [column for column in (source.text, source.stars, source.group) if column]
     table = pl.read_parquet(data_file(data, f"{name}.parquet"), columns=columns).drop_nulls()
     table = table.filter(pl.col(source.text).str.strip_chars() != "")
     table = table.unique(source.text, keep="first", maintain_order=True)
@@ -192,20 +194,20 @@ def load_tweets(name: str, data: Path) -> Tweets:
     table = pl.read_parquet(data_file(data, TWEETS_FILE))
     table = table.with_columns(pl.col("label").replace_strict(_LABELS, default=None))
     table = table.drop_nulls("label")
-    own = table.filter(pl.col("dataset") == name)
+    tweets = table.filter(pl.col("dataset") == name)
     if name not in _PARTS:
-        own = own.unique("text", keep="first", maintain_order=True)
-        return _collection(name, own, _divided(own["label"].to_numpy()))
+        tweets = tweets.unique("text", keep="first", maintain_order=True)
+        return _collection(name, tweets, _divided(tweets["label"].to_numpy()))
     elsewhere = table.filter(pl.col("dataset") == _TRAINED_ELSEWHERE.get(name, name))
-    parts = [
-        (own if part == "test" else elsewhere)
+    splits = [
+        (tweets if split_name == "test" else elsewhere)
         .filter(pl.col("split") == split)
-        .with_columns(pl.lit(part).alias("split"))
-        for part, split in zip(("train", "validation", "test"), _PARTS[name], strict=True)
+        .with_columns(pl.lit(split_name).alias("split"))
+        for split_name, split in zip(("train", "validation", "test"), _PARTS[name], strict=True)
     ]
     # A tweet in two parts stays in the test set, which comes first here.
-    whole = pl.concat(parts[::-1]).unique("text", keep="first", maintain_order=True)
-    return _collection(name, whole, whole["split"].to_numpy())
+    distinct = pl.concat(splits[::-1]).unique("text", keep="first", maintain_order=True)
+    return _collection(name, distinct, distinct["split"].to_numpy())
 
 
 def _known(name: str, known: dict[str, Any]) -> Any:
@@ -224,10 +226,10 @@ def _collection(name: str, table: pl.DataFrame, parts: NDArray[Any]) -> Tweets:
 def _divided(labels: NDArray[Any]) -> NDArray[Any]:
     """Part of each item, at random with a fixed seed and with equal shares of every label."""
     rng = np.random.default_rng(0)
-    parts = np.full(len(labels), "validation", dtype=object)
+    splits = np.full(len(labels), "validation", dtype=object)
     for label in np.unique(labels.astype(str)):
         rows = rng.permutation(np.flatnonzero(labels == label))
         n_train, n_test = (round(share * len(rows)) for share in (_SHARES[0], _SHARES[2]))
-        parts[rows[:n_train]] = "train"
-        parts[rows[n_train : n_train + n_test]] = "test"
-    return parts
+        splits[rows[:n_train]] = "train"
+        splits[rows[n_train : n_train + n_test]] = "test"
+    return splits

@@ -31,10 +31,10 @@ def check_claims(parts: Mapping[str, pl.DataFrame]) -> Iterator[_Row]:
         pure = "PCC first under pure covariate shift"
         yield _first(pure, "PCC", parts["pure"])
         # The paper has one table per training prevalence.
-        for (prevalence,), part in (
+        for (prevalence,), rows in (
             parts["pure"].sort("p_train").group_by("p_train", maintain_order=True)
         ):
-            yield _first(f"{pure}, trained at {prevalence:g}", "PCC", part)
+            yield _first(f"{pure}, trained at {prevalence:g}", "PCC", rows)
         yield _grows("all hurt by pure covariate shift", parts["pure"])
     if "pure-unselected" in parts:
         claim = "PCC first under pure covariate shift, settings not selected"
@@ -83,23 +83,23 @@ def _last(claim: str, part: pl.DataFrame) -> _Row:
 def _grows(claim: str, part: pl.DataFrame) -> _Row:
     none, large = _mean_errors(part, most=0), _mean_errors(part, least=_LARGE)
     grown = {name: large[name] - none[name] for name in none if name in large}
-    found = "without and with large shift: " + ", ".join(
+    evidence = "without and with large shift: " + ", ".join(
         f"{name} {none[name]:.3f} {large[name]:.3f}" for name in grown
     )
-    return claim, found, all(more > 0 for more in grown.values())
+    return claim, evidence, all(more > 0 for more in grown.values())
 
 
 def _local(local: pl.DataFrame, control: pl.DataFrame) -> Iterator[_Row]:
-    here, there = _mean_errors(local, least=_LARGE), _mean_errors(control, least=_LARGE)
+    here, controlled = _mean_errors(local, least=_LARGE), _mean_errors(control, least=_LARGE)
     for claim, methods, sign in (
         ("adjusted methods hurt by local covariate shift", _ADJUSTED, 1),
         ("CC and PCC helped by local covariate shift", ("CC", "PCC"), -1),
     ):
-        both = [name for name in methods if name in here and name in there]
-        found = "local, and prior shift as large: " + ", ".join(
-            f"{name} {here[name]:.3f} {there[name]:.3f}" for name in both
+        shared = [name for name in methods if name in here and name in controlled]
+        evidence = "local, and prior shift as large: " + ", ".join(
+            f"{name} {here[name]:.3f} {controlled[name]:.3f}" for name in shared
         )
-        yield claim, found, all(sign * (here[n] - there[n]) > 0 for n in both)
+        yield claim, evidence, all(sign * (here[n] - controlled[n]) > 0 for n in shared)
 
 
 def _listed(means: Mapping[str, float]) -> str:
@@ -191,18 +191,18 @@ def sections(spec: Spec, results: pl.DataFrame, published: Path | None) -> list[
     """Experiments, claims, one table and figure per view and dataset, the paper's tables."""
     import polars as pl
 
-    found = [_experiments(spec, results), _claims(spec, results)]
+    tables = [_experiments(spec, results), _claims(spec, results)]
     for view in VIEWS.values():
         rows = view.of(results)
         for dataset in spec.datasets:
-            part = rows.filter(pl.col("dataset") == dataset)
-            if part["ae"].count():
-                found.append(_by_degree(spec, view, dataset, part))
+            subset = rows.filter(pl.col("dataset") == dataset)
+            if subset["ae"].count():
+                tables.append(_by_degree(spec, view, dataset, subset))
     for protocol, (file, keys, title) in _TABLES.items():
-        part = results.filter(pl.col("protocol") == protocol)
-        if published is not None and (published / file).is_file() and part["ae"].count():
-            found.append(_compared(spec, part, published / file, keys, title))
-    return found
+        subset = results.filter(pl.col("protocol") == protocol)
+        if published is not None and (published / file).is_file() and subset["ae"].count():
+            tables.append(_compared(spec, subset, published / file, keys, title))
+    return tables
 
 
 def _experiments(spec: Spec, results: pl.DataFrame) -> Section:
@@ -211,14 +211,14 @@ def _experiments(spec: Spec, results: pl.DataFrame) -> Section:
     rows = []
     for protocol in PROTOCOLS:
         for dataset in protocol_datasets(spec, protocol):
-            made = make_protocol(spec, dataset, protocol)
+            design = make_protocol(spec, dataset, protocol)
             done = results.filter(
                 (pl.col("dataset") == dataset) & (pl.col("protocol") == protocol)
             )
             n_methods = max(1, done["method"].n_unique())
             rows.append(
-                (protocol, dataset, made.train_size, made.test_size, made.n_training_sets,
-                 made.n_samples, done.height // n_methods)
+                (protocol, dataset, design.train_size, design.test_size, design.n_training_sets,
+                 design.n_samples, done.height // n_methods)
             )  # fmt: skip
     names = ["protocol", "dataset", "training items", "test items", "training sets"]
     table = pl.DataFrame(rows, schema=[*names, "samples", "samples done"], orient="row")
@@ -238,10 +238,12 @@ def _claims(spec: Spec, results: pl.DataFrame) -> Section:
 
     rows = []
     for dataset in spec.datasets:
-        own = results.filter(pl.col("dataset") == dataset)
-        parts = {name: view.of(own) for name, view in VIEWS.items()}
-        parts = {name: part for name, part in parts.items() if part["ae"].count()}
-        rows += [(claim, dataset, *found) for claim, *found in check_claims(parts)]
+        subset = results.filter(pl.col("dataset") == dataset)
+        views = {name: view.of(subset) for name, view in VIEWS.items()}
+        views = {
+            name: view_rows for name, view_rows in views.items() if view_rows["ae"].count()
+        }
+        rows += [(claim, dataset, *outcome) for claim, *outcome in check_claims(views)]
     table = pl.DataFrame(rows, ["claim", "dataset", "found", "holds"], orient="row")
     table = table.with_columns(
         pl.when("holds").then(pl.lit("yes")).otherwise(pl.lit("no")).alias("holds")
@@ -305,9 +307,9 @@ def _compared(
     }
     columns = {}
     for dataset in spec.datasets:
-        part = rows.filter(pl.col("dataset") == dataset)
-        if part["ae"].count():
-            columns[dataset] = _correlations(part, keys, methods, theirs)
+        subset = rows.filter(pl.col("dataset") == dataset)
+        if subset["ae"].count():
+            columns[dataset] = _correlations(subset, keys, methods, theirs)
     table = paper.select(keys).with_columns(
         pl.Series(dataset, [column.get(key) for key in theirs], dtype=pl.Float64)
         for dataset, column in columns.items()

@@ -122,11 +122,11 @@ def _rows(
         else check_measure(name)(true, estimated, experiment.test.sizes)
         for name in spec.metrics
     }
-    given = {name: experiment.settings.get(home) for name, home in _COLUMNS.items()}
-    if given["p_train"] is None:
-        given["p_train"] = float(experiment.train.prevalence[0, 1])
-    if given["p_test"] is None:
-        given["p_test"] = true[:, 1]
+    degrees = {name: experiment.settings.get(home) for name, home in _COLUMNS.items()}
+    if degrees["p_train"] is None:
+        degrees["p_train"] = float(experiment.train.prevalence[0, 1])
+    if degrees["p_test"] is None:
+        degrees["p_test"] = true[:, 1]
     columns: dict[str, tuple[Any, Any]] = {
         "dataset": (dataset, pl.String),
         "protocol": (protocol, pl.String),
@@ -134,15 +134,15 @@ def _rows(
         "failure": (result.failure, pl.String),
         **{name: (values, pl.Float64) for name, values in errors.items()},
         "degree": (experiment.degree, pl.Float64),
-        **{name: (values, pl.Float64) for name, values in given.items()},
+        **{name: (values, pl.Float64) for name, values in degrees.items()},
         "repeat": (experiment.settings["repeat"], pl.Int32),
         "test_repeat": (experiment.settings["test_repeat"], pl.Int32),
         "size": (experiment.test.sizes, pl.Int32),
         "C": (setting and setting["C"], pl.Float64),
         "class_weight": (setting and setting["class_weight"], pl.String),
     }
-    made = [_column(name, n, *column) for name, column in columns.items()]
-    return pl.DataFrame(made).with_columns(**result.columns(true))
+    series = [_column(name, n, *column) for name, column in columns.items()]
+    return pl.DataFrame(series).with_columns(**result.columns(true))
 
 
 def _column(name: str, n: int, values: Any, kind: Any) -> pl.Series:

@@ -65,11 +65,11 @@ def make_protocol(spec: Spec, dataset: str, protocol: str, *, control: bool = Fa
     Its seed depends on the study and the dataset alone, so that the training sets of local
     shift and of its control are the same.
     """
-    own = spec.protocol[protocol]
-    train_size, test_size = own["sizes"][dataset]
-    options = {key: own[key] for key in _OWN[protocol] if key in own}
+    settings = spec.protocol[protocol]
+    train_size, test_size = settings["sizes"][dataset]
+    options = {key: settings[key] for key in _OWN[protocol] if key in settings}
     if protocol == "concept":
-        options["cut_points"] = own["cut_points"][dataset]
+        options["cut_points"] = settings["cut_points"][dataset]
     if protocol in _GROUPED:
         options["categories"] = REVIEWS[dataset].pair
     if protocol == "local":
@@ -78,8 +78,8 @@ def make_protocol(spec: Spec, dataset: str, protocol: str, *, control: bool = Fa
         **options,
         train_size=train_size,
         test_size=test_size,
-        repeats=own["repeats"],
-        test_repeats=own.get("test_repeats", spec.protocol["test_repeats"]),
+        repeats=settings["repeats"],
+        test_repeats=settings.get("test_repeats", spec.protocol["test_repeats"]),
         split=spec.protocol["split"],
         random_state=task_seed(spec.seed, dataset, protocol),
     )
@@ -87,35 +87,35 @@ def make_protocol(spec: Spec, dataset: str, protocol: str, *, control: bool = Fa
 
 def read_selection(spec: Spec) -> Selection:
     """Read the selection of settings; ``class_weight`` "none" stands for None."""
-    given = spec.selection
-    check_keys("[selection]", given, _SELECTION)
+    selection = spec.selection
+    check_keys("[selection]", selection, _SELECTION)
     for key in _SELECTION:
-        if key not in given:
+        if key not in selection:
             raise HeadcountError(f"[selection] has no {key!r}: add it.")
     settings = tuple(
-        _setting(C, weight) for C in given["C"] for weight in given["class_weight"]
+        _setting(C, weight) for C in selection["C"] for weight in selection["class_weight"]
     )
     return Selection(
         settings,
-        float(given["holdout"]),
-        check_count("n_prevalences", given["n_prevalences"], 2),
-        check_count("repeats", given["repeats"]),
-        float(given["sample_share"]),
+        float(selection["holdout"]),
+        check_count("n_prevalences", selection["n_prevalences"], 2),
+        check_count("repeats", selection["repeats"]),
+        float(selection["sample_share"]),
     )
 
 
 def unselected_setting(spec: Spec, protocol: str) -> dict[str, Any] | None:
     """Fixed setting that a protocol is run with a second time, without selection."""
-    own = spec.protocol[protocol].get("unselected")
-    if own is None:
+    setting = spec.protocol[protocol].get("unselected")
+    if setting is None:
         return None
-    check_keys(f"unselected of [protocol.{protocol}]", own, ("C", "class_weight"))
-    return _setting(own.get("C", 1.0), own.get("class_weight", "none"))
+    check_keys(f"unselected of [protocol.{protocol}]", setting, ("C", "class_weight"))
+    return _setting(setting.get("C", 1.0), setting.get("class_weight", "none"))
 
 
 def _setting(C: Any, weight: Any) -> dict[str, Any]:
-    known = check_known("class_weight", weight, ("balanced", "none"))
-    return {"C": float(C), "class_weight": None if known == "none" else known}
+    class_weight = check_known("class_weight", weight, ("balanced", "none"))
+    return {"C": float(C), "class_weight": None if class_weight == "none" else class_weight}
 
 
 def check(spec: Spec) -> None:

@@ -52,19 +52,19 @@ def digit_tables(seed: int) -> tuple[pl.DataFrame, pl.DataFrame]:
     table = dots.with_columns(digit=np.where(digits.target == 8, "eight", "another digit"))
     rng = np.random.default_rng(seed)
     rows = rng.permutation(len(table))
-    learnt, left = rows[:_N_LABELLED], rows[_N_LABELLED:]
-    is_eight = (table["digit"] == "eight").to_numpy()[left]
+    learnt, unused = rows[:_N_LABELLED], rows[_N_LABELLED:]
+    is_eight = (table["digit"] == "eight").to_numpy()[unused]
     weeks = []
     for number, share in enumerate(_shares_of_eights()):
         n = round(share * _A_WEEK)
-        chosen = [
-            *rng.choice(left[is_eight], n, replace=False),
-            *rng.choice(left[~is_eight], _A_WEEK - n, replace=False),
+        sampled = [
+            *rng.choice(unused[is_eight], n, replace=False),
+            *rng.choice(unused[~is_eight], _A_WEEK - n, replace=False),
         ]
         days = [
             _FIRST_DAY + timedelta(7 * number + int(d)) for d in rng.integers(7, size=_A_WEEK)
         ]
-        weeks.append(table[chosen].with_columns(date=pl.Series(days)))
+        weeks.append(table[sampled].with_columns(date=pl.Series(days)))
     return table[learnt], pl.concat(weeks).select("date", pl.exclude("date")).sort("date")
 
 
@@ -278,8 +278,8 @@ def _frame(axes: Axes, series: Series, theme: Theme) -> None:
 
 def _short(period: str) -> str:
     """Week or month without its year."""
-    rest = period.partition("-")[2]
-    return month_abbr[int(rest)] if rest.isdigit() else rest
+    number = period.partition("-")[2]
+    return month_abbr[int(number)] if number.isdigit() else number
 
 
 _WIDTH = 88
@@ -347,18 +347,18 @@ class StoryResult:
         j = analysis.classes.index(self.story.counted)
         rows = [
             (
-                part.estimate.shares[j], part.low[j], part.high[j],
-                np.nan if part.classify_and_count is None else part.classify_and_count[j],
-                np.nan if part.truth is None else part.truth[j],
-                part.is_broken,
+                group.estimate.shares[j], group.low[j], group.high[j],
+                np.nan if group.classify_and_count is None else group.classify_and_count[j],
+                np.nan if group.truth is None else group.truth[j],
+                group.is_broken,
             )
-            for part in analysis.groups
+            for group in analysis.groups
         ]  # fmt: skip
         share, low, high, counted, truth, broken = np.array(rows, dtype=np.float64).T
         return Series(
             title=self.story.title,
             subtitle=self.story.subtitle,
-            periods=tuple(str(part.name) for part in analysis.groups),
+            periods=tuple(str(group.name) for group in analysis.groups),
             share=share,
             low=low,
             high=high,
@@ -371,44 +371,44 @@ class StoryResult:
 
     def text(self) -> str:
         """Description, a table of the periods, and the errors."""
-        found = self.series()
+        series = self.series()
         head = [self.story.by, "truth", "headcount", "from", "to", "classify and count", ""]
-        step = -(-len(found.periods) // _MOST_ROWS)
+        step = -(-len(series.periods) // _MOST_ROWS)
         rows = []
-        for i in range(0, len(found.periods), step):
-            shares = (found.truth, found.share, found.low, found.high, found.counted)
+        for i in range(0, len(series.periods), step):
+            shares = (series.truth, series.share, series.low, series.high, series.counted)
             cells = [f"{share[i]:.1%}" for share in shares]
-            warning = "do not rely on it" if found.broken[i] else ""
-            rows.append([found.periods[i], *cells, warning])
+            warning = "do not rely on it" if series.broken[i] else ""
+            rows.append([series.periods[i], *cells, warning])
         every = "" if step == 1 else f" Every {step}th {self.story.by} is shown."
         errors = (
-            f"Mean error over {len(found.periods)} {self.story.by}s: {found.method} "
-            f"{100 * found.error:.1f} points, classify and count "
-            f"{100 * found.counted_error:.1f}. The truth is within {found.held.sum()} of the "
-            f"{len(found.periods)} intervals (95%). {found.misses(self.story.by)}{every}"
+            f"Mean error over {len(series.periods)} {self.story.by}s: {series.method} "
+            f"{100 * series.error:.1f} points, classify and count "
+            f"{100 * series.counted_error:.1f}. The truth is within {series.held.sum()} of the "
+            f"{len(series.periods)} intervals (95%). {series.misses(self.story.by)}{every}"
         )
         table = "\n".join(text_table(head, rows))
-        parts = [fill(self.story.text, _WIDTH), table, fill(errors, _WIDTH)]
-        return "\n\n".join([*parts, *self._ending()])
+        paragraphs = [fill(self.story.text, _WIDTH), table, fill(errors, _WIDTH)]
+        return "\n\n".join([*paragraphs, *self._ending()])
 
     def _ending(self) -> list[str]:
         """Description and table of the shares with labels."""
         if self.with_labels is None:
             return []
-        found = self.series(self.with_labels)
+        series = self.series(self.with_labels)
         n, by = self.story.n_labels, self.story.by
-        told = (
+        sentence = (
             f"With labels of {n} random items of each {by} the truth is within "
-            f"{found.held.sum()} of the {len(found.periods)} intervals, and the mean error is "
-            f"{100 * found.error:.1f} points: labels correct whatever has changed."
+            f"{series.held.sum()} of the {len(series.periods)} intervals, and the mean error is "
+            f"{100 * series.error:.1f} points: labels correct whatever has changed."
         )
-        columns = zip(found.truth, found.share, found.low, found.high, strict=True)
+        columns = zip(series.truth, series.share, series.low, series.high, strict=True)
         rows = [
             [period, *(f"{share:.1%}" for share in shares)]
-            for period, shares in zip(found.periods, columns, strict=True)
+            for period, shares in zip(series.periods, columns, strict=True)
         ]
         table = text_table([by, "truth", f"with {n} labels", "from", "to"], rows)
-        return [fill(told, _WIDTH), "\n".join(table)]
+        return [fill(sentence, _WIDTH), "\n".join(table)]
 
     def to_dict(self) -> dict[str, Any]:
         """Results as plain values for JSON."""
@@ -450,14 +450,14 @@ def run_demo(folder: Path, *, seed: int = 0) -> Demo:
     stories = [story for story in STORIES if story is not FLIGHTS or has_flights()]
     results = tuple(_run_story(story, folder, seed) for story in stories)
     picture = folder / "demo.png"
-    drawn = [result.series() for result in results]
-    write_bytes(picture, draw(drawn, LIGHT))
-    write_bytes(folder / "demo-dark.png", draw(drawn, DARK))
+    series = [result.series() for result in results]
+    write_bytes(picture, draw(series, LIGHT))
+    write_bytes(folder / "demo-dark.png", draw(series, DARK))
     return Demo(results, picture)
 
 
 def _run_story(story: Story, folder: Path, seed: int) -> StoryResult:
-    labelled, new = (folder / f"{story.name}-{part}.csv" for part in ("labelled", "new"))
+    labelled, new = (folder / f"{story.name}-{kind}.csv" for kind in ("labelled", "new"))
     tables = story.tables(seed)
     for frame, path in zip(tables, (labelled, new), strict=True):
         write_table(frame, path)

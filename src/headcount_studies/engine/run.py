@@ -73,8 +73,8 @@ def execute_task(spec: Spec, task: Task, data: Path) -> Outcome:
         experiment = find_experiment(spec.kind)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            own = spec.with_methods(task.methods) if task.methods else spec
-            frame = _checked(experiment.run(own, task, data), spec, task)
+            task_spec = spec.with_methods(task.methods) if task.methods else spec
+            frame = _checked(experiment.run(task_spec, task, data), spec, task)
             seconds, frame = _taken_out(frame)
     except Exception as error:
         return Outcome(task.name, perf_counter() - start, reason=_reason(error))
@@ -91,14 +91,14 @@ def _checked(frame: pl.DataFrame, spec: Spec, task: Task) -> pl.DataFrame:
     """The same rows, in columns whose types do not depend on their values."""
     import polars as pl
 
-    wanted: dict[str, type[pl.DataType]] = dict.fromkeys(
+    columns: dict[str, type[pl.DataType]] = dict.fromkeys(
         ("dataset", "method", "failure"), pl.String
     )
-    wanted |= dict.fromkeys(spec.metrics, pl.Float64)
-    for name in wanted:
+    columns |= dict.fromkeys(spec.metrics, pl.Float64)
+    for name in columns:
         if name not in frame.columns:
             raise HeadcountError(f"The results of task {task.key!r} have no column {name!r}.")
-    frame = frame.with_columns(pl.col(name).cast(kind) for name, kind in wanted.items())
+    frame = frame.with_columns(pl.col(name).cast(kind) for name, kind in columns.items())
     for name, kind in frame.schema.items():
         if kind == pl.Null:
             raise HeadcountError(
@@ -124,10 +124,10 @@ def _parquet(frame: pl.DataFrame) -> bytes:
 
 
 def _reason(error: Exception) -> str:
-    said = " ".join(str(error).split())
+    reason = " ".join(str(error).split())
     if not isinstance(error, HeadcountError):
-        said = f"{type(error).__name__}: {said}"
-    return said[:500]
+        reason = f"{type(error).__name__}: {reason}"
+    return reason[:500]
 
 
 def use_one_thread() -> None:
@@ -221,18 +221,21 @@ def track_tasks(
             failed += outcome.reason is not None
             runs += by_name[outcome.key].runs if outcome.reason is None else 0
             elapsed = perf_counter() - start
-            parts = [f"{count} of {len(tasks)} tasks", f"{runs / elapsed:,.0f} runs per second"]
-            parts += [f"{failed} failed"] if failed else []
-            parts += [_left(pace.seconds_left(elapsed))]
-            bar.update(line, completed=pace.done, description=", ".join(parts))
+            phrases = [
+                f"{count} of {len(tasks)} tasks",
+                f"{runs / elapsed:,.0f} runs per second",
+            ]
+            phrases += [f"{failed} failed"] if failed else []
+            phrases += [_left(pace.seconds_left(elapsed))]
+            bar.update(line, completed=pace.done, description=", ".join(phrases))
 
 
 def _left(seconds: float | None) -> str:
     if seconds is None:
         return "time left unknown"
-    minutes, rest = divmod(round(seconds), 60)
+    minutes, seconds_over = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02}:{rest:02} left"
+    return f"{hours}:{minutes:02}:{seconds_over:02} left"
 
 
 _READY = "ready"
@@ -293,11 +296,11 @@ class _Worker:
     @classmethod
     def start(cls, spec: Spec, data: Path) -> _Worker:
         context = multiprocessing.get_context("spawn")
-        here, there = context.Pipe()
-        process = context.Process(target=_work, args=(there, spec, data), daemon=True)
+        here, remote = context.Pipe()
+        process = context.Process(target=_work, args=(remote, spec, data), daemon=True)
         with one_thread_in_children(), _interrupts_held():
             process.start()
-        there.close()
+        remote.close()
         return cls(process, here)
 
     def give(self, task: Task) -> None:
@@ -531,34 +534,34 @@ def run_study(
     n_workers = _cores() if workers is None else check_count("workers", workers)
     experiment = find_experiment(spec.kind)
     experiment.check(spec)
-    wanted = spec.restricted(datasets=datasets, methods=methods)
-    store.check(wanted, resume=resume)
+    restricted = spec.restricted(datasets=datasets, methods=methods)
+    store.check(restricted, resume=resume)
     folder = data_folder(folder if spec.data and data is None else data).resolve()
     with ExitStack() as stack:
         client = None
         if scheduler is not None:
-            client = stack.enter_context(connected(scheduler, folder, wanted))
+            client = stack.enter_context(connected(scheduler, folder, restricted))
         if store.exists:
             stack.enter_context(store.writing())
-        whole = store.merged(wanted, spec)
-        parts = parts_of(wanted, store.tasks if store.exists else [])
-        tasks = make_plan(experiment, whole, parts, folder)
+        merged = store.merged(restricted, spec)
+        planned = parts_of(restricted, store.tasks if store.exists else [])
+        tasks = make_plan(experiment, merged, planned, folder)
         if not store.exists:  # a plan that fails leaves no folder behind
             stack.enter_context(store.writing())
-            store.check(wanted, resume=resume)
-        left = _longest_first(store.unfinished(tasks))
-        store.record_data(_data(experiment, whole, left, folder))
-        store.begin(whole, tasks, parts)
+            store.check(restricted, resume=resume)
+        unfinished = _longest_first(store.unfinished(tasks))
+        store.record_data(_data(experiment, merged, unfinished, folder))
+        store.begin(merged, tasks, planned)
         facts: dict[str, Any] = {"workers": n_workers}
         if client is not None:
             facts = {"scheduler": scheduler}
-            outcomes = run_on_cluster(client, whole, left, folder)
+            outcomes = run_on_cluster(client, merged, unfinished, folder)
         elif n_workers == 1:
-            outcomes = run_here(whole, left, folder)
+            outcomes = run_here(merged, unfinished, folder)
         else:
-            outcomes = run_in_processes(whole, left, folder, n_workers)
-        facts |= {"versions": code_versions(wanted)}
-        return _collect(store, tasks, left, outcomes, facts=facts, progress=progress)
+            outcomes = run_in_processes(merged, unfinished, folder, n_workers)
+        facts |= {"versions": code_versions(restricted)}
+        return _collect(store, tasks, unfinished, outcomes, facts=facts, progress=progress)
 
 
 def _data(
@@ -611,9 +614,9 @@ def _collect(
 
 
 def _kept(store: Store, tasks: Sequence[Task]) -> str:
-    kept = len(tasks) - len(store.unfinished(tasks))
+    n_done = len(tasks) - len(store.unfinished(tasks))
     return (
-        f"{kept} of {len(tasks)} tasks are done and kept in {str(store.folder)!r}: run it "
+        f"{n_done} of {len(tasks)} tasks are done and kept in {str(store.folder)!r}: run it "
         "again with --resume (resume=True) to go on."
     )
 

@@ -76,8 +76,8 @@ def _hint(name: Any, names: list[str]) -> str:
         return f"did you mean {folded[close[0]]!r}"
     if not names:
         return "none are known"
-    shown = ", ".join(map(repr, names[:12])) + (", ..." if len(names) > 12 else "")
-    return f"it must be one of {shown}"
+    listed = ", ".join(map(repr, names[:12])) + (", ..." if len(names) > 12 else "")
+    return f"it must be one of {listed}"
 
 
 _SPECS = Path(__file__).parents[1] / "specs"
@@ -205,11 +205,11 @@ class Spec:
         -------
         Spec
         """
-        kept = _kept("dataset", datasets, self.datasets)
+        names_of_datasets = _kept("dataset", datasets, self.datasets)
         names = _kept("method", methods, [method.name for method in self.methods])
         return replace(
             self,
-            datasets=kept,
+            datasets=names_of_datasets,
             methods=tuple(method for method in self.methods if method.name in names),
         )
 
@@ -310,21 +310,21 @@ def _made(content: dict[str, Any]) -> Spec:
     if not isinstance(methods, list) or not all(isinstance(method, dict) for method in methods):
         raise HeadcountError("methods must be tables, each headed [[methods]].")
     allowed = [field_.name for field_ in fields(MethodSpec)]
-    for each in methods:
-        check_keys("a table of [[methods]]", each, allowed)
-        if "name" not in each:
+    for table in methods:
+        check_keys("a table of [[methods]]", table, allowed)
+        if "name" not in table:
             raise HeadcountError("a table of [[methods]] has no 'name': add it.")
-    made = tuple(MethodSpec(**method) for method in methods)
-    return Spec(**(content | {"methods": made}))
+    method_specs = tuple(MethodSpec(**method) for method in methods)
+    return Spec(**(content | {"methods": method_specs}))
 
 
 def _kept(what: str, wanted: Iterable[str] | None, names: Sequence[str]) -> tuple[str, ...]:
     if wanted is None:
         return tuple(names)
-    chosen = {check_known(what, each, names) for each in wanted}
-    if not chosen:
+    selected = {check_known(what, wanted_name, names) for wanted_name in wanted}
+    if not selected:
         raise HeadcountError(f"No {what} was named: name at least one.")
-    return tuple(name for name in names if name in chosen)
+    return tuple(name for name in names if name in selected)
 
 
 def _check_names(what: str, names: Any) -> tuple[str, ...]:

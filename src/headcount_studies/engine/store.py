@@ -91,13 +91,13 @@ class Journal:
 
 def checksums(files: Iterable[Path], folder: Path) -> dict[str, str]:
     """SHA-256 of files, by their names in the folder of the datasets."""
-    found = {}
+    digests = {}
     for path in files:
         inside = path.is_relative_to(folder)
         with open(path, "rb") as file:
             digest = hashlib.file_digest(file, "sha256").hexdigest()
-        found[(path.relative_to(folder) if inside else path).as_posix()] = digest
-    return found
+        digests[(path.relative_to(folder) if inside else path).as_posix()] = digest
+    return digests
 
 
 def code_versions(spec: Spec) -> dict[str, str]:
@@ -135,11 +135,11 @@ def share_columns(
 
     lists = pl.List(pl.Float64)
     if estimated is None:
-        found = pl.Series([None] * len(true), dtype=lists)
+        shares = pl.Series([None] * len(true), dtype=lists)
     else:
         rows = [row.tolist() if np.isfinite(row).all() else None for row in estimated]
-        found = pl.Series(rows, dtype=lists)
-    return {"true": pl.Series(true.tolist(), dtype=lists), "estimated": found}
+        shares = pl.Series(rows, dtype=lists)
+    return {"true": pl.Series(true.tolist(), dtype=lists), "estimated": shares}
 
 
 def with_metrics(results: pl.DataFrame, metrics: Sequence[str]) -> pl.DataFrame:
@@ -149,15 +149,17 @@ def with_metrics(results: pl.DataFrame, metrics: Sequence[str]) -> pl.DataFrame:
     check_shares(results)
     measures = [check_measure(name) for name in metrics]
     numbered = results.with_row_index("row")
-    known = numbered.filter(pl.col("estimated").is_not_null())
-    parts = []
-    for part in known.with_columns(K=pl.col("true").list.len()).partition_by("K"):
-        true, estimated = (_matrix(part[name]) for name in _SHARES)
-        sizes = part["size"].to_numpy().astype(np.int64)
+    answered = numbered.filter(pl.col("estimated").is_not_null())
+    blocks = []
+    for block in answered.with_columns(K=pl.col("true").list.len()).partition_by("K"):
+        true, estimated = (_matrix(block[name]) for name in _SHARES)
+        sizes = block["size"].to_numpy().astype(np.int64)
         added = {measure.name: measure(true, estimated, sizes) for measure in measures}
-        parts.append(part.select("row").with_columns(pl.Series(n, v) for n, v in added.items()))
+        blocks.append(
+            block.select("row").with_columns(pl.Series(n, v) for n, v in added.items())
+        )
     old = [name for name in metrics if name in results.columns]
-    return numbered.drop(old).join(pl.concat(parts), on="row", how="left").drop("row")
+    return numbered.drop(old).join(pl.concat(blocks), on="row", how="left").drop("row")
 
 
 def check_shares(results: pl.DataFrame) -> None:
@@ -184,8 +186,8 @@ def evaluation_of(
     failed = results.filter(pl.col("failure").is_not_null())
     failures = dict(failed.select("method", "failure").unique("method").iter_rows())
     by_method = {
-        str(name): part.sort(_SAMPLE)
-        for (name,), part in results.group_by("method", maintain_order=True)
+        str(name): rows.sort(_SAMPLE)
+        for (name,), rows in results.group_by("method", maintain_order=True)
         if name not in failures
     }
     first = next(iter(by_method.values()), None)
@@ -193,31 +195,31 @@ def evaluation_of(
         raise HeadcountError(
             "All methods failed on this dataset: see the reasons by headcount study status."
         )
-    for name, part in by_method.items():
-        if not part.select(_SAMPLE).equals(first.select(_SAMPLE)):
+    for name, rows in by_method.items():
+        if not rows.select(_SAMPLE).equals(first.select(_SAMPLE)):
             raise HeadcountError(
                 f"method {name!r} has no results yet for some samples: finish the study first."
             )
     names = tuple(by_method)
     true, sizes = _matrix(first["true"]), first["size"].to_numpy().astype(np.int64)
-    estimated = np.stack([_matrix(part["estimated"]) for part in by_method.values()])
+    estimated = np.stack([_matrix(rows["estimated"]) for rows in by_method.values()])
     return Evaluation(
         names,
         np.asarray(classes),
         true,
         estimated,
         sizes,
-        np.stack([_matrix(part["prior"]) for part in by_method.values()]),
+        np.stack([_matrix(rows["prior"]) for rows in by_method.values()]),
         {
-            metric: np.stack([part[metric].to_numpy() for part in by_method.values()])
+            metric: np.stack([rows[metric].to_numpy() for rows in by_method.values()])
             if metric in OF_INTERVALS
             else errors_of_methods(names, check_measure(metric), true, estimated, sizes)
             for metric in metrics
         },
         np.array([seconds.get(name, np.nan) for name in names]),
         {
-            name: "; ".join(part["parameters"].unique(maintain_order=True))
-            for name, part in by_method.items()
+            name: "; ".join(rows["parameters"].unique(maintain_order=True))
+            for name, rows in by_method.items()
         },
         failures,
     )
@@ -250,18 +252,18 @@ def parts_of(spec: Spec, there: Sequence[Task]) -> list[Part]:
     >>> parts_of(spec, [Task("wine-0", "wine", methods=["CC"])])[1]
     Part(dataset='wine', batch=1, methods=('SLD',))
     """
-    wanted = [method.name for method in spec.methods]
-    parts = []
+    names = [method.name for method in spec.methods]
+    batches = []
     for dataset in spec.datasets:
         tasks = [task for task in there if task.dataset == dataset]
         old = dict.fromkeys(Part(dataset, task.batch, task.methods) for task in tasks)
-        known = {name for part in old for name in part.methods}
-        parts += [part for part in old if set(part.methods) & set(wanted)]
-        new = tuple(name for name in wanted if name not in known)
+        planned = {name for batch_part in old for name in batch_part.methods}
+        batches += [batch_part for batch_part in old if set(batch_part.methods) & set(names)]
+        new = tuple(name for name in names if name not in planned)
         if new:
-            batch = 1 + max((part.batch for part in old), default=-1)
-            parts.append(Part(dataset, batch, new))
-    return parts
+            batch = 1 + max((batch_part.batch for batch_part in old), default=-1)
+            batches.append(Part(dataset, batch, new))
+    return batches
 
 
 def make_plan(
@@ -269,29 +271,31 @@ def make_plan(
 ) -> list[Task]:
     """Tasks of all parts."""
     together: dict[tuple[int, tuple[str, ...]], list[str]] = {}
-    for part in parts:
-        together.setdefault((part.batch, part.methods), []).append(part.dataset)
+    for batch_part in parts:
+        together.setdefault((batch_part.batch, batch_part.methods), []).append(
+            batch_part.dataset
+        )
     tasks: list[Task] = []
     for (batch, methods), datasets in together.items():
-        own = spec.restricted(datasets=datasets).with_methods(methods)
-        found = experiment.plan(own, data)
-        tasks += [replace(task, batch=batch, methods=methods) for task in found]
-    _check(tasks, spec, {part.dataset for part in parts})
+        restricted = spec.restricted(datasets=datasets).with_methods(methods)
+        planned = experiment.plan(restricted, data)
+        tasks += [replace(task, batch=batch, methods=methods) for task in planned]
+    _check(tasks, spec, {batch_part.dataset for batch_part in parts})
     return tasks
 
 
 def _check(tasks: Sequence[Task], spec: Spec, wanted: set[str]) -> None:
-    seen: set[str] = set()
+    names: set[str] = set()
     for task in tasks:
         folded = task.name.lower()  # some file systems take both for one
-        if folded in seen:
+        if folded in names:
             raise HeadcountError(f"The plan of {spec.name!r} has task {task.name!r} twice.")
         if task.dataset not in wanted:
             raise HeadcountError(
                 f"Task {task.name!r} is about {task.dataset!r}, which is not a dataset of "
                 f"{spec.name!r}."
             )
-        seen.add(folded)
+        names.add(folded)
     planned = {task.dataset for task in tasks}
     if not planned:
         raise HeadcountError(
@@ -473,8 +477,8 @@ class Store:
     def data(self) -> dict[str, dict[str, str]]:
         """SHA-256 of the files of each dataset; empty if the kind of study names none."""
         path = self.folder / _DATA
-        known = path.read_text(encoding="utf-8") if path.is_file() else "{}"
-        return dict(json.loads(known))
+        text = path.read_text(encoding="utf-8") if path.is_file() else "{}"
+        return dict(json.loads(text))
 
     def _check_exists(self) -> None:
         if not self.folder.is_dir():
@@ -495,8 +499,8 @@ class Store:
         -------
         list of Task
         """
-        there = self._names()
-        return [task for task in self.tasks if task.name in there]
+        names = self._names()
+        return [task for task in self.tasks if task.name in names]
 
     def _names(self) -> set[str]:
         folder = self.folder / _RESULTS
@@ -534,8 +538,8 @@ class Store:
         classes = {task.dataset: task.settings.get("classes", []) for task in self.finished()}
         metrics = self.spec.metrics
         return {
-            str(name): evaluation_of(part, classes[str(name)], metrics, seconds[str(name)])
-            for (name,), part in results.group_by("dataset", maintain_order=True)
+            str(name): evaluation_of(rows, classes[str(name)], metrics, seconds[str(name)])
+            for (name,), rows in results.group_by("dataset", maintain_order=True)
         }
 
     def method_seconds(self) -> dict[str, dict[str, float]]:
@@ -548,9 +552,9 @@ class Store:
         last = {entry.task: entry for _, entries in self.journal.runs() for entry in entries}
         sums: dict[str, dict[str, float]] = {}
         for task in self.finished():
-            own = sums.setdefault(task.dataset, {})
+            by_method = sums.setdefault(task.dataset, {})
             for name, seconds in last[task.name].methods.items() if task.name in last else ():
-                own[name] = own.get(name, 0.0) + seconds
+                by_method[name] = by_method.get(name, 0.0) + seconds
         return sums
 
     def _file(self, task: Task) -> Path:
@@ -563,28 +567,28 @@ class Store:
         -------
         Status
         """
-        tasks, there, runs = self.tasks, self._names(), self.journal.runs()
+        tasks, names, runs = self.tasks, self._names(), self.journal.runs()
         last = {entry.task: entry for _, entries in runs for entry in entries}
         reasons = {
             task.name: last[task.name].reason or "unknown"
             for task in tasks
-            if task.name in last and last[task.name].reason and task.name not in there
+            if task.name in last and last[task.name].reason and task.name not in names
         }
         by_dataset: dict[str, list[Task]] = {}
         for task in tasks:
             by_dataset.setdefault(task.dataset, []).append(task)
         datasets = (
-            dataset_status(name, part, there, reasons, last)
-            for name, part in by_dataset.items()
+            dataset_status(name, tasks_of_dataset, names, reasons, last)
+            for name, tasks_of_dataset in by_dataset.items()
         )
-        whole = [
+        failed_tasks = [
             Failure(task.dataset, None, task.name, task.runs, reasons[task.name])
             for task in tasks
             if task.name in reasons
         ]
         return Status(
             datasets=tuple(datasets),
-            failures=(*whole, *self._failed_runs()),
+            failures=(*failed_tasks, *self._failed_runs()),
             seconds=sum(entries[-1].elapsed for _, entries in runs if entries),
         )
 
@@ -622,16 +626,16 @@ class Store:
                 f"The store {str(self.folder)!r} already holds a study: add --resume "
                 "(resume=True) to go on with it, or choose another folder."
             )
-        there = self.spec
+        stored = self.spec
         for entry in fields(Spec):
-            if entry.name in _FREE or getattr(there, entry.name) == getattr(spec, entry.name):
+            if entry.name in _FREE or getattr(stored, entry.name) == getattr(spec, entry.name):
                 continue
             hint = ", or add metrics by study report --metric" * (entry.name == "metrics")
             raise HeadcountError(
                 f"The store {str(self.folder)!r} was made by a spec with another "
                 f"{entry.name!r}: choose another folder{hint}."
             )
-        before = {method.name: method for method in there.methods}
+        before = {method.name: method for method in stored.methods}
         changed = [
             method for method in spec.methods if before.get(method.name, method) != method
         ]
@@ -641,7 +645,7 @@ class Store:
                 "settings: give the new method another name, or choose another folder."
             )
         for name, table in spec.data.items():
-            if there.data.get(name, table) != table:
+            if stored.data.get(name, table) != table:
                 raise HeadcountError(
                     f"The store {str(self.folder)!r} was made with another [data.{name}]: give "
                     "the new dataset another name, or choose another folder."
@@ -663,29 +667,29 @@ class Store:
         """
         if not self.exists:
             return spec
-        there = self.spec
-        methods = {method.name: method for method in (*there.methods, *spec.methods)}
+        stored = self.spec
+        methods = {method.name: method for method in (*stored.methods, *spec.methods)}
         order = _ordered(methods, [method.name for method in full.methods])
-        datasets = dict.fromkeys([*spec.datasets, *there.datasets])
+        datasets = dict.fromkeys([*spec.datasets, *stored.datasets])
         return replace(
             spec,
             datasets=tuple(_ordered(datasets, full.datasets)),
             methods=tuple(methods[name] for name in order),
-            data=there.data | spec.data,
+            data=stored.data | spec.data,
         )
 
     def _check_free(self) -> None:
         if self.folder.exists() and not self.folder.is_dir():
             raise HeadcountError(f"{str(self.folder)!r} is a file: name a folder.")
         ours = {_PLAN, _RESULTS, _JOURNAL, _DATA, _LOCK}
-        others = [
+        strangers = [
             path.name
             for path in (self.folder.iterdir() if self.folder.exists() else ())
             if path.name not in ours and path.suffix != ".part"
         ]
-        if others:
+        if strangers:
             raise HeadcountError(
-                f"{str(self.folder)!r} has other files in it ({others[0]!r}): choose an empty "
+                f"{str(self.folder)!r} has other files in it ({strangers[0]!r}): choose an empty "
                 "folder, or one that is not there yet."
             )
 
@@ -701,26 +705,28 @@ class Store:
         parts : sequence of Part
             Datasets and methods that were planned.
         """
-        kept = self.tasks if self.exists else []
-        planned = {(part.dataset, part.batch) for part in parts}
+        stored = self.tasks if self.exists else []
+        planned = {(batch_part.dataset, batch_part.batch) for batch_part in parts}
         again: list[Task] = []
-        others: list[Task] = []
-        for task in kept:
-            (again if (task.dataset, task.batch) in planned else others).append(task)
+        elsewhere: list[Task] = []
+        for task in stored:
+            (again if (task.dataset, task.batch) in planned else elsewhere).append(task)
         self._check_same(again, tasks)
         place = {name: i for i, name in enumerate(spec.datasets)}
-        both = sorted([*tasks, *others], key=lambda task: (place[task.dataset], task.batch))
+        ordered = sorted(
+            [*tasks, *elsewhere], key=lambda task: (place[task.dataset], task.batch)
+        )
         for folder in (self.folder, self.folder / _RESULTS):
             clear_parts(folder)
-        lines = "".join(f"{task.to_json()}\n" for task in both)
+        lines = "".join(f"{task.to_json()}\n" for task in ordered)
         # The plan comes first: a folder is a store from the moment it has a spec.
         self._write(_PLAN, lines)
         self._write(_SPEC, spec.to_toml() + "\n")
 
     def _check_same(self, kept: Sequence[Task], tasks: Sequence[Task]) -> None:
         before = {task.name: task for task in kept}
-        known = {(task.dataset, task.batch) for task in kept}
-        now = {task.name: task for task in tasks if (task.dataset, task.batch) in known}
+        batches = {(task.dataset, task.batch) for task in kept}
+        now = {task.name: task for task in tasks if (task.dataset, task.batch) in batches}
         for name in before | now:
             if before.get(name) != now.get(name):
                 raise HeadcountError(
@@ -755,8 +761,8 @@ class Store:
 
     def unfinished(self, tasks: Iterable[Task]) -> list[Task]:
         """Tasks without results, among given ones."""
-        there = self._names()
-        return [task for task in tasks if task.name not in there]
+        names = self._names()
+        return [task for task in tasks if task.name not in names]
 
     def keep(self, task: Task, content: bytes | None, entry: Entry) -> None:
         """Write the results of a task, if it has any, and its journal entry."""
@@ -766,9 +772,9 @@ class Store:
 
 
 def _ordered(names: Iterable[str], order: Sequence[str]) -> list[str]:
-    known = list(names)
-    return [name for name in order if name in known] + [
-        name for name in known if name not in order
+    unordered = list(names)
+    return [name for name in order if name in unordered] + [
+        name for name in unordered if name not in order
     ]
 
 

@@ -222,10 +222,10 @@ class FolderStudy:
 
     def check(self, spec: Spec) -> None:
         """Refuse, in one sentence, a spec that cannot be run."""
-        given = [name for name in ("data", "classifier") if getattr(spec, name)]
-        if given and not self._takes_files:
+        tables = [name for name in ("data", "classifier") if getattr(spec, name)]
+        if tables and not self._takes_files:
             raise HeadcountError(
-                f"[{given[0]}] is for studies of your own data: set kind = 'own-data', or "
+                f"[{tables[0]}] is for studies of your own data: set kind = 'own-data', or "
                 "leave it out."
             )
         self._module("spec").check(spec)
@@ -249,8 +249,8 @@ class FolderStudy:
         self, spec: Spec, results: pl.DataFrame, published: Path | None
     ) -> list[Section]:
         """Sections of the report."""
-        found: list[Section] = self._module("report").sections(spec, results, published)
-        return found
+        sections: list[Section] = self._module("report").sections(spec, results, published)
+        return sections
 
     def _module(self, name: str) -> Any:
         return importlib.import_module(f"{self._package}.{name}")
@@ -274,7 +274,7 @@ def find_experiment(kind: str) -> Experiment:
     else:
         path = kind
     experiment = import_object("kind of study", path)
-    lacking = [part for part in _PARTS if not callable(getattr(experiment, part, None))]
+    lacking = [name for name in _PARTS if not callable(getattr(experiment, name, None))]
     if lacking:
         raise HeadcountError(
             f"The kind of study {kind!r} has no {lacking[0]}(): an experiment has "

@@ -57,18 +57,18 @@ class Candidate:
 
 def named_method(spec: Spec, name: str) -> MethodSpec:
     """Method of the spec by its name, or any other quantifier of the library."""
-    for each in spec.methods:
-        if each.name.lower() == name.lower():
-            return each
-    wanted = MethodSpec(name)
-    quantifier = made(wanted)
+    for listed in spec.methods:
+        if listed.name.lower() == name.lower():
+            return listed
+    unlisted = MethodSpec(name)
+    quantifier = made(unlisted)
     if not quantifier.takes_scores and not isinstance(quantifier, NetworkQuantifier):
         names = ", ".join(method.name for method in spec.methods)
         raise HeadcountError(
             f"method is {name!r}, which does not work on the scores of one classifier: choose "
             f"one that does, a network, or one of {names}."
         )
-    return wanted
+    return unlisted
 
 
 def methods_of(spec: Spec, task: LequaTask) -> list[MethodSpec]:
@@ -88,18 +88,30 @@ def candidates_of(
     parameters = method.parameters | options.get("parameters", {})
     quantifier = made(MethodSpec(method.name, method.quantifier, parameters, _around(options)))
     if isinstance(quantifier, NetworkQuantifier):
-        own = {"loss": _LOSSES.get(task.metric, "ae"), "size": task.size, "random_state": seed}
-        network = quantifier.set_params(**own | parameters)
+        settings_of_candidate = {
+            "loss": _LOSSES.get(task.metric, "ae"),
+            "size": task.size,
+            "random_state": seed,
+        }
+        network = quantifier.set_params(**settings_of_candidate | parameters)
         return [[Candidate(None, False, network)]]
     held_out = options.get("scoring") == "holdout"
     groups = []
     for name in options.get("classifiers", [_LOGISTIC]):
         group = []
         for classifier, setting in _classifiers(spec, name, options, seed):
-            for own in ParameterGrid(dict(options.get("grid", {}))):
-                changed = clone(quantifier).set_params(**_inner(quantifier, own))
+            for settings_of_candidate in ParameterGrid(dict(options.get("grid", {}))):
+                changed = clone(quantifier).set_params(
+                    **_inner(quantifier, settings_of_candidate)
+                )
                 group.append(
-                    Candidate(classifier, held_out, changed, setting | own, options.get("race"))
+                    Candidate(
+                        classifier,
+                        held_out,
+                        changed,
+                        setting | settings_of_candidate,
+                        options.get("race"),
+                    )
                 )
         groups.append(group)
     return groups
@@ -111,8 +123,8 @@ def _around(options: Mapping[str, Any]) -> dict[str, Any]:
 
 def _inner(quantifier: Quantifier, own: Mapping[str, Any]) -> dict[str, Any]:
     """Parameters of the grid, of the quantifier inside if there is one."""
-    known = quantifier.get_params()
-    return {name if name in known else f"quantifier__{name}": own[name] for name in own}
+    parameters = quantifier.get_params()
+    return {name if name in parameters else f"quantifier__{name}": own[name] for name in own}
 
 
 def _classifiers(
@@ -120,7 +132,7 @@ def _classifiers(
 ) -> Sequence[tuple[Any, dict[str, Any]]]:
     if name != _LOGISTIC:
         return [(CLASSIFIERS[name](seed), {"classifier": name})]
-    found = []
+    classifiers = []
     for weight in options.get("class_weight", spec.selection["class_weight"]):
         for C in options.get("C", spec.selection["C"]):
             classifier = LogisticRegression(
@@ -128,5 +140,5 @@ def _classifiers(
                 class_weight=None if weight == "none" else weight,
                 max_iter=spec.protocol["max_iter"],
             )
-            found.append((classifier, {"C": C, "class_weight": weight}))
-    return found
+            classifiers.append((classifier, {"C": C, "class_weight": weight}))
+    return classifiers

@@ -14,22 +14,24 @@ from headcount_studies.engine.spec import Spec
 def files(spec: Spec, dataset: str, data: Path) -> list[Path]:
     """File that shows that a task is there: a small one, or the zip it is in."""
     try:
-        found = find_files(data, dataset)
+        task_files = find_files(data, dataset)
     except HeadcountError:
         return [data / dataset / "public" / "label_map.txt"]
-    return [found.zips[0] if found.folder is None else found.folder / "label_map.txt"]
+    return [
+        task_files.zips[0] if task_files.folder is None else task_files.folder / "label_map.txt"
+    ]
 
 
 def present(spec: Spec, data: Path) -> list[str]:
     """Tasks of the challenge that the folder has."""
-    found = []
+    names = []
     for name in spec.datasets:
         try:
             find_files(data, name)
         except HeadcountError:
             continue
-        found.append(name)
-    return found
+        names.append(name)
+    return names
 
 
 @lru_cache(maxsize=2)

@@ -58,7 +58,8 @@ class Score:
             "task": self.task.name,
             "samples": len(self.samples),
             "figures": {
-                name: {"mean": each.mean, "deviation": each.deviation} for name, each in named
+                name: {"mean": measured.mean, "deviation": measured.deviation}
+                for name, measured in named
             },
         }
 
@@ -82,22 +83,22 @@ def score(
 
     closed = None
     if task.metric == "nmd":
-        each = {"nmd": np.asarray(metrics.nmd(true, estimated))}
+        errors = {"nmd": np.asarray(metrics.nmd(true, estimated))}
         bins = (
             metrics.nmd_by_bin(true, estimated, last_bin_closed=last) for last in (False, True)
         )
         macro, closed = (_figure("macro-NMD", "Macro-NMD", values) for values in bins)
-        figures = (_figure("MNMD", "NMD", each["nmd"]), macro)
+        figures = (_figure("MNMD", "NMD", errors["nmd"]), macro)
     else:
-        each = {
+        errors = {
             "rae": np.asarray(metrics.rae(true, estimated, size=size or task.size)),
             "ae": np.asarray(metrics.ae(true, estimated)),
         }
-        figures = (_figure("MRAE", "RAE", each["rae"]), _figure("MAE", "AE", each["ae"]))
+        figures = (_figure("MRAE", "RAE", errors["rae"]), _figure("MAE", "AE", errors["ae"]))
     table = pl.DataFrame(
         {
             "id": np.arange(len(true)),
-            **each,
+            **errors,
             **{f"true_{k}": true[:, k] for k in range(true.shape[1])},
             **{f"estimate_{k}": estimated[:, k] for k in range(true.shape[1])},
         }

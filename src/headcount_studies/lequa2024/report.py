@@ -30,22 +30,22 @@ def sections(spec: Spec, results: pl.DataFrame, published: Path | None) -> list[
     """Per task: errors, settings, and the published results."""
     import polars as pl
 
-    made = []
+    tables = []
     for name in spec.datasets:
-        part = results.filter((pl.col("dataset") == name) & pl.col("failure").is_null())
-        if part.is_empty():
+        rows = results.filter((pl.col("dataset") == name) & pl.col("failure").is_null())
+        if rows.is_empty():
             continue
         task = TASKS[name]
-        scores = _scores(spec, part, task)
-        made.append(_errors(part, task, scores))
+        scores = _scores(spec, rows, task)
+        tables.append(_errors(rows, task, scores))
         if published is not None and (published / PUBLISHED_FILE).is_file():
-            made.append(_compared(task, scores, published))
-        made.append(_settings(part, task))
+            tables.append(_compared(task, scores, published))
+        tables.append(_settings(rows, task))
     failed = results.filter(pl.col("failure").is_not_null())
     if failed.height:
         reasons = failed.group_by("dataset", "method", "failure").len("samples").sort("dataset")
-        made.append(Section("Failures", "Methods without results.", reasons))
-    return made
+        tables.append(Section("Failures", "Methods without results.", reasons))
+    return tables
 
 
 def score_sections(task: LequaTask, found: Score, published: Path | None) -> list[Section]:
@@ -68,13 +68,15 @@ def score_sections(task: LequaTask, found: Score, published: Path | None) -> lis
             " Macro-NMD is a mean over bins of the mean star, and its deviation is over the "
             "bins; the official script leaves out samples with a mean of exactly 5 stars."
         )
-    made = [Section("Official figures", text, table, _error_figure(task, found))]
+    tables = [Section("Official figures", text, table, _error_figure(task, found))]
     if published is not None:
-        made.append(_compared(task, {"this submission": found}, published))
+        tables.append(_compared(task, {"this submission": found}, published))
     worst = found.samples.sort(task.metric, descending=True).head(10)
-    shown = worst.select("id", *[pl.col(name).round(5) for name in _metrics(task)])
-    made.append(Section("Largest errors", "The ten samples with the largest errors.", shown))
-    return made
+    largest = worst.select("id", *[pl.col(name).round(5) for name in _metrics(task)])
+    tables.append(
+        Section("Largest errors", "The ten samples with the largest errors.", largest)
+    )
+    return tables
 
 
 def _metrics(task: LequaTask) -> list[str]:
@@ -119,15 +121,15 @@ def _scores(spec: Spec, part: pl.DataFrame, task: LequaTask) -> dict[str, Score]
     """Official figures of each method."""
     import polars as pl
 
-    found = {}
+    scores = {}
     for method in spec.methods:
         rows = part.filter(pl.col("method") == method.name).sort("sample")
         if rows.height:
             true, estimated = (
                 np.array(rows[name].to_list(), np.float64) for name in ("true", "estimate")
             )
-            found[method.name] = score(task, true, estimated)
-    return dict(sorted(found.items(), key=lambda entry: entry[1].figures[0].mean))
+            scores[method.name] = score(task, true, estimated)
+    return dict(sorted(scores.items(), key=lambda entry: entry[1].figures[0].mean))
 
 
 def _errors(part: pl.DataFrame, task: LequaTask, scores: dict[str, Score]) -> Section:
@@ -141,10 +143,14 @@ def _errors(part: pl.DataFrame, task: LequaTask, scores: dict[str, Score]) -> Se
     table = pl.DataFrame(
         {
             "method": methods,
-            first.measure: [each.figures[0].mean for each in scores.values()],
-            f"sd of {first.measure}": [each.figures[0].deviation for each in scores.values()],
-            second.measure: [each.figures[1].mean for each in scores.values()],
-            f"sd of {second.measure}": [each.figures[1].deviation for each in scores.values()],
+            first.measure: [result.figures[0].mean for result in scores.values()],
+            f"sd of {first.measure}": [
+                result.figures[0].deviation for result in scores.values()
+            ],
+            second.measure: [result.figures[1].mean for result in scores.values()],
+            f"sd of {second.measure}": [
+                result.figures[1].deviation for result in scores.values()
+            ],
         }
     )
     by_method = {column: mark for (_, column), mark in marks.items()}
@@ -171,33 +177,33 @@ def _compared(task: LequaTask, scores: dict[str, Score], published: Path) -> Sec
         return Section(title, f"There are no published results of {task.name}.")
     ours = pl.DataFrame(
         [
-            (name, "ours", each.figures[0].mean, each.figures[0].deviation,
-             each.figures[1].mean, each.figures[1].deviation)
-            for name, each in scores.items()
+            (name, "ours", result.figures[0].mean, result.figures[0].deviation,
+             result.figures[1].mean, result.figures[1].deviation)
+            for name, result in scores.items()
         ],
         ["run", "kind", "mean1", "sd1", "mean2", "sd2"],
         orient="row",
     )  # fmt: skip
     first, second = theirs["measure1"][0], theirs["measure2"][0]
-    both = pl.concat([theirs.select(ours.columns), ours]).sort("mean1", maintain_order=True)
-    marks = {(row, "run"): "*" for row, kind in enumerate(both["kind"]) if kind == "ours"}
+    runs = pl.concat([theirs.select(ours.columns), ours]).sort("mean1", maintain_order=True)
+    marks = {(row, "run"): "*" for row, kind in enumerate(runs["kind"]) if kind == "ours"}
     text = "Results of the teams, of the organisers' baselines, and ours (*)."
-    found = agreement(
+    agreed = agreement(
         ours.select(pl.lit(task.name).alias("dataset"), pl.col("run").alias("method"),
                     pl.col("mean1").alias("ours")),
         theirs.filter(pl.col("kind") == "baseline").select(
             pl.lit(task.name).alias("dataset"), pl.col("run").alias("method"),
             pl.col("mean1").alias("published")),
     )  # fmt: skip
-    if found is not None and len(found.methods) >= 3:
+    if agreed is not None and len(agreed.methods) >= 3:
         text += (
-            f" Spearman's correlation with the {len(found.methods)} baselines: "
-            f"{found.of_means:.2f}. On generated data compare ranks, not errors."
+            f" Spearman's correlation with the {len(agreed.methods)} baselines: "
+            f"{agreed.of_means:.2f}. On generated data compare ranks, not errors."
         )
     names = {
         "mean1": first, "sd1": f"sd of {first}", "mean2": second, "sd2": f"sd of {second}",
     }  # fmt: skip
-    return Section(title, text, both.rename(names), None, marks)
+    return Section(title, text, runs.rename(names), None, marks)
 
 
 def _settings(part: pl.DataFrame, task: LequaTask) -> Section:

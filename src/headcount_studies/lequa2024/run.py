@@ -26,24 +26,26 @@ def run(spec: Spec, task: Task, data: Path) -> pl.DataFrame:
     """Results of some methods on the test samples of a task of the challenge."""
     import polars as pl
 
-    known = load_task(task.dataset, data)
+    loaded = load_task(task.dataset, data)
     # The same for all tasks of a dataset, so that methods share folds.
     seed = task_seed(spec.seed, task.dataset)
     methods = [method for method in spec.methods if method.name in task.settings["methods"]]
     candidates = {
-        method.name: candidates_of(spec, method, known.task, seed) for method in methods
+        method.name: candidates_of(spec, method, loaded.task, seed) for method in methods
     }
-    samples = known.test.samples
+    samples = loaded.test.samples
     if samples.prevalence is None:
         raise HeadcountError(
             f"task {task.dataset} has no test_prevalences.txt: a study needs the true shares."
         )
-    selected = select(known, candidates, protocol_of(spec, seed), progress=False)
-    usable = {name: each for name, each in selected.items() if each.failure is None}
-    shares = predict(known, known.test, usable, progress=False)
+    selected = select(loaded, candidates, protocol_of(spec, seed), progress=False)
+    usable = {
+        name: selection for name, selection in selected.items() if selection.failure is None
+    }
+    shares = predict(loaded, loaded.test, usable, progress=False)
     return pl.concat(
-        _rows(spec, task, name, each, samples, shares.get(name))
-        for name, each in selected.items()
+        _rows(spec, task, name, selection, samples, shares.get(name))
+        for name, selection in selected.items()
     )
 
 

@@ -67,11 +67,11 @@ class Selected:
     @property
     def setting(self) -> str:
         """Settings as text."""
-        shown = [
+        settings = [
             ", ".join(f"{name}={_plain(value)}" for name, value in member.setting.items())
             for member in self.members
         ]
-        return "; ".join(shown)
+        return "; ".join(settings)
 
 
 def select(
@@ -95,17 +95,17 @@ def select(
     )
     best: dict[tuple[str, int], _Member] = {}
     failures: dict[str, str] = {}
-    for found, problems in track(work, len(units), "Selecting settings", show=progress):
-        for place, member in found.items():
+    for by_place, problems in track(work, len(units), "Selecting settings", show=progress):
+        for place, member in by_place.items():
             if place not in best or member.error < best[place].error:
                 best[place] = member
         for place, problem in problems.items():
             failures.setdefault(place[0], problem)
-    chosen = {
+    selections = {
         name: _selected(name, [best.get((name, i)) for i in range(len(groups))], failures)
         for name, groups in methods.items()
     }
-    return chosen | _median_errors(data, chosen, measure, protocol.n_dev)
+    return selections | _median_errors(data, selections, measure, protocol.n_dev)
 
 
 def predict(
@@ -119,25 +119,27 @@ def predict(
     """Estimate the samples of a part by each method, reading a block of samples at a time."""
     encoder = _Encoder.fitted(data)
     K = data.task.n_classes
-    wanted = part.samples[:n_samples]
-    shares = {name: np.empty((len(wanted), K)) for name in selected}
+    test_samples = part.samples[:n_samples]
+    shares = {name: np.empty((len(test_samples), K)) for name in selected}
     scorers = {
-        member.key: member.scorer for each in selected.values() for member in each.members
+        member.key: member.scorer
+        for selection in selected.values()
+        for member in selection.members
     }
     done = 0
-    total = sum(1 for _ in wanted.chunks(_BLOCK_ITEMS))
+    total = sum(1 for _ in test_samples.chunks(_BLOCK_ITEMS))
     blocks = part.blocks(_BLOCK_ITEMS, first=n_samples)
     with quietly():
         for items, samples in track(blocks, total, "Estimating samples", show=progress):
             X = encoder(items)
             scored = {key: _scored(scorer, X) for key, scorer in scorers.items()}
             rows = slice(done, done + len(samples))
-            for name, each in selected.items():
-                parts = [
+            for name, selection in selected.items():
+                answers = [
                     member.quantifier.predict_many(scored[member.key], samples)
-                    for member in each.members
+                    for member in selection.members
                 ]
-                shares[name][rows] = _median(np.stack(parts))
+                shares[name][rows] = _median(np.stack(answers))
             done += len(samples)
     return shares
 
@@ -147,9 +149,11 @@ def _median_errors(
 ) -> dict[str, Selected]:
     """Methods that are a median, with the error of the median instead of its members."""
     several = {
-        name: each
-        for name, each in chosen.items()
-        if each.failure is None and len(each.members) > 1 and np.isfinite(each.error)
+        name: selection
+        for name, selection in chosen.items()
+        if selection.failure is None
+        and len(selection.members) > 1
+        and np.isfinite(selection.error)
     }
     if not several:
         return {}
@@ -158,8 +162,8 @@ def _median_errors(
     true = samples.prevalence
     assert true is not None
     return {
-        name: replace(each, error=float(measure(true, shares[name], samples.sizes).mean()))
-        for name, each in several.items()
+        name: replace(selection, error=float(measure(true, shares[name], samples.sizes).mean()))
+        for name, selection in several.items()
     }
 
 
@@ -194,21 +198,21 @@ class _Unit:
 
     def by_group(self) -> dict[tuple[str, int], list[Candidate]]:
         """Candidates by method and number of the group."""
-        found: dict[tuple[str, int], list[Candidate]] = {}
+        groups: dict[tuple[str, int], list[Candidate]] = {}
         for place, candidate in self.candidates:
-            found.setdefault(place, []).append(candidate)
-        return found
+            groups.setdefault(place, []).append(candidate)
+        return groups
 
 
 def _units(methods: Groups) -> list[_Unit]:
     """Candidates by classifier and scoring."""
-    found: dict[str, list[tuple[tuple[str, int], Candidate]]] = {}
+    candidates: dict[str, list[tuple[tuple[str, int], Candidate]]] = {}
     for name, groups in methods.items():
         for number, group in enumerate(groups):
             for candidate in group:
                 key = joblib.hash((candidate.classifier, candidate.held_out))
-                found.setdefault(key, []).append(((name, number), candidate))
-    return [_Unit(key, members) for key, members in found.items()]
+                candidates.setdefault(key, []).append(((name, number), candidate))
+    return [_Unit(key, members) for key, members in candidates.items()]
 
 
 @dataclass(frozen=True, eq=False)
@@ -230,11 +234,11 @@ class _Dev:
             items, samples = self.items(n_dev)
             return _scored(scorer, items), samples
         samples = self.part.samples[:n_dev]
-        parts = [
+        chunks = [
             _scored(scorer, X).posteriors
             for X, _ in self.part.blocks(_BLOCK_ITEMS, first=n_dev)
         ]
-        posteriors = np.concatenate(parts)
+        posteriors = np.concatenate(chunks)
         return Scored(posteriors, scorer.classes_), _over(samples, len(posteriors))
 
 
@@ -354,14 +358,14 @@ def _measured(
     place: tuple[str, int],
     problems: dict[tuple[str, int], str],
 ) -> list[_Member]:
-    found = []
+    measured = []
     for member in members:
         try:
             error = trial.error(member.quantifier, n_samples)
-            found.append(replace(member, error=error))
+            measured.append(replace(member, error=error))
         except Exception as failure:
             problems[place] = reason(failure)
-    return found
+    return measured
 
 
 def _error(member: _Member) -> float:
@@ -381,7 +385,7 @@ def _fitted_scorer(unit: _Unit, X: Any, y: NDArray[np.int64], protocol: Protocol
     scorer = Scorer(
         classifier, cv=protocol.folds, fold_scoring=False, random_state=protocol.seed
     )
-    learns = any(each.quantifier.learns_from_scores for _, each in unit.candidates)
+    learns = any(candidate.quantifier.learns_from_scores for _, candidate in unit.candidates)
     return scorer.fit(X, y, out_of_fold=learns)
 
 
@@ -395,10 +399,10 @@ def _scored(scorer: Any, X: Any) -> Any:
 def _selected(
     name: str, members: Sequence[_Member | None], failures: Mapping[str, str]
 ) -> Selected:
-    there = tuple(member for member in members if member is not None)
-    if len(there) < len(members):
-        return Selected(there, failure=failures.get(name, "no setting could be used"))
-    return Selected(there, float(np.mean([member.error for member in there])))
+    usable = tuple(member for member in members if member is not None)
+    if len(usable) < len(members):
+        return Selected(usable, failure=failures.get(name, "no setting could be used"))
+    return Selected(usable, float(np.mean([member.error for member in usable])))
 
 
 def _median(parts: Floats) -> Floats:

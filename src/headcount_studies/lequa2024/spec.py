@@ -39,13 +39,13 @@ def check(spec: Spec) -> None:
         check_known("task of LeQua", name, TASKS)
     for metric in spec.metrics:
         check_measure(metric)
-    for where, given, keys in (
+    for where, settings, keys in (
         ("[protocol]", spec.protocol, _PROTOCOL),
         ("[selection]", spec.selection, _SELECTION),
     ):
-        check_keys(where, given, keys)
+        check_keys(where, settings, keys)
         for key in keys:
-            if key not in given:
+            if key not in settings:
                 raise HeadcountError(f"{where} has no {key!r}: add it.")
     check_count("folds", spec.protocol["folds"], 2)
     check_count("max_iter", spec.protocol["max_iter"])
@@ -90,8 +90,8 @@ def plan(spec: Spec, data: Path) -> list[Task]:
 
 def _groups(spec: Spec, dataset: str) -> dict[str, list[MethodSpec]]:
     """Methods by task of the study: those on the grid of the spec are one group."""
-    found: dict[str, list[MethodSpec]] = {}
-    for each in methods_of(spec, TASKS[dataset]):
-        own = {"classifiers", "by_task", "C", "needs"} & each.options.keys()
-        found.setdefault(each.name if own else _SHARED, []).append(each)
-    return found
+    groups: dict[str, list[MethodSpec]] = {}
+    for method in methods_of(spec, TASKS[dataset]):
+        own_settings = {"classifiers", "by_task", "C", "needs"} & method.options.keys()
+        groups.setdefault(method.name if own_settings else _SHARED, []).append(method)
+    return groups

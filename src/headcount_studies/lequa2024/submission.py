@@ -51,20 +51,24 @@ def make_submissions(
             )
         spec, methods = _without_grids(spec, methods)
     groups = {method.name: candidates_of(spec, method, data.task, seed) for method in methods}
-    found = select(data, groups, protocol_of(spec, seed), n_jobs=n_jobs, progress=progress)
-    usable = {name: each for name, each in found.items() if each.failure is None}
+    selections = select(data, groups, protocol_of(spec, seed), n_jobs=n_jobs, progress=progress)
+    usable = {
+        name: selection for name, selection in selections.items() if selection.failure is None
+    }
     if not usable:
-        name, each = next(iter(found.items()))
-        raise HeadcountError(f"no method could be used; {name}: {each.failure}")
+        name, selection = next(iter(selections.items()))
+        raise HeadcountError(f"no method could be used; {name}: {selection.failure}")
     if method == "auto":
         usable = dict([min(usable.items(), key=lambda entry: entry[1].error)])
     samples = data.test if part == "test" else data.dev
     shares = predict(data, samples, usable, progress=progress)
-    made = [
-        Submission(name, shares.get(name), each.setting, each.error, each.failure)
-        for name, each in found.items()
+    submissions = [
+        Submission(
+            name, shares.get(name), selection.setting, selection.error, selection.failure
+        )
+        for name, selection in selections.items()
     ]
-    return sorted(made, key=_order)
+    return sorted(submissions, key=_order)
 
 
 def _order(each: Submission) -> tuple[bool, float]:
@@ -79,15 +83,15 @@ def _methods(spec: Spec, data: LequaData, method: str) -> list[MethodSpec]:
         raise HeadcountError(
             f"method is {method!r}; it must be 'auto', 'all', or a name such as 'SLD'."
         )
-    found = [named_method(spec, name) for name in names]
-    for each in found:
-        tasks = each.options.get("tasks", [data.task.name])
+    named = [named_method(spec, name) for name in names]
+    for chosen_method in named:
+        tasks = chosen_method.options.get("tasks", [data.task.name])
         if data.task.name not in tasks:
             raise HeadcountError(
-                f"method is {each.name!r}, which is for {', '.join(tasks)}, not for "
+                f"method is {chosen_method.name!r}, which is for {', '.join(tasks)}, not for "
                 f"{data.task.name}: choose another."
             )
-    return found
+    return named
 
 
 def _without_grids(spec: Spec, methods: Sequence[MethodSpec]) -> tuple[Spec, list[MethodSpec]]:

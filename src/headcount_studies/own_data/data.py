@@ -79,14 +79,14 @@ class OwnTable:
         """
         is_cut = isinstance(protocol, ConceptShift) or "cut_point" in spec.protocol
         target = {"ratings" if is_cut else "y": self.y}
-        drawn: ShiftedSamples = protocol.draw(groups=self.groups, **target)
-        return drawn
+        samples: ShiftedSamples = protocol.draw(groups=self.groups, **target)
+        return samples
 
     def shifted(self, spec: Spec, protocol: Any, number: int) -> Trial:
         """Training set of a protocol of dataset shift, and its samples."""
-        drawn = self.draw_shift(spec, protocol)
-        experiment = drawn[number]
-        rows = drawn.test_items
+        experiments = self.draw_shift(spec, protocol)
+        experiment = experiments[number]
+        rows = experiments.test_items
         return self._trial(
             experiment.train[0],
             experiment.train_labels,
@@ -106,18 +106,18 @@ class OwnTable:
         """Features learn from the training set alone, such as words and medians."""
         learned = self.preparation.pipeline().fit(self.frame[train])
         X, pool = (
-            dense_if_narrow(learned.transform(self.frame[part])) for part in (train, rows)
+            dense_if_narrow(learned.transform(self.frame[subset])) for subset in (train, rows)
         )
         return Trial(X, labels, pool, samples, degree)
 
 
 def load_table(spec: Spec, dataset: str, data: Path) -> OwnTable:
     """Read and prepare a table of the spec."""
-    given, path = spec.data[dataset], files(spec, dataset, data)[0]
-    open_table(path, separator=given.get("separator"))  # refuses what is no table
+    settings, path = spec.data[dataset], files(spec, dataset, data)[0]
+    open_table(path, separator=settings.get("separator"))  # refuses what is no table
     changed = path.stat().st_mtime_ns
-    drop = tuple(given.get("drop", ()))
-    names = (given["target"], given.get("group"), drop, given.get("separator"))
+    drop = tuple(settings.get("drop", ()))
+    names = (settings["target"], settings.get("group"), drop, settings.get("separator"))
     return _load(dataset, path, changed, *names)
 
 
@@ -132,15 +132,15 @@ def _load(
     separator: str | None,
 ) -> OwnTable:
     table = open_table(path, separator=separator)
-    others = [] if group is None else [group]
-    table.require([target, *others, *drop], f"which [data.{dataset}] names")
+    group_columns = [] if group is None else [group]
+    table.require([target, *group_columns, *drop], f"which [data.{dataset}] names")
     frame = table.read()
     y, rows, notes = read_labels(frame[target], table.name)
     frame = frame[rows]
     for note in notes:
         warn(note)
     groups = None if group is None else np.asarray(frame[group].cast(str).fill_null(""), str)
-    out = dict.fromkeys(drop, "dropped by the spec") | dict.fromkeys(others, "the group")
+    out = dict.fromkeys(drop, "dropped by the spec") | dict.fromkeys(group_columns, "the group")
     preparation = prepare(frame.drop(target), leave_out=out, name=repr(table.name))
     features = preparation.conform(frame)
     return OwnTable(dataset, features, preparation, y, groups)

@@ -42,20 +42,20 @@ def make_method(spec: Spec, method: MethodSpec, *, n_classes: int, seed: int) ->
     """
     where = f"method {method.name!r}"
     path = method.quantifier
-    found = import_object("method", path) if ":" in path else find_method(path)
+    method_class = import_object("method", path) if ":" in path else find_method(path)
     parameters = dict(method.parameters)
-    own = method.options.get("classifier", spec.classifier)
-    if "classifier" in _signature(found):
+    classifier = method.options.get("classifier", spec.classifier)
+    if "classifier" in _signature(method_class):
         parameters.setdefault(
-            "classifier", check_classifier(f"classifier of {where}", own, seed)
+            "classifier", check_classifier(f"classifier of {where}", classifier, seed)
         )
-    quantifier = _made(found, parameters, seed, where)
+    quantifier = _made(method_class, parameters, seed, where)
     if is_quapy(quantifier):
         quantifier = from_quapy(quantifier, random_state=seed)
-    for part in ("fit", "predict_many", "get_params"):
-        if not callable(getattr(quantifier, part, None)):
+    for attribute in ("fit", "predict_many", "get_params"):
+        if not callable(getattr(quantifier, attribute, None)):
             raise HeadcountError(
-                f"{path!r} of {where} is not a quantifier: it has no {part}()."
+                f"{path!r} of {where} is not a quantifier: it has no {attribute}()."
             )
     wrapped = (
         n_classes > 2
@@ -72,17 +72,17 @@ def make_method(spec: Spec, method: MethodSpec, *, n_classes: int, seed: int) ->
 
 def _search(spec: Spec, quantifier: Any, grid: Any, prefix: str, seed: int) -> GridSearch:
     check_grid(grid)
-    known = quantifier.get_params()
+    parameters = quantifier.get_params()
     named = {f"{prefix}{name}": values for name, values in grid.items()}
     for name in named:
-        if name not in known:
+        if name not in parameters:
             raise HeadcountError(
                 f"grid has {name.removeprefix(prefix)!r}, which is no parameter of "
                 f"{type(quantifier).__name__}: check its name, such as 'classifier__C'."
             )
     options = {"metric": spec.metrics[0]} | spec.selection
-    drawn = {name: options.pop(name) for name in ("n_samples", "size") if name in options}
-    protocol = UPP(**drawn, random_state=seed) if drawn else None
+    sampling = {name: options.pop(name) for name in ("n_samples", "size") if name in options}
+    protocol = UPP(**sampling, random_state=seed) if sampling else None
     return GridSearch(
         quantifier, named, protocol=protocol, random_state=seed, progress=False, **options
     )

@@ -20,21 +20,21 @@ def sections(spec: Spec, results: pl.DataFrame, published: Path | None) -> list[
     """Per metric: mean errors by table with marks, mean and ranks; then the settings."""
     import polars as pl
 
-    made = []
+    tables = []
     for metric in spec.metrics:
-        known = results.filter(pl.col(metric).is_not_null())
-        methods = [method.name for method in spec.methods if method.name in known["method"]]
+        measured = results.filter(pl.col(metric).is_not_null())
+        methods = [method.name for method in spec.methods if method.name in measured["method"]]
         if methods:
-            made.append(_errors(spec, known, methods, metric))
-    used = results.unique(["method", "dataset", "training_set"], maintain_order=True)
-    settings = used.group_by("method", "parameters", maintain_order=True).agg(
+            tables.append(_errors(spec, measured, methods, metric))
+    fits = results.unique(["method", "dataset", "training_set"], maintain_order=True)
+    settings = fits.group_by("method", "parameters", maintain_order=True).agg(
         pl.col("dataset").unique(maintain_order=True).str.join(", ").alias("datasets"),
         pl.len().alias("training sets"),
     )
-    made.append(
+    tables.append(
         Section("Settings", "Parameters of the methods; of a grid, those chosen.", settings)
     )
-    return made
+    return tables
 
 
 def _errors(spec: Spec, known: pl.DataFrame, methods: list[str], metric: str) -> Section:

@@ -80,16 +80,16 @@ def _estimated(
         # Quantifiers of other packages take the items themselves.
         items = pool if isinstance(quantifier, Quantifier) else pool.X
         shares = np.asarray(quantifier.predict_many(items, trial.samples), np.float64)
-        known = np.asarray(quantifier.classes_).tolist()
-        if known != classes or shares.shape != (len(trial.samples), len(classes)):
+        fitted_classes = np.asarray(quantifier.classes_).tolist()
+        if fitted_classes != classes or shares.shape != (len(trial.samples), len(classes)):
             raise HeadcountError(
-                f"it gave shares of shape {shares.shape} for the classes {known}, where "
+                f"it gave shares of shape {shares.shape} for the classes {fitted_classes}, where "
                 f"{len(trial.samples):,} samples have the classes {classes}."
             )
         assert trial.samples.prevalence is not None
-        wanted = [name for name in spec.metrics if name in OF_INTERVALS]
+        interval_metrics = [name for name in spec.metrics if name in OF_INTERVALS]
         true = trial.samples.prevalence
-        measured = interval_errors(quantifier, items, trial.samples, true, wanted)
+        measured = interval_errors(quantifier, items, trial.samples, true, interval_metrics)
     except Exception as error:  # a method of the user may raise anything
         kind = "" if isinstance(error, HeadcountError) else f"{type(error).__name__}: "
         return None, {}, " ".join(f"{kind}{error}".split())[:500]

@@ -45,18 +45,20 @@ def is_shift(spec: Spec) -> bool:
 
 def make_protocol(spec: Spec, seed: int) -> Any:
     """Protocol of the spec."""
-    known: dict[str, Any] = _SAMPLING | _SHIFT
-    chosen = known[check_known("protocol", spec.protocol["name"], known)]
-    allowed = [field_.name for field_ in fields(chosen) if field_.name != "random_state"]
-    own = () if is_shift(spec) else _SPLIT
-    given = {key: value for key, value in spec.protocol.items() if key != "name"}
-    check_keys("[protocol]", given, [*own, *allowed])
-    options = {key: value for key, value in given.items() if key not in own}
+    protocols: dict[str, Any] = _SAMPLING | _SHIFT
+    protocol_class = protocols[check_known("protocol", spec.protocol["name"], protocols)]
+    allowed = [
+        field_.name for field_ in fields(protocol_class) if field_.name != "random_state"
+    ]
+    split_keys = () if is_shift(spec) else _SPLIT
+    settings = {key: value for key, value in spec.protocol.items() if key != "name"}
+    check_keys("[protocol]", settings, [*split_keys, *allowed])
+    options = {key: value for key, value in settings.items() if key not in split_keys}
     try:
-        return chosen(**options, random_state=seed)
+        return protocol_class(**options, random_state=seed)
     except TypeError as error:  # a parameter that has no default
         raise HeadcountError(
-            f"[protocol] lacks a setting of {chosen.__name__} ({error})."
+            f"[protocol] lacks a setting of {protocol_class.__name__} ({error})."
         ) from None
 
 
@@ -82,12 +84,12 @@ def _check_data(spec: Spec, dataset: str) -> None:
     where = f"[data.{dataset}]"
     if dataset not in spec.data:
         raise HeadcountError(f"There is no table {where}: add it, with file and target.")
-    given = spec.data[dataset]
-    check_keys(where, given, _DATA)
+    settings = spec.data[dataset]
+    check_keys(where, settings, _DATA)
     for key in ("file", "target"):
-        if not isinstance(given.get(key), str):
+        if not isinstance(settings.get(key), str):
             raise HeadcountError(f"{where} has no {key!r}, which is a text: add it.")
-    drop = given.get("drop", [])
+    drop = settings.get("drop", [])
     if not isinstance(drop, list) or not all(isinstance(name, str) for name in drop):
         raise HeadcountError(f"drop of {where} is {drop!r}; it must be a list of columns.")
 
@@ -116,8 +118,8 @@ def _counts(spec: Spec, dataset: str, table: OwnTable) -> tuple[int, int, list[A
     """Numbers of training sets, and of samples of each; classes."""
     protocol = make_protocol(spec, task_seed(spec.seed, dataset, "protocol"))
     if is_shift(spec):
-        drawn = table.draw_shift(spec, protocol)
-        return len(drawn), drawn.n_samples // len(drawn), drawn.classes.tolist()
+        samples = table.draw_shift(spec, protocol)
+        return len(samples), samples.n_samples // len(samples), samples.classes.tolist()
     # Samples of one item have the same number.
-    drawn = replace(protocol, size=1).draw(table.y)
-    return spec.protocol.get("splits", 1), len(drawn), drawn.classes.tolist()
+    samples = replace(protocol, size=1).draw(table.y)
+    return spec.protocol.get("splits", 1), len(samples), samples.classes.tolist()

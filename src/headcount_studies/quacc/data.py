@@ -52,7 +52,7 @@ def _source(name: str) -> str:
 
 
 def _about(topics: NDArray[Any], topic: str) -> NDArray[np.int64]:
-    return np.array([topic in each.split("|") for each in topics], dtype=np.int64)
+    return np.array([topic in listed.split("|") for listed in topics], dtype=np.int64)
 
 
 @lru_cache(maxsize=1)
@@ -103,18 +103,18 @@ def draw_training_and_reference(
     class runs out at any prevalence from 0.1 to 0.9.
     """
     halves = held_out_rows(collection.y, 0.5, task_seed(seed, "halves"))
-    found = []
+    drawn_rows = []
     for number, half in enumerate((np.flatnonzero(~halves), np.flatnonzero(halves))):
         y = collection.y[half]
         share = y.mean()
         size = int(len(half) * min(share, 1 - share) * 10 / 9)
-        drawn = Prevalences(
+        protocol = Prevalences(
             [[1 - prevalence, prevalence]],
             size=size,
             random_state=task_seed(seed, "sets", number, prevalence),
         )
-        found.append(half[drawn.draw(y)[0]])
-    return found[0], found[1]
+        drawn_rows.append(half[protocol.draw(y)[0]])
+    return drawn_rows[0], drawn_rows[1]
 
 
 def draw_test_samples(spec: Spec, collection: Collection, seed: int) -> Samples:

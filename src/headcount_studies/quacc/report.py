@@ -36,16 +36,16 @@ _LEAP_TEXT = (
 
 def sections(spec: Spec, results: pl.DataFrame, published: Path | None) -> list[Section]:
     """Experiments, errors, comparison with the paper, figures, selected settings."""
-    made = [_experiments(spec, results), _errors(spec, results)]
+    tables = [_experiments(spec, results), _errors(spec, results)]
     if published is not None:
-        made += _compared(spec, results, published)
+        tables += _compared(spec, results, published)
     for dataset in spec.datasets:
         for metric in spec.metrics:
-            part = results.filter(results["dataset"] == dataset)
-            if part[metric].count():
-                made += _figures(spec, part, dataset, metric)
-    made.append(_choices(spec, results))
-    return made
+            rows = results.filter(results["dataset"] == dataset)
+            if rows[metric].count():
+                tables += _figures(spec, rows, dataset, metric)
+    tables.append(_choices(spec, results))
+    return tables
 
 
 def _experiments(spec: Spec, results: pl.DataFrame) -> Section:
@@ -67,7 +67,7 @@ def _experiments(spec: Spec, results: pl.DataFrame) -> Section:
         for method in spec.methods
         if repeats_of(spec, method) < spec.protocol["repeats"]
     ]
-    exceptions = "".join(f" {each}." for each in fewer)
+    exceptions = "".join(f" {sentence}." for sentence in fewer)
     return Section(
         "Experiments",
         f"{len(spec.methods)} methods predict {' and '.join(spec.metrics)} of logistic "
@@ -86,14 +86,14 @@ def _errors(spec: Spec, results: pl.DataFrame) -> Section:
     columns: dict[str, list[float | None]] = {}
     marks: Marks = {}
     for dataset in spec.datasets:
-        part = results.filter(pl.col("dataset") == dataset)
+        rows_of_dataset = results.filter(pl.col("dataset") == dataset)
         for metric in spec.metrics:
-            if not part[metric].count():
+            if not rows_of_dataset[metric].count():
                 continue
             name = f"{dataset} {metric}"
-            wide = paired_errors(part, _SAMPLE, methods, metric)
-            columns[name], found = _marked(wide, methods)
-            marks |= {(row, name): mark for row, mark in found.items()}
+            wide = paired_errors(rows_of_dataset, _SAMPLE, methods, metric)
+            columns[name], column_marks = _marked(wide, methods)
+            marks |= {(row, name): mark for row, mark in column_marks.items()}
     table = pl.DataFrame(
         {"method": methods} | columns, schema_overrides=dict.fromkeys(columns, pl.Float64)
     )
@@ -178,16 +178,16 @@ def _choices(spec: Spec, results: pl.DataFrame) -> Section:
     rows = []
     for dataset in spec.datasets:
         for name in names:
-            part = results.filter((pl.col("dataset") == dataset) & (pl.col("method") == name))
-            models = part.unique("train_prevalence", maintain_order=True)
-            chosen = [
-                dict(each.split("=") for each in setting.split())
+            subset = results.filter((pl.col("dataset") == dataset) & (pl.col("method") == name))
+            models = subset.unique("train_prevalence", maintain_order=True)
+            settings = [
+                dict(entry.split("=") for entry in setting.split())
                 for metric in spec.metrics
                 for setting in models[f"chosen_{metric}"].to_list()
                 if setting
             ]
-            if chosen:
-                rows.append({"data": dataset, "method": name, **_frequencies(spec, chosen)})
+            if settings:
+                rows.append({"data": dataset, "method": name, **_frequencies(spec, settings)})
     table = pl.DataFrame(rows, infer_schema_length=None) if rows else None
     return Section(
         "Selected settings",
@@ -198,15 +198,19 @@ def _choices(spec: Spec, results: pl.DataFrame) -> Section:
 
 
 def _frequencies(spec: Spec, chosen: list[dict[str, str]]) -> dict[str, float | None]:
-    wanted = [("variants", variant) for variant in spec.selection["variants"]]
-    wanted += [("covariates", "True"), ("calibration", "bcts"), ("class_weight", "balanced")]
-    found: dict[str, float | None] = {}
-    for name, value in wanted:
-        known = [setting[name] for setting in chosen if name in setting]
+    questions = [("variants", variant) for variant in spec.selection["variants"]]
+    questions += [("covariates", "True"), ("calibration", "bcts"), ("class_weight", "balanced")]
+    frequencies: dict[str, float | None] = {}
+    for name, value in questions:
+        values = [setting[name] for setting in chosen if name in setting]
         title = value if name == "variants" else name.replace("_", " ")
-        share = sum(each == value for each in known) / len(known) if known else None
-        found[title] = None if share is None else 100 * share
-    return found
+        share = (
+            sum(setting_value == value for setting_value in values) / len(values)
+            if values
+            else None
+        )
+        frequencies[title] = None if share is None else 100 * share
+    return frequencies
 
 
 def _compared(spec: Spec, results: pl.DataFrame, published: Path) -> list[Section]:
@@ -230,12 +234,14 @@ def _comparison(spec: Spec, results: pl.DataFrame, paper: pl.DataFrame, metric: 
     theirs = paper.select(
         "method",
         pl.col(f"{_SAME}_{name}").alias("imdb, paper"),
-        pl.mean_horizontal([f"{each}_{name}" for each in _OTHERS]).alias("RCV1 topics, paper"),
+        pl.mean_horizontal([f"{topic}_{name}" for topic in _OTHERS]).alias(
+            "RCV1 topics, paper"
+        ),
     )
     means = results.group_by("dataset", "method").agg(pl.col(metric).mean())
     imdb = _of(means.filter(pl.col("dataset") == "imdb"), metric, "imdb")
-    others = means.filter(pl.col("dataset") != "imdb").group_by("method")
-    reuters = _of(others.agg(pl.col(metric).mean()), metric, "Reuters topics")
+    topics = means.filter(pl.col("dataset") != "imdb").group_by("method")
+    reuters = _of(topics.agg(pl.col(metric).mean()), metric, "Reuters topics")
     ours = (
         pl.DataFrame({"method": [method.name for method in spec.methods]})
         .join(imdb, "method", "left")
@@ -259,26 +265,27 @@ def _of(means: pl.DataFrame, metric: str, name: str) -> pl.DataFrame:
 def _ranks(table: pl.DataFrame, ours: str, theirs: str | None = None) -> str:
     theirs = f"{theirs or ours}, paper"
     pairs = table.select("method", ours, theirs).drop_nulls()
-    found = rank_correlation(
+    correlation = rank_correlation(
         dict(pairs.select("method", ours).rows()), dict(pairs.select("method", theirs).rows())
     )
-    if found is None:
+    if correlation is None:
         return ""
-    return f"Rank correlation with the paper, {ours}: {found:.2f} over {pairs.height} methods."
+    return f"Rank correlation with the paper, {ours}: {correlation:.2f} over {pairs.height} methods."
 
 
 def _order(table: pl.DataFrame) -> str:
     errors = dict(table.select("method", "imdb").drop_nulls().rows())
     if not errors:
         return ""
-    found = reversals(errors)
-    if not found:
+    reversed_pairs = reversals(errors)
+    if not reversed_pairs:
         return f"On IMDB the methods come in the expected order: {_ORDER_TEXT}."
     pairs = [
-        f"{one} ({errors[one]:.4f}) before {two} ({errors[two]:.4f})" for one, two in found
+        f"{one} ({errors[one]:.4f}) before {two} ({errors[two]:.4f})"
+        for one, two in reversed_pairs
     ]
     text = f"Reversals of the expected order on IMDB ({_ORDER_TEXT}): {', '.join(pairs)}."
-    return f"{text} {_LEAP_TEXT}" if ("DoC", "LEAP") in found else text
+    return f"{text} {_LEAP_TEXT}" if ("DoC", "LEAP") in reversed_pairs else text
 
 
 def reversals(errors: dict[str, float]) -> list[tuple[str, str]]:

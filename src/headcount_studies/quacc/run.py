@@ -68,23 +68,27 @@ def run(spec: Spec, task: Task, data: Path) -> pl.DataFrame:
     collection = load_collection(task.dataset, data, spec.protocol["least"])
     seed = task_seed(spec.seed, task.dataset)
     prevalence = task.settings["prevalence"]
-    own = task_seed(seed, prevalence)
-    train, known = draw_training_and_reference(collection, prevalence, seed)
+    task_random_seed = task_seed(seed, prevalence)
+    train, reference_rows = draw_training_and_reference(collection, prevalence, seed)
     model = LogisticRegression(max_iter=1000).fit(collection.X[train], collection.y[train])
-    reference = (collection.X[known], collection.y[known])
+    reference = (collection.X[reference_rows], collection.y[reference_rows])
     pool, samples = ScoredPool(collection.X_test), draw_test_samples(spec, collection, seed)
     predicted = model.predict(collection.X_test)
     tables = samples.prevalence_of(2 * collection.y_test + predicted, 4).reshape(-1, 2, 2)
     true = {metric: METRICS[metric](tables) for metric in spec.metrics}
     frames = []
     with quietly():
-        chosen = _chosen(spec, model, reference, own)
+        choices = _chosen(spec, model, reference, task_random_seed)
         for method in spec.methods:
             rows, start = sample_rows(spec, method), perf_counter()
             answer = _answer(
-                spec, method, (model, chosen.settings, own), reference, (pool, samples[rows])
+                spec,
+                method,
+                (model, choices.settings, task_random_seed),
+                reference,
+                (pool, samples[rows]),
             )
-            seconds = perf_counter() - start + chosen.seconds.get(method.name, 0.0)
+            seconds = perf_counter() - start + choices.seconds.get(method.name, 0.0)
             frames.append(
                 _frame(spec, task, method, answer, rows, true, samples).with_columns(
                     pl.Series("true_table", tables[rows].reshape(-1, 4).tolist()),
@@ -111,31 +115,31 @@ def _chosen(
         random_state=task_seed(seed, "selection"),
     )
     tried = [
-        (method.name, name, made)
+        (method.name, name, candidate)
         for method in spec.methods
         if is_quacc(method)
-        for name, made in candidates(spec, method, model, seed)
+        for name, candidate in candidates(spec, method, model, seed)
     ]
     metrics = [METRICS[metric] for metric in spec.metrics]
     trials = try_settings(
-        [made for _, _, made in tried],
+        [candidate for _, _, candidate in tried],
         reference.take(np.flatnonzero(~held)),
         test,
         protocol.draw(test.codes),
         metrics,
     )
-    found = {}
+    best_settings = {}
     for method in dict.fromkeys(name for name, _, _ in tried):
         members = [i for i, (name, _, _) in enumerate(tried) if name == method]
         for number, metric in enumerate(spec.metrics):
             errors = np.array([trials[i].errors(number) for i in members])
             if np.isfinite(errors).any():
                 best = members[int(np.nanargmin(errors))]
-                found[method, metric] = tried[best][1:]
+                best_settings[method, metric] = tried[best][1:]
     # In proportion to the settings, which share computations.
-    each = (perf_counter() - start) / max(len(tried), 1)
+    seconds = (perf_counter() - start) / max(len(tried), 1)
     names = [name for name, _, _ in tried]
-    return _Choices(found, {name: each * names.count(name) for name in names})
+    return _Choices(best_settings, {name: seconds * names.count(name) for name in names})
 
 
 def _answer(
@@ -145,7 +149,7 @@ def _answer(
     reference: tuple[Any, NDArray[np.int64]],
     target: tuple[ScoredPool, Samples],
 ) -> _Answer:
-    model, chosen, seed = made
+    model, chosen_settings, seed = made
     values = dict.fromkeys(spec.metrics, _Predicted())
     settings = dict.fromkeys(spec.metrics, "")
     try:
@@ -154,9 +158,9 @@ def _answer(
             return _Answer(_values(predictor, target, spec.metrics), settings)
         fitted: dict[str, dict[str, _Predicted]] = {}
         for metric in spec.metrics:
-            if (method.name, metric) not in chosen:
+            if (method.name, metric) not in chosen_settings:
                 raise HeadcountError("no setting could be used.")
-            name, candidate = chosen[method.name, metric]
+            name, candidate = chosen_settings[method.name, metric]
             settings[metric] = name
             if name not in fitted:
                 fitted[name] = _values(candidate.fit(*reference), target, spec.metrics)
@@ -174,9 +178,9 @@ def _values(
     if predictor.has_table:
         tables = predictor.predict_tables(*target)
         return {metric: _Predicted(METRICS[metric](tables), tables) for metric in metrics}
-    given = [metric for metric in metrics if predictor.supports(metric)]
-    found = dict(zip(given, predictor.predict_metrics(*target, given), strict=True))
-    return {metric: _Predicted(found.get(metric)) for metric in metrics}
+    supported = [metric for metric in metrics if predictor.supports(metric)]
+    values = dict(zip(supported, predictor.predict_metrics(*target, supported), strict=True))
+    return {metric: _Predicted(values.get(metric)) for metric in metrics}
 
 
 def _frame(

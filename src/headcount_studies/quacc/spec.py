@@ -45,8 +45,8 @@ def check(spec: Spec) -> None:
     for prevalence in spec.protocol["train_prevalences"]:
         check_fraction("an entry of train_prevalences of [protocol]", prevalence)
     for method in spec.methods:
-        known = predictors()
-        check_known("method of accuracy prediction", method.quantifier, known)
+        names = predictors()
+        check_known("method of accuracy prediction", method.quantifier, names)
         check_keys(f"options of method {method.name!r}", method.options, _OPTIONS)
         if "quantifier" in method.options:
             find_quantifier(method.options["quantifier"])
@@ -76,10 +76,10 @@ def plain_predictor(method: MethodSpec, model: Any, seed: int) -> Any:
         parameters["quantifier"] = find_quantifier(method.options["quantifier"])(
             **_stop(method)
         )
-    made = predictors()[method.quantifier](model, **parameters)
-    if "random_state" in made.get_params():
-        made.set_params(random_state=seed)
-    return made
+    predictor = predictors()[method.quantifier](model, **parameters)
+    if "random_state" in predictor.get_params():
+        predictor.set_params(random_state=seed)
+    return predictor
 
 
 def candidates(
@@ -87,24 +87,26 @@ def candidates(
 ) -> list[tuple[str, QuAcc]]:
     """All settings of QuAcc with the quantifier of a method, each with its name."""
     quantifier = find_quantifier(method.options.get("quantifier", "KDEyML"))
-    known = quantifier().get_params()
-    own = [name for name in ("calibration", "bandwidth") if name in known]
-    named = ("variants", "covariates", "C", "class_weight", *own)
-    found = []
+    parameters = quantifier().get_params()
+    own_settings = [name for name in ("calibration", "bandwidth") if name in parameters]
+    named = ("variants", "covariates", "C", "class_weight", *own_settings)
+    named_candidates = []
     for values in product(*(spec.selection[name] for name in named)):
         setting = dict(zip(named, values, strict=True))
         weight = _or_none(setting["class_weight"])
         logistic = LogisticRegression(C=setting["C"], class_weight=weight, max_iter=_MAX_ITER)
-        inside = {name: _or_none(setting[name]) for name in own} | _stop(method)
+        inside = {name: _or_none(setting[name]) for name in own_settings} | _stop(method)
         counted = quantifier(logistic, random_state=seed, **inside)
-        made = QuAcc(
+        predictor = QuAcc(
             model,
             quantifier=counted,
             variant=setting["variants"],
             covariates=setting["covariates"],
         )
-        found.append((" ".join(f"{name}={value}" for name, value in setting.items()), made))
-    return found
+        named_candidates.append(
+            (" ".join(f"{name}={value}" for name, value in setting.items()), predictor)
+        )
+    return named_candidates
 
 
 def _stop(method: MethodSpec) -> dict[str, str]:

@@ -34,15 +34,15 @@ class Collection:
 
     def training_and_test(self, least: int) -> tuple[Any, NDArray[Any], Any, NDArray[Any]]:
         """Items and labels of training and validation, then items and labels of the test."""
-        known, test = np.concatenate(self._development()), self.tweets.rows("test")
-        X, pool = self.words.tf_idf(known, test, least=least, count="texts")
-        return X, self.tweets.labels[known], pool, self.tweets.labels[test]
+        development, test = np.concatenate(self._development()), self.tweets.rows("test")
+        X, pool = self.words.tf_idf(development, test, least=least, count="texts")
+        return X, self.tweets.labels[development], pool, self.tweets.labels[test]
 
     def selection(self, spec: Spec, seed: int) -> tuple[Labelled, Split]:
         """Items to select settings on: trained on one part, tested on samples of the other."""
         train, held = self._development()
-        parts = self.words.tf_idf(train, held, least=spec.protocol["least"], count="texts")
-        X = sparse.vstack(parts, format="csr")
+        tables = self.words.tf_idf(train, held, least=spec.protocol["least"], count="texts")
+        X = sparse.vstack(tables, format="csr")
         items = labelled(X, self.tweets.labels[np.concatenate([train, held])], None)
         samples = draw_samples(spec, self.tweets.labels[held], spec.selection, seed)
         rows = np.arange(len(train)), len(train) + np.arange(len(held))

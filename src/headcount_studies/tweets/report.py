@@ -31,24 +31,24 @@ def sections(spec: Spec, results: pl.DataFrame, published: Path | None) -> list[
     """Per metric: errors by collection and by shift, ranks, comparison with the paper."""
     import polars as pl
 
-    made = []
+    tables = []
     for metric in spec.metrics:
         # Settings are not chosen by a metric that was added to the report.
         by = metric if metric in results["chosen_by"] else spec.metrics[0]
-        part = results.filter((pl.col("chosen_by") == by) & pl.col(metric).is_not_null())
-        if part.is_empty():
+        rows = results.filter((pl.col("chosen_by") == by) & pl.col(metric).is_not_null())
+        if rows.is_empty():
             continue
-        methods = [method.name for method in spec.methods if method.name in part["method"]]
-        table, section = _errors(spec, part, methods, (metric, by))
-        made += [section, _ranks(table, methods, metric)]
+        methods = [method.name for method in spec.methods if method.name in rows["method"]]
+        table, section = _errors(spec, rows, methods, (metric, by))
+        tables += [section, _ranks(table, methods, metric)]
         path = None if published is None else published / f"tweets_{metric}.csv"
         if path is not None and path.is_file():
-            made.append(_compared(table, methods, metric, path))
+            tables.append(_compared(table, methods, metric, path))
     failed = results.filter(pl.col("failure").is_not_null())
     if failed.height:
         reasons = failed.group_by("dataset", "method", "failure").len("samples").sort("dataset")
-        made.append(Section("Failures", "Methods without results.", reasons))
-    return made
+        tables.append(Section("Failures", "Methods without results.", reasons))
+    return tables
 
 
 def _errors(
@@ -103,25 +103,27 @@ def _compared(table: pl.DataFrame, methods: list[str], metric: str, path: Path) 
     paper = read_published(path).with_columns(names)
     ours = table.unpivot(index="dataset", on=methods, variable_name="method", value_name="ours")
     title = f"Compared with the paper: {metric.upper()}"
-    found = agreement(ours, paper)
-    if found is None:
+    agreed = agreement(ours, paper)
+    if agreed is None:
         return Section(title, "No collection and method in common.")
-    each = []
+    correlations = []
     for name in table["dataset"]:
-        both = found.pairs.filter(pl.col("dataset") == name)
+        pairs = agreed.pairs.filter(pl.col("dataset") == name)
         mine, theirs = (
-            dict(zip(both["method"], both[column], strict=True))
+            dict(zip(pairs["method"], pairs[column], strict=True))
             for column in ("ours", "published")
         )
         correlation = rank_correlation(mine, theirs)
-        each.append(f"{name} {'-' if correlation is None else format(correlation, '.2f')}")
+        correlations.append(
+            f"{name} {'-' if correlation is None else format(correlation, '.2f')}"
+        )
     return Section(
         title,
         "Means over the collections in common, and the median relative difference. The "
         "vectors of the paper have features made for tweets, so compare ranks, not errors. "
-        f"Spearman's correlation with the paper: {found.of_means:.2f} of mean errors, "
-        f"{found.of_ranks:.2f} of mean ranks; by collection: {', '.join(each)}.",
-        found.methods.select(
+        f"Spearman's correlation with the paper: {agreed.of_means:.2f} of mean errors, "
+        f"{agreed.of_ranks:.2f} of mean ranks; by collection: {', '.join(correlations)}.",
+        agreed.methods.select(
             "method", "ours", "published", "rank", "published_rank", "difference"
         ),
     )

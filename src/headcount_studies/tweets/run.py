@@ -47,16 +47,18 @@ def run(spec: Spec, task: Task, data: Path) -> pl.DataFrame:
     frames = []
     answers: dict[tuple[str, int | None], Answer] = {}
     with quietly():
-        chosen = _choices(spec, grid, quantifiers, collection, task_seed(seed, "choice"))
-        for metric, choices in zip(spec.metrics, chosen, strict=True):
-            wanted = [method for method in methods if metric in metrics_of(spec, method)]
+        choices_by_metric = _choices(
+            spec, grid, quantifiers, collection, task_seed(seed, "choice")
+        )
+        for metric, choices in zip(spec.metrics, choices_by_metric, strict=True):
+            measured = [method for method in methods if metric in metrics_of(spec, method)]
             # A setting that two metrics select is trained once.
             new = [
-                each.name
-                for each in wanted
-                if (each.name, choices[each.name].setting) not in answers
+                method_spec.name
+                for method_spec in measured
+                if (method_spec.name, choices[method_spec.name].setting) not in answers
             ]
-            found = answer(
+            new_answers = answer(
                 grid,
                 {name: quantifiers[name] for name in new},
                 {name: choices[name] for name in new},
@@ -64,18 +66,20 @@ def run(spec: Spec, task: Task, data: Path) -> pl.DataFrame:
                 [(ScoredPool(pool), samples)],
             )
             # The time counts once, if two metrics choose the same setting.
-            answers = {key: replace(each, seconds=0.0) for key, each in answers.items()}
-            answers |= {(name, choices[name].setting): found[name][0] for name in new}
+            answers = {
+                key: replace(method_spec, seconds=0.0) for key, method_spec in answers.items()
+            }
+            answers |= {(name, choices[name].setting): new_answers[name][0] for name in new}
             frames += [
                 _rows(
                     spec,
                     task,
-                    (each, metric, choices[each.name]),
-                    answers[each.name, choices[each.name].setting],
+                    (method_spec, metric, choices[method_spec.name]),
+                    answers[method_spec.name, choices[method_spec.name].setting],
                     (samples, prior),
                     grid,
                 )
-                for each in wanted
+                for method_spec in measured
             ]
     return pl.concat(frames)
 

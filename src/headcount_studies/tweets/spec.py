@@ -38,13 +38,13 @@ def check(spec: Spec) -> None:
         check_known("collection of tweets", dataset, TWEETS)
     for metric in spec.metrics:
         check_measure(metric)
-    for where, given, keys in (
+    for where, settings, keys in (
         ("[protocol]", spec.protocol, _PROTOCOL),
         ("[selection]", spec.selection, _SELECTION),
     ):
-        check_keys(where, given, keys)
+        check_keys(where, settings, keys)
         for key in keys:
-            if key not in given:
+            if key not in settings:
                 raise HeadcountError(f"{where} has no {key!r}: add it.")
     for name in ("least", "folds", "repeats", "size"):
         check_count(name, spec.protocol[name])
@@ -83,13 +83,13 @@ def _groups(spec: Spec) -> dict[str, list[MethodSpec]]:
 
     Methods that need a package which is not installed are left out.
     """
-    found: dict[str, list[MethodSpec]] = {}
+    groups: dict[str, list[MethodSpec]] = {}
     for method in spec.methods:
         if not is_installed(method):
             continue
         shared = "C" not in method.options and shares_classifier(made(method))
-        found.setdefault(_SHARED if shared else method.name, []).append(method)
-    return found
+        groups.setdefault(_SHARED if shared else method.name, []).append(method)
+    return groups
 
 
 def _cost(name: str, methods: list[MethodSpec]) -> float:
