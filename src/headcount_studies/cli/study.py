@@ -144,8 +144,8 @@ def status(store: _STORE, json: JSON = False) -> str:
     head = ["dataset", "tasks", "done", "failed", "missing", "runs", "seconds"]
     pace = progress.runs_per_second
     lines = [
-        f"{spec.name}: {progress.done} of {progress.tasks} tasks done, {progress.failed} failed, "
-        f"{progress.missing} missing.",
+        f"{spec.name}: {progress.done} of {progress.tasks} tasks done, "
+        f"{progress.failed} failed, {progress.missing} missing.",
         f"{progress.runs:,} runs in {_clock(progress.seconds)}"
         + ("." if pace is None else f", {pace:,.0f} per second."),
         "",

@@ -399,8 +399,8 @@ class StoryResult:
         n, by = self.story.n_labels, self.story.by
         sentence = (
             f"With labels of {n} random items of each {by} the truth is within "
-            f"{series.held.sum()} of the {len(series.periods)} intervals, and the mean error is "
-            f"{100 * series.error:.1f} points: labels correct whatever has changed."
+            f"{series.held.sum()} of the {len(series.periods)} intervals, and the mean error "
+            f"is {100 * series.error:.1f} points: labels correct whatever has changed."
         )
         columns = zip(series.truth, series.share, series.low, series.high, strict=True)
         rows = [

@@ -689,8 +689,8 @@ class Store:
         ]
         if strangers:
             raise HeadcountError(
-                f"{str(self.folder)!r} has other files in it ({strangers[0]!r}): choose an empty "
-                "folder, or one that is not there yet."
+                f"{str(self.folder)!r} has other files in it ({strangers[0]!r}): choose an "
+                "empty folder, or one that is not there yet."
             )
 
     def begin(self, spec: Spec, tasks: Sequence[Task], parts: Sequence[Part]) -> None:

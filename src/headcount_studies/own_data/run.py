@@ -83,8 +83,8 @@ def _estimated(
         fitted_classes = np.asarray(quantifier.classes_).tolist()
         if fitted_classes != classes or shares.shape != (len(trial.samples), len(classes)):
             raise HeadcountError(
-                f"it gave shares of shape {shares.shape} for the classes {fitted_classes}, where "
-                f"{len(trial.samples):,} samples have the classes {classes}."
+                f"it gave shares of shape {shares.shape} for the classes {fitted_classes}, "
+                f"where {len(trial.samples):,} samples have the classes {classes}."
             )
         assert trial.samples.prevalence is not None
         interval_metrics = [name for name in spec.metrics if name in OF_INTERVALS]
