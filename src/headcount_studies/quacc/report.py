@@ -270,7 +270,10 @@ def _ranks(table: pl.DataFrame, ours: str, theirs: str | None = None) -> str:
     )
     if correlation is None:
         return ""
-    return f"Rank correlation with the paper, {ours}: {correlation:.2f} over {pairs.height} methods."
+    return (
+        f"Rank correlation with the paper, {ours}: {correlation:.2f} over {pairs.height} "
+        "methods."
+    )
 
 
 def _order(table: pl.DataFrame) -> str:
