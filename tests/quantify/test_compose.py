@@ -7,7 +7,7 @@ import pytest
 
 import headcount as hc
 from headcount.errors import HeadcountError
-from headcount.quantify.base import Scoring
+from headcount.quantify.base import ScoringPlan
 from headcount.quantify.likelihood import PosteriorRatios
 from headcount.representation import (
     EuclideanDistance,
@@ -65,7 +65,7 @@ def test_features_need_no_classifier(representation):
     solver = Divergence("hellinger") if isinstance(representation, FeatureHistograms) else None
     composed = hc.Compose(representation, solver)
     assert composed.takes == "features"
-    assert Scoring(composed).scorer() is None
+    assert ScoringPlan(composed).scorer() is None
     assert composed.fit(*labelled(2)).predict(pool(2)).shape == (2,)
 
 

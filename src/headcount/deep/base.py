@@ -148,19 +148,6 @@ class NetworkQuantifier(Quantifier):
     def fit_trained(self, X: Any, y: ArrayLike, arrays: dict[str, NDArray[Any]]) -> Self:
         """Repeat `fit` without training the network.
 
-        Parameters
-        ----------
-        X, y
-            Labelled items that a network with these parameters, among them ``random_state``,
-            was fitted on.
-        arrays : dict of str to ndarray
-            Its `trained_arrays`.
-
-        Returns
-        -------
-        NetworkQuantifier
-            This quantifier, fitted.
-
         Examples
         --------
         >>> from sklearn.datasets import make_classification
@@ -215,28 +202,6 @@ class NetworkQuantifier(Quantifier):
         ``estimates``, vectors of bags are mixed, whose shares are exact; else a bag is drawn
         from the items of two. With ``labelled``, half of the training bags are drawn from
         labelled items.
-
-        Parameters
-        ----------
-        X_pool : array-like, sparse matrix or frame of shape (n, d)
-            Items of all bags.
-        samples : Samples or iterable of index arrays
-            Bags, as rows of the pool; at least 4.
-        prevalence : array-like of shape (S, K), default=None
-            Shares of the classes in each bag; by default those of ``samples`` or ``y``.
-        y : array-like of shape (n,), default=None
-            Labels of the items of the pool, if known. Shares are then computed from them, also
-            those of bags drawn from two, and there are estimates with intervals.
-        classes : array-like of shape (K,), default=None
-            Classes, in the order of the columns of ``prevalence``; by default those of
-            ``samples``, those of ``labelled``, or the numbers from 0.
-        labelled : tuple (X, y), default=None
-            Labelled items besides the bags.
-
-        Returns
-        -------
-        NetworkQuantifier
-            This quantifier, fitted.
 
         Examples
         --------

@@ -14,8 +14,6 @@ from headcount.diagnose.fit_test import FitTests, fit_test
 from headcount.errors import HeadcountError
 from headcount.scores import Scored, Scorer
 
-__all__ = ["components", "fit_test_items"]
-
 Floats = NDArray[np.float64]
 
 

@@ -23,8 +23,6 @@ from headcount.quantify.fitted import Fitted
 from headcount.quantify.info import Input
 from headcount.sampling._streams import base_seeds
 
-__all__ = ["GridSearch"]
-
 
 class GridSearch(Quantifier):
     """Try settings of a quantifier on samples with many mixes; keep the best.

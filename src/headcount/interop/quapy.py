@@ -23,17 +23,6 @@ from headcount.quantify.aggregation import Aggregation
 from headcount.sampling import Samples
 from headcount.scores.checks import check_lengths
 
-__all__ = [
-    "LabelledSamples",
-    "QuaPyQuantifier",
-    "from_labelled_collection",
-    "from_quapy",
-    "is_quapy",
-    "samples_from_quapy",
-    "to_labelled_collection",
-    "to_quapy",
-]
-
 
 def _import(module: str) -> Any:
     """Module of QuaPy."""

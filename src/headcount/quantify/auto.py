@@ -189,17 +189,6 @@ def ordered_shares(training: NDArray[np.float64], n: int = 4000) -> NDArray[np.f
     variable with the training shares, whose mean and standard deviation change: by as much as
     between the lowest and the highest grades, or hardly at all.
 
-    Parameters
-    ----------
-    training : ndarray of shape (K,)
-        Shares of the classes in the training set, in their order.
-    n : int, default=4000
-        Number of draws.
-
-    Returns
-    -------
-    ndarray of shape (n, K)
-
     Examples
     --------
     >>> import numpy as np

@@ -602,8 +602,8 @@ class Quantifier(BaseEstimator):
 
 
 @dataclass(frozen=True, eq=False)
-class Scoring:
-    """How an unfitted quantifier scores items, so that several can share a classifier."""
+class ScoringPlan:
+    """Scoring that an unfitted quantifier plans, so that several can share a classifier."""
 
     quantifier: Quantifier
 

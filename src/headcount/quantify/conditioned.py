@@ -16,7 +16,7 @@ from headcount.data import check_features
 from headcount.errors import HeadcountError
 from headcount.quantify.adjusted import GPAC
 from headcount.quantify.aggregation import Model
-from headcount.quantify.base import Quantifier, Scoring, seeded
+from headcount.quantify.base import Quantifier, ScoringPlan, seeded
 from headcount.quantify.estimation import EstimateOptions, conditioning
 from headcount.quantify.fitted import Fitted, MemberItems, PoolSamples
 from headcount.quantify.info import Input, MethodInfo
@@ -126,7 +126,7 @@ class Conditioned(Quantifier):
 
     def _scorer(self) -> Any:
         """The scorer of all members; None if they have different ones."""
-        scorers = [Scoring(each).scorer() for each in self._unfitted()]
+        scorers = [ScoringPlan(each).scorer() for each in self._unfitted()]
         return scorers[0] if len(equal_scorers(scorers)) == 1 else None
 
     def _share_prior(self, prior: NDArray[np.float64]) -> Any:
@@ -153,7 +153,7 @@ class Conditioned(Quantifier):
             return [member.fit(X, y, sample_weight) for member in members]
         if isinstance(X, ItemScorer):
             return [member.fit_scorer(X) for member in members]
-        scorers = [Scoring(member).scorer() for member in members]
+        scorers = [ScoringPlan(member).scorer() for member in members]
         for places in equal_scorers(scorers):
             scorer = scorers[places[0]]
             if scorer is not None:

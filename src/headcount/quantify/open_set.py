@@ -15,7 +15,7 @@ from headcount.diagnose.diagnostics import UNLIKE
 from headcount.diagnose.fit_test import format_p_value
 from headcount.errors import HeadcountError, warn
 from headcount.quantify.aggregation import Model
-from headcount.quantify.base import Quantifier, Scoring, is_simple
+from headcount.quantify.base import Quantifier, ScoringPlan, is_simple
 from headcount.quantify.likelihood import SLD
 from headcount.representation import Training
 from headcount.sampling import Samples
@@ -131,7 +131,7 @@ class OpenSet(BaseEstimator):
         check_choice("novelty", self.novelty, NOVELTIES)
         check_count("held_out", self.held_out, 2)
         base: Any = SLD() if self.quantifier is None else self.quantifier
-        scorer = Scoring(base).scorer() if is_simple(base) else None
+        scorer = ScoringPlan(base).scorer() if is_simple(base) else None
         if not isinstance(scorer, Scorer):
             raise HeadcountError(
                 f"quantifier is {base!r}; it must be a quantifier with one classifier: pass "

@@ -43,23 +43,6 @@ def cells_query(
 ) -> str:
     """Query that counts scores of two classes in cells.
 
-    Parameters
-    ----------
-    dialect : {"duckdb", "bigquery", "snowflake", "postgres"}
-        Dialect of SQL.
-    table : str
-        Table of the scored items, as it is written in a query.
-    score : str
-        Column of the posteriors of the second class.
-    by : sequence of str, default=()
-        Columns of the groups.
-    of_first_class : bool, default=False
-        True if the column holds the posteriors of the first class.
-
-    Returns
-    -------
-    str
-
     Examples
     --------
     >>> print(cells_query("duckdb", "scored", "spam", ["month"]))

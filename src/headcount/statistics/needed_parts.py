@@ -19,8 +19,6 @@ from headcount.statistics.logit_cells import LogitCells
 from headcount.statistics.ratio_cells import RatioCells
 from headcount.statistics.sums import Sums
 
-__all__ = ["KINDS", "NO_MODEL", "Batch", "NeededParts", "Store", "empty_store"]
-
 Store = Sums | LogitCells | RatioCells
 KINDS: dict[str, Any] = {each.__name__: each for each in (Sums, LogitCells, RatioCells)}
 """Kinds of stores by their names in files."""
@@ -49,13 +47,7 @@ class Batch(NamedTuple):
 
 
 class NeededParts:
-    """Statistics that fitted methods need.
-
-    Parameters
-    ----------
-    model : Quantifier or Predictor, sequence of them, or None
-        Fitted methods; None if only keys are needed.
-    """
+    """Statistics that fitted methods need."""
 
     def __init__(self, model: Any) -> None:
         self.models: tuple[Any, ...] | None = None

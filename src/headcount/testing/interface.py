@@ -12,7 +12,7 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 from headcount.quantify import MethodInfo
-from headcount.quantify.base import Scoring
+from headcount.quantify.base import ScoringPlan
 from headcount.sampling import Samples
 from headcount.scores import Scored, Scorer
 from headcount.testing.cases import (
@@ -124,7 +124,7 @@ def check_unfitted(case: Case) -> None:
 def check_declared_scores(case: Case) -> None:
     """A method takes scores, unless it works on features or ``info.no_scores`` is declared."""
     case.require_two_classes()
-    closed = Scoring(case.prototype).takes == "features" or case.info.no_scores != ""
+    closed = ScoringPlan(case.prototype).takes == "features" or case.info.no_scores != ""
     expect(case.takes_scores is not closed, "takes_scores differs from the declared facts")
     if closed:
         quantifier = case.make()

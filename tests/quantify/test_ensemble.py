@@ -36,9 +36,9 @@ from tests.oracle.ensembles import (
 
 import headcount as hc
 from headcount.errors import HeadcountError, HeadcountWarning
-from headcount.quantify.base import Scoring
-from headcount.quantify.ensembles import ensemble as module
-from headcount.quantify.ensembles.member_training import TrainedMember, scores_by_member
+from headcount.quantify import ensemble as module
+from headcount.quantify.base import ScoringPlan
+from headcount.quantify.ensemble import TrainedMember, scores_by_member
 from headcount.representation import Training
 
 
@@ -159,7 +159,7 @@ def test_members_learn_from_samples_of_the_features():
     X, y = labelled(3)
     frame = pd.DataFrame(X, columns=list("abc"))
     fitted = small(hc.HDx()).fit(frame, y)
-    assert not Scoring(fitted).takes_scores
+    assert not ScoringPlan(fitted).takes_scores
     for member, rows in zip(fitted.members_, fitted.samples_, strict=True):
         alone = hc.HDx().fit(frame.iloc[rows], y[rows])
         np.testing.assert_array_equal(
