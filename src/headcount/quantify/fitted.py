@@ -447,4 +447,7 @@ class EvidenceItems(ScoredItems):
 def pool_samples(samples: Any, X: Any) -> Samples:
     """Samples of a pool, checked; one of all rows for None."""
     n_items = count_rows(X)
+    if not n_items:
+        # Raises the error that says so.
+        check_features(X.X if isinstance(X, ScoredPool) else X, allow_nan=True, any_shape=True)
     return Samples.whole(n_items) if samples is None else as_samples(samples, n_items)
