@@ -19,6 +19,7 @@ from sklearn.svm import LinearSVC
 from headcount.deep.base import NetworkQuantifier
 from headcount.errors import HeadcountError
 from headcount.quantify import Quantifier
+from headcount.quantify.base import ScoringPlan
 from headcount_studies.classifier_grid import is_installed, made
 from headcount_studies.data.lequa import LequaTask
 from headcount_studies.engine.spec import MethodSpec, Spec
@@ -62,7 +63,9 @@ def named_method(spec: Spec, name: str) -> MethodSpec:
             return listed
     unlisted = MethodSpec(name)
     quantifier = made(unlisted)
-    if not quantifier.takes_scores and not isinstance(quantifier, NetworkQuantifier):
+    if not ScoringPlan(quantifier).takes_scores and not isinstance(
+        quantifier, NetworkQuantifier
+    ):
         names = ", ".join(method.name for method in spec.methods)
         raise HeadcountError(
             f"method is {name!r}, which does not work on the scores of one classifier: choose "

@@ -23,6 +23,7 @@ from sklearn.model_selection import train_test_split
 from headcount._progress import track
 from headcount.evaluation.measures import Measure, check_measure
 from headcount.quantify import Quantifier
+from headcount.quantify.base import ScoringPlan
 from headcount.sampling import Samples
 from headcount.scores import Scored, Scorer
 from headcount_studies.classifier_grid import quietly, reason
@@ -385,7 +386,7 @@ def _fitted_scorer(unit: _Unit, X: Any, y: NDArray[np.int64], protocol: Protocol
     scorer = Scorer(
         classifier, cv=protocol.folds, fold_scoring=False, random_state=protocol.seed
     )
-    learns = any(candidate.quantifier.learns_from_scores for _, candidate in unit.candidates)
+    learns = any(ScoringPlan(candidate.quantifier).learns for _, candidate in unit.candidates)
     return scorer.fit(X, y, out_of_fold=learns)
 
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from headcount.evaluation.candidates import Labelled, Split
-from headcount.evaluation.selected import labelled
+from headcount.evaluation.splits import labelled
 from headcount.sampling import APP, Samples
 from headcount_studies.data.texts import TWEETS_FILE, Tweets, Words, count_words, load_tweets
 from headcount_studies.engine.spec import Spec
