@@ -17,6 +17,7 @@ from headcount._parameters import (
     check_positive,
     check_share,
 )
+from headcount._random import base_seeds
 from headcount.data import check_features, count_rows
 from headcount.deep.architecture import Architecture, InvariantLayer
 from headcount.deep.model import BagTraining, FittedNetwork, NetworkTraining
@@ -31,7 +32,6 @@ from headcount.quantify.base import Quantifier
 from headcount.quantify.registry import method
 from headcount.representation import Training
 from headcount.sampling import Samples, as_samples
-from headcount.sampling._streams import base_seeds
 from headcount.scores import Scorer
 from headcount.scores.checks import check_labels, check_lengths
 from headcount.scores.cross_fitting import check_classifier

@@ -12,6 +12,7 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from headcount._parameters import check_count, check_grid
+from headcount._random import base_seeds
 from headcount.errors import HeadcountError
 from headcount.evaluation.candidates import Labelled, Outcome, Split, try_candidates
 from headcount.evaluation.fitting import is_pipeline
@@ -19,7 +20,6 @@ from headcount.evaluation.measures import Metric, check_measure
 from headcount.evaluation.results import SearchResults
 from headcount.evaluation.selected import Selected, labelled, make_splits
 from headcount.quantify import Quantifier
-from headcount.sampling._streams import base_seeds
 
 __all__ = ["GridSearch"]
 

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
 
 from headcount._parameters import check_count
+from headcount._random import base_seeds
 from headcount.data import check_features, count_rows
 from headcount.errors import HeadcountError
 from headcount.evaluation.candidates import Labelled, Split
@@ -17,7 +18,6 @@ from headcount.quantify import Quantifier
 from headcount.quantify.info import Input, MethodInfo
 from headcount.representation import Training
 from headcount.sampling import UPP, Samples
-from headcount.sampling._streams import base_seeds
 from headcount.scores import Scored, ScoredPool, Verdicts
 from headcount.scores.checks import check_labels, check_lengths, check_weights, class_shares
 from headcount.scores.folds import make_folds

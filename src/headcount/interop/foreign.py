@@ -12,13 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headcount._parameters import check_random_state
+from headcount._random import base_seeds
 from headcount.data import take_rows
 from headcount.errors import HeadcountError
 from headcount.quantify import MethodInfo, Quantifier
 from headcount.quantify.aggregation import Aggregation
 from headcount.representation import Training
 from headcount.sampling import Samples
-from headcount.sampling._streams import base_seeds
 from headcount.solve import Solution
 
 __all__ = ["ForeignAggregation", "ForeignQuantifier", "from_qunfold"]

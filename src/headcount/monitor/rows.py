@@ -11,13 +11,14 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from headcount._kernels.stratified_draws import GOLDEN, mix
 from headcount.errors import HeadcountError
 
 __all__ = ["Ids", "Rows", "content_keys", "positions", "value_hashes"]
 
 Ids = NDArray[np.uint64]
 
-_PRIMES = (np.uint64(0x9E3779B97F4A7C15), np.uint64(0xC2B2AE3D27D4EB4F))
+_PRIMES = (GOLDEN, np.uint64(0xC2B2AE3D27D4EB4F))
 _UNKNOWN = -1
 # Longer texts are hashed by their digest, which has as many characters.
 _LONG_TEXT = 64
@@ -266,12 +267,9 @@ def content_keys(columns: list[pl.Series], n: int) -> Ids:
 
 
 def _mixed(values: Ids) -> Ids:
-    """Bits of each number, scrambled (the finaliser of splitmix64)."""
+    """Bits of each number, scrambled."""
     with np.errstate(over="ignore"):
-        x = values + _PRIMES[0]
-        x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-        x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-        return np.asarray(x ^ (x >> np.uint64(31)))
+        return np.asarray(mix(values + GOLDEN))
 
 
 def _chained(columns: list[Ids], prime: np.uint64) -> Ids:

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
+from headcount._random import base_seeds
 from headcount.data import check_features, count_rows
 from headcount.errors import HeadcountError
 from headcount.quantify.adjusted import GPAC
@@ -24,7 +25,6 @@ from headcount.quantify.seeds import seeded
 from headcount.quantify.statistics_parts import ScoredItems
 from headcount.representation import Reduced, Reduction, Training
 from headcount.sampling import Samples
-from headcount.sampling._streams import base_seeds
 from headcount.scores import Scored, ScoredPool, Verdicts, equal_scorers
 from headcount.solve import Solution
 from headcount.uncertainty import ShareConditioning

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from headcount._parameters import check_choice, check_count, check_flag
+from headcount._random import base_seeds
 from headcount.data import count_rows, encode_labels
 from headcount.errors import HeadcountError
 from headcount.quantify.aggregation import Model
@@ -18,7 +19,6 @@ from headcount.quantify.item_posteriors import ItemPosteriors
 from headcount.quantify.posterior import posteriors_of
 from headcount.representation import Training
 from headcount.sampling import Samples, as_samples
-from headcount.sampling._streams import base_seeds
 from headcount.scores import Scored, ScoredPool, Verdicts, one_fold_each
 from headcount.scores.checks import check_weights
 

@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headcount._kernels.stratified_draws import draw_items
+from headcount._random import stream_seeds
 from headcount._threads import each_range
 from headcount.errors import HeadcountError
 from headcount.sampling._shares import nearest_counts
-from headcount.sampling._streams import stream_seeds
 from headcount.sampling.samples import Samples, index_dtype, sort_by_code
 
 __all__ = ["Plan", "TargetShares"]

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaincinv
 
-from headcount.sampling._streams import uniforms
+from headcount._random import uniforms
 
 __all__ = [
     "dirichlet_shares",

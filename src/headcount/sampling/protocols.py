@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from headcount._parameters import check_count
+from headcount._random import RandomState, base_seeds
 from headcount.data import encode_labels
 from headcount.errors import HeadcountError
 from headcount.sampling._checks import check_integers, check_share_rows
@@ -28,7 +29,6 @@ from headcount.sampling._shares import (
     grid_shares,
     uniform_shares,
 )
-from headcount.sampling._streams import RandomState, base_seeds
 from headcount.sampling.samples import Samples
 
 __all__ = ["APP", "NPP", "UPP", "Dirichlet", "Prevalences"]

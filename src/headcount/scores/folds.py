@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
 
+from headcount._random import base_seeds
 from headcount.errors import HeadcountError, warn
-from headcount.sampling._streams import base_seeds
 
 __all__ = ["Fold", "check_cv", "make_folds", "make_tag_folds", "one_fold_each"]
 

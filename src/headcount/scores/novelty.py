@@ -20,9 +20,9 @@ from sklearn.neighbors import NearestNeighbors
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from headcount._random import base_seeds
 from headcount.data import count_rows, take_rows
 from headcount.errors import HeadcountError
-from headcount.sampling._streams import base_seeds
 from headcount.scores.checks import check_labels, check_lengths
 from headcount.scores.folds import Fold, check_cv, make_folds
 from headcount.scores.outputs import numeric_space

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headcount._kernels.stratified_draws import draw_items
+from headcount._random import stream_seeds
 from headcount._threads import each_range
-from headcount.sampling._streams import stream_seeds
 from headcount.sampling.samples import index_dtype, sort_by_code
 
 __all__ = ["Cells", "Part"]

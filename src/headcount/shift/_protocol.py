@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from headcount._parameters import check_count, check_flag, check_fraction
-from headcount.sampling._streams import RandomState, base_seeds
+from headcount._random import RandomState, base_seeds
 from headcount.shift._cells import Cells
 from headcount.shift._design import Design, check_enough, check_learnable
 from headcount.shift.experiments import ShiftedSamples

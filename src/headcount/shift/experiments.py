@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from headcount._random import stream_seeds
 from headcount._text import html_result
 from headcount.sampling import Samples
-from headcount.sampling._streams import stream_seeds
 from headcount.sampling.samples import index_dtype
 from headcount.shift._cells import Cells, Part
 from headcount.shift._design import Design, Side

@@ -14,10 +14,10 @@ from headcount._parameters import (
     check_positive,
     check_share,
 )
+from headcount._random import RandomState, base_seeds
 from headcount.errors import HeadcountError
 from headcount.sampling import Samples
 from headcount.sampling._checks import check_share_rows
-from headcount.sampling._streams import RandomState, base_seeds
 
 __all__ = ["SyntheticShift", "make_shift"]
 

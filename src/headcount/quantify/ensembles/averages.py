@@ -12,6 +12,7 @@ from sklearn.base import clone
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
+from headcount._random import base_seeds
 from headcount.errors import HeadcountError
 from headcount.quantify.adjusted import GPAC
 from headcount.quantify.aggregation import Aggregation
@@ -31,7 +32,6 @@ from headcount.quantify.one_vs_rest import OneVsRest
 from headcount.quantify.seeds import seeded
 from headcount.representation import Training
 from headcount.sampling import Samples
-from headcount.sampling._streams import base_seeds
 from headcount.scores import Scored, Verdicts
 from headcount.solve import Solution
 

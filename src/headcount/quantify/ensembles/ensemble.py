@@ -13,6 +13,7 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from headcount import metrics
 from headcount._parameters import check_choice, check_count
+from headcount._random import base_seeds
 from headcount.data import count_rows
 from headcount.errors import HeadcountError
 from headcount.quantify.adjusted import PACC
@@ -37,7 +38,6 @@ from headcount.quantify.info import Input, MethodInfo
 from headcount.quantify.one_vs_rest import base_scorer
 from headcount.representation import Training
 from headcount.sampling import Samples
-from headcount.sampling._streams import base_seeds
 from headcount.scores import Scored, Verdicts
 from headcount.scores.checks import check_lengths
 from headcount.scores.outputs import allows_nan
