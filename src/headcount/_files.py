@@ -1,27 +1,21 @@
-"""Files that are found, and files that are written atomically."""
+"""Files that are found, written atomically, locked, or written as TOML."""
 
 from __future__ import annotations
 
 import glob
 import os
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from difflib import get_close_matches
 from pathlib import Path
 from secrets import token_hex
+from typing import Any
+
+import tomli_w
+from filelock import FileLock, Timeout
 
 from headcount.errors import HeadcountError
-
-__all__ = [
-    "STANDARD_INPUT",
-    "TABLE_ENDINGS",
-    "check_writable",
-    "clear_parts",
-    "did_you_mean",
-    "input_files",
-    "is_device",
-    "write_bytes",
-]
 
 STANDARD_INPUT = "-"
 """Name that stands for what is piped into the program."""
@@ -174,3 +168,59 @@ def clear_parts(folder: Path) -> None:
     """Remove the partial files that killed processes have left in a folder."""
     for part in folder.glob(".*.part"):
         part.unlink(missing_ok=True)
+
+
+@contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """Hold a lock file; refuse if another process does. It ends with its holder."""
+    lock = FileLock(path, timeout=0)
+    try:
+        lock.acquire()
+    except Timeout:
+        holder = ""
+        with suppress(OSError):
+            holder = path.read_text("ascii", "replace").strip()
+        raise HeadcountError(
+            f"The store {str(path.parent)!r} is being written by another run (process "
+            f"{holder or 'unknown'}): wait for it, or stop it first."
+        ) from None
+    try:
+        # Where a locked file cannot be written, the holder is unknown.
+        with suppress(OSError):
+            path.write_text(f"{os.getpid()}\n", "ascii")
+        yield
+        with suppress(OSError):
+            path.write_text("")
+    finally:
+        lock.release()
+
+
+def toml_text(content: Mapping[str, Any]) -> str:
+    """Write texts, numbers, booleans, lists and tables as TOML.
+
+    Examples
+    --------
+    >>> print(toml_text({"seed": 0, "protocol": {"draws": 2}}))
+    seed = 0
+    <BLANKLINE>
+    [protocol]
+    draws = 2
+    """
+    _check_plain(content)
+    return tomli_w.dumps(content).rstrip("\n")
+
+
+def _check_plain(value: Any) -> None:
+    """Refuse values that a TOML file cannot hold."""
+    if isinstance(value, Mapping):
+        for key, entry in value.items():
+            if not isinstance(key, str):
+                raise HeadcountError(f"The key {key!r} of a spec must be a text.")
+            _check_plain(entry)
+    elif isinstance(value, list | tuple):
+        for entry in value:
+            _check_plain(entry)
+    elif not isinstance(value, bool | int | float | str):
+        raise HeadcountError(
+            f"A spec holds {value!r}; it may hold texts, numbers, booleans, lists and tables."
+        )

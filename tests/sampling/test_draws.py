@@ -18,7 +18,7 @@ from tests.oracle import stratified_draws as oracle
 from headcount._kernels import stratified_draws
 from headcount._random import base_seeds, stream_seeds, uniforms
 from headcount.sampling import APP, NPP, UPP, Dirichlet, Prevalences
-from headcount.sampling._shares import (
+from headcount.sampling.protocols import (
     dirichlet_shares,
     grid_length,
     grid_shares,
@@ -192,9 +192,9 @@ def test_dirichlet_shares_with_a_tiny_alpha_are_single_classes():
 _DRAW_WITHOUT_COMPILATION = """
 import pickle, sys
 import numba
-from headcount.sampling import _plan
+from headcount.sampling import protocols
 assert numba.config.DISABLE_JIT
-_plan._FEWEST_ITEMS_PER_THREAD = 1
+protocols._FEWEST_ITEMS_PER_THREAD = 1
 protocols, y = pickle.load(sys.stdin.buffer)
 pickle.dump([protocol.draw(y).indices for protocol in protocols], sys.stdout.buffer)
 """

@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from headcount._files import toml_text
 from headcount.errors import HeadcountError
 from headcount.study import MethodSpec, Spec, Task, built_in_specs, read_spec, task_seed
 from headcount.study.checks import check_keys, check_known
 from headcount.study.kinds import KINDS, datasets_there, find_experiment
 from headcount.study.spec import parse_spec
-from headcount.study.toml import toml_text
 from tests.study.toy import KIND, Toy, toy_spec
 
 TEXT = """

@@ -9,10 +9,10 @@ from dataclasses import replace
 import polars as pl
 import pytest
 
+from headcount._files import locked
 from headcount.errors import HeadcountError
 from headcount.study import Store, run_study
 from headcount.study.journal import Entry, Journal
-from headcount.study.lock import locked
 from headcount.study.shares import with_metrics
 from headcount.study.status import Failure
 from headcount.study.task import Task
@@ -265,7 +265,7 @@ def test_two_writers(store, tmp_path):
 HOLDER = """
 import sys, time
 from pathlib import Path
-from headcount.study.lock import locked
+from headcount._files import locked
 
 with locked(Path(sys.argv[1])):
     print("held", flush=True)

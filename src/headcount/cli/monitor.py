@@ -13,7 +13,7 @@ from headcount.cli.exit_codes import ALERT, DONE
 from headcount.cli.options import JSON, SEPARATOR, plain_separator
 
 if TYPE_CHECKING:
-    from headcount.monitor import Monitor, Status, Update
+    from headcount.monitor import Monitor, MonitorStatus, Update
 
 __all__ = ["monitor"]
 
@@ -235,7 +235,7 @@ def replay(
     return "\n".join([f"{n:,} chunks, {len(alerts)} alert{s}", *lines])
 
 
-def _code(state: Status) -> int:
+def _code(state: MonitorStatus) -> int:
     return ALERT if state.open else DONE
 
 

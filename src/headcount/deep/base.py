@@ -34,7 +34,7 @@ from headcount.representation import Training
 from headcount.sampling import Samples, as_samples
 from headcount.scores import Scorer
 from headcount.scores.checks import check_labels, check_lengths
-from headcount.scores.cross_fitting import check_classifier
+from headcount.scores.folds import check_classifier
 
 __all__ = ["CAREFUL_RATE", "NetworkQuantifier"]
 

@@ -18,12 +18,12 @@ from headcount.data import check_features, count_rows, encode_labels, take_rows
 from headcount.errors import HeadcountError, warn
 from headcount.evaluation.evaluation import Evaluation, parameters_of
 from headcount.evaluation.fitting import fit_together, is_pipeline
-from headcount.evaluation.intervals import interval_errors
 from headcount.evaluation.measures import (
     Measure,
     Metrics,
     check_measures,
     errors_of_methods,
+    interval_errors,
     naming_method,
 )
 from headcount.quantify import Quantifier

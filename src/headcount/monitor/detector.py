@@ -14,8 +14,6 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Alarm", "Detection", "Restart", "Series", "detect"]
-
 Floats = NDArray[np.float64]
 
 # Sizes of change that are looked for, in standard errors of one value, upwards and downwards.
@@ -39,7 +37,7 @@ _NORMAL_MEDIAN = 0.6744897501960817
 
 
 @dataclass(frozen=True, eq=False)
-class Series:
+class WatchedSeries:
     """Values over time, one column per series; NaN where there is none.
 
     Attributes
@@ -142,12 +140,14 @@ class Detection:
     left: float
 
 
-def detect(series: Series, false_alarms: float, restarts: Iterable[Restart] = ()) -> Detection:
+def detect(
+    series: WatchedSeries, false_alarms: float, restarts: Iterable[Restart] = ()
+) -> Detection:
     """Find changes; without any, the mean time to an alarm is at least `false_alarms`.
 
     Parameters
     ----------
-    series : Series
+    series : WatchedSeries
         The values.
     false_alarms : float
         Mean number of times between false alarms, over all streams together.
@@ -164,7 +164,7 @@ def detect(series: Series, false_alarms: float, restarts: Iterable[Restart] = ()
     >>> values = np.random.default_rng(0).normal(0.2, 0.01, (60, 1))
     >>> values[40:] += 0.03
     >>> ones = np.ones_like(values)
-    >>> series = Series(
+    >>> series = WatchedSeries(
     ...     values, 0.1 * ones, 1000 * ones, np.array([0]), np.array([0]), np.array([1.0]),
     ...     np.array([np.nan]),
     ... )
@@ -195,7 +195,7 @@ def detect(series: Series, false_alarms: float, restarts: Iterable[Restart] = ()
 class _State:
     """State of the detector between two times."""
 
-    series: Series
+    series: WatchedSeries
     z: Floats = field(init=False)
 
     def __post_init__(self) -> None:

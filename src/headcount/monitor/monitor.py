@@ -17,7 +17,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import ArrayLike
 
-from headcount._files import write_bytes
+from headcount._files import locked, write_bytes
 from headcount._parameters import check_choice, check_count
 from headcount._text import html_result
 from headcount.accuracy import METRIC_NAMES
@@ -25,21 +25,16 @@ from headcount.accuracy.rankings import RANKINGS
 from headcount.analysis.model_files import load_model, save_model
 from headcount.analysis.models import TableModel
 from headcount.errors import HeadcountError
-from headcount.monitor.alerts import Alert
-from headcount.monitor.deliveries import Delivery, as_frame, read_delivery
-from headcount.monitor.folder import Chunk, MonitorFolder
-from headcount.monitor.history import History, Status
-from headcount.monitor.reference import Reference, read_reference
-from headcount.monitor.spec import MonitorSpec
+from headcount.monitor.deliveries import Delivery, MonitorSpec, as_frame, read_delivery
+from headcount.monitor.folder import Chunk, ChunkSummary, MonitorFolder
+from headcount.monitor.history import Alert, History, MonitorStatus
+from headcount.monitor.reference import MonitorReference, read_reference
 from headcount.monitor.summaries import ChunkSummaries
 from headcount.monitor.updates import Update, find_additions
 from headcount.scores import Scored, Verdicts
-from headcount.study.lock import locked
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-__all__ = ["Monitor"]
 
 
 class Monitor:
@@ -363,12 +358,12 @@ class Monitor:
         made.update(history, separator=separator)
         return made
 
-    def status(self) -> Status:
+    def status(self) -> MonitorStatus:
         """State after the last chunk: open alerts and the latest values.
 
         Returns
         -------
-        Status
+        MonitorStatus
             Prints as a few lines.
         """
         return self._history().status()
@@ -412,9 +407,7 @@ class Monitor:
         -------
         matplotlib Axes
         """
-        from headcount.monitor.plots import plot_history
-
-        return plot_history(self._history(), group, ax)
+        return _plotted(self._history(), group, ax)
 
     def report(self, path: str | os.PathLike[str]) -> None:
         """Write a page with the timeline and the alerts.
@@ -436,7 +429,7 @@ class Monitor:
         return f"Monitor({str(self.path)!r})\n{self.status()}"
 
     @contextmanager
-    def _locked(self) -> Iterator[dict[Chunk, dict[str, Any]]]:
+    def _locked(self) -> Iterator[dict[Chunk, ChunkSummary]]:
         """Lock the folder; gives the summaries of all chunks."""
         with locked(self.path / "lock"):
             self._folder.clean()
@@ -451,8 +444,8 @@ class Monitor:
             )
 
     @cached_property
-    def _reference(self) -> Reference:
-        return Reference.from_bytes((self.path / "reference.parquet").read_bytes())
+    def _reference(self) -> MonitorReference:
+        return MonitorReference.from_bytes((self.path / "reference.parquet").read_bytes())
 
     @cached_property
     def _model(self) -> TableModel | None:
@@ -466,11 +459,36 @@ class Monitor:
     def _summaries(self) -> ChunkSummaries:
         return ChunkSummaries(self._spec, self._reference)
 
-    def _history(self, summaries: dict[Chunk, dict[str, Any]] | None = None) -> History:
+    def _history(self, summaries: dict[Chunk, ChunkSummary] | None = None) -> History:
         """Course of the monitor; by default without chunks that have no summary yet."""
         if summaries is None:
             chunks = self._folder.chunks()
-            found = {chunk: self._folder.summary(chunk, mark) for chunk, mark in chunks.items()}
-            summaries = {chunk: each for chunk, each in found.items() if each is not None}
+            stored = {
+                chunk: self._folder.summary(chunk, mark) for chunk, mark in chunks.items()
+            }
+            summaries = {
+                chunk: summary for chunk, summary in stored.items() if summary is not None
+            }
         series, events = self._summaries.series, self._folder.events()
         return History.of(self._spec, series, self._reference, summaries, events)
+
+
+def _plotted(history: History, group: str | None, ax: Axes | None) -> Axes:
+    """Draw the shares of a group over time; alerts are dotted lines with the time since."""
+    from headcount import plots
+
+    streams = history.streams
+    if not streams:
+        raise HeadcountError("The monitor has no chunks yet: update it first.")
+    stream = streams[0] if group is None else group
+    if stream not in streams:
+        raise HeadcountError(f"`group` is {group!r}; it must be one of {', '.join(streams)}.")
+    frame = history.share_frame(stream)
+    ax = plots.by_group(frame, labels={"reference": "realised"}, ax=ax, width=8.0)
+    names = frame["group"].unique(maintain_order=True).to_list()
+    for alert in history.alerts:
+        if alert.stream == stream:
+            since, at = names.index(alert.since), names.index(alert.chunk)
+            ax.axvline(at, color="0.3", linestyle=":")
+            ax.axvspan(since, at, color="0.5", alpha=0.15)
+    return ax

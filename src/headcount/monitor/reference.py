@@ -20,17 +20,14 @@ from headcount.analysis.models import TableModel
 from headcount.analysis.score_columns import find_score_columns
 from headcount.data.readers import TableFile
 from headcount.errors import HeadcountError, warn
-from headcount.monitor.deliveries import LABEL, VERDICT, as_frame, class_codes
-from headcount.monitor.spec import MonitorSpec
+from headcount.monitor.deliveries import LABEL, VERDICT, MonitorSpec, as_frame, class_codes
 from headcount.scores import Scored, Verdicts
-
-__all__ = ["Reference", "read_reference"]
 
 Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
-class Reference:
+class MonitorReference:
     """Labelled items, scored like those of the chunks.
 
     Attributes
@@ -56,7 +53,7 @@ class Reference:
         return file.getvalue()
 
     @classmethod
-    def from_bytes(cls, content: bytes) -> Reference:
+    def from_bytes(cls, content: bytes) -> MonitorReference:
         """Reference of a Parquet file."""
         frame = pl.read_parquet(BytesIO(content))
         scores = [frame[f"score {j}"].to_numpy() for j in range(frame.width - 2)]
@@ -66,7 +63,7 @@ class Reference:
 
 def read_reference(
     spec: MonitorSpec, reference: Any, target: Any, verdict: str | None, separator: str | None
-) -> tuple[MonitorSpec, Reference, TableModel | None]:
+) -> tuple[MonitorSpec, MonitorReference, TableModel | None]:
     """Read the reference of a new monitor.
 
     Parameters
@@ -80,7 +77,7 @@ def read_reference(
     -------
     spec : MonitorSpec
         Settings, with those that the reference decides.
-    reference : Reference
+    reference : MonitorReference
         The labelled items.
     model : TableModel or None
         Model that scores items, if the reference is one.
@@ -114,16 +111,16 @@ def read_reference(
 
 def _of_verdicts(
     spec: MonitorSpec, table: TableFile, codes: NDArray[np.int64], verdict: str
-) -> tuple[MonitorSpec, Reference]:
+) -> tuple[MonitorSpec, MonitorReference]:
     table.require([verdict], "which `verdict` names")
     spec = replace(spec, kind="verdicts", columns=(verdict,))
     given = class_codes(table.read([verdict])[verdict], spec.classes, table.name, missing=False)
-    return spec, Reference(given.astype(np.float64)[:, None], given, codes)
+    return spec, MonitorReference(given.astype(np.float64)[:, None], given, codes)
 
 
 def _of_scores(
     spec: MonitorSpec, table: TableFile, codes: NDArray[np.int64]
-) -> tuple[MonitorSpec, Reference]:
+) -> tuple[MonitorSpec, MonitorReference]:
     names = (spec.prediction, spec.date, spec.group, spec.key)
     others = [name for name in names if name in table.columns]
     columns = find_score_columns(table, spec.target, list(spec.classes), others)
@@ -133,7 +130,7 @@ def _of_scores(
         column = table.read([spec.prediction])[spec.prediction]
         predictions = class_codes(column, spec.classes, table.name, missing=False)
     spec = replace(spec, columns=columns.names, positive=columns.positive)
-    return spec, Reference(columns.read(table), predictions, codes)
+    return spec, MonitorReference(columns.read(table), predictions, codes)
 
 
 def _model(reference: Any) -> TableModel | None:
@@ -152,7 +149,7 @@ def _model(reference: Any) -> TableModel | None:
 
 def _of_model(
     spec: MonitorSpec, model: TableModel
-) -> tuple[MonitorSpec, Reference, TableModel]:
+) -> tuple[MonitorSpec, MonitorReference, TableModel]:
     scorer = model.quantifier.scorer_
     if scorer is None or isinstance(scorer, tuple) or not scorer.has_posteriors_:
         raise HeadcountError(
@@ -163,4 +160,4 @@ def _of_model(
         spec, kind="items", target=model.target, classes=tuple(scorer.classes_.tolist())
     )
     codes = np.asarray(scorer.codes_, np.int64)
-    return spec, Reference(scorer.posteriors_, np.full(len(codes), -1), codes), model
+    return spec, MonitorReference(scorer.posteriors_, np.full(len(codes), -1), codes), model

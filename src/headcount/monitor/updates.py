@@ -13,11 +13,9 @@ from numpy.typing import NDArray
 from headcount._text import html_result
 from headcount.analysis.from_tables import as_table
 from headcount.errors import HeadcountError
-from headcount.monitor.alerts import Alert
-from headcount.monitor.deliveries import Delivery, class_codes
-from headcount.monitor.folder import Chunk, MonitorFolder
-from headcount.monitor.rows import Ids, Rows, positions, value_hashes
-from headcount.monitor.spec import MonitorSpec
+from headcount.monitor.deliveries import Delivery, MonitorSpec, class_codes
+from headcount.monitor.folder import Chunk, Ids, MonitorFolder, Rows, positions, value_hashes
+from headcount.monitor.history import Alert
 
 __all__ = ["Additions", "Update", "find_additions"]
 

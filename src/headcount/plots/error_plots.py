@@ -11,7 +11,6 @@ import numpy as np
 from headcount._parameters import check_positive
 from headcount.errors import HeadcountError
 from headcount.plots import data
-from headcount.plots._boxes import grouped_boxes
 from headcount.plots._frames import names_in_order, read
 from headcount.plots._style import (
     FAINT,
@@ -20,6 +19,7 @@ from headcount.plots._style import (
     Canvas,
     draw_curve,
     enough_samples,
+    grouped_boxes,
     lighter,
     method_styles,
     open_canvas,

@@ -20,9 +20,8 @@ from sklearn.utils.validation import has_fit_parameter
 
 from headcount.data import encode_labels
 from headcount.errors import HeadcountError
-from headcount.scores.calibration import smoothed_targets
+from headcount.scores.calibration import Scaling, fit_scaling, smoothed_targets
 from headcount.scores.checks import as_numbers, check_scores
-from headcount.scores.scaling import Scaling, fit_scaling
 
 __all__ = [
     "DecisionScaling",

@@ -21,8 +21,7 @@ from headcount.data import take_rows
 from headcount.data.columns import as_narwhals
 from headcount.errors import HeadcountError
 from headcount.scores.checks import as_numbers, check_lengths
-from headcount.scores.cross_fitting import CrossFits
-from headcount.scores.folds import check_cv, make_tag_folds
+from headcount.scores.folds import CrossFits, check_cv, make_tag_folds
 from headcount.scores.inputs import Scored
 from headcount.scores.outputs import output_of
 from headcount.scores.scorer import Scorer

@@ -17,7 +17,7 @@ from headcount._parameters import (
 from headcount._random import RandomState, base_seeds
 from headcount.errors import HeadcountError
 from headcount.sampling import Samples
-from headcount.sampling._checks import check_share_rows
+from headcount.sampling.samples import check_share_rows
 
 __all__ = ["SyntheticShift", "make_shift"]
 

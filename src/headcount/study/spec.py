@@ -9,10 +9,10 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
+from headcount._files import toml_text
 from headcount._parameters import check_count
 from headcount.errors import HeadcountError
 from headcount.study.checks import check_keys, check_known
-from headcount.study.toml import toml_text
 
 __all__ = [
     "MethodSpec",

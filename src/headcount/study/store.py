@@ -10,10 +10,9 @@ from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from headcount._files import clear_parts, write_bytes
+from headcount._files import clear_parts, locked, write_bytes
 from headcount.errors import HeadcountError
 from headcount.study.journal import Entry, Journal
-from headcount.study.lock import locked
 from headcount.study.plan import Part
 from headcount.study.spec import Spec, parse_spec
 from headcount.study.status import Failure, Status, dataset_status

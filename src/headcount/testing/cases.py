@@ -1,9 +1,11 @@
-"""A quantifier to check, and the data to check it on."""
+"""A quantifier to check, its data, and assertions that need no test framework."""
 
 from __future__ import annotations
 
 import inspect
 import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import Any
@@ -13,20 +15,60 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.naive_bayes import GaussianNB
 
+from headcount.errors import HeadcountError
 from headcount.quantify import MethodInfo, OneVsRest, Quantifier
 from headcount.sampling import Samples
 from headcount.scores import Scored
-from headcount.testing.expectations import NotApplicable
 
-__all__ = [
-    "Case",
-    "labelled",
-    "labelled_scores",
-    "pool",
-    "samples",
-    "scored",
-    "scored_pool",
-]
+
+class NotApplicable(Exception):  # noqa: N818 (it is no error)
+    """Reason why a check does not apply to a method."""
+
+
+def expect(holds: Any, message: str) -> None:
+    """Fail with a message unless a condition holds, also under ``python -O``."""
+    if not holds:
+        raise AssertionError(message)
+
+
+def equal(given: Any, expected: Any) -> None:
+    """Fail unless arrays are equal to the last bit."""
+    np.testing.assert_array_equal(given, expected)
+
+
+def close(given: Any, expected: Any, tolerance: float) -> None:
+    """Fail unless arrays differ by less than a tolerance."""
+    np.testing.assert_allclose(given, expected, rtol=0, atol=tolerance)
+
+
+def on_simplex(shares: Any, *shape: int) -> None:
+    """Fail unless shares are an array of a shape, not negative, with sums of 1."""
+    expect(isinstance(shares, np.ndarray), f"shares are of type {type(shares).__name__}")
+    expect(shares.dtype == np.float64, f"shares are of type {shares.dtype}, not float64")
+    expect(shares.shape == shape, f"shares have the shape {shares.shape}, not {shape}")
+    expect((shares >= 0).all(), f"a share is {shares.min()}")
+    close(shares.sum(axis=-1), np.ones(shape[:-1]), 1e-12)
+
+
+@contextmanager
+def raises(kind: type[Exception], match: str = "") -> Iterator[None]:
+    """Fail unless the block raises an error of a kind with a message that matches."""
+    try:
+        yield
+    except kind as error:
+        expect(
+            re.search(match, str(error)), f"the message {str(error)!r} does not match {match!r}"
+        )
+        return
+    raise AssertionError(f"no {kind.__name__} was raised; expected a message like {match!r}")
+
+
+def refuses(match: str, *calls: Callable[..., Any]) -> None:
+    """Fail unless every call raises a `HeadcountError` with a message that matches."""
+    for call in calls:
+        with raises(HeadcountError, match):
+            call()
+
 
 Array = NDArray[Any]
 

@@ -14,8 +14,19 @@ from sklearn.naive_bayes import GaussianNB, MultinomialNB
 
 from headcount.data import count_rows
 from headcount.scores import Scored, Scorer
-from headcount.testing.cases import Array, Case, labelled, pool, samples, scored, scored_pool
-from headcount.testing.expectations import close, equal, expect, refuses
+from headcount.testing.cases import (
+    Array,
+    Case,
+    close,
+    equal,
+    expect,
+    labelled,
+    pool,
+    refuses,
+    samples,
+    scored,
+    scored_pool,
+)
 
 _COLUMNS = ["x", "y", "z"]
 # A table and a column as another library has them.

@@ -16,21 +16,19 @@ from headcount.sampling import Samples
 from headcount.scores import Scored, Scorer
 from headcount.testing.cases import (
     Case,
-    labelled,
-    labelled_scores,
-    pool,
-    samples,
-    scored,
-    scored_pool,
-)
-from headcount.testing.expectations import (
     NotApplicable,
     close,
     equal,
     expect,
+    labelled,
+    labelled_scores,
     on_simplex,
+    pool,
     raises,
     refuses,
+    samples,
+    scored,
+    scored_pool,
 )
 
 _TEXTS = ("title", "family", "reference")

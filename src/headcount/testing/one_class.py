@@ -15,7 +15,7 @@ from sklearn.base import clone
 
 from headcount.quantify import MethodInfo, OneClassQuantifier
 from headcount.sampling import Samples
-from headcount.testing.expectations import close, equal, expect, on_simplex, refuses
+from headcount.testing.cases import close, equal, expect, on_simplex, refuses
 
 __all__ = ["OneClassCase"]
 

@@ -15,8 +15,7 @@ from sklearn.base import clone
 from headcount.errors import HeadcountError, HeadcountWarning
 from headcount.quantify import OneVsRest, Quantifier
 from headcount.scores import Scored
-from headcount.testing.cases import Array, Case
-from headcount.testing.expectations import close, expect
+from headcount.testing.cases import Array, Case, close, expect
 
 __all__ = ["Problem", "fit_problem", "random_problems", "verify_interval", "verify_shares"]
 

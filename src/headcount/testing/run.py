@@ -16,33 +16,24 @@ from headcount.errors import HeadcountError
 from headcount.quantify import OneClassQuantifier, Quantifier
 from headcount.testing import (
     bad_input,
-    bad_parameters,
-    batches,
-    consistency,
     estimates,
-    extremes,
     input_forms,
     interface,
     invariance,
     one_class,
     random_problems,
 )
-from headcount.testing.cases import Case
-from headcount.testing.expectations import NotApplicable
+from headcount.testing.cases import Case, NotApplicable
 from headcount.testing.one_class import OneClassCase
 
 __all__ = ["Check", "CheckReport", "CheckResult", "check_quantifier", "quantifier_checks"]
 
 _MODULES: tuple[ModuleType, ...] = (
     interface,
-    batches,
     invariance,
-    consistency,
-    extremes,
     input_forms,
     estimates,
     bad_input,
-    bad_parameters,
     random_problems,
 )
 _CLASSES = (2, 3)

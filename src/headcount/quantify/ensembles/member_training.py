@@ -20,7 +20,7 @@ from headcount.quantify.one_vs_rest import base_scorer
 from headcount.quantify.seeds import seeded
 from headcount.representation import Embedding, Histograms, Training
 from headcount.sampling import Samples
-from headcount.sampling._shares import nearest_counts, uniform_shares
+from headcount.sampling.protocols import nearest_counts, uniform_shares
 from headcount.scores.folds import check_cv, make_folds
 
 __all__ = [

@@ -10,7 +10,7 @@ import numpy as np
 
 from headcount.data.datasets.recipes import RECIPES
 from headcount.evaluation.significance import Comparison, compare
-from headcount.evaluation.tables import lowest
+from headcount.evaluation.summary import lowest
 
 if TYPE_CHECKING:
     import polars as pl
