@@ -14,8 +14,15 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from headcount._progress import track
-from headcount.data.column_kinds import Column, infer_column, short
-from headcount.data.column_values import Categories, DateParts, Flags, Texts
+from headcount.data.column_kinds import (
+    Categories,
+    Column,
+    DateParts,
+    Flags,
+    Texts,
+    infer_column,
+    short,
+)
 from headcount.data.readers import TableFile, batch_rows
 from headcount.errors import HeadcountError
 

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import codecs
+import csv
 import io
 import os
 import sys
+import zipfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,21 +21,126 @@ from numpy.typing import NDArray
 
 from headcount._files import STANDARD_INPUT, did_you_mean, input_files
 from headcount.data.columns import as_narwhals
-from headcount.data.text_files import (
-    HEAD_LINES,
-    decoded,
-    find_separator,
-    head,
-    head_of,
-    is_utf8,
-    stray_quote,
-)
 from headcount.errors import HeadcountError
 
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["ENDINGS", "TableFile", "batch_rows", "frame_table", "open_table", "open_tables"]
+
+HEAD_LINES = 20
+"""Lines that a separator is found from."""
+_HEAD_BYTES = 1 << 18
+_CHUNK = 1 << 22
+_SEPARATOR_SIGNS = ",;\t|"
+_MARKS = {codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
+
+
+def is_utf8(path: Path) -> bool:
+    """Return True if a file is UTF-8 text."""
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    try:
+        with open(path, "rb") as file:
+            while chunk := file.read(_CHUNK):
+                decoder.decode(chunk)
+            decoder.decode(b"", final=True)
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def decoded(content: bytes) -> tuple[bytes, str]:
+    r"""Text as UTF-8, and a note if it was not.
+
+    Parameters
+    ----------
+    content : bytes
+        UTF-8, UTF-16 with a byte order mark, or Windows-1252, which Latin-1 is a part of.
+
+    Returns
+    -------
+    content : bytes
+        In UTF-8.
+    note : str
+        Name of the other encoding in a sentence; empty for UTF-8.
+
+    Examples
+    --------
+    >>> decoded("café".encode("latin-1"))
+    (b'caf\xc3\xa9', 'is not UTF-8 and was read as Windows-1252 (Latin-1).')
+    """
+    for mark, encoding in _MARKS.items():
+        if content.startswith(mark):
+            text = content.decode(encoding, "replace")
+            return text.encode(), "was read as UTF-16."
+    try:
+        content.decode("utf-8")
+    except UnicodeDecodeError:
+        text = content.decode("cp1252", "replace")
+        return text.encode(), "is not UTF-8 and was read as Windows-1252 (Latin-1)."
+    return content, ""
+
+
+def head(content: bytes) -> str:
+    """First lines of a text in UTF-8."""
+    return content[:_HEAD_BYTES].decode("utf-8", "ignore")
+
+
+def head_of(path: Path) -> str:
+    """First lines of a file in UTF-8."""
+    if not path.is_file():
+        return ""  # a pipe can be read once only
+    with open(path, "rb") as file:
+        return head(file.read(_HEAD_BYTES))
+
+
+def find_separator(text: str, default: str = ",") -> str:
+    r"""Separator that divides the first lines into the same number of cells.
+
+    Parameters
+    ----------
+    text : str
+        First lines of a file.
+    default : str, default=","
+        Separator where several or none would do.
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> find_separator("name;price\nAnn;1,5\nBob;2,5\n")
+    ';'
+    """
+    lines = text.splitlines()[:HEAD_LINES]
+    found = {}
+    for sign in dict.fromkeys((default, *_SEPARATOR_SIGNS)):
+        try:
+            rows = [
+                row for row in csv.reader(io.StringIO("\n".join(lines)), delimiter=sign) if row
+            ]
+        except csv.Error:
+            continue
+        widths = [len(row) for row in rows]
+        if widths and widths[0] > 1:
+            # Lines as long as the header, then the number of columns.
+            found[sign] = (sum(width == widths[0] for width in widths) / len(widths), widths[0])
+    if default in found and found[default][0] == 1:
+        return default
+    return max(found, key=found.__getitem__, default=default)
+
+
+def stray_quote(path: Path) -> int | None:
+    """Number of the first line with an odd number of quotation marks; None if there is none."""
+    try:
+        with open(path, "rb") as file:
+            for number, line in enumerate(islice(file, 10_000_000), 1):
+                if line.count(b'"') % 2:
+                    return number
+    except OSError:
+        pass
+    return None
+
 
 _SEPARATORS = {".csv": ",", ".tsv": "\t", ".tab": "\t", ".txt": ","}
 _TYPED = {
@@ -52,6 +161,8 @@ _PACKABLE = (*_SEPARATORS, ".jsonl", ".ndjson")
 # Largest number of cells that are read and scored at a time, and of rows.
 _BATCH_CELLS = 1 << 21
 _BATCH_ROWS = 1 << 16
+# Bytes that a spreadsheet may have when it is unpacked.
+_MOST_BYTES = 4 << 30
 
 
 @dataclass(frozen=True, eq=False)
@@ -362,14 +473,64 @@ def _open_standard_input(separator: str | None) -> TableFile:
 
 
 def _open_sheet(path: Path) -> TableFile:
+    """Table of the first sheet with cells, all of them as texts."""
+    frame, note = _read_sheet(path)
+    header = ["" if name is None else name for name in frame.row(0)]
+    columns = _checked_columns(path.name, header)
+    frame = frame[1:].rename(dict(zip(frame.columns, columns, strict=True)))
+    return TableFile(path.name, tuple(columns), frame.lazy(), tuple(filter(None, (note,))))
+
+
+def _read_sheet(path: Path) -> tuple[pl.DataFrame, str]:
+    """Rows of the first sheet with cells as texts, and a note if there are more sheets."""
     import polars as pl
 
-    from headcount.data.spreadsheets import read_sheet
+    try:
+        import fastexcel
+    except ModuleNotFoundError:
+        raise HeadcountError(
+            f"{path.name!r} is a spreadsheet, which needs fastexcel: pip install "
+            "'headcount[excel]', or save the sheet as CSV."
+        ) from None
 
-    (header, *rows), note = read_sheet(path)
-    columns = _checked_columns(path.name, ["" if name is None else name for name in header])
-    frame = pl.DataFrame(rows, schema=dict.fromkeys(columns, pl.String), orient="row")
-    return TableFile(path.name, tuple(columns), frame.lazy(), tuple(filter(None, (note,))))
+    try:
+        with zipfile.ZipFile(path) as archive:
+            if sum(entry.file_size for entry in archive.infolist()) > _MOST_BYTES:
+                raise HeadcountError(f"{path.name!r} is too large: save the sheet as CSV.")
+        workbook = fastexcel.read_excel(path)
+        names = workbook.sheet_names
+        for name in names:
+            texts = workbook.load_sheet(name, header_row=None, dtypes="string").to_polars()
+            numbers = workbook.load_sheet(name, header_row=None, dtypes="float").to_polars()
+            columns = zip(texts.iter_columns(), numbers.iter_columns(), strict=True)
+            rows = pl.DataFrame([_cell_texts(*column) for column in columns])
+            rows = rows.filter(~pl.all_horizontal(pl.all().is_null())) if rows.width else rows
+            if len(rows):
+                note = f"{path.name}: the sheet {name!r} was read, of {len(names)} sheets."
+                return rows, note if len(names) > 1 else ""
+    except (fastexcel.FastExcelError, zipfile.BadZipFile):
+        raise HeadcountError(
+            f"{path.name!r} cannot be read as a spreadsheet: save the sheet as CSV."
+        ) from None
+    raise HeadcountError(f"{path.name!r} has no cells: pass a table with at least one row.")
+
+
+def _cell_texts(texts: pl.Series, numbers: pl.Series) -> pl.Series:
+    """Cells of a column as texts: numbers with all digits, dates without a time of midnight."""
+    import polars as pl
+
+    # The texts of fastexcel round numbers to nine decimals.
+    pairs = zip(texts.to_list(), numbers.to_list(), strict=True)
+    cells = pl.Series(texts.name, [_exact(*pair) for pair in pairs], pl.String)
+    times = cells.str.to_datetime("%Y-%m-%d %H:%M:%S%.f", strict=False).dt.round("1s")
+    rounded = times.dt.strftime("%Y-%m-%d %H:%M:%S").str.strip_suffix(" 00:00:00")
+    return rounded.fill_null(cells).alias(texts.name)
+
+
+def _exact(text: str | None, number: float | None) -> str | None:
+    if text is None or number is None or text != f"{number:.9f}".rstrip("0").rstrip("."):
+        return text
+    return repr(number).removesuffix(".0")
 
 
 def _open_text(path: Path, separator: str | None, ending: str) -> TableFile:
