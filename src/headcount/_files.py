@@ -40,20 +40,7 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
 
 
 def input_files(source: str | os.PathLike[str], endings: Sequence[str]) -> list[Path]:
-    """Files that a path, a pattern or a folder stands for, each of which can be read.
-
-    Parameters
-    ----------
-    source : str or path
-        File, pattern such as ``2024-*.csv``, folder, or "-" for standard input.
-    endings : sequence of str
-        Endings of the files of a folder.
-
-    Returns
-    -------
-    list of Path
-        Sorted by name; ``Path("-")`` for standard input.
-    """
+    """Files that a path, a pattern or a folder stands for, each of which can be read."""
     name = os.fspath(source)
     if _ADDRESS.match(name):
         raise HeadcountError(f"{name!r} is an address: download the file, then pass its path.")
@@ -101,17 +88,7 @@ def _other_file(path: Path) -> str:
 
 
 def check_writable(path: Path, name: str, endings: Sequence[str] = ()) -> None:
-    """Raise an error if a file cannot be written, before any work is done.
-
-    Parameters
-    ----------
-    path : Path
-        The file.
-    name : str
-        Name of the argument, for messages.
-    endings : sequence of str, default=()
-        Allowed endings; any by default. Devices need none.
-    """
+    """Raise an error if a file cannot be written, before any work is done."""
     folder = path.parent
     if endings and path.suffix.lower() not in endings and not is_device(path):
         raise HeadcountError(f"{name} is {str(path)!r}; it must end in {' or '.join(endings)}.")
@@ -128,15 +105,7 @@ def check_writable(path: Path, name: str, endings: Sequence[str] = ()) -> None:
 
 
 def write_bytes(path: Path, content: bytes) -> None:
-    """Write a file atomically: it is complete, or as it was before.
-
-    Parameters
-    ----------
-    path : Path
-        Replaced if it exists.
-    content : bytes
-        Content of the file.
-    """
+    """Write a file atomically: it is complete, or as it was before."""
     try:
         if is_device(path):
             path.write_bytes(content)

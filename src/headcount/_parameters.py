@@ -13,21 +13,6 @@ import numpy as np
 
 from headcount.errors import HeadcountError
 
-__all__ = [
-    "check_bandwidth",
-    "check_choice",
-    "check_count",
-    "check_counts",
-    "check_flag",
-    "check_fraction",
-    "check_grid",
-    "check_log_base",
-    "check_not_negative",
-    "check_positive",
-    "check_random_state",
-    "check_share",
-]
-
 
 def check_positive(name: str, value: Any) -> float:
     """A finite number above zero."""

@@ -17,8 +17,6 @@ from typing import TypeVar
 
 from headcount.errors import HeadcountError
 
-__all__ = ["each_range", "results_in_order", "thread_count"]
-
 Result = TypeVar("Result")
 
 _ENVIRONMENT = "HEADCOUNT_NUM_THREADS"
@@ -51,17 +49,7 @@ def thread_count() -> int:
 
 
 def each_range(work: Callable[[int, int], None], n: int, *, grain: int = 1) -> None:
-    """Call ``work(start, stop)`` on ranges that together cover ``range(n)``.
-
-    Parameters
-    ----------
-    work : callable
-        Function that releases the interpreter lock and treats items independently.
-    n : int
-        Number of items.
-    grain : int, default=1
-        Smallest number of items that justifies a thread.
-    """
+    """Call ``work(start, stop)`` on ranges that together cover ``range(n)``."""
     threads = 1 if _task.running else min(thread_count(), max(1, n // max(1, grain)))
     if threads == 1:
         work(0, n)
@@ -75,19 +63,7 @@ def each_range(work: Callable[[int, int], None], n: int, *, grain: int = 1) -> N
 
 
 def results_in_order(tasks: Iterable[Callable[[], Result]]) -> Iterator[Result]:
-    """Results of tasks, in their order, several of which run at once.
-
-    Parameters
-    ----------
-    tasks : iterable of callable
-        Functions without arguments that mostly run compiled loops. They are taken from the
-        iterable one by one, in the thread of the caller, as results are used.
-
-    Yields
-    ------
-    object
-        Result of each task; its error is raised here.
-    """
+    """Results of tasks, in their order, several of which run at once."""
     threads = min(thread_count(), _MOST_TASKS)
     if threads == 1:
         yield from (task() for task in tasks)

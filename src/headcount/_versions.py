@@ -7,23 +7,11 @@ import importlib.util
 from importlib.metadata import PackageNotFoundError, packages_distributions, version
 from platform import python_version
 
-__all__ = ["versions"]
-
 _PACKAGES = ("headcount", "numpy", "scipy", "scikit-learn", "numba", "polars")
 
 
 def versions(*modules: str) -> dict[str, str]:
     """Versions of Python and of the packages, by name.
-
-    Parameters
-    ----------
-    *modules : str
-        Names of further modules, such as ``"xgboost.sklearn"``. One that belongs to no
-        installed package has the checksum of its file.
-
-    Returns
-    -------
-    dict of str to str
 
     Examples
     --------

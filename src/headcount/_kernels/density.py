@@ -5,8 +5,6 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-__all__ = ["kernel_sums", "kernel_values"]
-
 _FAST = {"reassoc", "contract", "nsz"}
 _TILE = 512
 

@@ -8,8 +8,6 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-__all__ = ["HELLINGER", "LIKELIHOOD", "PROBSYMM", "TOPSOE", "curvatures", "slopes", "total"]
-
 LIKELIHOOD = 0
 HELLINGER = 1
 TOPSOE = 2

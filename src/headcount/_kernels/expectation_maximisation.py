@@ -8,8 +8,6 @@ from numba import njit
 from headcount._kernels.divergence import LIKELIHOOD, total
 from headcount._kernels.matching import mix, project
 
-__all__ = ["maximise_by_em"]
-
 _FAST = {"reassoc", "contract", "nsz"}
 _LEAST = 1e-90  # likelihood of an impossible item, as in `divergence`
 

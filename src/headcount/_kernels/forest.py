@@ -7,8 +7,6 @@ from numba import njit
 
 from headcount._kernels.stratified_draws import GOLDEN, mix
 
-__all__ = ["count_votes", "find_leaves", "grow_tree"]
-
 _mix = njit(cache=True, nogil=True)(mix)
 _ROUNDING = 1e-12
 _S33 = np.uint64(33)

@@ -11,8 +11,6 @@ from numba import njit
 
 from headcount._kernels.stratified_draws import GOLDEN, mix
 
-__all__ = ["binomial", "draw_from_counts", "draw_from_ratios", "gamma"]
-
 _S11 = np.uint64(11)
 _TO_MINUS_53 = 2.0**-53
 # Smallest mixture density, relative to the largest density of an item, and the product of

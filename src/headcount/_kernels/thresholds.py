@@ -5,8 +5,6 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-__all__ = ["median_sweep"]
-
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _select(values, n, k):

@@ -15,8 +15,6 @@ from headcount.cli.options import JSON, SEPARATOR, plain_separator
 if TYPE_CHECKING:
     from headcount.monitor import Monitor, MonitorStatus, Update
 
-__all__ = ["monitor"]
-
 monitor = typer.Typer(
     name="monitor",
     help="Watch shares and accuracy over time; exit code 3 while an alert is open.",

@@ -36,17 +36,6 @@ _PROOFS = {
 def find_number_form(texts: pl.Series, default: str = ".") -> str:
     """Sign of decimals in a column of numbers that are written as texts.
 
-    Parameters
-    ----------
-    texts : polars.Series
-        Texts.
-    default : {".", ","}, default="."
-        Result where no value shows which one it is.
-
-    Returns
-    -------
-    {".", ","}
-
     Examples
     --------
     >>> import polars as pl
@@ -62,17 +51,6 @@ def find_number_form(texts: pl.Series, default: str = ".") -> str:
 
 def read_numbers(values: pl.Series, form: str = "") -> pl.Series:
     """Convert a column to numbers, values that are none to nulls.
-
-    Parameters
-    ----------
-    values : polars.Series
-        A column, or a part of it.
-    form : {"", ".", ","}, default=""
-        Sign of decimals in texts; empty reads plain numbers only.
-
-    Returns
-    -------
-    polars.Series
 
     Examples
     --------
@@ -137,37 +115,17 @@ _MOST_KNOWN = 10_000
 
 @dataclass(frozen=True)
 class Column:
-    """A column of the training table.
+    """A column of the training table."""
 
-    Attributes
-    ----------
-    name : str
-        Name of the column.
-    kind : Kind
-        Kind of the column.
-    treatment : str
-        Description of the features that are made from it.
-    n_missing, n_values : int
-        Numbers of missing values and of all values in training.
-    form : str
-        Format of dates, or sign of decimals of numbers, that are written as texts.
-    known : tuple of str
-        Categories of training; empty if there are too many to check new ones.
-    order : str
-        Order of day and month of the dates, where it matters.
-    note : str
-        Sentence for the reader; empty if there is none.
-    """
-
-    name: str
-    kind: Kind
-    treatment: str
-    n_missing: int
-    n_values: int
-    form: str = ""
+    name: str  # name of the column
+    kind: Kind  # kind of the column
+    treatment: str  # description of the features that are made from it
+    n_missing: int  # numbers of missing values and of all values in training
+    n_values: int  # numbers of missing values and of all values in training
+    form: str = ""  # format of dates, or sign of decimals of numbers, that are written as texts
     known: tuple[str, ...] = ()
-    order: str = ""
-    note: str = ""
+    order: str = ""  # order of day and month of the dates, where it matters
+    note: str = ""  # sentence for the reader; empty if there is none
 
     @property
     def is_used(self) -> bool:
@@ -183,20 +141,7 @@ class Column:
         return f"{self.name}: {self.describe()}"
 
     def read(self, values: pl.Series) -> tuple[pl.Series, pl.Series]:
-        """Convert values of any table to this kind.
-
-        Parameters
-        ----------
-        values : polars.Series
-            The values.
-
-        Returns
-        -------
-        made : polars.Series
-            The values, null where they are missing or cannot be read.
-        wrong : polars.Series
-            True where a value cannot be read.
-        """
+        """Convert values of any table to this kind."""
         import polars as pl
 
         # A sum is finite only if all numbers are.
@@ -224,35 +169,13 @@ class Column:
         return made
 
     def n_unseen(self, made: pl.Series) -> int:
-        """Number of values of a category that were never seen in training.
-
-        Parameters
-        ----------
-        made : polars.Series
-            Values that `read` has returned.
-
-        Returns
-        -------
-        int
-        """
+        """Number of values of a category that were never seen in training."""
         if not self.known:
             return 0
         return int((made.is_not_null() & ~made.is_in(self.known)).sum())
 
     def of_table(self, values: pl.Series, dates: str | None = None) -> Column:
-        """Column with the format that the values of another table have.
-
-        Parameters
-        ----------
-        values : polars.Series
-            The whole column of that table.
-        dates : {"day-first", "month-first"}, default=None
-            Order of day and month, where both are possible.
-
-        Returns
-        -------
-        Column
-        """
+        """Column with the format that the values of another table have."""
         import polars as pl
 
         if values.dtype != pl.String and not values.dtype.is_numeric():
@@ -287,20 +210,6 @@ def infer_column(
     values: pl.Series, why_not: str | None = None, *, dates: str | None = None
 ) -> Column:
     """Infer the kind of a column.
-
-    Parameters
-    ----------
-    values : polars.Series
-        Column of the training table.
-    why_not : str, default=None
-        Reason to leave the column out, if there is one.
-    dates : {"day-first", "month-first"}, default=None
-        Order of day and month in dates where both are possible; found from the column by
-        default.
-
-    Returns
-    -------
-    Column
 
     Examples
     --------
@@ -522,11 +431,6 @@ class Categories(TransformerMixin, BaseEstimator):
     Missing values are a category of their own. scikit-learn encodes numbers many times faster
     than texts.
 
-    Attributes
-    ----------
-    positions_ : list of dict of str to int
-        Position of each category, column by column.
-
     Examples
     --------
     >>> import polars as pl
@@ -568,11 +472,6 @@ class DateParts(TransformerMixin, BaseEstimator):
 
     Days and years outside the range of training are replaced by its first or last value, so
     that a trend is not extrapolated to times without labels.
-
-    Attributes
-    ----------
-    earliest_, latest_ : ndarray
-        First and last days and years of training, column by column.
 
     Examples
     --------

@@ -12,8 +12,6 @@ from numpy.typing import NDArray
 
 from headcount.errors import HeadcountError
 
-__all__ = ["as_narwhals", "plain_column"]
-
 
 def as_narwhals(values: Any, name: str) -> nw.Series[Any] | nw.DataFrame[Any] | None:
     """Wrap a series or frame of any library for narwhals; return None if it is neither."""

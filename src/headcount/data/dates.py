@@ -12,8 +12,6 @@ from headcount._parameters import check_choice
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["ORDERS", "DateForm", "allowed_bad", "check_order", "find_date_form", "read_dates"]
-
 ORDERS = ("day-first", "month-first")
 """Orders of day and month in dates such as 03/04/2024."""
 
@@ -45,17 +43,7 @@ _DAYLESS = {"%Y-%m", "%Y/%m", "%b %Y", "%B %Y"}
 
 @dataclass(frozen=True)
 class DateForm:
-    """Format of the dates of a column.
-
-    Attributes
-    ----------
-    form : str
-        Format, as for strftime, or a count of seconds or milliseconds since 1970; empty for
-        values that are dates by type.
-    order : str
-        "day-first" or "month-first", if the format could be mistaken for the other; empty for
-        other formats, and "undecided" if no value shows which one it is.
-    """
+    """Format of the dates of a column."""
 
     form: str = ""
     order: str = ""
@@ -81,21 +69,6 @@ def find_date_form(
     values: pl.Series, *, order: str | None = None, wanted: bool = False
 ) -> DateForm | None:
     """Find the format of the dates of a column.
-
-    Parameters
-    ----------
-    values : polars.Series
-        A whole column, without marks of missing values.
-    order : {"day-first", "month-first"}, default=None
-        Order of day and month where both are possible; found from the values by default.
-    wanted : bool, default=False
-        True if the column is known to hold dates, so that numbers are taken for dates whatever
-        the column is called.
-
-    Returns
-    -------
-    DateForm or None
-        None if the column does not hold dates.
 
     Examples
     --------
@@ -134,20 +107,7 @@ def find_date_form(
 
 
 def read_dates(values: pl.Series, form: str) -> pl.Series:
-    """Convert dates of a format to times, others to nulls.
-
-    Parameters
-    ----------
-    values : polars.Series
-        A column, or a part of it.
-    form : str
-        As in `DateForm`.
-
-    Returns
-    -------
-    polars.Series
-        Times in microseconds without a zone.
-    """
+    """Convert dates of a format to times, others to nulls."""
     import polars as pl
 
     time = pl.Datetime("us")

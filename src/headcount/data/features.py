@@ -14,8 +14,6 @@ from scipy import sparse
 from headcount.data.columns import as_narwhals
 from headcount.errors import HeadcountError
 
-__all__ = ["check_features", "column_names", "count_rows", "dense_if_narrow", "take_rows"]
-
 _NUMBERS = "biuf"
 # Features of methods that work on them are dense unless there are more of them.
 _MOST_DENSE = 2000
@@ -77,17 +75,7 @@ def column_names(X: Any) -> NDArray[Any] | None:
 
 
 def dense_if_narrow(X: Any) -> Any:
-    """Dense array of features, unless they are sparse and many.
-
-    Parameters
-    ----------
-    X : ndarray or sparse matrix of shape (n, d)
-        Features.
-
-    Returns
-    -------
-    ndarray, or sparse matrix in CSR format
-    """
+    """Dense array of features, unless they are sparse and many."""
     if sparse.issparse(X):
         return X.toarray() if X.shape[1] <= _MOST_DENSE else X.tocsr()
     return X

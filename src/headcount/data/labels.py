@@ -11,8 +11,6 @@ from numpy.typing import ArrayLike, NDArray
 from headcount.data.columns import plain_column
 from headcount.errors import HeadcountError
 
-__all__ = ["encode_labels"]
-
 _NUMBERS = "biuf"
 
 

@@ -29,8 +29,6 @@ from headcount.errors import HeadcountError
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["Preparation", "Tally", "prepare", "prepared_batches"]
-
 # Values of a category that are rarer share one feature with those not seen in training.
 _RARE = 5
 _MOST_CATEGORIES = 100
@@ -40,11 +38,6 @@ _MOST_WORDS = 50_000
 @dataclass(frozen=True)
 class Preparation:
     r"""Conversion of the columns of a table to features, determined by the training table.
-
-    Attributes
-    ----------
-    columns : tuple of Column
-        Kind and treatment of each column.
 
     Examples
     --------
@@ -59,7 +52,7 @@ class Preparation:
     (4, 3)
     """
 
-    columns: tuple[Column, ...]
+    columns: tuple[Column, ...]  # kind and treatment of each column
 
     @property
     def used(self) -> tuple[str, ...]:
@@ -71,14 +64,7 @@ class Preparation:
         return {column.name: column.describe() for column in self.columns}
 
     def pipeline(self) -> ColumnTransformer:
-        """Create an unfitted transformer of frames with these columns.
-
-        Returns
-        -------
-        ColumnTransformer
-            Transformer of Polars and pandas frames, to be put before a classifier in a
-            pipeline.
-        """
+        """Create an unfitted transformer of frames with these columns."""
         by_kind = {
             kind: [column.name for column in self.columns if column.kind == kind]
             for kind in ("number", "flag", "date", "category")
@@ -96,20 +82,7 @@ class Preparation:
         return tuple(column.note for column in self.columns if column.note)
 
     def conform(self, frame: pl.DataFrame, tally: Tally | None = None) -> pl.DataFrame:
-        """Give the columns of another table the types of the training table.
-
-        Parameters
-        ----------
-        frame : polars.DataFrame
-            Table with all columns that are used, of any type.
-        tally : Tally, default=None
-            Counts to which missing, unreadable and unseen values are added.
-
-        Returns
-        -------
-        polars.DataFrame
-            The columns that are used, in the order of training.
-        """
+        """Give the columns of another table the types of the training table."""
         made = []
         for column in self.columns:
             if not column.is_used:
@@ -121,19 +94,7 @@ class Preparation:
         return frame.select(made)
 
     def of_table(self, table: TableFile, dates: str | None = None) -> Preparation:
-        """Preparation with the formats of dates and numbers that another table has.
-
-        Parameters
-        ----------
-        table : TableFile
-            The table.
-        dates : {"day-first", "month-first"}, default=None
-            Order of day and month, where both are possible.
-
-        Returns
-        -------
-        Preparation
-        """
+        """Preparation with the formats of dates and numbers that another table has."""
         names = [each.name for each in self.columns if each.kind in ("number", "date")]
         head = next(table.batches(names), None) if names else None
         if head is None:
@@ -151,35 +112,16 @@ class Preparation:
 
 @dataclass
 class Tally:
-    """Counts of values of a table that could not be used as they are.
+    """Counts of values of a table that could not be used as they are."""
 
-    Attributes
-    ----------
-    n_rows : int
-        Number of rows that were counted.
-    missing, unreadable, unseen : dict of str to int
-        By column: missing values, values that could not be read, and values of categories
-        that were never seen in training.
-    examples : dict of str to str
-        A value that could not be read, by column.
-    """
-
-    n_rows: int = 0
+    n_rows: int = 0  # number of rows that were counted
     missing: dict[str, int] = field(default_factory=dict)
     unreadable: dict[str, int] = field(default_factory=dict)
     unseen: dict[str, int] = field(default_factory=dict)
     examples: dict[str, str] = field(default_factory=dict)
 
     def add(self, column: Column, given: pl.Series, made: pl.Series, wrong: pl.Series) -> None:
-        """Count the values of a column in a batch.
-
-        Parameters
-        ----------
-        column : Column
-            The column.
-        given, made, wrong : polars.Series
-            Values, and what `Column.read` made of them.
-        """
+        """Count the values of a column in a batch."""
         name = column.name
         n_wrong = int(wrong.sum())
         counts = (made.null_count() - n_wrong, n_wrong, column.n_unseen(made))
@@ -189,13 +131,7 @@ class Tally:
             self.examples[name] = short(given.filter(wrong)[0])
 
     def check(self, table: str) -> None:
-        """Raise an error if most values of a column could not be read.
-
-        Parameters
-        ----------
-        table : str
-            Name of the table.
-        """
+        """Raise an error if most values of a column could not be read."""
         for name, count in self.unreadable.items():
             if 2 * count > self.n_rows:
                 raise HeadcountError(
@@ -205,17 +141,7 @@ class Tally:
                 )
 
     def notes(self, table: str) -> tuple[str, ...]:
-        """Sentences about the values, with their numbers.
-
-        Parameters
-        ----------
-        table : str
-            Name of the table.
-
-        Returns
-        -------
-        tuple of str
-        """
+        """Sentences about the values, with their numbers."""
         n = f"{self.n_rows:,}"
         said = [
             f"{count:,} of {n} values of {name} in {table} could not be read, such as "
@@ -244,25 +170,7 @@ def prepare(
     name: str = "The table",
     dates: str | None = None,
 ) -> Preparation:
-    """Infer the kinds and treatments of the columns of a training table.
-
-    Parameters
-    ----------
-    frame : polars.DataFrame
-        Training table without the labels. Columns of texts that are all numbers or dates are
-        treated as numbers or dates.
-    leave_out : dict of str to str, default=None
-        Columns that are not used as features, with the reasons.
-    name : str, default="The table"
-        Name of the table in error messages.
-    dates : {"day-first", "month-first"}, default=None
-        Order of day and month in dates where both are possible; found from the columns by
-        default.
-
-    Returns
-    -------
-    Preparation
-    """
+    """Infer the kinds and treatments of the columns of a training table."""
     out = leave_out or {}
     columns = tuple(
         infer_column(frame[each], out.get(each), dates=dates) for each in frame.columns
@@ -284,27 +192,7 @@ def prepared_batches(
     tally: Tally,
     beside: str | None = None,
 ) -> Iterator[tuple[pl.DataFrame, pl.Series | None]]:
-    """Rows of a table as they were prepared for training, batch by batch.
-
-    Parameters
-    ----------
-    preparation : Preparation
-        Kinds of the columns.
-    table : TableFile
-        A table with these columns.
-    dates : {"day-first", "month-first"} or None
-        Order of day and month, where both are possible.
-    tally : Tally
-        Numbers of values that could not be used as they are, which are added to.
-    beside : str, default=None
-        Another column to read.
-
-    Yields
-    ------
-    batch : polars.DataFrame
-    values : polars.Series or None
-        The other column.
-    """
+    """Rows of a table as they were prepared for training, batch by batch."""
     used = list(preparation.used)
     table.require(used, "which the training table has")
     preparation = preparation.of_table(table, dates)

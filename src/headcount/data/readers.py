@@ -51,18 +51,6 @@ def is_utf8(path: Path) -> bool:
 def decoded(content: bytes) -> tuple[bytes, str]:
     r"""Text as UTF-8, and a note if it was not.
 
-    Parameters
-    ----------
-    content : bytes
-        UTF-8, UTF-16 with a byte order mark, or Windows-1252, which Latin-1 is a part of.
-
-    Returns
-    -------
-    content : bytes
-        In UTF-8.
-    note : str
-        Name of the other encoding in a sentence; empty for UTF-8.
-
     Examples
     --------
     >>> decoded("café".encode("latin-1"))
@@ -95,17 +83,6 @@ def head_of(path: Path) -> str:
 
 def find_separator(text: str, default: str = ",") -> str:
     r"""Separator that divides the first lines into the same number of cells.
-
-    Parameters
-    ----------
-    text : str
-        First lines of a file.
-    default : str, default=","
-        Separator where several or none would do.
-
-    Returns
-    -------
-    str
 
     Examples
     --------
@@ -167,22 +144,12 @@ _MOST_BYTES = 4 << 30
 
 @dataclass(frozen=True, eq=False)
 class TableFile:
-    """A table on disk or in memory, read as a whole or in batches.
+    """A table on disk or in memory, read as a whole or in batches."""
 
-    Attributes
-    ----------
-    name : str
-        Name of the file or argument, for messages.
-    columns : tuple of str
-        Names of the columns.
-    notes : tuple of str
-        Sentences on how the file was read.
-    """
-
-    name: str
-    columns: tuple[str, ...]
+    name: str  # name of the file or argument, for messages
+    columns: tuple[str, ...]  # names of the columns
     _lazy: pl.LazyFrame
-    notes: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()  # sentences on how the file was read
     _path: Path | None = None
 
     def read(
@@ -190,20 +157,7 @@ class TableFile:
         columns: Sequence[str] | None = None,
         rows: NDArray[np.int64] | None = None,
     ) -> pl.DataFrame:
-        """Read all or some columns and rows of the table.
-
-        Parameters
-        ----------
-        columns : sequence of str, default=None
-            Columns to read. By default all.
-        rows : ndarray, default=None
-            Numbers of the rows to read, in increasing order. By default all.
-
-        Returns
-        -------
-        polars.DataFrame
-            The table, with at least one row.
-        """
+        """Read all or some columns and rows of the table."""
         import polars as pl
 
         lazy = self._only(columns)
@@ -220,19 +174,7 @@ class TableFile:
     def batches(
         self, columns: Sequence[str], rows: int | None = None
     ) -> Iterator[pl.DataFrame]:
-        """Read columns in batches of rows, in order.
-
-        Parameters
-        ----------
-        columns : sequence of str
-            Columns to read.
-        rows : int, default=None
-            Number of rows per batch. By default that of `batch_rows`.
-
-        Yields
-        ------
-        polars.DataFrame
-        """
+        """Read columns in batches of rows, in order."""
         rows = rows or batch_rows(len(columns))
         with _clear_errors(self.name, self._path):
             found = iter(self._only(columns).collect_batches(chunk_size=rows))
@@ -252,15 +194,7 @@ class TableFile:
             return int(self._lazy.select(pl.len()).collect(engine="streaming").item())
 
     def require(self, columns: Sequence[str], why: str) -> None:
-        """Raise an error that names missing columns.
-
-        Parameters
-        ----------
-        columns : sequence of str
-            Required columns.
-        why : str
-            Reason for the message.
-        """
+        """Raise an error that names missing columns."""
         missing = [name for name in columns if name not in self.columns]
         if missing:
             meant = did_you_mean(missing[0], self.columns)
@@ -279,15 +213,6 @@ class TableFile:
 def batch_rows(n_columns: int) -> int:
     """Number of rows that are read at a time.
 
-    Parameters
-    ----------
-    n_columns : int
-        Number of columns.
-
-    Returns
-    -------
-    int
-
     Examples
     --------
     >>> batch_rows(3), batch_rows(100)
@@ -298,18 +223,6 @@ def batch_rows(n_columns: int) -> int:
 
 def open_table(path: str | os.PathLike[str], *, separator: str | None = None) -> TableFile:
     r"""Open a table on disk.
-
-    Parameters
-    ----------
-    path : str or path
-        File with the extension .csv, .tsv, .xlsx, .json, .jsonl, .parquet, .feather or
-        .arrow. Text files may be compressed, as .csv.gz or .csv.zst. "-" is standard input.
-    separator : str, default=None
-        Separator of the columns of a text file. By default it is found from the first lines.
-
-    Returns
-    -------
-    TableFile
 
     Examples
     --------
@@ -343,20 +256,7 @@ def open_table(path: str | os.PathLike[str], *, separator: str | None = None) ->
 def open_tables(
     sources: Sequence[str | os.PathLike[str]], *, separator: str | None = None
 ) -> TableFile:
-    """Open files, patterns and folders as one table.
-
-    Parameters
-    ----------
-    sources : sequence of str or path
-        Files as for `open_table`, patterns such as ``2024-*.csv``, and folders. All files
-        have the same columns.
-    separator : str, default=None
-        As for `open_table`.
-
-    Returns
-    -------
-    TableFile
-    """
+    """Open files, patterns and folders as one table."""
     import polars as pl
 
     paths = [path for source in sources for path in input_files(source, ENDINGS)]
@@ -386,17 +286,6 @@ def _one_file(source: str | os.PathLike[str]) -> list[Path]:
 
 def frame_table(frame: Any, name: str) -> TableFile:
     """Table of a frame in memory.
-
-    Parameters
-    ----------
-    frame : frame of Polars (also lazy), pandas or another library
-        The table; the index of a pandas frame is ignored.
-    name : str
-        Name of the table, for messages.
-
-    Returns
-    -------
-    TableFile
 
     Examples
     --------

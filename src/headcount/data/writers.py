@@ -28,13 +28,6 @@ def write_table(frame: pl.DataFrame, path: str | os.PathLike[str]) -> None:
 
     In CSV and TSV, texts that a spreadsheet would take for a formula begin with an apostrophe.
 
-    Parameters
-    ----------
-    frame : polars.DataFrame
-        The table.
-    path : str or path
-        File that ends in .csv, .tsv, .xlsx, .parquet, .feather, .arrow, .jsonl or .ndjson.
-
     Examples
     --------
     >>> import polars as pl

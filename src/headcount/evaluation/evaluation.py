@@ -511,15 +511,7 @@ _KEY = "headcount"
 
 
 def write_parquet(evaluation: Evaluation, path: str | Path) -> None:
-    """Write an evaluation to a file.
-
-    Parameters
-    ----------
-    evaluation : Evaluation
-        The evaluation.
-    path : str or Path
-        The file; one that is there is overwritten.
-    """
+    """Write an evaluation to a file."""
     import polars as pl
 
     labels, priors = evaluation.classes.tolist(), evaluation.priors
@@ -545,17 +537,7 @@ def write_parquet(evaluation: Evaluation, path: str | Path) -> None:
 
 
 def read_parquet(path: str | Path) -> dict[str, Any]:
-    """Read the fields of an evaluation from a file.
-
-    Parameters
-    ----------
-    path : str or Path
-        File that `write_parquet` wrote.
-
-    Returns
-    -------
-    dict of str to object
-    """
+    """Read the fields of an evaluation from a file."""
     import polars as pl
 
     written = pl.read_parquet_metadata(path).get(_KEY)

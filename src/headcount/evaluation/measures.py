@@ -130,25 +130,7 @@ def interval_errors(
     true: NDArray[np.float64],
     names: Sequence[str],
 ) -> dict[str, NDArray[np.float64]]:
-    """Metrics of the intervals of a fitted quantifier, one number per sample.
-
-    Parameters
-    ----------
-    quantifier : Quantifier
-        Fitted.
-    items : items, Scored, Verdicts or ScoredPool
-        The pool.
-    samples : Samples
-        Samples of the pool.
-    true : ndarray of shape (S, K)
-        True shares of the samples.
-    names : sequence of str
-        Names in ``metrics.OF_INTERVALS``.
-
-    Returns
-    -------
-    dict of str to ndarray of shape (S,)
-    """
+    """Metrics of the intervals of a fitted quantifier, one number per sample."""
     if not names:
         return {}
     if not isinstance(quantifier, Quantifier):

@@ -32,8 +32,6 @@ from headcount.scores import Scored, ScoredPool, Verdicts
 from headcount.scores.checks import check_lengths
 from headcount.shift import ShiftedSamples
 
-__all__ = ["evaluate"]
-
 Floats: TypeAlias = NDArray[np.float64]
 
 # Indices of samples held at a time: 64 MB.

@@ -108,23 +108,6 @@ def critical_difference(
 ) -> float:
     """Difference of average ranks from which on two methods differ significantly (Nemenyi).
 
-    Parameters
-    ----------
-    n_methods : int
-        Methods that are ranked.
-    n_units : int
-        Datasets or samples over which ranks are averaged.
-    level : float, default=0.05
-        Significance level.
-    df : float, default=inf
-        Degrees of freedom of the studentized range. Infinite in the test as published;
-        some software takes ``n_methods * (n_units - 1)``.
-
-    Returns
-    -------
-    float
-        ``q / sqrt(2) * sqrt(n_methods * (n_methods + 1) / (6 * n_units))``.
-
     Examples
     --------
     >>> from headcount.evaluation.significance import critical_difference

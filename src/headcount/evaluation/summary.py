@@ -44,29 +44,6 @@ def error_table(
 ) -> Table:
     """Table of numbers with names of rows and columns.
 
-    Parameters
-    ----------
-    corner : str
-        Heading of the names of the rows.
-    rows, columns : sequence of str
-        Their names.
-    values : ndarray of shape (R, C)
-        The numbers; missing ones are NaN.
-    best : ndarray of bool of shape (R, C)
-        Numbers to emphasise.
-    spread : ndarray of shape (R, C), default=None
-        Printed after each number and a plus-minus sign.
-    marks : sequence of R sequences of C strings, default=None
-        Printed after the numbers, such as a dagger.
-    title : str, default=""
-        Description of the numbers.
-    digits : int, default=4
-        Decimals of the numbers.
-
-    Returns
-    -------
-    Table
-
     Examples
     --------
     >>> import numpy as np
@@ -119,18 +96,7 @@ class Groups:
 
 
 def group(values: NDArray[Any], by: str, bins: int | Sequence[float] | None) -> Groups:
-    """Group the samples by a number that each of them has.
-
-    Parameters
-    ----------
-    values : ndarray of shape (M, S)
-        The number of each sample, for each method.
-    by : str
-        Name of the number.
-    bins : int, sequence of numbers or None
-        So many groups of equal width, or the limits between groups. None groups whole
-        numbers by value and shares by tenths.
-    """
+    """Group the samples by a number that each of them has."""
     if bins is None and values.dtype.kind == "i":
         found, codes = np.unique(values, return_inverse=True)
         names = tuple(f"{value:,}" for value in found)
@@ -273,19 +239,7 @@ class Summary:
 def marks_of(
     methods: Sequence[str], metrics: Mapping[str, Floats], groups: Groups | None, test: str
 ) -> dict[str, list[list[str]]]:
-    """Marks of significance for each metric, by method and group.
-
-    Parameters
-    ----------
-    methods : sequence of str
-        The methods.
-    metrics : mapping of str to ndarray of shape (M, S)
-        Their errors by metric.
-    groups : Groups or None
-        Groups of the samples.
-    test : str
-        As for `compare`.
-    """
+    """Marks of significance for each metric, by method and group."""
     first = next(iter(metrics.values()))
     codes = np.zeros(first.shape, np.int64) if groups is None else groups.codes
     if (codes != codes[0]).any():
@@ -313,19 +267,7 @@ def summarise(
     groups: Groups | None,
     marks: Mapping[str, Sequence[Sequence[str]]] | None = None,
 ) -> Summary:
-    """Summarise errors, given with one row per method and one column per sample.
-
-    Parameters
-    ----------
-    methods : sequence of str
-        The rows.
-    errors : mapping of str to ndarray of shape (M, S)
-        The errors by metric; the first one decides which method is the best.
-    groups : Groups or None
-        Groups of the samples.
-    marks : mapping of str to sequences, optional
-        Marks of significance for each metric, by method and group.
-    """
+    """Summarise errors, given with one row per method and one column per sample."""
     first = next(iter(errors.values()))
     order = np.argsort(first.mean(axis=1), kind="stable")
     codes = np.zeros(first.shape, np.int64) if groups is None else groups.codes

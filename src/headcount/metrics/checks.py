@@ -9,18 +9,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from headcount.errors import HeadcountError
 
-__all__ = [
-    "Errors",
-    "Floats",
-    "Numbers",
-    "check_no_zero",
-    "check_numbers",
-    "check_pair",
-    "check_shares",
-    "check_smooth_pair",
-    "errors",
-]
-
 Numbers: TypeAlias = ArrayLike | None
 Floats: TypeAlias = NDArray[np.float64]
 Errors: TypeAlias = np.float64 | Floats

@@ -9,8 +9,6 @@ from headcount._parameters import check_fraction
 from headcount.errors import HeadcountError
 from headcount.metrics.checks import Errors, Floats, check_numbers, check_shares, errors
 
-__all__ = ["coverage", "width", "winkler"]
-
 # A share this close to an end of the interval is within it.
 _TOLERANCE = 1e-9
 

@@ -7,8 +7,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from headcount.metrics.checks import Errors, Floats, check_pair, check_shares, errors
 
-__all__ = ["cvm", "jaggedness", "macro_nmd", "md", "nmd", "nmd_by_bin", "rnod"]
-
 _EDGE_TOLERANCE = 1e-9
 
 

@@ -25,66 +25,26 @@ FORMAT = 1
 
 @dataclass(frozen=True)
 class MonitorSpec:
-    """Settings of a monitor, kept in ``spec.toml``.
-
-    Attributes
-    ----------
-    kind : {"scores", "verdicts", "items"}
-        Form of the rows: posteriors, decisions, or items that a saved model scores.
-    classes : tuple
-        The classes.
-    target : str
-        Column of the labels.
-    columns : tuple of str
-        Columns with posteriors, or the column with decisions.
-    positive : int
-        Class that a single column of posteriors is of.
-    prediction : str
-        Column of the predicted classes; empty for the likeliest class.
-    by : str
-        Period of a chunk, or column that names it; empty if `chunk_size` is used.
-    date : str
-        Column of the dates; empty if it is found by its type.
-    chunk_size : int
-        Rows of a chunk; 0 if `by` is used.
-    group : str
-        Column of the streams; empty for one stream.
-    key : str
-        Column that identifies a row; empty if rows are identified by their content.
-    method : str
-        Quantifier.
-    metric : str
-        Measure of accuracy.
-    accuracy_floor : float
-        Least accuracy that is accepted; -1 for none.
-    false_alarms : float
-        Mean number of chunks between false alarms, over all streams together.
-    labels : {"complete", "random"}
-        Rows that get labels: in the end all, or a random sample.
-    maturity : int
-        Number of later chunks after which the labels of a chunk count.
-    checksum : str
-        Checksum of the reference and the model.
-    """
+    """Settings of a monitor, kept in ``spec.toml``."""
 
     kind: Literal["scores", "verdicts", "items"]
     classes: tuple[Any, ...]
-    target: str
-    columns: tuple[str, ...] = ()
-    positive: int = 1
-    prediction: str = ""
-    by: str = ""
-    date: str = ""
-    chunk_size: int = 0
-    group: str = ""
-    key: str = ""
-    method: str = "PACC"
-    metric: str = "accuracy"
-    accuracy_floor: float = -1.0
+    target: str  # column of the labels
+    columns: tuple[str, ...] = ()  # columns with posteriors, or the column with decisions
+    positive: int = 1  # class that a single column of posteriors is of
+    prediction: str = ""  # column of the predicted classes; empty for the likeliest class
+    by: str = ""  # period of a chunk, or column that names it; empty if `chunk_size` is used
+    date: str = ""  # column of the dates; empty if it is found by its type
+    chunk_size: int = 0  # rows of a chunk; 0 if `by` is used
+    group: str = ""  # column of the streams; empty for one stream
+    key: str = ""  # column that identifies a row; empty if rows are identified by their content
+    method: str = "PACC"  # quantifier
+    metric: str = "accuracy"  # measure of accuracy
+    accuracy_floor: float = -1.0  # least accuracy that is accepted; -1 for none
     false_alarms: float = 365.0
-    labels: str = "complete"
-    maturity: int = 0
-    checksum: str = ""
+    labels: str = "complete"  # rows that get labels: in the end all, or a random sample
+    maturity: int = 0  # number of later chunks after which the labels of a chunk count
+    checksum: str = ""  # checksum of the reference and the model
 
     @property
     def metric_name(self) -> str:
@@ -125,18 +85,10 @@ _ONE_STREAM = "all"
 
 @dataclass(frozen=True, eq=False)
 class Delivery:
-    """Rows of a table, by chunk.
-
-    Attributes
-    ----------
-    parts : list of (Chunk, Rows)
-        Rows of each chunk; with chunks of a fixed size, of each stream.
-    notes : tuple of str
-        Sentences for the reader.
-    """
+    """Rows of a table, by chunk."""
 
     parts: list[tuple[Chunk, Rows]]
-    notes: tuple[str, ...]
+    notes: tuple[str, ...]  # sentences for the reader
 
 
 def as_frame(
@@ -148,21 +100,7 @@ def as_frame(
     keys: ArrayLike | None = None,
     labels: ArrayLike | None = None,
 ) -> Any:
-    """Table of items that are given as `Scored` or `Verdicts`; anything else as it is.
-
-    Parameters
-    ----------
-    items : Scored, Verdicts, frame or path
-        The items.
-    classes : ndarray of shape (K,), default=None
-        The classes; those of `labels` by default.
-    dates, groups, keys, labels : array-like of shape (n,), default=None
-        Columns "date", "group", "key" and "label".
-
-    Returns
-    -------
-    frame or path
-    """
+    """Table of items that are given as `Scored` or `Verdicts`; anything else as it is."""
     extra = {"date": dates, "group": groups, "key": keys, LABEL: labels}
     given = {name: np.asarray(values) for name, values in extra.items() if values is not None}
     if not isinstance(items, Scored | Verdicts):
@@ -196,23 +134,7 @@ def as_frame(
 def read_delivery(
     spec: MonitorSpec, model: TableModel | None, new: Any, separator: str | None
 ) -> Delivery:
-    """Read a table of new rows, and check all of it.
-
-    Parameters
-    ----------
-    spec : MonitorSpec
-        Settings of the monitor.
-    model : TableModel or None
-        Model that scores the rows, if they are items.
-    new : frame or path
-        The table.
-    separator : str or None
-        Separator of columns of a text file.
-
-    Returns
-    -------
-    Delivery
-    """
+    """Read a table of new rows, and check all of it."""
     table = as_table(new, "new", separator)
     used = [*spec.columns, spec.prediction, spec.date, spec.group, spec.key]
     table.require([name for name in used if name], "which the monitor reads")
@@ -286,23 +208,7 @@ def _scores(
 def class_codes(
     column: pl.Series, classes: tuple[Any, ...], table: str, *, missing: bool = True
 ) -> NDArray[np.int64]:
-    """Positions of labels among the classes; -1 for missing ones.
-
-    Parameters
-    ----------
-    column : Series
-        Labels.
-    classes : tuple
-        The classes.
-    table : str
-        Name of the table, for messages.
-    missing : bool, default=True
-        Allow missing labels.
-
-    Returns
-    -------
-    ndarray of int64, shape (n,)
-    """
+    """Positions of labels among the classes; -1 for missing ones."""
     names = pl.Series(
         [str(each).lower() if isinstance(each, bool) else str(each) for each in classes]
     )

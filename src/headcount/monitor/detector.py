@@ -38,125 +38,53 @@ _NORMAL_MEDIAN = 0.6744897501960817
 
 @dataclass(frozen=True, eq=False)
 class WatchedSeries:
-    """Values over time, one column per series; NaN where there is none.
+    """Values over time, one column per series; NaN where there is none."""
 
-    Attributes
-    ----------
-    values : ndarray of shape (T, C)
-        Values, in the order of time.
-    unit_variances : ndarray of shape (T, C)
-        Variance of a value due to its sample, times the number of items.
-    sizes : ndarray of shape (T, C)
-        Number of items of each value.
-    streams : ndarray of int, shape (C,)
-        Stream of each series, from 0 on.
-    families : ndarray of int, shape (C,)
-        Series of one family have changed together, or none of them.
-    weights : ndarray of shape (C,)
-        Part of the stream's evidence that each series has; sums to 1 in each stream.
-    limits : ndarray of shape (C,)
-        Upper limit that a series is compared with, instead of its earlier mean; NaN for none.
-    """
-
-    values: Floats
-    unit_variances: Floats
-    sizes: Floats
-    streams: NDArray[np.int64]
-    families: NDArray[np.int64]
+    values: Floats  # values, in the order of time
+    unit_variances: Floats  # variance of a value due to its sample, times the number of items
+    sizes: Floats  # number of items of each value
+    streams: NDArray[np.int64]  # stream of each series, from 0 on
+    families: NDArray[np.int64]  # series of one family have changed together, or none of them
     weights: Floats
     limits: Floats
 
 
 @dataclass(frozen=True, eq=False)
 class Alarm:
-    """A change in some series of a stream.
-
-    Attributes
-    ----------
-    stream : int
-        The stream.
-    series : tuple of int
-        Series that have changed, that with the most evidence first.
-    since : int
-        Time of the first changed value, as estimated.
-    at : int
-        Time of the alarm.
-    end : int or None
-        Time at which the values were back at the earlier mean.
-    before : tuple of float
-        Mean of each series before the change.
-    """
+    """A change in some series of a stream."""
 
     stream: int
-    series: tuple[int, ...]
-    since: int
-    at: int
-    end: int | None
-    before: tuple[float, ...]
+    series: tuple[int, ...]  # series that have changed, that with the most evidence first
+    since: int  # time of the first changed value, as estimated
+    at: int  # time of the alarm
+    end: int | None  # time at which the values were back at the earlier mean
+    before: tuple[float, ...]  # mean of each series before the change
 
 
 @dataclass(frozen=True)
 class Restart:
-    """A change of a stream that was accepted.
-
-    Attributes
-    ----------
-    stream : int
-        The stream.
-    since : int
-        Time of the first value of the new level.
-    at : int
-        Time after which later values are compared with the new level only.
-    """
+    """A change of a stream that was accepted."""
 
     stream: int
-    since: int
-    at: int
+    since: int  # time of the first value of the new level
+    at: int  # time after which later values are compared with the new level only
 
 
 @dataclass(frozen=True, eq=False)
 class Detection:
-    """Result of a detector.
-
-    Attributes
-    ----------
-    evidence : ndarray of shape (T,)
-        Value of the detector at each time, before a restart; an alarm is raised where it
-        reaches the number of times between false alarms.
-    by_stream : ndarray of shape (T, S)
-        Contribution of each stream.
-    z : ndarray of shape (T, C)
-        Difference of each value from the earlier mean, in standard errors.
-    alarms : tuple of Alarm
-        In the order of time.
-    left : float
-        Evidence after the alarms and restarts of the last time.
-    """
+    """Result of a detector."""
 
     evidence: Floats
-    by_stream: Floats
-    z: Floats
-    alarms: tuple[Alarm, ...]
-    left: float
+    by_stream: Floats  # contribution of each stream
+    z: Floats  # difference of each value from the earlier mean, in standard errors
+    alarms: tuple[Alarm, ...]  # in the order of time
+    left: float  # evidence after the alarms and restarts of the last time
 
 
 def detect(
     series: WatchedSeries, false_alarms: float, restarts: Iterable[Restart] = ()
 ) -> Detection:
     """Find changes; without any, the mean time to an alarm is at least `false_alarms`.
-
-    Parameters
-    ----------
-    series : WatchedSeries
-        The values.
-    false_alarms : float
-        Mean number of times between false alarms, over all streams together.
-    restarts : iterable of Restart, default=()
-        New levels that were accepted.
-
-    Returns
-    -------
-    Detection
 
     Examples
     --------

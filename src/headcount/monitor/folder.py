@@ -41,28 +41,13 @@ _LONG_TEXT = 64
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """Rows of one chunk, or of a part of it.
+    """Rows of one chunk, or of a part of it."""
 
-    Attributes
-    ----------
-    keys : ndarray of uint64, shape (n,)
-        Identities of the rows.
-    scores : ndarray of shape (n, w)
-        Posteriors of all classes, or a column with codes of decisions; NaN if missing, and all
-        NaN where only a label was delivered.
-    predictions : ndarray of int64, shape (n,)
-        Codes of the predicted classes; -1 for the likeliest.
-    labels : ndarray of int64, shape (n,)
-        Codes of the true classes; -1 if unknown.
-    only_label : ndarray of bool, shape (n,)
-        Rows of which only a label was delivered.
-    """
-
-    keys: Ids
+    keys: Ids  # identities of the rows
     scores: NDArray[np.float64]
-    predictions: NDArray[np.int64]
-    labels: NDArray[np.int64]
-    only_label: NDArray[np.bool_]
+    predictions: NDArray[np.int64]  # codes of the predicted classes; -1 for the likeliest
+    labels: NDArray[np.int64]  # codes of the true classes; -1 if unknown
+    only_label: NDArray[np.bool_]  # rows of which only a label was delivered
 
     def __len__(self) -> int:
         return len(self.keys)
@@ -143,20 +128,7 @@ class Rows:
         return replace(rows, labels=labels)
 
     def new_beside(self, known: Rows, where: str) -> Rows:
-        """Rows and labels that are not known yet.
-
-        Parameters
-        ----------
-        known : Rows
-            Merged rows of the chunk.
-        where : str
-            Name of the chunk, for messages.
-
-        Returns
-        -------
-        Rows
-            Rows that are new, and rows with only a label where that is new.
-        """
+        """Rows and labels that are not known yet."""
         places = positions(known.keys, self.keys)
         there = places >= 0
         old, own = known.take(places[there]), self.take(there)
@@ -198,19 +170,7 @@ class Rows:
 
 
 def positions(known: Ids, wanted: Ids, *, is_sorted: bool = False) -> NDArray[np.int64]:
-    """Position of each wanted key among the known ones; -1 if it is not there.
-
-    Parameters
-    ----------
-    known, wanted : ndarray of uint64, shape (m,) and (n,)
-        Keys, in any order.
-    is_sorted : bool, default=False
-        True if the known keys are sorted.
-
-    Returns
-    -------
-    ndarray of int64, shape (n,)
-    """
+    """Position of each wanted key among the known ones; -1 if it is not there."""
     if not len(known):
         return np.full(len(wanted), -1)
     order = None if is_sorted else np.argsort(known)
@@ -258,19 +218,7 @@ def _content_hashes(column: pl.Series) -> Ids:
 
 
 def content_keys(columns: list[pl.Series], n: int) -> Ids:
-    """Identity of rows by their content; equal rows are told apart by their number.
-
-    Parameters
-    ----------
-    columns : list of Series
-        Columns that identify a row.
-    n : int
-        Number of rows.
-
-    Returns
-    -------
-    ndarray of uint64, shape (n,)
-    """
+    """Identity of rows by their content; equal rows are told apart by their number."""
     hashes = [_content_hashes(column) for column in columns]
     content = _chained(hashes, _PRIMES[0]) if hashes else np.zeros(n, np.uint64)
     order = np.argsort(content, kind="stable")
@@ -301,18 +249,10 @@ _ONE_STREAM = "all"
 
 @dataclass(frozen=True, order=True)
 class Chunk:
-    """One chunk of one stream.
+    """One chunk of one stream."""
 
-    Attributes
-    ----------
-    name : str
-        Period, or number of the chunk.
-    stream : str
-        Group; "all" without groups.
-    """
-
-    name: str
-    stream: str
+    name: str  # period, or number of the chunk
+    stream: str  # group; "all" without groups
 
     def __str__(self) -> str:
         return self.name if self.stream == _ONE_STREAM else f"{self.name} of {self.stream}"
@@ -388,21 +328,11 @@ _ESTIMATE_NAMES = tuple(item.name for item in fields(ChunkEstimates))
 
 @dataclass(frozen=True)
 class MonitorFolder:
-    """Files of a monitor.
+    """Files of a monitor."""
 
-    Attributes
-    ----------
-    path : Path
-        The folder.
-    chunk_size : int
-        Rows of a chunk; 0 if chunks are periods.
-    has_keys : bool
-        True if the keys of rows come from a column of their own.
-    """
-
-    path: Path
-    chunk_size: int
-    has_keys: bool
+    path: Path  # the folder
+    chunk_size: int  # rows of a chunk; 0 if chunks are periods
+    has_keys: bool  # true if the keys of rows come from a column of their own
 
     def clean(self) -> None:
         """Remove partial files that killed processes have left."""

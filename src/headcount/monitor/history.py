@@ -146,30 +146,14 @@ class MonitorStatus:
 
 @dataclass(frozen=True, eq=False)
 class History:
-    """Chunks of a monitor in the order of time, and its alerts.
+    """Chunks of a monitor in the order of time, and its alerts."""
 
-    Attributes
-    ----------
-    spec : MonitorSpec
-        Settings.
-    chunks : tuple of Chunk
-        The chunks.
-    summaries : tuple of dict
-        Summary of each chunk.
-    times : tuple of str
-        Names of the chunks, each once.
-    detection : Detection
-        Result of the detector, one row per time.
-    alerts : tuple of Alert
-        Alerts in the order of time.
-    """
-
-    spec: MonitorSpec
+    spec: MonitorSpec  # settings
     chunks: tuple[Chunk, ...]
-    summaries: tuple[ChunkSummary, ...]
-    times: tuple[str, ...]
-    detection: Detection
-    alerts: tuple[Alert, ...]
+    summaries: tuple[ChunkSummary, ...]  # summary of each chunk
+    times: tuple[str, ...]  # names of the chunks, each once
+    detection: Detection  # result of the detector, one row per time
+    alerts: tuple[Alert, ...]  # alerts in the order of time
 
     @classmethod
     def of(

@@ -28,21 +28,11 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class MonitorReference:
-    """Labelled items, scored like those of the chunks.
+    """Labelled items, scored like those of the chunks."""
 
-    Attributes
-    ----------
-    scores : ndarray of shape (n, K) or (n, 1)
-        Posteriors, or codes of decisions.
-    predictions : ndarray of int64, shape (n,)
-        Codes of the predicted classes; -1 for the likeliest.
-    labels : ndarray of int64, shape (n,)
-        Codes of the classes.
-    """
-
-    scores: Floats
-    predictions: NDArray[np.int64]
-    labels: NDArray[np.int64]
+    scores: Floats  # posteriors, or codes of decisions
+    predictions: NDArray[np.int64]  # codes of the predicted classes; -1 for the likeliest
+    labels: NDArray[np.int64]  # codes of the classes
 
     def to_bytes(self) -> bytes:
         """Parquet file."""
@@ -64,24 +54,7 @@ class MonitorReference:
 def read_reference(
     spec: MonitorSpec, reference: Any, target: Any, verdict: str | None, separator: str | None
 ) -> tuple[MonitorSpec, MonitorReference, TableModel | None]:
-    """Read the reference of a new monitor.
-
-    Parameters
-    ----------
-    spec : MonitorSpec
-        Settings so far.
-    reference, target, verdict, separator
-        As for `Monitor.create`.
-
-    Returns
-    -------
-    spec : MonitorSpec
-        Settings, with those that the reference decides.
-    reference : MonitorReference
-        The labelled items.
-    model : TableModel or None
-        Model that scores items, if the reference is one.
-    """
+    """Read the reference of a new monitor."""
     model = _model(reference)
     if model is not None:
         return _of_model(spec, model)

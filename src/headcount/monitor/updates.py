@@ -17,8 +17,6 @@ from headcount.monitor.deliveries import Delivery, MonitorSpec, class_codes
 from headcount.monitor.folder import Chunk, Ids, MonitorFolder, Rows, positions, value_hashes
 from headcount.monitor.history import Alert
 
-__all__ = ["Additions", "Update", "find_additions"]
-
 
 @dataclass(frozen=True, eq=False)
 class Update:
@@ -64,21 +62,11 @@ class Update:
 
 @dataclass(frozen=True, eq=False)
 class Additions:
-    """Rows and labels that are new, checked but not written yet.
+    """Rows and labels that are new, checked but not written yet."""
 
-    Attributes
-    ----------
-    known : list of (Chunk, Rows)
-        Rows and late labels of chunks that can be named.
-    appended : list of (str, Rows)
-        With chunks of a fixed size: rows behind those of each stream.
-    notes : tuple of str
-        Sentences for the reader.
-    """
-
-    known: list[tuple[Chunk, Rows]]
+    known: list[tuple[Chunk, Rows]]  # rows and late labels of chunks that can be named
     appended: list[tuple[str, Rows]]
-    notes: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()  # sentences for the reader
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -101,25 +89,7 @@ def find_additions(
     labels: Any,
     separator: str | None,
 ) -> Additions:
-    """Rows and labels that are not known yet; all are checked before any is written.
-
-    Parameters
-    ----------
-    folder : MonitorFolder
-        Files of the monitor.
-    spec : MonitorSpec
-        Its settings.
-    delivery : Delivery
-        The rows.
-    labels : frame, path or None
-        Table of labels that came later.
-    separator : str or None
-        Separator of columns of a text file.
-
-    Returns
-    -------
-    Additions
-    """
+    """Rows and labels that are not known yet; all are checked before any is written."""
     parts, late = delivery.parts, None
     if labels is not None:
         late = _read_labels(spec, labels, separator)

@@ -233,21 +233,7 @@ def open_canvas(
     *,
     lines: bool = False,
 ) -> Canvas:
-    """Return a canvas with the user's axes, or with new axes in a new figure.
-
-    Parameters
-    ----------
-    ax : matplotlib Axes or None
-        Axes passed by the user.
-    width, height : float
-        Size of the new figure in inches, without its legend.
-    legend : sequence of str
-        Names to make room for above the axes.
-    labels : mapping of str to str, default=None
-        Texts to show instead of others.
-    lines : bool, default=False
-        True if the symbols are lines, which are dashed beyond the number of colours.
-    """
+    """Return a canvas with the user's axes, or with new axes in a new figure."""
     labels = check_labels(labels)
     if ax is not None:
         return Canvas(ax, None, None, None, labels)

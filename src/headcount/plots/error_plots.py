@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from numpy.typing import NDArray
 
-__all__ = ["error_boxes", "error_by_shift", "learning_curves", "letter_values", "supremacy"]
-
 _MOST_BANDS = 4  # with more methods only the lines are drawn
 
 

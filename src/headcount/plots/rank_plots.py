@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     import polars as pl
     from matplotlib.axes import Axes
 
-__all__ = ["critical_difference", "means"]
-
 
 def critical_difference(
     ranks: Mapping[str, float],

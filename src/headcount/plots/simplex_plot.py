@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from matplotlib.artist import Artist
     from matplotlib.axes import Axes
 
-__all__ = ["simplex"]
-
 _GRID = (0.2, 0.4, 0.6, 0.8)
 _FEW = 30  # up to this number, points are drawn large
 

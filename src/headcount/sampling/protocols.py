@@ -216,42 +216,14 @@ class _Protocol(ABC):
         """Check the parameters; return the shares of all samples."""
 
     def draw(self, y_pool: ArrayLike, classes: ArrayLike | None = None) -> Samples:
-        """Draw all samples.
-
-        Parameters
-        ----------
-        y_pool : array-like of shape (n_pool,)
-            Labels of the pool.
-        classes : array-like of shape (K,), optional
-            The classes, in the order of the columns of a prevalence. By default the
-            sorted classes of ``y_pool``.
-
-        Returns
-        -------
-        Samples
-            The samples, with their true prevalences.
-        """
+        """Draw all samples."""
         plan = self._plan(y_pool, classes)
         return plan.draw(0, plan.target.n_samples)
 
     def batches(
         self, y_pool: ArrayLike, size: int, classes: ArrayLike | None = None
     ) -> Iterator[Samples]:
-        """Draw the same samples as ``draw``, one batch at a time, to save memory.
-
-        Parameters
-        ----------
-        y_pool : array-like of shape (n_pool,)
-            Labels of the pool.
-        size : int
-            Number of samples per batch. The last batch may have fewer.
-        classes : array-like of shape (K,), optional
-            As in ``draw``.
-
-        Returns
-        -------
-        iterator of Samples
-        """
+        """Draw the same samples as ``draw``, one batch at a time, to save memory."""
         size = check_count("size of a batch", size)
         plan = self._plan(y_pool, classes)
         n_samples = plan.target.n_samples

@@ -91,26 +91,7 @@ def fit_scaling(
     one_slope: bool,
     with_bias: bool,
 ) -> Scaling:
-    """Fit slopes (one for all classes, or one per class) and biases (or none) by log-loss.
-
-    Parameters
-    ----------
-    values : ndarray of shape (n, K)
-        Values to scale: log posteriors or decision values.
-    targets : ndarray of shape (n, K)
-        The class probabilities to aim at: one-hot labels, or softened ones.
-    weights : ndarray of shape (n,)
-        Positive.
-    one_slope : bool
-        Whether all classes share a slope.
-    with_bias : bool
-        Whether there are biases.
-
-    Returns
-    -------
-    Scaling
-        Slopes and biases of all classes.
-    """
+    """Fit slopes (one for all classes, or one per class) and biases (or none) by log-loss."""
     n_classes = values.shape[1]
     problem = _LogLoss(
         values,
@@ -179,35 +160,14 @@ _Rule = Callable[[NDArray[np.float64]], NDArray[np.float64]]
 
 @dataclass(frozen=True)
 class Calibrator:
-    """A fitted calibration; see :func:`fit_calibrator`.
+    """A fitted calibration; see :func:`fit_calibrator`."""
 
-    Attributes
-    ----------
-    method : str
-        One of ``CALIBRATIONS``.
-    n_classes : int
-        How many columns the scores have.
-    rule : callable
-        Function from a checked table of scores to calibrated ones.
-    """
-
-    method: str
-    n_classes: int
-    rule: _Rule
+    method: str  # one of ``CALIBRATIONS``
+    n_classes: int  # how many columns the scores have
+    rule: _Rule  # function from a checked table of scores to calibrated ones
 
     def transform(self, scores: ArrayLike) -> NDArray[np.float64]:
-        """Calibrate posteriors.
-
-        Parameters
-        ----------
-        scores : array-like of shape (n, n_classes)
-            Posteriors of the same classifier.
-
-        Returns
-        -------
-        ndarray of shape (n, n_classes)
-            Calibrated posteriors, rows summing to 1.
-        """
+        """Calibrate posteriors."""
         return self.rule(check_scores(scores, self.n_classes))
 
 

@@ -11,19 +11,6 @@ from headcount.data import encode_labels
 from headcount.data.columns import as_narwhals
 from headcount.errors import HeadcountError
 
-__all__ = [
-    "NotThereError",
-    "as_numbers",
-    "check_codes",
-    "check_item_shape",
-    "check_labels",
-    "check_lengths",
-    "check_scores",
-    "check_weights",
-    "class_shares",
-    "made_by_fit",
-]
-
 Made = TypeVar("Made")
 
 _RANGE_TOLERANCE = 1e-6
@@ -85,22 +72,7 @@ def check_scores(scores: Any, n_classes: int, *, name: str = "scores") -> NDArra
 
 
 def check_weights(weights: Any, n_rows: int, *, name: str = "weights") -> NDArray[np.float64]:
-    """Check weights of items, one each; all 1 if there are none.
-
-    Parameters
-    ----------
-    weights : array-like of shape (n_rows,) or None
-        Finite and not negative, with a positive sum.
-    n_rows : int
-        How many items there are.
-    name : str, default="weights"
-        Name of the weights in error messages.
-
-    Returns
-    -------
-    ndarray of shape (n_rows,)
-        The weights.
-    """
+    """Check weights of items, one each; all 1 if there are none."""
     if weights is None:
         return np.ones(n_rows)
     found = as_numbers(weights, name)
@@ -129,22 +101,7 @@ def check_weights(weights: Any, n_rows: int, *, name: str = "weights") -> NDArra
 def check_labels(
     y: ArrayLike, *, classes: ArrayLike | None = None
 ) -> tuple[NDArray[Any], NDArray[np.int64]]:
-    """Encode labels to learn from, of at least two classes.
-
-    Parameters
-    ----------
-    y : array-like of shape (n,)
-        The labels.
-    classes : array-like of shape (K,), optional
-        The classes, in the order to encode them; sorted by default.
-
-    Returns
-    -------
-    classes : ndarray of shape (K,)
-        The classes.
-    codes : ndarray of shape (n,)
-        The position of each label's class.
-    """
+    """Encode labels to learn from, of at least two classes."""
     try:
         names, codes = encode_labels(y, classes=classes)
     except HeadcountError:
@@ -185,22 +142,7 @@ def check_lengths(name: str, n_rows: int, codes: NDArray[np.int64]) -> None:
 def class_shares(
     codes: NDArray[np.int64], weights: NDArray[np.float64], classes: NDArray[Any]
 ) -> NDArray[np.float64]:
-    """Give the weighted share of each class, and refuse a class without any weight.
-
-    Parameters
-    ----------
-    codes : ndarray of shape (n,)
-        The position of each label's class.
-    weights : ndarray of shape (n,)
-        Weights of the items.
-    classes : ndarray of shape (K,)
-        The classes.
-
-    Returns
-    -------
-    ndarray of shape (K,)
-        The shares.
-    """
+    """Give the weighted share of each class, and refuse a class without any weight."""
     totals = np.bincount(codes, weights, len(classes))
     if totals.min() <= _LEAST_SHARE * totals.sum():
         empty = int(totals.argmin())
@@ -318,19 +260,7 @@ class NotThereError(HeadcountError, AttributeError):
 
 
 def made_by_fit(made: Made | None, name: str) -> Made:
-    """Value of an attribute that `fit` makes by default.
-
-    Parameters
-    ----------
-    made : Any
-        The value; None if it was not made.
-    name : str
-        Name of the attribute.
-
-    Returns
-    -------
-    Any
-    """
+    """Value of an attribute that `fit` makes by default."""
     if made is None:
         raise NotThereError(
             f"{name} was not made, as fit was called with out_of_fold=False: fit again with "

@@ -53,29 +53,7 @@ def make_folds(
     random_state: Any,
     groups: NDArray[Any] | None = None,
 ) -> list[Fold] | None:
-    """Split the rows into (train, test) folds; ``None`` if a class is too small to split.
-
-    Parameters
-    ----------
-    cv : int, splitter, or list of pairs
-        The number of stratified, shuffled folds, an object with ``split``, or row numbers of
-        training and test folds; checked by :func:`check_cv`.
-    X : features
-        Handed to a splitter.
-    codes : ndarray of shape (n,)
-        Class codes of the rows.
-    classes : ndarray of shape (K,)
-        The classes, each with at least one row.
-    random_state : int, RandomState, Generator or None
-        Shuffles the rows of stratified folds.
-    groups : ndarray of shape (n,), default=None
-        Groups, handed to a splitter. Stratified folds do not divide them.
-
-    Returns
-    -------
-    list of (train, test) index arrays, or None
-        Every row is in one test fold, and every class in every training fold.
-    """
+    """Split the rows into (train, test) folds; ``None`` if a class is too small to split."""
     if isinstance(cv, int | np.integer):
         if groups is None:
             return _stratified(int(cv), codes, classes, random_state)
@@ -97,28 +75,6 @@ def make_tag_folds(
     groups: NDArray[Any] | None = None,
 ) -> list[Fold]:
     """Split the rows into (train, test) folds that serve several tags at once.
-
-    Parameters
-    ----------
-    cv : int, splitter, or list of pairs
-        Number of folds, in which every tag is about as frequent as in all rows, or as for
-        `make_folds`.
-    X : features
-        Passed to a splitter.
-    indicators : ndarray of shape (n, T)
-        1 for items with the tag, 0 for others.
-    tags : sequence
-        Names of the tags, for messages.
-    random_state : int, RandomState, Generator or None
-        Shuffles the rows.
-    groups : ndarray of shape (n,), default=None
-        Groups, passed to a splitter. A number of folds does not divide them.
-
-    Returns
-    -------
-    list of (train, test) index arrays
-        Every row is in one test fold, and every training fold has items with and without each
-        tag.
 
     References
     ----------
@@ -306,28 +262,7 @@ def check_classifier(classifier: Any) -> Any:
 
 
 class CrossFits:
-    """Copies of a classifier, fitted on labelled items and on parts of them.
-
-    Parameters
-    ----------
-    classifier : classifier
-        It is cloned, unless frozen.
-    X : features
-        The items.
-    classes : ndarray of shape (K,)
-        The classes.
-    codes : ndarray of shape (n,)
-        Labels of the items, as positions in `classes`.
-    weights : ndarray of shape (n,) or None
-        Weights of the items.
-    make_folds : callable
-        Returns the folds; None if a class is too small to split.
-
-    Attributes
-    ----------
-    targets : ndarray of shape (K,)
-        Labels that the classifiers were trained on: the classes, or their positions.
-    """
+    """Copies of a classifier, fitted on labelled items and on parts of them."""
 
     def __init__(
         self,

@@ -13,8 +13,6 @@ from headcount.data import encode_labels, take_rows
 from headcount.errors import HeadcountError
 from headcount.scores.checks import as_numbers, check_scores
 
-__all__ = ["Scored", "Verdicts"]
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Scored:

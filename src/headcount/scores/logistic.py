@@ -54,18 +54,10 @@ _MAX_LIGHT = 1e15
 
 @dataclass(frozen=True, eq=False)
 class Items:
-    """Items by their features, and by a constant if there is an intercept.
+    """Items by their features, and by a constant if there is an intercept."""
 
-    Attributes
-    ----------
-    matrix : ndarray or CSR matrix of shape (n, d)
-        The features. Dense ones are best centred.
-    intercept : bool
-        True if there is a constant.
-    """
-
-    matrix: Any
-    intercept: bool
+    matrix: Any  # the features
+    intercept: bool  # true if there is a constant
 
     @property
     def n_features(self) -> int:
@@ -120,15 +112,6 @@ class Preconditioner:
 
     Features are centred by the curvature, which separates the intercept from them. The rest is
     inverted by Cholesky factors, or by the diagonal alone.
-
-    Parameters
-    ----------
-    items : Items
-        The items.
-    curvature : ndarray of shape (B, n)
-        Second derivatives of the losses by the outputs: B is 1, for all outputs alike, or m.
-    size : float
-        Length of the gradients, in the metric of the Hessian, where it was made.
     """
 
     def __init__(self, items: Items, curvature: Floats, size: float) -> None:
@@ -189,21 +172,11 @@ def _factor(block: Floats) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class Minimum:
-    """Coefficients that minimise objectives.
+    """Coefficients that minimise objectives."""
 
-    Attributes
-    ----------
-    theta : ndarray of shape (F, m, p)
-        Coefficients.
-    n_steps : int
-        Steps of Newton's method.
-    preconditioner : Preconditioner
-        The last one, for similar objectives.
-    """
-
-    theta: Floats
-    n_steps: int
-    preconditioner: Preconditioner
+    theta: Floats  # coefficients
+    n_steps: int  # steps of Newton's method
+    preconditioner: Preconditioner  # the last one, for similar objectives
 
 
 def minimise(
@@ -222,27 +195,6 @@ def minimise(
     H^-1 in turn is bounded by the preconditioner over the smallest eigenvalue that conjugate
     gradients have seen. Coefficients are accepted if the bound is at most 1e-6, times the root
     of the mean weight if that is less than 1, and times ``tol / 1e-4`` if that is less than 1.
-
-    Parameters
-    ----------
-    items : Items
-        The items.
-    target : ndarray of shape (m, n)
-        Outputs that are right: 1 for the class of an item, 0 for the others.
-    weights : ndarray of shape (F, n)
-        Weights of the items in each objective, not negative.
-    start : ndarray of shape (F, m, p)
-        First guess. Rows of all classes sum to 0.
-    tol : float, default=1e-4
-        Tolerance, as in scikit-learn.
-    preconditioner : Preconditioner, default=None
-        Preconditioner of a similar objective.
-
-    Returns
-    -------
-    Minimum or None
-        None if nothing was accepted within 100 steps, and 300 products with the Hessian or, for
-        sparse items and more than 1000 features, 70.
     """
     with np.errstate(all="ignore"):  # what is not finite is not accepted
         try:
@@ -422,19 +374,7 @@ def _ratio(a: Floats, b: Floats) -> Floats:
 
 
 def _tridiagonal(lengths: Floats, ratios: Floats) -> Floats:
-    """Preconditioned Hessian in the basis of the conjugate gradients' residuals.
-
-    Parameters
-    ----------
-    lengths : ndarray of shape (k, F)
-        Lengths of the steps.
-    ratios : ndarray of shape (k, F)
-        Energy of each residual over that of the one before.
-
-    Returns
-    -------
-    ndarray of shape (F, k, k)
-    """
+    """Preconditioned Hessian in the basis of the conjugate gradients' residuals."""
     k, n_models = lengths.shape
     found = np.zeros((n_models, k, k))
     i = np.arange(k)
@@ -460,15 +400,6 @@ def is_supported(classifier: Any) -> bool:
     leaves the intercept free (lbfgs, newton-cg, newton-cholesky). ``C``, ``fit_intercept`` and
     ``tol`` may be set, and ``max_iter`` to 100 or more: with fewer, an early stop is wanted.
     Other parameters must have their defaults.
-
-    Parameters
-    ----------
-    classifier : object
-        An unfitted classifier.
-
-    Returns
-    -------
-    bool
 
     Examples
     --------
@@ -502,27 +433,6 @@ def cross_fit(
     sample_weight: Floats | None = None,
 ) -> list[LogisticRegression | None]:
     """Fit a supported classifier on all items, and on each of several training folds.
-
-    Parameters
-    ----------
-    classifier : LogisticRegression
-        A supported one. It is not changed.
-    X : array-like, sparse matrix or frame of shape (n, d)
-        The items.
-    classes : ndarray of shape (K,)
-        The classes, sorted.
-    codes : ndarray of shape (n,)
-        Classes of the items, as positions in `classes`.
-    trains : sequence of ndarray of int
-        Rows of the training folds, with items of all classes in each.
-    sample_weight : ndarray of shape (n,), default=None
-        Weights of the items.
-
-    Returns
-    -------
-    list of LogisticRegression or None
-        Fitted: that of all items, then those of the folds. None where the solution was not
-        accepted (see `minimise`), and the classifier's own ``fit`` is to be used.
 
     Examples
     --------
@@ -576,22 +486,6 @@ def stacked_posteriors(
     models: Sequence[Any], X: Any, classes: NDArray[Any]
 ) -> NDArray[np.float64] | None:
     """Posteriors by several logistic regressions, whose coefficients are multiplied at once.
-
-    Parameters
-    ----------
-    models : sequence of classifier
-        Fitted classifiers.
-    X : array-like, sparse matrix or frame of shape (n, d)
-        The items.
-    classes : ndarray of shape (K,)
-        The classes.
-
-    Returns
-    -------
-    ndarray of shape (F, n, K) or None
-        Equal to ``predict_proba`` of each but for rounding. None if a model is no supported
-        `LogisticRegression` of all the classes, or has scores that are not finite, so that
-        its own ``predict_proba`` is to be used.
 
     Examples
     --------

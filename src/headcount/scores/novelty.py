@@ -28,8 +28,6 @@ from headcount.scores.folds import Fold, check_cv, make_folds
 from headcount.scores.outputs import numeric_space
 from headcount.scores.scorer import ItemScorer, Scorer
 
-__all__ = ["NOVELTIES", "NoveltyScorer"]
-
 Floats = NDArray[np.float64]
 
 NOVELTIES = ("both", "scores", "distance")
@@ -48,29 +46,6 @@ class NoveltyScorer(ItemScorer):
     Has the methods of a fitted `Scorer`. Its training items are the labelled ones, followed by
     the items of some classes once more, scored as if their class were not known. These stand
     for the further class. Together they weigh as much as a known class on average.
-
-    Parameters
-    ----------
-    scorer : Scorer
-        Unfitted scorer of the known classes.
-    novelty : {"both", "scores", "distance"}, default="both"
-        Signs of a further class: posteriors without a clear class, a large distance to the
-        nearest training items, or both.
-    other : Any, default="other"
-        Name of the further class.
-    held_out : int, default=6
-        Number of classes, drawn at random, that are left out one by one; all if there are
-        fewer.
-
-    Attributes
-    ----------
-    classes_ : ndarray of shape (K + 1,)
-        The known classes, then the further one.
-    source_ : ndarray of shape (n,)
-        For training items that stand for the further class their own class, as a position in
-        ``classes_``; -1 for others.
-    separation_ : float
-        Probability that an item of a left-out class seems newer than one of a known class.
 
     Examples
     --------
@@ -103,24 +78,7 @@ class NoveltyScorer(ItemScorer):
         *,
         groups: ArrayLike | None = None,
     ) -> Self:
-        """Fit the classifier of the known classes, and those without one of them.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix, frame, or sequence of texts
-            The items.
-        y : array-like of shape (n,)
-            Their labels.
-        sample_weight : array-like of shape (n,), default=None
-            Weights of the items.
-        groups : array-like of shape (n,), default=None
-            Groups of the items, for the folds.
-
-        Returns
-        -------
-        NoveltyScorer
-            This one.
-        """
+        """Fit the classifier of the known classes, and those without one of them."""
         known, codes = check_labels(y)
         K = len(known)
         self._check(known)
@@ -289,32 +247,12 @@ class NoveltyScorer(ItemScorer):
         return self.posteriors_.argmax(axis=1)
 
     def posteriors(self, X: Any) -> Floats:
-        """Score items.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix, frame, or sequence of texts
-            The items.
-
-        Returns
-        -------
-        ndarray of shape (n, K + 1)
-        """
+        """Score items."""
         known, model = self.fitted_.posteriors(X), self.fitted_.classifier_
         return self._extended(known, _signs(known, self._whole, model, X, known.shape[1]))
 
     def fold_posteriors(self, X: Any) -> Floats:
-        """Score items by the classifier of every fold.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix, frame, or sequence of texts
-            The items.
-
-        Returns
-        -------
-        ndarray of shape (F, n, K + 1)
-        """
+        """Score items by the classifier of every fold."""
         known = self.fitted_.fold_posteriors(X)
         parts = zip(known, self._folds, self.fitted_.fold_classifiers_, strict=True)
         return np.stack(
@@ -325,32 +263,11 @@ class NoveltyScorer(ItemScorer):
         )
 
     def labels(self, X: Any) -> NDArray[np.int64]:
-        """Predict the classes of items.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix, frame, or sequence of texts
-            The items.
-
-        Returns
-        -------
-        ndarray of shape (n,)
-            Positions in ``classes_``.
-        """
+        """Predict the classes of items."""
         return self.posteriors(X).argmax(axis=1)
 
     def fold_labels(self, X: Any) -> NDArray[np.int64]:
-        """Predict the classes of items by the classifier of every fold.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix, frame, or sequence of texts
-            The items.
-
-        Returns
-        -------
-        ndarray of shape (F, n)
-        """
+        """Predict the classes of items by the classifier of every fold."""
         return self.fold_posteriors(X).argmax(axis=2)
 
 

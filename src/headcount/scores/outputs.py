@@ -23,21 +23,6 @@ from headcount.errors import HeadcountError
 from headcount.scores.calibration import Scaling, fit_scaling, smoothed_targets
 from headcount.scores.checks import as_numbers, check_scores
 
-__all__ = [
-    "DecisionScaling",
-    "Output",
-    "allows_nan",
-    "calling",
-    "fit_decisions",
-    "last_step",
-    "numeric_space",
-    "output_of",
-    "predict_codes",
-    "request_weights",
-    "score",
-    "weight_parameter",
-]
-
 Output = Literal["posteriors", "decisions", "labels"]
 
 
@@ -54,11 +39,6 @@ def calling(what: str) -> Iterator[None]:
 
     Its output is checked afterwards, so that warnings of numpy on the way to it say nothing
     new.
-
-    Parameters
-    ----------
-    what : str
-        Name of the method and the estimator, for the message.
     """
     try:
         with np.errstate(all="ignore"):

@@ -26,8 +26,6 @@ from headcount.scores.inputs import Scored
 from headcount.scores.outputs import output_of
 from headcount.scores.scorer import Scorer
 
-__all__ = ["TagScorer", "check_tags"]
-
 _Rows = NDArray[np.intp] | slice
 
 

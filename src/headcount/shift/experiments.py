@@ -627,21 +627,6 @@ class ShiftProtocol(ABC):
         """Make the experiments of a pool. Items are drawn when an experiment is accessed.
 
         Each protocol uses the columns that it needs and ignores the others.
-
-        Parameters
-        ----------
-        y : array-like of shape (n_pool,), optional
-            Labels of the pool. With two classes, the last one (classes are sorted) is the
-            positive one.
-        groups : array-like of shape (n_pool,), optional
-            Group of each item, such as a product, a site or an author.
-        ratings : array-like of numbers of shape (n_pool,), optional
-            Ordinal ratings, such as 1 to 5 stars.
-
-        Returns
-        -------
-        ShiftedSamples
-            One experiment per training set.
         """
         self._pairs()
         repeats = check_count("repeats", self.repeats)

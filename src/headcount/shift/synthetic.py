@@ -19,8 +19,6 @@ from headcount.errors import HeadcountError
 from headcount.sampling import Samples
 from headcount.sampling.samples import check_share_rows
 
-__all__ = ["SyntheticShift", "make_shift"]
-
 Floats = NDArray[np.float64]
 
 

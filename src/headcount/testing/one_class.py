@@ -17,22 +17,14 @@ from headcount.quantify import MethodInfo, OneClassQuantifier
 from headcount.sampling import Samples
 from headcount.testing.cases import close, equal, expect, on_simplex, refuses
 
-__all__ = ["OneClassCase"]
-
 _REPLICATES = 200
 
 
 @dataclass(frozen=True, eq=False)
 class OneClassCase:
-    """A method for one class, and items to check it on: two clouds of points.
+    """A method for one class, and items to check it on: two clouds of points."""
 
-    Attributes
-    ----------
-    prototype : OneClassQuantifier
-        Unfitted; it is cloned, never fitted.
-    """
-
-    prototype: OneClassQuantifier
+    prototype: OneClassQuantifier  # unfitted; it is cloned, never fitted
     n_classes: int = 1
 
     @property

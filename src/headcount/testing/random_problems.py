@@ -17,8 +17,6 @@ from headcount.quantify import OneVsRest, Quantifier
 from headcount.scores import Scored
 from headcount.testing.cases import Array, Case, close, expect
 
-__all__ = ["Problem", "fit_problem", "random_problems", "verify_interval", "verify_shares"]
-
 _PROBLEMS = 72
 _KINDS = ("ordinary", "constant", "nearly constant", "duplicated", "separable", "denormal")
 _WEIGHTINGS = ("none", "ordinary", "huge", "denormal", "uneven", "some zero")

@@ -26,8 +26,6 @@ from headcount.testing import (
 from headcount.testing.cases import Case, NotApplicable
 from headcount.testing.one_class import OneClassCase
 
-__all__ = ["Check", "CheckReport", "CheckResult", "check_quantifier", "quantifier_checks"]
-
 _MODULES: tuple[ModuleType, ...] = (
     interface,
     invariance,
@@ -58,13 +56,7 @@ class Check:
     function: Callable[[Any], None]
 
     def __call__(self) -> CheckResult:
-        """Run the check. Warnings are errors.
-
-        Returns
-        -------
-        CheckResult
-            Passed, or not applicable. A check that fails raises an error.
-        """
+        """Run the check. Warnings are errors."""
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             try:
