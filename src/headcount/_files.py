@@ -26,7 +26,7 @@ TABLE_ENDINGS = (
 _ADDRESS = re.compile(r"[a-z][a-z0-9+.-]+://", re.IGNORECASE)
 
 
-def did_you_mean(name: str, known: Iterable[str]) -> str:
+def did_you_mean(name: str, names: Iterable[str]) -> str:
     """Advice on a mistyped name; empty if nothing is similar.
 
     Examples
@@ -34,7 +34,7 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     >>> did_you_mean("churn", ["Churn", "age"])
     "did you mean 'Churn'? "
     """
-    folded = {each.casefold(): each for each in known}
+    folded = {candidate.casefold(): candidate for candidate in names}
     close = get_close_matches(name.casefold(), folded, n=1, cutoff=0.7)
     return f"did you mean {folded[close[0]]!r}? " if close else ""
 
@@ -49,19 +49,19 @@ def input_files(source: str | os.PathLike[str], endings: Sequence[str]) -> list[
         return [path]
     try:
         if path.is_dir():
-            inside = sorted(each for each in path.iterdir() if each.is_file())
-            found = [each for each in inside if _has_ending(each, endings)]
-            if not found:
+            inside = sorted(file for file in path.iterdir() if file.is_file())
+            files = [file for file in inside if _has_ending(file, endings)]
+            if not files:
                 raise HeadcountError(
                     f"{name!r} is a folder without tables: pass a file, or a folder with files "
                     f"that end in {', '.join(endings[:4])} ..."
                 )
-            return found
+            return files
         if not path.exists() and glob.has_magic(name):
-            found = [each for each in map(Path, sorted(glob.glob(name))) if each.is_file()]
-            if not found:
+            files = [file for file in map(Path, sorted(glob.glob(name))) if file.is_file()]
+            if not files:
                 raise HeadcountError(f"No file matches {name!r}: check the pattern.")
-            return found
+            return files
         with open(path, "rb"):
             return [path]
     except FileNotFoundError:
@@ -82,7 +82,7 @@ def _has_ending(path: Path, endings: Sequence[str]) -> bool:
 
 def _other_file(path: Path) -> str:
     try:
-        return did_you_mean(path.name, [each.name for each in path.parent.iterdir()])
+        return did_you_mean(path.name, [entry.name for entry in path.parent.iterdir()])
     except OSError:
         return ""
 
@@ -112,15 +112,15 @@ def write_bytes(path: Path, content: bytes) -> None:
             return
         target = path.resolve()
         # In the same folder, as renaming is atomic only within a file system.
-        part = target.with_name(f".{token_hex(8)}.part")
+        partial = target.with_name(f".{token_hex(8)}.part")
         try:
-            with open(part, "xb") as file:
+            with open(partial, "xb") as file:
                 file.write(content)
                 file.flush()
                 os.fsync(file.fileno())
-            part.replace(target)
+            partial.replace(target)
         finally:
-            part.unlink(missing_ok=True)
+            partial.unlink(missing_ok=True)
     except OSError as error:
         raise HeadcountError(
             f"{str(path)!r} cannot be written ({error.strerror or error}): choose a "
@@ -135,8 +135,8 @@ def is_device(path: Path) -> bool:
 
 def clear_parts(folder: Path) -> None:
     """Remove the partial files that killed processes have left in a folder."""
-    for part in folder.glob(".*.part"):
-        part.unlink(missing_ok=True)
+    for partial in folder.glob(".*.part"):
+        partial.unlink(missing_ok=True)
 
 
 @contextmanager

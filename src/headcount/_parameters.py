@@ -65,8 +65,8 @@ def _is_number(value: Any) -> bool:
 
 def check_count(name: str, value: Any, least: int = 1) -> int:
     """A whole number of at least `least`."""
-    whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
-    if not whole or value < least:
+    is_whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
+    if not is_whole or value < least:
         raise HeadcountError(
             f"{name} is {value!r}; it must be a whole number of at least {least}."
         )

@@ -110,15 +110,15 @@ class Table:
             f'<th scope="col"{"" if number else _class("words")}>{escape(name)}</th>'
             for name, number in zip(self.columns, self.numeric, strict=True)
         )
-        parts = [f"<table{attributes}>", f"<thead><tr>{head}</tr></thead>"]
+        pieces = [f"<table{attributes}>", f"<thead><tr>{head}</tr></thead>"]
         for tag, rows in (("tbody", self.rows), ("tfoot", self.foot)):
             if rows or tag == "tbody":
                 lines = [f"<tr>{self._row_in_html(row)}</tr>" for row in rows]
-                parts += [f"<{tag}>", *lines, f"</{tag}>"]
-        return Markup("\n".join([*parts, "</table>"]))
+                pieces += [f"<{tag}>", *lines, f"</{tag}>"]
+        return Markup("\n".join([*pieces, "</table>"]))
 
     def _row_in_html(self, row: Sequence[Cell]) -> str:
-        made = []
+        cells = []
         for i, (cell, number) in enumerate(zip(row, self.numeric, strict=True)):
             names = [] if number else ["words"]
             names += ["short"] * (not number and len(cell.text) < _SHORT)
@@ -128,8 +128,8 @@ class Table:
             text += Markup(" ± {}").format(cell.spread) if cell.spread else ""
             text += Markup("<sup>{}</sup>").format(cell.mark) if cell.mark else ""
             tag, scope = ("td", "") if i else ("th", ' scope="row"')
-            made.append(f"<{tag}{scope}{_class(*names)}>{text}</{tag}>")
-        return "".join(made)
+            cells.append(f"<{tag}{scope}{_class(*names)}>{text}</{tag}>")
+        return "".join(cells)
 
     def _cells(
         self,

@@ -35,14 +35,14 @@ _task = _Task()
 
 def thread_count() -> int:
     """Return ``HEADCOUNT_NUM_THREADS``, or the number of cores this process may run on."""
-    wanted = os.environ.get(_ENVIRONMENT)
-    if wanted is not None:
-        if not wanted.isdigit() or int(wanted) < 1:
+    setting = os.environ.get(_ENVIRONMENT)
+    if setting is not None:
+        if not setting.isdigit() or int(setting) < 1:
             raise HeadcountError(
-                f"{_ENVIRONMENT} is {wanted!r}; it must be a whole number of at least 1: "
+                f"{_ENVIRONMENT} is {setting!r}; it must be a whole number of at least 1: "
                 "set it so, or unset it to use every core."
             )
-        return int(wanted)
+        return int(setting)
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
@@ -55,8 +55,8 @@ def each_range(work: Callable[[int, int], None], n: int, *, grain: int = 1) -> N
         work(0, n)
         return
     # Several ranges per thread, so that the other threads do not wait for one slow range.
-    parts = min(threads * 4, max(threads, n // max(1, grain)))
-    edges = [n * part // parts for part in range(parts + 1)]
+    n_ranges = min(threads * 4, max(threads, n // max(1, grain)))
+    edges = [n * number // n_ranges for number in range(n_ranges + 1)]
     with ThreadPoolExecutor(threads) as pool:
         for _ in pool.map(work, edges[:-1], edges[1:]):
             pass

@@ -19,19 +19,21 @@ def versions(*modules: str) -> dict[str, str]:
     >>> sorted(versions())
     ['headcount', 'numba', 'numpy', 'polars', 'python', 'scikit-learn', 'scipy']
     """
-    found = {name: _version(name) for name in _PACKAGES} | {"python": python_version()}
+    by_name = {name: _version(name) for name in _PACKAGES} | {"python": python_version()}
     packages = packages_distributions() if modules else {}
     for module in modules:
         names = packages.get(module.partition(".")[0], [])
-        found |= {name: _version(name) for name in names} if names else {module: _file(module)}
-    return found
+        by_name |= (
+            {name: _version(name) for name in names} if names else {module: _file(module)}
+        )
+    return by_name
 
 
 def _file(module: str) -> str:
     """Checksum of the file of a module."""
     try:
-        found = importlib.util.find_spec(module)
-        origin = "" if found is None or found.origin is None else found.origin
+        module_spec = importlib.util.find_spec(module)
+        origin = "" if module_spec is None or module_spec.origin is None else module_spec.origin
         with open(origin, "rb") as file:
             return f"sha256 {hashlib.file_digest(file, 'sha256').hexdigest()}"
     except (ImportError, OSError, ValueError):  # it is not a file

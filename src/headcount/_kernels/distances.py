@@ -16,9 +16,9 @@ def add_mean_distances(points, order, centres, classes, weights, out):
     K = out.shape[1]
     below = np.zeros(K)  # weight of the centres passed so far
     reach = np.zeros(K)  # and their weighted sum
-    whole = np.zeros(K)
+    totals = np.zeros(K)
     for c in range(centres.size):
-        whole[classes[c]] += weights[c] * centres[c]
+        totals[classes[c]] += weights[c] * centres[c]
     c = 0
     for i in range(order.size):
         x = points[order[i]]
@@ -27,7 +27,7 @@ def add_mean_distances(points, order, centres, classes, weights, out):
             reach[classes[c]] += weights[c] * centres[c]
             c += 1
         for j in range(K):
-            out[order[i], j] += x * (2.0 * below[j] - 1.0) + whole[j] - 2.0 * reach[j]
+            out[order[i], j] += x * (2.0 * below[j] - 1.0) + totals[j] - 2.0 * reach[j]
 
 
 _FAST = {"reassoc", "contract", "nsz"}
@@ -114,15 +114,15 @@ def _to_squares(products, norm, norms):
     """
     near = 0
     for c in range(products.size):
-        both = norm + norms[c]
-        square = both - 2.0 * products[c]
-        near += square < _NEAR * both
+        norm_sum = norm + norms[c]
+        square = norm_sum - 2.0 * products[c]
+        near += square < _NEAR * norm_sum
         products[c] = max(square, 0.0)
     return near
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _square_of_difference(rows, columns, values, i, other_rows, other_columns, others, c):
+def _square_of_difference(rows, columns, values, i, other_rows, other_columns, other_values, c):
     """|x - c|^2 of two sparse rows with sorted columns."""
     square = 0.0
     e, f = rows[i], other_rows[c]
@@ -131,10 +131,10 @@ def _square_of_difference(rows, columns, values, i, other_rows, other_columns, o
             square += values[e] ** 2
             e += 1
         elif e == rows[i + 1] or other_columns[f] < columns[e]:
-            square += others[f] ** 2
+            square += other_values[f] ** 2
             f += 1
         else:
-            square += (values[e] - others[f]) ** 2
+            square += (values[e] - other_values[f]) ** 2
             e += 1
             f += 1
     return square
@@ -180,13 +180,13 @@ def count_near(near, member, k, start, stop, out):
     for i in range(start, stop):
         for c in range(n_classes):
             out[i, c] = 0
-        found = 0
+        n_near = 0
         for j in range(near.shape[1]):
             code = member[near[i, j]]
             if code > 0:
                 out[i, code - 1] += 1
-                found += 1
-                if found == k:
+                n_near += 1
+                if n_near == k:
                     break
-        if found < k:
+        if n_near < k:
             out[i, 0] = -1

@@ -57,11 +57,11 @@ def label_in_turn(
         for i in range(n):
             rows[i] = places[indices[offsets[s] + i]]
         rows.sort()
-        wanted = n * share
+        target = n * share
         first = 0
         while first < n and (
             rows[first] < n_sure
-            or first < wanted
+            or first < target
             or (first > 0 and ranks[rows[first]] == ranks[rows[first - 1]])
         ):
             first += 1
@@ -103,15 +103,15 @@ def iterate_threshold(
         ordered.sort()
         threshold = 0.5
         change = np.inf
-        taken = 0
+        n_steps = 0
         share = 0.0
-        while taken < max_iter and change > tol:
+        while n_steps < max_iter and change > tol:
             share = (n - np.searchsorted(ordered, threshold, side="right")) / n
             against, towards = (1.0 - share) / (1.0 - prior), share / prior
             before = threshold
             threshold = against / (against + towards)
             change = abs(threshold - before)
-            taken += 1
+            n_steps += 1
         out[s] = share
-        steps[s] = taken
+        steps[s] = n_steps
         changes[s] = change

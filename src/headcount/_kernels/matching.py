@@ -124,7 +124,7 @@ def _certificate(Q, p, gradient):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _load(kind, profiles, seen, indices, offsets, weights, s, A, q):
+def _load(kind, profiles, observed, indices, offsets, weights, s, A, q):
     """Load the frequencies of sample s, and for LIKELIHOOD the likelihoods of its items."""
     if kind == LIKELIHOOD:
         n = offsets[s + 1] - offsets[s]
@@ -140,25 +140,25 @@ def _load(kind, profiles, seen, indices, offsets, weights, s, A, q):
             for i in range(n):
                 q[i] = weights[offsets[s] + i] / mass
         for k in range(q.size - n):
-            q[n + k] = seen[0, k] / mass
+            q[n + k] = observed[0, k] / mass
             for j in range(A.shape[0]):
                 A[j, n + k] = 1.0 if j == k else 0.0
     else:
         for b in range(q.size):
-            q[b] = seen[s, b]
+            q[b] = observed[s, b]
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def match_mixtures(
-    kind, profiles, seen, indices, offsets, weights, Q, em_steps, tol, max_iter, start, stop,
-    out, steps, gaps, values,
+    kind, profiles, observed, indices, offsets, weights, Q, em_steps, tol, max_iter, start,
+    stop, out, steps, gaps, values,
 ):  # fmt: skip
     """Best shares for samples `start:stop`.
 
-    Histograms: `profiles` is K x bins and `seen` has one row per sample. LIKELIHOOD:
+    Histograms: `profiles` is K x bins and `observed` has one row per sample. LIKELIHOOD:
     `profiles` is pool x K and a sample is its items, each with weight 1/n, or with its
     share of `weights`, which has one number per entry of `indices`, if it is not empty. If
-    `seen` has a row, it is a number of items of each class that are added with certainty. A
+    `observed` has a row, it is a number of items of each class that are added with certainty. A
     few EM steps, which ignore Q, bring p near enough for few Newton steps to be enough.
     """
     # Calls are not nested deeper because the compiler processes a function again at every
@@ -168,21 +168,21 @@ def match_mixtures(
     if kind == LIKELIHOOD:
         bins = 0
         for s in range(start, stop):
-            bins = max(bins, offsets[s + 1] - offsets[s] + seen.shape[1])
+            bins = max(bins, offsets[s + 1] - offsets[s] + observed.shape[1])
     H, L = np.empty((K, K)), np.empty((K, K))
     gradient, pull, change, target = np.empty(K), np.empty(K), np.empty(K), np.empty(K)
-    pair, chosen = np.empty((2, K)), np.empty(K, np.int64)
+    pair, active = np.empty((2, K)), np.empty(K, np.int64)
     simplex = K > 0  # not a literal, for which the solver would be compiled again
     work = np.empty((5, bins))
     A = np.empty((K, bins)) if kind == LIKELIHOOD else profiles
     for s in range(start, stop):
         n = bins
         if kind == LIKELIHOOD:
-            n = offsets[s + 1] - offsets[s] + seen.shape[1]
+            n = offsets[s + 1] - offsets[s] + observed.shape[1]
         q, m, first, second, move = (
             work[0, :n], work[1, :n], work[2, :n], work[3, :n], work[4, :n],
         )  # fmt: skip
-        _load(kind, profiles, seen, indices, offsets, weights, s, A, q)
+        _load(kind, profiles, observed, indices, offsets, weights, s, A, q)
         p = out[s]
         for j in range(K):
             p[j] = 1.0 / K
@@ -203,7 +203,7 @@ def match_mixtures(
                 _local_model(A, second, Q, p, gradient, move, H, pull)
                 for j in range(K):
                     target[j] = p[j]
-                minimise_quadratic(H, pull, simplex, target, chosen, L, pair)
+                minimise_quadratic(H, pull, simplex, target, active, L, pair)
                 for j in range(K):
                     change[j] = target[j] - p[j]
                 mix(A, change, move)
@@ -273,7 +273,7 @@ def _search(kind, base, diff, q, tilt, bend, tol, max_iter, m, first, second):
 def match_two(
     kind,
     profiles,
-    seen,
+    observed,
     indices,
     offsets,
     weights,
@@ -289,10 +289,10 @@ def match_two(
 ):
     """Best share of the second class for samples `start:stop`.
 
-    Histograms: `profiles` is 2 x bins and `seen` has one row per sample. LIKELIHOOD:
+    Histograms: `profiles` is 2 x bins and `observed` has one row per sample. LIKELIHOOD:
     `profiles` is pool x 2 and a sample is its items, each with weight 1/n, or with its
     share of `weights`, which has one number per entry of `indices`, if it is not empty. If
-    `seen` has a row, it is a number of items of each class that are added with certainty.
+    `observed` has a row, it is a number of items of each class that are added with certainty.
     """
     bend = Q[0, 0] - Q[0, 1] - Q[1, 0] + Q[1, 1]
     tilt = 0.5 * (Q[0, 1] + Q[1, 0]) - Q[0, 0]
@@ -300,7 +300,7 @@ def match_two(
     if kind == LIKELIHOOD:
         bins = 0
         for s in range(start, stop):
-            bins = max(bins, offsets[s + 1] - offsets[s] + seen.shape[1])
+            bins = max(bins, offsets[s + 1] - offsets[s] + observed.shape[1])
     work = np.empty((6, bins))
     for s in range(start, stop):
         n = bins
@@ -318,16 +318,16 @@ def match_two(
                     mass += weights[offsets[s] + i]
                 for i in range(n):
                     work[2, i] = weights[offsets[s] + i] / mass
-            for k in range(seen.shape[1]):
+            for k in range(observed.shape[1]):
                 work[0, n + k] = 1.0 - k
                 work[1, n + k] = 2.0 * k - 1.0
-                work[2, n + k] = seen[0, k] / mass
-            n += seen.shape[1]
+                work[2, n + k] = observed[0, k] / mass
+            n += observed.shape[1]
         else:
             for b in range(bins):
                 work[0, b] = profiles[0, b]
                 work[1, b] = profiles[1, b] - profiles[0, b]
-                work[2, b] = seen[s, b]
+                work[2, b] = observed[s, b]
         base, diff, q = work[0, :n], work[1, :n], work[2, :n]
         m, first, second = work[3, :n], work[4, :n], work[5, :n]
         share, gap, step = _search(
@@ -372,7 +372,7 @@ def least_absolute(corners, weights, n):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def match_two_absolute(profiles, seen, start, stop, out, values):
+def match_two_absolute(profiles, observed, start, stop, out, values):
     """Minimise sum_b |q_b - (1 - a) f0_b - a f1_b| over a in [0, 1].
 
     The objective is piecewise linear with its corners where a bin matches. There its slope
@@ -386,7 +386,7 @@ def match_two_absolute(profiles, seen, start, stop, out, values):
         for b in range(bins):
             spread = profiles[1, b] - profiles[0, b]
             if spread != 0.0:
-                corners[n] = (seen[s, b] - profiles[0, b]) / spread
+                corners[n] = (observed[s, b] - profiles[0, b]) / spread
                 weights[n] = abs(spread)
                 n += 1
         share = least_absolute(corners, weights, n)
@@ -394,5 +394,5 @@ def match_two_absolute(profiles, seen, start, stop, out, values):
         out[s, 1] = share
         value = 0.0
         for b in range(bins):
-            value += abs(seen[s, b] - out[s, 0] * profiles[0, b] - share * profiles[1, b])
+            value += abs(observed[s, b] - out[s, 0] * profiles[0, b] - share * profiles[1, b])
         values[s] = value

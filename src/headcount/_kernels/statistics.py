@@ -61,21 +61,21 @@ def histogram_codes(values, j, count, offset, codes, channel):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def count_items(indices, offsets, seen, items, counts, ends):
+def count_items(indices, offsets, tally, items, counts, ends):
     """Distinct items of each sample in ascending order, and how often each is there.
 
-    `seen` has a zero for every item of the pool. ``ends[s + 1]`` is the end of sample s.
+    `tally` has a zero for every item of the pool. ``ends[s + 1]`` is the end of sample s.
     `items` and `counts` have room for one item more than there can be.
     """
     place = 0
     for s in range(offsets.size - 1):
         for i in range(offsets[s], offsets[s + 1]):
-            seen[indices[i]] += 1
-        for item in range(seen.size):
+            tally[indices[i]] += 1
+        for item in range(tally.size):
             # Without a branch, which no processor could predict.
-            items[place], counts[place] = item, seen[item]
-            place += np.int64(seen[item] > 0)
-            seen[item] = 0
+            items[place], counts[place] = item, tally[item]
+            place += np.int64(tally[item] > 0)
+            tally[item] = 0
         ends[s + 1] = place
 
 
@@ -93,9 +93,20 @@ def _moment(scores, weights, ratio, out):
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def weighted_means(
-    train, codes, masses, items, indices, offsets, weights, ratios, start, stop, profiles, seen
+    train,
+    codes,
+    masses,
+    items,
+    indices,
+    offsets,
+    weights,
+    ratios,
+    start,
+    stop,
+    profiles,
+    observed,
 ):
-    """Mean moments of each class, into `profiles` (S, K, K), and of the sample, into `seen`.
+    """Mean moments of classes, into `profiles` (S, K, K), and of samples, into `observed`.
 
     `masses` are the weights of the training items, which sum to 1 in each class, `weights`
     (S, K) those of the classes in each sample, and `ratios` (S,) the numbers of its items per
@@ -105,7 +116,7 @@ def weighted_means(
     moment = np.empty(K)
     for s in range(start, stop):
         profiles[s] = 0.0
-        seen[s] = 0.0
+        observed[s] = 0.0
         for i in range(n):
             _moment(train[i], weights[s], ratios[s], moment)
             for j in range(K):
@@ -114,4 +125,4 @@ def weighted_means(
         for i in range(offsets[s], offsets[s + 1]):
             _moment(items[indices[i]], weights[s], ratios[s], moment)
             for j in range(K):
-                seen[s, j] += moment[j] / count
+                observed[s, j] += moment[j] / count

@@ -62,11 +62,11 @@ def read_numbers(values: pl.Series, form: str = "") -> pl.Series:
 
     if values.dtype.is_temporal():
         return values.clear(len(values)).cast(pl.Float64)
-    made = values.cast(pl.Float64, strict=False).fill_nan(None)
+    numbers = values.cast(pl.Float64, strict=False).fill_nan(None)
     if not form or values.dtype != pl.String:
-        return made
-    if form == "." and made.null_count() == values.null_count():
-        return made
+        return numbers
+    if form == "." and numbers.null_count() == values.null_count():
+        return numbers
     plain = _plain(values)
     thousands = "," if form == "." else "."
     written = plain.set(
@@ -147,18 +147,18 @@ class Column:
         # A sum is finite only if all numbers are.
         if self.kind == "number" and values.dtype == pl.Float64 and isfinite(values.sum()):
             return values, pl.Series([False]).new_from_index(0, len(values))
-        given = without_marks(values)
+        texts = without_marks(values)
         try:
-            made = self._cast(given)
+            converted = self._cast(texts)
         except pl.exceptions.PolarsError:
-            made = given.clear(len(given)).cast(pl.Null)
-        if self.kind == "number" and made.dtype.is_float():
-            made = made.set(made.is_infinite().fill_null(False), None)
-        return made, given.is_not_null() & made.is_null()
+            converted = texts.clear(len(texts)).cast(pl.Null)
+        if self.kind == "number" and converted.dtype.is_float():
+            converted = converted.set(converted.is_infinite().fill_null(False), None)
+        return converted, texts.is_not_null() & converted.is_null()
 
     def conform(self, values: pl.Series, table: str, first_row: int = 0) -> pl.Series:
         """Convert values of another table to this kind, or raise an error."""
-        made, wrong = self.read(values)
+        converted, wrong = self.read(values)
         if wrong.any():
             place = int(wrong.arg_max() or 0)
             raise HeadcountError(
@@ -166,13 +166,13 @@ class Column:
                 f"{first_row + place + 1:,}), but the column had {_PLURALS[self.kind]} in "
                 "training: correct that cell or leave it empty."
             )
-        return made
+        return converted
 
-    def n_unseen(self, made: pl.Series) -> int:
+    def n_unseen(self, converted: pl.Series) -> int:
         """Number of values of a category that were never seen in training."""
         if not self.known:
             return 0
-        return int((made.is_not_null() & ~made.is_in(self.known)).sum())
+        return int((converted.is_not_null() & ~converted.is_in(self.known)).sum())
 
     def of_table(self, values: pl.Series, dates: str | None = None) -> Column:
         """Column with the format that the values of another table have."""
@@ -180,19 +180,19 @@ class Column:
 
         if values.dtype != pl.String and not values.dtype.is_numeric():
             return self
-        given = without_marks(values)
-        if self.kind == "number" and given.dtype == pl.String:
-            return replace(self, form=find_number_form(given, self.form or "."))
+        texts = without_marks(values)
+        if self.kind == "number" and texts.dtype == pl.String:
+            return replace(self, form=find_number_form(texts, self.form or "."))
         if self.kind != "date":
             return self
-        found = find_date_form(given, order=dates, wanted=True)
-        if found is None:
+        date_form = find_date_form(texts, order=dates, wanted=True)
+        if date_form is None:
             return self
-        if found.order == "undecided":
+        if date_form.order == "undecided":
             # Then the order is that of training.
             order = self.order if self.order in ORDERS else None
-            found = find_date_form(given, order=order, wanted=True) or found
-        return replace(self, form=found.form, order=found.order)
+            date_form = find_date_form(texts, order=order, wanted=True) or date_form
+        return replace(self, form=date_form.form, order=date_form.order)
 
     def _cast(self, values: pl.Series) -> pl.Series:
         import polars as pl
@@ -220,11 +220,11 @@ def infer_column(
     >>> print(infer_column(pl.Series("user_id", [17, 12, 90])))
     user_id: not used; all values are different, as in identifiers
     """
-    given = without_marks(values)
-    counts = given.null_count(), len(given)
+    texts = without_marks(values)
+    counts = texts.null_count(), len(texts)
     if why_not:
         return Column(values.name, "dropped", why_not, *counts)
-    known, form, order, note = _known_values(given, dates)
+    parsed, form, order, note = _known_values(texts, dates)
     if order == "undecided":
         why = "its dates may have the day first or the month first: `dates` can name the order"
         return Column(
@@ -237,10 +237,10 @@ def infer_column(
             order,
             f"{values.name} is left out: {why}.",
         )
-    kind, why = _kind(known)
+    kind, why = _kind(parsed)
     categories: tuple[str, ...] = ()
-    if kind == "category" and known.n_unique() <= _MOST_KNOWN:
-        categories = tuple(sorted(known.drop_nulls().cast(str).unique().to_list()))
+    if kind == "category" and parsed.n_unique() <= _MOST_KNOWN:
+        categories = tuple(sorted(parsed.drop_nulls().cast(str).unique().to_list()))
     if kind == "dropped":
         note = ""
     treatment = why or _DONE[kind]
@@ -249,34 +249,36 @@ def infer_column(
     return Column(values.name, kind, treatment, *counts, form, categories, order, note)
 
 
-def _known_values(given: pl.Series, dates: str | None) -> tuple[pl.Series, str, str, str]:
+def _known_values(texts: pl.Series, dates: str | None) -> tuple[pl.Series, str, str, str]:
     """Values as numbers, dates or booleans where they are; format, order and note."""
     import polars as pl
 
-    name = given.name
-    if given.dtype.is_integer() or given.dtype == pl.String:
-        found = None
-        if given.dtype != pl.String or _plain_number(given) is None or _may_be_dates(given):
-            found = find_date_form(given, order=dates)
-        if found is not None:
-            made = read_dates(given, found.form)
-            note = _unreadable_note(name, given, made, "dates")
-            if found.order in ORDERS:
+    name = texts.name
+    if texts.dtype.is_integer() or texts.dtype == pl.String:
+        date_form = None
+        if texts.dtype != pl.String or _plain_number(texts) is None or _may_be_dates(texts):
+            date_form = find_date_form(texts, order=dates)
+        if date_form is not None:
+            times = read_dates(texts, date_form.form)
+            note = _unreadable_note(name, texts, times, "dates")
+            if date_form.order in ORDERS:
                 note += (
-                    f" The dates of {name} were read {found.order}." if dates is None else ""
+                    f" The dates of {name} were read {date_form.order}."
+                    if dates is None
+                    else ""
                 )
-            return made, found.form, found.order, note.strip()
-    known = parse_texts(given)
-    if known.dtype != pl.String or known.null_count() == len(known):
-        return known, "", "", ""
-    form = find_number_form(known)
-    numbers = read_numbers(known, form)
-    n_bad, n_values = numbers.null_count() - known.null_count(), len(known.drop_nulls())
+            return times, date_form.form, date_form.order, note.strip()
+    parsed = parse_texts(texts)
+    if parsed.dtype != pl.String or parsed.null_count() == len(parsed):
+        return parsed, "", "", ""
+    form = find_number_form(parsed)
+    numbers = read_numbers(parsed, form)
+    n_bad, n_values = numbers.null_count() - parsed.null_count(), len(parsed.drop_nulls())
     if n_bad > allowed_bad(n_values):
-        return known, "", "", ""
-    note = _unreadable_note(name, known, numbers, "numbers")
-    plain = read_numbers(known)
-    odd = known.filter(plain.is_null() & numbers.is_not_null())
+        return parsed, "", "", ""
+    note = _unreadable_note(name, parsed, numbers, "numbers")
+    plain = read_numbers(parsed)
+    odd = parsed.filter(plain.is_null() & numbers.is_not_null())
     if len(odd):
         value: Any = read_numbers(odd.head(1), form)[0]
         note += f" {name}: {short(odd[0])} was read as {value:g}."
@@ -288,13 +290,13 @@ def _may_be_dates(texts: pl.Series) -> bool:
     return bool(texts.drop_nulls().head(20).str.contains(r"^\d{8}$|^\d{10}$|^\d{13}$").all())
 
 
-def _unreadable_note(name: str, given: pl.Series, made: pl.Series, what: str) -> str:
-    wrong = given.is_not_null() & made.is_null()
+def _unreadable_note(name: str, texts: pl.Series, converted: pl.Series, what: str) -> str:
+    wrong = texts.is_not_null() & converted.is_null()
     if not wrong.any():
         return ""
-    one = short(given.filter(wrong)[0])
+    one = short(texts.filter(wrong)[0])
     return (
-        f"{int(wrong.sum()):,} of {len(given):,} values of {name} are no {what}, such as "
+        f"{int(wrong.sum()):,} of {len(texts):,} values of {name} are no {what}, such as "
         f"{one}, and count as missing."
     )
 
@@ -304,9 +306,9 @@ def _plain_number(texts: pl.Series) -> pl.Series | None:
     import polars as pl
 
     for dtype in (pl.Int64, pl.Float64):
-        made = texts.cast(dtype, strict=False)
-        if made.null_count() == texts.null_count():
-            return made.fill_nan(None) if dtype == pl.Float64 else made
+        numbers = texts.cast(dtype, strict=False)
+        if numbers.null_count() == texts.null_count():
+            return numbers.fill_nan(None) if dtype == pl.Float64 else numbers
     return None
 
 
@@ -320,23 +322,23 @@ def parse_texts(values: pl.Series) -> pl.Series:
     numbers = _plain_number(values)
     if numbers is not None:
         return numbers
-    made = _as_flags(values)
-    return made if made.null_count() == values.null_count() else values
+    flags = _as_flags(values)
+    return flags if flags.null_count() == values.null_count() else values
 
 
 def _kind(values: pl.Series) -> tuple[Kind, str]:
     import polars as pl
 
-    dtype, there = values.dtype, values.drop_nulls()
-    if not len(there):
+    dtype, present = values.dtype, values.drop_nulls()
+    if not len(present):
         return "dropped", "has no values"
     if dtype.is_nested() or dtype in (pl.Binary, pl.Object):
         return "dropped", f"has values of type {dtype}"
-    n_unique = there.n_unique()
+    n_unique = present.n_unique()
     if n_unique == 1 and not values.null_count():
         return "dropped", "has a single value"
     if dtype.is_numeric():
-        if dtype.is_integer() and n_unique == len(there) and _numbers_rows(values):
+        if dtype.is_integer() and n_unique == len(present) and _numbers_rows(values):
             return "dropped", "all values are different, as in identifiers"
         return "number", ""
     if dtype == pl.Boolean:
@@ -345,7 +347,7 @@ def _kind(values: pl.Series) -> tuple[Kind, str]:
         return "date", ""
     if dtype.is_temporal():
         return "dropped", f"has values of type {dtype}"
-    return _kind_of_texts(there.cast(pl.String), n_unique)
+    return _kind_of_texts(present.cast(pl.String), n_unique)
 
 
 def _numbers_rows(values: pl.Series) -> bool:
@@ -443,8 +445,8 @@ class Categories(TransformerMixin, BaseEstimator):
         """Store the categories."""
         self.n_features_in_ = X.shape[1]
         columns = nw.from_native(X, eager_only=True).iter_columns()
-        known = (sorted(set(_texts(column))) for column in columns)
-        self.positions_ = [{text: i for i, text in enumerate(texts)} for texts in known]
+        categories = (sorted(set(_texts(column))) for column in columns)
+        self.positions_ = [{text: i for i, text in enumerate(texts)} for texts in categories]
         return self
 
     def transform(self, X: Any) -> NDArray[np.int64]:
@@ -485,17 +487,17 @@ class DateParts(TransformerMixin, BaseEstimator):
     def fit(self, X: Any, y: Any = None) -> Self:
         """Store the range of the dates."""
         self.n_features_in_ = X.shape[1]
-        parts = _parts(X)[..., :2]
-        known = ~np.isnan(parts)
-        self.earliest_ = np.where(known, parts, np.inf).min(axis=0)
-        self.latest_ = np.where(known, parts, -np.inf).max(axis=0)
+        dates = _parts(X)[..., :2]
+        present = ~np.isnan(dates)
+        self.earliest_ = np.where(present, dates, np.inf).min(axis=0)
+        self.latest_ = np.where(present, dates, -np.inf).max(axis=0)
         return self
 
     def transform(self, X: Any) -> NDArray[np.float64]:
         """Turn a frame of dates into a table of numbers, five per column."""
-        parts = _parts(X)
-        parts[..., :2] = np.clip(parts[..., :2], self.earliest_, self.latest_)
-        return parts.reshape(len(parts), -1)
+        dates = _parts(X)
+        dates[..., :2] = np.clip(dates[..., :2], self.earliest_, self.latest_)
+        return dates.reshape(len(dates), -1)
 
 
 def _texts(column: nw.Series[Any]) -> list[str]:
@@ -505,20 +507,20 @@ def _texts(column: nw.Series[Any]) -> list[str]:
 
 def _parts(X: Any) -> NDArray[np.float64]:
     """Array of rows, columns and parts, with NaN where a date is missing."""
-    made = []
+    tables = []
     for column in nw.from_native(X, eager_only=True).iter_columns():
         zoned = getattr(column.dtype, "time_zone", None) is not None
         dates = (column.dt.replace_time_zone(None) if zoned else column).cast(_TIME).dt
-        parts = (
+        date_parts = (
             dates.timestamp("us").cast(nw.Float64) / _DAY,
             dates.year(),
             dates.month(),
             dates.weekday(),
             dates.hour(),
         )
-        made.append(np.column_stack([_floats(part) for part in parts]))
-    return np.stack(made, axis=1)
+        tables.append(np.column_stack([_floats(date_part) for date_part in date_parts]))
+    return np.stack(tables, axis=1)
 
 
-def _floats(part: nw.Series[Any]) -> NDArray[np.float64]:
-    return np.asarray(part.cast(nw.Float64).to_numpy(), np.float64)
+def _floats(column: nw.Series[Any]) -> NDArray[np.float64]:
+    return np.asarray(column.cast(nw.Float64).to_numpy(), np.float64)

@@ -69,13 +69,15 @@ class Preparation:
             kind: [column.name for column in self.columns if column.kind == kind]
             for kind in ("number", "flag", "date", "category")
         }
-        parts = [(kind, _MAKERS[kind](), names) for kind, names in by_kind.items() if names]
-        parts += [
+        transformers = [
+            (kind, _MAKERS[kind](), names) for kind, names in by_kind.items() if names
+        ]
+        transformers += [
             (f"text {column.name}".replace("__", "_"), _words(column), [column.name])
             for column in self.columns
             if column.kind == "text"
         ]
-        return ColumnTransformer(parts)
+        return ColumnTransformer(transformers)
 
     def notes(self) -> tuple[str, ...]:
         """Notes about columns of the training table."""
@@ -83,31 +85,33 @@ class Preparation:
 
     def conform(self, frame: pl.DataFrame, tally: Tally | None = None) -> pl.DataFrame:
         """Give the columns of another table the types of the training table."""
-        made = []
+        converted = []
         for column in self.columns:
             if not column.is_used:
                 continue
             values, wrong = column.read(frame[column.name])
-            made.append(values)
+            converted.append(values)
             if tally is not None:
                 tally.add(column, frame[column.name], values, wrong)
-        return frame.select(made)
+        return frame.select(converted)
 
     def of_table(self, table: TableFile, dates: str | None = None) -> Preparation:
         """Preparation with the formats of dates and numbers that another table has."""
-        names = [each.name for each in self.columns if each.kind in ("number", "date")]
+        names = [column.name for column in self.columns if column.kind in ("number", "date")]
         head = next(table.batches(names), None) if names else None
         if head is None:
             return self
-        made = []
-        for each in self.columns:
-            if each.kind == "number":
-                each = each.of_table(head[each.name])
-            elif each.kind == "date" and (each.order or each.read(head[each.name])[1].any()):
+        columns = []
+        for column in self.columns:
+            if column.kind == "number":
+                column = column.of_table(head[column.name])
+            elif column.kind == "date" and (
+                column.order or column.read(head[column.name])[1].any()
+            ):
                 # The rows that show the order may be anywhere.
-                each = each.of_table(table.read([each.name])[each.name], dates)
-            made.append(each)
-        return Preparation(tuple(made))
+                column = column.of_table(table.read([column.name])[column.name], dates)
+            columns.append(column)
+        return Preparation(tuple(columns))
 
 
 @dataclass
@@ -120,15 +124,17 @@ class Tally:
     unseen: dict[str, int] = field(default_factory=dict)
     examples: dict[str, str] = field(default_factory=dict)
 
-    def add(self, column: Column, given: pl.Series, made: pl.Series, wrong: pl.Series) -> None:
+    def add(
+        self, column: Column, texts: pl.Series, converted: pl.Series, wrong: pl.Series
+    ) -> None:
         """Count the values of a column in a batch."""
         name = column.name
         n_wrong = int(wrong.sum())
-        counts = (made.null_count() - n_wrong, n_wrong, column.n_unseen(made))
+        counts = (converted.null_count() - n_wrong, n_wrong, column.n_unseen(converted))
         for count, to in zip(counts, (self.missing, self.unreadable, self.unseen), strict=True):
             to[name] = to.get(name, 0) + count
         if n_wrong and name not in self.examples:
-            self.examples[name] = short(given.filter(wrong)[0])
+            self.examples[name] = short(texts.filter(wrong)[0])
 
     def check(self, table: str) -> None:
         """Raise an error if most values of a column could not be read."""
@@ -143,24 +149,24 @@ class Tally:
     def notes(self, table: str) -> tuple[str, ...]:
         """Sentences about the values, with their numbers."""
         n = f"{self.n_rows:,}"
-        said = [
+        sentences = [
             f"{count:,} of {n} values of {name} in {table} could not be read, such as "
             f"{self.examples[name]}, and count as missing."
             for name, count in self.unreadable.items()
             if count
         ]
-        said += [
+        sentences += [
             f"{count:,} of {n} values of {name} in {table} were never seen in training."
             for name, count in self.unseen.items()
             if count
         ]
         if missing := [f"{name} {count:,}" for name, count in self.missing.items() if count]:
             more = f" and {len(missing) - 5} more columns" if len(missing) > 5 else ""
-            said.append(
+            sentences.append(
                 f"values missing in {table}, of {n} each, were filled in from training: "
                 f"{', '.join(missing[:5])}{more}."
             )
-        return tuple(said)
+        return tuple(sentences)
 
 
 def prepare(
@@ -173,7 +179,7 @@ def prepare(
     """Infer the kinds and treatments of the columns of a training table."""
     out = leave_out or {}
     columns = tuple(
-        infer_column(frame[each], out.get(each), dates=dates) for each in frame.columns
+        infer_column(frame[label], out.get(label), dates=dates) for label in frame.columns
     )
     preparation = Preparation(columns)
     if not preparation.used:
@@ -193,19 +199,19 @@ def prepared_batches(
     beside: str | None = None,
 ) -> Iterator[tuple[pl.DataFrame, pl.Series | None]]:
     """Rows of a table as they were prepared for training, batch by batch."""
-    used = list(preparation.used)
-    table.require(used, "which the training table has")
+    names = list(preparation.used)
+    table.require(names, "which the training table has")
     preparation = preparation.of_table(table, dates)
-    n_batches = -(-table.count_rows() // batch_rows(len(used)))
-    columns = used if beside is None else [*used, beside]
-    read = table.batches(columns, batch_rows(len(used)))
+    n_batches = -(-table.count_rows() // batch_rows(len(names)))
+    columns = names if beside is None else [*names, beside]
+    read = table.batches(columns, batch_rows(len(names)))
     batches = track(read, n_batches, f"Reading {table.name}")
     # Closed, so that an interrupt removes the progress bar from the terminal.
     with closing(batches):
         for batch in batches:
             tally.n_rows += len(batch)
-            made = preparation.conform(batch.select(used), tally)
-            yield made, None if beside is None else batch[beside]
+            prepared = preparation.conform(batch.select(names), tally)
+            yield prepared, None if beside is None else batch[beside]
 
 
 def _numbers() -> Pipeline:

@@ -90,7 +90,7 @@ def find_separator(text: str, default: str = ",") -> str:
     ';'
     """
     lines = text.splitlines()[:HEAD_LINES]
-    found = {}
+    merits = {}
     for sign in dict.fromkeys((default, *_SEPARATOR_SIGNS)):
         try:
             rows = [
@@ -101,10 +101,13 @@ def find_separator(text: str, default: str = ",") -> str:
         widths = [len(row) for row in rows]
         if widths and widths[0] > 1:
             # Lines as long as the header, then the number of columns.
-            found[sign] = (sum(width == widths[0] for width in widths) / len(widths), widths[0])
-    if default in found and found[default][0] == 1:
+            merits[sign] = (
+                sum(width == widths[0] for width in widths) / len(widths),
+                widths[0],
+            )
+    if default in merits and merits[default][0] == 1:
         return default
-    return max(found, key=found.__getitem__, default=default)
+    return max(merits, key=merits.__getitem__, default=default)
 
 
 def stray_quote(path: Path) -> int | None:
@@ -163,8 +166,12 @@ class TableFile:
         lazy = self._only(columns)
         if rows is not None:
             number = "\x00row"
-            wanted = pl.Series(number, rows, pl.UInt32).implode()
-            lazy = lazy.with_row_index(number).filter(pl.col(number).is_in(wanted)).drop(number)
+            row_numbers = pl.Series(number, rows, pl.UInt32).implode()
+            lazy = (
+                lazy.with_row_index(number)
+                .filter(pl.col(number).is_in(row_numbers))
+                .drop(number)
+            )
         with _clear_errors(self.name, self._path):
             frame = lazy.collect(engine="streaming")
         if not len(frame):
@@ -177,10 +184,10 @@ class TableFile:
         """Read columns in batches of rows, in order."""
         rows = rows or batch_rows(len(columns))
         with _clear_errors(self.name, self._path):
-            found = iter(self._only(columns).collect_batches(chunk_size=rows))
+            frames = iter(self._only(columns).collect_batches(chunk_size=rows))
         while True:
             with _clear_errors(self.name, self._path):
-                batch = next(found, None)
+                batch = next(frames, None)
             if batch is None:
                 return
             if len(batch):
@@ -266,22 +273,22 @@ def open_tables(
     if len(tables) == 1:
         return tables[0]
     first = tables[0]
-    for other in tables[1:]:
-        other.require(first.columns, f"which {first.name!r} has")
+    for table in tables[1:]:
+        table.require(first.columns, f"which {first.name!r} has")
     columns = list(first.columns)
     lazy = pl.concat(
-        [each._lazy.select(columns) for each in tables], how="vertical_relaxed", rechunk=False
+        [table._lazy.select(columns) for table in tables], how="vertical_relaxed", rechunk=False
     )
     name = f"{first.name} and {len(tables) - 1} more"
-    notes = tuple(dict.fromkeys(note for each in tables for note in each.notes))
+    notes = tuple(dict.fromkeys(note for table in tables for note in table.notes))
     return TableFile(name, first.columns, lazy, notes)
 
 
 def _one_file(source: str | os.PathLike[str]) -> list[Path]:
-    found = input_files(source, ENDINGS)
-    if len(found) > 1:
+    files = input_files(source, ENDINGS)
+    if len(files) > 1:
         raise HeadcountError(f"{os.fspath(source)!r} stands for several files: pass one.")
-    return found
+    return files
 
 
 def frame_table(frame: Any, name: str) -> TableFile:
@@ -456,7 +463,7 @@ def _text_table(
 ) -> TableFile:
     import polars as pl
 
-    chosen = separator is not None
+    is_explicit = separator is not None
     separator = separator or find_separator(first_lines, default)
     if len(separator.encode()) != 1 or separator in '\r\n"':
         raise HeadcountError(
@@ -469,7 +476,7 @@ def _text_table(
     columns = ["" if cell is None else cell for cell in first.row(0)]
     columns[0] = columns[0].removeprefix("\ufeff")
     columns = _checked_columns(name, columns)
-    if len(columns) == 1 and chosen:
+    if len(columns) == 1 and is_explicit:
         raise HeadcountError(
             f"{name!r} has a single column when split at {separator!r}: check `separator`."
         )
@@ -481,7 +488,7 @@ def _text_table(
 
 
 def _checked_columns(name: str, columns: list[str]) -> list[str]:
-    if repeated := next((each for each in columns if columns.count(each) > 1), None):
+    if repeated := next((column for column in columns if columns.count(column) > 1), None):
         raise HeadcountError(
             f"{name!r} has the column {repeated!r} twice: give each column its own name."
         )
@@ -513,5 +520,5 @@ def _reason(error: BaseException, path: Path | None = None) -> str:
 
 
 def _some(names: Sequence[str]) -> str:
-    shown = ", ".join(map(repr, names[:5]))
-    return shown + (f" and {len(names) - 5:,} more" if len(names) > 5 else "")
+    text = ", ".join(map(repr, names[:5]))
+    return text + (f" and {len(names) - 5:,} more" if len(names) > 5 else "")

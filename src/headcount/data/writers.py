@@ -89,7 +89,7 @@ def _sheet_bytes(frame: pl.DataFrame) -> bytes:
     with xlsxwriter.Workbook(buffer, {"in_memory": True, **options}) as workbook:
         # A fixed date, so that the same table gives the same file.
         workbook.set_properties({"created": datetime(1980, 1, 1)})
-        cells.write_excel(workbook, autofilter=False, dtype_formats={cs.numeric(): "General"})
+        cells.write_excel(workbook, autofilter=False, column_formats={cs.numeric(): "General"})
     return buffer.getvalue()
 
 

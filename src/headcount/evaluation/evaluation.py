@@ -21,7 +21,7 @@ from headcount.evaluation.significance import Comparison, compare
 from headcount.evaluation.summary import (
     DIGITS,
     MARKS_EXPLAINED,
-    Groups,
+    SampleGroups,
     Summary,
     error_table,
     group,
@@ -215,10 +215,10 @@ class Evaluation:
         Evaluation
         """
         added = {
-            each.name: errors_of_methods(
-                self.methods, each, self.true, self.estimated, self.sizes
+            measure.name: errors_of_methods(
+                self.methods, measure, self.true, self.estimated, self.sizes
             )
-            for each in check_measures(metrics)
+            for measure in check_measures(metrics)
         }
         return replace(self, metrics={**self.metrics, **added})
 
@@ -241,12 +241,12 @@ class Evaluation:
 
         return pl.DataFrame(self._long() if long else self._wide(), nan_to_null=True)
 
-    def _keys(self, each: int = 1) -> dict[str, Any]:
+    def _keys(self, n_rows: int = 1) -> dict[str, Any]:
         n_methods, n_samples = len(self.methods), len(self)
         return {
-            "method": np.repeat(self.methods, n_samples * each),
-            "sample": np.tile(np.repeat(np.arange(n_samples), each), n_methods),
-            "size": np.tile(np.repeat(self.sizes, each), n_methods),
+            "method": np.repeat(self.methods, n_samples * n_rows),
+            "sample": np.tile(np.repeat(np.arange(n_samples), n_rows), n_methods),
+            "size": np.tile(np.repeat(self.sizes, n_rows), n_methods),
         }
 
     def _wide(self) -> dict[str, Any]:
@@ -261,7 +261,7 @@ class Evaluation:
 
     def _long(self) -> dict[str, Any]:
         n_methods, K = len(self.methods), len(self.classes)
-        return self._keys(each=K) | {
+        return self._keys(n_rows=K) | {
             "class": np.tile(self.classes, n_methods * len(self)),
             "true": np.tile(self.true.ravel(), n_methods),
             "estimated": self.estimated.ravel(),
@@ -318,7 +318,7 @@ class Evaluation:
         marks = None if test is None else marks_of(self.methods, self.metrics, groups, test)
         return summarise(self.methods, self.metrics, groups, marks)
 
-    def _groups(self, by: str | None, bins: Bins, of: Any) -> Groups | None:
+    def _groups(self, by: str | None, bins: Bins, of: Any) -> SampleGroups | None:
         if by is None:
             return None
         check_choice("by", by, _GROUPINGS)
@@ -462,9 +462,9 @@ class Evaluation:
 
     def __repr__(self) -> str:
         lines = self.summary().tables()[0].to_text().splitlines()
-        shown = lines[: _METHODS_SHOWN + 2]
-        more = [f"... and {len(lines) - len(shown)} more"] if len(lines) > len(shown) else []
-        return "\n".join([self._title, *shown, *more])
+        head = lines[: _METHODS_SHOWN + 2]
+        more = [f"... and {len(lines) - len(head)} more"] if len(lines) > len(head) else []
+        return "\n".join([self._title, *head, *more])
 
     def _method(self, name: str) -> int:
         if name not in self.methods:
@@ -498,9 +498,11 @@ def _stacked(first: Evaluation, second: Evaluation) -> Floats:
     """Training shares of the methods of two evaluations."""
     if first.priors.ndim == second.priors.ndim:
         return np.concatenate([first.priors, second.priors])
-    shapes = [(len(each.methods), *each.true.shape) for each in (first, second)]
-    both = zip((first._priors, second._priors), shapes, strict=True)
-    return np.concatenate([np.broadcast_to(*pair) for pair in both])
+    shapes = [
+        (len(evaluation.methods), *evaluation.true.shape) for evaluation in (first, second)
+    ]
+    pairs = zip((first._priors, second._priors), shapes, strict=True)
+    return np.concatenate([np.broadcast_to(*pair) for pair in pairs])
 
 
 def _count(n: int, what: str) -> str:
@@ -606,10 +608,10 @@ class Evaluations:
     def __post_init__(self) -> None:
         if not self.each:
             raise HeadcountError("each is empty: pass at least one evaluation.")
-        (first_name, first), *others = self.each.items()
-        for name, other in others:
+        (first_name, first), *remaining = self.each.items()
+        for name, evaluation in remaining:
             for what in ("methods", "metrics"):
-                ours, theirs = set(getattr(first, what)), set(getattr(other, what))
+                ours, theirs = set(getattr(first, what)), set(getattr(evaluation, what))
                 if ours != theirs:
                     raise HeadcountError(
                         f"{name!r} has the {what} {sorted(theirs)}, but {first_name!r} has "
@@ -714,7 +716,7 @@ class Evaluations:
             and ``to_html``.
         """
         name = self._first._metric(metric)
-        each = [one.only(*self.methods) for one in self.each.values()]
+        evaluations = [one.only(*self.methods) for one in self.each.values()]
         means = self._means(metric)
         rows = error_table(
             name,
@@ -722,8 +724,8 @@ class Evaluations:
             self.methods,
             means,
             lowest(means, axis=1),
-            spread=np.stack([_sd(one.metrics[name]) for one in each]) if sd else None,
-            marks=None if test is None else [_marks(one, name, test) for one in each],
+            spread=np.stack([_sd(one.metrics[name]) for one in evaluations]) if sd else None,
+            marks=None if test is None else [_marks(one, name, test) for one in evaluations],
             title="" if test is None else f"Mean {name}. {MARKS_EXPLAINED}",
             digits=digits,
         )
@@ -731,7 +733,7 @@ class Evaluations:
         foot = [self._foot("mean", means.mean(axis=0)[None], digits)]
         if len(self) > 1:
             foot += [self._foot("rank", ranks, _RANK_DIGITS)]
-        return replace(rows, foot=[row for part in foot for row in part.rows])
+        return replace(rows, foot=[row for block in foot for row in block.rows])
 
     def _foot(self, name: str, values: Floats, digits: int) -> Table:
         return error_table(

@@ -74,14 +74,16 @@ def check_measure(metric: Metric, *, intervals: bool = False) -> Measure:
     return Measure(metric, metrics.by_name(metric))
 
 
-def check_measures(given: Metrics, *, intervals: bool = False) -> list[Measure]:
+def check_measures(metrics: Metrics, *, intervals: bool = False) -> list[Measure]:
     """Measures from metrics by name or function, each with a name of its own."""
-    if isinstance(given, Mapping):
-        named = [Measure(name, check_measure(each).function) for name, each in given.items()]
+    if isinstance(metrics, Mapping):
+        named = [
+            Measure(name, check_measure(metric).function) for name, metric in metrics.items()
+        ]
     else:
-        alone = isinstance(given, str) or callable(given)
-        several: Any = (given,) if alone else given
-        named = [check_measure(each, intervals=intervals) for each in several]
+        alone = isinstance(metrics, str) or callable(metrics)
+        several: Any = (metrics,) if alone else metrics
+        named = [check_measure(metric, intervals=intervals) for metric in several]
     names = [measure.name for measure in named]
     if not names or len(set(names)) < len(names):
         raise HeadcountError(
@@ -142,7 +144,9 @@ def interval_errors(
     for first in range(0, len(samples), _BATCH):
         estimates = quantifier.estimate_many(items, samples[first : first + _BATCH])
         ends += [estimate.interval(LEVEL) for estimate in estimates]
-    low, high = (np.stack([getattr(each, side) for each in ends]) for side in ("low", "high"))
+    low, high = (
+        np.stack([getattr(interval, side) for interval in ends]) for side in ("low", "high")
+    )
     return {
         name: np.asarray(metrics.OF_INTERVALS[name](true, low, high, level=LEVEL))
         for name in names

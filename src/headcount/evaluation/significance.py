@@ -284,9 +284,9 @@ class Comparison:
             [
                 Cell(name),
                 Cell(mean, is_best=i == 0, mark=mark if i else ""),
-                *map(Cell, others),
+                *map(Cell, numbers),
             ]
-            for i, (name, mean, *others, mark) in enumerate(self._cells(decimals))
+            for i, (name, mean, *numbers, mark) in enumerate(self._cells(decimals))
         ]
         return Table(_COLUMNS[:-1], rows, [False, *[True] * 4], missing="")
 
@@ -454,11 +454,11 @@ def _p_values(errors: Floats, ranks: Floats, test: str) -> Floats:
     """p-value of each column against the first; NaN for that one."""
     rows, columns = errors.shape
     if test == "nemenyi":
-        others = nemenyi(ranks[1:] - ranks[0], columns, rows)
+        p_values = nemenyi(ranks[1:] - ranks[0], columns, rows)
     else:
         p_value = wilcoxon if test == "wilcoxon" else paired_t
-        others = np.array([p_value(errors[:, j] - errors[:, 0]) for j in range(1, columns)])
-    return np.concatenate([[math.nan], others])
+        p_values = np.array([p_value(errors[:, j] - errors[:, 0]) for j in range(1, columns)])
+    return np.concatenate([[math.nan], p_values])
 
 
 def _read(table: Any, names: Sequence[str] | None) -> tuple[list[str], Floats]:
@@ -471,8 +471,8 @@ def _read(table: Any, names: Sequence[str] | None) -> tuple[list[str], Floats]:
         )
     errors = {name: _numbers(name, values) for name, values in columns.items()}
     lengths = {name: len(values) for name, values in errors.items()}
-    (first, n), *others = lengths.items()
-    for name, length in others:
+    (first, n), *remaining = lengths.items()
+    for name, length in remaining:
         if length != n:
             raise HeadcountError(
                 f"table has {length} errors of {name!r}, but {n} of {first!r}: pass errors on "
@@ -485,9 +485,9 @@ def _read(table: Any, names: Sequence[str] | None) -> tuple[list[str], Floats]:
 
 def _columns(table: Any, names: Sequence[str] | None) -> dict[str, Any]:
     if isinstance(table, Mapping):
-        found = list(table.items())
+        pairs = list(table.items())
     elif isinstance(frame := as_narwhals(table, "table"), nw.DataFrame):
-        found = [(name, frame[name].to_numpy()) for name in frame.columns]
+        pairs = [(name, frame[name].to_numpy()) for name in frame.columns]
     else:
         array = np.asarray(table)
         if array.ndim != 2:
@@ -497,17 +497,17 @@ def _columns(table: Any, names: Sequence[str] | None) -> dict[str, Any]:
                 "array."
             )
         if names is None or len(names) != array.shape[1]:
-            given = "no names" if names is None else f"{len(names)} names"
+            described = "no names" if names is None else f"{len(names)} names"
             raise HeadcountError(
-                f"table is an array of {array.shape[1]} columns with {given}: name each "
+                f"table is an array of {array.shape[1]} columns with {described}: name each "
                 "method in names=."
             )
-        found = list(zip(names, array.T, strict=True))
+        pairs = list(zip(names, array.T, strict=True))
         names = None
     if names is not None:
         raise HeadcountError("names is for arrays, but table brings its own: leave it out.")
-    columns = {str(name): values for name, values in found}
-    if len(columns) < len(found):
+    columns = {str(name): values for name, values in pairs}
+    if len(columns) < len(pairs):
         raise HeadcountError("table has methods of the same name: give each its own.")
     return columns
 

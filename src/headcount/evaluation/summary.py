@@ -26,8 +26,8 @@ _TIE = 1e-12
 
 def lowest(values: Floats, axis: int) -> NDArray[np.bool_]:
     """Mask of the lowest numbers along an axis, which missing ones never are."""
-    known = np.where(np.isnan(values), np.inf, values)
-    return np.isfinite(known) & (known <= known.min(axis=axis, keepdims=True) + _TIE)
+    numbers = np.where(np.isnan(values), np.inf, values)
+    return np.isfinite(numbers) & (numbers <= numbers.min(axis=axis, keepdims=True) + _TIE)
 
 
 def error_table(
@@ -87,7 +87,7 @@ MARKS_EXPLAINED = "Against the best: † 0.001 < p < 0.05, ‡ p >= 0.05."
 
 
 @dataclass(frozen=True, eq=False)
-class Groups:
+class SampleGroups:
     """Group of each sample, for each method."""
 
     by: str
@@ -95,19 +95,19 @@ class Groups:
     codes: NDArray[np.int64]  # (M, S)
 
 
-def group(values: NDArray[Any], by: str, bins: int | Sequence[float] | None) -> Groups:
+def group(values: NDArray[Any], by: str, bins: int | Sequence[float] | None) -> SampleGroups:
     """Group the samples by a number that each of them has."""
     if bins is None and values.dtype.kind == "i":
-        found, codes = np.unique(values, return_inverse=True)
-        names = tuple(f"{value:,}" for value in found)
-        return Groups(by, names, codes.reshape(values.shape))
+        distinct, codes = np.unique(values, return_inverse=True)
+        names = tuple(f"{value:,}" for value in distinct)
+        return SampleGroups(by, names, codes.reshape(values.shape))
     limits = _limits(values, bins)
     codes = np.searchsorted(limits, values + _EDGE_TOLERANCE, side="right")
-    # Groups beyond the first and last that have samples say nothing.
+    # SampleGroups beyond the first and last that have samples say nothing.
     first, last = int(codes.min()), int(codes.max())
     edges = ["", *(f"{limit:.3g}" for limit in limits), ""]
     names = tuple(_between(edges[i], edges[i + 1]) for i in range(first, last + 1))
-    return Groups(by, names, codes - first)
+    return SampleGroups(by, names, codes - first)
 
 
 def _limits(values: NDArray[Any], bins: Any) -> Floats:
@@ -174,8 +174,10 @@ class Summary:
         spread = np.column_stack([self.sd[metric][:, 0] for metric in self.metrics])
         marks = None
         if self.marks is not None:
-            each = [[row[0] for row in self.marks[metric]] for metric in self.metrics]
-            marks = list(zip(*each, strict=True))
+            marks_by_metric = [
+                [row[0] for row in self.marks[metric]] for metric in self.metrics
+            ]
+            marks = list(zip(*marks_by_metric, strict=True))
         return error_table(
             "method",
             self.methods,
@@ -237,7 +239,10 @@ class Summary:
 
 
 def marks_of(
-    methods: Sequence[str], metrics: Mapping[str, Floats], groups: Groups | None, test: str
+    methods: Sequence[str],
+    metrics: Mapping[str, Floats],
+    groups: SampleGroups | None,
+    test: str,
 ) -> dict[str, list[list[str]]]:
     """Marks of significance for each metric, by method and group."""
     first = next(iter(metrics.values()))
@@ -264,7 +269,7 @@ def marks_of(
 def summarise(
     methods: Sequence[str],
     errors: Mapping[str, Floats],
-    groups: Groups | None,
+    groups: SampleGroups | None,
     marks: Mapping[str, Sequence[Sequence[str]]] | None = None,
 ) -> Summary:
     """Summarise errors, given with one row per method and one column per sample."""

@@ -144,8 +144,8 @@ def nmd_by_bin(
     if last_bin_closed:
         bins = np.minimum(bins, last)
     means = []
-    for each in range(last + 1):
-        inside = np.broadcast_to(bins == each, distances.shape)
+    for number in range(last + 1):
+        inside = np.broadcast_to(bins == number, distances.shape)
         total = np.where(inside, distances, 0.0).sum(axis=-1)
         means.append(total / np.maximum(inside.sum(axis=-1), 1))
     return np.stack(means, axis=-1)

@@ -66,13 +66,13 @@ class MonitorSpec:
             ) from None
         except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as error:
             raise HeadcountError(f"{str(path)!r} cannot be read ({error}).") from None
-        found = content.pop("format", None)
-        if found != FORMAT:
+        version = content.pop("format", None)
+        if version != FORMAT:
             raise HeadcountError(
-                f"{str(path)!r} has format {found!r}, but this version reads {FORMAT}: use the "
-                "version of headcount that wrote it."
+                f"{str(path)!r} has format {version!r}, but this version reads {FORMAT}: use "
+                "the version of headcount that wrote it."
             )
-        names = {each.name for each in fields(cls)}
+        names = {field.name for field in fields(cls)}
         if strange := set(content) - names:
             raise HeadcountError(f"{str(path)!r} has an unknown key {min(strange)!r}.")
         lists = {key: tuple(value) for key, value in content.items() if isinstance(value, list)}
@@ -87,7 +87,7 @@ _ONE_STREAM = "all"
 class Delivery:
     """Rows of a table, by chunk."""
 
-    parts: list[tuple[Chunk, Rows]]
+    chunks: list[tuple[Chunk, Rows]]
     notes: tuple[str, ...]  # sentences for the reader
 
 
@@ -102,21 +102,21 @@ def as_frame(
 ) -> Any:
     """Table of items that are given as `Scored` or `Verdicts`; anything else as it is."""
     extra = {"date": dates, "group": groups, "key": keys, LABEL: labels}
-    given = {name: np.asarray(values) for name, values in extra.items() if values is not None}
+    arrays = {name: np.asarray(values) for name, values in extra.items() if values is not None}
     if not isinstance(items, Scored | Verdicts):
-        if given:
+        if arrays:
             raise HeadcountError(
-                f"{next(iter(given))}s is for Scored and Verdicts: in a table, it is a column."
+                f"{next(iter(arrays))}s is for Scored and Verdicts: in a table, it is a column."
             )
         return items
-    for name, values in given.items():
+    for name, values in arrays.items():
         if len(values) != len(items):
             raise HeadcountError(
                 f"{name}s has {len(values):,} values, but there are {len(items):,} items: pass "
                 "one per item."
             )
     if classes is None:
-        classes = np.unique(given[LABEL])
+        classes = np.unique(arrays[LABEL])
     if isinstance(items, Verdicts):
         columns = {VERDICT: pl.Series(classes[items.codes_of(classes)].tolist())}
     else:
@@ -127,7 +127,7 @@ def as_frame(
         if items.predictions is not None:
             columns["prediction"] = pl.Series(np.asarray(items.predictions).tolist())
     return pl.DataFrame(
-        {**columns, **{name: pl.Series(values.tolist()) for name, values in given.items()}}
+        {**columns, **{name: pl.Series(values.tolist()) for name, values in arrays.items()}}
     )
 
 
@@ -136,8 +136,8 @@ def read_delivery(
 ) -> Delivery:
     """Read a table of new rows, and check all of it."""
     table = as_table(new, "new", separator)
-    used = [*spec.columns, spec.prediction, spec.date, spec.group, spec.key]
-    table.require([name for name in used if name], "which the monitor reads")
+    names_read = [*spec.columns, spec.prediction, spec.date, spec.group, spec.key]
+    table.require([name for name in names_read if name], "which the monitor reads")
     n = table.count_rows()
     if not n:
         return Delivery([], ("The delivery has no rows.",))
@@ -160,12 +160,12 @@ def read_delivery(
         n_folds = len(scores)
         scores = scores[(keys % np.uint64(n_folds)).astype(np.int64), np.arange(n)]
     rows = Rows(keys, np.ascontiguousarray(scores), predictions, labels, np.zeros(n, bool))
-    parts = []
+    chunks = []
     together = pl.DataFrame({"name": names, "stream": streams}).with_row_index("row")
     dated = together.filter(pl.col("name") != "(missing)")
-    for (name, stream), own in dated.group_by(["name", "stream"], maintain_order=True):
-        parts.append((Chunk(str(name), str(stream)), rows.take(own["row"].to_numpy())))
-    return Delivery(parts, notes)
+    for (name, stream), members in dated.group_by(["name", "stream"], maintain_order=True):
+        chunks.append((Chunk(str(name), str(stream)), rows.take(members["row"].to_numpy())))
+    return Delivery(chunks, notes)
 
 
 def _scores(
@@ -173,8 +173,8 @@ def _scores(
 ) -> tuple[Any, list[pl.Series]]:
     """Scores of the rows, and the columns that identify them."""
     if model is not None:
-        found, _ = model.items(table)
-        folds = found.folds or (found,)
+        posteriors, _ = model.items(table)
+        folds = posteriors.folds or (posteriors,)
         classes = np.asarray(spec.classes)
         by_fold = np.stack([fold.posteriors_of(classes) for fold in folds])
         return by_fold, list(table.read(list(model.columns)).iter_columns())
@@ -192,17 +192,19 @@ def _scores(
                 "correct it, or leave it empty."
             )
         columns.append(numbers.fill_null(np.nan).to_numpy())
-    given = np.column_stack(columns)
-    whole = ~np.isnan(given).any(axis=1)
-    found = np.full((len(given), len(spec.classes)), np.nan)
-    if whole.any():
-        some = given[whole]
-        if some.shape[1] == 1:
-            both = check_scores(some[:, 0], 2, name=repr(table.name))
-            found[whole] = both if spec.positive == 1 else both[:, ::-1]
+    scores = np.column_stack(columns)
+    complete = ~np.isnan(scores).any(axis=1)
+    posteriors = np.full((len(scores), len(spec.classes)), np.nan)
+    if complete.any():
+        complete_scores = scores[complete]
+        if complete_scores.shape[1] == 1:
+            pair = check_scores(complete_scores[:, 0], 2, name=repr(table.name))
+            posteriors[complete] = pair if spec.positive == 1 else pair[:, ::-1]
         else:
-            found[whole] = check_scores(some, some.shape[1], name=repr(table.name))
-    return found, list(frame.iter_columns())
+            posteriors[complete] = check_scores(
+                complete_scores, complete_scores.shape[1], name=repr(table.name)
+            )
+    return posteriors, list(frame.iter_columns())
 
 
 def class_codes(
@@ -210,7 +212,7 @@ def class_codes(
 ) -> NDArray[np.int64]:
     """Positions of labels among the classes; -1 for missing ones."""
     names = pl.Series(
-        [str(each).lower() if isinstance(each, bool) else str(each) for each in classes]
+        [str(label).lower() if isinstance(label, bool) else str(label) for label in classes]
     )
     blank = _is_blank(column)
     if blank.any() and not missing:
@@ -225,14 +227,14 @@ def class_codes(
     codes = texts.replace_strict(
         names, np.arange(len(names)), default=-1, return_dtype=pl.Int64
     )
-    found = codes.fill_null(-1).to_numpy()
-    wrong = (found < 0) & ~blank.to_numpy()
+    positions = codes.fill_null(-1).to_numpy()
+    wrong = (positions < 0) & ~blank.to_numpy()
     if wrong.any():
         raise HeadcountError(
             f"Column {column.name!r} of {table!r} holds {texts[int(wrong.argmax())]!r}, which "
             f"is none of the classes {', '.join(map(repr, classes[:5]))}: correct it."
         )
-    return np.asarray(found, np.int64)
+    return np.asarray(positions, np.int64)
 
 
 def _is_blank(column: pl.Series) -> pl.Series:

@@ -78,7 +78,7 @@ class Detection:
     by_stream: Floats  # contribution of each stream
     z: Floats  # difference of each value from the earlier mean, in standard errors
     alarms: tuple[Alarm, ...]  # in the order of time
-    left: float  # evidence after the alarms and restarts of the last time
+    remaining: float  # evidence after the alarms and restarts of the last time
 
 
 def detect(
@@ -108,15 +108,15 @@ def detect(
     for t in range(T):
         by_stream[t] = state.step(t)
         evidence[t] = by_stream[t].sum()
-        left = by_stream[t].copy()
-        while left.sum() >= false_alarms:
-            stream = int(left.argmax())
+        remaining = by_stream[t].copy()
+        while remaining.sum() >= false_alarms:
+            stream = int(remaining.argmax())
             state.alarm(stream, t)
-            left[stream] = 0.0
-        for each in by_time.get(t, ()):
-            state.restart(each, t)
-    left = float(state.evidence().sum())
-    return Detection(evidence, by_stream, state.z, tuple(state.finished()), left)
+            remaining[stream] = 0.0
+        for restart in by_time.get(t, ()):
+            state.restart(restart, t)
+    remaining = float(state.evidence().sum())
+    return Detection(evidence, by_stream, state.z, tuple(state.finished()), remaining)
 
 
 @dataclass
@@ -149,9 +149,9 @@ class _State:
 
     def step(self, t: int) -> Floats:
         """Take in the values of one time; returns the evidence of each stream."""
-        given = self.series
-        seen = np.isfinite(given.values[t])
-        ready = seen & (self.counts > 0)
+        series = self.series
+        observed = np.isfinite(series.values[t])
+        ready = observed & (self.counts > 0)
         with np.errstate(invalid="ignore", divide="ignore"):
             self.z[t, ready] = self._standardised(t)[ready]
         moving = ready & ~self.suspended
@@ -159,15 +159,15 @@ class _State:
         tilts = self.tilts[moving]
         growth = np.exp(np.minimum(tilts * z - tilts**2 / 2, _MOST_EXPONENT))
         self.grown[moving] = np.minimum(growth * (self.grown[moving] + 1), _MOST_EVIDENCE)
-        self.known[given.streams[seen]] = True
+        self.known[series.streams[observed]] = True
         self._end_alarms(t, ready)
-        self._learn(t, seen & ~self.suspended)
+        self._learn(t, observed & ~self.suspended)
         return self.evidence()
 
     def evidence(self) -> Floats:
         """Evidence of each stream."""
-        own = self.series.weights * (self.grown @ _OF_TILTS)
-        total = np.bincount(self.series.streams, own, len(self.known))
+        weighted = self.series.weights * (self.grown @ _OF_TILTS)
+        total = np.bincount(self.series.streams, weighted, len(self.known))
         return np.asarray(total / max(self.known.sum(), 1))
 
     def _standardised(self, t: int) -> Floats:
@@ -180,27 +180,27 @@ class _State:
         level = np.where(self.limited, self.series.limits, self.sums / self.items)
         return np.asarray((x - level) / np.sqrt(variance))
 
-    def _learn(self, t: int, seen: NDArray[np.bool_]) -> None:
+    def _learn(self, t: int, observed: NDArray[np.bool_]) -> None:
         """Add the values of one time to the baselines."""
-        x, n = self.series.values[t, seen], self.series.sizes[t, seen]
-        self.learnt[t, seen] = True
-        self.items[seen] += n
-        self.sums[seen] += n * x
-        self.counts[seen] += 1
-        self.variance_sums[seen] += self.series.unit_variances[t, seen]
+        x, n = self.series.values[t, observed], self.series.sizes[t, observed]
+        self.learnt[t, observed] = True
+        self.items[observed] += n
+        self.sums[observed] += n * x
+        self.counts[observed] += 1
+        self.variance_sums[observed] += self.series.unit_variances[t, observed]
 
     def alarm(self, stream: int, t: int) -> None:
         """Raise an alarm; its series wait until they are back at their baseline."""
-        own = np.flatnonzero(self.series.streams == stream)
-        evidence = self.series.weights[own] * (self.grown[own] @ _OF_TILTS)
-        families = self.series.families[own]
+        members = np.flatnonzero(self.series.streams == stream)
+        evidence = self.series.weights[members] * (self.grown[members] @ _OF_TILTS)
+        families = self.series.families[members]
         by_family = np.bincount(families, evidence)
-        chosen = by_family[families] >= _LEAST_PART * evidence.sum()
-        order = np.argsort(-np.where(chosen, evidence, -1.0), kind="stable")
-        changed = own[order[: chosen.sum()]]
+        strong = by_family[families] >= _LEAST_PART * evidence.sum()
+        order = np.argsort(-np.where(strong, evidence, -1.0), kind="stable")
+        changed = members[order[: strong.sum()]]
         since = self._change_point(int(changed[0]), t)
-        self.grown[own] = 0.0
-        self.begun[own] = t + 1
+        self.grown[members] = 0.0
+        self.begun[members] = t + 1
         self.suspended[changed] = True
         self.quiet[changed] = 0
         before = []
@@ -246,20 +246,20 @@ class _State:
             Alarm(alarm.stream, alarm.series, alarm.since, alarm.at, t, alarm.before)
         )
 
-    def restart(self, given: Restart, t: int) -> None:
+    def restart(self, accepted: Restart, t: int) -> None:
         """Begin new baselines for the series of a stream."""
         for alarm in list(self.open):
-            if alarm.stream == given.stream:
+            if alarm.stream == accepted.stream:
                 self._close(alarm, t)
-        chosen = self.series.streams == given.stream
-        self.first[chosen] = given.since
-        self.begun[chosen] = t + 1
-        self.grown[chosen] = 0.0
-        self.learnt[:, chosen] = False
+        members = self.series.streams == accepted.stream
+        self.first[members] = accepted.since
+        self.begun[members] = t + 1
+        self.grown[members] = 0.0
+        self.learnt[:, members] = False
         for sums in (self.items, self.sums, self.counts, self.variance_sums):
-            sums[chosen] = 0.0
-        for time in range(given.since, t + 1):
-            self._learn(time, chosen & np.isfinite(self.series.values[time]))
+            sums[members] = 0.0
+        for time in range(accepted.since, t + 1):
+            self._learn(time, members & np.isfinite(self.series.values[time]))
 
     def finished(self) -> list[Alarm]:
         return sorted([*self.closed, *self.open], key=lambda alarm: (alarm.at, alarm.stream))
@@ -270,7 +270,7 @@ def _total_variance(values: Floats) -> Floats:
 
     By successive differences, which hardly notice a single change of the level.
     """
-    found = np.zeros(values.shape)
+    variances = np.zeros(values.shape)
     for c in range(values.shape[1]):
         times = np.flatnonzero(np.isfinite(values[:, c]))
         if len(times) <= _FEWEST_DIFFERENCES:
@@ -280,7 +280,7 @@ def _total_variance(values: Floats) -> Floats:
         windows = np.lib.stride_tricks.sliding_window_view(padded, _MOST_DIFFERENCES)
         typical = np.nanmedian(windows[_FEWEST_DIFFERENCES - 1 :], axis=1)
         # Differences up to a time are used from the next time on.
-        known = (typical / _NORMAL_MEDIAN) ** 2 / 2
+        squares = (typical / _NORMAL_MEDIAN) ** 2 / 2
         later = times[_FEWEST_DIFFERENCES + 1 :]
-        found[later, c] = known[: len(later)]
-    return found
+        variances[later, c] = squares[: len(later)]
+    return variances

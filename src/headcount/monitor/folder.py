@@ -60,14 +60,14 @@ class Rows:
         )  # fmt: skip
 
     @classmethod
-    def concatenate(cls, parts: list[Rows]) -> Rows:
+    def concatenate(cls, batches: list[Rows]) -> Rows:
         """Rows of all parts."""
         return cls(
-            np.concatenate([part.keys for part in parts]),
-            np.concatenate([part.scores for part in parts]),
-            np.concatenate([part.predictions for part in parts]),
-            np.concatenate([part.labels for part in parts]),
-            np.concatenate([part.only_label for part in parts]),
+            np.concatenate([rows.keys for rows in batches]),
+            np.concatenate([rows.scores for rows in batches]),
+            np.concatenate([rows.predictions for rows in batches]),
+            np.concatenate([rows.labels for rows in batches]),
+            np.concatenate([rows.only_label for rows in batches]),
         )
 
     @property
@@ -80,8 +80,11 @@ class Rows:
         labelled = self.labels != _UNKNOWN
         for number, prime in enumerate(_PRIMES):
             rows = _chained(content, prime)[~self.only_label]
-            own = [content[0][labelled], _mixed(self.labels[labelled].astype(np.uint64))]
-            labels = _chained(own, prime + np.uint64(1))
+            label_content = [
+                content[0][labelled],
+                _mixed(self.labels[labelled].astype(np.uint64)),
+            ]
+            labels = _chained(label_content, prime + np.uint64(1))
             half = int(rows.sum(dtype=np.uint64)) + int(labels.sum(dtype=np.uint64))
             total += (half % 2**64) << (64 * number)
         return total
@@ -122,38 +125,38 @@ class Rows:
         rows = with_scores.take(first)
         labelled = self.take(self.labels != _UNKNOWN)
         places = positions(keys, labelled.keys)
-        known = places >= 0
+        present = places >= 0
         labels = rows.labels.copy()
-        labels[places[known]] = labelled.labels[known]
+        labels[places[present]] = labelled.labels[present]
         return replace(rows, labels=labels)
 
-    def new_beside(self, known: Rows, where: str) -> Rows:
+    def new_beside(self, stored: Rows, where: str) -> Rows:
         """Rows and labels that are not known yet."""
-        places = positions(known.keys, self.keys)
-        there = places >= 0
-        old, own = known.take(places[there]), self.take(there)
-        compared = ~own.only_label
-        same = (old.scores == own.scores) | (np.isnan(old.scores) & np.isnan(own.scores))
-        if not (same.all(axis=1) & (old.predictions == own.predictions))[compared].all():
+        places = positions(stored.keys, self.keys)
+        delivered = places >= 0
+        old, again = stored.take(places[delivered]), self.take(delivered)
+        compared = ~again.only_label
+        same = (old.scores == again.scores) | (np.isnan(old.scores) & np.isnan(again.scores))
+        if not (same.all(axis=1) & (old.predictions == again.predictions))[compared].all():
             raise HeadcountError(
                 f"A row of chunk {where} was delivered before with other scores: rows are not "
                 "changed; give corrected rows new keys, or create a new monitor."
             )
-        both = (old.labels != _UNKNOWN) & (own.labels != _UNKNOWN)
-        if (old.labels != own.labels)[both].any():
+        labelled = (old.labels != _UNKNOWN) & (again.labels != _UNKNOWN)
+        if (old.labels != again.labels)[labelled].any():
             raise HeadcountError(
                 f"A row of chunk {where} has a label already, and it is another one: labels "
                 "are not changed."
             )
-        fresh = (own.labels != _UNKNOWN) & (old.labels == _UNKNOWN)
-        late = own.take(fresh)
+        fresh = (again.labels != _UNKNOWN) & (old.labels == _UNKNOWN)
+        late = again.take(fresh)
         late = replace(
             late,
             scores=np.full_like(late.scores, np.nan),
             predictions=np.full_like(late.predictions, _UNKNOWN),
             only_label=np.ones(len(late), bool),
         )
-        return Rows.concatenate([self.take(~there), late])
+        return Rows.concatenate([self.take(~delivered), late])
 
     def without_labels(self) -> Rows:
         """The same rows, all labels unknown."""
@@ -169,14 +172,14 @@ class Rows:
         return self.take(np.argsort(self.keys, kind="stable"))
 
 
-def positions(known: Ids, wanted: Ids, *, is_sorted: bool = False) -> NDArray[np.int64]:
+def positions(keys: Ids, searched: Ids, *, is_sorted: bool = False) -> NDArray[np.int64]:
     """Position of each wanted key among the known ones; -1 if it is not there."""
-    if not len(known):
-        return np.full(len(wanted), -1)
-    order = None if is_sorted else np.argsort(known)
-    places = np.minimum(np.searchsorted(known, wanted, sorter=order), len(known) - 1)
+    if not len(keys):
+        return np.full(len(searched), -1)
+    order = None if is_sorted else np.argsort(keys)
+    places = np.minimum(np.searchsorted(keys, searched, sorter=order), len(keys) - 1)
     places = places if order is None else order[places]
-    return np.where(known[places] == wanted, places, -1)
+    return np.where(keys[places] == searched, places, -1)
 
 
 def value_hashes(column: pl.Series) -> Ids:
@@ -189,14 +192,14 @@ def value_hashes(column: pl.Series) -> Ids:
         brief = texts.filter(long).map_elements(_digest, return_dtype=pl.String)
         texts = texts.scatter(long.arg_true(), brief)
     lengths = texts.str.len_bytes().to_numpy().astype(np.uint64)
-    found = _chained([lengths], _PRIMES[0])
+    hashes = _chained([lengths], _PRIMES[0])
     # Words of eight bytes, the last one of each text filled with zeros.
     n_words = -(-int(lengths.max(initial=1)) // 8)
     padded = np.array(texts.cast(pl.Binary).to_list(), f"S{8 * n_words}")
     for number, word in enumerate(padded.view("<u8").reshape(len(texts), n_words).T):
         inside = lengths > 8 * number
-        found[inside] = _chained([found[inside], word[inside].astype(np.uint64)], _PRIMES[1])
-    return found
+        hashes[inside] = _chained([hashes[inside], word[inside].astype(np.uint64)], _PRIMES[1])
+    return hashes
 
 
 def _digest(text: str) -> str:
@@ -210,11 +213,11 @@ def _content_hashes(column: pl.Series) -> Ids:
     elif column.dtype.is_float():
         column = column.fill_nan(None)
     numbers = column.cast(pl.Float64, strict=False)
-    others = numbers.is_null()
+    texts = numbers.is_null()
     # Zero is added, as -0.0 has other bits than 0.0.
-    found = _mixed((numbers.fill_null(0.0).to_numpy() + 0.0).view(np.uint64))
-    found[others.to_numpy()] = value_hashes(column.filter(others).cast(pl.String))
-    return found
+    hashes = _mixed((numbers.fill_null(0.0).to_numpy() + 0.0).view(np.uint64))
+    hashes[texts.to_numpy()] = value_hashes(column.filter(texts).cast(pl.String))
+    return hashes
 
 
 def content_keys(columns: list[pl.Series], n: int) -> Ids:
@@ -237,11 +240,11 @@ def _mixed(values: Ids) -> Ids:
 
 def _chained(columns: list[Ids], prime: np.uint64) -> Ids:
     """One hash per row of several columns of hashes."""
-    found = np.full(len(columns[0]), prime, np.uint64)
+    hashes = np.full(len(columns[0]), prime, np.uint64)
     for column in columns:
         with np.errstate(over="ignore"):
-            found = _mixed(found * prime + column)
-    return found
+            hashes = _mixed(hashes * prime + column)
+    return hashes
 
 
 _ONE_STREAM = "all"
@@ -343,14 +346,14 @@ class MonitorFolder:
 
     def checksum(self) -> str:
         """Checksum of the reference and, for items, of the model."""
-        found = sha256((self.path / "reference.parquet").read_bytes())
+        digest = sha256((self.path / "reference.parquet").read_bytes())
         if (model := self.path / "model.skops").exists():
-            found.update(model.read_bytes())
-        return found.hexdigest()
+            digest.update(model.read_bytes())
+        return digest.hexdigest()
 
     def chunks(self) -> dict[Chunk, int]:
         """Chunks with rows, in the order of time, and the fingerprint of each."""
-        found: dict[Chunk, int] = {}
+        fingerprints: dict[Chunk, int] = {}
         for stream in self._folders(self.path / "rows"):
             name = unquote(stream.name)
             if self.chunk_size:
@@ -358,28 +361,32 @@ class MonitorFolder:
                 n_chunks = sum(rows for _, rows, _ in files) // self.chunk_size
                 for number in range(n_chunks):
                     inside = self._inside(files, number)
-                    parts = [int(file.stem.split("-")[1], 16) for _, _, file in inside]
-                    found[self.numbered(number, name)] = _added(parts)
+                    fingerprints_of_files = [
+                        int(file.stem.split("-")[1], 16) for _, _, file in inside
+                    ]
+                    fingerprints[self.numbered(number, name)] = _added(fingerprints_of_files)
             else:
                 for folder in self._folders(stream):
-                    if parts := _fingerprints(folder):
-                        found[Chunk(unquote(folder.name), name)] = _added(parts)
+                    if fingerprints_of_files := _fingerprints(folder):
+                        fingerprints[Chunk(unquote(folder.name), name)] = _added(
+                            fingerprints_of_files
+                        )
         for stream in self._folders(self.path / "labels"):
             for folder in self._folders(stream):
                 chunk = Chunk(unquote(folder.name), unquote(stream.name))
-                if chunk in found:  # the last chunk of a fixed size may lack rows
-                    found[chunk] = _added([found[chunk], *_fingerprints(folder)])
-        return dict(sorted(found.items()))
+                if chunk in fingerprints:  # the last chunk of a fixed size may lack rows
+                    fingerprints[chunk] = _added([fingerprints[chunk], *_fingerprints(folder)])
+        return dict(sorted(fingerprints.items()))
 
     def rows(self, chunk: Chunk) -> Rows:
         """Rows of a chunk, each once."""
         if self.chunk_size:
-            parts = [self._sequence_rows(chunk)]
+            batches = [self._sequence_rows(chunk)]
         else:
             files = sorted(self._folder("rows", chunk).glob("*.parquet"))
-            parts = [_read(file) for file in files]
+            batches = [_read(file) for file in files]
         files = sorted(self._folder("labels", chunk).glob("*.parquet"))
-        return Rows.concatenate([*parts, *(_read(file) for file in files)]).merged()
+        return Rows.concatenate([*batches, *(_read(file) for file in files)]).merged()
 
     def has_rows(self, chunk: Chunk) -> bool:
         """Return True if rows of a chunk are known."""
@@ -387,12 +394,12 @@ class MonitorFolder:
 
     def add(self, chunk: Chunk, rows: Rows) -> None:
         """Add rows, and labels of earlier rows, to a chunk."""
-        for kind, chosen in (("rows", ~rows.only_label), ("labels", rows.only_label)):
-            part = rows.take(chosen).sorted()
-            if len(part):
+        for kind, mask in (("rows", ~rows.only_label), ("labels", rows.only_label)):
+            members = rows.take(mask).sorted()
+            if len(members):
                 folder = self._folder(kind, chunk)
                 folder.mkdir(parents=True, exist_ok=True)
-                write_bytes(folder / f"{part.fingerprint:032x}.parquet", part.to_bytes())
+                write_bytes(folder / f"{members.fingerprint:032x}.parquet", members.to_bytes())
 
     def append(self, stream: str, rows: Rows) -> None:
         """Add rows behind those of a stream."""
@@ -407,15 +414,17 @@ class MonitorFolder:
 
         Without a column of keys, rows are known if all of them were delivered together.
         """
-        found, order = np.full(len(rows), -1), np.argsort(rows.keys)
+        positions_in_stream, order = np.full(len(rows), -1), np.argsort(rows.keys)
         ordered, mark = rows.keys[order], f"{rows.fingerprint:032x}-{len(rows)}"
         for start, _, file in self._sequence(self.path / "rows" / _quoted(stream)):
             if self.has_keys:
                 places = positions(ordered, _keys(file), is_sorted=True)
-                found[order[places[places >= 0]]] = start + np.flatnonzero(places >= 0)
+                positions_in_stream[order[places[places >= 0]]] = start + np.flatnonzero(
+                    places >= 0
+                )
             elif file.stem.endswith(mark):
                 return start + np.arange(len(rows))
-        return found
+        return positions_in_stream
 
     def streams(self) -> list[str]:
         """Names of the streams."""
@@ -476,34 +485,39 @@ class MonitorFolder:
     @staticmethod
     def _folders(path: Path) -> Iterator[Path]:
         if path.exists():
-            with os.scandir(path) as found:
-                yield from (path / each.name for each in found if each.is_dir())
+            with os.scandir(path) as entries:
+                yield from (path / entry.name for entry in entries if entry.is_dir())
 
     @staticmethod
     def _sequence(folder: Path) -> list[tuple[int, int, Path]]:
         """Start, number of rows and file of each delivery, in order."""
-        found, start = [], 0
+        deliveries, start = [], 0
         for file in sorted(folder.glob("*.parquet")):
             rows = int(file.stem.rsplit("-", 1)[1])
-            found.append((start, rows, file))
+            deliveries.append((start, rows, file))
             start += rows
-        return found
+        return deliveries
 
     def _inside(self, files: list[tuple[int, int, Path]], number: int) -> list[Any]:
         first, last = number * self.chunk_size, (number + 1) * self.chunk_size
-        return [each for each in files if each[0] < last and each[0] + each[1] > first]
+        return [
+            delivery
+            for delivery in files
+            if delivery[0] < last and delivery[0] + delivery[1] > first
+        ]
 
     def _sequence_rows(self, chunk: Chunk) -> Rows:
         files = self._sequence(self.path / "rows" / _quoted(chunk.stream))
         number = int(chunk.name) - 1
         inside = self._inside(files, number)
-        parts = [_read(file) for _, _, file in inside]
+        batches = [_read(file) for _, _, file in inside]
         if not self.has_keys:
             # Equal rows of different deliveries are different rows.
-            parts = [
-                part.renamed(start) for part, (start, _, _) in zip(parts, inside, strict=True)
+            batches = [
+                batch.renamed(start)
+                for batch, (start, _, _) in zip(batches, inside, strict=True)
             ]
-        rows = Rows.concatenate(parts)
+        rows = Rows.concatenate(batches)
         first = number * self.chunk_size - inside[0][0]
         return rows.take(slice(first, first + self.chunk_size))
 
@@ -521,8 +535,8 @@ def _fingerprints(folder: Path) -> list[int]:
 
 def _added(fingerprints: list[int]) -> int:
     """Fingerprint of parts together: both halves are sums modulo 2^64."""
-    low = sum(each % 2**64 for each in fingerprints) % 2**64
-    high = sum(each >> 64 for each in fingerprints) % 2**64
+    low = sum(fingerprint % 2**64 for fingerprint in fingerprints) % 2**64
+    high = sum(fingerprint >> 64 for fingerprint in fingerprints) % 2**64
     return low + (high << 64)
 
 

@@ -203,7 +203,7 @@ class History:
             tuple(alert for alert in self.alerts if alert.state == "open"),
             tuple(alert for alert in self.alerts if alert.state == "acknowledged"),
             tuple(stream for stream, i in self._last.items() if self.summaries[i].is_broken),
-            self.detection.left,
+            self.detection.remaining,
             self.spec.false_alarms,
         )
 

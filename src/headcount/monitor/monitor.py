@@ -189,10 +189,10 @@ class Monitor:
             labels=check_choice("`labels`", labels, ("complete", "random")),
             maturity=check_count("`maturity`", maturity, 0),
         )
-        spec, known, model = read_reference(spec, reference, target, verdict, separator)
-        ChunkSummaries(spec, known).check()
+        spec, labelled, model = read_reference(spec, reference, target, verdict, separator)
+        ChunkSummaries(spec, labelled).check()
         path.mkdir(parents=True, exist_ok=True)
-        write_bytes(path / "reference.parquet", known.to_bytes())
+        write_bytes(path / "reference.parquet", labelled.to_bytes())
         if model is not None:
             save_model(model, path / "model.skops")
         folder = MonitorFolder(path, spec.chunk_size, bool(spec.key))
@@ -259,16 +259,16 @@ class Monitor:
         """
         if new is None and labels is None:
             raise HeadcountError("Pass `new` rows, `labels`, or both.")
-        own = None
+        row_labels = None
         if isinstance(new, Scored | Verdicts):
-            own, labels = labels, None
+            row_labels, labels = labels, None
         new = as_frame(
             new,
             classes=np.asarray(self._spec.classes),
             dates=dates,
             groups=groups,
             keys=keys,
-            labels=own,
+            labels=row_labels,
         )
         with self._locked() as summaries:
             before = {alert.name: alert for alert in self._history(summaries).alerts}
@@ -294,10 +294,10 @@ class Monitor:
         """
         with self._locked() as summaries:
             alerts = self._history(summaries).alerts
-            names = [each.name for each in alerts if each.state == "open"]
+            names = [open_alert.name for open_alert in alerts if open_alert.state == "open"]
             if alert is not None and alert not in names:
-                known = ", ".join(map(repr, names)) or "none"
-                raise HeadcountError(f"`alert` is {alert!r}; open alerts are: {known}.")
+                open_names = ", ".join(map(repr, names)) or "none"
+                raise HeadcountError(f"`alert` is {alert!r}; open alerts are: {open_names}.")
             for name in names if alert is None else [alert]:
                 self._folder.add_event({"kind": "acknowledge", "alert": name})
 
@@ -314,7 +314,7 @@ class Monitor:
         """
         with self._locked() as summaries:
             history = self._history(summaries)
-            streams = {each.stream for each in history.chunks}
+            streams = {item.stream for item in history.chunks}
             if group is not None and group not in streams:
                 raise HeadcountError(f"`group` is {group!r}, of which there are no rows.")
             if chunk is None:
@@ -323,7 +323,7 @@ class Monitor:
                     raise HeadcountError("No alert is open: name the `chunk` to begin with.")
                 starts = {alert.stream: alert.since for alert in active}
             else:
-                names = sorted({each.name for each in history.chunks})
+                names = sorted({item.name for item in history.chunks})
                 if chunk not in names:
                     raise HeadcountError(
                         f"`chunk` is {chunk!r}, of which there are no rows; the last one is "
@@ -353,10 +353,10 @@ class Monitor:
         for name in ("spec.toml", "reference.parquet", "model.skops"):
             if (self.path / name).exists():
                 write_bytes(path / name, (self.path / name).read_bytes())
-        made = type(self).open(path)
-        finalize(made, rmtree, path, ignore_errors=True)
-        made.update(history, separator=separator)
-        return made
+        monitor = type(self).open(path)
+        finalize(monitor, rmtree, path, ignore_errors=True)
+        monitor.update(history, separator=separator)
+        return monitor
 
     def status(self) -> MonitorStatus:
         """State after the last chunk: open alerts and the latest values.
@@ -451,9 +451,9 @@ class Monitor:
     def _model(self) -> TableModel | None:
         if self._spec.kind != "items":
             return None
-        found = load_model(self.path / "model.skops")
-        assert isinstance(found, TableModel)
-        return found
+        model = load_model(self.path / "model.skops")
+        assert isinstance(model, TableModel)
+        return model
 
     @cached_property
     def _summaries(self) -> ChunkSummaries:

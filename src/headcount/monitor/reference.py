@@ -72,14 +72,14 @@ def read_reference(
         raise HeadcountError("`target` must name the column of the labels in the reference.")
     table = as_table(reference, "reference", separator)
     table.require([target], "which `target` names")
-    found = read_labelled(table, target)
-    labels, table = found.labels, found.table
-    for note in found.notes:
+    labelled = read_labelled(table, target)
+    labels, table = labelled.labels, labelled.table
+    for note in labelled.notes:
         warn(note)
     classes, codes = np.unique(labels, return_inverse=True)
     spec = replace(spec, target=target, classes=tuple(classes.tolist()))
-    made = _of_scores if verdict is None else partial(_of_verdicts, verdict=verdict)
-    return *made(spec, table, codes), None
+    maker = _of_scores if verdict is None else partial(_of_verdicts, verdict=verdict)
+    return *maker(spec, table, codes), None
 
 
 def _of_verdicts(
@@ -87,16 +87,18 @@ def _of_verdicts(
 ) -> tuple[MonitorSpec, MonitorReference]:
     table.require([verdict], "which `verdict` names")
     spec = replace(spec, kind="verdicts", columns=(verdict,))
-    given = class_codes(table.read([verdict])[verdict], spec.classes, table.name, missing=False)
-    return spec, MonitorReference(given.astype(np.float64)[:, None], given, codes)
+    verdicts = class_codes(
+        table.read([verdict])[verdict], spec.classes, table.name, missing=False
+    )
+    return spec, MonitorReference(verdicts.astype(np.float64)[:, None], verdicts, codes)
 
 
 def _of_scores(
     spec: MonitorSpec, table: TableFile, codes: NDArray[np.int64]
 ) -> tuple[MonitorSpec, MonitorReference]:
     names = (spec.prediction, spec.date, spec.group, spec.key)
-    others = [name for name in names if name in table.columns]
-    columns = find_score_columns(table, spec.target, list(spec.classes), others)
+    other_columns = [name for name in names if name in table.columns]
+    columns = find_score_columns(table, spec.target, list(spec.classes), other_columns)
     predictions = np.full(len(codes), -1, np.int64)
     if spec.prediction:
         table.require([spec.prediction], "which `prediction` names")
@@ -112,12 +114,12 @@ def _model(reference: Any) -> TableModel | None:
         return reference
     if not isinstance(reference, str | os.PathLike) or Path(reference).suffix != ".skops":
         return None
-    found = load_model(Path(reference))
-    if not isinstance(found, TableModel):
+    model = load_model(Path(reference))
+    if not isinstance(model, TableModel):
         raise HeadcountError(
             "`reference` is a model of scores: pass the labelled table of scores instead."
         )
-    return found
+    return model
 
 
 def _of_model(

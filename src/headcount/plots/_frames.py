@@ -25,12 +25,12 @@ def read(
             )
     if not len(table):
         raise HeadcountError("frame has no rows: pass at least one.")
-    kept = [name for name in optional if name in table.columns]
+    present = [name for name in optional if name in table.columns]
     try:
         table = table.select(
             *(pl.col(name).cast(pl.String) for name in text),
             *(pl.col(name).cast(pl.Float64) for name in numbers),
-            *kept,
+            *present,
         )
     except pl.exceptions.PolarsError:
         raise HeadcountError(

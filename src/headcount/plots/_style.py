@@ -104,7 +104,7 @@ def lighter(colour: str, amount: float) -> tuple[float, float, float]:
     """Mix a colour with white: 0 leaves it unchanged, 1 is white."""
     from matplotlib.colors import to_rgb
 
-    red, green, blue = (part + (1 - part) * amount for part in to_rgb(colour))
+    red, green, blue = (channel + (1 - channel) * amount for channel in to_rgb(colour))
     return red, green, blue
 
 
@@ -161,7 +161,9 @@ class Canvas:
 
         ax, names = self.ax, [self.named(name) for name in symbols]
         # Long enough to show how a line is dashed.
-        dashed = any(isinstance(each, Line2D) and each.is_dashed() for each in symbols.values())
+        dashed = any(
+            isinstance(symbol, Line2D) and symbol.is_dashed() for symbol in symbols.values()
+        )
         handle = _DASHED if dashed else _HANDLE
         options: dict[str, Any] = {
             "fontsize": self.small,
@@ -240,9 +242,9 @@ def open_canvas(
     from matplotlib.figure import Figure
 
     if legend:
-        shown = [labels.get(name, name) for name in legend]
+        texts = [labels.get(name, name) for name in legend]
         handle = _DASHED if lines and len(legend) > len(_COLOURS) else _HANDLE
-        columns = legend_columns(shown, _LEGEND * width, _SMALL, handle)
+        columns = legend_columns(texts, _LEGEND * width, _SMALL, handle)
         height += math.ceil(len(legend) / columns) * 1.35 * _SMALL / _INCH
     # Not created by pyplot, which would keep a reference and may need a display.
     figure = Figure(figsize=(width, height), layout="constrained")
@@ -285,14 +287,14 @@ def lying_boxes(
     """Draw one box per method, from top to bottom."""
     methods = names_in_order(boxes)
     canvas = open_canvas(ax, width, 0.55 + 0.19 * len(methods), labels=labels)
-    drawn, colour = canvas.ax, method_styles(methods)[methods[0]].colour
+    axes, colour = canvas.ax, method_styles(methods)[methods[0]].colour
     for i, row in enumerate(boxes.iter_rows(named=True)):
-        drawn.hlines(i, row["low"], row["high"], colors=colour, linewidth=1)
-        drawn.barh(
+        axes.hlines(i, row["low"], row["high"], colors=colour, linewidth=1)
+        axes.barh(
             i, row["q3"] - row["q1"], 0.6, row["q1"],
             facecolor=lighter(colour, 0.45), edgecolor=colour, linewidth=0.8, zorder=2,
         )  # fmt: skip
-        drawn.vlines(row["median"], i - 0.3, i + 0.3, colors=INK, linewidth=1.2, zorder=3)
+        axes.vlines(row["median"], i - 0.3, i + 0.3, colors=INK, linewidth=1.2, zorder=3)
     canvas.tidy()
     canvas.names_down(methods)
     return canvas
@@ -310,18 +312,18 @@ def grouped_boxes(
     canvas = open_canvas(ax, width, 0.5 + 0.42 * width, legend=methods, labels=labels)
     edges = boxes.select("left", "right").unique().sort("left")
     place = {left: i for i, left in enumerate(edges["left"])}
-    each = _ROOM / len(methods)
+    room = _ROOM / len(methods)
     symbols = {}
     for i, (method, style) in enumerate(method_styles(methods).items()):
-        part = boxes.filter(boxes["method"] == method)
-        offset = (i + 0.5) * each - _ROOM / 2
-        x = np.array([place[left] + offset for left in part["left"]])
-        drawn = _standing(canvas.ax, part, x, 0.86 * each, style)
+        method_boxes = boxes.filter(boxes["method"] == method)
+        offset = (i + 0.5) * room - _ROOM / 2
+        x = np.array([place[left] + offset for left in method_boxes["left"]])
+        bars = _standing(canvas.ax, method_boxes, x, 0.86 * room, style)
         for box, enough in zip(
-            drawn, enough_samples(part["n"].to_numpy(), fewest), strict=True
+            bars, enough_samples(method_boxes["n"].to_numpy(), fewest), strict=True
         ):
             box.set_alpha(None if enough else FADED)
-        symbols[method] = drawn
+        symbols[method] = bars
     canvas.tidy()
     _label_groups(canvas, edges)
     canvas.legend(symbols)
@@ -335,13 +337,13 @@ def _standing(
         boxes[name].to_numpy() for name in ("low", "q1", "median", "q3", "high")
     )
     ax.vlines(x, low, high, colors=style.colour, linewidth=0.8)
-    drawn = ax.bar(
+    bars = ax.bar(
         x, q3 - q1, width, q1,
         facecolor=lighter(style.colour, 0.45), edgecolor=style.colour, linewidth=0.6,
         hatch=style.hatch, zorder=2,
     )  # fmt: skip
     ax.hlines(median, x - width / 2, x + width / 2, colors=INK, linewidth=1, zorder=3)
-    return drawn
+    return bars
 
 
 def _label_groups(canvas: Canvas, edges: pl.DataFrame) -> None:

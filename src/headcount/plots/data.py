@@ -221,10 +221,10 @@ def calibration(frame: Any, *, bins: int = 10) -> pl.DataFrame:
     middle = (share + _NORMAL**2 / (2 * n)) / (1 + _NORMAL**2 / n)
     half = (share * (1 - share) / n + _NORMAL**2 / (4 * n**2)).sqrt()
     half = half * _NORMAL / (1 + _NORMAL**2 / n)
-    found: pl.DataFrame = groups.agg(
+    observed: pl.DataFrame = groups.agg(
         pl.col("score").mean(), pl.col("positive").mean().alias("share"), pl.len().alias("n")
     ).with_columns(low=(middle - half).clip(0, 1), high=(middle + half).clip(0, 1))
-    return found.select("method", "score", "share", "low", "high", "n")
+    return observed.select("method", "score", "share", "low", "high", "n")
 
 
 def bias_boxes(frame: Any, *, positive: Any = None, bins: int = 1) -> pl.DataFrame:
@@ -288,8 +288,8 @@ def letter_values(frame: Any) -> pl.DataFrame:
 
     table = read(frame, ("method",), ("error",))
     rows = []
-    for (method,), part in table.group_by("method", maintain_order=True):
-        errors = part["error"].to_numpy()
+    for (method,), group in table.group_by("method", maintain_order=True):
+        errors = group["error"].to_numpy()
         deepest = max(1, math.floor(math.log2(len(errors) / _TAIL)))
         tails = 0.5 ** np.arange(1, deepest + 1)
         low, high = np.quantile(errors, tails), np.quantile(errors, 1 - tails)
@@ -438,7 +438,7 @@ def rank_groups(ranks: Sequence[float] | Floats, difference: float) -> list[tupl
     >>> rank_groups([1.0, 1.5, 2.2, 4.0], difference=1.0)
     [(0, 1), (1, 2)]
     """
-    found: list[tuple[int, ...]] = []
+    runs: list[tuple[int, ...]] = []
     end = 0
     for start in range(len(ranks)):
         stop = start + 1
@@ -446,9 +446,9 @@ def rank_groups(ranks: Sequence[float] | Floats, difference: float) -> list[tupl
             stop += 1
         # A run with the same end as an earlier one is part of it.
         if stop > max(end, start + 1):
-            found.append(tuple(range(start, stop)))
+            runs.append(tuple(range(start, stop)))
             end = stop
-    return found
+    return runs
 
 
 def simplex(
@@ -474,14 +474,14 @@ def simplex(
 
     check_fraction("level", level)
     named = shares if isinstance(shares, Mapping) else {"": shares}
-    parts = []
+    frames = []
     for name, values in named.items():
         x, y = on_triangle(values, "shares").T
         points = {"x": x, "y": y, "inside": _nearest(np.column_stack([x, y]), level)}
-        parts.append(pl.DataFrame({"method": [str(name)] * len(x)} | points))
-    if not parts:
+        frames.append(pl.DataFrame({"method": [str(name)] * len(x)} | points))
+    if not frames:
         raise HeadcountError("shares is empty: pass at least one row.")
-    return pl.concat(parts)
+    return pl.concat(frames)
 
 
 def on_triangle(shares: Any, name: str) -> Floats:

@@ -87,9 +87,9 @@ def error_by_shift(
     _samples_behind(canvas, groups.filter(groups["method"] == methods[0]))
     symbols: dict[str, Artist] = {}
     for method, style in method_styles(methods).items():
-        part = groups.filter(groups["method"] == method)
-        shift, mean, sd = (part[name].to_numpy() for name in ("shift", "mean", "sd"))
-        enough = enough_samples(part["n"].to_numpy(), fewest)
+        method_groups = groups.filter(groups["method"] == method)
+        shift, mean, sd = (method_groups[name].to_numpy() for name in ("shift", "mean", "sd"))
+        enough = enough_samples(method_groups["n"].to_numpy(), fewest)
         if len(methods) <= _MOST_BANDS:
             low = np.maximum(mean - sd, 0) if (mean >= 0).all() else mean - sd
             canvas.ax.fill_between(
@@ -296,9 +296,9 @@ def letter_values(
     )
     errors = read(frame, ("method",), ("error",))
     for i, method in enumerate(methods):
-        part = letters.filter(letters["method"] == method)
-        own = errors.filter(errors["method"] == method)["error"].to_numpy()
-        _draw_letters(canvas.ax, i, part, own, colours[method])
+        method_letters = letters.filter(letters["method"] == method)
+        method_errors = errors.filter(errors["method"] == method)["error"].to_numpy()
+        _draw_letters(canvas.ax, i, method_letters, method_errors, colours[method])
     canvas.tidy(error)
     canvas.names_down(methods)
     low, high = errors["error"].to_numpy().min(), errors["error"].to_numpy().max()
@@ -406,8 +406,8 @@ def learning_curves(
     )
     symbols: dict[str, Artist] = {}
     for method, style in method_styles(methods).items():
-        part = curves.filter(curves["method"] == method)
-        size, mean, se = (part[name].to_numpy() for name in ("size", "mean", "se"))
+        curve = curves.filter(curves["method"] == method)
+        size, mean, se = (curve[name].to_numpy() for name in ("size", "mean", "se"))
         canvas.ax.vlines(size, mean - se, mean + se, colors=style.colour, linewidth=0.9)
         symbols[method] = draw_curve(canvas.ax, size, mean, style)
     sizes = curves["size"].unique().sort().to_numpy()

@@ -95,9 +95,9 @@ def diagonal(
     canvas = open_canvas(ax, width, width - 0.15, legend=methods, labels=labels, lines=True)
     symbols: dict[str, Artist] = {}
     for method, style in method_styles(methods).items():
-        part = groups.filter(groups["method"] == method)
+        method_groups = groups.filter(groups["method"] == method)
         band = len(methods) <= _MOST_BANDS
-        symbols[method] = _estimates(canvas.ax, part, style, band, fewest)
+        symbols[method] = _estimates(canvas.ax, method_groups, style, band, fewest)
     of = _shown_class(frame, positive)
     _share_axes(canvas, f"true share{of}", "estimated share")
     canvas.legend(symbols)
@@ -152,8 +152,8 @@ def diagonal_panels(
     figure, panels = open_panels(len(methods), across, width, labels)
     style = replace(method_styles(methods)[methods[0]], marker="")
     for i, (method, panel) in enumerate(zip(methods, panels, strict=True)):
-        part = groups.filter(groups["method"] == method)
-        _estimates(panel.ax, part, style, True, fewest)
+        method_groups = groups.filter(groups["method"] == method)
+        _estimates(panel.ax, method_groups, style, True, fewest)
         _share_axes(panel, "", "")
         title = panel.ax.set_title(panel.named(method), fontsize=panel.text, color=INK, pad=3)
         title.set_parse_math(False)
@@ -214,11 +214,11 @@ def calibration(
     canvas = open_canvas(ax, width, width - 0.15, legend=methods, labels=labels, lines=True)
     symbols: dict[str, Artist] = {}
     for method, style in method_styles(methods).items():
-        part = groups.filter(groups["method"] == method)
-        score, low, high = (part[name].to_numpy() for name in ("score", "low", "high"))
-        enough = enough_samples(part["n"].to_numpy(), fewest)
+        method_groups = groups.filter(groups["method"] == method)
+        score, low, high = (method_groups[name].to_numpy() for name in ("score", "low", "high"))
+        enough = enough_samples(method_groups["n"].to_numpy(), fewest)
         canvas.ax.vlines(score, low, high, color=style.colour, alpha=0.5, linewidth=1.0)
-        symbols[method] = draw_curve(canvas.ax, score, part["share"], style, enough)
+        symbols[method] = draw_curve(canvas.ax, score, method_groups["share"], style, enough)
     _share_axes(canvas, "predicted share", "observed share")
     canvas.legend(symbols)
     return canvas.ax
@@ -315,37 +315,37 @@ def bars(
     n = len(table)
     names = ["estimate", "interval", *(["reference"] if with_reference else [])]
     canvas = open_canvas(ax, width, 0.5 + 0.24 * n, legend=names, labels=labels)
-    drawn, colour = canvas.ax, method_styles(["share"])["share"].colour
-    boxes = drawn.barh(range(n), table["share"], 0.6, color=lighter(colour, 0.55))
-    lines = drawn.hlines(range(n), table["low"], table["high"], colors=INK, linewidth=1.4)
+    axes, colour = canvas.ax, method_styles(["share"])["share"].colour
+    boxes = axes.barh(range(n), table["share"], 0.6, color=lighter(colour, 0.55))
+    lines = axes.hlines(range(n), table["low"], table["high"], colors=INK, linewidth=1.4)
     symbols: dict[str, Any] = {"estimate": boxes, "interval": lines}
     if with_reference:
-        (symbols["reference"],) = drawn.plot(
+        (symbols["reference"],) = axes.plot(
             table["reference"].cast(float), range(n), linestyle="none", marker="D",
             markersize=4.5, markerfacecolor="white", markeredgecolor="#D55E00", zorder=4,
         )  # fmt: skip
     canvas.tidy("share")
     canvas.names_down(table["class"].to_list())
-    drawn.set_xlim(left=0)
-    drawn.xaxis.set_major_formatter("{x:.0%}")
+    axes.set_xlim(left=0)
+    axes.xaxis.set_major_formatter("{x:.0%}")
     canvas.legend(symbols)
-    return drawn
+    return axes
 
 
 def _estimates(
-    ax: Axes, part: pl.DataFrame, style: MethodStyle, band: bool, fewest: int
+    ax: Axes, rows: pl.DataFrame, style: MethodStyle, band: bool, fewest: int
 ) -> Artist:
-    true, enough = part["true"].to_numpy(), enough_samples(part["n"].to_numpy(), fewest)
+    true, enough = rows["true"].to_numpy(), enough_samples(rows["n"].to_numpy(), fewest)
     if band:
         ax.fill_between(
-            true, part["low"], part["high"], where=enough, color=style.colour, alpha=0.22,
+            true, rows["low"], rows["high"], where=enough, color=style.colour, alpha=0.22,
             linewidth=0,
         )  # fmt: skip
-        if len(part) == 1:  # a band of one point has no width
-            ax.vlines(true, part["low"], part["high"], color=style.colour, alpha=0.5)
-    if len(part) == 1 and not style.marker:
+        if len(rows) == 1:  # a band of one point has no width
+            ax.vlines(true, rows["low"], rows["high"], color=style.colour, alpha=0.5)
+    if len(rows) == 1 and not style.marker:
         style = replace(style, marker="o")
-    return draw_curve(ax, true, part["estimated"], style, enough)
+    return draw_curve(ax, true, rows["estimated"], style, enough)
 
 
 def _share_axes(canvas: Canvas, x: str, y: str) -> None:
@@ -419,16 +419,16 @@ def by_group(
     canvas = open_canvas(ax, width, _HEIGHT, legend=names, labels=labels, lines=line)
     symbols: dict[str, Artist] = {}
     for i, (name, style) in enumerate(method_styles(classes).items()):
-        part = table.filter(table["class"] == name)
-        x = np.array([groups.index(group) for group in part["group"]], dtype=np.float64)
+        rows = table.filter(table["class"] == name)
+        x = np.array([groups.index(group) for group in rows["group"]], dtype=np.float64)
         if not line:
             x += _SPREAD * ((i + 0.5) / len(classes) - 0.5)
-        symbol = _shares(canvas.ax, x, part, style, line)
+        symbol = _shares(canvas.ax, x, rows, style, line)
         if len(classes) > 1:
             symbols[name] = symbol
         if with_reference:
             (symbols["reference"],) = canvas.ax.plot(
-                x, part["reference"].cast(float), linestyle="none", marker="D", markersize=3.5,
+                x, rows["reference"].cast(float), linestyle="none", marker="D", markersize=3.5,
                 markerfacecolor="white", markeredgecolor=style.colour, zorder=4,
             )  # fmt: skip
     canvas.tidy("", f"share of {classes[0]}" if len(classes) == 1 else "share")
@@ -444,14 +444,14 @@ def by_group(
     return canvas.ax
 
 
-def _shares(ax: Axes, x: Any, part: pl.DataFrame, style: MethodStyle, line: bool) -> Artist:
-    low, high = part["low"].to_numpy(), part["high"].to_numpy()
-    joined = line and len(part) > 1
+def _shares(ax: Axes, x: Any, rows: pl.DataFrame, style: MethodStyle, line: bool) -> Artist:
+    low, high = rows["low"].to_numpy(), rows["high"].to_numpy()
+    joined = line and len(rows) > 1
     if joined:
         ax.fill_between(x, low, high, color=style.colour, alpha=0.22, linewidth=0)
     else:
         ax.vlines(x, low, high, colors=style.colour, alpha=0.6, linewidth=1.4)
-    return draw_curve(ax, x, part["share"], style if joined else replace(style, line="none"))
+    return draw_curve(ax, x, rows["share"], style if joined else replace(style, line="none"))
 
 
 def _name_groups(canvas: Canvas, groups: list[str], width: float) -> None:

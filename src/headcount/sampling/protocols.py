@@ -69,9 +69,9 @@ def dirichlet_shares(
     small ``alpha`` the plain gamma variates are often all zero in double precision.
     """
     n_classes = len(alpha)
-    both = uniforms(base, rows, 2 * n_classes)
-    logs = np.log(gammaincinv(alpha + 1, both[:, :n_classes]))
-    logs += np.log(both[:, n_classes:]) / alpha
+    numbers = uniforms(base, rows, 2 * n_classes)
+    logs = np.log(gammaincinv(alpha + 1, numbers[:, :n_classes]))
+    logs += np.log(numbers[:, n_classes:]) / alpha
     shares: NDArray[np.float64] = np.exp(logs - logs.max(axis=1, keepdims=True))
     shares /= shares.sum(axis=1, keepdims=True)
     return shares
@@ -154,19 +154,19 @@ class Plan:
         counts = self._counts(numbers, sizes)
         offsets = np.concatenate(([0], np.cumsum(sizes)))
         seeds = stream_seeds(self.seed, numbers)
-        drawn = np.empty(offsets[-1], self._items.dtype)
+        indices = np.empty(offsets[-1], self._items.dtype)
 
         def work(first: int, last: int) -> None:
             # Set in each thread, as threads do not inherit it. The kernel relies on overflow.
             with np.errstate(over="ignore"):
                 draw_items(
-                    first, last, seeds, counts, self._items, self._strata, offsets, drawn
+                    first, last, seeds, counts, self._items, self._strata, offsets, indices
                 )
 
         # Each thread first fills a scratch array as long as the pool.
         worth = max(_FEWEST_ITEMS_PER_THREAD, len(self.codes))
-        each_range(work, len(numbers), grain=1 + worth * len(numbers) // len(drawn))
-        return self._with_prevalence(drawn, offsets, counts)
+        each_range(work, len(numbers), grain=1 + worth * len(numbers) // len(indices))
+        return self._with_prevalence(indices, offsets, counts)
 
     def _counts(
         self, numbers: NDArray[np.int64], sizes: NDArray[np.int64]
@@ -186,16 +186,16 @@ class Plan:
 
     def _with_prevalence(
         self,
-        drawn: NDArray[np.integer[Any]],
+        indices: NDArray[np.integer[Any]],
         offsets: NDArray[np.int64],
         counts: NDArray[np.int64],
     ) -> Samples:
         if self.target.shares is None:
-            bare = Samples.unchecked(drawn, offsets, len(self.codes))
+            bare = Samples.unchecked(indices, offsets, len(self.codes))
             prevalence = bare.prevalence_of(self.codes, len(self.classes))
         else:
             prevalence = counts / np.diff(offsets)[:, None]
-        return Samples.unchecked(drawn, offsets, len(self.codes), prevalence, self.classes)
+        return Samples.unchecked(indices, offsets, len(self.codes), prevalence, self.classes)
 
 
 Sizes: TypeAlias = int | Sequence[int] | NDArray[np.integer[Any]]
@@ -205,7 +205,7 @@ _DEFAULT_PREVALENCES = 21
 _STEP_TOLERANCE = 1e-9
 
 
-class _Protocol(ABC):
+class _DrawingProtocol(ABC):
     """Draws samples with the shares that ``_target_shares`` of a subclass returns."""
 
     size: Any
@@ -241,7 +241,7 @@ class _Protocol(ABC):
 
 
 @dataclass(frozen=True, eq=False)
-class APP(_Protocol):
+class APP(_DrawingProtocol):
     """Artificial prevalences: every point of a regular grid on the simplex, repeated.
 
     With two classes the last one (classes are sorted) has prevalences 0, 0.05, ..., 1 by
@@ -316,7 +316,7 @@ class APP(_Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class UPP(_Protocol):
+class UPP(_DrawingProtocol):
     """Prevalences drawn uniformly from the simplex, for any number of classes.
 
     The prevalences are the gaps between sorted uniform numbers (Kraemer's method). Items
@@ -353,7 +353,7 @@ class UPP(_Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class NPP(_Protocol):
+class NPP(_DrawingProtocol):
     """Natural prevalences: items drawn from the whole pool, regardless of their class.
 
     Items are drawn without replacement within a sample, or with replacement if the pool is
@@ -387,7 +387,7 @@ class NPP(_Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class Dirichlet(_Protocol):
+class Dirichlet(_DrawingProtocol):
     """Prevalences drawn from a Dirichlet distribution.
 
     With ``alpha=1`` the distribution is uniform (see ``UPP``, which is faster). Smaller values
@@ -443,7 +443,7 @@ class Dirichlet(_Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class Prevalences(_Protocol):
+class Prevalences(_DrawingProtocol):
     """Prevalences given by the user.
 
     Items are drawn without replacement where the pool has enough of a class, otherwise with

@@ -80,15 +80,15 @@ def check_within(
 def check_codes(codes: Any, n_codes: int) -> NDArray[np.integer[Any]]:
     """Return ``codes`` as an array of integers from 0 to ``n_codes - 1``."""
     n_codes = check_count("n_codes", n_codes)
-    known = check_integers(codes, "codes", advice="pass one code per item")
-    if not len(known):
+    integers = check_integers(codes, "codes", advice="pass one code per item")
+    if not len(integers):
         raise HeadcountError("codes is empty: pass one code per item.")
-    if known.min() < 0 or known.max() >= n_codes:
+    if integers.min() < 0 or integers.max() >= n_codes:
         raise HeadcountError(
-            f"codes has values from {known.min()} to {known.max()}, but must be from 0 to "
-            f"{n_codes - 1}: encode the labels first."
+            f"codes has values from {integers.min()} to {integers.max()}, but must be from 0 "
+            f"to {n_codes - 1}: encode the labels first."
         )
-    return known
+    return integers
 
 
 def check_prevalence(
@@ -214,12 +214,12 @@ class Samples:
         classes: ArrayLike | None = None,
     ) -> None:
         n_pool = check_count("n_pool", n_pool)
-        given = check_integers(indices, "indices", advice=_INDEX_ADVICE)
-        bounds = check_offsets(offsets, len(given))
-        check_within(given, bounds, n_pool)
+        integers = check_integers(indices, "indices", advice=_INDEX_ADVICE)
+        bounds = check_offsets(offsets, len(integers))
+        check_within(integers, bounds, n_pool)
         shares, names = check_prevalence(prevalence, classes, len(bounds) - 1)
         # Copies, so that the checked arrays cannot be changed.
-        self._store(np.array(given, index_dtype(n_pool)), bounds, n_pool, shares, names)
+        self._store(np.array(integers, index_dtype(n_pool)), bounds, n_pool, shares, names)
 
     def _store(
         self,
@@ -284,12 +284,12 @@ class Samples:
         array([[0.5, 0.5],
                [0. , 1. ]])
         """
-        parts = [
-            check_integers(part, f"sample {number}", advice=_INDEX_ADVICE)
-            for number, part in enumerate(arrays)
+        checked = [
+            check_integers(array, f"sample {number}", advice=_INDEX_ADVICE)
+            for number, array in enumerate(arrays)
         ]
-        offsets = np.cumsum([0, *map(len, parts)], dtype=np.int64)
-        indices = np.concatenate(parts) if parts else np.empty(0, np.int64)
+        offsets = np.cumsum([0, *map(len, checked)], dtype=np.int64)
+        indices = np.concatenate(checked) if checked else np.empty(0, np.int64)
         samples = cls(indices, offsets, n_pool=n_pool)
         if y is None:
             return samples
@@ -444,8 +444,8 @@ class Samples:
         >>> Samples.from_arrays([[0, 2], [1]], n_pool=3).over(6)[0]
         array([0, 2, 3, 5], dtype=int32)
         """
-        copies, rest = divmod(n_rows, self.n_pool)
-        if rest:
+        copies, remainder = divmod(n_rows, self.n_pool)
+        if remainder:
             raise HeadcountError(
                 f"n_rows is {n_rows:,}, but must be a multiple of the {self.n_pool:,} items of "
                 "the pool."
@@ -515,13 +515,13 @@ class Samples:
         array([[0.25, 0.75],
                [0.  , 1.  ]])
         """
-        known = check_codes(codes, n_codes)
-        if len(known) != self.n_pool:
+        item_codes = check_codes(codes, n_codes)
+        if len(item_codes) != self.n_pool:
             raise HeadcountError(
-                f"{len(known):,} labels were given, but the samples are of a pool of "
+                f"{len(item_codes):,} labels were given, but the samples are of a pool of "
                 f"{self.n_pool:,} items: pass one label per item of that pool."
             )
-        channel, shares = known.astype(np.int32)[:, None], np.empty((len(self), n_codes))
+        channel, shares = item_codes.astype(np.int32)[:, None], np.empty((len(self), n_codes))
 
         def work(start: int, stop: int) -> None:
             count_codes(channel, _NO_WEIGHTS, self.indices, self.offsets, start, stop, shares)

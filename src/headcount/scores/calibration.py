@@ -70,7 +70,7 @@ class _LogLoss:
         gradient = np.concatenate([(residual * self.values).sum(axis=0), residual.sum(axis=0)])
         by_slope = weighted * self.values
         cross = np.diag(by_slope.sum(axis=0))
-        own = np.block(
+        diagonal = np.block(
             [
                 [np.diag((by_slope * self.values).sum(axis=0)), cross],
                 [cross, np.diag(weighted.sum(axis=0))],
@@ -78,7 +78,7 @@ class _LogLoss:
         )
         rooted = np.concatenate([by_slope, weighted], axis=1)
         rooted /= np.sqrt(self.weights)[:, None]
-        hessian = own - rooted.T @ rooted
+        hessian = diagonal - rooted.T @ rooted
         gradient = self.tie.T @ gradient + _RIDGE * (free - self.identity)
         return gradient, self.tie.T @ hessian @ self.tie
 
@@ -356,8 +356,8 @@ def _floor(scores: NDArray[np.float64]) -> float:
 
 def _against_rest(scores: NDArray[np.float64], k: int) -> NDArray[np.float64]:
     # The others summed, as 1 - p has no digits left where p is nearly 1.
-    rest = np.delete(scores, k, axis=1).sum(axis=1)
-    return np.column_stack([rest, scores[:, k]])
+    remainder = np.delete(scores, k, axis=1).sum(axis=1)
+    return np.column_stack([remainder, scores[:, k]])
 
 
 def _divide_by_sums(columns: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -368,15 +368,15 @@ def _divide_by_sums(columns: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _check_codes(codes: ArrayLike, n_rows: int, n_classes: int) -> NDArray[np.int64]:
-    found = np.asarray(codes)
-    if found.dtype.kind not in "iu" or found.shape != (n_rows,):
+    array = np.asarray(codes)
+    if array.dtype.kind not in "iu" or array.shape != (n_rows,):
         raise HeadcountError(
-            f"codes is an array of {found.dtype} of shape {found.shape}, but must hold "
+            f"codes is an array of {array.dtype} of shape {array.shape}, but must hold "
             f"{n_rows:,} integers: pass the column number of each item's class."
         )
-    if found.min() < 0 or found.max() >= n_classes:
+    if array.min() < 0 or array.max() >= n_classes:
         raise HeadcountError(
-            f"codes lie between {found.min()} and {found.max()}, but scores has {n_classes} "
+            f"codes lie between {array.min()} and {array.max()}, but scores has {n_classes} "
             "columns: pass column numbers from 0."
         )
-    return found.astype(np.int64, copy=False)
+    return array.astype(np.int64, copy=False)

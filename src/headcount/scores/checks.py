@@ -75,27 +75,27 @@ def check_weights(weights: Any, n_rows: int, *, name: str = "weights") -> NDArra
     """Check weights of items, one each; all 1 if there are none."""
     if weights is None:
         return np.ones(n_rows)
-    found = as_numbers(weights, name)
-    if found.shape != (n_rows,):
+    numbers = as_numbers(weights, name)
+    if numbers.shape != (n_rows,):
         raise HeadcountError(
-            f"{name} has the shape {found.shape}, but there are {n_rows:,} items: pass one "
+            f"{name} has the shape {numbers.shape}, but there are {n_rows:,} items: pass one "
             "weight per item."
         )
-    wrong = ~(np.isfinite(found) & (found >= 0))
+    wrong = ~(np.isfinite(numbers) & (numbers >= 0))
     if wrong.any():
         row = int(wrong.argmax())
         raise HeadcountError(
-            f"{name} has the value {found[row]} at position {row}, but weights are finite and "
-            "not negative: drop such items or mend their weights."
+            f"{name} has the value {numbers[row]} at position {row}, but weights are finite "
+            "and not negative: drop such items or mend their weights."
         )
-    largest = found.max()
+    largest = numbers.max()
     if not largest > 0:
         raise HeadcountError(f"{name} are all zero: give some items a positive weight.")
     if not 1 / _LARGE_WEIGHT < largest < _LARGE_WEIGHT:
         # Sums and squares of such weights would overflow. Only their ratios matter.
-        found = found / largest
-    tiny = found < found.max() / _LARGE_WEIGHT
-    return np.where(tiny, 0.0, found) if tiny.any() else found
+        numbers = numbers / largest
+    tiny = numbers < numbers.max() / _LARGE_WEIGHT
+    return np.where(tiny, 0.0, numbers) if tiny.any() else numbers
 
 
 def check_labels(
@@ -230,18 +230,18 @@ def _normalise(table: NDArray[np.float64], name: str) -> NDArray[np.float64]:
 
 def check_codes(codes: Any, n_classes: int) -> NDArray[np.int64]:
     """Positions of classes, if they are some."""
-    found = np.asarray(codes)
-    if found.ndim != 1 or found.dtype.kind not in "iu" or not len(found):
+    array = np.asarray(codes)
+    if array.ndim != 1 or array.dtype.kind not in "iu" or not len(array):
         raise HeadcountError("codes of labels must be a vector of whole numbers.")
-    if found.min() < 0 or found.max() >= n_classes:
+    if array.min() < 0 or array.max() >= n_classes:
         raise HeadcountError(f"codes of labels must lie between 0 and {n_classes - 1}.")
-    return found.astype(np.int64, copy=False)
+    return array.astype(np.int64, copy=False)
 
 
 def check_item_shape(shape: tuple[int, ...], fitted: tuple[int, ...]) -> None:
     """Refuse items of another shape than those that a classifier was fitted on."""
     if shape != fitted:
-        now, then = (_columns(each) for each in (shape, fitted))
+        now, then = (_columns(item_shape) for item_shape in (shape, fitted))
         raise HeadcountError(
             f"X has {now}, but had {then} when the classifier was fitted: pass the same "
             "columns in the same order."
@@ -259,11 +259,11 @@ class NotThereError(HeadcountError, AttributeError):
     """An attribute that a fit did not make; an AttributeError too, so that hasattr works."""
 
 
-def made_by_fit(made: Made | None, name: str) -> Made:
+def made_by_fit(value: Made | None, name: str) -> Made:
     """Value of an attribute that `fit` makes by default."""
-    if made is None:
+    if value is None:
         raise NotThereError(
             f"{name} was not made, as fit was called with out_of_fold=False: fit again with "
             "out_of_fold=True."
         )
-    return made
+    return value

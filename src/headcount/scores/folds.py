@@ -129,11 +129,11 @@ def _stratified_by_tags(
     order = np.argsort(counts[:, :-1].sum(axis=0), kind="stable")
     for column in (*order, counts.shape[1] - 1):
         for unit in rng.permutation(np.flatnonzero((counts[:, column] > 0) & (fold < 0))):
-            own = lacking[:, column]
-            most = np.flatnonzero(own > own.max() - 1e-9)
-            chosen = most[np.argmax(lacking[most, -1] + 1e-6 * rng.random(len(most)))]
-            fold[unit] = chosen
-            lacking[chosen] -= counts[unit]
+            demand = lacking[:, column]
+            most = np.flatnonzero(demand > demand.max() - 1e-9)
+            neediest = most[np.argmax(lacking[most, -1] + 1e-6 * rng.random(len(most)))]
+            fold[unit] = neediest
+            lacking[neediest] -= counts[unit]
     return fold
 
 
@@ -188,15 +188,15 @@ def _splits(cv: Any, X: Any, y: NDArray[Any], groups: NDArray[Any] | None) -> li
 
 
 def _check_rows(folds: list[Fold], n_rows: int) -> None:
-    for part in (part for fold in folds for part in fold):
-        if part.ndim != 1 or part.dtype.kind not in "iu" or not len(part):
+    for rows in (rows for fold in folds for rows in fold):
+        if rows.ndim != 1 or rows.dtype.kind not in "iu" or not len(rows):
             raise HeadcountError(
                 "cv has a fold that is not a list of row numbers: pass pairs of arrays of row "
                 "numbers, neither of them empty."
             )
-        if part.min() < 0 or part.max() >= n_rows:
+        if rows.min() < 0 or rows.max() >= n_rows:
             raise HeadcountError(
-                f"cv has the row number {part.max() if part.min() >= 0 else part.min()}, but "
+                f"cv has the row number {rows.max() if rows.min() >= 0 else rows.min()}, but "
                 f"there are {n_rows:,} rows: pass splits of these items."
             )
 
@@ -302,8 +302,8 @@ class CrossFits:
             raise
         except (ValueError, TypeError) as refused:  # XGBoost, skorch
             codes = np.arange(len(self._classes))
-            known = self._classes.tolist() == codes.tolist()
-            if known or type_of_target(self._classes) not in ("binary", "multiclass"):
+            are_codes = self._classes.tolist() == codes.tolist()
+            if are_codes or type_of_target(self._classes) not in ("binary", "multiclass"):
                 raise
             self.targets = codes
             try:
@@ -336,7 +336,7 @@ class CrossFits:
     def _cross_fit(self, folds: list[Fold] | None) -> list[Crossed]:
         """Fit logistic regression on everything and on the training folds, all at once."""
         trains = [train for train, _ in folds or ()]
-        first, *others = cross_fit(
+        first, *fold_models = cross_fit(
             self.classifier, self.X, self._classes, self._codes, trains, self._weights
         )
         self._whole = self._fit_clone() if first is None else first
@@ -344,7 +344,7 @@ class CrossFits:
             return [(self._whole, slice(None))]
         return [
             (self._fit_clone(train) if model is None else model, test)
-            for model, (train, test) in zip(others, folds, strict=True)
+            for model, (train, test) in zip(fold_models, folds, strict=True)
         ]
 
     def _models(self) -> Iterator[Crossed]:
@@ -370,14 +370,14 @@ def _check_frozen(classifier: Any, classes: NDArray[Any]) -> None:
             "classifier is frozen and has no classes_, so its columns cannot be told apart: "
             "wrap one that follows scikit-learn's conventions."
         )
-    known, given = np.asarray(classifier.classes_).tolist(), classes.tolist()
-    strange = [label for label in given if label not in known]
+    trained, labels = np.asarray(classifier.classes_).tolist(), classes.tolist()
+    strange = [label for label in labels if label not in trained]
     if strange:
         raise HeadcountError(
             f"y has the label {strange[0]!r}, which the frozen classifier does not know (its "
-            f"classes are {known}): drop these items or train it on them."
+            f"classes are {trained}): drop these items or train it on them."
         )
-    missing = [label for label in known if label not in given]
+    missing = [label for label in trained if label not in labels]
     if missing:
         raise HeadcountError(
             f"y has no items of class {missing[0]!r}, which the frozen classifier predicts: "

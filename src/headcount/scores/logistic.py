@@ -87,24 +87,24 @@ class Items:
         d, flat = self.n_features, theta.reshape(-1, theta.shape[-1])
         if issparse(self.matrix):
             stored = self.matrix if len(flat) == 1 else self._by_column
-            found = (stored @ np.ascontiguousarray(flat[:, :d].T)).T
+            outputs = (stored @ np.ascontiguousarray(flat[:, :d].T)).T
         else:
-            found = flat[:, :d] @ self._transposed
+            outputs = flat[:, :d] @ self._transposed
         if self.intercept:
-            found += flat[:, d:]
-        return found.reshape(*theta.shape[:2], -1)
+            outputs += flat[:, d:]
+        return outputs.reshape(*theta.shape[:2], -1)
 
     def totals(self, values: Floats) -> Floats:
         """Sums over the items of their columns times values of shape (F, m, n)."""
         d, flat = self.n_features, values.reshape(-1, values.shape[-1])
-        found = np.empty((len(flat), d + self.intercept), values.dtype)
+        totals = np.empty((len(flat), d + self.intercept), values.dtype)
         if issparse(self.matrix):
-            found[:, :d] = (self._transposed @ np.ascontiguousarray(flat.T)).T
+            totals[:, :d] = (self._transposed @ np.ascontiguousarray(flat.T)).T
         else:
-            np.matmul(flat, self.matrix, out=found[:, :d])
+            np.matmul(flat, self.matrix, out=totals[:, :d])
         if self.intercept:
-            found[:, d] = flat.sum(axis=1)
-        return found.reshape(*values.shape[:2], -1)
+            totals[:, d] = flat.sum(axis=1)
+        return totals.reshape(*values.shape[:2], -1)
 
 
 class Preconditioner:
@@ -129,28 +129,32 @@ class Preconditioner:
             self.inverse = 1 / (1 + np.maximum(diagonal, 0))
         else:
             self.factors = [
-                _factor(X.T @ (own[:, None] * X) - total * np.outer(means, means))
-                for own, total, means in zip(curvature, self.totals, self.means, strict=True)
+                _factor(X.T @ (item_curvature[:, None] * X) - total * np.outer(means, means))
+                for item_curvature, total, means in zip(
+                    curvature, self.totals, self.means, strict=True
+                )
             ]
 
     def __call__(self, gradients: Floats) -> Floats:
         """Product with gradients."""
         d, alike = self.means.shape[1], len(self.means) == 1
-        found = gradients.copy() if alike else _contrasts(gradients)
-        rest = found[..., :d]
+        product = gradients.copy() if alike else _contrasts(gradients)
+        slopes = product[..., :d]
         if self.intercept:
-            rest -= self.means * found[..., d:]
+            slopes -= self.means * product[..., d:]
         for k, factor in enumerate(self.factors):
-            own = rest if alike else rest[:, k]
-            own[...] = dpotrs(factor, own.reshape(-1, d).T, lower=True)[0].T.reshape(own.shape)
-        if not self.factors:
-            rest *= self.inverse
-        if self.intercept:
-            found[..., d:] /= self.totals
-            found[..., d] -= np.einsum(
-                "fmd,xd->fm" if alike else "fmd,md->fm", rest, self.means
+            block = slopes if alike else slopes[:, k]
+            block[...] = dpotrs(factor, block.reshape(-1, d).T, lower=True)[0].T.reshape(
+                block.shape
             )
-        return found if alike else _contrasts(found)
+        if not self.factors:
+            slopes *= self.inverse
+        if self.intercept:
+            product[..., d:] /= self.totals
+            product[..., d] -= np.einsum(
+                "fmd,xd->fm" if alike else "fmd,md->fm", slopes, self.means
+            )
+        return product if alike else _contrasts(product)
 
 
 def _contrasts(theta: Floats) -> Floats:
@@ -226,7 +230,7 @@ class _Minimiser:
     def run(self, start: Floats, preconditioner: Preconditioner | None) -> Minimum | None:
         at = self._point(start)
         precondition = preconditioner or self._preconditioner(at, np.inf, by_output=False)
-        before, smallest, made = np.full(len(start), np.inf), np.zeros(len(start)), 0
+        before, smallest, n_before = np.full(len(start), np.inf), np.zeros(len(start)), 0
         for n_steps in range(_MAX_STEPS):
             gradient = self._gradient(at)
             steep = precondition(gradient)
@@ -238,16 +242,18 @@ class _Minimiser:
             if ((size > before / 2) & (size < 1)).any():
                 # Newton's method is faster here, unless rounding is in the way.
                 self._multiply_with(self.items)
-            if precondition.size > 1 and self.n_products - made > self._price(precondition):
+            if precondition.size > 1 and self.n_products - n_before > self._price(precondition):
                 precondition = self._preconditioner(at, size.max(), by_output=True)
-                steep, made = precondition(gradient), self.n_products
+                steep, n_before = precondition(gradient), self.n_products
                 size = np.sqrt(_dots(gradient, steep))
-            left = np.fmax((size / before) ** 1.5, self.error / size) / 2 if n_steps else before
-            left = left.clip(_LEAST_LEFT, _MOST_LEFT)
-            change, outputs, seen = self._step(at, gradient, steep, precondition, left)
+            tolerance = (
+                np.fmax((size / before) ** 1.5, self.error / size) / 2 if n_steps else before
+            )
+            tolerance = tolerance.clip(_LEAST_LEFT, _MOST_LEFT)
+            change, outputs, lowest = self._step(at, gradient, steep, precondition, tolerance)
             at = self._moved(at, gradient, change, outputs)
             # Far from the minimum, the Hessian changes with each step.
-            smallest = np.where(before < 1, np.minimum(smallest, seen), seen) * (size < 1)
+            smallest = np.where(before < 1, np.minimum(smallest, lowest), lowest) * (size < 1)
             before = size
         return None
 
@@ -282,7 +288,7 @@ class _Minimiser:
         gradient: Floats,
         steep: Floats,
         precondition: Preconditioner,
-        left: Floats,
+        tolerance: Floats,
     ) -> tuple[Floats, Floats, Floats]:
         """Conjugate gradients, until only a part of the gradient is left.
 
@@ -312,7 +318,7 @@ class _Minimiser:
             steep = precondition(residual)
             last, energy = energy, _dots(residual, steep)
             ratios.append(_ratio(energy, last))
-            if (energy <= left**2).all() or self._exhausted(precondition):
+            if (energy <= tolerance**2).all() or self._exhausted(precondition):
                 break
             direction = _each(ratios[-1]).astype(change.dtype) * direction + steep
         change = change * _each(size)
@@ -335,27 +341,27 @@ class _Minimiser:
             far = now > -_SLOPE_LEFT * slope
             if not far.any():
                 break
-            part = (slope / (slope - now)).clip(0.1, 0.9)
-            length = np.where(far, length * part, length)
+            fraction = (slope / (slope - now)).clip(0.1, 0.9)
+            length = np.where(far, length * fraction, length)
         return _Point(theta, moved, posteriors)
 
 
 def _posteriors(outputs: Floats) -> Floats:
     if outputs.shape[1] == 1:
         return (1 + np.tanh(outputs / 2)) / 2
-    found = outputs - outputs.max(axis=1, keepdims=True)
-    np.exp(found, out=found)
-    found /= found.sum(axis=1, keepdims=True)
-    return found
+    scores = outputs - outputs.max(axis=1, keepdims=True)
+    np.exp(scores, out=scores)
+    scores /= scores.sum(axis=1, keepdims=True)
+    return scores
 
 
 def _changes(posteriors: Floats, outputs: Floats) -> Floats:
     """Change of the posteriors, to first order, with a change of the outputs."""
-    found = posteriors * outputs
+    changes = posteriors * outputs
     if outputs.shape[1] == 1:
-        return found * (1 - posteriors)
-    found -= posteriors * found.sum(axis=1, keepdims=True)
-    return found
+        return changes * (1 - posteriors)
+    changes -= posteriors * changes.sum(axis=1, keepdims=True)
+    return changes
 
 
 def _dots(a: Floats, b: Floats) -> Floats:
@@ -376,13 +382,13 @@ def _ratio(a: Floats, b: Floats) -> Floats:
 def _tridiagonal(lengths: Floats, ratios: Floats) -> Floats:
     """Preconditioned Hessian in the basis of the conjugate gradients' residuals."""
     k, n_models = lengths.shape
-    found = np.zeros((n_models, k, k))
+    matrix = np.zeros((n_models, k, k))
     i = np.arange(k)
-    found[:, i, i] = 1 / lengths.T
-    found[:, i[1:], i[1:]] += (ratios / lengths)[:-1].T
+    matrix[:, i, i] = 1 / lengths.T
+    matrix[:, i[1:], i[1:]] += (ratios / lengths)[:-1].T
     beside = -(np.sqrt(ratios) / lengths)[:-1].T
-    found[:, i[1:], i[:-1]] = found[:, i[:-1], i[1:]] = beside
-    return found
+    matrix[:, i[1:], i[:-1]] = matrix[:, i[:-1], i[1:]] = beside
+    return matrix
 
 
 _SOLVERS = ("lbfgs", "newton-cg", "newton-cholesky")
@@ -409,12 +415,12 @@ def is_supported(classifier: Any) -> bool:
     """
     if type(classifier) is not LogisticRegression:
         return False
-    given, default = classifier.get_params(), LogisticRegression().get_params()
-    C, tol, max_iter = given["C"], given["tol"], given["max_iter"]
+    parameters, default = classifier.get_params(), LogisticRegression().get_params()
+    C, tol, max_iter = parameters["C"], parameters["tol"], parameters["max_iter"]
     return (
-        all(given[name] == default[name] for name in default.keys() - _FREE)
-        and given["solver"] in _SOLVERS
-        and isinstance(given["fit_intercept"], bool)
+        all(parameters[name] == default[name] for name in default.keys() - _FREE)
+        and parameters["solver"] in _SOLVERS
+        and isinstance(parameters["fit_intercept"], bool)
         and isinstance(C, float | int)
         and 0 < C < np.inf
         and isinstance(tol, float | int)
@@ -465,11 +471,11 @@ def cross_fit(
     if intercept:
         guess[0, :, d] = _without_features(totals[0])
     models: list[LogisticRegression | None] = []
-    for found in _minima(Items(X, intercept), target, weights, guess, classifier.tol):
-        if found is None:
+    for minimum in _minima(Items(X, intercept), target, weights, guess, classifier.tol):
+        if minimum is None:
             models.append(None)
             continue
-        for theta in found.theta:
+        for theta in minimum.theta:
             coef, constants = theta[:, :d], np.zeros(len(theta))
             if intercept:
                 constants = theta[:, d] - coef @ centre
@@ -477,7 +483,7 @@ def cross_fit(
                 constants -= constants.mean()
             model = copy(fitted)
             model.coef_, model.intercept_ = coef.astype(dtype), constants.astype(dtype)
-            model.n_iter_ = np.array([found.n_steps], np.int32)
+            model.n_iter_ = np.array([minimum.n_steps], np.int32)
             models.append(model)
     return models
 
@@ -512,16 +518,16 @@ def stacked_posteriors(
         scores += constants
         if not np.isfinite(scores).all():
             return None
-        own = posteriors[:, rows]
+        batch = posteriors[:, rows]
         if K == 2:
             second = _logistic(scores).T
-            own[:, :, 1] = second
-            np.subtract(1.0, second, out=own[:, :, 0])
+            batch[:, :, 1] = second
+            np.subtract(1.0, second, out=batch[:, :, 0])
         else:
-            own[:] = scores.reshape(-1, F, K).transpose(1, 0, 2)
-            own -= own.max(axis=2, keepdims=True)
-            np.exp(own, out=own)
-            own /= own.sum(axis=2, keepdims=True)
+            batch[:] = scores.reshape(-1, F, K).transpose(1, 0, 2)
+            batch -= batch.max(axis=2, keepdims=True)
+            np.exp(batch, out=batch)
+            batch /= batch.sum(axis=2, keepdims=True)
     return posteriors
 
 
@@ -558,19 +564,30 @@ def _minima(
     first = minimise(items, target, weights[:1], guess, tol=tol)
     if first is None:
         return [None] * len(weights)
-    others, start, shared = weights[1:], first.theta, first.preconditioner
+    fold_weight_rows, start, shared = weights[1:], first.theta, first.preconditioner
     together = not issparse(items.matrix) or len(target) == 1
-    if len(others) and together and others.size * len(target) <= _MAX_TOGETHER:
-        start = np.repeat(start, len(others), axis=0)
-        found = minimise(items, target, others, start, tol=tol, preconditioner=shared)
-        return [first, *([None] * len(others) if found is None else [found])]
-    each: list[Minimum | None] = [first]
-    for own in others:
-        rows = np.flatnonzero(own)
-        part = Items(items.matrix[rows], items.intercept)
-        each.append(
+    if (
+        len(fold_weight_rows)
+        and together
+        and fold_weight_rows.size * len(target) <= _MAX_TOGETHER
+    ):
+        start = np.repeat(start, len(fold_weight_rows), axis=0)
+        minimum = minimise(
+            items, target, fold_weight_rows, start, tol=tol, preconditioner=shared
+        )
+        return [first, *([None] * len(fold_weight_rows) if minimum is None else [minimum])]
+    minima: list[Minimum | None] = [first]
+    for fold_weights in fold_weight_rows:
+        rows = np.flatnonzero(fold_weights)
+        members = Items(items.matrix[rows], items.intercept)
+        minima.append(
             minimise(
-                part, target[:, rows], own[None, rows], start, tol=tol, preconditioner=shared
+                members,
+                target[:, rows],
+                fold_weights[None, rows],
+                start,
+                tol=tol,
+                preconditioner=shared,
             )
         )
-    return each
+    return minima

@@ -252,10 +252,10 @@ class Scorer(ItemScorer):
         Scorer
         """
         check_is_fitted(self, "classifier_")
-        kept = copy(self)
-        del kept.prior_, kept.judge_, kept.fold_judge_
-        kept._groups = None
-        return kept
+        stripped = copy(self)
+        del stripped.prior_, stripped.judge_, stripped.fold_judge_
+        stripped._groups = None
+        return stripped
 
     def checked(self) -> Scorer:
         """Copy of a scorer that was read from a file, with a checked and complete state.
@@ -266,34 +266,36 @@ class Scorer(ItemScorer):
         -------
         Scorer
         """
-        found = copy(self)
-        found.classes_, codes = check_labels(self.classes_)
+        scorer = copy(self)
+        scorer.classes_, codes = check_labels(self.classes_)
         n_classes = len(codes)
-        if not np.array_equal(found.classes_, self.classes_):
+        if not np.array_equal(scorer.classes_, self.classes_):
             raise HeadcountError("classes_ of the scorer are not sorted.")
-        targets = (found.classes_, np.arange(n_classes))
-        if not any(np.array_equal(self._targets, each) for each in targets):
+        targets = (scorer.classes_, np.arange(n_classes))
+        if not any(np.array_equal(self._targets, target) for target in targets):
             raise HeadcountError("The labels of the classifiers are not those of the scorer.")
-        found.codes_ = check_codes(self.codes_, n_classes)
-        n = len(found.codes_)
+        scorer.codes_ = check_codes(self.codes_, n_classes)
+        n = len(scorer.codes_)
         weights = check_weights(self.weights_, n)
-        found.prior_ = class_shares(found.codes_, weights, found.classes_)
-        found.weights_ = None if self.weights_ is None else weights
+        scorer.prior_ = class_shares(scorer.codes_, weights, scorer.classes_)
+        scorer.weights_ = None if self.weights_ is None else weights
         if self._labels is not None:
-            found._labels = check_codes(self._labels, n_classes)
-            check_lengths("labels_", len(found._labels), found.codes_)
+            scorer._labels = check_codes(self._labels, n_classes)
+            check_lengths("labels_", len(scorer._labels), scorer.codes_)
         if self._posteriors is not None:
             # Of a classifier that predicts labels only, they are not used.
-            used = output_of(self.classifier_) != "labels"
-            found._posteriors = check_scores(self._posteriors, n_classes) if used else None
-            if found._posteriors is not None:
-                check_lengths("posteriors_", len(found._posteriors), found.codes_)
+            has_scores = output_of(self.classifier_) != "labels"
+            scorer._posteriors = (
+                check_scores(self._posteriors, n_classes) if has_scores else None
+            )
+            if scorer._posteriors is not None:
+                check_lengths("posteriors_", len(scorer._posteriors), scorer.codes_)
         if self._scaling is not None:
-            found._scaling = self._scaling.checked(n_classes)
-        if not np.array_equal(self._targets, found.classes_):
-            found._targets = np.arange(n_classes)
-        found._set_judges()
-        return found
+            scorer._scaling = self._scaling.checked(n_classes)
+        if not np.array_equal(self._targets, scorer.classes_):
+            scorer._targets = np.arange(n_classes)
+        scorer._set_judges()
+        return scorer
 
     def posteriors(self, X: Any) -> NDArray[np.float64]:
         """Score items.
@@ -329,15 +331,15 @@ class Scorer(ItemScorer):
         Scored
             Posteriors by the classifier and, in ``folds``, by the classifier of every fold.
         """
-        own = [self.posteriors(X), *(self.fold_posteriors(X) if self.n_folds_ else ())]
-        codes: list[Any] = [None] * len(own)
+        score_tables = [self.posteriors(X), *(self.fold_posteriors(X) if self.n_folds_ else ())]
+        codes: list[Any] = [None] * len(score_tables)
         if predictions:
             codes = [self.labels(X), *(self.fold_labels(X) if self.n_folds_ else ())]
-        whole, *folds = (
-            Scored(each, self.classes_, None if code is None else self.classes_[code])
-            for each, code in zip(own, codes, strict=True)
+        by_all, *folds = (
+            Scored(table, self.classes_, None if code is None else self.classes_[code])
+            for table, code in zip(score_tables, codes, strict=True)
         )
-        return replace(whole, folds=tuple(folds))
+        return replace(by_all, folds=tuple(folds))
 
     def fold_posteriors(self, X: Any) -> NDArray[np.float64]:
         """Score items by the classifier of every fold.
@@ -365,7 +367,7 @@ class Scorer(ItemScorer):
             return stacked
         scores = [self._score(model, X) for model in models]
         if self._scaling is not None:
-            scores = [self._scaling.posteriors(part) for part in scores]
+            scores = [self._scaling.posteriors(decisions) for decisions in scores]
         return np.stack(scores)
 
     def fold_labels(self, X: Any) -> NDArray[np.int64]:
@@ -527,8 +529,8 @@ def equal_scorers(
             key = None if scorer is None else joblib.hash(scorer)
         except (PicklingError, TypeError, AttributeError, ValueError):
             key = None
-        own = i if key is None else (key, None if kinds is None else kinds[i])
-        groups.setdefault(own, []).append(i)
+        group_key = i if key is None else (key, None if kinds is None else kinds[i])
+        groups.setdefault(group_key, []).append(i)
     return list(groups.values())
 
 
@@ -592,9 +594,9 @@ class ScoredPool:
     ) -> NDArray[Any]:
         key = (kind, self._name(judge))
         if key not in self._made:
-            made = make(self.X)
-            made.flags.writeable = False
-            self._made[key] = made
+            scores = make(self.X)
+            scores.flags.writeable = False
+            self._made[key] = scores
         return self._made[key]
 
     def _name(self, judge: Any) -> str:

@@ -30,7 +30,7 @@ _FEWEST_ITEMS_A_THREAD = 1 << 14
 
 
 @dataclass(frozen=True)
-class Part:
+class PoolPart:
     """Items of the pool, cell by cell. Those of cell ``j`` lie between two ``bounds``."""
 
     items: NDArray[np.integer[Any]]
@@ -50,17 +50,19 @@ class Part:
         """
         counts = np.ascontiguousarray(counts)
         offsets = np.concatenate(([0], np.cumsum(counts.sum(axis=1))))
-        drawn = np.empty(offsets[-1], self.items.dtype)
+        indices = np.empty(offsets[-1], self.items.dtype)
 
         def work(first: int, last: int) -> None:
             # Set in each thread, as threads do not inherit it. The kernel relies on overflow.
             with np.errstate(over="ignore"):
-                draw_items(first, last, seeds, counts, self.items, self.bounds, offsets, drawn)
+                draw_items(
+                    first, last, seeds, counts, self.items, self.bounds, offsets, indices
+                )
 
         # Each thread first fills a scratch array as long as the part.
         worth = max(_FEWEST_ITEMS_A_THREAD, len(self.items))
-        each_range(work, len(counts), grain=1 + worth * len(counts) // len(drawn))
-        return drawn, offsets
+        each_range(work, len(counts), grain=1 + worth * len(counts) // len(indices))
+        return indices, offsets
 
 
 @dataclass(frozen=True)
@@ -80,17 +82,17 @@ class Cells:
         """Number of items in each cell."""
         return np.bincount(self.codes[self.codes >= 0], minlength=len(self.names))
 
-    def split(self, share: float, seed: int) -> tuple[Part, Part]:
+    def split(self, share: float, seed: int) -> tuple[PoolPart, PoolPart]:
         """Split the pool at random in two parts, the first with ``share`` of each cell."""
-        kept = np.flatnonzero(self.codes >= 0)
-        order, bounds = sort_by_code(self.codes[kept], len(self.names))
-        whole = Part(kept[order].astype(index_dtype(len(self.codes))), bounds)
-        counts = np.rint(share * whole.sizes).astype(np.int64)
-        first, _ = whole.draw(counts[None, :], stream_seeds(seed, np.zeros(1, np.int64)))
-        taken = np.zeros(len(self.codes), np.bool_)
-        taken[first] = True
+        items = np.flatnonzero(self.codes >= 0)
+        order, bounds = sort_by_code(self.codes[items], len(self.names))
+        pool = PoolPart(items[order].astype(index_dtype(len(self.codes))), bounds)
+        counts = np.rint(share * pool.sizes).astype(np.int64)
+        first, _ = pool.draw(counts[None, :], stream_seeds(seed, np.zeros(1, np.int64)))
+        is_first = np.zeros(len(self.codes), np.bool_)
+        is_first[first] = True
         cut = np.concatenate(([0], np.cumsum(counts)))
-        return Part(first, cut), Part(whole.items[~taken[whole.items]], bounds - cut)
+        return PoolPart(first, cut), PoolPart(pool.items[~is_first[pool.items]], bounds - cut)
 
 
 DECIMALS = 9  # Products of shares and sizes are rounded to this, to remove rounding errors.
@@ -152,11 +154,11 @@ def check_learnable(cells: Cells, train: Side) -> None:
 
 
 def check_enough(
-    cells: Cells, part: Part, side: Side, *, training: bool, replace: bool
+    cells: Cells, pool_part: PoolPart, side: Side, *, training: bool, replace: bool
 ) -> None:
     """Reject a part of the pool that has too few items of a cell."""
-    wanted, found = side.counts.max(axis=0), part.sizes
-    short = (wanted > found) & ((found == 0) | (not replace))
+    needed, available = side.counts.max(axis=0), pool_part.sizes
+    short = (needed > available) & ((available == 0) | (not replace))
     if not short.any():
         return
     cell = int(short.argmax())
@@ -165,13 +167,13 @@ def check_enough(
         if training
         else ("test sample", "test", "test_size", "lower")
     )
-    there = f"{found[cell]:,}"
+    how_many = f"{available[cell]:,}"
     instead = f"lower {size}, {move} split, or pass replace=True to draw items repeatedly"
-    if not found[cell]:
-        there, instead = "none", f"add such items to the pool, or {move} split"
+    if not available[cell]:
+        how_many, instead = "none", f"add such items to the pool, or {move} split"
     raise HeadcountError(
-        f"a {what} needs {wanted[cell]:,} items of {cells.names[cell]}, but the {where} part "
-        f"of the pool has {there}: {instead}."
+        f"a {what} needs {needed[cell]:,} items of {cells.names[cell]}, but the {where} part "
+        f"of the pool has {how_many}: {instead}."
     )
 
 
@@ -206,8 +208,8 @@ def check_shares(
 
 def check_lengths(**columns: Any) -> None:
     """Reject columns of different lengths."""
-    (first, n), *others = ((name, len(column)) for name, column in columns.items())
-    for name, length in others:
+    (first, n), *remaining = ((name, len(column)) for name, column in columns.items())
+    for name, length in remaining:
         if length != n:
             raise HeadcountError(
                 f"{name} has {length:,} values, but {first} has {n:,}: pass one value per item "
@@ -289,22 +291,23 @@ def read_two_groups(
                 "the two to use as categories=."
             )
         return names.tolist(), codes
-    wanted = categories.tolist() if isinstance(categories, np.ndarray) else categories
-    if not isinstance(wanted, list | tuple) or len(wanted) != 2 or wanted[0] == wanted[1]:
+    pair = categories.tolist() if isinstance(categories, np.ndarray) else categories
+    if not isinstance(pair, list | tuple) or len(pair) != 2 or pair[0] == pair[1]:
         raise HeadcountError(
             f"categories is {categories!r}; it must be two different groups, such as "
             f"{tuple(names.tolist()[:2])!r}."
         )
-    known = names.tolist()
-    for group in wanted:
-        if group not in known:
+    group_names = names.tolist()
+    for group in pair:
+        if group not in group_names:
             raise HeadcountError(
                 f"categories has {group!r}, but groups has no such item: it has "
-                f"{', '.join(map(repr, known[:3]))}{' and others' if len(known) > 3 else ''}."
+                f"{', '.join(map(repr, group_names[:3]))}"
+                f"{' and others' if len(group_names) > 3 else ''}."
             )
     position = np.full(len(names), -1)
-    position[[known.index(group) for group in wanted]] = [0, 1]
-    return list(wanted), position[codes]
+    position[[group_names.index(group) for group in pair]] = [0, 1]
+    return list(pair), position[codes]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -369,7 +372,7 @@ class ShiftExperiment:
         assert self.test.classes is not None
         n = len(self.test)
         columns = {"training_set": np.full(n, self.number), "sample": np.arange(n)}
-        columns |= {name: np.broadcast_to(part, n) for name, part in self.settings.items()}
+        columns |= {name: np.broadcast_to(value, n) for name, value in self.settings.items()}
         columns |= {"degree": self.degree, "size": self.test.sizes}
         columns |= _shares(self.test.classes, self.test.prevalence)
         return pl.DataFrame(columns)
@@ -425,7 +428,7 @@ class ShiftedSamples:
         protocol: str,
         cells: Cells,
         design: Design,
-        parts: tuple[Part, Part],
+        sides: tuple[PoolPart, PoolPart],
         repeats: tuple[int, int],
         seeds: tuple[int, int],
     ) -> None:
@@ -434,7 +437,7 @@ class ShiftedSamples:
         self.n_pool = len(cells.codes)
         self._codes = cells.codes
         self._design = design
-        self._train_part, self._test_part = parts
+        self._train_part, self._test_part = sides
         self._repeats, self._test_repeats = repeats
         self._train_seed, self._test_seed = seeds
 
@@ -532,16 +535,16 @@ class ShiftedSamples:
 
     def _tests(self, kind: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Repetition and kind of each test of a kind of training set."""
-        chosen = np.flatnonzero(self._design.pairs[kind])
-        repeats = np.repeat(np.arange(self._test_repeats), len(chosen))
-        return repeats, np.tile(chosen, self._test_repeats)
+        test_kinds = np.flatnonzero(self._design.pairs[kind])
+        repeats = np.repeat(np.arange(self._test_repeats), len(test_kinds))
+        return repeats, np.tile(test_kinds, self._test_repeats)
 
     def _draw_training(self, number: int, kind: int) -> tuple[Samples, NDArray[Any]]:
         seeds = stream_seeds(self._train_seed, np.array([number]))
         counts = self._design.train.counts[[kind]]
         items, offsets = self._train_part.draw(counts, seeds)
         # Shuffled, so that a training set can be split without shuffling it first.
-        deck = Part(np.arange(len(items), dtype=index_dtype(len(items))), offsets)
+        deck = PoolPart(np.arange(len(items), dtype=index_dtype(len(items))), offsets)
         order, _ = deck.draw(
             counts.sum(axis=1, keepdims=True),
             stream_seeds(int(seeds[0]), np.zeros(1, np.int64)),
@@ -614,9 +617,9 @@ class ShiftProtocol(ABC):
     @property
     def n_samples(self) -> int:
         """Total number of test samples of all training sets."""
-        each = check_count("repeats", self.repeats)
-        each *= check_count("test_repeats", self.test_repeats)
-        return int(self._pairs().sum()) * each
+        repeats = check_count("repeats", self.repeats)
+        repeats *= check_count("test_repeats", self.test_repeats)
+        return int(self._pairs().sum()) * repeats
 
     def draw(
         self,

@@ -358,9 +358,9 @@ random_state
         return np.array([size - positives - second, second, positives - first, first])
 
     @staticmethod
-    def _added(share: float, others: NDArray[np.int64]) -> int:
+    def _added(share: float, other_counts: NDArray[np.int64]) -> int:
         """Number of positives of A for a share of positives in the whole sample."""
-        missing = share * int(others.sum()) - int(others[2])
+        missing = share * int(other_counts.sum()) - int(other_counts[2])
         return max(0, round(round(missing / (1 - share), DECIMALS)))
 
 
@@ -426,20 +426,20 @@ class TweakOne(ShiftProtocol):
         self, y: ArrayLike | None, groups: ArrayLike | None, ratings: ArrayLike | None
     ) -> tuple[Cells, Design]:
         cells = _class_cells(*read_labels(y, "TweakOne"))
-        chosen = _position(self.label, cells.classes, "label", "y")
+        tweaked = _position(self.label, cells.classes, "label", "y")
         pool = cells.sizes / cells.sizes.sum()
         shares = check_shares("prevalences", self.prevalences)
-        rest = pool.copy() if self.others == "proportional" else np.ones(len(pool))
-        rest[chosen] = 0
-        test = np.outer(1 - shares, rest / rest.sum())
-        test[:, chosen] = shares
+        weights = pool.copy() if self.others == "proportional" else np.ones(len(pool))
+        weights[tweaked] = 0
+        test = np.outer(1 - shares, weights / weights.sum())
+        test[:, tweaked] = shares
         labels = np.arange(len(pool))
         return cells, Design(
             _multiclass_side(
-                pool[None, :], self.train_size, labels, {"train_prevalence": pool[[chosen]]}
+                pool[None, :], self.train_size, labels, {"train_prevalence": pool[[tweaked]]}
             ),
             _multiclass_side(test, self.test_size, labels, {"test_prevalence": shares}),
-            (shares - pool[chosen])[None, :],
+            (shares - pool[tweaked])[None, :],
             self._pairs(),
         )
 
@@ -510,31 +510,31 @@ class KnockOut(ShiftProtocol):
             raise HeadcountError(
                 'KnockOut with by="group" needs the group of each item: pass groups=.'
             )
-        known, members = encode_labels(groups, name="groups")
+        group_names, members = encode_labels(groups, name="groups")
         check_lengths(y=cells.codes, groups=members)
-        others = members != _position(self.value, known, "value", "groups")
-        if not others.any():
+        outside = members != _position(self.value, group_names, "value", "groups")
+        if not outside.any():
             raise HeadcountError(
                 f"groups has only the group {self.value!r}, so that no items would be left: "
                 "pass at least two groups."
             )
         places = (f"group {self.value!r}", "the other groups")
         names = [f"{name} in {place}" for place in places for name in cells.names]
-        return Cells(others * len(cells.classes) + cells.codes, tuple(names), cells.classes)
+        return Cells(outside * len(cells.classes) + cells.codes, tuple(names), cells.classes)
 
 
 def _class_cells(classes: NDArray[Any], codes: NDArray[np.int64]) -> Cells:
     return Cells(codes, tuple(f"class {name!r}" for name in classes.tolist()), classes)
 
 
-def _position(value: Any, found: NDArray[Any], name: str, column: str) -> int:
-    known = found.tolist()
-    if value not in known:
-        some = ", ".join(map(repr, known[:3])) + (" and others" if len(known) > 3 else "")
+def _position(value: Any, values: NDArray[Any], name: str, column: str) -> int:
+    names = values.tolist()
+    if value not in names:
+        examples = ", ".join(map(repr, names[:3])) + (" and others" if len(names) > 3 else "")
         raise HeadcountError(
-            f"{name} is {value!r}, but {column} has no such item: it has {some}."
+            f"{name} is {value!r}, but {column} has no such item: it has {examples}."
         )
-    return known.index(value)
+    return names.index(value)
 
 
 def _multiclass_side(
@@ -615,15 +615,15 @@ class DomainMixer(ShiftProtocol):
         """Shares of the classes; `counts` are those of domain A."""
         if self.prevalence is None:
             return np.asarray(counts / counts.sum(), dtype=np.float64)
-        (given,) = check_share_rows(
+        (shares,) = check_share_rows(
             np.atleast_2d(np.asarray(self.prevalence)), name="prevalence"
         )
-        if len(given) != len(counts):
+        if len(shares) != len(counts):
             raise HeadcountError(
-                f"prevalence has {len(given)} shares, but there are {len(counts)} classes: "
+                f"prevalence has {len(shares)} shares, but there are {len(counts)} classes: "
                 "pass one share per class."
             )
-        return given
+        return shares
 
 
 def _domain_side(
@@ -635,7 +635,7 @@ def _domain_side(
     rows = np.tile(shares, (len(mixtures), 1))
     # The same rounding in every row, so that mixtures differ in nothing else.
     ties = np.zeros(len(mixtures), np.int64)
-    counts = [nearest_counts(rows, each, ties) for each in (size - second, second)]
+    counts = [nearest_counts(rows, totals, ties) for totals in (size - second, second)]
     labels = np.broadcast_to(np.tile(np.arange(K), 2), (len(mixtures), 2 * K))
     return Side(np.hstack(counts), labels, {f"{which}_mixture": mixtures})
 
@@ -728,5 +728,5 @@ def _counts(
     return counts + _near(np.where(labels == 0, shares, 0), size - positives)
 
 
-def _near(wanted: NDArray[np.float64], size: int) -> NDArray[np.int64]:
-    return counts_near(wanted / wanted.sum(axis=1, keepdims=True), size)
+def _near(shares: NDArray[np.float64], size: int) -> NDArray[np.int64]:
+    return counts_near(shares / shares.sum(axis=1, keepdims=True), size)

@@ -117,9 +117,9 @@ def check_unknown_labels(case: Case) -> None:
     """Labels that are no class are refused."""
     case.require_scores()
     scores, y = scored(case.n_classes)
-    others = Scored(scores, classes=np.arange(case.n_classes) + 1)
+    items = Scored(scores, classes=np.arange(case.n_classes) + 1)
     refuses(
-        "^y has labels that are not among the classes: 0;", lambda: case.make().fit(others, y)
+        "^y has labels that are not among the classes: 0;", lambda: case.make().fit(items, y)
     )
 
 
@@ -146,15 +146,15 @@ def check_labels_in_two_dimensions(case: Case) -> None:
 def check_class_missing_from_a_fold(case: Case) -> None:
     """Folds that leave a class out of training are refused."""
     case.require_scores()
-    made = case.make_base()
-    names = [name for name in ("cv", "quantifier__cv") if name in made.get_params()]
-    if not names or not made.learns_from_scores:
+    base = case.make_base()
+    names = [name for name in ("cv", "quantifier__cv") if name in base.get_params()]
+    if not names or not base.learns_from_scores:
         raise NotApplicable("does not cross-fit")
     X, y = labelled(case.n_classes)
     by_class = np.argsort(y, kind="stable")
     X, y = X[by_class], y[by_class]
-    made.set_params(**{names[0]: _FirstThenRest(int((y == 0).sum()))})
-    quantifier = OneVsRest(made) if case.wrapped else made
+    base.set_params(**{names[0]: _FirstThenRest(int((y == 0).sum()))})
+    quantifier = OneVsRest(base) if case.wrapped else base
     refuses("^cv leaves class 0 out of training fold 0", lambda: quantifier.fit(X, y))
 
 

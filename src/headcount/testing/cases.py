@@ -31,14 +31,14 @@ def expect(holds: Any, message: str) -> None:
         raise AssertionError(message)
 
 
-def equal(given: Any, expected: Any) -> None:
+def equal(actual: Any, expected: Any) -> None:
     """Fail unless arrays are equal to the last bit."""
-    np.testing.assert_array_equal(given, expected)
+    np.testing.assert_array_equal(actual, expected)
 
 
-def close(given: Any, expected: Any, tolerance: float) -> None:
+def close(actual: Any, expected: Any, tolerance: float) -> None:
     """Fail unless arrays differ by less than a tolerance."""
-    np.testing.assert_allclose(given, expected, rtol=0, atol=tolerance)
+    np.testing.assert_allclose(actual, expected, rtol=0, atol=tolerance)
 
 
 def on_simplex(shares: Any, *shape: int) -> None:
@@ -128,9 +128,9 @@ class Case:
     @property
     def smooth(self) -> bool:
         """True if it expects smooth shares along the classes, as those of two always are."""
-        given = self.prototype.get_params(deep=False)
-        wanted = any(given.get(name) for name in ("smoothness", "flatness"))
-        return wanted and self.n_classes > 2
+        parameters = self.prototype.get_params(deep=False)
+        is_smooth = any(parameters.get(name) for name in ("smoothness", "flatness"))
+        return is_smooth and self.n_classes > 2
 
     @property
     def ordered(self) -> bool:
@@ -145,9 +145,11 @@ class Case:
     @property
     def classifier(self) -> Any:
         """Classifier of the quantifier; naive Bayes if it has none."""
-        given = self.prototype.get_params()
-        found = next((given[name] for name in given if _LAST["classifier"].match(name)), None)
-        return GaussianNB() if found is None else clone(found)
+        parameters = self.prototype.get_params()
+        classifier = next(
+            (parameters[name] for name in parameters if _LAST["classifier"].match(name)), None
+        )
+        return GaussianNB() if classifier is None else clone(classifier)
 
     def require_scores(self) -> None:
         """Skip the check if the method takes no scores."""
@@ -161,18 +163,18 @@ class Case:
 
     def make_base(self, classifier: Any = None, seed: Any = 0) -> Quantifier:
         """Unfitted quantifier, not wrapped, with another classifier or random seed."""
-        made = clone(self.prototype)
-        given: dict[str, Any] = {"random_state": seed}
+        quantifier = clone(self.prototype)
+        values: dict[str, Any] = {"random_state": seed}
         if classifier is not None:
-            given |= {"classifier": classifier, "classifiers": [classifier]}
+            values |= {"classifier": classifier, "classifiers": [classifier]}
         names = {
             name: value
-            for name in made.get_params()
-            for last, value in given.items()
+            for name in quantifier.get_params()
+            for last, value in values.items()
             if _LAST[last].match(name)
         }
-        made.set_params(**names)
-        return made
+        quantifier.set_params(**names)
+        return quantifier
 
     def make(self, classifier: Any = None, seed: Any = 0) -> Quantifier:
         """Unfitted quantifier for the classes of the case."""
@@ -191,11 +193,11 @@ class Case:
         X, y = labelled(self.n_classes)
         return X, y
 
-    def predict_quick(self, quantifier: Quantifier, drawn: Any) -> NDArray[np.float64]:
+    def predict_quick(self, quantifier: Quantifier, samples: Any) -> NDArray[np.float64]:
         """Shares in samples of the pool that belongs to `fit_quick`."""
         if self.takes_scores:
-            return quantifier.predict_many(Scored(scored_pool(self.n_classes)), drawn)
-        return quantifier.predict_many(pool(self.n_classes), drawn)
+            return quantifier.predict_many(Scored(scored_pool(self.n_classes)), samples)
+        return quantifier.predict_many(pool(self.n_classes), samples)
 
     @cached_property
     def fitted(self) -> Quantifier:

@@ -65,17 +65,17 @@ def check_estimates_of_samples(case: Case) -> None:
     """The estimate of a sample depends on that sample alone."""
     X, quantifier = pool(case.n_classes), case.fitted
     rows = [np.arange(40), np.array([7]), np.arange(20, 120)]
-    many = quantifier.estimate_many(X, rows, replicates=_REPLICATES, random_state=0)
-    for estimate, each in zip(many, rows, strict=True):
-        _check(estimate, len(each), case.n_classes)
-        alone = quantifier.estimate(X[each], replicates=_REPLICATES, random_state=0)
+    estimates = quantifier.estimate_many(X, rows, replicates=_REPLICATES, random_state=0)
+    for estimate, sample in zip(estimates, rows, strict=True):
+        _check(estimate, len(sample), case.n_classes)
+        alone = quantifier.estimate(X[sample], replicates=_REPLICATES, random_state=0)
         close(estimate.raw, alone.raw, 1e-9)
         close(estimate.shares, alone.shares, 1e-6)
         close(estimate.draws, alone.draws, 1e-6)
     reverse = quantifier.estimate_many(X, rows[::-1], replicates=_REPLICATES, random_state=0)[
         ::-1
     ]
-    for estimate, same in zip(many, reverse, strict=True):
+    for estimate, same in zip(estimates, reverse, strict=True):
         equal(estimate.draws, same.draws)
 
 
@@ -84,14 +84,14 @@ def check_estimates_from_scores(case: Case) -> None:
     case.require_scores()
     scores, quantifier = scored_pool(case.n_classes), case.fitted_on_scores
     rows = [np.arange(40), np.array([7]), np.arange(20, 120)]
-    found = quantifier.estimate_many(
+    estimates = quantifier.estimate_many(
         Scored(scores), rows, replicates=_REPLICATES, random_state=0
     )
-    for estimate, each in zip(found, rows, strict=True):
-        _check(estimate, len(each), case.n_classes)
-        own = Scored(scores[each])
-        equal(estimate.raw, quantifier.predict(own))
-        alone = quantifier.estimate(own, replicates=_REPLICATES, random_state=0)
+    for estimate, sample in zip(estimates, rows, strict=True):
+        _check(estimate, len(sample), case.n_classes)
+        items = Scored(scores[sample])
+        equal(estimate.raw, quantifier.predict(items))
+        alone = quantifier.estimate(items, replicates=_REPLICATES, random_state=0)
         equal(estimate.draws, alone.draws)
 
 
@@ -102,8 +102,10 @@ def check_estimates_follow_the_sample(case: Case) -> None:
     X, quantifier = pool(case.n_classes), case.fitted
     alone = [[row] for row in range(len(X))]
     # Some methods have the same answer to many single items: another one decides then.
-    other = PCC(case.classifier).fit(*labelled(case.n_classes)).predict_many(X, alone)[:, 0]
-    order = np.lexsort((other, quantifier.predict_many(X, alone)[:, 0]))
+    first_shares = (
+        PCC(case.classifier).fit(*labelled(case.n_classes)).predict_many(X, alone)[:, 0]
+    )
+    order = np.lexsort((first_shares, quantifier.predict_many(X, alone)[:, 0]))
     low, high = quantifier.estimate_many(
         X, [order[:40], order[-40:]], replicates=_REPLICATES, random_state=0
     )
@@ -207,7 +209,7 @@ def check_many_classes(case: Case) -> None:
     scores = np.exp(3 * np.eye(12)[codes] + rng.normal(size=(300, 12)))
     scores /= scores.sum(axis=1, keepdims=True)
     quantifier = case.make().fit(Scored(scores), codes)
-    own = np.concatenate([np.arange(300), np.flatnonzero(codes == 5).repeat(12)])
-    shares = quantifier.predict_many(Scored(scores), [np.arange(300), own])
+    more_of_one = np.concatenate([np.arange(300), np.flatnonzero(codes == 5).repeat(12)])
+    shares = quantifier.predict_many(Scored(scores), [np.arange(300), more_of_one])
     on_simplex(shares, 2, 12)
     expect(shares[1].argmax() == 5, "a class with half of the items has not the largest share")

@@ -75,9 +75,9 @@ def _check_names(case: Case, names: Array) -> None:
     equal(quantifier.classes_, names[order])
     expect(quantifier.classes_.dtype == names.dtype, "classes_ has another type than y")
     new = scored_pool(case.n_classes)
-    given = quantifier.predict_many(Scored(new[:, order]), samples())
+    shares = quantifier.predict_many(Scored(new[:, order]), samples())
     expected = case.fitted_on_scores.predict_many(Scored(new), samples())
-    close(given, expected[:, order], 1e-8)
+    close(shares, expected[:, order], 1e-8)
 
 
 def check_order_of_classes(case: Case) -> None:
@@ -103,9 +103,9 @@ def check_names_of_classes_of_items(case: Case) -> None:
     order = np.argsort(names)
     quantifier = case.make().fit(X, names[y])
     equal(quantifier.classes_, names[order])
-    given = quantifier.predict_many(pool(case.n_classes), samples())
+    shares = quantifier.predict_many(pool(case.n_classes), samples())
     expected = case.fitted.predict_many(pool(case.n_classes), samples())
-    close(given, expected[:, order], 1e-8)
+    close(shares, expected[:, order], 1e-8)
 
 
 def check_ordered_classes(case: Case) -> None:
@@ -116,9 +116,9 @@ def check_ordered_classes(case: Case) -> None:
     scores, y = scored(3)
     new, order = scored_pool(3), np.array([1, 2, 0])
     quantifier = case.make().fit(Scored(scores[:, order]), order.argsort()[y])
-    given = quantifier.predict_many(Scored(new[:, order]), samples())
+    shares = quantifier.predict_many(Scored(new[:, order]), samples())
     expected = case.fitted_on_scores.predict_many(Scored(new), samples())
-    difference = np.abs(given - expected[:, order]).max()
+    difference = np.abs(shares - expected[:, order]).max()
     expect(difference > 1e-5, "the order of ordered classes makes no difference")
 
 
@@ -127,8 +127,8 @@ def check_order_of_items(case: Case) -> None:
     rng = np.random.default_rng(0)
     quantifier = case.fit_quick()
     shuffled = [rng.permutation(index) for index in samples()]
-    given = case.predict_quick(quantifier, shuffled)
-    close(given, case.predict_quick(quantifier, samples()), 1e-9)
+    shares = case.predict_quick(quantifier, shuffled)
+    close(shares, case.predict_quick(quantifier, samples()), 1e-9)
 
 
 def check_repeated_sample(case: Case) -> None:
@@ -137,8 +137,8 @@ def check_repeated_sample(case: Case) -> None:
         raise NotApplicable("depends on the number of items")
     quantifier = case.fit_quick()
     doubled = Samples.from_arrays([np.tile(index, 2) for index in samples()], n_pool=120)
-    given = case.predict_quick(quantifier, doubled)
-    close(given, case.predict_quick(quantifier, samples()), 1e-9)
+    shares = case.predict_quick(quantifier, doubled)
+    close(shares, case.predict_quick(quantifier, samples()), 1e-9)
 
 
 def check_whole_weights(case: Case) -> None:
@@ -170,12 +170,12 @@ def check_zero_weights(case: Case) -> None:
     """Training items of weight 0 have no influence."""
     case.require_scores()
     scores, y = scored(case.n_classes)
-    kept = np.arange(len(y)) % 4 > 0
+    has_weight = np.arange(len(y)) % 4 > 0
     if case.simulates:
-        _check_zero_weights_beyond_noise(case, kept)
+        _check_zero_weights_beyond_noise(case, has_weight)
         return
-    weighted = case.make().fit(Scored(scores), y, sample_weight=kept)
-    without = case.make().fit(Scored(scores[kept]), y[kept])
+    weighted = case.make().fit(Scored(scores), y, sample_weight=has_weight)
+    without = case.make().fit(Scored(scores[has_weight]), y[has_weight])
     new = Scored(scored_pool(case.n_classes))
     close(weighted.predict_many(new, samples()), without.predict_many(new, samples()), 1e-8)
 
@@ -217,18 +217,18 @@ def check_names_of_classes_beyond_noise(case: Case) -> None:
     expected = _simulated(case, scores, y, new)
     names = np.array(_NAMES[case.n_classes][0])
     order = np.argsort(names)
-    given = _simulated(case, scores[:, order], names[y], new[:, order])
-    close(given, expected[:, order], _NOISE)
+    shares = _simulated(case, scores[:, order], names[y], new[:, order])
+    close(shares, expected[:, order], _NOISE)
 
 
-def _check_zero_weights_beyond_noise(case: Case, kept: Array) -> None:
+def _check_zero_weights_beyond_noise(case: Case, has_weight: Array) -> None:
     scores, y = scored(case.n_classes)
     new = scored_pool(case.n_classes)
     # Items that would change everything if they counted.
-    wrong = np.where(kept[:, None], scores, 1 - scores)
+    wrong = np.where(has_weight[:, None], scores, 1 - scores)
     wrong /= wrong.sum(axis=1, keepdims=True)
-    weighted = _simulated(case, wrong, y, new, sample_weight=kept.astype(float))
-    without = _simulated(case, scores[kept], y[kept], new)
+    weighted = _simulated(case, wrong, y, new, sample_weight=has_weight.astype(float))
+    without = _simulated(case, scores[has_weight], y[has_weight], new)
     close(weighted, without, _NOISE)
 
 
@@ -284,12 +284,12 @@ def _inconsistency(case: Case) -> str:
 def check_exact_mixtures(case: Case) -> None:
     """The shares of exact mixtures are recovered, unless ``info.inconsistency`` is declared."""
     data, reason = _exact(case.n_classes, _TIMES[case.n_classes]), _inconsistency(case)
-    given = _predicted(case, data)
+    shares = _predicted(case, data)
     if not reason:
-        close(given, data.shares, 1e-6)
+        close(shares, data.shares, 1e-6)
         return
     shifted = np.abs(data.shares - data.shares[0]).max(axis=1) > 0.1
-    error = np.abs(given - data.shares)[shifted].max()
+    error = np.abs(shares - data.shares)[shifted].max()
     expect(error > 1e-4, f"the shares are exact, but it is declared that it {reason!r}")
 
 
