@@ -36,11 +36,11 @@ from sklearn.linear_model import LogisticRegression  # noqa: E402
 from sklearn.pipeline import make_pipeline  # noqa: E402
 from sklearn.preprocessing import MaxAbsScaler  # noqa: E402
 
-from headcount.monitor.detector import Detection, Series, detect  # noqa: E402
+from headcount.monitor.deliveries import MonitorSpec  # noqa: E402
+from headcount.monitor.detector import Detection, WatchedSeries, detect  # noqa: E402
+from headcount.monitor.folder import Rows  # noqa: E402
 from headcount.monitor.history import ERROR_WEIGHT  # noqa: E402
-from headcount.monitor.reference import Reference  # noqa: E402
-from headcount.monitor.rows import Rows  # noqa: E402
-from headcount.monitor.spec import MonitorSpec  # noqa: E402
+from headcount.monitor.reference import MonitorReference  # noqa: E402
 from headcount.monitor.summaries import ChunkSummaries  # noqa: E402
 from headcount.sampling import Samples  # noqa: E402
 from monitor_story import STORY_HEADER, flights_by_week  # noqa: E402
@@ -112,7 +112,7 @@ class World:
         self.reference, self.pool = order[:n_reference], order[n_reference:]
         self.data = data
         spec = MonitorSpec("scores", tuple(range(data.n_classes)), "label", method=method)
-        known = Reference(
+        known = MonitorReference(
             data.posteriors[self.reference],
             np.full(n_reference, -1),
             data.labels[self.reference],
@@ -140,7 +140,7 @@ class World:
         weights = np.array([weight for _, weight in self.summaries.series])
         weights = weights * (1 - ERROR_WEIGHT)  # the rest waits for labels
         numbers = np.repeat(np.arange(len(streams)), len(weights))
-        given = Series(
+        given = WatchedSeries(
             values, unit, np.full(values.shape, float(streams[0].shape[1])), numbers,
             np.zeros(len(numbers), int), np.tile(weights, len(streams)),
             np.full(values.shape[1], np.nan),
@@ -151,13 +151,14 @@ class World:
         """Evidence of each stream alone, without alarms, one column per stream."""
         return self.detect(streams, np.inf).by_stream * len(streams)
 
-    def summarise(self, chunks: np.ndarray) -> list[dict[str, Any]]:
+    def summarise(self, chunks: np.ndarray) -> list[Any]:
         """Summaries of chunks, with intervals."""
         n, unknown = chunks.shape[1], np.full(chunks.shape[1], -1)
         keys, both = np.arange(n, dtype=np.uint64), np.zeros(n, bool)
         P = self.data.posteriors
         rows = [Rows(keys, P[own], unknown, unknown, both) for own in chunks]
-        return self.summaries.summarise(rows, list(range(len(chunks))))
+        summaries = self.summaries.summarise(rows, list(range(len(chunks))))
+        return [summary.estimates for summary in summaries]
 
 
 def first_alerts(evidence: np.ndarray) -> np.ndarray:
@@ -266,10 +267,7 @@ def beside_nannyml(options: Options) -> Iterator[list[str]]:
             alerts = np.isin(np.arange(len(chunks)), [alarm.at for alarm in alarms])
             shown = chunks[-N_BANDS:]
             ends = np.array(
-                [
-                    [each["accuracy_low"], each["accuracy_high"]]
-                    for each in world.summarise(shown)
-                ]
+                [[each.accuracy_low, each.accuracy_high] for each in world.summarise(shown)]
             )
             said = _nannyml(options.nannyml, data, world.reference, chunks)
             other = np.column_stack([said["low"], said["high"]])[-N_BANDS:]
@@ -304,13 +302,13 @@ def bands(options: Options) -> Iterator[list[str]]:
             chunks = np.vstack([world.draw(1, 1000), world.draw(1, 1000, other)])
             for rows, each in zip(chunks, world.summarise(chunks), strict=True):
                 counts = np.bincount(data.labels[rows], minlength=data.n_classes)
-                ends = np.array([each["low"], each["high"]])
+                ends = np.array([each.low, each.high])
                 held = (ends[0] <= counts / 1000) & (counts / 1000 <= ends[1])
                 right = data.right[rows].mean()
                 found.append(
                     (
-                        each["accuracy_low"] <= right <= each["accuracy_high"],
-                        each["accuracy_high"] - each["accuracy_low"],
+                        each.accuracy_low <= right <= each.accuracy_high,
+                        each.accuracy_high - each.accuracy_low,
                         held.mean(),
                     )
                 )

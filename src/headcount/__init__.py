@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from headcount.deep import *
     from headcount.errors import HeadcountError as HeadcountError
     from headcount.errors import HeadcountWarning as HeadcountWarning
-    from headcount.evaluation.collection import Evaluations as Evaluations
     from headcount.evaluation.evaluation import Evaluation as Evaluation
+    from headcount.evaluation.evaluation import Evaluations as Evaluations
     from headcount.evaluation.run import evaluate as evaluate
     from headcount.evaluation.search import GridSearch as GridSearch
     from headcount.evaluation.significance import Comparison as Comparison
@@ -50,8 +50,7 @@ __version__ = version("headcount")
 _HOMES = {
     "headcount.analysis": {"Analysis", "analyse", "judge"},
     "headcount.errors": {"HeadcountError", "HeadcountWarning"},
-    "headcount.evaluation.collection": {"Evaluations"},
-    "headcount.evaluation.evaluation": {"Evaluation"},
+    "headcount.evaluation.evaluation": {"Evaluation", "Evaluations"},
     "headcount.evaluation.run": {"evaluate"},
     "headcount.evaluation.search": {"GridSearch"},
     "headcount.evaluation.significance": {"Comparison", "compare"},

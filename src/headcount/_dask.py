@@ -15,8 +15,6 @@ from headcount.errors import HeadcountError
 if TYPE_CHECKING:
     from distributed import Client
 
-__all__ = ["PATIENCE", "SchedulerLostError", "dask_client", "wait_for_workers"]
-
 PATIENCE = 10.0
 """Seconds to wait for a scheduler or a worker."""
 
@@ -27,18 +25,7 @@ class SchedulerLostError(HeadcountError):
 
 @contextmanager
 def dask_client(scheduler: str) -> Iterator[Client]:
-    """Connect to a scheduler.
-
-    Parameters
-    ----------
-    scheduler : str
-        Address of the scheduler, such as ``tcp://10.0.0.1:8786``.
-
-    Yields
-    ------
-    distributed.Client
-        With at least one worker.
-    """
+    """Connect to a scheduler."""
     if importlib.util.find_spec("distributed") is None:
         raise HeadcountError(
             "A scheduler needs Dask, which is not installed: install headcount[cluster]."
@@ -89,13 +76,7 @@ def _check_reachable(scheduler: str) -> None:
 
 
 def wait_for_workers(client: Client) -> None:
-    """Raise an error if no worker comes.
-
-    Parameters
-    ----------
-    client : distributed.Client
-        The connection.
-    """
+    """Raise an error if no worker comes."""
     from distributed import TimeoutError as TooLong
 
     try:

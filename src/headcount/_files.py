@@ -1,27 +1,21 @@
-"""Files that are found, and files that are written atomically."""
+"""Files that are found, written atomically, locked, or written as TOML."""
 
 from __future__ import annotations
 
 import glob
 import os
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from difflib import get_close_matches
 from pathlib import Path
 from secrets import token_hex
+from typing import Any
+
+import tomli_w
+from filelock import FileLock, Timeout
 
 from headcount.errors import HeadcountError
-
-__all__ = [
-    "STANDARD_INPUT",
-    "TABLE_ENDINGS",
-    "check_writable",
-    "clear_parts",
-    "did_you_mean",
-    "input_files",
-    "is_device",
-    "write_bytes",
-]
 
 STANDARD_INPUT = "-"
 """Name that stands for what is piped into the program."""
@@ -32,7 +26,7 @@ TABLE_ENDINGS = (
 _ADDRESS = re.compile(r"[a-z][a-z0-9+.-]+://", re.IGNORECASE)
 
 
-def did_you_mean(name: str, known: Iterable[str]) -> str:
+def did_you_mean(name: str, names: Iterable[str]) -> str:
     """Advice on a mistyped name; empty if nothing is similar.
 
     Examples
@@ -40,26 +34,13 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     >>> did_you_mean("churn", ["Churn", "age"])
     "did you mean 'Churn'? "
     """
-    folded = {each.casefold(): each for each in known}
+    folded = {candidate.casefold(): candidate for candidate in names}
     close = get_close_matches(name.casefold(), folded, n=1, cutoff=0.7)
     return f"did you mean {folded[close[0]]!r}? " if close else ""
 
 
 def input_files(source: str | os.PathLike[str], endings: Sequence[str]) -> list[Path]:
-    """Files that a path, a pattern or a folder stands for, each of which can be read.
-
-    Parameters
-    ----------
-    source : str or path
-        File, pattern such as ``2024-*.csv``, folder, or "-" for standard input.
-    endings : sequence of str
-        Endings of the files of a folder.
-
-    Returns
-    -------
-    list of Path
-        Sorted by name; ``Path("-")`` for standard input.
-    """
+    """Files that a path, a pattern or a folder stands for, each of which can be read."""
     name = os.fspath(source)
     if _ADDRESS.match(name):
         raise HeadcountError(f"{name!r} is an address: download the file, then pass its path.")
@@ -68,19 +49,19 @@ def input_files(source: str | os.PathLike[str], endings: Sequence[str]) -> list[
         return [path]
     try:
         if path.is_dir():
-            inside = sorted(each for each in path.iterdir() if each.is_file())
-            found = [each for each in inside if _has_ending(each, endings)]
-            if not found:
+            inside = sorted(file for file in path.iterdir() if file.is_file())
+            files = [file for file in inside if _has_ending(file, endings)]
+            if not files:
                 raise HeadcountError(
                     f"{name!r} is a folder without tables: pass a file, or a folder with files "
                     f"that end in {', '.join(endings[:4])} ..."
                 )
-            return found
+            return files
         if not path.exists() and glob.has_magic(name):
-            found = [each for each in map(Path, sorted(glob.glob(name))) if each.is_file()]
-            if not found:
+            files = [file for file in map(Path, sorted(glob.glob(name))) if file.is_file()]
+            if not files:
                 raise HeadcountError(f"No file matches {name!r}: check the pattern.")
-            return found
+            return files
         with open(path, "rb"):
             return [path]
     except FileNotFoundError:
@@ -101,23 +82,13 @@ def _has_ending(path: Path, endings: Sequence[str]) -> bool:
 
 def _other_file(path: Path) -> str:
     try:
-        return did_you_mean(path.name, [each.name for each in path.parent.iterdir()])
+        return did_you_mean(path.name, [entry.name for entry in path.parent.iterdir()])
     except OSError:
         return ""
 
 
 def check_writable(path: Path, name: str, endings: Sequence[str] = ()) -> None:
-    """Raise an error if a file cannot be written, before any work is done.
-
-    Parameters
-    ----------
-    path : Path
-        The file.
-    name : str
-        Name of the argument, for messages.
-    endings : sequence of str, default=()
-        Allowed endings; any by default. Devices need none.
-    """
+    """Raise an error if a file cannot be written, before any work is done."""
     folder = path.parent
     if endings and path.suffix.lower() not in endings and not is_device(path):
         raise HeadcountError(f"{name} is {str(path)!r}; it must end in {' or '.join(endings)}.")
@@ -134,30 +105,22 @@ def check_writable(path: Path, name: str, endings: Sequence[str] = ()) -> None:
 
 
 def write_bytes(path: Path, content: bytes) -> None:
-    """Write a file atomically: it is complete, or as it was before.
-
-    Parameters
-    ----------
-    path : Path
-        Replaced if it exists.
-    content : bytes
-        Content of the file.
-    """
+    """Write a file atomically: it is complete, or as it was before."""
     try:
         if is_device(path):
             path.write_bytes(content)
             return
         target = path.resolve()
         # In the same folder, as renaming is atomic only within a file system.
-        part = target.with_name(f".{token_hex(8)}.part")
+        partial = target.with_name(f".{token_hex(8)}.part")
         try:
-            with open(part, "xb") as file:
+            with open(partial, "xb") as file:
                 file.write(content)
                 file.flush()
                 os.fsync(file.fileno())
-            part.replace(target)
+            partial.replace(target)
         finally:
-            part.unlink(missing_ok=True)
+            partial.unlink(missing_ok=True)
     except OSError as error:
         raise HeadcountError(
             f"{str(path)!r} cannot be written ({error.strerror or error}): choose a "
@@ -172,5 +135,61 @@ def is_device(path: Path) -> bool:
 
 def clear_parts(folder: Path) -> None:
     """Remove the partial files that killed processes have left in a folder."""
-    for part in folder.glob(".*.part"):
-        part.unlink(missing_ok=True)
+    for partial in folder.glob(".*.part"):
+        partial.unlink(missing_ok=True)
+
+
+@contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """Hold a lock file; refuse if another process does. It ends with its holder."""
+    lock = FileLock(path, timeout=0)
+    try:
+        lock.acquire()
+    except Timeout:
+        holder = ""
+        with suppress(OSError):
+            holder = path.read_text("ascii", "replace").strip()
+        raise HeadcountError(
+            f"The store {str(path.parent)!r} is being written by another run (process "
+            f"{holder or 'unknown'}): wait for it, or stop it first."
+        ) from None
+    try:
+        # Where a locked file cannot be written, the holder is unknown.
+        with suppress(OSError):
+            path.write_text(f"{os.getpid()}\n", "ascii")
+        yield
+        with suppress(OSError):
+            path.write_text("")
+    finally:
+        lock.release()
+
+
+def toml_text(content: Mapping[str, Any]) -> str:
+    """Write texts, numbers, booleans, lists and tables as TOML.
+
+    Examples
+    --------
+    >>> print(toml_text({"seed": 0, "protocol": {"draws": 2}}))
+    seed = 0
+    <BLANKLINE>
+    [protocol]
+    draws = 2
+    """
+    _check_plain(content)
+    return tomli_w.dumps(content).rstrip("\n")
+
+
+def _check_plain(value: Any) -> None:
+    """Refuse values that a TOML file cannot hold."""
+    if isinstance(value, Mapping):
+        for key, entry in value.items():
+            if not isinstance(key, str):
+                raise HeadcountError(f"The key {key!r} of a spec must be a text.")
+            _check_plain(entry)
+    elif isinstance(value, list | tuple):
+        for entry in value:
+            _check_plain(entry)
+    elif not isinstance(value, bool | int | float | str):
+        raise HeadcountError(
+            f"A spec holds {value!r}; it may hold texts, numbers, booleans, lists and tables."
+        )

@@ -13,21 +13,6 @@ import numpy as np
 
 from headcount.errors import HeadcountError
 
-__all__ = [
-    "check_bandwidth",
-    "check_choice",
-    "check_count",
-    "check_counts",
-    "check_flag",
-    "check_fraction",
-    "check_grid",
-    "check_log_base",
-    "check_not_negative",
-    "check_positive",
-    "check_random_state",
-    "check_share",
-]
-
 
 def check_positive(name: str, value: Any) -> float:
     """A finite number above zero."""
@@ -80,8 +65,8 @@ def _is_number(value: Any) -> bool:
 
 def check_count(name: str, value: Any, least: int = 1) -> int:
     """A whole number of at least `least`."""
-    whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
-    if not whole or value < least:
+    is_whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
+    if not is_whole or value < least:
         raise HeadcountError(
             f"{name} is {value!r}; it must be a whole number of at least {least}."
         )

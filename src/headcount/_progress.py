@@ -6,27 +6,13 @@ import sys
 from collections.abc import Generator, Iterable
 from typing import TypeVar
 
-__all__ = ["track"]
-
 _Item = TypeVar("_Item")
 
 
 def track(
     items: Iterable[_Item], total: int, what: str, *, show: bool | None = None
 ) -> Generator[_Item, None, None]:
-    """Yield the items, with a progress bar and the remaining time on standard error.
-
-    Parameters
-    ----------
-    items : iterable
-        Units of work.
-    total : int
-        Number of items.
-    what : str
-        Description of the work in a few words.
-    show : bool or None, default=None
-        None shows the bar if standard error is a terminal.
-    """
+    """Yield the items, with a progress bar and the remaining time on standard error."""
     if show is None:
         show = sys.stderr.isatty()
     if not show:

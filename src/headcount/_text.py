@@ -11,8 +11,6 @@ from typing import Any
 
 from markupsafe import Markup, escape
 
-__all__ = ["Cell", "Table", "csv_text", "html_result", "printable", "text_table"]
-
 # Shorter texts are kept on one line in HTML.
 _SHORT = 12
 _MARKS_IN_LATEX = {"†": r"\dagger", "‡": r"\ddagger"}
@@ -30,44 +28,17 @@ _FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n")
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """Entry of a table.
+    """Entry of a table."""
 
-    Attributes
-    ----------
-    text : str
-        The value as text; empty if it is missing.
-    is_best : bool
-        True prints it in bold, or with a star in plain text.
-    mark : str
-        Printed after the value, such as a dagger.
-    spread : str
-        Printed after the value and a plus-minus sign.
-    """
-
-    text: str
-    is_best: bool = False
-    mark: str = ""
-    spread: str = ""
+    text: str  # the value as text; empty if it is missing
+    is_best: bool = False  # true prints it in bold, or with a star in plain text
+    mark: str = ""  # printed after the value, such as a dagger
+    spread: str = ""  # printed after the value and a plus-minus sign
 
 
 @dataclass(frozen=True, eq=False)
 class Table:
     """Table whose values are text already, for every format it is printed in.
-
-    Attributes
-    ----------
-    columns : sequence of str
-        Names of the columns.
-    rows : sequence of sequences of Cell
-        The cells.
-    numeric : sequence of bool
-        True for columns of numbers, which are aligned right.
-    foot : sequence of sequences of Cell
-        Rows below the others, such as means.
-    title : str
-        Printed above the table.
-    missing : str
-        Printed for empty cells in columns of numbers, except in HTML.
 
     Examples
     --------
@@ -85,25 +56,15 @@ class Table:
     | CC | 0.03† |
     """
 
-    columns: Sequence[str]
-    rows: Sequence[Sequence[Cell]]
-    numeric: Sequence[bool]
-    foot: Sequence[Sequence[Cell]] = ()
-    title: str = ""
-    missing: str = "-"
+    columns: Sequence[str]  # names of the columns
+    rows: Sequence[Sequence[Cell]]  # the cells
+    numeric: Sequence[bool]  # true for columns of numbers, which are aligned right
+    foot: Sequence[Sequence[Cell]] = ()  # rows below the others, such as means
+    title: str = ""  # printed above the table
+    missing: str = "-"  # printed for empty cells in columns of numbers, except in HTML
 
     def to_text(self, *, ruled: bool = True) -> str:
-        """Plain text; a star follows the best.
-
-        Parameters
-        ----------
-        ruled : bool, default=True
-            True separates the header from the rows by a line.
-
-        Returns
-        -------
-        str
-        """
+        """Plain text; a star follows the best."""
         cells = self._cells(printable, " ± ", str, None)
         # Filled up to the same length, so that the numbers stay aligned.
         after = [
@@ -142,35 +103,22 @@ class Table:
         )
 
     def to_html(self, *, css_class: str = "", label: str = "") -> Markup:
-        """HTML ``table``, everything escaped; the title is left out.
-
-        Parameters
-        ----------
-        css_class : str, default=""
-            Value of the attribute ``class``.
-        label : str, default=""
-            Value of the attribute ``aria-label``, for screen readers.
-
-        Returns
-        -------
-        Markup
-            A string that templates do not escape again.
-        """
+        """HTML ``table``, everything escaped; the title is left out."""
         named = {"class": css_class, "aria-label": label}
         attributes = "".join(f' {key}="{escape(text)}"' for key, text in named.items() if text)
         head = "".join(
             f'<th scope="col"{"" if number else _class("words")}>{escape(name)}</th>'
             for name, number in zip(self.columns, self.numeric, strict=True)
         )
-        parts = [f"<table{attributes}>", f"<thead><tr>{head}</tr></thead>"]
+        pieces = [f"<table{attributes}>", f"<thead><tr>{head}</tr></thead>"]
         for tag, rows in (("tbody", self.rows), ("tfoot", self.foot)):
             if rows or tag == "tbody":
                 lines = [f"<tr>{self._row_in_html(row)}</tr>" for row in rows]
-                parts += [f"<{tag}>", *lines, f"</{tag}>"]
-        return Markup("\n".join([*parts, "</table>"]))
+                pieces += [f"<{tag}>", *lines, f"</{tag}>"]
+        return Markup("\n".join([*pieces, "</table>"]))
 
     def _row_in_html(self, row: Sequence[Cell]) -> str:
-        made = []
+        cells = []
         for i, (cell, number) in enumerate(zip(row, self.numeric, strict=True)):
             names = [] if number else ["words"]
             names += ["short"] * (not number and len(cell.text) < _SHORT)
@@ -180,8 +128,8 @@ class Table:
             text += Markup(" ± {}").format(cell.spread) if cell.spread else ""
             text += Markup("<sup>{}</sup>").format(cell.mark) if cell.mark else ""
             tag, scope = ("td", "") if i else ("th", ' scope="row"')
-            made.append(f"<{tag}{scope}{_class(*names)}>{text}</{tag}>")
-        return "".join(made)
+            cells.append(f"<{tag}{scope}{_class(*names)}>{text}</{tag}>")
+        return "".join(cells)
 
     def _cells(
         self,
@@ -213,17 +161,6 @@ def text_table(
 ) -> list[str]:
     """Lines of a table of plain strings, texts to the left and numbers to the right.
 
-    Parameters
-    ----------
-    header : sequence of str
-        Names of the columns.
-    rows : sequence of sequences of str
-        The cells. Characters that could control a terminal are replaced.
-    n_texts : int, default=1
-        Number of columns, from the first, that hold texts.
-    ruled : bool, default=False
-        True separates the header from the rows by a line.
-
     Examples
     --------
     >>> text_table(["class", "share"], [["spam", "9%"]])
@@ -235,19 +172,6 @@ def text_table(
 
 def html_result(title: str, tables: Sequence[Table], notes: Sequence[str]) -> Markup:
     """Title, tables and notes of a result, for notebooks.
-
-    Parameters
-    ----------
-    title : str
-        First line.
-    tables : sequence of Table
-        The tables.
-    notes : sequence of str
-        Sentences below the tables.
-
-    Returns
-    -------
-    Markup
 
     Examples
     --------
@@ -269,17 +193,6 @@ def html_result(title: str, tables: Sequence[Table], notes: Sequence[str]) -> Ma
 
 def csv_text(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
     """Table as CSV in which no text can be taken for a formula.
-
-    Parameters
-    ----------
-    header : sequence of str
-        Names of the columns.
-    rows : iterable of sequences
-        The cells; None is left empty.
-
-    Returns
-    -------
-    str
 
     Examples
     --------

@@ -17,8 +17,6 @@ from typing import TypeVar
 
 from headcount.errors import HeadcountError
 
-__all__ = ["each_range", "results_in_order", "thread_count"]
-
 Result = TypeVar("Result")
 
 _ENVIRONMENT = "HEADCOUNT_NUM_THREADS"
@@ -37,57 +35,35 @@ _task = _Task()
 
 def thread_count() -> int:
     """Return ``HEADCOUNT_NUM_THREADS``, or the number of cores this process may run on."""
-    wanted = os.environ.get(_ENVIRONMENT)
-    if wanted is not None:
-        if not wanted.isdigit() or int(wanted) < 1:
+    setting = os.environ.get(_ENVIRONMENT)
+    if setting is not None:
+        if not setting.isdigit() or int(setting) < 1:
             raise HeadcountError(
-                f"{_ENVIRONMENT} is {wanted!r}; it must be a whole number of at least 1: "
+                f"{_ENVIRONMENT} is {setting!r}; it must be a whole number of at least 1: "
                 "set it so, or unset it to use every core."
             )
-        return int(wanted)
+        return int(setting)
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
 
 
 def each_range(work: Callable[[int, int], None], n: int, *, grain: int = 1) -> None:
-    """Call ``work(start, stop)`` on ranges that together cover ``range(n)``.
-
-    Parameters
-    ----------
-    work : callable
-        Function that releases the interpreter lock and treats items independently.
-    n : int
-        Number of items.
-    grain : int, default=1
-        Smallest number of items that justifies a thread.
-    """
+    """Call ``work(start, stop)`` on ranges that together cover ``range(n)``."""
     threads = 1 if _task.running else min(thread_count(), max(1, n // max(1, grain)))
     if threads == 1:
         work(0, n)
         return
     # Several ranges per thread, so that the other threads do not wait for one slow range.
-    parts = min(threads * 4, max(threads, n // max(1, grain)))
-    edges = [n * part // parts for part in range(parts + 1)]
+    n_ranges = min(threads * 4, max(threads, n // max(1, grain)))
+    edges = [n * number // n_ranges for number in range(n_ranges + 1)]
     with ThreadPoolExecutor(threads) as pool:
         for _ in pool.map(work, edges[:-1], edges[1:]):
             pass
 
 
 def results_in_order(tasks: Iterable[Callable[[], Result]]) -> Iterator[Result]:
-    """Results of tasks, in their order, several of which run at once.
-
-    Parameters
-    ----------
-    tasks : iterable of callable
-        Functions without arguments that mostly run compiled loops. They are taken from the
-        iterable one by one, in the thread of the caller, as results are used.
-
-    Yields
-    ------
-    object
-        Result of each task; its error is raised here.
-    """
+    """Results of tasks, in their order, several of which run at once."""
     threads = min(thread_count(), _MOST_TASKS)
     if threads == 1:
         yield from (task() for task in tasks)

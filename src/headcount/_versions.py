@@ -7,23 +7,11 @@ import importlib.util
 from importlib.metadata import PackageNotFoundError, packages_distributions, version
 from platform import python_version
 
-__all__ = ["versions"]
-
 _PACKAGES = ("headcount", "numpy", "scipy", "scikit-learn", "numba", "polars")
 
 
 def versions(*modules: str) -> dict[str, str]:
     """Versions of Python and of the packages, by name.
-
-    Parameters
-    ----------
-    *modules : str
-        Names of further modules, such as ``"xgboost.sklearn"``. One that belongs to no
-        installed package has the checksum of its file.
-
-    Returns
-    -------
-    dict of str to str
 
     Examples
     --------
@@ -31,19 +19,21 @@ def versions(*modules: str) -> dict[str, str]:
     >>> sorted(versions())
     ['headcount', 'numba', 'numpy', 'polars', 'python', 'scikit-learn', 'scipy']
     """
-    found = {name: _version(name) for name in _PACKAGES} | {"python": python_version()}
+    by_name = {name: _version(name) for name in _PACKAGES} | {"python": python_version()}
     packages = packages_distributions() if modules else {}
     for module in modules:
         names = packages.get(module.partition(".")[0], [])
-        found |= {name: _version(name) for name in names} if names else {module: _file(module)}
-    return found
+        by_name |= (
+            {name: _version(name) for name in names} if names else {module: _file(module)}
+        )
+    return by_name
 
 
 def _file(module: str) -> str:
     """Checksum of the file of a module."""
     try:
-        found = importlib.util.find_spec(module)
-        origin = "" if found is None or found.origin is None else found.origin
+        module_spec = importlib.util.find_spec(module)
+        origin = "" if module_spec is None or module_spec.origin is None else module_spec.origin
         with open(origin, "rb") as file:
             return f"sha256 {hashlib.file_digest(file, 'sha256').hexdigest()}"
     except (ImportError, OSError, ValueError):  # it is not a file

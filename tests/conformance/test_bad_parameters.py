@@ -12,7 +12,7 @@ from headcount.errors import HeadcountError
 from headcount.quantify import DyS, Ensemble, HDx
 from headcount.quantify.base import ScoringPlan
 from headcount.sampling import UPP
-from headcount.testing.bad_parameters import UNUSED_WITH_SCORES, checked_parameters
+from headcount.testing.bad_input import UNUSED_WITH_SCORES, checked_parameters
 from tests.conformance.cases import CASES, labelled, labelled_scores
 
 COUNT = (0, -1, 1.5, "x", True, None)

@@ -15,7 +15,7 @@ from sklearn.pipeline import make_pipeline
 import headcount as hc
 from headcount.quantify import one_class_quantifiers
 from headcount.testing import quantifier_checks
-from headcount.testing.expectations import on_simplex, refuses
+from headcount.testing.cases import on_simplex, refuses
 from tests.conformance.cases import (
     METHODS,
     PROTOTYPES,

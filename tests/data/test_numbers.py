@@ -3,7 +3,7 @@ from __future__ import annotations
 import polars as pl
 import pytest
 
-from headcount.data.numbers import read_numbers
+from headcount.data.column_kinds import read_numbers
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
 import headcount as hc
-from headcount.data.column_kinds import infer_column
-from headcount.data.column_values import DateParts
+from headcount.data.column_kinds import DateParts, infer_column
 from headcount.data.preparation import Tally, prepare
 from headcount.errors import HeadcountError
 

@@ -3,13 +3,16 @@ from __future__ import annotations
 import gzip
 import io
 import subprocess
+import sys
 import zipfile
 
 import polars as pl
 import pyarrow as pa
 import pytest
+import xlsxwriter
 
 from headcount.data.readers import open_table, open_tables
+from headcount.data.writers import write_table
 from headcount.errors import HeadcountError
 
 FRAME = pl.DataFrame({"a": [1, 2, None], "b": ["x", "y, z", 'q"']})
@@ -148,14 +151,19 @@ def sheet(path, cells, styles=""):
     document = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr(
+            "_rels/.rels",
+            f'<Relationships><Relationship Id="r1" Type="{document}/officeDocument" '
+            'Target="xl/workbook.xml"/></Relationships>',
+        )
+        archive.writestr(
             "xl/workbook.xml",
             f'<workbook {main} xmlns:r="{document}"><sheets>'
             '<sheet name="People" sheetId="1" r:id="r1"/></sheets></workbook>',
         )
         archive.writestr(
             "xl/_rels/workbook.xml.rels",
-            '<Relationships><Relationship Id="r1" Target="worksheets/sheet1.xml"/>'
-            "</Relationships>",
+            f'<Relationships><Relationship Id="r1" Type="{document}/worksheet" '
+            'Target="worksheets/sheet1.xml"/></Relationships>',
         )
         archive.writestr(
             "xl/sharedStrings.xml",
@@ -189,6 +197,35 @@ def test_a_spreadsheet(tmp_path):
         ("Ann", "2024-05-31", "true", "31.5"),
         (None, "2024-06-01 12:00:00", None, None),
     ]
+
+
+def test_a_spreadsheet_with_mixed_columns_and_several_sheets(tmp_path):
+    """Numbers keep their digits beside texts, texts keep their zeros, blank rows go."""
+    frame = pl.DataFrame({"id": ["007", None, "x"], "p": [1 / 3, None, 1.25e-17]})
+    with xlsxwriter.Workbook(tmp_path / "t.xlsx") as workbook:
+        workbook.add_worksheet("nothing")
+        sheet = workbook.add_worksheet("scores")
+        for j, column in enumerate(frame.iter_columns()):
+            sheet.write_string(2, j, column.name)
+            for i, value in enumerate(column):
+                sheet.write(3 + i, j, value)
+        sheet.write(6, 1, "n/a")
+    table = open_table(tmp_path / "t.xlsx")
+    assert table.notes == ("t.xlsx: the sheet 'scores' was read, of 2 sheets.",)
+    rows = table.read().rows()
+    assert [row[0] for row in rows] == ["007", "x", None]
+    assert [float(row[1]) for row in rows[:2]] == pytest.approx([1 / 3, 1.25e-17], rel=1e-14)
+    assert rows[2][1] == "n/a"
+
+
+def test_spreadsheets_need_their_libraries(tmp_path, monkeypatch):
+    write_table(pl.DataFrame({"a": [1]}), tmp_path / "t.xlsx")
+    for library in ("fastexcel", "xlsxwriter"):
+        monkeypatch.setitem(sys.modules, library, None)
+    with pytest.raises(HeadcountError, match=r"needs fastexcel: pip install"):
+        open_table(tmp_path / "t.xlsx")
+    with pytest.raises(HeadcountError, match=r"needs xlsxwriter: pip install"):
+        write_table(pl.DataFrame({"a": [1]}), tmp_path / "u.xlsx")
 
 
 def test_several_files_patterns_and_folders(tmp_path, monkeypatch):

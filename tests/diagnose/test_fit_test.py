@@ -11,7 +11,7 @@ from scipy.stats import chi2
 from tests.diagnose.made import drawn, scores
 from tests.oracle import fit_test as oracle
 
-from headcount._kernels.mixture_distances import nearest_mixtures
+from headcount._kernels.quadratic_programs import nearest_mixtures
 from headcount.diagnose import FitTest, MixtureTest, fit_test
 from headcount.diagnose.rank_moments import RankMoments
 from headcount.errors import HeadcountError

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from headcount.errors import HeadcountError
-from headcount.evaluation.summary import group, summarise
-from headcount.evaluation.tables import error_table, lowest
+from headcount.evaluation.summary import error_table, group, lowest, summarise
 
 VALUES = np.array([[0.25, 1.5, np.nan], [0.125, 10.25, np.nan]])
 MARKS = [["‡", "", ""], ["", "†", ""]]

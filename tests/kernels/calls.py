@@ -9,26 +9,23 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from headcount._kernels.absolute_deviations import match_two_absolute
+from headcount._kernels.accumulation import bin_entries, count_entries
 from headcount._kernels.density import kernel_sums, kernel_values
-from headcount._kernels.distances import add_mean_distances
-from headcount._kernels.divergence import HELLINGER, LIKELIHOOD, PROBSYMM, TOPSOE
-from headcount._kernels.efficient_moments import weighted_means
-from headcount._kernels.euclidean_distances import (
+from headcount._kernels.distances import (
     add_distances,
+    add_mean_distances,
     add_sparse_distances,
     squared_norms,
 )
+from headcount._kernels.divergence import HELLINGER, LIKELIHOOD, PROBSYMM, TOPSOE
 from headcount._kernels.expectation_maximisation import maximise_by_em
-from headcount._kernels.feature_bins import bin_entries, count_entries
-from headcount._kernels.matching_two import match_two
+from headcount._kernels.iteration import iterate_threshold, label_in_turn
+from headcount._kernels.matching import match_two, match_two_absolute
 from headcount._kernels.posterior_draws import draw_from_counts, draw_from_ratios
 from headcount._kernels.quadratic_programs import minimise_quadratics
 from headcount._kernels.score_order import match_distributions, match_quantiles, quantile_means
-from headcount._kernels.sequential_labels import label_in_turn
-from headcount._kernels.statistics import count_codes, sum_rows
+from headcount._kernels.statistics import count_codes, sum_rows, weighted_means
 from headcount._kernels.stratified_draws import draw_resampled
-from headcount._kernels.threshold_iteration import iterate_threshold
 from headcount._kernels.thresholds import median_sweep
 
 KINDS = {"hellinger": HELLINGER, "topsoe": TOPSOE, "probsymm": PROBSYMM}

@@ -7,7 +7,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from tests.kernels.calls import absolute
 from tests.oracle import absolute_deviations as oracle
 
-from headcount._kernels.absolute_deviations import match_two_absolute
+from headcount._kernels.matching import match_two_absolute
 
 few = settings(max_examples=60)
 # Counts out of ten: ties, flat stretches and bins that match everywhere are common.

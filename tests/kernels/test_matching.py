@@ -9,8 +9,7 @@ from tests.kernels.calls import KINDS, match, most_likely, plain
 from tests.oracle import likelihood as likelihoods
 from tests.oracle import matching as oracle
 
-from headcount._kernels.matching import match_mixtures, mix, project
-from headcount._kernels.matching_two import match_two
+from headcount._kernels.matching import match_mixtures, match_two, mix, project
 
 few = settings(max_examples=20)
 seeds = st.integers(0, 2**32 - 1)

@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 from tests.kernels import calls
 
 from headcount._kernels.divergence import HELLINGER, curvatures, slopes, total
-from headcount._kernels.matching import match_mixtures
-from headcount._kernels.matching_two import match_two
+from headcount._kernels.matching import match_mixtures, match_two
 
 
 def run() -> dict[str, NDArray[np.generic]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from headcount.monitor.detector import Restart, Series, detect
+from headcount.monitor.detector import Restart, WatchedSeries, detect
 from tests.oracle import detector as oracle
 
 
@@ -16,7 +16,7 @@ def series(values, streams=None, limits=None, size=100.0):
     weights = 1 / np.bincount(streams)[streams]
     ones = np.ones_like(values)
     limits = np.full(C, np.nan) if limits is None else np.asarray(limits, float)
-    return Series(values, ones, size * ones, streams, np.arange(C), weights, limits)
+    return WatchedSeries(values, ones, size * ones, streams, np.arange(C), weights, limits)
 
 
 def noise(seed, T, C=1):

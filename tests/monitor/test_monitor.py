@@ -458,7 +458,7 @@ def test_results_print_and_are_plain(watch, stream):
     json.dumps([found.to_dict(), watch.status().to_dict()])
     assert "1 alert open" in str(watch)
     axes = watch.plot()
-    assert axes.get_ylabel() == "share"
+    assert axes.get_ylabel() == "share of ok"
 
 
 class TestBadInput:
@@ -570,7 +570,7 @@ class TestBadInput:
             hc.Monitor.open(watch.path).update(new)
 
     def test_two_updates_at_once(self, watch, stream):
-        from headcount._lock import locked
+        from headcount._files import locked
 
         before = state(watch.path)
         with locked(watch.path / "lock"), pytest.raises(HeadcountError, match="another run"):

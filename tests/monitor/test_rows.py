@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from headcount.monitor.rows import content_keys, value_hashes
+from headcount.monitor.folder import content_keys, value_hashes
 
 
 @pytest.mark.parametrize(

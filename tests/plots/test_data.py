@@ -12,7 +12,7 @@ from tests.plots import frames
 
 from headcount import plots
 from headcount.errors import HeadcountError
-from headcount.plots._bins import round_edges
+from headcount.plots.data import round_edges
 from headcount.plots.simplex_plot import hull
 
 data = plots.data

@@ -16,15 +16,15 @@ from scipy import stats
 from tests.oracle import stratified_draws as oracle
 
 from headcount._kernels import stratified_draws
+from headcount._random import base_seeds, stream_seeds, uniforms
 from headcount.sampling import APP, NPP, UPP, Dirichlet, Prevalences
-from headcount.sampling._shares import (
+from headcount.sampling.protocols import (
     dirichlet_shares,
     grid_length,
     grid_shares,
     nearest_counts,
     uniform_shares,
 )
-from headcount.sampling._streams import base_seeds, stream_seeds, uniforms
 
 seeds = st.integers(0, 2**64 - 1)
 
@@ -50,7 +50,7 @@ def test_uniforms_match_the_oracle(base, number, n):
 def test_uniforms_stay_within_their_ends(monkeypatch):
     for word, expected in ((0, 2.0**-53), (2**64 - 1, 1 - 2.0**-53)):
         monkeypatch.setattr(
-            "headcount.sampling._streams.mix",
+            "headcount._random.mix",
             lambda seed, word=word: seed * 0 + np.uint64(word),
         )
         assert uniforms(0, np.array([0]), 1)[0, 0] == expected
@@ -192,9 +192,9 @@ def test_dirichlet_shares_with_a_tiny_alpha_are_single_classes():
 _DRAW_WITHOUT_COMPILATION = """
 import pickle, sys
 import numba
-from headcount.sampling import _plan
+from headcount.sampling import protocols
 assert numba.config.DISABLE_JIT
-_plan._FEWEST_ITEMS_PER_THREAD = 1
+protocols._FEWEST_ITEMS_PER_THREAD = 1
 protocols, y = pickle.load(sys.stdin.buffer)
 pickle.dump([protocol.draw(y).indices for protocol in protocols], sys.stdout.buffer)
 """

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headcount.errors import HeadcountError
-from headcount.sampling import APP, NPP, UPP, Dirichlet, Prevalences, _plan
+from headcount.sampling import APP, NPP, UPP, Dirichlet, Prevalences, protocols
 
 POOL = np.array(["cat", "dog", "eel"])[np.random.default_rng(0).integers(0, 3, 90)]
 SHARES = np.array([[0.2, 0.3, 0.5], [0.0, 1.0, 0.0], [0.9, 0.05, 0.05]])
@@ -79,15 +79,15 @@ def test_any_order_and_division_of_work_gives_the_same(protocol, monkeypatch):
         for number in reversed(range(n)):
             work(number, number + 1)
 
-    monkeypatch.setattr(_plan, "each_range", backwards)
+    monkeypatch.setattr(protocols, "each_range", backwards)
     assert_same(protocol.draw(POOL), samples)
 
 
 def test_threads_do_not_matter(monkeypatch):
     protocol = UPP(n_samples=300, size=50, random_state=4)
-    monkeypatch.setattr(_plan, "_FEWEST_ITEMS_PER_THREAD", 1)
+    monkeypatch.setattr(protocols, "_FEWEST_ITEMS_PER_THREAD", 1)
     ranges = []
-    real = _plan.each_range
+    real = protocols.each_range
 
     def counted(work, n, *, grain):
         def noted(start, stop):
@@ -96,7 +96,7 @@ def test_threads_do_not_matter(monkeypatch):
 
         real(noted, n, grain=grain)
 
-    monkeypatch.setattr(_plan, "each_range", counted)
+    monkeypatch.setattr(protocols, "each_range", counted)
     monkeypatch.setenv("HEADCOUNT_NUM_THREADS", "1")
     alone = protocol.draw(POOL)
     assert len(ranges) == 1

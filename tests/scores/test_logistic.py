@@ -12,7 +12,7 @@ from sklearn.model_selection import StratifiedKFold, cross_val_predict
 from sklearn.pipeline import make_pipeline
 from tests.oracle import logistic as oracle
 
-from headcount.scores import Scorer, logistic, newton
+from headcount.scores import Scorer, logistic
 from headcount.scores.logistic import cross_fit, is_supported, stacked_posteriors
 
 
@@ -88,7 +88,7 @@ def test_sparse_items_and_more_features_than_items(n_classes, form):
 
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_many_dense_features(n_classes, monkeypatch):
-    monkeypatch.setattr(newton, "_MAX_FACTORED", 3)
+    monkeypatch.setattr(logistic, "_MAX_FACTORED", 3)
     X, codes = problem(200, 8, n_classes)
     X[:, 1] = X[:, 0] + 0.1 * X[:, 1]
     found = cross_fit(LogisticRegression(C=10), X, np.arange(n_classes), codes, thirds(200))
@@ -286,7 +286,7 @@ def test_single_precision_is_kept():
 
 
 def test_nothing_is_accepted_that_did_not_converge(monkeypatch):
-    monkeypatch.setattr(newton, "_MAX_STEPS", 2)
+    monkeypatch.setattr(logistic, "_MAX_STEPS", 2)
     X, codes = problem(100, 3, 2)
     found = cross_fit(LogisticRegression(), X, np.arange(2), codes, thirds(100))
     assert found == [None] * 4
@@ -327,7 +327,7 @@ def test_scorers_have_the_posteriors_of_separate_fits(n_classes, form):
 def test_scorers_fall_back_on_the_classifiers_own_fit(monkeypatch):
     X, codes = problem(120, 5, 3)
     exact = Scorer(random_state=0).fit(X, codes)
-    monkeypatch.setattr(newton, "_MAX_STEPS", 0)
+    monkeypatch.setattr(logistic, "_MAX_STEPS", 0)
     scorer = Scorer(random_state=0).fit(X, codes)
     own = LogisticRegression(max_iter=1000).fit(X, codes)
     np.testing.assert_array_equal(scorer.classifier_.coef_, own.coef_)

@@ -19,7 +19,6 @@ from headcount.shift import (
     LocalCovariateShift,
     PriorShift,
     TweakOne,
-    _cells,
 )
 
 SMALL = {"train_size": 120, "test_size": 60, "repeats": 2, "test_repeats": 3, "random_state": 0}
@@ -128,7 +127,7 @@ def test_an_experiment_is_the_same_whenever_it_is_drawn(protocol, columns, monke
         for number in reversed(range(n)):
             work(number, number + 1)
 
-    monkeypatch.setattr(_cells, "each_range", backwards)
+    monkeypatch.setattr("headcount.shift.experiments.each_range", backwards)
     assert_same(again[1], experiments[1])
 
 
@@ -317,7 +316,7 @@ def test_empty_cells_are_refused_even_with_replacement(columns):
 )
 @settings(max_examples=100)
 def test_mixes_of_any_size_add_up(size, alpha, prevalence):
-    from headcount.shift.covariate import _mixed
+    from headcount.shift.shift_protocols import _mixed
 
     poor_a, poor_b, good_b, good_a = counts = _mixed(size, prevalence, alpha)
     assert min(counts) >= 0

@@ -162,7 +162,7 @@ def test_a_classifier_is_trained_once_for_all_methods(
         return fit(self, *args, **kwargs)
 
     monkeypatch.setattr(LogisticRegression, "fit", counted)
-    monkeypatch.setattr("headcount.scores.cross_fitting.is_supported", lambda classifier: False)
+    monkeypatch.setattr("headcount.scores.folds.is_supported", lambda classifier: False)
     only = replace(spec, selection=spec.selection | {"C": [1.0], "class_weight": ["none"]})
     rows_of(only, tasks_of(only)["amazon_blitzer.prior.0000"], Path())
     assert len(trained) == 1 + 3  # on everything, and in three folds

@@ -399,5 +399,5 @@ def test_published_studies_take_no_files(folder):
 def test_a_spec_with_files_is_written_and_read(folder):
     spec = own_spec(classifier={"class": "sklearn.svm:SVC", "parameters": {"C": 2.0}})
     assert parse_spec(spec.to_toml()) == spec
-    named = parse_spec(spec.to_toml().replace('datasets = ["shop", "triple"]\n', ""))
+    named = parse_spec(re.sub(r"datasets = \[.*?\]\n", "", spec.to_toml(), flags=re.DOTALL))
     assert named == spec

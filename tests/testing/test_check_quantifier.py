@@ -16,7 +16,7 @@ from headcount.quantify.aggregation import Aggregation, Counting, Moments
 from headcount.representation import Posterior
 from headcount.solve import LeastSquares, Solution
 from headcount.testing import check_quantifier, quantifier_checks
-from headcount.testing.expectations import NotApplicable, close, expect, on_simplex, raises
+from headcount.testing.cases import NotApplicable, close, expect, on_simplex, raises
 
 INFO = hc.MethodInfo("least squares", "adjusted count", "a test")
 

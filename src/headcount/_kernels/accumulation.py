@@ -21,22 +21,6 @@ from numba import njit
 
 from headcount._kernels.stratified_draws import GOLDEN, mix
 
-__all__ = [
-    "FINEST",
-    "FIXED_POINT",
-    "LEADING_BITS",
-    "add_codes",
-    "add_integers",
-    "add_logit_cells",
-    "add_outside",
-    "add_rank_moments",
-    "add_rows",
-    "logit_cells",
-    "number_distinct",
-    "ranks_of",
-    "ratio_bins",
-]
-
 FIXED_POINT = 2.0**30
 """Number that stands for 1 in sums."""
 FINEST = 2.0**31
@@ -70,13 +54,13 @@ def add_rows(values, groups, out):
     block = max(1, _BLOCK // width)
     wholes, rests = np.empty((block, width), np.int64), np.empty((block, width), np.int64)
     for first in range(0, n, block):
-        own = groups[first : first + block]
+        members = groups[first : first + block]
         wholes[:] = 0
         rests[:] = 0
         for start in range(first, n_rows, n):
-            some = flat[start * width : (start + own.size) * width]
-            _add_fixed(some, wholes.reshape(-1), rests.reshape(-1))
-        _add_to_groups(wholes, rests, own, out)
+            entries = flat[start * width : (start + members.size) * width]
+            _add_fixed(entries, wholes.reshape(-1), rests.reshape(-1))
+        _add_to_groups(wholes, rests, members, out)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -92,11 +76,11 @@ def _add_to_groups(wholes, rests, groups, out):
         return
     # A loop over few columns takes longer than what it adds.
     for j in range(width):
-        column, whole, rest = out[:, :, j], wholes[:, j], rests[:, j]
+        column, of_wholes, of_rests = out[:, :, j], wholes[:, j], rests[:, j]
         for i in range(groups.size):
-            own = column[groups[i]]
-            own[0] += whole[i]
-            own[1] += rest[i]
+            pair = column[groups[i]]
+            pair[0] += of_wholes[i]
+            pair[1] += of_rests[i]
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -111,20 +95,20 @@ def add_codes(codes, groups, out):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def number_distinct(words, others, start, n_known, slots, known, first, codes):
+def number_distinct(words, second_words, start, n_known, slots, pairs, first, codes):
     """Number the distinct pairs of words as they come, of rows from `start` on.
 
-    `known` are the `n_known` pairs that came before, with the row of each in `first`. New
+    `pairs` are the `n_known` pairs that came before, with the row of each in `first`. New
     pairs are added to both, and `codes` has the numbers of the rows. `slots` is a table for
     hashing, -1 everywhere at first, with a power of two as its size. Returns the number of
     distinct pairs, or -1 if they are more than half of the slots.
     """
     mask = np.uint64(slots.size - 1)
     for i in range(words.size):
-        word, other = words[i], others[i]
+        word, second = words[i], second_words[i]
         place = word & mask
         code = slots[place]
-        while code >= 0 and (known[code, 0] != word or known[code, 1] != other):
+        while code >= 0 and (pairs[code, 0] != word or pairs[code, 1] != second):
             place = (place + np.uint64(1)) & mask
             code = slots[place]
         if code < 0:
@@ -132,7 +116,7 @@ def number_distinct(words, others, start, n_known, slots, known, first, codes):
                 return -1
             code = n_known
             slots[place] = code
-            known[code, 0], known[code, 1] = word, other
+            pairs[code, 0], pairs[code, 1] = word, second
             first[code] = start + i
             n_known += 1
         codes[start + i] = code
@@ -169,13 +153,13 @@ def add_logit_cells(posteriors, edges, starts, base, groups, start, stop, out):
     """Add items `start:stop` to the cells of their groups: number of rows, and their sum."""
     cells, fixed = np.empty(_BLOCK, np.int64), np.empty(_BLOCK, np.int64)
     for first in range(start, stop, _BLOCK):
-        own = groups[first : min(first + _BLOCK, stop)]
+        members = groups[first : min(first + _BLOCK, stop)]
         for row in range(first, posteriors.shape[0], groups.size):
             # Two loops take half as long as one that does both.
-            rows = posteriors[row : row + own.size]
+            rows = posteriors[row : row + members.size]
             logit_cells(rows, edges, starts, base, cells, fixed)
-            for i in range(own.size):
-                group, cell = np.uint64(own[i]), np.uint64(cells[i])
+            for i in range(members.size):
+                group, cell = np.uint64(members[i]), np.uint64(cells[i])
                 out[group, cell, 0] += 1
                 out[group, cell, 1] += fixed[i]
 
@@ -283,16 +267,62 @@ def add_rank_moments(
     ranks, polynomial = np.empty(_BLOCK), np.empty(_BLOCK)
     wholes, rests = np.empty((degrees, _BLOCK), np.int64), np.empty((degrees, _BLOCK), np.int64)
     for begin in range(0, n, _BLOCK):
-        own = groups[begin : begin + _BLOCK]
-        x, y = ranks[: own.size], polynomial[: own.size]
+        members = groups[begin : begin + _BLOCK]
+        x, y = ranks[: members.size], polynomial[: members.size]
         for c in range(starts.shape[0]):
             wholes[:] = 0
             rests[:] = 0
             for start in range(begin, n_rows, n):
-                column = posteriors[start : start + own.size, first + c]
+                column = posteriors[start : start + members.size, first + c]
                 ranks_of(column, values, lines, edges[c], starts[c], least, x)
                 for d in range(degrees):
                     _legendre(x, d + 1, y)
                     _add_fixed(y, wholes[d], rests[d])
             sums = out[:, :, c * degrees : (c + 1) * degrees]
-            _add_to_groups(wholes.T, rests.T, own, sums)
+            _add_to_groups(wholes.T, rests.T, members, sums)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def bin_entries(values, columns, cuts, edges, out):
+    """Number of the cuts of an entry's column that lie below its value.
+
+    The cuts of column j are cuts[edges[j]:edges[j + 1]], in ascending order.
+    """
+    for e in range(values.size):
+        left, right = edges[columns[e]], edges[columns[e] + 1]
+        first = left
+        while left < right:
+            middle = (left + right) // 2
+            if cuts[middle] < values[e]:
+                left = middle + 1
+            else:
+                right = middle
+        out[e] = left - first
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def count_entries(
+    rows, codes, homes, zeros, weights, indices, offsets, start, stop, out,
+):  # fmt: skip
+    """Share of each code among the items of each sample. An item has one code per column.
+
+    Item i has the entries rows[i]:rows[i + 1], each with its code and with the code of zero
+    in its column (its home). `zeros` holds the code of zero for every column, which an item
+    has where it has no entry.
+    """
+    for s in range(start, stop):
+        row = out[s]
+        row[:] = 0.0
+        total = 0.0
+        for i in range(offsets[s], offsets[s + 1]):
+            item = indices[i]
+            weight = 1.0 if weights.size == 0 else weights[item]
+            total += weight
+            for e in range(rows[item], rows[item + 1]):
+                row[codes[e]] += weight
+                row[homes[e]] -= weight
+        for j in range(zeros.size):
+            # Negative only by rounding.
+            row[zeros[j]] = max(0.0, row[zeros[j]] + total)
+        for b in range(row.size):
+            row[b] /= total

@@ -5,8 +5,6 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-__all__ = ["kernel_sums", "kernel_values"]
-
 _FAST = {"reassoc", "contract", "nsz"}
 _TILE = 512
 
@@ -53,11 +51,11 @@ def _exponents(group, centres, norms, first, n, out):
     for i in range(n):
         a, b, c, d = 0.0, 0.0, 0.0, 0.0
         for k in range(centres.shape[1]):
-            there = centres[first + i, k]
-            a += group[0, k] * there
-            b += group[1, k] * there
-            c += group[2, k] * there
-            d += group[3, k] * there
+            centre = centres[first + i, k]
+            a += group[0, k] * centre
+            b += group[1, k] * centre
+            c += group[2, k] * centre
+            d += group[3, k] * centre
         norm = norms[first + i]
         out[0, i] = a - norm
         out[1, i] = b - norm
@@ -66,16 +64,16 @@ def _exponents(group, centres, norms, first, n, out):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _load(points, scale, first, n, group, own):
+def _load(points, scale, first, n, group, exponents):
     """Copy points `first:first + n`, times twice the scale, into the rows of `group`.
 
-    Their own part of the exponent, -|x|^2 times the scale, is written to `own`.
+    Their own part of the exponent, -|x|^2 times the scale, is written to `exponents`.
     """
     for r in range(n):
-        own[r] = 0.0
+        exponents[r] = 0.0
         for k in range(points.shape[1]):
             group[r, k] = 2.0 * scale * points[first + r, k]
-            own[r] -= scale * points[first + r, k] * points[first + r, k]
+            exponents[r] -= scale * points[first + r, k] * points[first + r, k]
 
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath=_FAST)
@@ -124,10 +122,10 @@ def kernel_sums(points, centres, norms, weights, edges, scale, start, stop, out,
     K = edges.size - 1
     buffer = np.empty((4, _TILE))
     group = np.zeros((4, centres.shape[1]))
-    own, shift = np.empty(4), np.empty(4)
+    exponents, shift = np.empty(4), np.empty(4)
     for i in range(start, stop, 4):
         m = min(4, stop - i)
-        _load(points, scale, i, m, group, own)
+        _load(points, scale, i, m, group, exponents)
         for r in range(m):
             shift[r] = -np.inf
             for j in range(K):
@@ -139,7 +137,7 @@ def kernel_sums(points, centres, norms, weights, edges, scale, start, stop, out,
                 for r in range(m):
                     shift[r] = _add_tile(buffer[r], weights, first, n, j, out[i + r], shift[r])
         for r in range(m):
-            shifts[i + r] = shift[r] + own[r]
+            shifts[i + r] = shift[r] + exponents[r]
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -148,13 +146,13 @@ def kernel_values(points, centres, norms, scale, start, stop, out):
     T = centres.shape[0]
     buffer = np.empty((4, T))
     group = np.zeros((4, centres.shape[1]))
-    own = np.empty(4)
+    exponents = np.empty(4)
     for i in range(start, stop, 4):
         m = min(4, stop - i)
-        _load(points, scale, i, m, group, own)
+        _load(points, scale, i, m, group, exponents)
         _exponents(group, centres, norms, 0, T, buffer)
         for r in range(m):
             values = out[i + r]
             for t in range(T):
-                values[t] = min(buffer[r, t] + own[r], 0.0)
+                values[t] = min(buffer[r, t] + exponents[r], 0.0)
             _exponentials(values, T)

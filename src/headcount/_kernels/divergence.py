@@ -8,8 +8,6 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-__all__ = ["HELLINGER", "LIKELIHOOD", "PROBSYMM", "TOPSOE", "curvatures", "slopes", "total"]
-
 LIKELIHOOD = 0
 HELLINGER = 1
 TOPSOE = 2
@@ -50,8 +48,8 @@ def slopes(kind, q, m, out):
         elif kind == TOPSOE:
             out[b] = np.log(2.0 * mb / (q[b] + mb))
         else:
-            both = q[b] + mb
-            out[b] = -2.0 * (q[b] - mb) * (3.0 * q[b] + mb) / (both * both)
+            denominator = q[b] + mb
+            out[b] = -2.0 * (q[b] - mb) * (3.0 * q[b] + mb) / (denominator * denominator)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -59,12 +57,12 @@ def curvatures(kind, q, m, out):
     """Second derivative of each bin's divergence in m."""
     for b in range(q.size):
         mb = max(m[b], _FLOOR)
-        both = q[b] + mb
+        denominator = q[b] + mb
         if kind == LIKELIHOOD:
             out[b] = q[b] / (mb * mb)
         elif kind == HELLINGER:
             out[b] = 0.25 * np.sqrt(q[b] / mb) / mb
         elif kind == TOPSOE:
-            out[b] = q[b] / (mb * both)
+            out[b] = q[b] / (mb * denominator)
         else:
-            out[b] = 16.0 * q[b] * q[b] / (both * both * both)
+            out[b] = 16.0 * q[b] * q[b] / (denominator * denominator * denominator)

@@ -8,8 +8,6 @@ from numba import njit
 from headcount._kernels.divergence import LIKELIHOOD, total
 from headcount._kernels.matching import mix, project
 
-__all__ = ["maximise_by_em"]
-
 _FAST = {"reassoc", "contract", "nsz"}
 _LEAST = 1e-90  # likelihood of an impossible item, as in `divergence`
 
@@ -30,9 +28,9 @@ def _weighted_gains_of_two(A, weights, mass, p, gains):
     """The same for items that stand for several each, `mass` in total."""
     first, second, a, b = 0.0, 0.0, p[0], p[1]
     for i in range(weights.size):
-        part = weights[i] / max(a * A[0, i] + b * A[1, i], 1e-300)
-        first += A[0, i] * part
-        second += A[1, i] * part
+        ratio = weights[i] / max(a * A[0, i] + b * A[1, i], 1e-300)
+        first += A[0, i] * ratio
+        second += A[1, i] * ratio
     gains[0], gains[1] = first / mass, second / mass
 
 
@@ -85,13 +83,13 @@ def maximise_by_em(
                 mass += weights[offsets[s] + i]
         for j in range(K):
             p[j] = origin[j]
-        change, before, taken = np.inf, np.inf, 0
-        while taken < max_iter and (taken < min_iter or change >= tols[s]):
+        change, before, n_steps = np.inf, np.inf, 0
+        while n_steps < max_iter and (n_steps < min_iter or change >= tols[s]):
             if K == 2 and weights.size == 0:
                 _gains_of_two(A, n, p, gains)
             elif K == 2:
-                own = weights[offsets[s] : offsets[s + 1]]
-                _weighted_gains_of_two(A, own, mass, p, gains)
+                item_weights = weights[offsets[s] : offsets[s + 1]]
+                _weighted_gains_of_two(A, item_weights, mass, p, gains)
             else:
                 mix(A, p, m)
                 for i in range(n):
@@ -107,12 +105,12 @@ def maximise_by_em(
                 p[j] += move
                 moves[j] = move
             change = np.sqrt(change) if by_norm else change / K
-            taken += 1
-        if partial and taken > min_iter and 0.0 < change < tols[s]:
-            left = np.log(tols[s] / change) / np.log(before / change)
+            n_steps += 1
+        if partial and n_steps > min_iter and 0.0 < change < tols[s]:
+            excess = np.log(tols[s] / change) / np.log(before / change)
             for j in range(K):
-                p[j] -= left * moves[j]
-        steps[s] = taken
+                p[j] -= excess * moves[j]
+        steps[s] = n_steps
         changes[s] = change
         mix(A, p, m)
         if weights.size == 0:

@@ -7,8 +7,6 @@ from numba import njit
 
 from headcount._kernels.stratified_draws import GOLDEN, mix
 
-__all__ = ["count_votes", "find_leaves", "grow_tree"]
-
 _mix = njit(cache=True, nogil=True)(mix)
 _ROUNDING = 1e-12
 _S33 = np.uint64(33)
@@ -156,9 +154,9 @@ def grow_tree(
             best[0] += term * term
             best[1] += false_down[c]
         mixed = _add_leaf(node, -1.0, false_up, false_down)
-        found = False
+        has_cut = False
         for tried in range(d):
-            if not mixed or levels[v] >= depth or (found and tried >= n_tried):
+            if not mixed or levels[v] >= depth or (has_cut and tried >= n_tried):
                 break
             seed = seed + GOLDEN
             pick = tried + np.int64(_mix(seed) >> _S33) % (d - tried)
@@ -167,8 +165,8 @@ def grow_tree(
                 bins, codes, weights, here, order[tried], by_errors, least,
                 false_up, false_down, node, table, best,
             ):  # fmt: skip
-                found = True
-        if found:
+                has_cut = True
+        if has_cut:
             features[v], cuts[v], children[v] = int(best[2]), int(best[3]), n_nodes
             low, high = counts[n_nodes], counts[n_nodes + 1]
             n_low = _part(here, spare, bins[features[v]], codes, weights, cuts[v], low, high)
@@ -197,12 +195,12 @@ def find_leaves(X, features, thresholds, children, start, stop, out):
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def count_votes(
-    X, roots, features, thresholds, children, labels, seen, start, stop, votes
+    X, roots, features, thresholds, children, labels, grown_on, start, stop, votes
 ):  # fmt: skip
-    """Add the votes on items `start:stop` of the trees that were not grown on them (`seen`)."""
+    """Add the votes on items `start:stop` of the trees that were not grown on them."""
     for t in range(roots.size):
         for i in range(start, stop):
-            if t < seen.shape[0] and seen[t, i]:
+            if t < grown_on.shape[0] and grown_on[t, i]:
                 continue
             v = roots[t]
             while features[v] >= 0:

@@ -14,8 +14,6 @@ from numba import njit
 from headcount._kernels.divergence import LIKELIHOOD, curvatures, slopes, total
 from headcount._kernels.quadratic_programs import minimise_quadratic
 
-__all__ = ["match_mixtures", "mix", "project"]
-
 _FAST = {"reassoc", "contract", "nsz"}
 
 
@@ -126,7 +124,7 @@ def _certificate(Q, p, gradient):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _load(kind, profiles, seen, indices, offsets, weights, s, A, q):
+def _load(kind, profiles, observed, indices, offsets, weights, s, A, q):
     """Load the frequencies of sample s, and for LIKELIHOOD the likelihoods of its items."""
     if kind == LIKELIHOOD:
         n = offsets[s + 1] - offsets[s]
@@ -142,25 +140,25 @@ def _load(kind, profiles, seen, indices, offsets, weights, s, A, q):
             for i in range(n):
                 q[i] = weights[offsets[s] + i] / mass
         for k in range(q.size - n):
-            q[n + k] = seen[0, k] / mass
+            q[n + k] = observed[0, k] / mass
             for j in range(A.shape[0]):
                 A[j, n + k] = 1.0 if j == k else 0.0
     else:
         for b in range(q.size):
-            q[b] = seen[s, b]
+            q[b] = observed[s, b]
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def match_mixtures(
-    kind, profiles, seen, indices, offsets, weights, Q, em_steps, tol, max_iter, start, stop,
-    out, steps, gaps, values,
+    kind, profiles, observed, indices, offsets, weights, Q, em_steps, tol, max_iter, start,
+    stop, out, steps, gaps, values,
 ):  # fmt: skip
     """Best shares for samples `start:stop`.
 
-    Histograms: `profiles` is K x bins and `seen` has one row per sample. LIKELIHOOD:
+    Histograms: `profiles` is K x bins and `observed` has one row per sample. LIKELIHOOD:
     `profiles` is pool x K and a sample is its items, each with weight 1/n, or with its
     share of `weights`, which has one number per entry of `indices`, if it is not empty. If
-    `seen` has a row, it is a number of items of each class that are added with certainty. A
+    `observed` has a row, it is a number of items of each class that are added with certainty. A
     few EM steps, which ignore Q, bring p near enough for few Newton steps to be enough.
     """
     # Calls are not nested deeper because the compiler processes a function again at every
@@ -170,21 +168,21 @@ def match_mixtures(
     if kind == LIKELIHOOD:
         bins = 0
         for s in range(start, stop):
-            bins = max(bins, offsets[s + 1] - offsets[s] + seen.shape[1])
+            bins = max(bins, offsets[s + 1] - offsets[s] + observed.shape[1])
     H, L = np.empty((K, K)), np.empty((K, K))
     gradient, pull, change, target = np.empty(K), np.empty(K), np.empty(K), np.empty(K)
-    pair, chosen = np.empty((2, K)), np.empty(K, np.int64)
+    pair, active = np.empty((2, K)), np.empty(K, np.int64)
     simplex = K > 0  # not a literal, for which the solver would be compiled again
     work = np.empty((5, bins))
     A = np.empty((K, bins)) if kind == LIKELIHOOD else profiles
     for s in range(start, stop):
         n = bins
         if kind == LIKELIHOOD:
-            n = offsets[s + 1] - offsets[s] + seen.shape[1]
+            n = offsets[s + 1] - offsets[s] + observed.shape[1]
         q, m, first, second, move = (
             work[0, :n], work[1, :n], work[2, :n], work[3, :n], work[4, :n],
         )  # fmt: skip
-        _load(kind, profiles, seen, indices, offsets, weights, s, A, q)
+        _load(kind, profiles, observed, indices, offsets, weights, s, A, q)
         p = out[s]
         for j in range(K):
             p[j] = 1.0 / K
@@ -205,7 +203,7 @@ def match_mixtures(
                 _local_model(A, second, Q, p, gradient, move, H, pull)
                 for j in range(K):
                     target[j] = p[j]
-                minimise_quadratic(H, pull, simplex, target, chosen, L, pair)
+                minimise_quadratic(H, pull, simplex, target, active, L, pair)
                 for j in range(K):
                     change[j] = target[j] - p[j]
                 mix(A, change, move)
@@ -221,3 +219,180 @@ def match_mixtures(
         for j in range(K):
             for k in range(K):
                 values[s] += 0.5 * p[j] * Q[j, k] * p[k]
+
+
+@njit(cache=True, nogil=True, error_model="numpy", fastmath=_FAST)
+def _derivatives(kind, base, diff, q, share, m, first, second):
+    """Slope and curvature of the objective at `share` of the second class."""
+    for b in range(q.size):
+        m[b] = base[b] + share * diff[b]
+    slopes(kind, q, m, first)
+    curvatures(kind, q, m, second)
+    slope = 0.0
+    curvature = 0.0
+    for b in range(q.size):
+        slope += first[b] * diff[b]
+        curvature += second[b] * diff[b] * diff[b]
+    return slope, curvature
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _search(kind, base, diff, q, tilt, bend, tol, max_iter, m, first, second):
+    """Bracketed Newton search; returns the share, the certificate and the steps taken."""
+    low, curvature = _derivatives(kind, base, diff, q, 0.0, m, first, second)
+    high, curvature = _derivatives(kind, base, diff, q, 1.0, m, first, second)
+    low += tilt
+    high += tilt + bend
+    if low >= 0.0 and high > 0.0:
+        return 0.0, 0.0, 0
+    if high <= 0.0 and low < 0.0:
+        return 1.0, 0.0, 0
+    left, right, share, gap = 0.0, 1.0, 0.5, np.inf
+    for step in range(1, max_iter + 1):
+        slope, curvature = _derivatives(kind, base, diff, q, share, m, first, second)
+        slope += tilt + share * bend
+        curvature += bend
+        # The certificate max_j g.(p - e_j) for the gradient (0, slope).
+        gap = max(slope * share, -slope * (1.0 - share))
+        # Near an end of the range the gap is small long before the share is accurate.
+        move = slope / curvature if curvature > 0.0 else 0.0
+        room = share if slope > 0.0 else 1.0 - share
+        if gap <= tol and min(abs(move), room) <= 1e-9:
+            return share, gap, step
+        if slope > 0.0:
+            right = share
+        else:
+            left = share
+        share -= move
+        if not left < share < right:
+            share = 0.5 * (left + right)
+    return share, gap, max_iter
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def match_two(
+    kind,
+    profiles,
+    observed,
+    indices,
+    offsets,
+    weights,
+    Q,
+    tol,
+    max_iter,
+    start,
+    stop,
+    out,
+    steps,
+    gaps,
+    values,
+):
+    """Best share of the second class for samples `start:stop`.
+
+    Histograms: `profiles` is 2 x bins and `observed` has one row per sample. LIKELIHOOD:
+    `profiles` is pool x 2 and a sample is its items, each with weight 1/n, or with its
+    share of `weights`, which has one number per entry of `indices`, if it is not empty. If
+    `observed` has a row, it is a number of items of each class that are added with certainty.
+    """
+    bend = Q[0, 0] - Q[0, 1] - Q[1, 0] + Q[1, 1]
+    tilt = 0.5 * (Q[0, 1] + Q[1, 0]) - Q[0, 0]
+    bins = profiles.shape[1]
+    if kind == LIKELIHOOD:
+        bins = 0
+        for s in range(start, stop):
+            bins = max(bins, offsets[s + 1] - offsets[s] + observed.shape[1])
+    work = np.empty((6, bins))
+    for s in range(start, stop):
+        n = bins
+        if kind == LIKELIHOOD:
+            n = offsets[s + 1] - offsets[s]
+            for i in range(n):
+                item = indices[offsets[s] + i]
+                work[0, i] = profiles[item, 0]
+                work[1, i] = profiles[item, 1] - profiles[item, 0]
+                work[2, i] = 1.0 / n
+            mass = np.float64(n)
+            if weights.size > 0:
+                mass = 0.0
+                for i in range(n):
+                    mass += weights[offsets[s] + i]
+                for i in range(n):
+                    work[2, i] = weights[offsets[s] + i] / mass
+            for k in range(observed.shape[1]):
+                work[0, n + k] = 1.0 - k
+                work[1, n + k] = 2.0 * k - 1.0
+                work[2, n + k] = observed[0, k] / mass
+            n += observed.shape[1]
+        else:
+            for b in range(bins):
+                work[0, b] = profiles[0, b]
+                work[1, b] = profiles[1, b] - profiles[0, b]
+                work[2, b] = observed[s, b]
+        base, diff, q = work[0, :n], work[1, :n], work[2, :n]
+        m, first, second = work[3, :n], work[4, :n], work[5, :n]
+        share, gap, step = _search(
+            kind, base, diff, q, tilt, bend, tol, max_iter, m, first, second
+        )
+        out[s, 0] = 1.0 - share
+        out[s, 1] = share
+        steps[s] = step
+        gaps[s] = gap
+        for b in range(n):
+            m[b] = base[b] + share * diff[b]
+        values[s] = total(kind, q, m) + 0.5 * Q[0, 0] + share * (tilt + 0.5 * share * bend)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def least_absolute(corners, weights, n):
+    """Minimise sum weights |corners - a| over a in [0, 1]: a weighted median, clipped.
+
+    The slope rises by twice the weight at each of the first `n` corners. If the minimum is an
+    interval, its middle is returned.
+    """
+    slope = 0.0
+    for i in range(n):
+        slope -= weights[i]
+    low, high = 0.0, 1.0
+    order = np.argsort(corners[:n])
+    tiny = 1e-13 * -slope
+    low_found = n == 0
+    for i in range(n):
+        slope += 2.0 * weights[order[i]]
+        if not low_found and slope >= -tiny:
+            low = corners[order[i]]
+            high = low
+            low_found = True
+            if slope > tiny:
+                break
+        elif slope > tiny:
+            high = corners[order[i]]
+            break
+    low, high = min(max(low, 0.0), 1.0), min(max(high, 0.0), 1.0)
+    return 0.5 * (low + high)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def match_two_absolute(profiles, observed, start, stop, out, values):
+    """Minimise sum_b |q_b - (1 - a) f0_b - a f1_b| over a in [0, 1].
+
+    The objective is piecewise linear with its corners where a bin matches. There its slope
+    rises by twice the bin's |f1 - f0|.
+    """
+    bins = profiles.shape[1]
+    corners = np.empty(bins)
+    weights = np.empty(bins)
+    for s in range(start, stop):
+        n = 0
+        for b in range(bins):
+            spread = profiles[1, b] - profiles[0, b]
+            if spread != 0.0:
+                corners[n] = (observed[s, b] - profiles[0, b]) / spread
+                weights[n] = abs(spread)
+                n += 1
+        share = least_absolute(corners, weights, n)
+        out[s, 0] = 1.0 - share
+        out[s, 1] = share
+        value = 0.0
+        for b in range(bins):
+            value += abs(observed[s, b] - out[s, 0] * profiles[0, b] - share * profiles[1, b])
+        values[s] = value

@@ -11,8 +11,6 @@ from numba import njit
 
 from headcount._kernels.stratified_draws import GOLDEN, mix
 
-__all__ = ["binomial", "draw_from_counts", "draw_from_ratios", "gamma"]
-
 _S11 = np.uint64(11)
 _TO_MINUS_53 = 2.0**-53
 # Smallest mixture density, relative to the largest density of an item, and the product of
@@ -52,7 +50,7 @@ def gamma(shape, state):
 @njit(cache=True, nogil=True, error_model="numpy")
 def binomial(n, p, state):
     """A binomial number; many trials are divided at the median of n uniform numbers."""
-    found = 0
+    successes = 0
     while n > _FEW_TRIALS:
         half = n // 2 + 1
         low, high = gamma(float(half), state), gamma(float(n + 1 - half), state)
@@ -61,13 +59,13 @@ def binomial(n, p, state):
             n = half - 1
             p = p / median
         else:
-            found += half
+            successes += half
             n -= half
             p = (p - median) / (1.0 - median)
     for _ in range(n):
         if _uniform(state) < p:
-            found += 1
-    return found
+            successes += 1
+    return successes
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -77,22 +75,22 @@ def _log_density(t, total, base, slope, counts, first, second):
     `base` holds the densities of the items if the second has both shares, and `slope` what
     the first adds; `counts` the numbers of items, or nothing if each is one.
     """
-    product, found = 1.0, 0.0
+    product, log_density = 1.0, 0.0
     for i in range(base.size):
         density = max(base[i] + t * slope[i], _LEAST)
         if counts.size:
-            found += counts[i] * np.log(density)
+            log_density += counts[i] * np.log(density)
         else:
             product *= density
             if product < _SMALL:
-                found += np.log(product)
+                log_density += np.log(product)
                 product = 1.0
-    found += np.log(product)
+    log_density += np.log(product)
     if first != 1.0:
-        found += (first - 1.0) * np.log(t * total)
+        log_density += (first - 1.0) * np.log(t * total)
     if second != 1.0:
-        found += (second - 1.0) * np.log((1.0 - t) * total)
-    return found
+        log_density += (second - 1.0) * np.log((1.0 - t) * total)
+    return log_density
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -152,42 +150,42 @@ def draw_from_ratios(
     shares, none, state = np.empty(K), np.empty(0), np.empty(1, np.uint64)
     for s in range(start, stop):
         m = offsets[s + 1] - offsets[s]
-        own, base, slope = np.empty((m, K)), np.empty(m), np.empty(m)
+        sample_ratios, base, slope = np.empty((m, K)), np.empty(m), np.empty(m)
         for i in range(m):
-            own[i] = ratios[indices[offsets[s] + i]]
+            sample_ratios[i] = ratios[indices[offsets[s] + i]]
         state[0] = seed
         for j in range(K):
             shares[j] = 1.0 / K
         for turn in range(-warm_up, out.shape[1]):
-            _renew_shares(own, none, prior, shares, base, slope, state)
+            _renew_shares(sample_ratios, none, prior, shares, base, slope, state)
             if turn < 0:
                 continue
-            drawn = out[s, turn]
-            drawn[:] = 0.0
+            counts = out[s, turn]
+            counts[:] = 0.0
             for i in range(m):
                 density = 0.0
                 for j in range(K):
-                    density += shares[j] * own[i, j]
-                left = density * _uniform(state)
+                    density += shares[j] * sample_ratios[i, j]
+                remaining = density * _uniform(state)
                 j = 0
-                while j < K - 1 and left >= shares[j] * own[i, j]:
-                    left -= shares[j] * own[i, j]
+                while j < K - 1 and remaining >= shares[j] * sample_ratios[i, j]:
+                    remaining -= shares[j] * sample_ratios[i, j]
                     j += 1
-                drawn[j] += 1.0 / m
+                counts[j] += 1.0 / m
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def draw_from_counts(
-    known, seen, prior, smoothing, seed, warm_up, thinning, start, stop, out
+    reference, observed, prior, smoothing, seed, warm_up, thinning, start, stop, out
 ):  # fmt: skip
     """Draws of the realised shares of samples that are counts in bins.
 
-    `known` (K, B) are the counts of the training items of each class, `seen` (S, B) those of
-    the samples, `prior` the parameters of the shares' Dirichlet distribution and `smoothing`
-    that of the bins' in each class. `out` (S, n_draws, K) is filled; there are `thinning`
-    (S,) steps between two draws.
+    `reference` (K, B) are the counts of the training items of each class, `observed` (S, B)
+    those of the samples, `prior` the parameters of the shares' Dirichlet distribution and
+    `smoothing` that of the bins' in each class. `out` (S, n_draws, K) is filled; there are
+    `thinning` (S,) steps between two draws.
     """
-    K, B = known.shape
+    K, B = reference.shape
     shares, base, slope = np.empty(K), np.empty(B), np.empty(B)
     rates, counts, split = np.empty((B, K)), np.empty(B), np.empty((B, K))
     state = np.empty(1, np.uint64)
@@ -195,40 +193,40 @@ def draw_from_counts(
         state[0] = seed
         m = 0.0
         for b in range(B):
-            counts[b] = seen[s, b]
+            counts[b] = observed[s, b]
             m += counts[b]
         for j in range(K):
             shares[j] = 1.0 / K
             total = 0.0
             for b in range(B):
-                total += known[j, b] + smoothing
+                total += reference[j, b] + smoothing
             for b in range(B):
-                rates[b, j] = (known[j, b] + smoothing) / total
+                rates[b, j] = (reference[j, b] + smoothing) / total
         for turn in range(-warm_up, out.shape[1] * thinning[s]):
             _renew_shares(rates, counts, prior, shares, base, slope, state)
             for b in range(B):
-                left = int(counts[b])
+                remaining = int(counts[b])
                 density = 0.0
                 for j in range(K):
                     density += shares[j] * rates[b, j]
                 for j in range(K - 1):
-                    own = shares[j] * rates[b, j]
-                    split[b, j] = binomial(left, min(own / density, 1.0), state)
-                    left -= int(split[b, j])
-                    density = max(density - own, own * 1e-16 + 1e-300)
-                split[b, K - 1] = left
+                    weight = shares[j] * rates[b, j]
+                    split[b, j] = binomial(remaining, min(weight / density, 1.0), state)
+                    remaining -= int(split[b, j])
+                    density = max(density - weight, weight * 1e-16 + 1e-300)
+                split[b, K - 1] = remaining
             for j in range(K):
                 total = 0.0
                 for b in range(B):
                     rates[b, j] = max(
-                        gamma(known[j, b] + smoothing + split[b, j], state), 1e-300
+                        gamma(reference[j, b] + smoothing + split[b, j], state), 1e-300
                     )
                     total += rates[b, j]
                 for b in range(B):
                     rates[b, j] /= total
             if turn >= 0 and (turn + 1) % thinning[s] == 0:
-                drawn = out[s, turn // thinning[s]]
+                shares_out = out[s, turn // thinning[s]]
                 for j in range(K):
-                    drawn[j] = 0.0
+                    shares_out[j] = 0.0
                     for b in range(B):
-                        drawn[j] += split[b, j] / m
+                        shares_out[j] += split[b, j] / m

@@ -5,9 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from headcount._kernels.absolute_deviations import least_absolute
-
-__all__ = ["match_distributions", "match_quantiles", "quantile_means"]
+from headcount._kernels.matching import least_absolute
 
 _GOLDEN = (np.sqrt(5.0) - 1.0) / 2.0
 
@@ -15,18 +13,18 @@ _GOLDEN = (np.sqrt(5.0) - 1.0) / 2.0
 @njit(cache=True, nogil=True, error_model="numpy")
 def _ordered(scores, indices, first, last):
     """Scores of one sample, ascending."""
-    found = np.empty(last - first)
+    ordered = np.empty(last - first)
     for i in range(first, last):
-        found[i - first] = scores[indices[i]]
-    found.sort()
-    return found
+        ordered[i - first] = scores[indices[i]]
+    ordered.sort()
+    return ordered
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _next(centres, i, seen, j):
+def _next(centres, i, scores, j):
     """Smaller one of the next entries of two ascending arrays, one of which may be used up."""
-    if i == centres.size or (j < seen.size and seen[j] <= centres[i]):
-        return seen[j]
+    if i == centres.size or (j < scores.size and scores[j] <= centres[i]):
+        return scores[j]
     return centres[i]
 
 
@@ -39,23 +37,23 @@ def match_distributions(centres, masses, scores, indices, offsets, start, stop, 
     """
     n = centres.size
     for s in range(start, stop):
-        seen = _ordered(scores, indices, offsets[s], offsets[s + 1])
-        m = seen.size
+        ordered = _ordered(scores, indices, offsets[s], offsets[s + 1])
+        m = ordered.size
         corners, weights = np.empty(n + m), np.empty(n + m)
         gaps, spreads = np.empty(n + m), np.empty(n + m)
         low = high = 0.0
         i = j = count = n_corners = 0
-        here = _next(centres, i, seen, j)
+        here = _next(centres, i, ordered, j)
         while True:
             while i < n and centres[i] <= here:
                 low += masses[i, 0]
                 high += masses[i, 1]
                 i += 1
-            while j < m and seen[j] <= here:
+            while j < m and ordered[j] <= here:
                 j += 1
             if i == n and j == m:
                 break
-            after = _next(centres, i, seen, j)
+            after = _next(centres, i, ordered, j)
             gap, spread = j / m - low, high - low
             gaps[count] = gap * (after - here)
             spreads[count] = spread * (after - here)
@@ -86,24 +84,24 @@ def quantile_means(centres, masses, share, out):
     g = 0
     room = 1.0 / groups
     for i in range(centres.size):
-        left = (1.0 - share) * masses[i, 0] + share * masses[i, 1]
-        while left > room and g < groups - 1:
+        remaining = (1.0 - share) * masses[i, 0] + share * masses[i, 1]
+        while remaining > room and g < groups - 1:
             out[g] += room * centres[i]
-            left -= room
+            remaining -= room
             g += 1
             room = 1.0 / groups
-        out[g] += left * centres[i]
-        room -= left
+        out[g] += remaining * centres[i]
+        room -= remaining
     for g in range(groups):
         out[g] *= groups
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _distance(centres, masses, share, seen, work):
+def _distance(centres, masses, share, observed, work):
     quantile_means(centres, masses, share, work)
     total = 0.0
-    for g in range(seen.size):
-        total += (work[g] - seen[g]) ** 2
+    for g in range(observed.size):
+        total += (work[g] - observed[g]) ** 2
     return total
 
 
@@ -117,35 +115,61 @@ def match_quantiles(
     improved between its neighbours by golden sections.
     """
     points, groups = grid.shape
-    seen, work = np.empty(groups), np.empty(groups)
+    observed, work = np.empty(groups), np.empty(groups)
     for s in range(start, stop):
         ordered = _ordered(scores, indices, offsets[s], offsets[s + 1])
-        quantile_means(ordered, np.full((ordered.size, 2), 1.0 / ordered.size), 0.5, seen)
+        quantile_means(ordered, np.full((ordered.size, 2), 1.0 / ordered.size), 0.5, observed)
         best, least = 0, np.inf
         for k in range(points):
             total = 0.0
             for g in range(groups):
-                total += (grid[k, g] - seen[g]) ** 2
+                total += (grid[k, g] - observed[g]) ** 2
             if total < least:
                 best, least = k, total
         low, high = max(best - 1, 0) / (points - 1), min(best + 1, points - 1) / (points - 1)
         left, right = high - _GOLDEN * (high - low), low + _GOLDEN * (high - low)
-        at_left = _distance(centres, masses, left, seen, work)
-        at_right = _distance(centres, masses, right, seen, work)
-        taken = 0
+        at_left = _distance(centres, masses, left, observed, work)
+        at_right = _distance(centres, masses, right, observed, work)
+        n_steps = 0
         while high - low > tol:
             if at_left <= at_right:
                 high, right, at_right = right, left, at_left
                 left = high - _GOLDEN * (high - low)
-                at_left = _distance(centres, masses, left, seen, work)
+                at_left = _distance(centres, masses, left, observed, work)
             else:
                 low, left, at_left = left, right, at_right
                 right = low + _GOLDEN * (high - low)
-                at_right = _distance(centres, masses, right, seen, work)
-            taken += 1
+                at_right = _distance(centres, masses, right, observed, work)
+            n_steps += 1
         out[s], values[s] = best / (points - 1), least
         # The ends of the grid, where the minimum may lie, are never reached by sections.
         for share, value in ((left, at_left), (right, at_right)):
             if value < values[s]:
                 out[s], values[s] = share, value
-        steps[s] = taken
+        steps[s] = n_steps
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def rank_areas(ranks, positive, negative, offsets, start, stop, out):
+    """Area under the ROC curve and average precision of samples, into the rows of `out`.
+
+    Items of a sample are in the order of their ranks. `positive` and `negative` are their
+    masses of each kind. Items of equal rank count together. NaN where a kind has no mass.
+    """
+    for s in range(start, stop):
+        first, last = offsets[s], offsets[s + 1]
+        above, below, pairs, precision = 0.0, 0.0, 0.0, 0.0
+        i = last - 1
+        while i >= first:
+            rank, positives, negatives = ranks[i], 0.0, 0.0
+            while i >= first and ranks[i] == rank:
+                positives += positive[i]
+                negatives += negative[i]
+                i -= 1
+            pairs += negatives * (above + positives / 2)
+            above += positives
+            below += negatives
+            if positives > 0:
+                precision += positives * above / (above + below)
+        out[s, 0] = pairs / (above * below) if above > 0 and below > 0 else np.nan
+        out[s, 1] = precision / above if above > 0 else np.nan

@@ -13,8 +13,6 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-__all__ = ["GOLDEN", "draw_items", "draw_resampled", "mix"]
-
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _FIRST_FACTOR = np.uint64(0xBF58476D1CE4E5B9)
 _SECOND_FACTOR = np.uint64(0x94D049BB133111EB)
@@ -55,11 +53,11 @@ def _below(bound: np.uint64, state: np.uint64) -> tuple[np.uint64, np.uint64]:
 def _poisson(mean: float, word: np.uint64) -> np.uint64:
     """Return a Poisson number from one random word, by inversion. For small means."""
     uniform = np.float64(word >> _S11) * _TO_MINUS_53
-    number, part = 0, np.exp(-mean)
-    while uniform >= part and number < _MOST_FOREIGN:
-        uniform -= part
+    number, probability = 0, np.exp(-mean)
+    while uniform >= probability and number < _MOST_FOREIGN:
+        uniform -= probability
         number += 1
-        part *= mean / number
+        probability *= mean / number
     return np.uint64(number)
 
 
@@ -72,9 +70,9 @@ def draw_items(
     items: NDArray[Any],
     strata: NDArray[np.int64],
     offsets: NDArray[np.int64],
-    drawn: NDArray[Any],
+    out: NDArray[Any],
 ) -> None:
-    """Fill ``drawn[offsets[i]:offsets[i + 1]]`` for the samples i from start to stop.
+    """Fill ``out[offsets[i]:offsets[i + 1]]`` for the samples i from start to stop.
 
     Sample i takes ``counts[i, j]`` of ``items[strata[j]:strata[j + 1]]`` for each stratum
     j: without replacement if there are that many, with replacement otherwise.
@@ -93,18 +91,18 @@ def draw_items(
             if count > n_items:
                 for k in range(position, position + count):
                     pick, state = _below(np.uint64(n_items), state)
-                    drawn[k] = items[first + np.int64(pick)]
+                    out[k] = items[first + np.int64(pick)]
             else:
                 for k in range(count):
                     pick, state = _below(np.uint64(n_items - k), state)
-                    chosen = first + k + np.int64(pick)
-                    drawn[position + k] = places[chosen]
-                    places[chosen] = places[first + k]
+                    place_drawn = first + k + np.int64(pick)
+                    out[position + k] = places[place_drawn]
+                    places[place_drawn] = places[first + k]
                 # A place loses its original value only when that value is drawn.
                 for k in range(count):
-                    place = drawn[position + k]
+                    place = out[position + k]
                     places[place] = place
-                    drawn[position + k] = items[place]
+                    out[position + k] = items[place]
             position += count
 
 
@@ -120,9 +118,9 @@ def draw_resampled(
     foreign: float,
     mass: NDArray[np.float64],
     offsets: NDArray[np.int64],
-    drawn: NDArray[Any],
+    out: NDArray[Any],
 ) -> None:
-    """Fill ``drawn[offsets[i]:offsets[i + 1]]`` for the samples i from start to stop.
+    """Fill ``out[offsets[i]:offsets[i + 1]]`` for the samples i from start to stop.
 
     For sample i, each stratum j is first resampled: ``n_resampled[j]`` of its items are drawn
     with replacement, and a Poisson number, ``foreign`` on average, of items of any stratum.
@@ -138,21 +136,23 @@ def draw_resampled(
             first = strata[stratum]
             n_items = strata[stratum + 1] - first
             base = _mix(seeds[sample] ^ _mix(np.uint64(stratum + 1) * GOLDEN))
-            own = np.uint64(n_resampled[stratum])
-            bound = own + _poisson(foreign, _mix(base))
+            n_own = np.uint64(n_resampled[stratum])
+            bound = n_own + _poisson(foreign, _mix(base))
             for k in range(position, position + counts[sample, stratum]):
                 number, state = _below(bound, state)
                 word = _mix(base + (number + np.uint64(1)) * GOLDEN)
                 low, high = first, first + n_items
-                if number >= own:
+                if number >= n_own:
                     low, high = 0, len(items)
                 if len(mass) == 0:
-                    chosen = low + np.int64(((word >> _S32) * np.uint64(high - low)) >> _S32)
+                    place_drawn = low + np.int64(
+                        ((word >> _S32) * np.uint64(high - low)) >> _S32
+                    )
                 else:
                     uniform = np.float64(word >> _S11) * _TO_MINUS_53
                     aim = mass[low] + uniform * (mass[high] - mass[low])
-                    chosen = np.searchsorted(mass, aim, side="right") - 1
+                    place_drawn = np.searchsorted(mass, aim, side="right") - 1
                     # Rounding can move the target past the end of its stratum.
-                    chosen = min(max(chosen, low), high - 1)
-                drawn[k] = items[chosen]
+                    place_drawn = min(max(place_drawn, low), high - 1)
+                out[k] = items[place_drawn]
             position += counts[sample, stratum]

@@ -5,8 +5,6 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-__all__ = ["q_loss", "solve_planes", "worst_counts_for_q"]
-
 _DEEPEST = 128
 
 

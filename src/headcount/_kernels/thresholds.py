@@ -5,8 +5,6 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-__all__ = ["median_sweep"]
-
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _select(values, n, k):
@@ -35,16 +33,16 @@ def _select(values, n, k):
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def median_sweep(
-    codes, indices, offsets, used, false_rates, spreads, n_codes, start, stop, out
+    codes, indices, offsets, thresholds, false_rates, spreads, n_codes, start, stop, out
 ):
     """Median over thresholds of (share at or above - false rate) / spread, per sample.
 
-    The code of an item is the number of thresholds at or below its score. `used` are the
+    The code of an item is the number of thresholds at or below its score. `thresholds` are the
     numbers of the thresholds, with `false_rates` and `spreads` in the same order.
     """
     counts = np.empty(n_codes)
-    ratios = np.empty(used.size)
-    middle = used.size // 2
+    ratios = np.empty(thresholds.size)
+    middle = thresholds.size // 2
     for s in range(start, stop):
         for c in range(n_codes):
             counts[c] = 0.0
@@ -55,10 +53,10 @@ def median_sweep(
             above += counts[c]
             counts[c] = above  # items with a code of c or more
         size = np.float64(offsets[s + 1] - offsets[s])
-        for t in range(used.size):
-            ratios[t] = (counts[used[t] + 1] / size - false_rates[t]) / spreads[t]
-        upper = _select(ratios, used.size, middle)
-        if used.size % 2 == 0:
+        for t in range(thresholds.size):
+            ratios[t] = (counts[thresholds[t] + 1] / size - false_rates[t]) / spreads[t]
+        upper = _select(ratios, thresholds.size, middle)
+        if thresholds.size % 2 == 0:
             lower = ratios[0]
             for t in range(1, middle):
                 lower = max(lower, ratios[t])

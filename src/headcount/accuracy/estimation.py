@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headcount._parameters import check_choice, check_count, check_fraction
+from headcount._random import base_seeds
 from headcount.accuracy.base import Model, TableModel
 from headcount.accuracy.estimates import AccuracyEstimate
 from headcount.accuracy.model_outputs import ModelOutputs, Reference, among
@@ -25,7 +26,6 @@ from headcount.diagnose.diagnostics import BROKEN_LEVEL, FEW_ITEMS, UNLIKE
 from headcount.diagnose.fit_test import format_p_value
 from headcount.representation import Training
 from headcount.sampling import Samples
-from headcount.sampling._streams import base_seeds
 from headcount.uncertainty import (
     Conditional,
     Conditioning,

@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
+from headcount._random import base_seeds
 from headcount.data import take_rows
 from headcount.quantify import Quantifier
 from headcount.sampling import Samples
-from headcount.sampling._streams import base_seeds
 from headcount.scores.folds import Fold
 
 __all__ = [

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from headcount._kernels.ranking import rank_areas
+from headcount._kernels.score_order import rank_areas
 from headcount._threads import each_range
 from headcount.accuracy.tables import TableMetric
 from headcount.sampling import Samples

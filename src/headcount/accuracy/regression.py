@@ -12,6 +12,7 @@ from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 
 from headcount._parameters import check_count
+from headcount._random import base_seeds
 from headcount.accuracy.base import Model, Predictor
 from headcount.accuracy.info import AccuracyInfo
 from headcount.accuracy.model_outputs import ModelOutputs, Reference
@@ -19,7 +20,6 @@ from headcount.accuracy.tables import TableMetric
 from headcount.errors import HeadcountError
 from headcount.representation import Dense, MeanOf, Reduced, Reduction
 from headcount.sampling import NPP, UPP, Samples
-from headcount.sampling._streams import base_seeds
 
 __all__ = [
     "RCA",

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from headcount._parameters import check_count, check_fraction, check_grid
+from headcount._random import base_seeds
 from headcount.accuracy.base import Predictor
 from headcount.accuracy.info import AccuracyInfo
 from headcount.accuracy.metrics import Metric, as_metric
@@ -25,7 +26,6 @@ from headcount.errors import HeadcountError
 from headcount.quantify import Quantifier
 from headcount.quantify.base import ScoringPlan
 from headcount.sampling import UPP, Samples
-from headcount.sampling._streams import base_seeds
 from headcount.scores import ScoredPool, equal_scorers
 
 __all__ = ["QuAccSearch", "Trial", "held_out_rows", "try_settings"]

@@ -98,7 +98,7 @@ def _checks() -> dict[type, _Check]:
     from sklearn.ensemble._hist_gradient_boosting.predictor import TreePredictor
     from sklearn.feature_extraction import text
 
-    from headcount.data.column_values import Categories
+    from headcount.data.column_kinds import Categories
 
     matrices = (sparse.csr_matrix, sparse.csr_array, sparse.csc_matrix, sparse.csc_array)
     return (
@@ -128,12 +128,11 @@ def _checks() -> dict[type, _Check]:
 def _our_types() -> tuple[type, ...]:
     from headcount.analysis.models import Labelled, ScoreModel, TableModel
     from headcount.analysis.score_columns import ScoreColumns
-    from headcount.data.column_kinds import Column
-    from headcount.data.column_values import DateParts, Flags, Texts
+    from headcount.data.column_kinds import Column, DateParts, Flags, Texts
     from headcount.data.preparation import Preparation
     from headcount.scores import Scorer
+    from headcount.scores.calibration import Scaling
     from headcount.scores.outputs import DecisionScaling
-    from headcount.scores.scaling import Scaling
 
     return (
         TableModel, ScoreModel, ScoreColumns, Labelled, Preparation, Column,

@@ -13,9 +13,7 @@ from headcount.cli.exit_codes import ALERT, DONE
 from headcount.cli.options import JSON, SEPARATOR, plain_separator
 
 if TYPE_CHECKING:
-    from headcount.monitor import Monitor, Status, Update
-
-__all__ = ["monitor"]
+    from headcount.monitor import Monitor, MonitorStatus, Update
 
 monitor = typer.Typer(
     name="monitor",
@@ -143,20 +141,20 @@ def update(
     from headcount.monitor import Monitor
 
     opened = Monitor.open(watch)
-    found: list[Update] = []
+    updates: list[Update] = []
     for table in new or ():
-        found.append(opened.update(table, separator=plain_separator(separator)))
-    if labels is not None or not found:
-        found.append(opened.update(None, labels, separator=plain_separator(separator)))
+        updates.append(opened.update(table, separator=plain_separator(separator)))
+    if labels is not None or not updates:
+        updates.append(opened.update(None, labels, separator=plain_separator(separator)))
     if on_alert is not None:
-        _run_hook(on_alert, found)
+        _run_hook(on_alert, updates)
     _write(opened, report, prom)
     state = opened.status()
     if json:
-        lines = [json_text.dumps(each.to_dict(), ensure_ascii=False) for each in found]
+        lines = [json_text.dumps(done.to_dict(), ensure_ascii=False) for done in updates]
     else:
-        changed = {alert.name for each in found for alert in each}
-        lines = [str(each) for each in found]
+        changed = {alert.name for done in updates for alert in done}
+        lines = [str(done) for done in updates]
         earlier = [alert for alert in state.open if alert.name not in changed]
         lines += [f"still open: {alert.reason}" for alert in earlier]
     return "\n".join(lines), _code(state)
@@ -225,17 +223,17 @@ def replay(
     """Show the alerts that rows of the past would have raised; the monitor is unchanged."""
     from headcount.monitor import Monitor
 
-    made = Monitor.open(watch).replay(history, separator=plain_separator(separator))
-    _write(made, report, None)
-    alerts = made.alerts()
+    replayed = Monitor.open(watch).replay(history, separator=plain_separator(separator))
+    _write(replayed, report, None)
+    alerts = replayed.alerts()
     if json:
-        return json_text.dumps([each.to_dict() for each in alerts], ensure_ascii=False)
-    n, s = len(made.to_frame()), "" if len(alerts) == 1 else "s"
-    lines = [f"{each.name} ({each.state}): {each.reason}" for each in alerts]
+        return json_text.dumps([alert.to_dict() for alert in alerts], ensure_ascii=False)
+    n, s = len(replayed.to_frame()), "" if len(alerts) == 1 else "s"
+    lines = [f"{alert.name} ({alert.state}): {alert.reason}" for alert in alerts]
     return "\n".join([f"{n:,} chunks, {len(alerts)} alert{s}", *lines])
 
 
-def _code(state: Status) -> int:
+def _code(state: MonitorStatus) -> int:
     return ALERT if state.open else DONE
 
 
@@ -248,10 +246,12 @@ def _write(opened: Monitor, report: Path | None, prom: Path | None) -> None:
         write_bytes(prom, opened.to_prometheus().encode())
 
 
-def _run_hook(command: str, found: list[Update]) -> None:
+def _run_hook(command: str, updates: list[Update]) -> None:
     from headcount.errors import warn
 
-    alerts: list[Any] = [alert for each in found for alert in each if alert.state == "open"]
+    alerts: list[Any] = [
+        alert for done_update in updates for alert in done_update if alert.state == "open"
+    ]
     for alert in alerts:
         text = json_text.dumps(alert.to_dict(), ensure_ascii=False)
         done = subprocess.run(command, shell=True, input=text, text=True, check=False)

@@ -1,20 +1,88 @@
-"""Kinds of columns in a table, inferred from their types and values."""
+"""Kinds of columns, inferred from their values, and transformers for them."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
 from math import isfinite
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Self
+
+import narwhals.stable.v2 as nw
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, TransformerMixin
 
 from headcount.data.dates import ORDERS, allowed_bad, find_date_form, read_dates
-from headcount.data.numbers import find_number_form, read_numbers
 from headcount.errors import HeadcountError
 
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["Column", "Kind", "infer_column", "parse_texts", "short", "without_marks"]
+
+_DECORATION = r"(?i)[\s'$€£¥₹%]|usd|eur|gbp|chf|\bkr\b"
+# Digits apart that are no group of three: not one number.
+_APART = r"\d[\s']+(\d{1,2}(\D|$)|\d{4})"
+# Whole numbers in groups of three digits, such as 1,234 and 1.234.567.
+_GROUPED = {".": r"^[-+]?\d{1,3}(,\d{3})+(\.\d*)?$", ",": r"^[-+]?\d{1,3}(\.\d{3})+(,\d*)?$"}
+_PROOFS = {
+    # A comma that does not separate thousands, or points that do.
+    ",": r"^[-+]?\d*,(\d{1,2}|\d{4,})$|^[-+]?\d{4,},\d+$|^[-+]?\d{1,3}(\.\d{3})+,\d*$"
+    r"|^[-+]?\d{1,3}(\.\d{3}){2,}$",
+    ".": r"^[-+]?\d*\.(\d{1,2}|\d{4,})$|^[-+]?\d{4,}\.\d+$|^[-+]?\d{1,3}(,\d{3})+\.\d*$"
+    r"|^[-+]?\d{1,3}(,\d{3}){2,}$",
+}
+
+
+def find_number_form(texts: pl.Series, default: str = ".") -> str:
+    """Sign of decimals in a column of numbers that are written as texts.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> find_number_form(pl.Series(["29,85", "1.234"])), find_number_form(pl.Series(["1,234"]))
+    (',', '.')
+    """
+    plain = _plain(texts.drop_nulls())
+    counts = {sign: int(plain.str.contains(proof).sum()) for sign, proof in _PROOFS.items()}
+    if counts["."] == counts[","]:
+        return default
+    return max(counts, key=counts.__getitem__)
+
+
+def read_numbers(values: pl.Series, form: str = "") -> pl.Series:
+    """Convert a column to numbers, values that are none to nulls.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> read_numbers(pl.Series(["$29.85", "1,234", "(3)", "old"]), ".").to_list()
+    [29.85, 1234.0, -3.0, None]
+    """
+    import polars as pl
+
+    if values.dtype.is_temporal():
+        return values.clear(len(values)).cast(pl.Float64)
+    numbers = values.cast(pl.Float64, strict=False).fill_nan(None)
+    if not form or values.dtype != pl.String:
+        return numbers
+    if form == "." and numbers.null_count() == values.null_count():
+        return numbers
+    plain = _plain(values)
+    thousands = "," if form == "." else "."
+    written = plain.set(
+        plain.str.contains(thousands, literal=True) & ~plain.str.contains(_GROUPED[form]), None
+    )
+    numbers = written.str.replace_all(thousands, "", literal=True)
+    if form == ",":
+        numbers = numbers.str.replace_all(",", ".", literal=True)
+    return numbers.cast(pl.Float64, strict=False).fill_nan(None)
+
+
+def _plain(texts: pl.Series) -> pl.Series:
+    one = texts.set(texts.str.contains(_APART).fill_null(False), None)
+    stripped = one.str.replace_all(_DECORATION, "")
+    return stripped.str.replace(r"^\((.*)\)$", "-$1").str.replace("\u2212", "-")
+
 
 Kind = Literal["number", "flag", "date", "category", "text", "dropped"]
 
@@ -47,37 +115,17 @@ _MOST_KNOWN = 10_000
 
 @dataclass(frozen=True)
 class Column:
-    """A column of the training table.
+    """A column of the training table."""
 
-    Attributes
-    ----------
-    name : str
-        Name of the column.
-    kind : Kind
-        Kind of the column.
-    treatment : str
-        Description of the features that are made from it.
-    n_missing, n_values : int
-        Numbers of missing values and of all values in training.
-    form : str
-        Format of dates, or sign of decimals of numbers, that are written as texts.
-    known : tuple of str
-        Categories of training; empty if there are too many to check new ones.
-    order : str
-        Order of day and month of the dates, where it matters.
-    note : str
-        Sentence for the reader; empty if there is none.
-    """
-
-    name: str
-    kind: Kind
-    treatment: str
-    n_missing: int
-    n_values: int
-    form: str = ""
+    name: str  # name of the column
+    kind: Kind  # kind of the column
+    treatment: str  # description of the features that are made from it
+    n_missing: int  # numbers of missing values and of all values in training
+    n_values: int  # numbers of missing values and of all values in training
+    form: str = ""  # format of dates, or sign of decimals of numbers, that are written as texts
     known: tuple[str, ...] = ()
-    order: str = ""
-    note: str = ""
+    order: str = ""  # order of day and month of the dates, where it matters
+    note: str = ""  # sentence for the reader; empty if there is none
 
     @property
     def is_used(self) -> bool:
@@ -93,37 +141,24 @@ class Column:
         return f"{self.name}: {self.describe()}"
 
     def read(self, values: pl.Series) -> tuple[pl.Series, pl.Series]:
-        """Convert values of any table to this kind.
-
-        Parameters
-        ----------
-        values : polars.Series
-            The values.
-
-        Returns
-        -------
-        made : polars.Series
-            The values, null where they are missing or cannot be read.
-        wrong : polars.Series
-            True where a value cannot be read.
-        """
+        """Convert values of any table to this kind."""
         import polars as pl
 
         # A sum is finite only if all numbers are.
         if self.kind == "number" and values.dtype == pl.Float64 and isfinite(values.sum()):
             return values, pl.Series([False]).new_from_index(0, len(values))
-        given = without_marks(values)
+        texts = without_marks(values)
         try:
-            made = self._cast(given)
+            converted = self._cast(texts)
         except pl.exceptions.PolarsError:
-            made = given.clear(len(given)).cast(pl.Null)
-        if self.kind == "number" and made.dtype.is_float():
-            made = made.set(made.is_infinite().fill_null(False), None)
-        return made, given.is_not_null() & made.is_null()
+            converted = texts.clear(len(texts)).cast(pl.Null)
+        if self.kind == "number" and converted.dtype.is_float():
+            converted = converted.set(converted.is_infinite().fill_null(False), None)
+        return converted, texts.is_not_null() & converted.is_null()
 
     def conform(self, values: pl.Series, table: str, first_row: int = 0) -> pl.Series:
         """Convert values of another table to this kind, or raise an error."""
-        made, wrong = self.read(values)
+        converted, wrong = self.read(values)
         if wrong.any():
             place = int(wrong.arg_max() or 0)
             raise HeadcountError(
@@ -131,55 +166,33 @@ class Column:
                 f"{first_row + place + 1:,}), but the column had {_PLURALS[self.kind]} in "
                 "training: correct that cell or leave it empty."
             )
-        return made
+        return converted
 
-    def n_unseen(self, made: pl.Series) -> int:
-        """Number of values of a category that were never seen in training.
-
-        Parameters
-        ----------
-        made : polars.Series
-            Values that `read` has returned.
-
-        Returns
-        -------
-        int
-        """
+    def n_unseen(self, converted: pl.Series) -> int:
+        """Number of values of a category that were never seen in training."""
         if not self.known:
             return 0
-        return int((made.is_not_null() & ~made.is_in(self.known)).sum())
+        return int((converted.is_not_null() & ~converted.is_in(self.known)).sum())
 
     def of_table(self, values: pl.Series, dates: str | None = None) -> Column:
-        """Column with the format that the values of another table have.
-
-        Parameters
-        ----------
-        values : polars.Series
-            The whole column of that table.
-        dates : {"day-first", "month-first"}, default=None
-            Order of day and month, where both are possible.
-
-        Returns
-        -------
-        Column
-        """
+        """Column with the format that the values of another table have."""
         import polars as pl
 
         if values.dtype != pl.String and not values.dtype.is_numeric():
             return self
-        given = without_marks(values)
-        if self.kind == "number" and given.dtype == pl.String:
-            return replace(self, form=find_number_form(given, self.form or "."))
+        texts = without_marks(values)
+        if self.kind == "number" and texts.dtype == pl.String:
+            return replace(self, form=find_number_form(texts, self.form or "."))
         if self.kind != "date":
             return self
-        found = find_date_form(given, order=dates, wanted=True)
-        if found is None:
+        date_form = find_date_form(texts, order=dates, wanted=True)
+        if date_form is None:
             return self
-        if found.order == "undecided":
+        if date_form.order == "undecided":
             # Then the order is that of training.
             order = self.order if self.order in ORDERS else None
-            found = find_date_form(given, order=order, wanted=True) or found
-        return replace(self, form=found.form, order=found.order)
+            date_form = find_date_form(texts, order=order, wanted=True) or date_form
+        return replace(self, form=date_form.form, order=date_form.order)
 
     def _cast(self, values: pl.Series) -> pl.Series:
         import polars as pl
@@ -198,20 +211,6 @@ def infer_column(
 ) -> Column:
     """Infer the kind of a column.
 
-    Parameters
-    ----------
-    values : polars.Series
-        Column of the training table.
-    why_not : str, default=None
-        Reason to leave the column out, if there is one.
-    dates : {"day-first", "month-first"}, default=None
-        Order of day and month in dates where both are possible; found from the column by
-        default.
-
-    Returns
-    -------
-    Column
-
     Examples
     --------
     >>> import polars as pl
@@ -221,11 +220,11 @@ def infer_column(
     >>> print(infer_column(pl.Series("user_id", [17, 12, 90])))
     user_id: not used; all values are different, as in identifiers
     """
-    given = without_marks(values)
-    counts = given.null_count(), len(given)
+    texts = without_marks(values)
+    counts = texts.null_count(), len(texts)
     if why_not:
         return Column(values.name, "dropped", why_not, *counts)
-    known, form, order, note = _known_values(given, dates)
+    parsed, form, order, note = _known_values(texts, dates)
     if order == "undecided":
         why = "its dates may have the day first or the month first: `dates` can name the order"
         return Column(
@@ -238,10 +237,10 @@ def infer_column(
             order,
             f"{values.name} is left out: {why}.",
         )
-    kind, why = _kind(known)
+    kind, why = _kind(parsed)
     categories: tuple[str, ...] = ()
-    if kind == "category" and known.n_unique() <= _MOST_KNOWN:
-        categories = tuple(sorted(known.drop_nulls().cast(str).unique().to_list()))
+    if kind == "category" and parsed.n_unique() <= _MOST_KNOWN:
+        categories = tuple(sorted(parsed.drop_nulls().cast(str).unique().to_list()))
     if kind == "dropped":
         note = ""
     treatment = why or _DONE[kind]
@@ -250,34 +249,36 @@ def infer_column(
     return Column(values.name, kind, treatment, *counts, form, categories, order, note)
 
 
-def _known_values(given: pl.Series, dates: str | None) -> tuple[pl.Series, str, str, str]:
+def _known_values(texts: pl.Series, dates: str | None) -> tuple[pl.Series, str, str, str]:
     """Values as numbers, dates or booleans where they are; format, order and note."""
     import polars as pl
 
-    name = given.name
-    if given.dtype.is_integer() or given.dtype == pl.String:
-        found = None
-        if given.dtype != pl.String or _plain_number(given) is None or _may_be_dates(given):
-            found = find_date_form(given, order=dates)
-        if found is not None:
-            made = read_dates(given, found.form)
-            note = _unreadable_note(name, given, made, "dates")
-            if found.order in ORDERS:
+    name = texts.name
+    if texts.dtype.is_integer() or texts.dtype == pl.String:
+        date_form = None
+        if texts.dtype != pl.String or _plain_number(texts) is None or _may_be_dates(texts):
+            date_form = find_date_form(texts, order=dates)
+        if date_form is not None:
+            times = read_dates(texts, date_form.form)
+            note = _unreadable_note(name, texts, times, "dates")
+            if date_form.order in ORDERS:
                 note += (
-                    f" The dates of {name} were read {found.order}." if dates is None else ""
+                    f" The dates of {name} were read {date_form.order}."
+                    if dates is None
+                    else ""
                 )
-            return made, found.form, found.order, note.strip()
-    known = parse_texts(given)
-    if known.dtype != pl.String or known.null_count() == len(known):
-        return known, "", "", ""
-    form = find_number_form(known)
-    numbers = read_numbers(known, form)
-    n_bad, n_values = numbers.null_count() - known.null_count(), len(known.drop_nulls())
+            return times, date_form.form, date_form.order, note.strip()
+    parsed = parse_texts(texts)
+    if parsed.dtype != pl.String or parsed.null_count() == len(parsed):
+        return parsed, "", "", ""
+    form = find_number_form(parsed)
+    numbers = read_numbers(parsed, form)
+    n_bad, n_values = numbers.null_count() - parsed.null_count(), len(parsed.drop_nulls())
     if n_bad > allowed_bad(n_values):
-        return known, "", "", ""
-    note = _unreadable_note(name, known, numbers, "numbers")
-    plain = read_numbers(known)
-    odd = known.filter(plain.is_null() & numbers.is_not_null())
+        return parsed, "", "", ""
+    note = _unreadable_note(name, parsed, numbers, "numbers")
+    plain = read_numbers(parsed)
+    odd = parsed.filter(plain.is_null() & numbers.is_not_null())
     if len(odd):
         value: Any = read_numbers(odd.head(1), form)[0]
         note += f" {name}: {short(odd[0])} was read as {value:g}."
@@ -289,13 +290,13 @@ def _may_be_dates(texts: pl.Series) -> bool:
     return bool(texts.drop_nulls().head(20).str.contains(r"^\d{8}$|^\d{10}$|^\d{13}$").all())
 
 
-def _unreadable_note(name: str, given: pl.Series, made: pl.Series, what: str) -> str:
-    wrong = given.is_not_null() & made.is_null()
+def _unreadable_note(name: str, texts: pl.Series, converted: pl.Series, what: str) -> str:
+    wrong = texts.is_not_null() & converted.is_null()
     if not wrong.any():
         return ""
-    one = short(given.filter(wrong)[0])
+    one = short(texts.filter(wrong)[0])
     return (
-        f"{int(wrong.sum()):,} of {len(given):,} values of {name} are no {what}, such as "
+        f"{int(wrong.sum()):,} of {len(texts):,} values of {name} are no {what}, such as "
         f"{one}, and count as missing."
     )
 
@@ -305,9 +306,9 @@ def _plain_number(texts: pl.Series) -> pl.Series | None:
     import polars as pl
 
     for dtype in (pl.Int64, pl.Float64):
-        made = texts.cast(dtype, strict=False)
-        if made.null_count() == texts.null_count():
-            return made.fill_nan(None) if dtype == pl.Float64 else made
+        numbers = texts.cast(dtype, strict=False)
+        if numbers.null_count() == texts.null_count():
+            return numbers.fill_nan(None) if dtype == pl.Float64 else numbers
     return None
 
 
@@ -321,23 +322,23 @@ def parse_texts(values: pl.Series) -> pl.Series:
     numbers = _plain_number(values)
     if numbers is not None:
         return numbers
-    made = _as_flags(values)
-    return made if made.null_count() == values.null_count() else values
+    flags = _as_flags(values)
+    return flags if flags.null_count() == values.null_count() else values
 
 
 def _kind(values: pl.Series) -> tuple[Kind, str]:
     import polars as pl
 
-    dtype, there = values.dtype, values.drop_nulls()
-    if not len(there):
+    dtype, present = values.dtype, values.drop_nulls()
+    if not len(present):
         return "dropped", "has no values"
     if dtype.is_nested() or dtype in (pl.Binary, pl.Object):
         return "dropped", f"has values of type {dtype}"
-    n_unique = there.n_unique()
+    n_unique = present.n_unique()
     if n_unique == 1 and not values.null_count():
         return "dropped", "has a single value"
     if dtype.is_numeric():
-        if dtype.is_integer() and n_unique == len(there) and _numbers_rows(values):
+        if dtype.is_integer() and n_unique == len(present) and _numbers_rows(values):
             return "dropped", "all values are different, as in identifiers"
         return "number", ""
     if dtype == pl.Boolean:
@@ -346,7 +347,7 @@ def _kind(values: pl.Series) -> tuple[Kind, str]:
         return "date", ""
     if dtype.is_temporal():
         return "dropped", f"has values of type {dtype}"
-    return _kind_of_texts(there.cast(pl.String), n_unique)
+    return _kind_of_texts(present.cast(pl.String), n_unique)
 
 
 def _numbers_rows(values: pl.Series) -> bool:
@@ -400,3 +401,126 @@ def short(value: Any) -> str:
     """Value for a message, shortened."""
     text = repr(value)
     return text if len(text) <= 40 else f"{text[:37]}..."
+
+
+_TIME = nw.Datetime("us")
+_DAY = 86_400_000_000  # in microseconds
+
+
+class _Stateless(TransformerMixin, BaseEstimator):
+    """Transformer of frames without a fitted state."""
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Do nothing."""
+        self.n_features_in_ = X.shape[1]
+        return self
+
+
+class Flags(_Stateless):
+    """Booleans as 1 and 0, missing values as NaN."""
+
+    def transform(self, X: Any) -> NDArray[np.float64]:
+        """Turn a frame into a table of numbers."""
+        columns = nw.from_native(X, eager_only=True).iter_columns()
+        return np.column_stack(
+            [np.asarray(column.cast(nw.Float64).to_numpy(), np.float64) for column in columns]
+        )
+
+
+class Categories(TransformerMixin, BaseEstimator):
+    """Positions of categories among the sorted ones of training, -1 for others.
+
+    Missing values are a category of their own. scikit-learn encodes numbers many times faster
+    than texts.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> encoder = Categories().fit(pl.DataFrame({"city": ["Rome", "Oslo", "Rome"]}))
+    >>> encoder.transform(pl.DataFrame({"city": ["Oslo", "Bern"]})).tolist()
+    [[0], [-1]]
+    """
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Store the categories."""
+        self.n_features_in_ = X.shape[1]
+        columns = nw.from_native(X, eager_only=True).iter_columns()
+        categories = (sorted(set(_texts(column))) for column in columns)
+        self.positions_ = [{text: i for i, text in enumerate(texts)} for texts in categories]
+        return self
+
+    def transform(self, X: Any) -> NDArray[np.int64]:
+        """Turn a frame into a table of numbers."""
+        columns = nw.from_native(X, eager_only=True).iter_columns()
+        return np.column_stack(
+            [
+                np.array([positions.get(text, -1) for text in _texts(column)], np.int64)
+                for column, positions in zip(columns, self.positions_, strict=True)
+            ]
+        )
+
+
+class Texts(_Stateless):
+    """Texts of one column, missing values as empty texts."""
+
+    def transform(self, X: Any) -> list[str]:
+        """Turn a frame with one column into a list of texts."""
+        column = next(iter(nw.from_native(X, eager_only=True).iter_columns()))
+        return _texts(column)
+
+
+class DateParts(TransformerMixin, BaseEstimator):
+    """Days since 1970, year, month, day of the week and hour of dates.
+
+    Days and years outside the range of training are replaced by its first or last value, so
+    that a trend is not extrapolated to times without labels.
+
+    Examples
+    --------
+    >>> from datetime import date
+    >>> import polars as pl
+    >>> dates = pl.DataFrame({"day": [date(1970, 1, 2), date(1970, 2, 1)]})
+    >>> DateParts().fit_transform(dates).astype(int).tolist()
+    [[1, 1970, 1, 5, 0], [31, 1970, 2, 7, 0]]
+    """
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Store the range of the dates."""
+        self.n_features_in_ = X.shape[1]
+        dates = _parts(X)[..., :2]
+        present = ~np.isnan(dates)
+        self.earliest_ = np.where(present, dates, np.inf).min(axis=0)
+        self.latest_ = np.where(present, dates, -np.inf).max(axis=0)
+        return self
+
+    def transform(self, X: Any) -> NDArray[np.float64]:
+        """Turn a frame of dates into a table of numbers, five per column."""
+        dates = _parts(X)
+        dates[..., :2] = np.clip(dates[..., :2], self.earliest_, self.latest_)
+        return dates.reshape(len(dates), -1)
+
+
+def _texts(column: nw.Series[Any]) -> list[str]:
+    # Only NaN differs from itself.
+    return ["" if text is None or text != text else str(text) for text in column.to_list()]
+
+
+def _parts(X: Any) -> NDArray[np.float64]:
+    """Array of rows, columns and parts, with NaN where a date is missing."""
+    tables = []
+    for column in nw.from_native(X, eager_only=True).iter_columns():
+        zoned = getattr(column.dtype, "time_zone", None) is not None
+        dates = (column.dt.replace_time_zone(None) if zoned else column).cast(_TIME).dt
+        date_parts = (
+            dates.timestamp("us").cast(nw.Float64) / _DAY,
+            dates.year(),
+            dates.month(),
+            dates.weekday(),
+            dates.hour(),
+        )
+        tables.append(np.column_stack([_floats(date_part) for date_part in date_parts]))
+    return np.stack(tables, axis=1)
+
+
+def _floats(column: nw.Series[Any]) -> NDArray[np.float64]:
+    return np.asarray(column.cast(nw.Float64).to_numpy(), np.float64)

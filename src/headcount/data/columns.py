@@ -12,8 +12,6 @@ from numpy.typing import NDArray
 
 from headcount.errors import HeadcountError
 
-__all__ = ["as_narwhals", "plain_column"]
-
 
 def as_narwhals(values: Any, name: str) -> nw.Series[Any] | nw.DataFrame[Any] | None:
     """Wrap a series or frame of any library for narwhals; return None if it is neither."""
@@ -42,18 +40,18 @@ def plain_column(values: Any, name: str) -> NDArray[Any]:
         return column
     types = set(map(type, column.tolist()))
     for kind, dtype in ((str, np.str_), (bool | np.bool_, np.bool_)):
-        if all(issubclass(each, kind) for each in types):
+        if all(issubclass(type_, kind) for type_ in types):
             return column.astype(dtype)
-    if bool not in types and all(issubclass(each, Real) for each in types):
+    if bool not in types and all(issubclass(type_, Real) for type_ in types):
         return np.asarray(column.tolist())
     return column
 
 
 def _raw_column(values: Any, name: str) -> NDArray[Any]:
     column: NDArray[Any]
-    known = as_narwhals(values, name)
-    if known is not None:
-        column = known.to_numpy()
+    native = as_narwhals(values, name)
+    if native is not None:
+        column = native.to_numpy()
     elif isinstance(values, list | tuple):
         # numpy would silently turn [1, "a"] into strings, so the objects are kept.
         column = np.asarray(values, dtype=object)

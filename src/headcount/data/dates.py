@@ -12,8 +12,6 @@ from headcount._parameters import check_choice
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["ORDERS", "DateForm", "allowed_bad", "check_order", "find_date_form", "read_dates"]
-
 ORDERS = ("day-first", "month-first")
 """Orders of day and month in dates such as 03/04/2024."""
 
@@ -45,17 +43,7 @@ _DAYLESS = {"%Y-%m", "%Y/%m", "%b %Y", "%B %Y"}
 
 @dataclass(frozen=True)
 class DateForm:
-    """Format of the dates of a column.
-
-    Attributes
-    ----------
-    form : str
-        Format, as for strftime, or a count of seconds or milliseconds since 1970; empty for
-        values that are dates by type.
-    order : str
-        "day-first" or "month-first", if the format could be mistaken for the other; empty for
-        other formats, and "undecided" if no value shows which one it is.
-    """
+    """Format of the dates of a column."""
 
     form: str = ""
     order: str = ""
@@ -82,21 +70,6 @@ def find_date_form(
 ) -> DateForm | None:
     """Find the format of the dates of a column.
 
-    Parameters
-    ----------
-    values : polars.Series
-        A whole column, without marks of missing values.
-    order : {"day-first", "month-first"}, default=None
-        Order of day and month where both are possible; found from the values by default.
-    wanted : bool, default=False
-        True if the column is known to hold dates, so that numbers are taken for dates whatever
-        the column is called.
-
-    Returns
-    -------
-    DateForm or None
-        None if the column does not hold dates.
-
     Examples
     --------
     >>> import polars as pl
@@ -111,43 +84,30 @@ def find_date_form(
 
     if values.dtype in (pl.Date, pl.Datetime):
         return DateForm()
-    there = values.drop_nulls()
-    if not len(there):
+    present = values.drop_nulls()
+    if not len(present):
         return None
     if values.dtype.is_numeric():
-        return _form_of_numbers(there, wanted)
+        return _form_of_numbers(present, wanted)
     if values.dtype != pl.String:
         return None
     # Most columns of texts are excluded at once: dates have at least four digits.
-    head = there.head(20)
+    head = present.head(20)
     if 2 * int((head.str.count_matches(r"\d") < 4).sum()) > len(head):
         return None
-    form = _fitting(there, _CLEAR)
-    if form == "%Y%m%d" and not _are_years(there):
+    form = _fitting(present, _CLEAR)
+    if form == "%Y%m%d" and not _are_years(present):
         form = None
     if form is not None:
         return DateForm(form)
-    digits = there.str.contains(r"^\d{10}(\d{3})?(\.\d+)?$")
+    digits = present.str.contains(r"^\d{10}(\d{3})?(\.\d+)?$")
     if digits.all():
-        return _form_of_numbers(there.cast(pl.Float64), wanted)
-    return _ordered_form(there, order)
+        return _form_of_numbers(present.cast(pl.Float64), wanted)
+    return _ordered_form(present, order)
 
 
 def read_dates(values: pl.Series, form: str) -> pl.Series:
-    """Convert dates of a format to times, others to nulls.
-
-    Parameters
-    ----------
-    values : polars.Series
-        A column, or a part of it.
-    form : str
-        As in `DateForm`.
-
-    Returns
-    -------
-    polars.Series
-        Times in microseconds without a zone.
-    """
+    """Convert dates of a format to times, others to nulls."""
     import polars as pl
 
     time = pl.Datetime("us")
@@ -165,10 +125,10 @@ def read_dates(values: pl.Series, form: str) -> pl.Series:
     texts = values.cast(pl.String)
     if form in _DAYLESS:
         texts, form = texts + " 1", f"{form} %d"
-    made = texts.str.to_datetime(form, strict=False, time_unit="us").dt.replace_time_zone(None)
+    times = texts.str.to_datetime(form, strict=False, time_unit="us").dt.replace_time_zone(None)
     # A year of one or two digits is part of another format.
-    clear = pl.when(pl.col(made.name).dt.year() >= 1000).then(pl.col(made.name))
-    return made.to_frame().select(clear.alias(made.name)).to_series()
+    clear = pl.when(pl.col(times.name).dt.year() >= 1000).then(pl.col(times.name))
+    return times.to_frame().select(clear.alias(times.name)).to_series()
 
 
 def _fitting(texts: pl.Series, forms: Iterable[str]) -> str | None:
@@ -193,11 +153,13 @@ def _ordered_form(texts: pl.Series, order: str | None) -> DateForm | None:
         form = _fitting(texts, by_order)
         if form is None:
             continue
-        read = [read_dates(texts, each) for each in by_order]
+        read = [read_dates(texts, form) for form in by_order]
         if read[0].equals(read[1]):
             return DateForm(by_order[0])
         # Values that only one of the orders can read decide.
-        proofs = [other.null_count() - own.null_count() for own, other in (read, read[::-1])]
+        proofs = [
+            swapped.null_count() - times.null_count() for times, swapped in (read, read[::-1])
+        ]
         if proofs[0] == 0:
             return DateForm(by_order[0], "undecided")
         k = 0 if proofs[0] > 0 else 1

@@ -14,8 +14,6 @@ from scipy import sparse
 from headcount.data.columns import as_narwhals
 from headcount.errors import HeadcountError
 
-__all__ = ["check_features", "column_names", "count_rows", "dense_if_narrow", "take_rows"]
-
 _NUMBERS = "biuf"
 # Features of methods that work on them are dense unless there are more of them.
 _MOST_DENSE = 2000
@@ -69,25 +67,15 @@ def column_names(X: Any) -> NDArray[Any] | None:
     >>> column_names(pl.DataFrame({"age": [31], "city": ["Rome"]}))
     array(['age', 'city'], dtype=object)
     """
-    known = as_narwhals(X, "X")
-    if not isinstance(known, nw.DataFrame):
+    frame = as_narwhals(X, "X")
+    if not isinstance(frame, nw.DataFrame):
         return None
-    names = known.columns
-    return np.array(names, object) if all(isinstance(each, str) for each in names) else None
+    names = frame.columns
+    return np.array(names, object) if all(isinstance(name, str) for name in names) else None
 
 
 def dense_if_narrow(X: Any) -> Any:
-    """Dense array of features, unless they are sparse and many.
-
-    Parameters
-    ----------
-    X : ndarray or sparse matrix of shape (n, d)
-        Features.
-
-    Returns
-    -------
-    ndarray, or sparse matrix in CSR format
-    """
+    """Dense array of features, unless they are sparse and many."""
     if sparse.issparse(X):
         return X.toarray() if X.shape[1] <= _MOST_DENSE else X.tocsr()
     return X
@@ -119,9 +107,9 @@ def take_rows(X: Any, indices: ArrayLike) -> Any:
         return X[rows]
     if sparse.issparse(X):
         return _as_csr(X)[rows]
-    known = as_narwhals(X, "X")
-    if known is not None:
-        return known[rows].to_native()
+    native = as_narwhals(X, "X")
+    if native is not None:
+        return native[rows].to_native()
     return [X[row] for row in rows]
 
 
@@ -164,12 +152,12 @@ def check_features(
     """
     if sparse.issparse(X):
         return _check_sparse(X, name, allow_nan)
-    known = as_narwhals(X, name)
-    if isinstance(known, nw.DataFrame):
-        _check_shape(known.shape, name)
-        _check_frame(known, name, allow_nan)
+    frame = as_narwhals(X, name)
+    if isinstance(frame, nw.DataFrame):
+        _check_shape(frame.shape, name)
+        _check_frame(frame, name, allow_nan)
         return X
-    table = _as_array(X if known is None else known.to_numpy(), name)
+    table = _as_array(X if frame is None else frame.to_numpy(), name)
     if table.ndim == 1:
         return _check_texts(table, name)
     if table.ndim != 2 and not (any_shape and table.ndim > 2):
@@ -227,7 +215,7 @@ def _as_array(X: Any, name: str) -> NDArray[Any]:
 
 def _all_numbers(table: NDArray[Any]) -> bool:
     types = set(map(type, table.ravel().tolist()))
-    return all(issubclass(each, Real | NoneType) for each in types)
+    return all(issubclass(type_, Real | NoneType) for type_ in types)
 
 
 def _check_texts(column: NDArray[Any], name: str) -> NDArray[Any]:

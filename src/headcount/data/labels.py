@@ -11,8 +11,6 @@ from numpy.typing import ArrayLike, NDArray
 from headcount.data.columns import plain_column
 from headcount.errors import HeadcountError
 
-__all__ = ["encode_labels"]
-
 _NUMBERS = "biuf"
 
 
@@ -55,14 +53,14 @@ def encode_labels(
     """
     labels = _labels(y, name)
     if classes is None:
-        found = _sorted_unique(labels, name)
-        return found, _look_up(labels, found)
-    known = _labels(classes, "classes")
-    ordered = _sorted_unique(known, "classes")
-    if len(ordered) != len(known):
+        unique_labels = _sorted_unique(labels, name)
+        return unique_labels, _look_up(labels, unique_labels)
+    class_labels = _labels(classes, "classes")
+    ordered = _sorted_unique(class_labels, "classes")
+    if len(ordered) != len(class_labels):
         raise HeadcountError("classes has a class twice: pass each once.")
     _check_known(labels, ordered, name)
-    return known, np.argsort(known).astype(np.int64)[_look_up(labels, ordered)]
+    return class_labels, np.argsort(class_labels).astype(np.int64)[_look_up(labels, ordered)]
 
 
 def _labels(y: ArrayLike, name: str) -> NDArray[Any]:
@@ -126,6 +124,6 @@ def _kind(labels: NDArray[Any]) -> str:
 
 
 def _some(labels: Iterable[Any]) -> str:
-    shown = [repr(label) for label in np.asarray(labels).tolist()]
-    more = f" and {len(shown) - 3:,} more" if len(shown) > 3 else ""
-    return ", ".join(shown[:3]) + more
+    texts = [repr(label) for label in np.asarray(labels).tolist()]
+    more = f" and {len(texts) - 3:,} more" if len(texts) > 3 else ""
+    return ", ".join(texts[:3]) + more

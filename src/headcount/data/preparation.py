@@ -14,15 +14,20 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from headcount._progress import track
-from headcount.data.column_kinds import Column, infer_column, short
-from headcount.data.column_values import Categories, DateParts, Flags, Texts
+from headcount.data.column_kinds import (
+    Categories,
+    Column,
+    DateParts,
+    Flags,
+    Texts,
+    infer_column,
+    short,
+)
 from headcount.data.readers import TableFile, batch_rows
 from headcount.errors import HeadcountError
 
 if TYPE_CHECKING:
     import polars as pl
-
-__all__ = ["Preparation", "Tally", "prepare", "prepared_batches"]
 
 # Values of a category that are rarer share one feature with those not seen in training.
 _RARE = 5
@@ -33,11 +38,6 @@ _MOST_WORDS = 50_000
 @dataclass(frozen=True)
 class Preparation:
     r"""Conversion of the columns of a table to features, determined by the training table.
-
-    Attributes
-    ----------
-    columns : tuple of Column
-        Kind and treatment of each column.
 
     Examples
     --------
@@ -52,7 +52,7 @@ class Preparation:
     (4, 3)
     """
 
-    columns: tuple[Column, ...]
+    columns: tuple[Column, ...]  # kind and treatment of each column
 
     @property
     def used(self) -> tuple[str, ...]:
@@ -64,131 +64,80 @@ class Preparation:
         return {column.name: column.describe() for column in self.columns}
 
     def pipeline(self) -> ColumnTransformer:
-        """Create an unfitted transformer of frames with these columns.
-
-        Returns
-        -------
-        ColumnTransformer
-            Transformer of Polars and pandas frames, to be put before a classifier in a
-            pipeline.
-        """
+        """Create an unfitted transformer of frames with these columns."""
         by_kind = {
             kind: [column.name for column in self.columns if column.kind == kind]
             for kind in ("number", "flag", "date", "category")
         }
-        parts = [(kind, _MAKERS[kind](), names) for kind, names in by_kind.items() if names]
-        parts += [
+        transformers = [
+            (kind, _MAKERS[kind](), names) for kind, names in by_kind.items() if names
+        ]
+        transformers += [
             (f"text {column.name}".replace("__", "_"), _words(column), [column.name])
             for column in self.columns
             if column.kind == "text"
         ]
-        return ColumnTransformer(parts)
+        return ColumnTransformer(transformers)
 
     def notes(self) -> tuple[str, ...]:
         """Notes about columns of the training table."""
         return tuple(column.note for column in self.columns if column.note)
 
     def conform(self, frame: pl.DataFrame, tally: Tally | None = None) -> pl.DataFrame:
-        """Give the columns of another table the types of the training table.
-
-        Parameters
-        ----------
-        frame : polars.DataFrame
-            Table with all columns that are used, of any type.
-        tally : Tally, default=None
-            Counts to which missing, unreadable and unseen values are added.
-
-        Returns
-        -------
-        polars.DataFrame
-            The columns that are used, in the order of training.
-        """
-        made = []
+        """Give the columns of another table the types of the training table."""
+        converted = []
         for column in self.columns:
             if not column.is_used:
                 continue
             values, wrong = column.read(frame[column.name])
-            made.append(values)
+            converted.append(values)
             if tally is not None:
                 tally.add(column, frame[column.name], values, wrong)
-        return frame.select(made)
+        return frame.select(converted)
 
     def of_table(self, table: TableFile, dates: str | None = None) -> Preparation:
-        """Preparation with the formats of dates and numbers that another table has.
-
-        Parameters
-        ----------
-        table : TableFile
-            The table.
-        dates : {"day-first", "month-first"}, default=None
-            Order of day and month, where both are possible.
-
-        Returns
-        -------
-        Preparation
-        """
-        names = [each.name for each in self.columns if each.kind in ("number", "date")]
+        """Preparation with the formats of dates and numbers that another table has."""
+        names = [column.name for column in self.columns if column.kind in ("number", "date")]
         head = next(table.batches(names), None) if names else None
         if head is None:
             return self
-        made = []
-        for each in self.columns:
-            if each.kind == "number":
-                each = each.of_table(head[each.name])
-            elif each.kind == "date" and (each.order or each.read(head[each.name])[1].any()):
+        columns = []
+        for column in self.columns:
+            if column.kind == "number":
+                column = column.of_table(head[column.name])
+            elif column.kind == "date" and (
+                column.order or column.read(head[column.name])[1].any()
+            ):
                 # The rows that show the order may be anywhere.
-                each = each.of_table(table.read([each.name])[each.name], dates)
-            made.append(each)
-        return Preparation(tuple(made))
+                column = column.of_table(table.read([column.name])[column.name], dates)
+            columns.append(column)
+        return Preparation(tuple(columns))
 
 
 @dataclass
 class Tally:
-    """Counts of values of a table that could not be used as they are.
+    """Counts of values of a table that could not be used as they are."""
 
-    Attributes
-    ----------
-    n_rows : int
-        Number of rows that were counted.
-    missing, unreadable, unseen : dict of str to int
-        By column: missing values, values that could not be read, and values of categories
-        that were never seen in training.
-    examples : dict of str to str
-        A value that could not be read, by column.
-    """
-
-    n_rows: int = 0
+    n_rows: int = 0  # number of rows that were counted
     missing: dict[str, int] = field(default_factory=dict)
     unreadable: dict[str, int] = field(default_factory=dict)
     unseen: dict[str, int] = field(default_factory=dict)
     examples: dict[str, str] = field(default_factory=dict)
 
-    def add(self, column: Column, given: pl.Series, made: pl.Series, wrong: pl.Series) -> None:
-        """Count the values of a column in a batch.
-
-        Parameters
-        ----------
-        column : Column
-            The column.
-        given, made, wrong : polars.Series
-            Values, and what `Column.read` made of them.
-        """
+    def add(
+        self, column: Column, texts: pl.Series, converted: pl.Series, wrong: pl.Series
+    ) -> None:
+        """Count the values of a column in a batch."""
         name = column.name
         n_wrong = int(wrong.sum())
-        counts = (made.null_count() - n_wrong, n_wrong, column.n_unseen(made))
+        counts = (converted.null_count() - n_wrong, n_wrong, column.n_unseen(converted))
         for count, to in zip(counts, (self.missing, self.unreadable, self.unseen), strict=True):
             to[name] = to.get(name, 0) + count
         if n_wrong and name not in self.examples:
-            self.examples[name] = short(given.filter(wrong)[0])
+            self.examples[name] = short(texts.filter(wrong)[0])
 
     def check(self, table: str) -> None:
-        """Raise an error if most values of a column could not be read.
-
-        Parameters
-        ----------
-        table : str
-            Name of the table.
-        """
+        """Raise an error if most values of a column could not be read."""
         for name, count in self.unreadable.items():
             if 2 * count > self.n_rows:
                 raise HeadcountError(
@@ -198,36 +147,26 @@ class Tally:
                 )
 
     def notes(self, table: str) -> tuple[str, ...]:
-        """Sentences about the values, with their numbers.
-
-        Parameters
-        ----------
-        table : str
-            Name of the table.
-
-        Returns
-        -------
-        tuple of str
-        """
+        """Sentences about the values, with their numbers."""
         n = f"{self.n_rows:,}"
-        said = [
+        sentences = [
             f"{count:,} of {n} values of {name} in {table} could not be read, such as "
             f"{self.examples[name]}, and count as missing."
             for name, count in self.unreadable.items()
             if count
         ]
-        said += [
+        sentences += [
             f"{count:,} of {n} values of {name} in {table} were never seen in training."
             for name, count in self.unseen.items()
             if count
         ]
         if missing := [f"{name} {count:,}" for name, count in self.missing.items() if count]:
             more = f" and {len(missing) - 5} more columns" if len(missing) > 5 else ""
-            said.append(
+            sentences.append(
                 f"values missing in {table}, of {n} each, were filled in from training: "
                 f"{', '.join(missing[:5])}{more}."
             )
-        return tuple(said)
+        return tuple(sentences)
 
 
 def prepare(
@@ -237,28 +176,10 @@ def prepare(
     name: str = "The table",
     dates: str | None = None,
 ) -> Preparation:
-    """Infer the kinds and treatments of the columns of a training table.
-
-    Parameters
-    ----------
-    frame : polars.DataFrame
-        Training table without the labels. Columns of texts that are all numbers or dates are
-        treated as numbers or dates.
-    leave_out : dict of str to str, default=None
-        Columns that are not used as features, with the reasons.
-    name : str, default="The table"
-        Name of the table in error messages.
-    dates : {"day-first", "month-first"}, default=None
-        Order of day and month in dates where both are possible; found from the columns by
-        default.
-
-    Returns
-    -------
-    Preparation
-    """
+    """Infer the kinds and treatments of the columns of a training table."""
     out = leave_out or {}
     columns = tuple(
-        infer_column(frame[each], out.get(each), dates=dates) for each in frame.columns
+        infer_column(frame[label], out.get(label), dates=dates) for label in frame.columns
     )
     preparation = Preparation(columns)
     if not preparation.used:
@@ -277,40 +198,20 @@ def prepared_batches(
     tally: Tally,
     beside: str | None = None,
 ) -> Iterator[tuple[pl.DataFrame, pl.Series | None]]:
-    """Rows of a table as they were prepared for training, batch by batch.
-
-    Parameters
-    ----------
-    preparation : Preparation
-        Kinds of the columns.
-    table : TableFile
-        A table with these columns.
-    dates : {"day-first", "month-first"} or None
-        Order of day and month, where both are possible.
-    tally : Tally
-        Numbers of values that could not be used as they are, which are added to.
-    beside : str, default=None
-        Another column to read.
-
-    Yields
-    ------
-    batch : polars.DataFrame
-    values : polars.Series or None
-        The other column.
-    """
-    used = list(preparation.used)
-    table.require(used, "which the training table has")
+    """Rows of a table as they were prepared for training, batch by batch."""
+    names = list(preparation.used)
+    table.require(names, "which the training table has")
     preparation = preparation.of_table(table, dates)
-    n_batches = -(-table.count_rows() // batch_rows(len(used)))
-    columns = used if beside is None else [*used, beside]
-    read = table.batches(columns, batch_rows(len(used)))
+    n_batches = -(-table.count_rows() // batch_rows(len(names)))
+    columns = names if beside is None else [*names, beside]
+    read = table.batches(columns, batch_rows(len(names)))
     batches = track(read, n_batches, f"Reading {table.name}")
     # Closed, so that an interrupt removes the progress bar from the terminal.
     with closing(batches):
         for batch in batches:
             tally.n_rows += len(batch)
-            made = preparation.conform(batch.select(used), tally)
-            yield made, None if beside is None else batch[beside]
+            prepared = preparation.conform(batch.select(names), tally)
+            yield prepared, None if beside is None else batch[beside]
 
 
 def _numbers() -> Pipeline:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import codecs
+import csv
 import io
 import os
 import sys
+import zipfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,21 +21,106 @@ from numpy.typing import NDArray
 
 from headcount._files import STANDARD_INPUT, did_you_mean, input_files
 from headcount.data.columns import as_narwhals
-from headcount.data.text_files import (
-    HEAD_LINES,
-    decoded,
-    find_separator,
-    head,
-    head_of,
-    is_utf8,
-    stray_quote,
-)
 from headcount.errors import HeadcountError
 
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["ENDINGS", "TableFile", "batch_rows", "frame_table", "open_table", "open_tables"]
+
+HEAD_LINES = 20
+"""Lines that a separator is found from."""
+_HEAD_BYTES = 1 << 18
+_CHUNK = 1 << 22
+_SEPARATOR_SIGNS = ",;\t|"
+_MARKS = {codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
+
+
+def is_utf8(path: Path) -> bool:
+    """Return True if a file is UTF-8 text."""
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    try:
+        with open(path, "rb") as file:
+            while chunk := file.read(_CHUNK):
+                decoder.decode(chunk)
+            decoder.decode(b"", final=True)
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def decoded(content: bytes) -> tuple[bytes, str]:
+    r"""Text as UTF-8, and a note if it was not.
+
+    Examples
+    --------
+    >>> decoded("café".encode("latin-1"))
+    (b'caf\xc3\xa9', 'is not UTF-8 and was read as Windows-1252 (Latin-1).')
+    """
+    for mark, encoding in _MARKS.items():
+        if content.startswith(mark):
+            text = content.decode(encoding, "replace")
+            return text.encode(), "was read as UTF-16."
+    try:
+        content.decode("utf-8")
+    except UnicodeDecodeError:
+        text = content.decode("cp1252", "replace")
+        return text.encode(), "is not UTF-8 and was read as Windows-1252 (Latin-1)."
+    return content, ""
+
+
+def head(content: bytes) -> str:
+    """First lines of a text in UTF-8."""
+    return content[:_HEAD_BYTES].decode("utf-8", "ignore")
+
+
+def head_of(path: Path) -> str:
+    """First lines of a file in UTF-8."""
+    if not path.is_file():
+        return ""  # a pipe can be read once only
+    with open(path, "rb") as file:
+        return head(file.read(_HEAD_BYTES))
+
+
+def find_separator(text: str, default: str = ",") -> str:
+    r"""Separator that divides the first lines into the same number of cells.
+
+    Examples
+    --------
+    >>> find_separator("name;price\nAnn;1,5\nBob;2,5\n")
+    ';'
+    """
+    lines = text.splitlines()[:HEAD_LINES]
+    merits = {}
+    for sign in dict.fromkeys((default, *_SEPARATOR_SIGNS)):
+        try:
+            rows = [
+                row for row in csv.reader(io.StringIO("\n".join(lines)), delimiter=sign) if row
+            ]
+        except csv.Error:
+            continue
+        widths = [len(row) for row in rows]
+        if widths and widths[0] > 1:
+            # Lines as long as the header, then the number of columns.
+            merits[sign] = (
+                sum(width == widths[0] for width in widths) / len(widths),
+                widths[0],
+            )
+    if default in merits and merits[default][0] == 1:
+        return default
+    return max(merits, key=merits.__getitem__, default=default)
+
+
+def stray_quote(path: Path) -> int | None:
+    """Number of the first line with an odd number of quotation marks; None if there is none."""
+    try:
+        with open(path, "rb") as file:
+            for number, line in enumerate(islice(file, 10_000_000), 1):
+                if line.count(b'"') % 2:
+                    return number
+    except OSError:
+        pass
+    return None
+
 
 _SEPARATORS = {".csv": ",", ".tsv": "\t", ".tab": "\t", ".txt": ","}
 _TYPED = {
@@ -52,26 +141,18 @@ _PACKABLE = (*_SEPARATORS, ".jsonl", ".ndjson")
 # Largest number of cells that are read and scored at a time, and of rows.
 _BATCH_CELLS = 1 << 21
 _BATCH_ROWS = 1 << 16
+# Bytes that a spreadsheet may have when it is unpacked.
+_MOST_BYTES = 4 << 30
 
 
 @dataclass(frozen=True, eq=False)
 class TableFile:
-    """A table on disk or in memory, read as a whole or in batches.
+    """A table on disk or in memory, read as a whole or in batches."""
 
-    Attributes
-    ----------
-    name : str
-        Name of the file or argument, for messages.
-    columns : tuple of str
-        Names of the columns.
-    notes : tuple of str
-        Sentences on how the file was read.
-    """
-
-    name: str
-    columns: tuple[str, ...]
+    name: str  # name of the file or argument, for messages
+    columns: tuple[str, ...]  # names of the columns
     _lazy: pl.LazyFrame
-    notes: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()  # sentences on how the file was read
     _path: Path | None = None
 
     def read(
@@ -79,27 +160,18 @@ class TableFile:
         columns: Sequence[str] | None = None,
         rows: NDArray[np.int64] | None = None,
     ) -> pl.DataFrame:
-        """Read all or some columns and rows of the table.
-
-        Parameters
-        ----------
-        columns : sequence of str, default=None
-            Columns to read. By default all.
-        rows : ndarray, default=None
-            Numbers of the rows to read, in increasing order. By default all.
-
-        Returns
-        -------
-        polars.DataFrame
-            The table, with at least one row.
-        """
+        """Read all or some columns and rows of the table."""
         import polars as pl
 
         lazy = self._only(columns)
         if rows is not None:
             number = "\x00row"
-            wanted = pl.Series(number, rows, pl.UInt32).implode()
-            lazy = lazy.with_row_index(number).filter(pl.col(number).is_in(wanted)).drop(number)
+            row_numbers = pl.Series(number, rows, pl.UInt32).implode()
+            lazy = (
+                lazy.with_row_index(number)
+                .filter(pl.col(number).is_in(row_numbers))
+                .drop(number)
+            )
         with _clear_errors(self.name, self._path):
             frame = lazy.collect(engine="streaming")
         if not len(frame):
@@ -109,25 +181,13 @@ class TableFile:
     def batches(
         self, columns: Sequence[str], rows: int | None = None
     ) -> Iterator[pl.DataFrame]:
-        """Read columns in batches of rows, in order.
-
-        Parameters
-        ----------
-        columns : sequence of str
-            Columns to read.
-        rows : int, default=None
-            Number of rows per batch. By default that of `batch_rows`.
-
-        Yields
-        ------
-        polars.DataFrame
-        """
+        """Read columns in batches of rows, in order."""
         rows = rows or batch_rows(len(columns))
         with _clear_errors(self.name, self._path):
-            found = iter(self._only(columns).collect_batches(chunk_size=rows))
+            frames = iter(self._only(columns).collect_batches(chunk_size=rows))
         while True:
             with _clear_errors(self.name, self._path):
-                batch = next(found, None)
+                batch = next(frames, None)
             if batch is None:
                 return
             if len(batch):
@@ -141,15 +201,7 @@ class TableFile:
             return int(self._lazy.select(pl.len()).collect(engine="streaming").item())
 
     def require(self, columns: Sequence[str], why: str) -> None:
-        """Raise an error that names missing columns.
-
-        Parameters
-        ----------
-        columns : sequence of str
-            Required columns.
-        why : str
-            Reason for the message.
-        """
+        """Raise an error that names missing columns."""
         missing = [name for name in columns if name not in self.columns]
         if missing:
             meant = did_you_mean(missing[0], self.columns)
@@ -168,15 +220,6 @@ class TableFile:
 def batch_rows(n_columns: int) -> int:
     """Number of rows that are read at a time.
 
-    Parameters
-    ----------
-    n_columns : int
-        Number of columns.
-
-    Returns
-    -------
-    int
-
     Examples
     --------
     >>> batch_rows(3), batch_rows(100)
@@ -187,18 +230,6 @@ def batch_rows(n_columns: int) -> int:
 
 def open_table(path: str | os.PathLike[str], *, separator: str | None = None) -> TableFile:
     r"""Open a table on disk.
-
-    Parameters
-    ----------
-    path : str or path
-        File with the extension .csv, .tsv, .xlsx, .json, .jsonl, .parquet, .feather or
-        .arrow. Text files may be compressed, as .csv.gz or .csv.zst. "-" is standard input.
-    separator : str, default=None
-        Separator of the columns of a text file. By default it is found from the first lines.
-
-    Returns
-    -------
-    TableFile
 
     Examples
     --------
@@ -232,20 +263,7 @@ def open_table(path: str | os.PathLike[str], *, separator: str | None = None) ->
 def open_tables(
     sources: Sequence[str | os.PathLike[str]], *, separator: str | None = None
 ) -> TableFile:
-    """Open files, patterns and folders as one table.
-
-    Parameters
-    ----------
-    sources : sequence of str or path
-        Files as for `open_table`, patterns such as ``2024-*.csv``, and folders. All files
-        have the same columns.
-    separator : str, default=None
-        As for `open_table`.
-
-    Returns
-    -------
-    TableFile
-    """
+    """Open files, patterns and folders as one table."""
     import polars as pl
 
     paths = [path for source in sources for path in input_files(source, ENDINGS)]
@@ -255,37 +273,26 @@ def open_tables(
     if len(tables) == 1:
         return tables[0]
     first = tables[0]
-    for other in tables[1:]:
-        other.require(first.columns, f"which {first.name!r} has")
+    for table in tables[1:]:
+        table.require(first.columns, f"which {first.name!r} has")
     columns = list(first.columns)
     lazy = pl.concat(
-        [each._lazy.select(columns) for each in tables], how="vertical_relaxed", rechunk=False
+        [table._lazy.select(columns) for table in tables], how="vertical_relaxed", rechunk=False
     )
     name = f"{first.name} and {len(tables) - 1} more"
-    notes = tuple(dict.fromkeys(note for each in tables for note in each.notes))
+    notes = tuple(dict.fromkeys(note for table in tables for note in table.notes))
     return TableFile(name, first.columns, lazy, notes)
 
 
 def _one_file(source: str | os.PathLike[str]) -> list[Path]:
-    found = input_files(source, ENDINGS)
-    if len(found) > 1:
+    files = input_files(source, ENDINGS)
+    if len(files) > 1:
         raise HeadcountError(f"{os.fspath(source)!r} stands for several files: pass one.")
-    return found
+    return files
 
 
 def frame_table(frame: Any, name: str) -> TableFile:
     """Table of a frame in memory.
-
-    Parameters
-    ----------
-    frame : frame of Polars (also lazy), pandas or another library
-        The table; the index of a pandas frame is ignored.
-    name : str
-        Name of the table, for messages.
-
-    Returns
-    -------
-    TableFile
 
     Examples
     --------
@@ -362,14 +369,64 @@ def _open_standard_input(separator: str | None) -> TableFile:
 
 
 def _open_sheet(path: Path) -> TableFile:
+    """Table of the first sheet with cells, all of them as texts."""
+    frame, note = _read_sheet(path)
+    header = ["" if name is None else name for name in frame.row(0)]
+    columns = _checked_columns(path.name, header)
+    frame = frame[1:].rename(dict(zip(frame.columns, columns, strict=True)))
+    return TableFile(path.name, tuple(columns), frame.lazy(), tuple(filter(None, (note,))))
+
+
+def _read_sheet(path: Path) -> tuple[pl.DataFrame, str]:
+    """Rows of the first sheet with cells as texts, and a note if there are more sheets."""
     import polars as pl
 
-    from headcount.data.spreadsheets import read_sheet
+    try:
+        import fastexcel
+    except ModuleNotFoundError:
+        raise HeadcountError(
+            f"{path.name!r} is a spreadsheet, which needs fastexcel: pip install "
+            "'headcount[excel]', or save the sheet as CSV."
+        ) from None
 
-    (header, *rows), note = read_sheet(path)
-    columns = _checked_columns(path.name, ["" if name is None else name for name in header])
-    frame = pl.DataFrame(rows, schema=dict.fromkeys(columns, pl.String), orient="row")
-    return TableFile(path.name, tuple(columns), frame.lazy(), tuple(filter(None, (note,))))
+    try:
+        with zipfile.ZipFile(path) as archive:
+            if sum(entry.file_size for entry in archive.infolist()) > _MOST_BYTES:
+                raise HeadcountError(f"{path.name!r} is too large: save the sheet as CSV.")
+        workbook = fastexcel.read_excel(path)
+        names = workbook.sheet_names
+        for name in names:
+            texts = workbook.load_sheet(name, header_row=None, dtypes="string").to_polars()
+            numbers = workbook.load_sheet(name, header_row=None, dtypes="float").to_polars()
+            columns = zip(texts.iter_columns(), numbers.iter_columns(), strict=True)
+            rows = pl.DataFrame([_cell_texts(*column) for column in columns])
+            rows = rows.filter(~pl.all_horizontal(pl.all().is_null())) if rows.width else rows
+            if len(rows):
+                note = f"{path.name}: the sheet {name!r} was read, of {len(names)} sheets."
+                return rows, note if len(names) > 1 else ""
+    except (fastexcel.FastExcelError, zipfile.BadZipFile):
+        raise HeadcountError(
+            f"{path.name!r} cannot be read as a spreadsheet: save the sheet as CSV."
+        ) from None
+    raise HeadcountError(f"{path.name!r} has no cells: pass a table with at least one row.")
+
+
+def _cell_texts(texts: pl.Series, numbers: pl.Series) -> pl.Series:
+    """Cells of a column as texts: numbers with all digits, dates without a time of midnight."""
+    import polars as pl
+
+    # The texts of fastexcel round numbers to nine decimals.
+    pairs = zip(texts.to_list(), numbers.to_list(), strict=True)
+    cells = pl.Series(texts.name, [_exact(*pair) for pair in pairs], pl.String)
+    times = cells.str.to_datetime("%Y-%m-%d %H:%M:%S%.f", strict=False).dt.round("1s")
+    rounded = times.dt.strftime("%Y-%m-%d %H:%M:%S").str.strip_suffix(" 00:00:00")
+    return rounded.fill_null(cells).alias(texts.name)
+
+
+def _exact(text: str | None, number: float | None) -> str | None:
+    if text is None or number is None or text != f"{number:.9f}".rstrip("0").rstrip("."):
+        return text
+    return repr(number).removesuffix(".0")
 
 
 def _open_text(path: Path, separator: str | None, ending: str) -> TableFile:
@@ -406,7 +463,7 @@ def _text_table(
 ) -> TableFile:
     import polars as pl
 
-    chosen = separator is not None
+    is_explicit = separator is not None
     separator = separator or find_separator(first_lines, default)
     if len(separator.encode()) != 1 or separator in '\r\n"':
         raise HeadcountError(
@@ -419,7 +476,7 @@ def _text_table(
     columns = ["" if cell is None else cell for cell in first.row(0)]
     columns[0] = columns[0].removeprefix("\ufeff")
     columns = _checked_columns(name, columns)
-    if len(columns) == 1 and chosen:
+    if len(columns) == 1 and is_explicit:
         raise HeadcountError(
             f"{name!r} has a single column when split at {separator!r}: check `separator`."
         )
@@ -431,7 +488,7 @@ def _text_table(
 
 
 def _checked_columns(name: str, columns: list[str]) -> list[str]:
-    if repeated := next((each for each in columns if columns.count(each) > 1), None):
+    if repeated := next((column for column in columns if columns.count(column) > 1), None):
         raise HeadcountError(
             f"{name!r} has the column {repeated!r} twice: give each column its own name."
         )
@@ -463,5 +520,5 @@ def _reason(error: BaseException, path: Path | None = None) -> str:
 
 
 def _some(names: Sequence[str]) -> str:
-    shown = ", ".join(map(repr, names[:5]))
-    return shown + (f" and {len(names) - 5:,} more" if len(names) > 5 else "")
+    text = ", ".join(map(repr, names[:5]))
+    return text + (f" and {len(names) - 5:,} more" if len(names) > 5 else "")

@@ -17,6 +17,7 @@ from headcount._parameters import (
     check_positive,
     check_share,
 )
+from headcount._random import base_seeds
 from headcount.data import check_features, count_rows
 from headcount.deep.architecture import Architecture, InvariantLayer
 from headcount.deep.model import BagTraining, FittedNetwork, NetworkTraining
@@ -32,10 +33,9 @@ from headcount.quantify.fitted import Fitted, ItemSource
 from headcount.quantify.registry import method
 from headcount.representation import Training
 from headcount.sampling import Samples, as_samples
-from headcount.sampling._streams import base_seeds
 from headcount.scores import Scorer
 from headcount.scores.checks import check_labels, check_lengths
-from headcount.scores.cross_fitting import check_classifier
+from headcount.scores.folds import check_classifier
 
 __all__ = ["CAREFUL_RATE", "NetworkQuantifier"]
 

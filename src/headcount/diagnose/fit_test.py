@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.stats import f
 
-from headcount._kernels.mixture_distances import nearest_mixtures
+from headcount._kernels.quadratic_programs import nearest_mixtures
 from headcount._parameters import check_fraction
 from headcount._text import Cell, Table, html_result
 from headcount._threads import each_range

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from headcount.evaluation.collection import Evaluations
-from headcount.evaluation.evaluation import Evaluation
+from headcount.evaluation.evaluation import Evaluation, Evaluations
 from headcount.evaluation.run import evaluate
 from headcount.evaluation.search import GridSearch
 from headcount.evaluation.significance import Comparison, compare

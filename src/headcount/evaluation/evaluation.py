@@ -1,7 +1,8 @@
-"""Results of an evaluation: true and estimated shares of many samples, and the errors."""
+"""Results of evaluations: true and estimated shares of many samples, and their errors."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -9,21 +10,30 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.stats import rankdata
 
 from headcount._parameters import check_choice
-from headcount._text import html_result
+from headcount._text import Table, html_result
+from headcount._versions import versions
 from headcount.errors import HeadcountError
 from headcount.evaluation.measures import Metrics, check_measures, errors_of_methods
-from headcount.evaluation.parquet import read_parquet, write_parquet
 from headcount.evaluation.significance import Comparison, compare
-from headcount.evaluation.summary import Groups, Summary, group, marks_of, summarise
-from headcount.evaluation.tables import DIGITS
+from headcount.evaluation.summary import (
+    DIGITS,
+    MARKS_EXPLAINED,
+    SampleGroups,
+    Summary,
+    error_table,
+    group,
+    lowest,
+    marks_of,
+    summarise,
+)
 
 if TYPE_CHECKING:
     import polars as pl
     from matplotlib.axes import Axes
 
-__all__ = ["Evaluation", "parameters_of"]
 
 Floats: TypeAlias = NDArray[np.float64]
 Bins: TypeAlias = int | Sequence[float] | None
@@ -205,10 +215,10 @@ class Evaluation:
         Evaluation
         """
         added = {
-            each.name: errors_of_methods(
-                self.methods, each, self.true, self.estimated, self.sizes
+            measure.name: errors_of_methods(
+                self.methods, measure, self.true, self.estimated, self.sizes
             )
-            for each in check_measures(metrics)
+            for measure in check_measures(metrics)
         }
         return replace(self, metrics={**self.metrics, **added})
 
@@ -231,12 +241,12 @@ class Evaluation:
 
         return pl.DataFrame(self._long() if long else self._wide(), nan_to_null=True)
 
-    def _keys(self, each: int = 1) -> dict[str, Any]:
+    def _keys(self, n_rows: int = 1) -> dict[str, Any]:
         n_methods, n_samples = len(self.methods), len(self)
         return {
-            "method": np.repeat(self.methods, n_samples * each),
-            "sample": np.tile(np.repeat(np.arange(n_samples), each), n_methods),
-            "size": np.tile(np.repeat(self.sizes, each), n_methods),
+            "method": np.repeat(self.methods, n_samples * n_rows),
+            "sample": np.tile(np.repeat(np.arange(n_samples), n_rows), n_methods),
+            "size": np.tile(np.repeat(self.sizes, n_rows), n_methods),
         }
 
     def _wide(self) -> dict[str, Any]:
@@ -251,7 +261,7 @@ class Evaluation:
 
     def _long(self) -> dict[str, Any]:
         n_methods, K = len(self.methods), len(self.classes)
-        return self._keys(each=K) | {
+        return self._keys(n_rows=K) | {
             "class": np.tile(self.classes, n_methods * len(self)),
             "true": np.tile(self.true.ravel(), n_methods),
             "estimated": self.estimated.ravel(),
@@ -308,7 +318,7 @@ class Evaluation:
         marks = None if test is None else marks_of(self.methods, self.metrics, groups, test)
         return summarise(self.methods, self.metrics, groups, marks)
 
-    def _groups(self, by: str | None, bins: Bins, of: Any) -> Groups | None:
+    def _groups(self, by: str | None, bins: Bins, of: Any) -> SampleGroups | None:
         if by is None:
             return None
         check_choice("by", by, _GROUPINGS)
@@ -452,9 +462,9 @@ class Evaluation:
 
     def __repr__(self) -> str:
         lines = self.summary().tables()[0].to_text().splitlines()
-        shown = lines[: _METHODS_SHOWN + 2]
-        more = [f"... and {len(lines) - len(shown)} more"] if len(lines) > len(shown) else []
-        return "\n".join([self._title, *shown, *more])
+        head = lines[: _METHODS_SHOWN + 2]
+        more = [f"... and {len(lines) - len(head)} more"] if len(lines) > len(head) else []
+        return "\n".join([self._title, *head, *more])
 
     def _method(self, name: str) -> int:
         if name not in self.methods:
@@ -488,10 +498,286 @@ def _stacked(first: Evaluation, second: Evaluation) -> Floats:
     """Training shares of the methods of two evaluations."""
     if first.priors.ndim == second.priors.ndim:
         return np.concatenate([first.priors, second.priors])
-    shapes = [(len(each.methods), *each.true.shape) for each in (first, second)]
-    both = zip((first._priors, second._priors), shapes, strict=True)
-    return np.concatenate([np.broadcast_to(*pair) for pair in both])
+    shapes = [
+        (len(evaluation.methods), *evaluation.true.shape) for evaluation in (first, second)
+    ]
+    pairs = zip((first._priors, second._priors), shapes, strict=True)
+    return np.concatenate([np.broadcast_to(*pair) for pair in pairs])
 
 
 def _count(n: int, what: str) -> str:
     return f"{n:,} {what}{'' if n == 1 else 's'}"
+
+
+_KEY = "headcount"
+
+
+def write_parquet(evaluation: Evaluation, path: str | Path) -> None:
+    """Write an evaluation to a file."""
+    import polars as pl
+
+    labels, priors = evaluation.classes.tolist(), evaluation.priors
+    by_sample = priors.ndim == 3
+    head = {
+        "methods": evaluation.methods,
+        "classes": labels,
+        "dtype": evaluation.classes.dtype.str,
+        "priors": None if by_sample else priors.tolist(),
+        "metrics": list(evaluation.metrics),
+        "seconds": evaluation.seconds.tolist(),
+        "parameters": dict(evaluation.parameters),
+        "failures": dict(evaluation.failures),
+        "versions": versions(),
+    }
+    frame = evaluation.to_frame()
+    if by_sample:
+        columns = zip(labels, np.moveaxis(priors, -1, 0), strict=True)
+        frame = frame.with_columns(
+            pl.Series(f"prior_{label}", column.ravel()) for label, column in columns
+        )
+    frame.write_parquet(path, metadata={_KEY: json.dumps(head)})
+
+
+def read_parquet(path: str | Path) -> dict[str, Any]:
+    """Read the fields of an evaluation from a file."""
+    import polars as pl
+
+    written = pl.read_parquet_metadata(path).get(_KEY)
+    if written is None:
+        raise HeadcountError(
+            f"{path} is a table, but not one written by Evaluation.to_parquet: read it "
+            "with polars.read_parquet."
+        )
+    head, frame = json.loads(written), pl.read_parquet(path)
+    labels, shape = head["classes"], (len(head["methods"]), -1)
+    first = frame[: len(frame) // shape[0]]
+    by_sample = head["priors"] is None
+    return {
+        "methods": tuple(head["methods"]),
+        "classes": np.array(labels, dtype=head["dtype"]),
+        "true": _columns(first, "true", labels),
+        "estimated": _columns(frame, "estimated", labels).reshape(*shape, len(labels)),
+        "sizes": first["size"].to_numpy(),
+        "priors": _columns(frame, "prior", labels).reshape(*shape, len(labels))
+        if by_sample
+        else np.array(head["priors"]),
+        "metrics": {name: frame[name].to_numpy().reshape(shape) for name in head["metrics"]},
+        "seconds": np.array(head["seconds"]),
+        "parameters": head["parameters"],
+        "failures": head["failures"],
+    }
+
+
+def _columns(frame: pl.DataFrame, what: str, labels: list[Any]) -> NDArray[np.float64]:
+    return np.column_stack([frame[f"{what}_{label}"].to_numpy() for label in labels])
+
+
+_RANK_DIGITS = 2
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Evaluations:
+    """Evaluations of the same methods by dataset; prints as a table of mean errors.
+
+    Parameters
+    ----------
+    each : mapping of str to Evaluation
+        The evaluations by dataset: of the same methods and metrics, but of any classes.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris, load_wine
+    >>> import headcount as hc
+    >>> def evaluate(X, y):
+    ...     X = X[:, :4]
+    ...     quantifiers = [q.fit(X[::2], y[::2]) for q in (hc.CC(), hc.PCC())]
+    ...     protocol = hc.UPP(n_samples=50, size=50, random_state=0)
+    ...     return hc.evaluate(quantifiers, X[1::2], y[1::2], protocol)
+    >>> iris, wine = load_iris(return_X_y=True), load_wine(return_X_y=True)
+    >>> hc.Evaluations({"iris": evaluate(*iris), "wine": evaluate(*wine)})
+    ae         CC     PCC
+    ----  -------  ------
+    iris  0.0216*  0.0478
+    wine  0.0739*  0.0857
+    mean  0.0477*  0.0668
+    rank    1.00*    2.00
+    """
+
+    each: Mapping[str, Evaluation]
+
+    def __post_init__(self) -> None:
+        if not self.each:
+            raise HeadcountError("each is empty: pass at least one evaluation.")
+        (first_name, first), *remaining = self.each.items()
+        for name, evaluation in remaining:
+            for what in ("methods", "metrics"):
+                ours, theirs = set(getattr(first, what)), set(getattr(evaluation, what))
+                if ours != theirs:
+                    raise HeadcountError(
+                        f"{name!r} has the {what} {sorted(theirs)}, but {first_name!r} has "
+                        f"{sorted(ours)}: evaluate the same {what} on every dataset."
+                    )
+
+    @property
+    def methods(self) -> tuple[str, ...]:
+        """Names of the methods."""
+        return self._first.methods
+
+    @property
+    def _first(self) -> Evaluation:
+        return next(iter(self.each.values()))
+
+    def __len__(self) -> int:
+        return len(self.each)
+
+    def __getitem__(self, dataset: str) -> Evaluation:
+        return self.each[dataset]
+
+    def to_frame(self) -> pl.DataFrame:
+        """All samples of all datasets: ``Evaluation.to_frame`` after a column `dataset`.
+
+        Shares of classes that a dataset does not have are missing.
+        """
+        import polars as pl
+
+        frames = [
+            one.to_frame().select(pl.lit(name).alias("dataset"), pl.all())
+            for name, one in self.each.items()
+        ]
+        return pl.concat(frames, how="diagonal")
+
+    def errors(self, metric: str | None = None) -> pl.DataFrame:
+        """Mean errors, one row per dataset and one column per method.
+
+        Parameters
+        ----------
+        metric : str, default=None
+            One of the metrics; the first one by default.
+
+        Returns
+        -------
+        polars.DataFrame
+        """
+        import polars as pl
+
+        columns: dict[str, Any] = {"dataset": list(self.each)}
+        return pl.DataFrame(
+            columns | dict(zip(self.methods, self._means(metric).T, strict=True))
+        )
+
+    def _means(self, metric: str | None) -> Floats:
+        name = self._first._metric(metric)
+        return np.stack(
+            [one.only(*self.methods).metrics[name].mean(axis=1) for one in self.each.values()]
+        )
+
+    def compare(self, test: str = "nemenyi", *, metric: str | None = None) -> Comparison:
+        """Test which methods differ over the datasets, by their mean errors.
+
+        Parameters
+        ----------
+        test : {"nemenyi", "wilcoxon", "ttest"}, default="nemenyi"
+            The test; see `headcount.compare`.
+        metric : str, default=None
+            One of the metrics; the first one by default.
+
+        Returns
+        -------
+        Comparison
+        """
+        return compare(self.errors(metric).drop("dataset"), test=test)
+
+    def table(
+        self,
+        metric: str | None = None,
+        *,
+        digits: int = DIGITS,
+        sd: bool = False,
+        test: str | None = None,
+    ) -> Table:
+        """The mean errors to print, with means and mean ranks below.
+
+        Parameters
+        ----------
+        metric : str, default=None
+            One of the metrics; the first one by default.
+        digits : int, default=4
+            Decimals of the errors.
+        sd : bool, default=False
+            Add the standard deviation over the samples of each dataset.
+        test : {"wilcoxon", "ttest", "nemenyi"}, default=None
+            Mark the methods that do not clearly differ from the best on a dataset, by its
+            samples: a double dagger for p >= 0.05, a dagger for 0.001 < p < 0.05.
+
+        Returns
+        -------
+        Table
+            The best of each row is marked. Has ``to_text``, ``to_markdown``, ``to_latex``
+            and ``to_html``.
+        """
+        name = self._first._metric(metric)
+        evaluations = [one.only(*self.methods) for one in self.each.values()]
+        means = self._means(metric)
+        rows = error_table(
+            name,
+            tuple(self.each),
+            self.methods,
+            means,
+            lowest(means, axis=1),
+            spread=np.stack([_sd(one.metrics[name]) for one in evaluations]) if sd else None,
+            marks=None if test is None else [_marks(one, name, test) for one in evaluations],
+            title="" if test is None else f"Mean {name}. {MARKS_EXPLAINED}",
+            digits=digits,
+        )
+        ranks = rankdata(means, axis=1).mean(axis=0)[None]
+        foot = [self._foot("mean", means.mean(axis=0)[None], digits)]
+        if len(self) > 1:
+            foot += [self._foot("rank", ranks, _RANK_DIGITS)]
+        return replace(rows, foot=[row for block in foot for row in block.rows])
+
+    def _foot(self, name: str, values: Floats, digits: int) -> Table:
+        return error_table(
+            "", [name], self.methods, values, lowest(values, axis=1), digits=digits
+        )
+
+    def to_markdown(
+        self,
+        metric: str | None = None,
+        *,
+        digits: int = DIGITS,
+        sd: bool = False,
+        test: str | None = None,
+    ) -> str:
+        """The mean errors by dataset as a Markdown table; arguments as in `table`."""
+        return self.table(metric, digits=digits, sd=sd, test=test).to_markdown()
+
+    def to_latex(
+        self,
+        metric: str | None = None,
+        *,
+        digits: int = DIGITS,
+        sd: bool = False,
+        test: str | None = None,
+    ) -> str:
+        r"""The mean errors by dataset as a LaTeX table; arguments as in `table`.
+
+        It needs ``\usepackage{booktabs}``.
+        """
+        return self.table(metric, digits=digits, sd=sd, test=test).to_latex()
+
+    def __repr__(self) -> str:
+        return self.table().to_text()
+
+    def _repr_html_(self) -> str:
+        return html_result(f"mean {self._first._metric(None)} by dataset", [self.table()], ())
+
+
+def _sd(errors: Floats) -> Floats:
+    """Standard deviation of the errors of each method; NaN for a single sample."""
+    one = errors.shape[1] < 2
+    return np.full(len(errors), np.nan) if one else errors.std(axis=1, ddof=1)
+
+
+def _marks(evaluation: Evaluation, metric: str, test: str) -> list[str]:
+    marks = marks_of(evaluation.methods, evaluation.metrics, None, test)
+    return [row[0] for row in marks[metric]]

@@ -1,4 +1,4 @@
-"""Errors by name or by function, one per sample."""
+"""Errors by name or by function, one per sample, and metrics of intervals."""
 
 from __future__ import annotations
 
@@ -12,16 +12,8 @@ from numpy.typing import NDArray
 
 from headcount import metrics
 from headcount.errors import HeadcountError
-
-__all__ = [
-    "Measure",
-    "Metric",
-    "Metrics",
-    "check_measure",
-    "check_measures",
-    "errors_of_methods",
-    "naming_method",
-]
+from headcount.quantify import Quantifier
+from headcount.sampling import Samples
 
 Metric: TypeAlias = str | Callable[[NDArray[np.float64], NDArray[np.float64]], Any]
 Metrics: TypeAlias = Metric | Sequence[Metric] | Mapping[str, Metric]
@@ -82,14 +74,16 @@ def check_measure(metric: Metric, *, intervals: bool = False) -> Measure:
     return Measure(metric, metrics.by_name(metric))
 
 
-def check_measures(given: Metrics, *, intervals: bool = False) -> list[Measure]:
+def check_measures(metrics: Metrics, *, intervals: bool = False) -> list[Measure]:
     """Measures from metrics by name or function, each with a name of its own."""
-    if isinstance(given, Mapping):
-        named = [Measure(name, check_measure(each).function) for name, each in given.items()]
+    if isinstance(metrics, Mapping):
+        named = [
+            Measure(name, check_measure(metric).function) for name, metric in metrics.items()
+        ]
     else:
-        alone = isinstance(given, str) or callable(given)
-        several: Any = (given,) if alone else given
-        named = [check_measure(each, intervals=intervals) for each in several]
+        alone = isinstance(metrics, str) or callable(metrics)
+        several: Any = (metrics,) if alone else metrics
+        named = [check_measure(metric, intervals=intervals) for metric in several]
     names = [measure.name for measure in named]
     if not names or len(set(names)) < len(names):
         raise HeadcountError(
@@ -122,3 +116,38 @@ def naming_method(method: str) -> Iterator[None]:
     except Exception as error:
         kind = "" if isinstance(error, ValueError) else f"{type(error).__name__}: "
         raise HeadcountError(f"method {method!r} failed: {kind}{error}") from error
+
+
+LEVEL = 0.95
+"""Level of the intervals that are measured."""
+
+# Samples whose draws are held at a time.
+_BATCH = 500
+
+
+def interval_errors(
+    quantifier: Any,
+    items: Any,
+    samples: Samples,
+    true: NDArray[np.float64],
+    names: Sequence[str],
+) -> dict[str, NDArray[np.float64]]:
+    """Metrics of the intervals of a fitted quantifier, one number per sample."""
+    if not names:
+        return {}
+    if not isinstance(quantifier, Quantifier):
+        raise HeadcountError(
+            f"it is of type {type(quantifier).__name__} and gives no intervals, which "
+            f"{names[0]} measures: leave out the metric or the method."
+        )
+    ends = []
+    for first in range(0, len(samples), _BATCH):
+        estimates = quantifier.estimate_many(items, samples[first : first + _BATCH])
+        ends += [estimate.interval(LEVEL) for estimate in estimates]
+    low, high = (
+        np.stack([getattr(interval, side) for interval in ends]) for side in ("low", "high")
+    )
+    return {
+        name: np.asarray(metrics.OF_INTERVALS[name](true, low, high, level=LEVEL))
+        for name in names
+    }

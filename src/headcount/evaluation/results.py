@@ -16,35 +16,19 @@ from headcount.evaluation.candidates import Outcome
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["SearchResults"]
-
 # Settings that are printed.
 _MOST_ROWS = 20
 
 
 @dataclass(frozen=True, eq=False)
 class SearchResults:
-    """Settings and their errors on the samples; prints as a table, the best first.
+    """Settings and their errors on the samples; prints as a table, the best first."""
 
-    Attributes
-    ----------
-    settings : tuple of dict
-        Settings that were tried.
-    errors : tuple of ndarray or None
-        Errors by sample of each setting; None if it failed.
-    problems : tuple of str
-        Why a setting failed; empty if it did not.
-    rounds : ndarray of int
-        The last round of successive halving that each setting reached.
-    metric : str
-        Name of the error.
-    """
-
-    settings: tuple[dict[str, Any], ...]
+    settings: tuple[dict[str, Any], ...]  # settings that were tried
     errors: tuple[NDArray[np.float64] | None, ...]
-    problems: tuple[str, ...]
-    rounds: NDArray[np.int64]
-    metric: str
+    problems: tuple[str, ...]  # why a setting failed; empty if it did not
+    rounds: NDArray[np.int64]  # the last round of successive halving that each setting reached
+    metric: str  # name of the error
 
     @classmethod
     def of(

@@ -18,12 +18,12 @@ from headcount.data import check_features, count_rows, encode_labels, take_rows
 from headcount.errors import HeadcountError, warn
 from headcount.evaluation.evaluation import Evaluation, parameters_of
 from headcount.evaluation.fitting import fit_together, is_pipeline
-from headcount.evaluation.intervals import interval_errors
 from headcount.evaluation.measures import (
     Measure,
     Metrics,
     check_measures,
     errors_of_methods,
+    interval_errors,
     naming_method,
 )
 from headcount.quantify import Quantifier
@@ -31,8 +31,6 @@ from headcount.sampling import Samples, as_samples
 from headcount.scores import Scored, ScoredPool, Verdicts
 from headcount.scores.checks import check_lengths
 from headcount.shift import ShiftedSamples
-
-__all__ = ["evaluate"]
 
 Floats: TypeAlias = NDArray[np.float64]
 
@@ -113,12 +111,14 @@ def evaluate(
     SLD     0.0322*
     """
     measures = check_measures(metrics, intervals=True)
-    of_intervals = [each.name for each in measures if each.of_intervals]
+    of_intervals = [measure.name for measure in measures if measure.of_intervals]
     check_choice("on_error", on_error, ("raise", "leave out"))
     if isinstance(samples, ShiftedSamples):
         methods = _named(quantifiers, fitted=False)
-        parts = _shifted_parts(methods, X, samples, of_intervals, on_error == "raise", progress)
-        return _assembled(methods, samples.classes, parts, measures)
+        collected = _collect_shifted(
+            methods, X, samples, of_intervals, on_error == "raise", progress
+        )
+        return _assembled(methods, samples.classes, collected, measures)
     methods = _named(quantifiers)
     classes = _common_classes(methods)
     pool = X if isinstance(X, ScoredPool | Scored | Verdicts) else ScoredPool(X)
@@ -129,28 +129,30 @@ def evaluate(
     if codes is not None:
         check_lengths("X", n_pool, codes)
 
-    parts = _Parts(methods, stop=on_error == "raise")
-    priors = {name: _prior(each, len(classes)) for name, each in methods.items()}
-    own = {name: _with_items(each, pool, items) for name, each in methods.items()}
-    for part in _batches(samples, y, classes, n_pool):
+    collected = _Collected(methods, stop=on_error == "raise")
+    priors = {name: _prior(quantifier, len(classes)) for name, quantifier in methods.items()}
+    with_items = {
+        name: _with_items(quantifier, pool, items) for name, quantifier in methods.items()
+    }
+    for batch in _batches(samples, y, classes, n_pool):
         true = (
-            _given_shares(part, classes)
+            _given_shares(batch, classes)
             if codes is None
-            else part.prevalence_of(codes, len(classes))
+            else batch.prevalence_of(codes, len(classes))
         )
-        found: dict[str, Floats] = {}
-        left = parts.left()
-        for name in track(left, len(left), "Evaluating", show=progress):
-            with parts.attempt(name):
-                found[name] = _estimated(name, *own[name], part, len(classes))
+        estimates: dict[str, Floats] = {}
+        working = collected.working()
+        for name in track(working, len(working), "Evaluating", show=progress):
+            with collected.attempt(name):
+                estimates[name] = _estimated(name, *with_items[name], batch, len(classes))
                 with naming_method(name):
-                    measured = interval_errors(*own[name], part, true, of_intervals)
-                parts.measure(name, measured)
-        parts.add(part.sizes, true, found, priors)
-    return _assembled(methods, classes, parts, measures)
+                    measured = interval_errors(*with_items[name], batch, true, of_intervals)
+                collected.measure(name, measured)
+        collected.add(batch.sizes, true, estimates, priors)
+    return _assembled(methods, classes, collected, measures)
 
 
-class _Parts:
+class _Collected:
     """Results of methods on one part of the samples after the other."""
 
     def __init__(self, methods: Mapping[str, Any], *, stop: bool) -> None:
@@ -164,9 +166,11 @@ class _Parts:
         self.priors: list[Mapping[str, Floats]] = []
         self._measured: dict[tuple[str, str], list[Floats]] = {}
 
-    def left(self) -> dict[str, Any]:
+    def working(self) -> dict[str, Any]:
         """Methods that have not failed."""
-        return {name: each for name, each in self._methods.items() if name not in self.failures}
+        return {
+            name: method for name, method in self._methods.items() if name not in self.failures
+        }
 
     @contextmanager
     def attempt(self, name: str) -> Iterator[None]:
@@ -205,21 +209,21 @@ class _Parts:
 
     def priors_of(self, names: Sequence[str]) -> Floats:
         """Training shares of methods: of all samples, or of each if they differ."""
-        each = [np.stack([part[name] for name in names]) for part in self.priors]
-        if all(np.array_equal(part, each[0], equal_nan=True) for part in each):
-            return each[0]
+        tables = [np.stack([priors[name] for name in names]) for priors in self.priors]
+        if all(np.array_equal(table, tables[0], equal_nan=True) for table in tables):
+            return tables[0]
         counts = [len(sizes) for sizes in self.sizes]
-        pairs = zip(each, counts, strict=True)
+        pairs = zip(tables, counts, strict=True)
         return np.concatenate([np.repeat(p[:, None], n, axis=1) for p, n in pairs], axis=1)
 
 
 def _assembled(
     methods: Mapping[str, Any],
     classes: NDArray[Any],
-    parts: _Parts,
+    collected: _Collected,
     measures: Sequence[Measure],
 ) -> Evaluation:
-    names, failures = list(parts.left()), parts.failures
+    names, failures = list(collected.working()), collected.failures
     if not names:
         raise HeadcountError(
             "no method could be evaluated. The first reason: " + next(iter(failures.values()))
@@ -229,35 +233,40 @@ def _assembled(
             f"left out, as they failed: {', '.join(failures)}; see `failures` for the reasons."
         )
     shares = (
-        np.concatenate(parts.true),
-        np.stack([np.concatenate([part[name] for part in parts.estimated]) for name in names]),
-        np.concatenate(parts.sizes),
+        np.concatenate(collected.true),
+        np.stack(
+            [
+                np.concatenate([estimates[name] for estimates in collected.estimated])
+                for name in names
+            ]
+        ),
+        np.concatenate(collected.sizes),
     )
     return Evaluation(
         tuple(names),
         classes,
         *shares,
-        parts.priors_of(names),
+        collected.priors_of(names),
         {
-            measure.name: parts.measured(measure.name, names)
+            measure.name: collected.measured(measure.name, names)
             if measure.of_intervals
             else errors_of_methods(names, measure, *shares)
             for measure in measures
         },
-        np.array([parts.seconds[name] for name in names]),
+        np.array([collected.seconds[name] for name in names]),
         {name: parameters_of(methods[name]) for name in names},
         failures,
     )
 
 
-def _shifted_parts(
+def _collect_shifted(
     methods: Mapping[str, Any],
     X: Any,
     shifted: ShiftedSamples,
     of_intervals: Sequence[str],
     stop: bool,
     progress: bool | None,
-) -> _Parts:
+) -> _Collected:
     """Fit the methods on every training set, and estimate its test samples."""
     X = X.X if isinstance(X, ScoredPool) else X
     classified = isinstance(X, Scored | Verdicts)
@@ -270,31 +279,31 @@ def _shifted_parts(
         )
     rows, n_classes = shifted.test_items, len(shifted.classes)
     items = X.take(rows) if classified else take_rows(X, rows)
-    parts = _Parts(methods, stop=stop)
+    collected = _Collected(methods, stop=stop)
     for experiment in track(shifted, len(shifted), "Training sets", show=progress):
         train, labels = experiment.train[0], experiment.train_labels
         test = experiment.test.within(rows)
         assert test.prevalence is not None
         pool = items if classified else ScoredPool(items)
-        own = X.take(train) if classified else take_rows(X, train)
-        found: dict[str, Floats] = {}
+        train_items = X.take(train) if classified else take_rows(X, train)
+        estimates: dict[str, Floats] = {}
         priors: dict[str, Floats] = {}
-        for name, fitted in fit_together(parts.left(), own, labels):
-            parts.seconds[name] += fitted.seconds
-            with parts.attempt(name):
+        for name, fitted in fit_together(collected.working(), train_items, labels):
+            collected.seconds[name] += fitted.seconds
+            with collected.attempt(name):
                 with naming_method(name):
                     if fitted.error is not None:
                         raise fitted.error
                     _check_classes(fitted.quantifier, shifted.classes)
                 own_items = _with_items(fitted.quantifier, pool, items)
-                found[name] = _estimated(name, *own_items, test, n_classes)
+                estimates[name] = _estimated(name, *own_items, test, n_classes)
                 with naming_method(name):
-                    parts.measure(
+                    collected.measure(
                         name, interval_errors(*own_items, test, test.prevalence, of_intervals)
                     )
                 priors[name] = _prior(fitted.quantifier, n_classes)
-        parts.add(test.sizes, test.prevalence, found, priors)
-    return parts
+        collected.add(test.sizes, test.prevalence, estimates, priors)
+    return collected
 
 
 def _check_classes(quantifier: Any, classes: NDArray[Any]) -> None:
@@ -309,18 +318,20 @@ def _check_classes(quantifier: Any, classes: NDArray[Any]) -> None:
 def _with_items(quantifier: Any, pool: Any, items: Any) -> tuple[Any, Any]:
     """Quantifier and the form of the items that it takes; the last step of a pipeline."""
     if isinstance(quantifier, Pipeline):
-        made = quantifier[:-1].transform(items) if len(quantifier) > 1 else items
-        return quantifier[-1], made
+        transformed = quantifier[:-1].transform(items) if len(quantifier) > 1 else items
+        return quantifier[-1], transformed
     return quantifier, pool if isinstance(quantifier, Quantifier) else items
 
 
-def _estimated(name: str, quantifier: Any, items: Any, part: Samples, n_classes: int) -> Floats:
+def _estimated(
+    name: str, quantifier: Any, items: Any, samples: Samples, n_classes: int
+) -> Floats:
     with naming_method(name):
-        shares = np.asarray(quantifier.predict_many(items, part), dtype=np.float64)
-        if shares.shape != (len(part), n_classes):
+        shares = np.asarray(quantifier.predict_many(items, samples), dtype=np.float64)
+        if shares.shape != (len(samples), n_classes):
             raise HeadcountError(
-                f"predict_many gave an array of shape {shares.shape} for {len(part):,} samples "
-                f"and {n_classes} classes: it must have one row per sample "
+                f"predict_many gave an array of shape {shares.shape} for {len(samples):,} "
+                f"samples and {n_classes} classes: it must have one row per sample "
                 "and one column per class."
             )
     return shares
@@ -334,8 +345,8 @@ def _named(quantifiers: Any, *, fitted: bool = True) -> dict[str, Any]:
         named = {_class_name(quantifiers): quantifiers}
     elif isinstance(quantifiers, Iterable) and not isinstance(quantifiers, str):
         named = {}
-        for each in quantifiers:
-            named[_unused(_class_name(each), named)] = each
+        for quantifier in quantifiers:
+            named[_unused(_class_name(quantifier), named)] = quantifier
     else:
         named = {"": quantifiers}
     if not named:
@@ -349,9 +360,9 @@ def _class_name(quantifier: Any) -> str:
     return type(quantifier[-1] if isinstance(quantifier, Pipeline) else quantifier).__name__
 
 
-def _unused(name: str, taken: Mapping[str, Any]) -> str:
+def _unused(name: str, used_names: Mapping[str, Any]) -> str:
     names = chain([name], (f"{name}_{number}" for number in count(2)))
-    return next(each for each in names if each not in taken)
+    return next(candidate for candidate in names if candidate not in used_names)
 
 
 def _check_method(name: Any, quantifier: Any, fitted: bool) -> None:
@@ -360,8 +371,8 @@ def _check_method(name: Any, quantifier: Any, fitted: bool) -> None:
             f"quantifiers has the name {name!r}; names must be strings: pass a dict such as "
             "{'SLD': quantifier}."
         )
-    known = hasattr(quantifier, "predict_many") or is_pipeline(quantifier)
-    if isinstance(quantifier, type) or not known:
+    predicts = hasattr(quantifier, "predict_many") or is_pipeline(quantifier)
+    if isinstance(quantifier, type) or not predicts:
         raise HeadcountError(
             f"quantifiers has {quantifier!r}, which is not a quantifier: pass fitted ones, "
             "such as SLD().fit(X, y)."
@@ -375,9 +386,9 @@ def _check_method(name: Any, quantifier: Any, fitted: bool) -> None:
 
 def _common_classes(methods: Mapping[str, Any]) -> NDArray[Any]:
     """The classes of all methods, which must agree."""
-    first, *others = methods.items()
+    first, *remaining = methods.items()
     classes = np.array(first[1].classes_)
-    for name, quantifier in others:
+    for name, quantifier in remaining:
         theirs = np.asarray(quantifier.classes_).tolist()
         if theirs != classes.tolist():
             raise HeadcountError(

@@ -12,6 +12,7 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from headcount._parameters import check_count, check_grid
+from headcount._random import base_seeds
 from headcount.errors import HeadcountError
 from headcount.evaluation.candidates import Labelled, Outcome, Split, try_candidates
 from headcount.evaluation.fitting import is_pipeline
@@ -21,7 +22,6 @@ from headcount.evaluation.splits import labelled, make_splits
 from headcount.quantify import MethodInfo, Quantifier
 from headcount.quantify.fitted import Fitted
 from headcount.quantify.info import Input
-from headcount.sampling._streams import base_seeds
 
 
 class GridSearch(Quantifier):

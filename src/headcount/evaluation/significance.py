@@ -10,22 +10,136 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import narwhals.stable.v2 as nw
 import numpy as np
 from numpy.typing import NDArray
+from scipy import special, stats
 
-from headcount._parameters import check_choice, check_fraction
+from headcount._parameters import check_choice, check_count, check_fraction
 from headcount._text import Cell, Table, html_result
 from headcount.data.columns import as_narwhals
 from headcount.errors import HeadcountError
-from headcount.evaluation import paired
-from headcount.evaluation.paired import critical_difference
 from headcount.plots.data import rank_groups
 
 if TYPE_CHECKING:
     import polars as pl
     from matplotlib.axes import Axes
 
-__all__ = ["HIGH_LEVEL", "Comparison", "compare", "critical_difference"]
 
 Floats: TypeAlias = NDArray[np.float64]
+
+_ROUNDING = 1e-12  # of the largest number
+_EXACT = 50  # up to so many differences the distribution of the rank sum is worked out
+
+
+def settle(values: Floats) -> Floats:
+    """Make values equal that differ by rounding alone, along the last axis.
+
+    Two methods that are the same but for rounding should tie, not win and lose by chance.
+    """
+    tolerance = _ROUNDING * np.abs(values).max(initial=0.0)
+    order = np.argsort(values, axis=-1, kind="stable")
+    ordered = np.take_along_axis(values, order, axis=-1)
+    apart = np.diff(ordered, axis=-1, prepend=-np.inf) > tolerance
+    first = np.maximum.accumulate(np.where(apart, np.arange(values.shape[-1]), 0), axis=-1)
+    settled = np.empty_like(values)
+    np.put_along_axis(settled, order, np.take_along_axis(ordered, first, axis=-1), axis=-1)
+    return settled
+
+
+def average_ranks(errors: Floats) -> Floats:
+    """Mean rank of each column over the rows, 1 for the lowest, ties sharing their ranks."""
+    ranks: Floats = stats.rankdata(errors, axis=1).mean(axis=0)
+    return ranks
+
+
+def wilcoxon(difference: Floats) -> float:
+    """Two-sided p-value of the signed-rank test; differences of zero are left out.
+
+    Exact, ties included, for up to 50 differences; the normal approximation for more.
+    """
+    moved = difference[difference != 0]
+    if not len(moved):
+        return 1.0
+    ranks = stats.rankdata(settle(np.abs(moved)))
+    positive = ranks[moved > 0].sum()
+    smaller = min(positive, ranks.sum() - positive)
+    if len(moved) <= _EXACT:
+        return min(1.0, 2 * _share_up_to(smaller, ranks))
+    # Each rank counts or not with probability 1/2, which also takes care of ties.
+    z = (ranks.sum() / 2 - smaller) / math.sqrt((ranks**2).sum() / 4)
+    return float(2 * special.ndtr(-z))
+
+
+def _share_up_to(limit: float, ranks: Floats) -> float:
+    """Probability of a rank sum of at most `limit` if signs are tossed."""
+    doubled = np.rint(2 * ranks).astype(np.int64)  # ties have halves
+    chance = np.zeros(doubled.sum() + 1)
+    chance[0] = 1.0
+    for rank in doubled:
+        chance[rank:] = (chance[rank:] + chance[:-rank]) / 2
+        chance[:rank] /= 2
+    return float(chance[: round(2 * limit) + 1].sum())
+
+
+def paired_t(difference: Floats) -> float:
+    """Two-sided p-value of the t-test on paired samples."""
+    mean, deviation = difference.mean(), difference.std(ddof=1)
+    if mean == 0:
+        return 1.0
+    if deviation == 0:
+        return 0.0
+    t = abs(mean) / (deviation / math.sqrt(len(difference)))
+    return float(2 * special.stdtr(len(difference) - 1, -t))
+
+
+def friedman(errors: Floats) -> tuple[float, float]:
+    """Chi-squared statistic and p-value of the hypothesis that all columns are alike."""
+    rows, columns = errors.shape
+    ranks = stats.rankdata(errors, axis=1)
+    middle = (columns + 1) / 2
+    spread = ((ranks - middle) ** 2).sum()
+    if spread == 0:
+        return 0.0, 1.0
+    between = ((ranks.sum(axis=0) - rows * middle) ** 2).sum()
+    statistic = (columns - 1) * between / spread
+    return float(statistic), float(special.chdtrc(columns - 1, statistic))
+
+
+def critical_difference(
+    n_methods: int, n_units: int, *, level: float = 0.05, df: float = math.inf
+) -> float:
+    """Difference of average ranks from which on two methods differ significantly (Nemenyi).
+
+    Examples
+    --------
+    >>> from headcount.evaluation.significance import critical_difference
+    >>> round(critical_difference(24, 40), 4)
+    5.751
+    """
+    check_count("n_methods", n_methods, least=2)
+    check_count("n_units", n_units)
+    check_fraction("level", level)
+    q = float(stats.studentized_range.ppf(1 - level, n_methods, df))
+    return q * _rank_error(n_methods, n_units)
+
+
+def nemenyi(differences: Floats, n_methods: int, n_units: int) -> Floats:
+    """p-values of differences between average ranks, corrected for all pairs."""
+    q = np.abs(differences) / _rank_error(n_methods, n_units)
+    return np.clip(stats.studentized_range.sf(q, n_methods, math.inf), 0.0, 1.0)
+
+
+def _rank_error(n_methods: int, n_units: int) -> float:
+    """Standard error of an average rank."""
+    return math.sqrt(n_methods * (n_methods + 1) / (12 * n_units))
+
+
+def corrected_by_holm(p_values: Floats) -> Floats:
+    """p-values corrected for their number, step by step from the smallest."""
+    order = np.argsort(p_values)
+    scaled = p_values[order] * np.arange(len(p_values), 0, -1)
+    corrected = np.empty_like(p_values)
+    corrected[order] = np.minimum(np.maximum.accumulate(scaled), 1.0)
+    return corrected
+
 
 HIGH_LEVEL = 0.001
 """p-values up to this one get no mark: the method differs from the best beyond doubt."""
@@ -170,9 +284,9 @@ class Comparison:
             [
                 Cell(name),
                 Cell(mean, is_best=i == 0, mark=mark if i else ""),
-                *map(Cell, others),
+                *map(Cell, numbers),
             ]
-            for i, (name, mean, *others, mark) in enumerate(self._cells(decimals))
+            for i, (name, mean, *numbers, mark) in enumerate(self._cells(decimals))
         ]
         return Table(_COLUMNS[:-1], rows, [False, *[True] * 4], missing="")
 
@@ -310,14 +424,14 @@ def compare(
         )
     methods, errors = _read(table, names)
     means = errors.mean(axis=0)
-    compared = paired.settle(errors if lower_is_better else -errors)
-    ranks = paired.average_ranks(compared)
+    compared = settle(errors if lower_is_better else -errors)
+    ranks = average_ranks(compared)
     # Of methods that are equally good the first counts as the best.
-    merit = paired.settle(ranks if test == "nemenyi" else compared.mean(axis=0))
+    merit = settle(ranks if test == "nemenyi" else compared.mean(axis=0))
     order = np.argsort(merit, kind="stable")
     p_values = _p_values(compared[:, order], ranks[order], test)
     if holm:
-        p_values[1:] = paired.holm(p_values[1:])
+        p_values[1:] = corrected_by_holm(p_values[1:])
     rows, columns = errors.shape
     by_ranks = test == "nemenyi"
     return Comparison(
@@ -331,7 +445,7 @@ def compare(
         level,
         holm,
         lower_is_better,
-        paired.friedman(compared) if by_ranks else None,
+        friedman(compared) if by_ranks else None,
         critical_difference(columns, rows, level=level) if by_ranks else None,
     )
 
@@ -340,11 +454,11 @@ def _p_values(errors: Floats, ranks: Floats, test: str) -> Floats:
     """p-value of each column against the first; NaN for that one."""
     rows, columns = errors.shape
     if test == "nemenyi":
-        others = paired.nemenyi(ranks[1:] - ranks[0], columns, rows)
+        p_values = nemenyi(ranks[1:] - ranks[0], columns, rows)
     else:
-        p_value = paired.wilcoxon if test == "wilcoxon" else paired.paired_t
-        others = np.array([p_value(errors[:, j] - errors[:, 0]) for j in range(1, columns)])
-    return np.concatenate([[math.nan], others])
+        p_value = wilcoxon if test == "wilcoxon" else paired_t
+        p_values = np.array([p_value(errors[:, j] - errors[:, 0]) for j in range(1, columns)])
+    return np.concatenate([[math.nan], p_values])
 
 
 def _read(table: Any, names: Sequence[str] | None) -> tuple[list[str], Floats]:
@@ -357,8 +471,8 @@ def _read(table: Any, names: Sequence[str] | None) -> tuple[list[str], Floats]:
         )
     errors = {name: _numbers(name, values) for name, values in columns.items()}
     lengths = {name: len(values) for name, values in errors.items()}
-    (first, n), *others = lengths.items()
-    for name, length in others:
+    (first, n), *remaining = lengths.items()
+    for name, length in remaining:
         if length != n:
             raise HeadcountError(
                 f"table has {length} errors of {name!r}, but {n} of {first!r}: pass errors on "
@@ -371,9 +485,9 @@ def _read(table: Any, names: Sequence[str] | None) -> tuple[list[str], Floats]:
 
 def _columns(table: Any, names: Sequence[str] | None) -> dict[str, Any]:
     if isinstance(table, Mapping):
-        found = list(table.items())
+        pairs = list(table.items())
     elif isinstance(frame := as_narwhals(table, "table"), nw.DataFrame):
-        found = [(name, frame[name].to_numpy()) for name in frame.columns]
+        pairs = [(name, frame[name].to_numpy()) for name in frame.columns]
     else:
         array = np.asarray(table)
         if array.ndim != 2:
@@ -383,17 +497,17 @@ def _columns(table: Any, names: Sequence[str] | None) -> dict[str, Any]:
                 "array."
             )
         if names is None or len(names) != array.shape[1]:
-            given = "no names" if names is None else f"{len(names)} names"
+            described = "no names" if names is None else f"{len(names)} names"
             raise HeadcountError(
-                f"table is an array of {array.shape[1]} columns with {given}: name each "
+                f"table is an array of {array.shape[1]} columns with {described}: name each "
                 "method in names=."
             )
-        found = list(zip(names, array.T, strict=True))
+        pairs = list(zip(names, array.T, strict=True))
         names = None
     if names is not None:
         raise HeadcountError("names is for arrays, but table brings its own: leave it out.")
-    columns = {str(name): values for name, values in found}
-    if len(columns) < len(found):
+    columns = {str(name): values for name, values in pairs}
+    if len(columns) < len(pairs):
         raise HeadcountError("table has methods of the same name: give each its own.")
     return columns
 

@@ -10,11 +10,11 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
 
 from headcount._parameters import check_count
+from headcount._random import base_seeds
 from headcount.data import check_features, count_rows
 from headcount.errors import HeadcountError
 from headcount.evaluation.candidates import Labelled, Split
 from headcount.sampling import UPP
-from headcount.sampling._streams import base_seeds
 from headcount.scores import Scored, Verdicts
 from headcount.scores.checks import check_labels, check_lengths, check_weights, class_shares
 from headcount.scores.folds import make_folds

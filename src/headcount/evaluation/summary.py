@@ -1,4 +1,4 @@
-"""Mean errors by method, over all samples or by groups of them."""
+"""Mean errors by method, over all samples or by groups of them, and their tables."""
 
 from __future__ import annotations
 
@@ -10,17 +10,74 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headcount._parameters import check_count
-from headcount._text import Table, html_result
+from headcount._text import Cell, Table, html_result
 from headcount.errors import HeadcountError
 from headcount.evaluation.significance import compare
-from headcount.evaluation.tables import DIGITS, error_table, lowest
 
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["MARKS_EXPLAINED", "Groups", "Summary", "group", "marks_of", "summarise"]
 
 Floats: TypeAlias = NDArray[np.float64]
+
+DIGITS = 4
+_TIE = 1e-12
+
+
+def lowest(values: Floats, axis: int) -> NDArray[np.bool_]:
+    """Mask of the lowest numbers along an axis, which missing ones never are."""
+    numbers = np.where(np.isnan(values), np.inf, values)
+    return np.isfinite(numbers) & (numbers <= numbers.min(axis=axis, keepdims=True) + _TIE)
+
+
+def error_table(
+    corner: str,
+    rows: Sequence[str],
+    columns: Sequence[str],
+    values: Floats,
+    best: NDArray[np.bool_],
+    *,
+    spread: Floats | None = None,
+    marks: Sequence[Sequence[str]] | None = None,
+    title: str = "",
+    digits: int = DIGITS,
+) -> Table:
+    """Table of numbers with names of rows and columns.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from headcount.evaluation.summary import error_table, lowest
+    >>> errors = np.array([[0.01, 0.2], [0.03, 0.1]])
+    >>> best = lowest(errors, axis=0)
+    >>> print(error_table("method", ["SLD", "CC"], ["ae", "rae"], errors, best).to_text())
+    method       ae      rae
+    ------  -------  -------
+    SLD     0.0100*  0.2000
+    CC      0.0300   0.1000*
+    """
+    body = [
+        [
+            Cell(name),
+            *(
+                Cell(
+                    _number(values[i, j], digits),
+                    bool(best[i, j]),
+                    "" if marks is None else marks[i][j],
+                    "" if spread is None else _number(spread[i, j], digits),
+                )
+                for j in range(len(columns))
+            ),
+        ]
+        for i, name in enumerate(rows)
+    ]
+    numeric = [False, *[True] * len(columns)]
+    return Table([corner, *columns], body, numeric, title=title)
+
+
+def _number(value: float, digits: int) -> str:
+    return "" if np.isnan(value) else f"{value:.{digits}f}"
+
 
 _TENTHS = tuple(i / 10 for i in range(1, 10))
 # A shift of 0.1 may come out a rounding error below it.
@@ -30,7 +87,7 @@ MARKS_EXPLAINED = "Against the best: † 0.001 < p < 0.05, ‡ p >= 0.05."
 
 
 @dataclass(frozen=True, eq=False)
-class Groups:
+class SampleGroups:
     """Group of each sample, for each method."""
 
     by: str
@@ -38,30 +95,19 @@ class Groups:
     codes: NDArray[np.int64]  # (M, S)
 
 
-def group(values: NDArray[Any], by: str, bins: int | Sequence[float] | None) -> Groups:
-    """Group the samples by a number that each of them has.
-
-    Parameters
-    ----------
-    values : ndarray of shape (M, S)
-        The number of each sample, for each method.
-    by : str
-        Name of the number.
-    bins : int, sequence of numbers or None
-        So many groups of equal width, or the limits between groups. None groups whole
-        numbers by value and shares by tenths.
-    """
+def group(values: NDArray[Any], by: str, bins: int | Sequence[float] | None) -> SampleGroups:
+    """Group the samples by a number that each of them has."""
     if bins is None and values.dtype.kind == "i":
-        found, codes = np.unique(values, return_inverse=True)
-        names = tuple(f"{value:,}" for value in found)
-        return Groups(by, names, codes.reshape(values.shape))
+        distinct, codes = np.unique(values, return_inverse=True)
+        names = tuple(f"{value:,}" for value in distinct)
+        return SampleGroups(by, names, codes.reshape(values.shape))
     limits = _limits(values, bins)
     codes = np.searchsorted(limits, values + _EDGE_TOLERANCE, side="right")
-    # Groups beyond the first and last that have samples say nothing.
+    # SampleGroups beyond the first and last that have samples say nothing.
     first, last = int(codes.min()), int(codes.max())
     edges = ["", *(f"{limit:.3g}" for limit in limits), ""]
     names = tuple(_between(edges[i], edges[i + 1]) for i in range(first, last + 1))
-    return Groups(by, names, codes - first)
+    return SampleGroups(by, names, codes - first)
 
 
 def _limits(values: NDArray[Any], bins: Any) -> Floats:
@@ -128,8 +174,10 @@ class Summary:
         spread = np.column_stack([self.sd[metric][:, 0] for metric in self.metrics])
         marks = None
         if self.marks is not None:
-            each = [[row[0] for row in self.marks[metric]] for metric in self.metrics]
-            marks = list(zip(*each, strict=True))
+            marks_by_metric = [
+                [row[0] for row in self.marks[metric]] for metric in self.metrics
+            ]
+            marks = list(zip(*marks_by_metric, strict=True))
         return error_table(
             "method",
             self.methods,
@@ -191,21 +239,12 @@ class Summary:
 
 
 def marks_of(
-    methods: Sequence[str], metrics: Mapping[str, Floats], groups: Groups | None, test: str
+    methods: Sequence[str],
+    metrics: Mapping[str, Floats],
+    groups: SampleGroups | None,
+    test: str,
 ) -> dict[str, list[list[str]]]:
-    """Marks of significance for each metric, by method and group.
-
-    Parameters
-    ----------
-    methods : sequence of str
-        The methods.
-    metrics : mapping of str to ndarray of shape (M, S)
-        Their errors by metric.
-    groups : Groups or None
-        Groups of the samples.
-    test : str
-        As for `compare`.
-    """
+    """Marks of significance for each metric, by method and group."""
     first = next(iter(metrics.values()))
     codes = np.zeros(first.shape, np.int64) if groups is None else groups.codes
     if (codes != codes[0]).any():
@@ -230,22 +269,10 @@ def marks_of(
 def summarise(
     methods: Sequence[str],
     errors: Mapping[str, Floats],
-    groups: Groups | None,
+    groups: SampleGroups | None,
     marks: Mapping[str, Sequence[Sequence[str]]] | None = None,
 ) -> Summary:
-    """Summarise errors, given with one row per method and one column per sample.
-
-    Parameters
-    ----------
-    methods : sequence of str
-        The rows.
-    errors : mapping of str to ndarray of shape (M, S)
-        The errors by metric; the first one decides which method is the best.
-    groups : Groups or None
-        Groups of the samples.
-    marks : mapping of str to sequences, optional
-        Marks of significance for each metric, by method and group.
-    """
+    """Summarise errors, given with one row per method and one column per sample."""
     first = next(iter(errors.values()))
     order = np.argsort(first.mean(axis=1), kind="stable")
     codes = np.zeros(first.shape, np.int64) if groups is None else groups.codes

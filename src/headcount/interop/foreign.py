@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headcount._parameters import check_random_state
+from headcount._random import base_seeds
 from headcount.data import take_rows
 from headcount.errors import HeadcountError
 from headcount.quantify import MethodInfo, Quantifier
@@ -19,7 +20,6 @@ from headcount.quantify.aggregation import Aggregation, Model
 from headcount.quantify.fitted import Fitted, ItemSource
 from headcount.representation import Training
 from headcount.sampling import Samples
-from headcount.sampling._streams import base_seeds
 from headcount.solve import Solution
 
 

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from scipy import special
 
 from headcount._parameters import check_choice
+from headcount._random import uniforms
 from headcount.data import encode_labels
 from headcount.errors import HeadcountError
 from headcount.labels.difference import Difference, on_simplex
@@ -25,7 +26,6 @@ from headcount.labels.posteriors import PoolPosteriors
 from headcount.labels.sample import LabelSample, check_rows
 from headcount.labels.strata import Strata
 from headcount.labels.weighting import population_variance
-from headcount.sampling._streams import uniforms
 from headcount.uncertainty import Estimate
 
 Floats = NDArray[np.float64]

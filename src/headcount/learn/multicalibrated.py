@@ -15,7 +15,7 @@ from sklearn.tree import DecisionTreeRegressor
 from sklearn.utils.validation import check_is_fitted
 
 from headcount._parameters import check_count, check_positive
-from headcount.sampling._streams import base_seeds
+from headcount._random import base_seeds
 from headcount.scores import Scorer, numeric_space
 from headcount.scores.checks import check_labels, check_weights
 

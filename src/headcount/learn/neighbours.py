@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.neighbors import NearestNeighbors
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from headcount._kernels.neighbour_counts import count_near
+from headcount._kernels.distances import count_near
 from headcount._parameters import check_count, check_positive
 from headcount._threads import each_range
 from headcount.learn._checks import check_items

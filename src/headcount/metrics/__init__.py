@@ -26,16 +26,25 @@ from types import MappingProxyType
 
 from headcount.errors import HeadcountError
 from headcount.metrics.checks import Errors
-from headcount.metrics.distances import (
+from headcount.metrics.intervals import coverage, width, winkler
+from headcount.metrics.nominal import (
+    ae,
     aitchison,
+    bias,
     bray_curtis,
     hellinger,
     jsd,
+    kld,
+    nae,
+    nkld,
+    nrae,
+    rae,
+    se,
+    shift,
     sre,
+    tae,
     topsoe,
 )
-from headcount.metrics.intervals import coverage, width, winkler
-from headcount.metrics.nominal import ae, bias, kld, nae, nkld, nrae, rae, se, shift, tae
 from headcount.metrics.ordinal import cvm, jaggedness, macro_nmd, md, nmd, nmd_by_bin, rnod
 
 __all__ = [

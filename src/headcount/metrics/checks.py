@@ -9,18 +9,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from headcount.errors import HeadcountError
 
-__all__ = [
-    "Errors",
-    "Floats",
-    "Numbers",
-    "check_no_zero",
-    "check_numbers",
-    "check_pair",
-    "check_shares",
-    "check_smooth_pair",
-    "errors",
-]
-
 Numbers: TypeAlias = ArrayLike | None
 Floats: TypeAlias = NDArray[np.float64]
 Errors: TypeAlias = np.float64 | Floats
@@ -35,9 +23,9 @@ def errors(values: Any) -> Errors:
     return errors
 
 
-def check_pair(p: ArrayLike, other: ArrayLike, name: str = "p_hat") -> tuple[Floats, Floats]:
+def check_pair(p: ArrayLike, second: ArrayLike, name: str = "p_hat") -> tuple[Floats, Floats]:
     """Check two arrays of shares over the same classes."""
-    true, estimated = check_shares(p, "p"), check_shares(other, name)
+    true, estimated = check_shares(p, "p"), check_shares(second, name)
     if true.shape[-1] != estimated.shape[-1]:
         raise HeadcountError(
             f"{name} has {estimated.shape[-1]} classes, but p has {true.shape[-1]}: pass "
@@ -56,11 +44,11 @@ def check_smooth_pair(
         return true, estimated
     if size is not None and eps is not None:
         raise HeadcountError("size and eps are both given: pass one of them.")
-    name, given = ("eps", eps) if size is None else ("size", size)
-    numbers = check_numbers(given, name)
+    name, value = ("eps", eps) if size is None else ("size", size)
+    numbers = check_numbers(value, name)
     lowest = 0 if size is None else 1
     if not (np.isfinite(numbers) & (numbers >= lowest)).all():
-        raise HeadcountError(f"{name} must be finite and at least {lowest}, but is {given!r}.")
+        raise HeadcountError(f"{name} must be finite and at least {lowest}, but is {value!r}.")
     check_broadcast({"p": true.shape[:-1], "p_hat": estimated.shape[:-1], name: numbers.shape})
     smoothing = (numbers if size is None else 1 / (2 * numbers))[..., None]
     total = 1 + true.shape[-1] * smoothing
@@ -118,8 +106,8 @@ def check_broadcast(shapes: dict[str, tuple[int, ...]]) -> None:
     try:
         np.broadcast_shapes(*shapes.values())
     except ValueError:
-        each = ", ".join(f"{name} {shape}" for name, shape in shapes.items())
+        listed = ", ".join(f"{name} {shape}" for name, shape in shapes.items())
         raise HeadcountError(
-            f"the shapes without the axis of classes do not agree ({each}): pass arrays that "
+            f"the shapes without the axis of classes do not agree ({listed}): pass arrays that "
             "broadcast, for example of equal shape."
         ) from None

@@ -9,8 +9,6 @@ from headcount._parameters import check_fraction
 from headcount.errors import HeadcountError
 from headcount.metrics.checks import Errors, Floats, check_numbers, check_shares, errors
 
-__all__ = ["coverage", "width", "winkler"]
-
 # A share this close to an end of the interval is within it.
 _TOLERANCE = 1e-9
 
@@ -106,10 +104,10 @@ def width(p: ArrayLike, low: ArrayLike, high: ArrayLike) -> Errors:
 def _check_ends(p: ArrayLike, low: ArrayLike, high: ArrayLike) -> tuple[Floats, Floats, Floats]:
     true = check_shares(p, "p")
     ends = [check_numbers(low, "low"), check_numbers(high, "high")]
-    for name, each in zip(("low", "high"), ends, strict=True):
-        if each.ndim == 0 or each.shape[-1] != true.shape[-1]:
+    for name, end in zip(("low", "high"), ends, strict=True):
+        if end.ndim == 0 or end.shape[-1] != true.shape[-1]:
             raise HeadcountError(
-                f"{name} has shape {each.shape}, but p has {true.shape[-1]} classes along its "
+                f"{name} has shape {end.shape}, but p has {true.shape[-1]} classes along its "
                 "last axis: pass one end per class."
             )
     try:

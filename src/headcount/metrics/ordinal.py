@@ -7,8 +7,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from headcount.metrics.checks import Errors, Floats, check_pair, check_shares, errors
 
-__all__ = ["cvm", "jaggedness", "macro_nmd", "md", "nmd", "nmd_by_bin", "rnod"]
-
 _EDGE_TOLERANCE = 1e-9
 
 
@@ -146,8 +144,8 @@ def nmd_by_bin(
     if last_bin_closed:
         bins = np.minimum(bins, last)
     means = []
-    for each in range(last + 1):
-        inside = np.broadcast_to(bins == each, distances.shape)
+    for number in range(last + 1):
+        inside = np.broadcast_to(bins == number, distances.shape)
         total = np.where(inside, distances, 0.0).sum(axis=-1)
         means.append(total / np.maximum(inside.sum(axis=-1), 1))
     return np.stack(means, axis=-1)

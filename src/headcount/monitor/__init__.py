@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from headcount.monitor.alerts import Alert
-from headcount.monitor.history import Status
+from headcount.monitor.history import Alert, MonitorStatus
 from headcount.monitor.monitor import Monitor
 from headcount.monitor.updates import Update
 
-__all__ = ["Alert", "Monitor", "Status", "Update"]
+__all__ = ["Alert", "Monitor", "MonitorStatus", "Update"]

@@ -1,25 +1,83 @@
-"""Reading of deliveries: a table becomes the rows of chunks."""
+"""Specification of a monitor, and deliveries: a table becomes the rows of chunks."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+import tomllib
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Any, Literal
 
 import numpy as np
 import polars as pl
 from numpy.typing import ArrayLike, NDArray
 
+from headcount._files import toml_text
 from headcount.analysis.from_tables import as_table
 from headcount.analysis.groups import group_column, read_groups
 from headcount.analysis.models import TableModel
 from headcount.data.readers import TableFile
 from headcount.errors import HeadcountError
-from headcount.monitor.folder import Chunk
-from headcount.monitor.rows import Rows, content_keys, value_hashes
-from headcount.monitor.spec import MonitorSpec
+from headcount.monitor.folder import Chunk, Rows, content_keys, value_hashes
 from headcount.scores import Scored, Verdicts, check_scores
 
-__all__ = ["Delivery", "as_frame", "class_codes", "read_delivery"]
+FORMAT = 1
+
+
+@dataclass(frozen=True)
+class MonitorSpec:
+    """Settings of a monitor, kept in ``spec.toml``."""
+
+    kind: Literal["scores", "verdicts", "items"]
+    classes: tuple[Any, ...]
+    target: str  # column of the labels
+    columns: tuple[str, ...] = ()  # columns with posteriors, or the column with decisions
+    positive: int = 1  # class that a single column of posteriors is of
+    prediction: str = ""  # column of the predicted classes; empty for the likeliest class
+    by: str = ""  # period of a chunk, or column that names it; empty if `chunk_size` is used
+    date: str = ""  # column of the dates; empty if it is found by its type
+    chunk_size: int = 0  # rows of a chunk; 0 if `by` is used
+    group: str = ""  # column of the streams; empty for one stream
+    key: str = ""  # column that identifies a row; empty if rows are identified by their content
+    method: str = "PACC"  # quantifier
+    metric: str = "accuracy"  # measure of accuracy
+    accuracy_floor: float = -1.0  # least accuracy that is accepted; -1 for none
+    false_alarms: float = 365.0
+    labels: str = "complete"  # rows that get labels: in the end all, or a random sample
+    maturity: int = 0  # number of later chunks after which the labels of a chunk count
+    checksum: str = ""  # checksum of the reference and the model
+
+    @property
+    def metric_name(self) -> str:
+        """Name of the measure in sentences."""
+        return "AUROC" if self.metric == "auroc" else self.metric.replace("_", " ")
+
+    def to_toml(self) -> str:
+        """Text of the file."""
+        return toml_text({"format": FORMAT, **asdict(self)}) + "\n"
+
+    @classmethod
+    def read(cls, path: Path) -> MonitorSpec:
+        """Read the file of a monitor."""
+        try:
+            content = tomllib.loads(path.read_text("utf-8"))
+        except FileNotFoundError:
+            raise HeadcountError(
+                f"There is no monitor in {str(path.parent)!r}: create one first."
+            ) from None
+        except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as error:
+            raise HeadcountError(f"{str(path)!r} cannot be read ({error}).") from None
+        version = content.pop("format", None)
+        if version != FORMAT:
+            raise HeadcountError(
+                f"{str(path)!r} has format {version!r}, but this version reads {FORMAT}: use "
+                "the version of headcount that wrote it."
+            )
+        names = {field.name for field in fields(cls)}
+        if strange := set(content) - names:
+            raise HeadcountError(f"{str(path)!r} has an unknown key {min(strange)!r}.")
+        lists = {key: tuple(value) for key, value in content.items() if isinstance(value, list)}
+        return cls(**{**content, **lists})
+
 
 VERDICT, LABEL = "verdict", "label"
 _ONE_STREAM = "all"
@@ -27,18 +85,10 @@ _ONE_STREAM = "all"
 
 @dataclass(frozen=True, eq=False)
 class Delivery:
-    """Rows of a table, by chunk.
+    """Rows of a table, by chunk."""
 
-    Attributes
-    ----------
-    parts : list of (Chunk, Rows)
-        Rows of each chunk; with chunks of a fixed size, of each stream.
-    notes : tuple of str
-        Sentences for the reader.
-    """
-
-    parts: list[tuple[Chunk, Rows]]
-    notes: tuple[str, ...]
+    chunks: list[tuple[Chunk, Rows]]
+    notes: tuple[str, ...]  # sentences for the reader
 
 
 def as_frame(
@@ -50,37 +100,23 @@ def as_frame(
     keys: ArrayLike | None = None,
     labels: ArrayLike | None = None,
 ) -> Any:
-    """Table of items that are given as `Scored` or `Verdicts`; anything else as it is.
-
-    Parameters
-    ----------
-    items : Scored, Verdicts, frame or path
-        The items.
-    classes : ndarray of shape (K,), default=None
-        The classes; those of `labels` by default.
-    dates, groups, keys, labels : array-like of shape (n,), default=None
-        Columns "date", "group", "key" and "label".
-
-    Returns
-    -------
-    frame or path
-    """
+    """Table of items that are given as `Scored` or `Verdicts`; anything else as it is."""
     extra = {"date": dates, "group": groups, "key": keys, LABEL: labels}
-    given = {name: np.asarray(values) for name, values in extra.items() if values is not None}
+    arrays = {name: np.asarray(values) for name, values in extra.items() if values is not None}
     if not isinstance(items, Scored | Verdicts):
-        if given:
+        if arrays:
             raise HeadcountError(
-                f"{next(iter(given))}s is for Scored and Verdicts: in a table, it is a column."
+                f"{next(iter(arrays))}s is for Scored and Verdicts: in a table, it is a column."
             )
         return items
-    for name, values in given.items():
+    for name, values in arrays.items():
         if len(values) != len(items):
             raise HeadcountError(
                 f"{name}s has {len(values):,} values, but there are {len(items):,} items: pass "
                 "one per item."
             )
     if classes is None:
-        classes = np.unique(given[LABEL])
+        classes = np.unique(arrays[LABEL])
     if isinstance(items, Verdicts):
         columns = {VERDICT: pl.Series(classes[items.codes_of(classes)].tolist())}
     else:
@@ -91,33 +127,17 @@ def as_frame(
         if items.predictions is not None:
             columns["prediction"] = pl.Series(np.asarray(items.predictions).tolist())
     return pl.DataFrame(
-        {**columns, **{name: pl.Series(values.tolist()) for name, values in given.items()}}
+        {**columns, **{name: pl.Series(values.tolist()) for name, values in arrays.items()}}
     )
 
 
 def read_delivery(
     spec: MonitorSpec, model: TableModel | None, new: Any, separator: str | None
 ) -> Delivery:
-    """Read a table of new rows, and check all of it.
-
-    Parameters
-    ----------
-    spec : MonitorSpec
-        Settings of the monitor.
-    model : TableModel or None
-        Model that scores the rows, if they are items.
-    new : frame or path
-        The table.
-    separator : str or None
-        Separator of columns of a text file.
-
-    Returns
-    -------
-    Delivery
-    """
+    """Read a table of new rows, and check all of it."""
     table = as_table(new, "new", separator)
-    used = [*spec.columns, spec.prediction, spec.date, spec.group, spec.key]
-    table.require([name for name in used if name], "which the monitor reads")
+    names_read = [*spec.columns, spec.prediction, spec.date, spec.group, spec.key]
+    table.require([name for name in names_read if name], "which the monitor reads")
     n = table.count_rows()
     if not n:
         return Delivery([], ("The delivery has no rows.",))
@@ -140,12 +160,12 @@ def read_delivery(
         n_folds = len(scores)
         scores = scores[(keys % np.uint64(n_folds)).astype(np.int64), np.arange(n)]
     rows = Rows(keys, np.ascontiguousarray(scores), predictions, labels, np.zeros(n, bool))
-    parts = []
+    chunks = []
     together = pl.DataFrame({"name": names, "stream": streams}).with_row_index("row")
     dated = together.filter(pl.col("name") != "(missing)")
-    for (name, stream), own in dated.group_by(["name", "stream"], maintain_order=True):
-        parts.append((Chunk(str(name), str(stream)), rows.take(own["row"].to_numpy())))
-    return Delivery(parts, notes)
+    for (name, stream), members in dated.group_by(["name", "stream"], maintain_order=True):
+        chunks.append((Chunk(str(name), str(stream)), rows.take(members["row"].to_numpy())))
+    return Delivery(chunks, notes)
 
 
 def _scores(
@@ -153,8 +173,8 @@ def _scores(
 ) -> tuple[Any, list[pl.Series]]:
     """Scores of the rows, and the columns that identify them."""
     if model is not None:
-        found, _ = model.items(table)
-        folds = found.folds or (found,)
+        posteriors, _ = model.items(table)
+        folds = posteriors.folds or (posteriors,)
         classes = np.asarray(spec.classes)
         by_fold = np.stack([fold.posteriors_of(classes) for fold in folds])
         return by_fold, list(table.read(list(model.columns)).iter_columns())
@@ -172,41 +192,27 @@ def _scores(
                 "correct it, or leave it empty."
             )
         columns.append(numbers.fill_null(np.nan).to_numpy())
-    given = np.column_stack(columns)
-    whole = ~np.isnan(given).any(axis=1)
-    found = np.full((len(given), len(spec.classes)), np.nan)
-    if whole.any():
-        some = given[whole]
-        if some.shape[1] == 1:
-            both = check_scores(some[:, 0], 2, name=repr(table.name))
-            found[whole] = both if spec.positive == 1 else both[:, ::-1]
+    scores = np.column_stack(columns)
+    complete = ~np.isnan(scores).any(axis=1)
+    posteriors = np.full((len(scores), len(spec.classes)), np.nan)
+    if complete.any():
+        complete_scores = scores[complete]
+        if complete_scores.shape[1] == 1:
+            pair = check_scores(complete_scores[:, 0], 2, name=repr(table.name))
+            posteriors[complete] = pair if spec.positive == 1 else pair[:, ::-1]
         else:
-            found[whole] = check_scores(some, some.shape[1], name=repr(table.name))
-    return found, list(frame.iter_columns())
+            posteriors[complete] = check_scores(
+                complete_scores, complete_scores.shape[1], name=repr(table.name)
+            )
+    return posteriors, list(frame.iter_columns())
 
 
 def class_codes(
     column: pl.Series, classes: tuple[Any, ...], table: str, *, missing: bool = True
 ) -> NDArray[np.int64]:
-    """Positions of labels among the classes; -1 for missing ones.
-
-    Parameters
-    ----------
-    column : Series
-        Labels.
-    classes : tuple
-        The classes.
-    table : str
-        Name of the table, for messages.
-    missing : bool, default=True
-        Allow missing labels.
-
-    Returns
-    -------
-    ndarray of int64, shape (n,)
-    """
+    """Positions of labels among the classes; -1 for missing ones."""
     names = pl.Series(
-        [str(each).lower() if isinstance(each, bool) else str(each) for each in classes]
+        [str(label).lower() if isinstance(label, bool) else str(label) for label in classes]
     )
     blank = _is_blank(column)
     if blank.any() and not missing:
@@ -221,14 +227,14 @@ def class_codes(
     codes = texts.replace_strict(
         names, np.arange(len(names)), default=-1, return_dtype=pl.Int64
     )
-    found = codes.fill_null(-1).to_numpy()
-    wrong = (found < 0) & ~blank.to_numpy()
+    positions = codes.fill_null(-1).to_numpy()
+    wrong = (positions < 0) & ~blank.to_numpy()
     if wrong.any():
         raise HeadcountError(
             f"Column {column.name!r} of {table!r} holds {texts[int(wrong.argmax())]!r}, which "
             f"is none of the classes {', '.join(map(repr, classes[:5]))}: correct it."
         )
-    return np.asarray(found, np.int64)
+    return np.asarray(positions, np.int64)
 
 
 def _is_blank(column: pl.Series) -> pl.Series:

@@ -14,8 +14,6 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Alarm", "Detection", "Restart", "Series", "detect"]
-
 Floats = NDArray[np.float64]
 
 # Sizes of change that are looked for, in standard errors of one value, upwards and downwards.
@@ -39,124 +37,54 @@ _NORMAL_MEDIAN = 0.6744897501960817
 
 
 @dataclass(frozen=True, eq=False)
-class Series:
-    """Values over time, one column per series; NaN where there is none.
+class WatchedSeries:
+    """Values over time, one column per series; NaN where there is none."""
 
-    Attributes
-    ----------
-    values : ndarray of shape (T, C)
-        Values, in the order of time.
-    unit_variances : ndarray of shape (T, C)
-        Variance of a value due to its sample, times the number of items.
-    sizes : ndarray of shape (T, C)
-        Number of items of each value.
-    streams : ndarray of int, shape (C,)
-        Stream of each series, from 0 on.
-    families : ndarray of int, shape (C,)
-        Series of one family have changed together, or none of them.
-    weights : ndarray of shape (C,)
-        Part of the stream's evidence that each series has; sums to 1 in each stream.
-    limits : ndarray of shape (C,)
-        Upper limit that a series is compared with, instead of its earlier mean; NaN for none.
-    """
-
-    values: Floats
-    unit_variances: Floats
-    sizes: Floats
-    streams: NDArray[np.int64]
-    families: NDArray[np.int64]
+    values: Floats  # values, in the order of time
+    unit_variances: Floats  # variance of a value due to its sample, times the number of items
+    sizes: Floats  # number of items of each value
+    streams: NDArray[np.int64]  # stream of each series, from 0 on
+    families: NDArray[np.int64]  # series of one family have changed together, or none of them
     weights: Floats
     limits: Floats
 
 
 @dataclass(frozen=True, eq=False)
 class Alarm:
-    """A change in some series of a stream.
-
-    Attributes
-    ----------
-    stream : int
-        The stream.
-    series : tuple of int
-        Series that have changed, that with the most evidence first.
-    since : int
-        Time of the first changed value, as estimated.
-    at : int
-        Time of the alarm.
-    end : int or None
-        Time at which the values were back at the earlier mean.
-    before : tuple of float
-        Mean of each series before the change.
-    """
+    """A change in some series of a stream."""
 
     stream: int
-    series: tuple[int, ...]
-    since: int
-    at: int
-    end: int | None
-    before: tuple[float, ...]
+    series: tuple[int, ...]  # series that have changed, that with the most evidence first
+    since: int  # time of the first changed value, as estimated
+    at: int  # time of the alarm
+    end: int | None  # time at which the values were back at the earlier mean
+    before: tuple[float, ...]  # mean of each series before the change
 
 
 @dataclass(frozen=True)
 class Restart:
-    """A change of a stream that was accepted.
-
-    Attributes
-    ----------
-    stream : int
-        The stream.
-    since : int
-        Time of the first value of the new level.
-    at : int
-        Time after which later values are compared with the new level only.
-    """
+    """A change of a stream that was accepted."""
 
     stream: int
-    since: int
-    at: int
+    since: int  # time of the first value of the new level
+    at: int  # time after which later values are compared with the new level only
 
 
 @dataclass(frozen=True, eq=False)
 class Detection:
-    """Result of a detector.
-
-    Attributes
-    ----------
-    evidence : ndarray of shape (T,)
-        Value of the detector at each time, before a restart; an alarm is raised where it
-        reaches the number of times between false alarms.
-    by_stream : ndarray of shape (T, S)
-        Contribution of each stream.
-    z : ndarray of shape (T, C)
-        Difference of each value from the earlier mean, in standard errors.
-    alarms : tuple of Alarm
-        In the order of time.
-    left : float
-        Evidence after the alarms and restarts of the last time.
-    """
+    """Result of a detector."""
 
     evidence: Floats
-    by_stream: Floats
-    z: Floats
-    alarms: tuple[Alarm, ...]
-    left: float
+    by_stream: Floats  # contribution of each stream
+    z: Floats  # difference of each value from the earlier mean, in standard errors
+    alarms: tuple[Alarm, ...]  # in the order of time
+    remaining: float  # evidence after the alarms and restarts of the last time
 
 
-def detect(series: Series, false_alarms: float, restarts: Iterable[Restart] = ()) -> Detection:
+def detect(
+    series: WatchedSeries, false_alarms: float, restarts: Iterable[Restart] = ()
+) -> Detection:
     """Find changes; without any, the mean time to an alarm is at least `false_alarms`.
-
-    Parameters
-    ----------
-    series : Series
-        The values.
-    false_alarms : float
-        Mean number of times between false alarms, over all streams together.
-    restarts : iterable of Restart, default=()
-        New levels that were accepted.
-
-    Returns
-    -------
-    Detection
 
     Examples
     --------
@@ -164,7 +92,7 @@ def detect(series: Series, false_alarms: float, restarts: Iterable[Restart] = ()
     >>> values = np.random.default_rng(0).normal(0.2, 0.01, (60, 1))
     >>> values[40:] += 0.03
     >>> ones = np.ones_like(values)
-    >>> series = Series(
+    >>> series = WatchedSeries(
     ...     values, 0.1 * ones, 1000 * ones, np.array([0]), np.array([0]), np.array([1.0]),
     ...     np.array([np.nan]),
     ... )
@@ -180,22 +108,22 @@ def detect(series: Series, false_alarms: float, restarts: Iterable[Restart] = ()
     for t in range(T):
         by_stream[t] = state.step(t)
         evidence[t] = by_stream[t].sum()
-        left = by_stream[t].copy()
-        while left.sum() >= false_alarms:
-            stream = int(left.argmax())
+        remaining = by_stream[t].copy()
+        while remaining.sum() >= false_alarms:
+            stream = int(remaining.argmax())
             state.alarm(stream, t)
-            left[stream] = 0.0
-        for each in by_time.get(t, ()):
-            state.restart(each, t)
-    left = float(state.evidence().sum())
-    return Detection(evidence, by_stream, state.z, tuple(state.finished()), left)
+            remaining[stream] = 0.0
+        for restart in by_time.get(t, ()):
+            state.restart(restart, t)
+    remaining = float(state.evidence().sum())
+    return Detection(evidence, by_stream, state.z, tuple(state.finished()), remaining)
 
 
 @dataclass
 class _State:
     """State of the detector between two times."""
 
-    series: Series
+    series: WatchedSeries
     z: Floats = field(init=False)
 
     def __post_init__(self) -> None:
@@ -221,9 +149,9 @@ class _State:
 
     def step(self, t: int) -> Floats:
         """Take in the values of one time; returns the evidence of each stream."""
-        given = self.series
-        seen = np.isfinite(given.values[t])
-        ready = seen & (self.counts > 0)
+        series = self.series
+        observed = np.isfinite(series.values[t])
+        ready = observed & (self.counts > 0)
         with np.errstate(invalid="ignore", divide="ignore"):
             self.z[t, ready] = self._standardised(t)[ready]
         moving = ready & ~self.suspended
@@ -231,15 +159,15 @@ class _State:
         tilts = self.tilts[moving]
         growth = np.exp(np.minimum(tilts * z - tilts**2 / 2, _MOST_EXPONENT))
         self.grown[moving] = np.minimum(growth * (self.grown[moving] + 1), _MOST_EVIDENCE)
-        self.known[given.streams[seen]] = True
+        self.known[series.streams[observed]] = True
         self._end_alarms(t, ready)
-        self._learn(t, seen & ~self.suspended)
+        self._learn(t, observed & ~self.suspended)
         return self.evidence()
 
     def evidence(self) -> Floats:
         """Evidence of each stream."""
-        own = self.series.weights * (self.grown @ _OF_TILTS)
-        total = np.bincount(self.series.streams, own, len(self.known))
+        weighted = self.series.weights * (self.grown @ _OF_TILTS)
+        total = np.bincount(self.series.streams, weighted, len(self.known))
         return np.asarray(total / max(self.known.sum(), 1))
 
     def _standardised(self, t: int) -> Floats:
@@ -252,27 +180,27 @@ class _State:
         level = np.where(self.limited, self.series.limits, self.sums / self.items)
         return np.asarray((x - level) / np.sqrt(variance))
 
-    def _learn(self, t: int, seen: NDArray[np.bool_]) -> None:
+    def _learn(self, t: int, observed: NDArray[np.bool_]) -> None:
         """Add the values of one time to the baselines."""
-        x, n = self.series.values[t, seen], self.series.sizes[t, seen]
-        self.learnt[t, seen] = True
-        self.items[seen] += n
-        self.sums[seen] += n * x
-        self.counts[seen] += 1
-        self.variance_sums[seen] += self.series.unit_variances[t, seen]
+        x, n = self.series.values[t, observed], self.series.sizes[t, observed]
+        self.learnt[t, observed] = True
+        self.items[observed] += n
+        self.sums[observed] += n * x
+        self.counts[observed] += 1
+        self.variance_sums[observed] += self.series.unit_variances[t, observed]
 
     def alarm(self, stream: int, t: int) -> None:
         """Raise an alarm; its series wait until they are back at their baseline."""
-        own = np.flatnonzero(self.series.streams == stream)
-        evidence = self.series.weights[own] * (self.grown[own] @ _OF_TILTS)
-        families = self.series.families[own]
+        members = np.flatnonzero(self.series.streams == stream)
+        evidence = self.series.weights[members] * (self.grown[members] @ _OF_TILTS)
+        families = self.series.families[members]
         by_family = np.bincount(families, evidence)
-        chosen = by_family[families] >= _LEAST_PART * evidence.sum()
-        order = np.argsort(-np.where(chosen, evidence, -1.0), kind="stable")
-        changed = own[order[: chosen.sum()]]
+        strong = by_family[families] >= _LEAST_PART * evidence.sum()
+        order = np.argsort(-np.where(strong, evidence, -1.0), kind="stable")
+        changed = members[order[: strong.sum()]]
         since = self._change_point(int(changed[0]), t)
-        self.grown[own] = 0.0
-        self.begun[own] = t + 1
+        self.grown[members] = 0.0
+        self.begun[members] = t + 1
         self.suspended[changed] = True
         self.quiet[changed] = 0
         before = []
@@ -318,20 +246,20 @@ class _State:
             Alarm(alarm.stream, alarm.series, alarm.since, alarm.at, t, alarm.before)
         )
 
-    def restart(self, given: Restart, t: int) -> None:
+    def restart(self, accepted: Restart, t: int) -> None:
         """Begin new baselines for the series of a stream."""
         for alarm in list(self.open):
-            if alarm.stream == given.stream:
+            if alarm.stream == accepted.stream:
                 self._close(alarm, t)
-        chosen = self.series.streams == given.stream
-        self.first[chosen] = given.since
-        self.begun[chosen] = t + 1
-        self.grown[chosen] = 0.0
-        self.learnt[:, chosen] = False
+        members = self.series.streams == accepted.stream
+        self.first[members] = accepted.since
+        self.begun[members] = t + 1
+        self.grown[members] = 0.0
+        self.learnt[:, members] = False
         for sums in (self.items, self.sums, self.counts, self.variance_sums):
-            sums[chosen] = 0.0
-        for time in range(given.since, t + 1):
-            self._learn(time, chosen & np.isfinite(self.series.values[time]))
+            sums[members] = 0.0
+        for time in range(accepted.since, t + 1):
+            self._learn(time, members & np.isfinite(self.series.values[time]))
 
     def finished(self) -> list[Alarm]:
         return sorted([*self.closed, *self.open], key=lambda alarm: (alarm.at, alarm.stream))
@@ -342,7 +270,7 @@ def _total_variance(values: Floats) -> Floats:
 
     By successive differences, which hardly notice a single change of the level.
     """
-    found = np.zeros(values.shape)
+    variances = np.zeros(values.shape)
     for c in range(values.shape[1]):
         times = np.flatnonzero(np.isfinite(values[:, c]))
         if len(times) <= _FEWEST_DIFFERENCES:
@@ -352,7 +280,7 @@ def _total_variance(values: Floats) -> Floats:
         windows = np.lib.stride_tricks.sliding_window_view(padded, _MOST_DIFFERENCES)
         typical = np.nanmedian(windows[_FEWEST_DIFFERENCES - 1 :], axis=1)
         # Differences up to a time are used from the next time on.
-        known = (typical / _NORMAL_MEDIAN) ** 2 / 2
+        squares = (typical / _NORMAL_MEDIAN) ** 2 / 2
         later = times[_FEWEST_DIFFERENCES + 1 :]
-        found[later, c] = known[: len(later)]
-    return found
+        variances[later, c] = squares[: len(later)]
+    return variances

@@ -15,8 +15,9 @@ import json
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
-from hashlib import sha256
+from dataclasses import dataclass, field, fields, replace
+from hashlib import blake2b, sha256
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, unquote
@@ -26,50 +27,315 @@ import polars as pl
 from numpy.typing import NDArray
 
 from headcount._files import clear_parts, write_bytes
+from headcount._kernels.stratified_draws import GOLDEN, mix
+from headcount.diagnose.diagnostics import BROKEN_LEVEL
 from headcount.errors import HeadcountError
-from headcount.monitor.rows import Ids, Rows, positions
 
-__all__ = ["Chunk", "MonitorFolder"]
+Ids = NDArray[np.uint64]
+
+_PRIMES = (GOLDEN, np.uint64(0xC2B2AE3D27D4EB4F))
+_UNKNOWN = -1
+# Longer texts are hashed by their digest, which has as many characters.
+_LONG_TEXT = 64
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Rows of one chunk, or of a part of it."""
+
+    keys: Ids  # identities of the rows
+    scores: NDArray[np.float64]
+    predictions: NDArray[np.int64]  # codes of the predicted classes; -1 for the likeliest
+    labels: NDArray[np.int64]  # codes of the true classes; -1 if unknown
+    only_label: NDArray[np.bool_]  # rows of which only a label was delivered
+
+    def __len__(self) -> int:
+        return len(self.keys)
+
+    def take(self, rows: Any) -> Rows:
+        """Some of the rows."""
+        return Rows(
+            self.keys[rows], self.scores[rows], self.predictions[rows], self.labels[rows],
+            self.only_label[rows],
+        )  # fmt: skip
+
+    @classmethod
+    def concatenate(cls, batches: list[Rows]) -> Rows:
+        """Rows of all parts."""
+        return cls(
+            np.concatenate([rows.keys for rows in batches]),
+            np.concatenate([rows.scores for rows in batches]),
+            np.concatenate([rows.predictions for rows in batches]),
+            np.concatenate([rows.labels for rows in batches]),
+            np.concatenate([rows.only_label for rows in batches]),
+        )
+
+    @property
+    def fingerprint(self) -> int:
+        """Sum of hashes of the contents: it does not depend on order or partition."""
+        content = [_mixed(self.keys)]
+        for column in (*self.scores.T, self.predictions.astype(np.float64)):
+            content.append(_mixed(np.ascontiguousarray(column).view(np.uint64)))
+        total = 0
+        labelled = self.labels != _UNKNOWN
+        for number, prime in enumerate(_PRIMES):
+            rows = _chained(content, prime)[~self.only_label]
+            label_content = [
+                content[0][labelled],
+                _mixed(self.labels[labelled].astype(np.uint64)),
+            ]
+            labels = _chained(label_content, prime + np.uint64(1))
+            half = int(rows.sum(dtype=np.uint64)) + int(labels.sum(dtype=np.uint64))
+            total += (half % 2**64) << (64 * number)
+        return total
+
+    def to_bytes(self) -> bytes:
+        """Parquet file of the rows."""
+        frame = pl.DataFrame(
+            {
+                "key": self.keys,
+                **{f"score {j}": column for j, column in enumerate(self.scores.T)},
+                "prediction": self.predictions,
+                "label": self.labels,
+                "only_label": self.only_label,
+            }
+        )
+        file = BytesIO()
+        frame.write_parquet(file, compression="zstd", statistics=False)
+        return file.getvalue()
+
+    @classmethod
+    def from_bytes(cls, content: bytes) -> Rows:
+        """Rows of a Parquet file."""
+        frame = pl.read_parquet(BytesIO(content))
+        width = frame.width - 4
+        scores = [frame[f"score {j}"].to_numpy() for j in range(width)]
+        return cls(
+            frame["key"].to_numpy(),
+            np.column_stack(scores) if scores else np.empty((len(frame), 0)),
+            frame["prediction"].to_numpy(),
+            frame["label"].to_numpy(),
+            frame["only_label"].to_numpy(),
+        )
+
+    def merged(self) -> Rows:
+        """Each row once, with its label where one was delivered; in the order of the keys."""
+        with_scores = self.take(~self.only_label)
+        keys, first = np.unique(with_scores.keys, return_index=True)
+        rows = with_scores.take(first)
+        labelled = self.take(self.labels != _UNKNOWN)
+        places = positions(keys, labelled.keys)
+        present = places >= 0
+        labels = rows.labels.copy()
+        labels[places[present]] = labelled.labels[present]
+        return replace(rows, labels=labels)
+
+    def new_beside(self, stored: Rows, where: str) -> Rows:
+        """Rows and labels that are not known yet."""
+        places = positions(stored.keys, self.keys)
+        delivered = places >= 0
+        old, again = stored.take(places[delivered]), self.take(delivered)
+        compared = ~again.only_label
+        same = (old.scores == again.scores) | (np.isnan(old.scores) & np.isnan(again.scores))
+        if not (same.all(axis=1) & (old.predictions == again.predictions))[compared].all():
+            raise HeadcountError(
+                f"A row of chunk {where} was delivered before with other scores: rows are not "
+                "changed; give corrected rows new keys, or create a new monitor."
+            )
+        labelled = (old.labels != _UNKNOWN) & (again.labels != _UNKNOWN)
+        if (old.labels != again.labels)[labelled].any():
+            raise HeadcountError(
+                f"A row of chunk {where} has a label already, and it is another one: labels "
+                "are not changed."
+            )
+        fresh = (again.labels != _UNKNOWN) & (old.labels == _UNKNOWN)
+        late = again.take(fresh)
+        late = replace(
+            late,
+            scores=np.full_like(late.scores, np.nan),
+            predictions=np.full_like(late.predictions, _UNKNOWN),
+            only_label=np.ones(len(late), bool),
+        )
+        return Rows.concatenate([self.take(~delivered), late])
+
+    def without_labels(self) -> Rows:
+        """The same rows, all labels unknown."""
+        return replace(self, labels=np.full_like(self.labels, _UNKNOWN))
+
+    def renamed(self, number: int) -> Rows:
+        """The same rows with other keys, which depend on a number."""
+        same = np.full(len(self), number, np.uint64)
+        return replace(self, keys=_chained([self.keys, _mixed(same)], _PRIMES[0]))
+
+    def sorted(self) -> Rows:
+        """In the order of the keys."""
+        return self.take(np.argsort(self.keys, kind="stable"))
+
+
+def positions(keys: Ids, searched: Ids, *, is_sorted: bool = False) -> NDArray[np.int64]:
+    """Position of each wanted key among the known ones; -1 if it is not there."""
+    if not len(keys):
+        return np.full(len(searched), -1)
+    order = None if is_sorted else np.argsort(keys)
+    places = np.minimum(np.searchsorted(keys, searched, sorter=order), len(keys) - 1)
+    places = places if order is None else order[places]
+    return np.where(keys[places] == searched, places, -1)
+
+
+def value_hashes(column: pl.Series) -> Ids:
+    """Hash of the text of each value, the same on every machine and for every file format."""
+    texts = column.cast(pl.String, strict=False).str.strip_chars().fill_null("")
+    if column.dtype.is_float():
+        texts = texts.str.replace(r"\.0$", "")
+    long = texts.str.len_bytes() > _LONG_TEXT
+    if long.any():
+        brief = texts.filter(long).map_elements(_digest, return_dtype=pl.String)
+        texts = texts.scatter(long.arg_true(), brief)
+    lengths = texts.str.len_bytes().to_numpy().astype(np.uint64)
+    hashes = _chained([lengths], _PRIMES[0])
+    # Words of eight bytes, the last one of each text filled with zeros.
+    n_words = -(-int(lengths.max(initial=1)) // 8)
+    padded = np.array(texts.cast(pl.Binary).to_list(), f"S{8 * n_words}")
+    for number, word in enumerate(padded.view("<u8").reshape(len(texts), n_words).T):
+        inside = lengths > 8 * number
+        hashes[inside] = _chained([hashes[inside], word[inside].astype(np.uint64)], _PRIMES[1])
+    return hashes
+
+
+def _digest(text: str) -> str:
+    return blake2b(text.encode(), digest_size=_LONG_TEXT // 2).hexdigest()
+
+
+def _content_hashes(column: pl.Series) -> Ids:
+    """Hash of each value; numbers that are written as text count as numbers."""
+    if not column.dtype.is_numeric():
+        column = column.cast(pl.String, strict=False).str.strip_chars()
+    elif column.dtype.is_float():
+        column = column.fill_nan(None)
+    numbers = column.cast(pl.Float64, strict=False)
+    texts = numbers.is_null()
+    # Zero is added, as -0.0 has other bits than 0.0.
+    hashes = _mixed((numbers.fill_null(0.0).to_numpy() + 0.0).view(np.uint64))
+    hashes[texts.to_numpy()] = value_hashes(column.filter(texts).cast(pl.String))
+    return hashes
+
+
+def content_keys(columns: list[pl.Series], n: int) -> Ids:
+    """Identity of rows by their content; equal rows are told apart by their number."""
+    hashes = [_content_hashes(column) for column in columns]
+    content = _chained(hashes, _PRIMES[0]) if hashes else np.zeros(n, np.uint64)
+    order = np.argsort(content, kind="stable")
+    starts = np.flatnonzero(np.diff(content[order], prepend=content[order][:1] - np.uint64(1)))
+    lengths = np.diff(np.append(starts, n))
+    numbers = np.empty(n, np.uint64)
+    numbers[order] = np.arange(n) - np.repeat(starts, lengths)
+    return _chained([content, _mixed(numbers)], _PRIMES[1])
+
+
+def _mixed(values: Ids) -> Ids:
+    """Bits of each number, scrambled."""
+    with np.errstate(over="ignore"):
+        return np.asarray(mix(values + GOLDEN))
+
+
+def _chained(columns: list[Ids], prime: np.uint64) -> Ids:
+    """One hash per row of several columns of hashes."""
+    hashes = np.full(len(columns[0]), prime, np.uint64)
+    for column in columns:
+        with np.errstate(over="ignore"):
+            hashes = _mixed(hashes * prime + column)
+    return hashes
+
 
 _ONE_STREAM = "all"
 
 
 @dataclass(frozen=True, order=True)
 class Chunk:
-    """One chunk of one stream.
+    """One chunk of one stream."""
 
-    Attributes
-    ----------
-    name : str
-        Period, or number of the chunk.
-    stream : str
-        Group; "all" without groups.
-    """
-
-    name: str
-    stream: str
+    name: str  # period, or number of the chunk
+    stream: str  # group; "all" without groups
 
     def __str__(self) -> str:
         return self.name if self.stream == _ONE_STREAM else f"{self.name} of {self.stream}"
 
 
+@dataclass(frozen=True, eq=False)
+class ChunkEstimates:
+    """Shares and accuracy of a chunk with their intervals, and values for the detector."""
+
+    shares: list[float]
+    low: list[float]
+    high: list[float]
+    raw: list[float]
+    accuracy: float
+    accuracy_low: float
+    accuracy_high: float
+    fit_p_value: float | None
+    notes: list[str]
+    basis: str = "shift"
+    values: list[float] = field(default_factory=list)
+    unit_variances: list[float] = field(default_factory=list)
+
+    def end_points(self, label: int | None) -> tuple[float, float, float]:
+        """Estimate, low and high of the share of a class, or of the accuracy for None."""
+        if label is None:
+            return self.accuracy, self.accuracy_low, self.accuracy_high
+        return self.shares[label], self.low[label], self.high[label]
+
+
+@dataclass(frozen=True, eq=False)
+class ChunkSummary:
+    """What is known about a chunk; small chunks have no estimates."""
+
+    n: int
+    missing: int
+    labelled: int
+    realised: list[float] | None = None
+    realised_accuracy: float | None = None
+    estimates: ChunkEstimates | None = None
+
+    @property
+    def is_broken(self) -> bool:
+        """True if the estimates rest on an assumption that does not hold."""
+        estimates = self.estimates
+        if estimates is None or estimates.basis == "labels" or estimates.fit_p_value is None:
+            return False
+        return estimates.fit_p_value < BROKEN_LEVEL
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON."""
+        content: dict[str, Any] = {
+            "n": self.n, "missing": self.missing, "labelled": self.labelled,
+        }  # fmt: skip
+        if self.realised is not None:
+            content |= {"realised": self.realised, "realised_accuracy": self.realised_accuracy}
+        if self.estimates is not None:
+            values = {name: getattr(self.estimates, name) for name in _ESTIMATE_NAMES}
+            if self.estimates.basis == "shift":
+                del values["basis"]
+            content |= values
+        return content
+
+    @classmethod
+    def from_dict(cls, content: dict[str, Any]) -> ChunkSummary:
+        """Summary of the plain values of `to_dict`."""
+        names = [name for name in _ESTIMATE_NAMES if name in content]
+        estimates = {name: content.pop(name) for name in names}
+        return cls(**content, estimates=ChunkEstimates(**estimates) if estimates else None)
+
+
+_ESTIMATE_NAMES = tuple(item.name for item in fields(ChunkEstimates))
+
+
 @dataclass(frozen=True)
 class MonitorFolder:
-    """Files of a monitor.
+    """Files of a monitor."""
 
-    Attributes
-    ----------
-    path : Path
-        The folder.
-    chunk_size : int
-        Rows of a chunk; 0 if chunks are periods.
-    has_keys : bool
-        True if the keys of rows come from a column of their own.
-    """
-
-    path: Path
-    chunk_size: int
-    has_keys: bool
+    path: Path  # the folder
+    chunk_size: int  # rows of a chunk; 0 if chunks are periods
+    has_keys: bool  # true if the keys of rows come from a column of their own
 
     def clean(self) -> None:
         """Remove partial files that killed processes have left."""
@@ -80,14 +346,14 @@ class MonitorFolder:
 
     def checksum(self) -> str:
         """Checksum of the reference and, for items, of the model."""
-        found = sha256((self.path / "reference.parquet").read_bytes())
+        digest = sha256((self.path / "reference.parquet").read_bytes())
         if (model := self.path / "model.skops").exists():
-            found.update(model.read_bytes())
-        return found.hexdigest()
+            digest.update(model.read_bytes())
+        return digest.hexdigest()
 
     def chunks(self) -> dict[Chunk, int]:
         """Chunks with rows, in the order of time, and the fingerprint of each."""
-        found: dict[Chunk, int] = {}
+        fingerprints: dict[Chunk, int] = {}
         for stream in self._folders(self.path / "rows"):
             name = unquote(stream.name)
             if self.chunk_size:
@@ -95,28 +361,32 @@ class MonitorFolder:
                 n_chunks = sum(rows for _, rows, _ in files) // self.chunk_size
                 for number in range(n_chunks):
                     inside = self._inside(files, number)
-                    parts = [int(file.stem.split("-")[1], 16) for _, _, file in inside]
-                    found[self.numbered(number, name)] = _added(parts)
+                    fingerprints_of_files = [
+                        int(file.stem.split("-")[1], 16) for _, _, file in inside
+                    ]
+                    fingerprints[self.numbered(number, name)] = _added(fingerprints_of_files)
             else:
                 for folder in self._folders(stream):
-                    if parts := _fingerprints(folder):
-                        found[Chunk(unquote(folder.name), name)] = _added(parts)
+                    if fingerprints_of_files := _fingerprints(folder):
+                        fingerprints[Chunk(unquote(folder.name), name)] = _added(
+                            fingerprints_of_files
+                        )
         for stream in self._folders(self.path / "labels"):
             for folder in self._folders(stream):
                 chunk = Chunk(unquote(folder.name), unquote(stream.name))
-                if chunk in found:  # the last chunk of a fixed size may lack rows
-                    found[chunk] = _added([found[chunk], *_fingerprints(folder)])
-        return dict(sorted(found.items()))
+                if chunk in fingerprints:  # the last chunk of a fixed size may lack rows
+                    fingerprints[chunk] = _added([fingerprints[chunk], *_fingerprints(folder)])
+        return dict(sorted(fingerprints.items()))
 
     def rows(self, chunk: Chunk) -> Rows:
         """Rows of a chunk, each once."""
         if self.chunk_size:
-            parts = [self._sequence_rows(chunk)]
+            batches = [self._sequence_rows(chunk)]
         else:
             files = sorted(self._folder("rows", chunk).glob("*.parquet"))
-            parts = [_read(file) for file in files]
+            batches = [_read(file) for file in files]
         files = sorted(self._folder("labels", chunk).glob("*.parquet"))
-        return Rows.concatenate([*parts, *(_read(file) for file in files)]).merged()
+        return Rows.concatenate([*batches, *(_read(file) for file in files)]).merged()
 
     def has_rows(self, chunk: Chunk) -> bool:
         """Return True if rows of a chunk are known."""
@@ -124,12 +394,12 @@ class MonitorFolder:
 
     def add(self, chunk: Chunk, rows: Rows) -> None:
         """Add rows, and labels of earlier rows, to a chunk."""
-        for kind, chosen in (("rows", ~rows.only_label), ("labels", rows.only_label)):
-            part = rows.take(chosen).sorted()
-            if len(part):
+        for kind, mask in (("rows", ~rows.only_label), ("labels", rows.only_label)):
+            members = rows.take(mask).sorted()
+            if len(members):
                 folder = self._folder(kind, chunk)
                 folder.mkdir(parents=True, exist_ok=True)
-                write_bytes(folder / f"{part.fingerprint:032x}.parquet", part.to_bytes())
+                write_bytes(folder / f"{members.fingerprint:032x}.parquet", members.to_bytes())
 
     def append(self, stream: str, rows: Rows) -> None:
         """Add rows behind those of a stream."""
@@ -144,15 +414,17 @@ class MonitorFolder:
 
         Without a column of keys, rows are known if all of them were delivered together.
         """
-        found, order = np.full(len(rows), -1), np.argsort(rows.keys)
+        positions_in_stream, order = np.full(len(rows), -1), np.argsort(rows.keys)
         ordered, mark = rows.keys[order], f"{rows.fingerprint:032x}-{len(rows)}"
         for start, _, file in self._sequence(self.path / "rows" / _quoted(stream)):
             if self.has_keys:
                 places = positions(ordered, _keys(file), is_sorted=True)
-                found[order[places[places >= 0]]] = start + np.flatnonzero(places >= 0)
+                positions_in_stream[order[places[places >= 0]]] = start + np.flatnonzero(
+                    places >= 0
+                )
             elif file.stem.endswith(mark):
                 return start + np.arange(len(rows))
-        return found
+        return positions_in_stream
 
     def streams(self) -> list[str]:
         """Names of the streams."""
@@ -163,32 +435,31 @@ class MonitorFolder:
         """Chunk of a fixed size by its number, from 0 on."""
         return Chunk(f"{number + 1:06d}", stream)
 
-    def summary(self, chunk: Chunk, fingerprint: int) -> dict[str, Any] | None:
+    def summary(self, chunk: Chunk, fingerprint: int) -> ChunkSummary | None:
         """Summary of a chunk; None if it has not been made."""
         path = self._summary_file(chunk, fingerprint)
         try:
             with open(path, "rb") as file:
-                found: dict[str, Any] = json.load(file)
+                return ChunkSummary.from_dict(json.load(file))
         except FileNotFoundError:
             return None
-        except (ValueError, OSError):
+        except (ValueError, TypeError, AttributeError, OSError):
             raise HeadcountError(
                 f"{str(path)!r} is damaged: delete it, and it is made again by the next update."
             ) from None
-        return found
 
     def write_summary(
-        self, chunk: Chunk, fingerprint: int, content: dict[str, Any]
-    ) -> dict[str, Any]:
+        self, chunk: Chunk, fingerprint: int, summary: ChunkSummary
+    ) -> ChunkSummary:
         """Write the summary of a chunk, and remove those of its earlier states."""
         path = self._summary_file(chunk, fingerprint)
         path.parent.mkdir(parents=True, exist_ok=True)
-        text = json.dumps(content, ensure_ascii=False, allow_nan=False)
+        text = json.dumps(summary.to_dict(), ensure_ascii=False, allow_nan=False)
         write_bytes(path, text.encode())
         for file in path.parent.glob("*.json"):
             if file != path:
                 file.unlink()
-        return content
+        return summary
 
     def events(self) -> list[dict[str, Any]]:
         """Decisions of people, in order."""
@@ -214,34 +485,39 @@ class MonitorFolder:
     @staticmethod
     def _folders(path: Path) -> Iterator[Path]:
         if path.exists():
-            with os.scandir(path) as found:
-                yield from (path / each.name for each in found if each.is_dir())
+            with os.scandir(path) as entries:
+                yield from (path / entry.name for entry in entries if entry.is_dir())
 
     @staticmethod
     def _sequence(folder: Path) -> list[tuple[int, int, Path]]:
         """Start, number of rows and file of each delivery, in order."""
-        found, start = [], 0
+        deliveries, start = [], 0
         for file in sorted(folder.glob("*.parquet")):
             rows = int(file.stem.rsplit("-", 1)[1])
-            found.append((start, rows, file))
+            deliveries.append((start, rows, file))
             start += rows
-        return found
+        return deliveries
 
     def _inside(self, files: list[tuple[int, int, Path]], number: int) -> list[Any]:
         first, last = number * self.chunk_size, (number + 1) * self.chunk_size
-        return [each for each in files if each[0] < last and each[0] + each[1] > first]
+        return [
+            delivery
+            for delivery in files
+            if delivery[0] < last and delivery[0] + delivery[1] > first
+        ]
 
     def _sequence_rows(self, chunk: Chunk) -> Rows:
         files = self._sequence(self.path / "rows" / _quoted(chunk.stream))
         number = int(chunk.name) - 1
         inside = self._inside(files, number)
-        parts = [_read(file) for _, _, file in inside]
+        batches = [_read(file) for _, _, file in inside]
         if not self.has_keys:
             # Equal rows of different deliveries are different rows.
-            parts = [
-                part.renamed(start) for part, (start, _, _) in zip(parts, inside, strict=True)
+            batches = [
+                batch.renamed(start)
+                for batch, (start, _, _) in zip(batches, inside, strict=True)
             ]
-        rows = Rows.concatenate(parts)
+        rows = Rows.concatenate(batches)
         first = number * self.chunk_size - inside[0][0]
         return rows.take(slice(first, first + self.chunk_size))
 
@@ -259,8 +535,8 @@ def _fingerprints(folder: Path) -> list[int]:
 
 def _added(fingerprints: list[int]) -> int:
     """Fingerprint of parts together: both halves are sums modulo 2^64."""
-    low = sum(each % 2**64 for each in fingerprints) % 2**64
-    high = sum(each >> 64 for each in fingerprints) % 2**64
+    low = sum(fingerprint % 2**64 for fingerprint in fingerprints) % 2**64
+    high = sum(fingerprint >> 64 for fingerprint in fingerprints) % 2**64
     return low + (high << 64)
 
 

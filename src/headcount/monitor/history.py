@@ -7,21 +7,67 @@ come in time.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
 from headcount._text import html_result
-from headcount.diagnose.diagnostics import BROKEN_LEVEL
-from headcount.monitor.alerts import Alert, State
-from headcount.monitor.detector import Alarm, Detection, Restart, Series, detect
-from headcount.monitor.folder import Chunk
-from headcount.monitor.reference import Reference
-from headcount.monitor.spec import MonitorSpec
+from headcount.monitor.deliveries import MonitorSpec
+from headcount.monitor.detector import Alarm, Detection, Restart, WatchedSeries, detect
+from headcount.monitor.folder import Chunk, ChunkEstimates, ChunkSummary
+from headcount.monitor.reference import MonitorReference
 
-__all__ = ["ERROR_WEIGHT", "History", "Status"]
+State = Literal["open", "acknowledged", "resolved", "rebased"]
+
+
+@dataclass(frozen=True)
+class Alert:
+    """A change in a stream.
+
+    Attributes
+    ----------
+    name : str
+        Identity of the alert: the chunk that raised it, and its stream.
+    stream : str
+        The stream.
+    chunk : str
+        Chunk at which the alert was raised.
+    since : str
+        First changed chunk, as estimated.
+    series : tuple of str
+        Series that have changed: "share:CLASS", "accuracy", "form" or "floor".
+    reason : str
+        One sentence.
+    state : {"open", "acknowledged", "resolved", "rebased"}
+        State after the last chunk.
+    ended : str
+        Chunk at which it ended; empty if it has not.
+    """
+
+    name: str
+    stream: str
+    chunk: str
+    since: str
+    series: tuple[str, ...]
+    reason: str
+    state: State
+    ended: str = ""
+
+    @property
+    def active(self) -> bool:
+        """True if the change has not ended."""
+        return self.state in ("open", "acknowledged")
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON."""
+        return {
+            "alert": self.name, "stream": self.stream, "chunk": self.chunk,
+            "since": self.since, "series": list(self.series), "reason": self.reason,
+            "state": self.state, "ended": self.ended,
+        }  # fmt: skip
+
 
 Floats = NDArray[np.float64]
 
@@ -35,7 +81,7 @@ _COMPLETE = 0.95
 
 
 @dataclass(frozen=True, eq=False)
-class Status:
+class MonitorStatus:
     """State of a monitor after its last chunk.
 
     Attributes
@@ -100,45 +146,29 @@ class Status:
 
 @dataclass(frozen=True, eq=False)
 class History:
-    """Chunks of a monitor in the order of time, and its alerts.
+    """Chunks of a monitor in the order of time, and its alerts."""
 
-    Attributes
-    ----------
-    spec : MonitorSpec
-        Settings.
-    chunks : tuple of Chunk
-        The chunks.
-    summaries : tuple of dict
-        Summary of each chunk.
-    times : tuple of str
-        Names of the chunks, each once.
-    detection : Detection
-        Result of the detector, one row per time.
-    alerts : tuple of Alert
-        Alerts in the order of time.
-    """
-
-    spec: MonitorSpec
+    spec: MonitorSpec  # settings
     chunks: tuple[Chunk, ...]
-    summaries: tuple[dict[str, Any], ...]
-    times: tuple[str, ...]
-    detection: Detection
-    alerts: tuple[Alert, ...]
+    summaries: tuple[ChunkSummary, ...]  # summary of each chunk
+    times: tuple[str, ...]  # names of the chunks, each once
+    detection: Detection  # result of the detector, one row per time
+    alerts: tuple[Alert, ...]  # alerts in the order of time
 
     @classmethod
     def of(
         cls,
         spec: MonitorSpec,
         series: tuple[tuple[str, float], ...],
-        reference: Reference,
-        summaries: dict[Chunk, dict[str, Any]],
+        reference: MonitorReference,
+        summaries: dict[Chunk, ChunkSummary],
         events: list[dict[str, Any]],
     ) -> History:
         """Detect changes in the summaries, and apply the decisions of people."""
         chunks = tuple(summaries)
         times = tuple(sorted({chunk.name for chunk in chunks}))
         streams = tuple(sorted({chunk.stream for chunk in chunks}))
-        table = _Table.of(spec, series, reference, summaries, times, streams)
+        table = _SeriesTable.of(spec, series, reference, summaries, times, streams)
         restarts = [
             Restart(
                 streams.index(event["stream"]),
@@ -165,23 +195,15 @@ class History:
         """Position of the last chunk of each stream."""
         return {chunk.stream: i for i, chunk in enumerate(self.chunks)}
 
-    @staticmethod
-    def is_broken(summary: dict[str, Any]) -> bool:
-        """True if estimates of a chunk rest on an assumption that does not hold."""
-        p_value = None if "basis" in summary else summary.get("fit_p_value")
-        return p_value is not None and p_value < BROKEN_LEVEL
-
-    def status(self) -> Status:
+    def status(self) -> MonitorStatus:
         """State after the last chunk."""
-        return Status(
+        return MonitorStatus(
             len(self.chunks),
             self.times[-1] if self.times else "",
             tuple(alert for alert in self.alerts if alert.state == "open"),
             tuple(alert for alert in self.alerts if alert.state == "acknowledged"),
-            tuple(
-                stream for stream, i in self._last.items() if self.is_broken(self.summaries[i])
-            ),
-            self.detection.left,
+            tuple(stream for stream, i in self._last.items() if self.summaries[i].is_broken),
+            self.detection.remaining,
             self.spec.false_alarms,
         )
 
@@ -191,46 +213,64 @@ class History:
         raised = {(alert.chunk, alert.stream): alert.name for alert in self.alerts}
         evidence = dict(zip(self.times, self.detection.evidence.tolist(), strict=True))
         rows = []
-        for chunk, each in zip(self.chunks, self.summaries, strict=True):
-            row: dict[str, Any] = {"group": chunk.stream, "chunk": chunk.name}
-            row |= {"items": each["n"], "missing": each["missing"]}
-            nothing = [None] * len(labels)
+        for chunk, summary in zip(self.chunks, self.summaries, strict=True):
+            estimates = summary.estimates
+            row: dict[str, Any] = {
+                "group": chunk.stream, "chunk": chunk.name, "items": summary.n,
+                "missing": summary.missing,
+            }  # fmt: skip
             for j, label in enumerate(labels):
-                row[f"share {label}"] = each.get("shares", nothing)[j]
-                row[f"low {label}"] = each.get("low", nothing)[j]
-                row[f"high {label}"] = each.get("high", nothing)[j]
-                row[f"realised {label}"] = each.get("realised", nothing)[j]
-            for name in ("accuracy", "accuracy_low", "accuracy_high", "realised_accuracy"):
-                row[name] = each.get(name)
-            row |= {"labelled": each["labelled"], "basis": each.get("basis", "shift")}
-            row |= {"fit_p_value": each.get("fit_p_value")}
-            row["reliable"] = not self.is_broken(each)
+                ends = (None, None, None) if estimates is None else estimates.end_points(j)
+                row[f"share {label}"], row[f"low {label}"], row[f"high {label}"] = ends
+                realised = summary.realised
+                row[f"realised {label}"] = None if realised is None else realised[j]
+            ends = (None, None, None) if estimates is None else estimates.end_points(None)
+            row["accuracy"], row["accuracy_low"], row["accuracy_high"] = ends
+            row["realised_accuracy"] = summary.realised_accuracy
+            row["labelled"] = summary.labelled
+            row["basis"] = "shift" if estimates is None else estimates.basis
+            row["fit_p_value"] = None if estimates is None else estimates.fit_p_value
+            row["reliable"] = not summary.is_broken
             row["evidence"] = evidence[chunk.name]
             row["alert"] = raised.get((chunk.name, chunk.stream))
-            row["notes"] = " ".join(each.get("notes", ()))
+            row["notes"] = "" if estimates is None else " ".join(estimates.notes)
             rows.append(row)
         texts = dict.fromkeys(("group", "chunk", "basis", "alert", "notes"), pl.String)
-        whole = dict.fromkeys(("items", "missing", "labelled"), pl.Int64)
-        names = list(rows[0]) if rows else [*texts, *whole]
-        known = {**texts, **whole, "reliable": pl.Boolean}
-        kinds = {name: known.get(name, pl.Float64) for name in names}
-        return pl.DataFrame(rows, schema=kinds)
+        counts = dict.fromkeys(("items", "missing", "labelled"), pl.Int64)
+        names = list(rows[0]) if rows else [*texts, *counts]
+        types = {**texts, **counts, "reliable": pl.Boolean}
+        return pl.DataFrame(rows, schema={name: types.get(name, pl.Float64) for name in names})
+
+    def share_frame(self, stream: str) -> pl.DataFrame:
+        """Estimated and realised shares of a stream, as `plots.by_group` reads them."""
+        rows = [
+            {
+                "group": chunk.name, "class": str(label), "share": share, "low": low,
+                "high": high, "reference": summary.realised and summary.realised[j],
+            }
+            for chunk, summary in zip(self.chunks, self.summaries, strict=True)
+            if chunk.stream == stream and summary.estimates is not None
+            for j, label in enumerate(self.spec.classes)
+            for share, low, high in [summary.estimates.end_points(j)]
+        ]  # fmt: skip
+        kinds = dict.fromkeys(("share", "low", "high", "reference"), pl.Float64)
+        frame = pl.DataFrame(rows, {"group": pl.String, "class": pl.String, **kinds})
+        return frame.drop("reference") if frame["reference"].is_null().all() else frame
 
     def to_prometheus(self) -> str:
         """Values of the last chunk of each stream, in Prometheus' text format."""
-        lines, last = [], self._last
-        for name, kind in (("share", "shares"), ("share_low", "low"), ("share_high", "high")):
+        last = {stream: self.summaries[i].to_dict() for stream, i in self._last.items()}
+        lines = []
+        for name, key in (("share", "shares"), ("share_low", "low"), ("share_high", "high")):
             lines.append(f"# TYPE headcount_{name} gauge")
-            for stream, i in last.items():
-                values = self.summaries[i].get(kind, ())
-                for label, value in zip(self.spec.classes, values, strict=False):
+            for stream, summary in last.items():
+                for label, value in zip(self.spec.classes, summary.get(key, ()), strict=False):
                     names = f'group="{_escaped(stream)}",class="{_escaped(str(label))}"'
                     lines.append(f"headcount_{name}{{{names}}} {value!r}")
         for name in ("accuracy", "accuracy_low", "accuracy_high", "fit_p_value", "n"):
             lines.append(f"# TYPE headcount_{name} gauge")
-            for stream, i in last.items():
-                value = self.summaries[i].get(name)
-                if value is not None:
+            for stream, summary in last.items():
+                if (value := summary.get(name)) is not None:
                     lines.append(f'headcount_{name}{{group="{_escaped(stream)}"}} {value!r}')
         status = self.status()
         lines += ["# TYPE headcount_alerts_open gauge"]
@@ -244,27 +284,13 @@ def _escaped(text: str) -> str:
 
 
 @dataclass(frozen=True, eq=False)
-class _Table:
-    """Summaries as series over time.
-
-    Attributes
-    ----------
-    spec : MonitorSpec
-        Settings.
-    names : tuple of str
-        Name of each series of a stream.
-    series : Series
-        Values of all streams, one row per time.
-    summaries : dict
-        Summary by time and stream.
-    times, streams : tuple of str
-        Names of the rows and of the streams.
-    """
+class _SeriesTable:
+    """Summaries by time and stream, and as series with one row per time."""
 
     spec: MonitorSpec
     names: tuple[str, ...]
-    series: Series
-    summaries: dict[tuple[str, str], dict[str, Any]]
+    series: WatchedSeries
+    summaries: dict[tuple[str, str], ChunkSummary]
     times: tuple[str, ...]
     streams: tuple[str, ...]
 
@@ -273,11 +299,11 @@ class _Table:
         cls,
         spec: MonitorSpec,
         series: tuple[tuple[str, float], ...],
-        reference: Reference,
-        summaries: dict[Chunk, dict[str, Any]],
+        reference: MonitorReference,
+        summaries: dict[Chunk, ChunkSummary],
         times: tuple[str, ...],
         streams: tuple[str, ...],
-    ) -> _Table:
+    ) -> _SeriesTable:
         names = [name for name, _ in series]
         weights = np.array([weight for _, weight in series])
         limits = np.full(len(names), np.nan)
@@ -291,8 +317,8 @@ class _Table:
         mature = set(times[: len(times) - spec.maturity])
         complete = {
             chunk
-            for chunk, each in summaries.items()
-            if spec.labels == "complete" and chunk.name in mature and _complete(each)
+            for chunk, summary in summaries.items()
+            if spec.labels == "complete" and chunk.name in mature and _complete(summary)
         }
         if spec.labels == "complete":
             errors = [f"error:{name}" for name in names if name.startswith("share:")]
@@ -303,51 +329,53 @@ class _Table:
         labels = [str(label) for label in spec.classes]
         C, G, T = len(names), len(streams), len(times)
         values, variances, sizes = (np.full((T, G * C), np.nan) for _ in range(3))
-        row, place = ({name: i for i, name in enumerate(each)} for each in (times, streams))
-        by_place: dict[tuple[str, str], dict[str, Any]] = {}
-        for chunk, each in summaries.items():
-            by_place[chunk.name, chunk.stream] = each
-            if "values" not in each:
+        row = {name: i for i, name in enumerate(times)}
+        place = {name: i for i, name in enumerate(streams)}
+        by_place: dict[tuple[str, str], ChunkSummary] = {}
+        for chunk, summary in summaries.items():
+            by_place[chunk.name, chunk.stream] = summary
+            if summary.estimates is None:
                 continue
+            # All series of a stream are side by side.
             columns = slice(place[chunk.stream] * C, (place[chunk.stream] + 1) * C)
-            own, unit = _observed(each, names, labels, known=chunk in complete)
-            values[row[chunk.name], columns] = own
-            variances[row[chunk.name], columns] = unit
-            sizes[row[chunk.name], columns] = each["n"]
+            realised = summary.realised if chunk in complete else None
+            observed = _observed(summary.estimates, realised, names, labels)
+            values[row[chunk.name], columns], variances[row[chunk.name], columns] = observed
+            sizes[row[chunk.name], columns] = summary.n
         _pool_small(values, variances, sizes)
         kinds = [name.split(":")[0] for name in names]
         families = np.array([kinds.index(kind) for kind in kinds])
-        made = Series(
+        table = WatchedSeries(
             values, variances, sizes, np.repeat(np.arange(G), C), np.tile(families, G),
             np.tile(weights, G), np.tile(limits, G),
         )  # fmt: skip
-        return cls(spec, tuple(names), made, by_place, times, streams)
+        return cls(spec, tuple(names), table, by_place, times, streams)
 
     def mean(self, stream: str, name: str, first: int, last: int) -> tuple[float, float, float]:
         """Mean estimate of a share or the accuracy over some times, with its ends."""
-        key, place = ("accuracy", None)
+        label = None
         if name.startswith("share:"):
             labels = [str(label) for label in self.spec.classes]
-            key, place = "shares", labels.index(name.removeprefix("share:"))
-        rows = []
-        for time in self.times[first:last]:
-            each = self.summaries.get((time, stream))
-            if each is None or key not in each:
-                continue
-            found = [each[key], each["low" if place is not None else "accuracy_low"],
-                     each["high" if place is not None else "accuracy_high"]]  # fmt: skip
-            found = [value if place is None else value[place] for value in found]
-            rows.append([each["n"], *found])
+            label = labels.index(name.removeprefix("share:"))
+        summaries = [self.summaries.get((time, stream)) for time in self.times[first:last]]
+        rows = [
+            (summary.n, *summary.estimates.end_points(label))
+            for summary in summaries
+            if summary is not None and summary.estimates is not None
+        ]
         table = np.array(rows, np.float64)
         middle, low, high = np.average(table[:, 1:], axis=0, weights=table[:, 0])
         return float(middle), float(low), float(high)
 
 
 def _observed(
-    summary: dict[str, Any], names: list[str], labels: list[str], *, known: bool
+    estimates: ChunkEstimates,
+    realised: list[float] | None,
+    names: list[str],
+    labels: list[str],
 ) -> tuple[Floats, Floats]:
     """Values of the series of one chunk, and their variances for one item."""
-    values, unit = list(summary["values"]), list(summary["unit_variances"])
+    values, unit = list(estimates.values), list(estimates.unit_variances)
     for name in names[len(values) :]:
         if name == "floor":
             place = names.index("accuracy")
@@ -357,14 +385,14 @@ def _observed(
             share = name.removeprefix("error:")
             place = names.index(share)
             label = labels.index(share.removeprefix("share:"))
-            truth = summary["realised"][label] if known else np.nan
+            truth = np.nan if realised is None else realised[label]
             values.append(values[place] - truth)
             unit.append(unit[place])
     return np.array(values), np.array(unit)
 
 
-def _complete(summary: dict[str, Any]) -> bool:
-    return bool(summary["n"] and summary["labelled"] >= _COMPLETE * summary["n"])
+def _complete(summary: ChunkSummary) -> bool:
+    return bool(summary.n and summary.labelled >= _COMPLETE * summary.n)
 
 
 def _pool_small(values: Floats, variances: Floats, sizes: Floats) -> None:
@@ -376,10 +404,10 @@ def _pool_small(values: Floats, variances: Floats, sizes: Floats) -> None:
             held += more
             if held < _LEAST_ITEMS:
                 continue
-            own, last = slice(first, place + 1), rows[place]
+            pooled, last = slice(first, place + 1), rows[place]
             if place > first:
                 for column in (values, variances):
-                    column[last, c] = np.average(column[rows[own], c], weights=n[own])
+                    column[last, c] = np.average(column[rows[pooled], c], weights=n[pooled])
                 sizes[last, c] = held
                 values[rows[first:place], c] = np.nan
             first, held = place + 1, 0.0
@@ -387,7 +415,7 @@ def _pool_small(values: Floats, variances: Floats, sizes: Floats) -> None:
 
 
 def _alert(
-    alarm: Alarm, table: _Table, restarts: list[Restart], acknowledged: set[str]
+    alarm: Alarm, table: _SeriesTable, restarts: list[Restart], acknowledged: set[str]
 ) -> Alert:
     stream, C = table.streams[alarm.stream], len(table.names)
     series = tuple(table.names[c % C] for c in alarm.series)
@@ -396,7 +424,9 @@ def _alert(
     state: State = "acknowledged" if name in acknowledged else "open"
     ended = ""
     if alarm.end is not None:
-        rebased = any((each.stream, each.at) == (alarm.stream, alarm.end) for each in restarts)
+        rebased = any(
+            (restart.stream, restart.at) == (alarm.stream, alarm.end) for restart in restarts
+        )
         state, ended = ("rebased" if rebased else "resolved"), table.times[alarm.end]
     since = table.times[alarm.since]
     reason = _reason(alarm, table, stream, series[0], restarts)
@@ -404,7 +434,7 @@ def _alert(
 
 
 def _reason(
-    alarm: Alarm, table: _Table, stream: str, name: str, restarts: list[Restart]
+    alarm: Alarm, table: _SeriesTable, stream: str, name: str, restarts: list[Restart]
 ) -> str:
     since = f"since {table.times[alarm.since]}"
     where = f"{stream}: " if len(table.streams) > 1 else ""
@@ -427,17 +457,19 @@ def _reason(
     if name == "floor":
         floor = f"below the floor of {table.spec.accuracy_floor:.1%}"
         return f"{where}{metric} is {now}, {floor}, {since}"
-    earlier = (each for each in restarts if each.at < alarm.at)
-    starts = [each.since for each in earlier if each.stream == alarm.stream]
+    starts = [
+        restart.since
+        for restart in restarts
+        if restart.at < alarm.at and restart.stream == alarm.stream
+    ]
     before = table.mean(stream, name, max(starts, default=0), alarm.since)
     what = metric if name == "accuracy" else f"share of {name.removeprefix('share:')!r}"
     verb = "rose" if after[0] > before[0] else "fell"
     changed = [
-        table.summaries.get((time, stream), {})
-        for time in table.times[alarm.since : alarm.at + 1]
+        table.summaries.get((time, stream)) for time in table.times[alarm.since : alarm.at + 1]
     ]
     doubt = ""
-    if any(map(History.is_broken, changed)):
+    if any(summary is not None and summary.is_broken for summary in changed):
         doubt = (
             "; do not rely on it, as the rows do not look like a mixture of the reference "
             "classes: label some"

@@ -17,8 +17,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import ArrayLike
 
-from headcount._files import write_bytes
-from headcount._lock import locked
+from headcount._files import locked, write_bytes
 from headcount._parameters import check_choice, check_count
 from headcount._text import html_result
 from headcount.accuracy import METRIC_NAMES
@@ -26,20 +25,16 @@ from headcount.accuracy.rankings import RANKINGS
 from headcount.analysis.model_files import load_model, save_model
 from headcount.analysis.models import TableModel
 from headcount.errors import HeadcountError
-from headcount.monitor.alerts import Alert
-from headcount.monitor.deliveries import Delivery, as_frame, read_delivery
-from headcount.monitor.folder import Chunk, MonitorFolder
-from headcount.monitor.history import History, Status
-from headcount.monitor.reference import Reference, read_reference
-from headcount.monitor.spec import MonitorSpec
+from headcount.monitor.deliveries import Delivery, MonitorSpec, as_frame, read_delivery
+from headcount.monitor.folder import Chunk, ChunkSummary, MonitorFolder
+from headcount.monitor.history import Alert, History, MonitorStatus
+from headcount.monitor.reference import MonitorReference, read_reference
 from headcount.monitor.summaries import ChunkSummaries
 from headcount.monitor.updates import Update, find_additions
 from headcount.scores import Scored, Verdicts
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-__all__ = ["Monitor"]
 
 
 class Monitor:
@@ -194,10 +189,10 @@ class Monitor:
             labels=check_choice("`labels`", labels, ("complete", "random")),
             maturity=check_count("`maturity`", maturity, 0),
         )
-        spec, known, model = read_reference(spec, reference, target, verdict, separator)
-        ChunkSummaries(spec, known).check()
+        spec, labelled, model = read_reference(spec, reference, target, verdict, separator)
+        ChunkSummaries(spec, labelled).check()
         path.mkdir(parents=True, exist_ok=True)
-        write_bytes(path / "reference.parquet", known.to_bytes())
+        write_bytes(path / "reference.parquet", labelled.to_bytes())
         if model is not None:
             save_model(model, path / "model.skops")
         folder = MonitorFolder(path, spec.chunk_size, bool(spec.key))
@@ -264,16 +259,16 @@ class Monitor:
         """
         if new is None and labels is None:
             raise HeadcountError("Pass `new` rows, `labels`, or both.")
-        own = None
+        row_labels = None
         if isinstance(new, Scored | Verdicts):
-            own, labels = labels, None
+            row_labels, labels = labels, None
         new = as_frame(
             new,
             classes=np.asarray(self._spec.classes),
             dates=dates,
             groups=groups,
             keys=keys,
-            labels=own,
+            labels=row_labels,
         )
         with self._locked() as summaries:
             before = {alert.name: alert for alert in self._history(summaries).alerts}
@@ -299,10 +294,10 @@ class Monitor:
         """
         with self._locked() as summaries:
             alerts = self._history(summaries).alerts
-            names = [each.name for each in alerts if each.state == "open"]
+            names = [open_alert.name for open_alert in alerts if open_alert.state == "open"]
             if alert is not None and alert not in names:
-                known = ", ".join(map(repr, names)) or "none"
-                raise HeadcountError(f"`alert` is {alert!r}; open alerts are: {known}.")
+                open_names = ", ".join(map(repr, names)) or "none"
+                raise HeadcountError(f"`alert` is {alert!r}; open alerts are: {open_names}.")
             for name in names if alert is None else [alert]:
                 self._folder.add_event({"kind": "acknowledge", "alert": name})
 
@@ -319,7 +314,7 @@ class Monitor:
         """
         with self._locked() as summaries:
             history = self._history(summaries)
-            streams = {each.stream for each in history.chunks}
+            streams = {item.stream for item in history.chunks}
             if group is not None and group not in streams:
                 raise HeadcountError(f"`group` is {group!r}, of which there are no rows.")
             if chunk is None:
@@ -328,7 +323,7 @@ class Monitor:
                     raise HeadcountError("No alert is open: name the `chunk` to begin with.")
                 starts = {alert.stream: alert.since for alert in active}
             else:
-                names = sorted({each.name for each in history.chunks})
+                names = sorted({item.name for item in history.chunks})
                 if chunk not in names:
                     raise HeadcountError(
                         f"`chunk` is {chunk!r}, of which there are no rows; the last one is "
@@ -358,17 +353,17 @@ class Monitor:
         for name in ("spec.toml", "reference.parquet", "model.skops"):
             if (self.path / name).exists():
                 write_bytes(path / name, (self.path / name).read_bytes())
-        made = type(self).open(path)
-        finalize(made, rmtree, path, ignore_errors=True)
-        made.update(history, separator=separator)
-        return made
+        monitor = type(self).open(path)
+        finalize(monitor, rmtree, path, ignore_errors=True)
+        monitor.update(history, separator=separator)
+        return monitor
 
-    def status(self) -> Status:
+    def status(self) -> MonitorStatus:
         """State after the last chunk: open alerts and the latest values.
 
         Returns
         -------
-        Status
+        MonitorStatus
             Prints as a few lines.
         """
         return self._history().status()
@@ -412,9 +407,7 @@ class Monitor:
         -------
         matplotlib Axes
         """
-        from headcount.monitor.plots import plot_history
-
-        return plot_history(self._history(), group, ax)
+        return _plotted(self._history(), group, ax)
 
     def report(self, path: str | os.PathLike[str]) -> None:
         """Write a page with the timeline and the alerts.
@@ -436,7 +429,7 @@ class Monitor:
         return f"Monitor({str(self.path)!r})\n{self.status()}"
 
     @contextmanager
-    def _locked(self) -> Iterator[dict[Chunk, dict[str, Any]]]:
+    def _locked(self) -> Iterator[dict[Chunk, ChunkSummary]]:
         """Lock the folder; gives the summaries of all chunks."""
         with locked(self.path / "lock"):
             self._folder.clean()
@@ -451,26 +444,51 @@ class Monitor:
             )
 
     @cached_property
-    def _reference(self) -> Reference:
-        return Reference.from_bytes((self.path / "reference.parquet").read_bytes())
+    def _reference(self) -> MonitorReference:
+        return MonitorReference.from_bytes((self.path / "reference.parquet").read_bytes())
 
     @cached_property
     def _model(self) -> TableModel | None:
         if self._spec.kind != "items":
             return None
-        found = load_model(self.path / "model.skops")
-        assert isinstance(found, TableModel)
-        return found
+        model = load_model(self.path / "model.skops")
+        assert isinstance(model, TableModel)
+        return model
 
     @cached_property
     def _summaries(self) -> ChunkSummaries:
         return ChunkSummaries(self._spec, self._reference)
 
-    def _history(self, summaries: dict[Chunk, dict[str, Any]] | None = None) -> History:
+    def _history(self, summaries: dict[Chunk, ChunkSummary] | None = None) -> History:
         """Course of the monitor; by default without chunks that have no summary yet."""
         if summaries is None:
             chunks = self._folder.chunks()
-            found = {chunk: self._folder.summary(chunk, mark) for chunk, mark in chunks.items()}
-            summaries = {chunk: each for chunk, each in found.items() if each is not None}
+            stored = {
+                chunk: self._folder.summary(chunk, mark) for chunk, mark in chunks.items()
+            }
+            summaries = {
+                chunk: summary for chunk, summary in stored.items() if summary is not None
+            }
         series, events = self._summaries.series, self._folder.events()
         return History.of(self._spec, series, self._reference, summaries, events)
+
+
+def _plotted(history: History, group: str | None, ax: Axes | None) -> Axes:
+    """Draw the shares of a group over time; alerts are dotted lines with the time since."""
+    from headcount import plots
+
+    streams = history.streams
+    if not streams:
+        raise HeadcountError("The monitor has no chunks yet: update it first.")
+    stream = streams[0] if group is None else group
+    if stream not in streams:
+        raise HeadcountError(f"`group` is {group!r}; it must be one of {', '.join(streams)}.")
+    frame = history.share_frame(stream)
+    ax = plots.by_group(frame, labels={"reference": "realised"}, ax=ax, width=8.0)
+    names = frame["group"].unique(maintain_order=True).to_list()
+    for alert in history.alerts:
+        if alert.stream == stream:
+            since, at = names.index(alert.since), names.index(alert.chunk)
+            ax.axvline(at, color="0.3", linestyle=":")
+            ax.axvspan(since, at, color="0.5", alpha=0.15)
+    return ax

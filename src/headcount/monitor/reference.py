@@ -20,32 +20,19 @@ from headcount.analysis.models import TableModel
 from headcount.analysis.score_columns import find_score_columns
 from headcount.data.readers import TableFile
 from headcount.errors import HeadcountError, warn
-from headcount.monitor.deliveries import LABEL, VERDICT, as_frame, class_codes
-from headcount.monitor.spec import MonitorSpec
+from headcount.monitor.deliveries import LABEL, VERDICT, MonitorSpec, as_frame, class_codes
 from headcount.scores import Scored, Verdicts
-
-__all__ = ["Reference", "read_reference"]
 
 Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
-class Reference:
-    """Labelled items, scored like those of the chunks.
+class MonitorReference:
+    """Labelled items, scored like those of the chunks."""
 
-    Attributes
-    ----------
-    scores : ndarray of shape (n, K) or (n, 1)
-        Posteriors, or codes of decisions.
-    predictions : ndarray of int64, shape (n,)
-        Codes of the predicted classes; -1 for the likeliest.
-    labels : ndarray of int64, shape (n,)
-        Codes of the classes.
-    """
-
-    scores: Floats
-    predictions: NDArray[np.int64]
-    labels: NDArray[np.int64]
+    scores: Floats  # posteriors, or codes of decisions
+    predictions: NDArray[np.int64]  # codes of the predicted classes; -1 for the likeliest
+    labels: NDArray[np.int64]  # codes of the classes
 
     def to_bytes(self) -> bytes:
         """Parquet file."""
@@ -56,7 +43,7 @@ class Reference:
         return file.getvalue()
 
     @classmethod
-    def from_bytes(cls, content: bytes) -> Reference:
+    def from_bytes(cls, content: bytes) -> MonitorReference:
         """Reference of a Parquet file."""
         frame = pl.read_parquet(BytesIO(content))
         scores = [frame[f"score {j}"].to_numpy() for j in range(frame.width - 2)]
@@ -66,25 +53,8 @@ class Reference:
 
 def read_reference(
     spec: MonitorSpec, reference: Any, target: Any, verdict: str | None, separator: str | None
-) -> tuple[MonitorSpec, Reference, TableModel | None]:
-    """Read the reference of a new monitor.
-
-    Parameters
-    ----------
-    spec : MonitorSpec
-        Settings so far.
-    reference, target, verdict, separator
-        As for `Monitor.create`.
-
-    Returns
-    -------
-    spec : MonitorSpec
-        Settings, with those that the reference decides.
-    reference : Reference
-        The labelled items.
-    model : TableModel or None
-        Model that scores items, if the reference is one.
-    """
+) -> tuple[MonitorSpec, MonitorReference, TableModel | None]:
+    """Read the reference of a new monitor."""
     model = _model(reference)
     if model is not None:
         return _of_model(spec, model)
@@ -102,38 +72,40 @@ def read_reference(
         raise HeadcountError("`target` must name the column of the labels in the reference.")
     table = as_table(reference, "reference", separator)
     table.require([target], "which `target` names")
-    found = read_labelled(table, target)
-    labels, table = found.labels, found.table
-    for note in found.notes:
+    labelled = read_labelled(table, target)
+    labels, table = labelled.labels, labelled.table
+    for note in labelled.notes:
         warn(note)
     classes, codes = np.unique(labels, return_inverse=True)
     spec = replace(spec, target=target, classes=tuple(classes.tolist()))
-    made = _of_scores if verdict is None else partial(_of_verdicts, verdict=verdict)
-    return *made(spec, table, codes), None
+    maker = _of_scores if verdict is None else partial(_of_verdicts, verdict=verdict)
+    return *maker(spec, table, codes), None
 
 
 def _of_verdicts(
     spec: MonitorSpec, table: TableFile, codes: NDArray[np.int64], verdict: str
-) -> tuple[MonitorSpec, Reference]:
+) -> tuple[MonitorSpec, MonitorReference]:
     table.require([verdict], "which `verdict` names")
     spec = replace(spec, kind="verdicts", columns=(verdict,))
-    given = class_codes(table.read([verdict])[verdict], spec.classes, table.name, missing=False)
-    return spec, Reference(given.astype(np.float64)[:, None], given, codes)
+    verdicts = class_codes(
+        table.read([verdict])[verdict], spec.classes, table.name, missing=False
+    )
+    return spec, MonitorReference(verdicts.astype(np.float64)[:, None], verdicts, codes)
 
 
 def _of_scores(
     spec: MonitorSpec, table: TableFile, codes: NDArray[np.int64]
-) -> tuple[MonitorSpec, Reference]:
+) -> tuple[MonitorSpec, MonitorReference]:
     names = (spec.prediction, spec.date, spec.group, spec.key)
-    others = [name for name in names if name in table.columns]
-    columns = find_score_columns(table, spec.target, list(spec.classes), others)
+    other_columns = [name for name in names if name in table.columns]
+    columns = find_score_columns(table, spec.target, list(spec.classes), other_columns)
     predictions = np.full(len(codes), -1, np.int64)
     if spec.prediction:
         table.require([spec.prediction], "which `prediction` names")
         column = table.read([spec.prediction])[spec.prediction]
         predictions = class_codes(column, spec.classes, table.name, missing=False)
     spec = replace(spec, columns=columns.names, positive=columns.positive)
-    return spec, Reference(columns.read(table), predictions, codes)
+    return spec, MonitorReference(columns.read(table), predictions, codes)
 
 
 def _model(reference: Any) -> TableModel | None:
@@ -142,17 +114,17 @@ def _model(reference: Any) -> TableModel | None:
         return reference
     if not isinstance(reference, str | os.PathLike) or Path(reference).suffix != ".skops":
         return None
-    found = load_model(Path(reference))
-    if not isinstance(found, TableModel):
+    model = load_model(Path(reference))
+    if not isinstance(model, TableModel):
         raise HeadcountError(
             "`reference` is a model of scores: pass the labelled table of scores instead."
         )
-    return found
+    return model
 
 
 def _of_model(
     spec: MonitorSpec, model: TableModel
-) -> tuple[MonitorSpec, Reference, TableModel]:
+) -> tuple[MonitorSpec, MonitorReference, TableModel]:
     scorer = model.quantifier.fitted_.scorer
     if scorer is None or not scorer.has_posteriors_:
         raise HeadcountError(
@@ -163,4 +135,4 @@ def _of_model(
         spec, kind="items", target=model.target, classes=tuple(scorer.classes_.tolist())
     )
     codes = np.asarray(scorer.codes_, np.int64)
-    return spec, Reference(scorer.posteriors_, np.full(len(codes), -1), codes), model
+    return spec, MonitorReference(scorer.posteriors_, np.full(len(codes), -1), codes), model

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -12,17 +12,14 @@ from numpy.typing import NDArray
 
 from headcount.accuracy import LEAP, realised
 from headcount.diagnose import MixtureTest
-from headcount.monitor.folder import Chunk, MonitorFolder
-from headcount.monitor.reference import Reference
-from headcount.monitor.rows import Rows
-from headcount.monitor.spec import MonitorSpec
+from headcount.monitor.deliveries import MonitorSpec
+from headcount.monitor.folder import Chunk, ChunkEstimates, ChunkSummary, MonitorFolder, Rows
+from headcount.monitor.reference import MonitorReference
 from headcount.quantify import ACC
 from headcount.quantify import method as find_method
 from headcount.representation import Dense, Training
 from headcount.sampling import Samples
 from headcount.scores import Scored, Verdicts
-
-__all__ = ["ChunkSummaries"]
 
 Floats = NDArray[np.float64]
 
@@ -43,7 +40,7 @@ class ChunkSummaries:
     """Estimates for chunks, as the settings of a monitor say."""
 
     spec: MonitorSpec
-    reference: Reference
+    reference: MonitorReference
 
     @cached_property
     def _classes(self) -> NDArray[Any]:
@@ -51,15 +48,19 @@ class ChunkSummaries:
 
     @cached_property
     def _quantifier(self) -> Any:
-        made = ACC() if self.spec.kind == "verdicts" else find_method(self.spec.method)()
-        known = self._items(self.reference.scores, self.reference.predictions)
-        return made.fit(known, self._classes[self.reference.labels])
+        return self._fitted(self._method())
 
     @cached_property
     def _predictor(self) -> Any:
-        made = ACC() if self.spec.kind == "verdicts" else find_method(self.spec.method)()
-        known = self._items(self.reference.scores, self.reference.predictions)
-        return LEAP(quantifier=made).fit(known, self._classes[self.reference.labels])
+        return self._fitted(LEAP(quantifier=self._method()))
+
+    def _method(self) -> Any:
+        return ACC() if self.spec.kind == "verdicts" else find_method(self.spec.method)()
+
+    def _fitted(self, method: Any) -> Any:
+        """Fit a method on the reference."""
+        items = self._items(self.reference.scores, self.reference.predictions)
+        return method.fit(items, self._classes[self.reference.labels])
 
     @cached_property
     def _mixture_test(self) -> MixtureTest | None:
@@ -88,77 +89,59 @@ class ChunkSummaries:
 
         Shares have most of the weight; accuracy and the assumption share the rest.
         """
-        labels = [str(each) for each in self._classes.tolist()]
+        labels = [str(label) for label in self._classes.tolist()]
         shares = [labels[j] for j in self._described]
         n_forms = self._invariants(self.reference.scores[:1]).shape[1]
-        parts = [0.6, 0.2, 0.2] if n_forms else [0.6, 0.4, 0.0]
-        found = [(f"share:{label}", parts[0] / len(shares)) for label in shares]
-        found.append(("accuracy", parts[1]))
-        found += [(f"form:{number}", parts[2] / n_forms) for number in range(n_forms)]
-        return tuple(found)
+        of_shares, of_accuracy, of_form = (0.6, 0.2, 0.2) if n_forms else (0.6, 0.4, 0.0)
+        return (
+            *((f"share:{label}", of_shares / len(shares)) for label in shares),
+            ("accuracy", of_accuracy),
+            *((f"form:{number}", of_form / n_forms) for number in range(n_forms)),
+        )
 
     def check(self) -> None:
         """Fit everything, so that a wrong setting is refused now."""
         everything = Samples.whole(len(self.reference.labels))
         self.observed(self.reference.scores, self.reference.predictions, everything, [0])
 
-    def summarise(self, chunks: list[Rows], seeds: list[int]) -> list[dict[str, Any]]:
-        """Summaries of chunks, as plain values for JSON.
-
-        Parameters
-        ----------
-        chunks : list of Rows
-            Rows of each chunk.
-        seeds : list of int
-            Random seed of each chunk, a function of its content.
-
-        Returns
-        -------
-        list of dict
-        """
-        whole = [~np.isnan(rows.scores).any(axis=1) for rows in chunks]
-        kept = [rows.take(ok) for rows, ok in zip(chunks, whole, strict=True)]
-        found: list[dict[str, Any]] = [
-            {"n": len(own), "missing": len(rows) - len(own), **self._realised(own)}
-            for rows, own in zip(chunks, kept, strict=True)
+    def summarise(self, chunks: list[Rows], seeds: list[int]) -> list[ChunkSummary]:
+        """Summaries of chunks; the seed of a chunk is a function of its content."""
+        scored = [rows.take(~np.isnan(rows.scores).any(axis=1)) for rows in chunks]
+        summaries = [
+            self._realised(rows, n_missing=len(delivered) - len(rows))
+            for delivered, rows in zip(chunks, scored, strict=True)
         ]
-        enough = [i for i, own in enumerate(kept) if len(own) >= _FEWEST_ITEMS]
+        enough = [i for i, rows in enumerate(scored) if len(rows) >= _FEWEST_ITEMS]
         if not enough:
-            return found
-        pool = Rows.concatenate([kept[i] for i in enough])
-        edges = np.concatenate([[0], np.cumsum([len(kept[i]) for i in enough])])
+            return summaries
+        pool = Rows.concatenate([scored[i] for i in enough])
+        edges = np.concatenate([[0], np.cumsum([len(scored[i]) for i in enough])])
         samples = Samples(np.arange(len(pool)), edges, n_pool=len(pool))
         items = self._items(pool.scores, pool.predictions)
         options: dict[str, Any] = {"replicates": _REPLICATES, "random_state": 0}
         shares = self._quantifier.estimate_many(items, samples, **options)
         accuracy = self._predictor.estimate_many(items, samples, self.spec.metric, **options)
-        own_seeds = [seeds[i] for i in enough]
-        values, variances = self.observed(pool.scores, pool.predictions, samples, own_seeds)
+        values, variances = self.observed(
+            pool.scores, pool.predictions, samples, [seeds[i] for i in enough]
+        )
         for place, i in enumerate(enough):
-            rows = slice(edges[place], edges[place + 1])
-            found[i] |= _plain(shares[place], accuracy[place])
+            estimates = _chunk_estimates(shares[place], accuracy[place])
             if self.spec.labels == "random":
-                found[i] |= self._by_labels(pool.take(rows), options)
-            found[i]["values"] = values[place].tolist()
-            found[i]["unit_variances"] = variances[place].tolist()
-        return found
+                rows = pool.take(slice(edges[place], edges[place + 1]))
+                estimates = self._by_labels(rows, options) or estimates
+            estimates = replace(
+                estimates,
+                values=values[place].tolist(),
+                unit_variances=variances[place].tolist(),
+            )
+            summaries[i] = replace(summaries[i], estimates=estimates)
+        return summaries
 
-    def complete(self, folder: MonitorFolder) -> dict[Chunk, dict[str, Any]]:
-        """Summaries of all chunks of a folder; those that are missing are written.
-
-        Parameters
-        ----------
-        folder : MonitorFolder
-            Files of the monitor.
-
-        Returns
-        -------
-        dict
-            Summary of each chunk, in the order of time.
-        """
+    def complete(self, folder: MonitorFolder) -> dict[Chunk, ChunkSummary]:
+        """Summaries of all chunks in the order of time; those that are missing are written."""
         chunks = folder.chunks()
-        found = {chunk: folder.summary(chunk, mark) for chunk, mark in chunks.items()}
-        pending = [chunk for chunk, summary in found.items() if summary is None]
+        summaries = {chunk: folder.summary(chunk, mark) for chunk, mark in chunks.items()}
+        pending = [chunk for chunk, summary in summaries.items() if summary is None]
         batch: list[tuple[Chunk, Rows]] = []
         for number, chunk in enumerate(pending):
             batch.append((chunk, folder.rows(chunk)))
@@ -166,23 +149,23 @@ class ChunkSummaries:
             if full or number == len(pending) - 1:
                 # Labels that come later leave the random numbers as they are.
                 seeds = [rows.without_labels().fingerprint % 2**64 for _, rows in batch]
-                made = self.summarise([rows for _, rows in batch], seeds)
-                for (chunk, _), summary in zip(batch, made, strict=True):
-                    found[chunk] = folder.write_summary(chunk, chunks[chunk], summary)
+                new_summaries = self.summarise([rows for _, rows in batch], seeds)
+                for (chunk, _), summary in zip(batch, new_summaries, strict=True):
+                    summaries[chunk] = folder.write_summary(chunk, chunks[chunk], summary)
                 batch = []
-        return {chunk: summary for chunk, summary in found.items() if summary is not None}
+        return {chunk: summary for chunk, summary in summaries.items() if summary is not None}
 
-    def _by_labels(self, rows: Rows, options: dict[str, Any]) -> dict[str, Any]:
+    def _by_labels(self, rows: Rows, options: dict[str, Any]) -> ChunkEstimates | None:
         """Shares and accuracy that rest on labels of a random sample of the rows."""
-        known = np.flatnonzero(rows.labels >= 0)
-        if not _FEWEST_LABELS <= len(known) < len(rows):
-            return {}
+        places = np.flatnonzero(rows.labels >= 0)
+        if not _FEWEST_LABELS <= len(places) < len(rows):
+            return None
         items = self._items(rows.scores, rows.predictions)
-        labelled = (known, self._classes[rows.labels[known]])
+        labelled = (places, self._classes[rows.labels[places]])
         shares = self._quantifier.estimate(items, labelled=labelled, **options)
         metric = self.spec.metric
         accuracy = self._predictor.estimate(items, metric, labelled=labelled, **options)
-        return {**_plain(shares, accuracy), "basis": "labels"}
+        return replace(_chunk_estimates(shares, accuracy), basis="labels")
 
     def _items(self, scores: Floats, predictions: NDArray[np.int64]) -> Scored | Verdicts:
         if self.spec.kind == "verdicts":
@@ -200,8 +183,8 @@ class ChunkSummaries:
     @cached_property
     def _inverse(self) -> Floats:
         """Matrix that turns mean scores into shares, without limits to them."""
-        known, labels = self._described_scores(self.reference.scores), self.reference.labels
-        means = [known[labels == j].mean(axis=0) for j in range(len(self._classes))]
+        scores, labels = self._described_scores(self.reference.scores), self.reference.labels
+        means = [scores[labels == j].mean(axis=0) for j in range(len(self._classes))]
         return np.asarray(np.linalg.pinv(np.stack(means), rcond=1e-9))
 
     def _described_scores(self, scores: Floats) -> Floats:
@@ -223,8 +206,7 @@ class ChunkSummaries:
             predicted = self._items(scores, predictions).codes_of(self._classes)
             right = counts[:, 1:] @ (np.diagonal(rates) - rates[:, 0])[1:] + (predicted == 0)
             right = 1 - right if self.spec.metric == "error" else right
-        parts = [counts[:, self._described], right, self._invariants(scores)]
-        return np.column_stack(parts)
+        return np.column_stack([counts[:, self._described], right, self._invariants(scores)])
 
     def observed(
         self,
@@ -235,74 +217,62 @@ class ChunkSummaries:
     ) -> tuple[Floats, Floats]:
         """Values of the series in samples of a pool, and variances for samples of one item.
 
-        Parameters
-        ----------
-        scores : ndarray of shape (n, w)
-            Posteriors or codes of decisions.
-        predictions : ndarray of int64, shape (n,)
-            Codes of the predicted classes; -1 for the likeliest.
-        samples : Samples
-            The samples.
-        seeds : sequence of int, length S
-            Random seeds of the copies that the variance of a metric is computed from.
-
-        Returns
-        -------
-        values, unit_variances : ndarray of shape (S, C)
+        The variance of a metric that is no mean is computed from copies, drawn with the seeds.
         """
         numbers = self._contributions(scores, predictions)
         moments = Dense(np.hstack([numbers, numbers**2])).means(samples)
-        found, squares = np.hsplit(moments, 2)
+        means, squares = np.hsplit(moments, 2)
         n, K = samples.sizes[:, None], len(self._described)
-        variances = (squares - found**2) * n / (n - 1)
+        variances = (squares - means**2) * n / (n - 1)
         if not self._metric_is_mean:
             items = self._items(scores, predictions)
-            found[:, K] = self._predictor.predict_many(items, samples, self.spec.metric)
+            means[:, K] = self._predictor.predict_many(items, samples, self.spec.metric)
             for i, seed in enumerate(seeds):
                 variances[i, K] = self._metric_variance(items, samples[i], seed)
         # Shares vary at least as much as those of labelled items would.
-        near = np.clip(found[:, :K], 1 / n, 1 - 1 / n)
-        least = np.repeat(1 / n, found.shape[1], axis=1)
+        near = np.clip(means[:, :K], 1 / n, 1 - 1 / n)
+        least = np.repeat(1 / n, means.shape[1], axis=1)
         least[:, :K] = near * (1 - near)
-        return found, np.maximum(variances, least)
+        return means, np.maximum(variances, least)
 
     def _metric_variance(
         self, items: Scored | Verdicts, sample: NDArray[np.integer[Any]], seed: int
     ) -> float:
         """Variance of a metric in samples of one item, by resampled copies of a sample."""
         n = min(len(sample), _MOST_RESAMPLED)
-        drawn = np.random.default_rng(seed).choice(sample, size=_COPIES * n)
-        copies = Samples(drawn, n * np.arange(_COPIES + 1), n_pool=len(items))
+        items_of_copies = np.random.default_rng(seed).choice(sample, size=_COPIES * n)
+        copies = Samples(items_of_copies, n * np.arange(_COPIES + 1), n_pool=len(items))
         answers = self._predictor.predict_many(items, copies, self.spec.metric)
         return float(n * answers.var(ddof=1))
 
-    def _realised(self, rows: Rows) -> dict[str, Any]:
-        """Shares and accuracy by the labels that have arrived."""
-        known = rows.take(rows.labels >= 0)
-        found: dict[str, Any] = {"labelled": len(known)}
-        if len(known):
-            K, classes = len(self._classes), self._classes
-            counts = np.bincount(known.labels, minlength=K)
-            items = self._items(known.scores, known.predictions)
-            found["realised"] = (counts / len(known)).tolist()
-            found["realised_accuracy"] = realised(
-                self.spec.metric, items, known.labels, classes
-            )
-        return found
+    def _realised(self, rows: Rows, n_missing: int) -> ChunkSummary:
+        """Summary by the labels that have arrived, without estimates."""
+        labelled = rows.take(rows.labels >= 0)
+        if not len(labelled):
+            return ChunkSummary(len(rows), n_missing, 0)
+        counts = np.bincount(labelled.labels, minlength=len(self._classes))
+        items = self._items(labelled.scores, labelled.predictions)
+        return ChunkSummary(
+            len(rows),
+            n_missing,
+            len(labelled),
+            (counts / len(labelled)).tolist(),
+            realised(self.spec.metric, items, labelled.labels, self._classes),
+        )
 
 
-def _plain(shares: Any, accuracy: Any) -> dict[str, Any]:
+def _chunk_estimates(shares: Any, accuracy: Any) -> ChunkEstimates:
     ends, test = shares.interval(), shares.fit_test
-    low, high = accuracy.interval()
+    accuracy_low, accuracy_high = accuracy.interval()
     p_value = None if test is None or np.isnan(test.p_value) else float(test.p_value)
-    return {
-        "shares": shares.shares.tolist(),
-        "low": ends.low.tolist(),
-        "high": ends.high.tolist(),
-        "raw": shares.raw.tolist(),
-        "accuracy": accuracy.value,
-        "accuracy_low": low,
-        "accuracy_high": high,
-        "fit_p_value": p_value,
-        "notes": list(shares.warnings),
-    }
+    return ChunkEstimates(
+        shares.shares.tolist(),
+        ends.low.tolist(),
+        ends.high.tolist(),
+        shares.raw.tolist(),
+        accuracy.value,
+        accuracy_low,
+        accuracy_high,
+        p_value,
+        list(shares.warnings),
+    )

@@ -13,13 +13,9 @@ from numpy.typing import NDArray
 from headcount._text import html_result
 from headcount.analysis.from_tables import as_table
 from headcount.errors import HeadcountError
-from headcount.monitor.alerts import Alert
-from headcount.monitor.deliveries import Delivery, class_codes
-from headcount.monitor.folder import Chunk, MonitorFolder
-from headcount.monitor.rows import Ids, Rows, positions, value_hashes
-from headcount.monitor.spec import MonitorSpec
-
-__all__ = ["Additions", "Update", "find_additions"]
+from headcount.monitor.deliveries import Delivery, MonitorSpec, class_codes
+from headcount.monitor.folder import Chunk, Ids, MonitorFolder, Rows, positions, value_hashes
+from headcount.monitor.history import Alert
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,31 +62,21 @@ class Update:
 
 @dataclass(frozen=True, eq=False)
 class Additions:
-    """Rows and labels that are new, checked but not written yet.
+    """Rows and labels that are new, checked but not written yet."""
 
-    Attributes
-    ----------
-    known : list of (Chunk, Rows)
-        Rows and late labels of chunks that can be named.
-    appended : list of (str, Rows)
-        With chunks of a fixed size: rows behind those of each stream.
-    notes : tuple of str
-        Sentences for the reader.
-    """
-
-    known: list[tuple[Chunk, Rows]]
+    named: list[tuple[Chunk, Rows]]  # rows and late labels, by the chunks they belong to
     appended: list[tuple[str, Rows]]
-    notes: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()  # sentences for the reader
 
     @property
     def names(self) -> tuple[str, ...]:
         """Names of the chunks with new rows or labels, then of the streams."""
-        chunks = [str(chunk) for chunk, _ in self.known]
+        chunks = [str(chunk) for chunk, _ in self.named]
         return tuple(dict.fromkeys([*chunks, *(stream for stream, _ in self.appended)]))
 
     def write(self, folder: MonitorFolder) -> None:
         """Write them to the folder of the monitor."""
-        for chunk, rows in self.known:
+        for chunk, rows in self.named:
             folder.add(chunk, rows)
         for stream, rows in self.appended:
             folder.append(stream, rows)
@@ -103,43 +89,25 @@ def find_additions(
     labels: Any,
     separator: str | None,
 ) -> Additions:
-    """Rows and labels that are not known yet; all are checked before any is written.
-
-    Parameters
-    ----------
-    folder : MonitorFolder
-        Files of the monitor.
-    spec : MonitorSpec
-        Its settings.
-    delivery : Delivery
-        The rows.
-    labels : frame, path or None
-        Table of labels that came later.
-    separator : str or None
-        Separator of columns of a text file.
-
-    Returns
-    -------
-    Additions
-    """
-    parts, late = delivery.parts, None
+    """Rows and labels that are not known yet; all are checked before any is written."""
+    chunks, late = delivery.chunks, None
     if labels is not None:
         late = _read_labels(spec, labels, separator)
-        parts = [(chunk, late.joined_to(rows)) for chunk, rows in parts]
-    found = (_of_sequences if spec.chunk_size else _of_periods)(folder, spec, parts)
+        chunks = [(chunk, late.joined_to(rows)) for chunk, rows in chunks]
+    additions = (_of_sequences if spec.chunk_size else _of_periods)(folder, spec, chunks)
     if late is not None:
-        known = np.concatenate([np.empty(0, np.uint64), *(rows.keys for _, rows in parts)])
-        late = late.take(positions(known, late.keys) < 0)
+        delivered = np.concatenate([np.empty(0, np.uint64), *(rows.keys for _, rows in chunks)])
+        late = late.take(positions(delivered, late.keys) < 0)
         finder = _labels_of_sequences if spec.chunk_size else _labels_of_periods
-        found.known.extend(finder(folder, spec, late))
-    return found
+        additions.named.extend(finder(folder, spec, late))
+    return additions
 
 
 def _of_periods(
-    folder: MonitorFolder, spec: MonitorSpec, parts: list[tuple[Chunk, Rows]]
+    folder: MonitorFolder, spec: MonitorSpec, chunks: list[tuple[Chunk, Rows]]
 ) -> Additions:
-    known = []
-    for chunk, rows in parts:
+    named = []
+    for chunk, rows in chunks:
         fresh = rows
         if folder.has_rows(chunk):
             fresh = rows.new_beside(folder.rows(chunk), str(chunk))
@@ -149,39 +117,39 @@ def _of_periods(
                     "distinguished from them without a key: create the monitor with `key`."
                 )
         if len(fresh):
-            known.append((chunk, fresh))
-    return Additions(known, [])
+            named.append((chunk, fresh))
+    return Additions(named, [])
 
 
 def _of_sequences(
-    folder: MonitorFolder, spec: MonitorSpec, parts: list[tuple[Chunk, Rows]]
+    folder: MonitorFolder, spec: MonitorSpec, deliveries: list[tuple[Chunk, Rows]]
 ) -> Additions:
-    known, appended, notes = [], [], []
-    for chunk, rows in parts:
+    named, appended, notes = [], [], []
+    for chunk, rows in deliveries:
         places = folder.positions(chunk.stream, rows)
         again = places >= 0
         if again.any():
-            some = "The same" if again.all() else f"{again.sum():,} of {len(rows):,}"
-            notes.append(f"{some} rows were delivered before: they were not added again.")
+            how_many = "The same" if again.all() else f"{again.sum():,} of {len(rows):,}"
+            notes.append(f"{how_many} rows were delivered before: they were not added again.")
             if spec.key:
-                own = (chunk.stream, rows.take(again), places[again])
-                known += _beside_known(folder, spec.chunk_size, *own)
+                repeated = (chunk.stream, rows.take(again), places[again])
+                named += _beside_known(folder, spec.chunk_size, *repeated)
         if not again.all():
             appended.append((chunk.stream, rows.take(~again)))
-    return Additions(known, appended, tuple(notes))
+    return Additions(named, appended, tuple(notes))
 
 
 def _beside_known(
     folder: MonitorFolder, chunk_size: int, stream: str, rows: Rows, places: NDArray[np.int64]
 ) -> list[tuple[Chunk, Rows]]:
     """New labels of rows at known places of a stream, by chunk."""
-    numbers, found = places // chunk_size, []
+    numbers, additions = places // chunk_size, []
     for number in np.unique(numbers).tolist():
         chunk = folder.numbered(number, stream)
         fresh = rows.take(numbers == number).new_beside(folder.rows(chunk), str(chunk))
         if len(fresh):
-            found.append((chunk, fresh))
-    return found
+            additions.append((chunk, fresh))
+    return additions
 
 
 @dataclass(frozen=True, eq=False)
@@ -204,12 +172,12 @@ class _Labels:
     def joined_to(self, rows: Rows) -> Rows:
         """Rows with their labels."""
         places = positions(rows.keys, self.keys)
-        there = places >= 0
-        own = rows.labels[places[there]]
-        if ((own >= 0) & (own != self.codes[there])).any():
+        present = places >= 0
+        row_labels = rows.labels[places[present]]
+        if ((row_labels >= 0) & (row_labels != self.codes[present])).any():
             raise HeadcountError("A row has one label in `new` and another one in `labels`.")
         labels = rows.labels.copy()
-        labels[places[there]] = self.codes[there]
+        labels[places[present]] = self.codes[present]
         return replace(rows, labels=labels)
 
 
@@ -234,32 +202,32 @@ def _labels_of_periods(
     folder: MonitorFolder, spec: MonitorSpec, late: _Labels
 ) -> list[tuple[Chunk, Rows]]:
     """Labels of known rows, by chunk; the latest chunks are searched first."""
-    found, width = [], _width(spec)
+    additions, width = [], _width(spec)
     for chunk in reversed(folder.chunks()):
         if not len(late.keys):
             break
-        known = folder.rows(chunk)
-        there = positions(known.keys, late.keys) >= 0
-        fresh = late.take(there).as_rows(width).new_beside(known, str(chunk))
+        stored = folder.rows(chunk)
+        present = positions(stored.keys, late.keys) >= 0
+        fresh = late.take(present).as_rows(width).new_beside(stored, str(chunk))
         if len(fresh):
-            found.append((chunk, fresh))
-        late = late.take(~there)
+            additions.append((chunk, fresh))
+        late = late.take(~present)
     _check_found(late)
-    return found
+    return additions
 
 
 def _labels_of_sequences(
     folder: MonitorFolder, spec: MonitorSpec, late: _Labels
 ) -> list[tuple[Chunk, Rows]]:
-    found: list[tuple[Chunk, Rows]] = []
+    additions: list[tuple[Chunk, Rows]] = []
     for stream in folder.streams():
         rows = late.as_rows(_width(spec))
         places = folder.positions(stream, rows)
-        own = (stream, rows.take(places >= 0), places[places >= 0])
-        found += _beside_known(folder, spec.chunk_size, *own)
+        labelled = (stream, rows.take(places >= 0), places[places >= 0])
+        additions += _beside_known(folder, spec.chunk_size, *labelled)
         late = late.take(places < 0)
     _check_found(late)
-    return found
+    return additions
 
 
 def _check_found(late: _Labels) -> None:

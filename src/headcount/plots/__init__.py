@@ -28,9 +28,15 @@ from headcount.plots.error_plots import (
     letter_values,
     supremacy,
 )
-from headcount.plots.group_plots import by_group
 from headcount.plots.rank_plots import critical_difference, means
-from headcount.plots.share_plots import bars, bias_boxes, calibration, diagonal, diagonal_panels
+from headcount.plots.share_plots import (
+    bars,
+    bias_boxes,
+    by_group,
+    calibration,
+    diagonal,
+    diagonal_panels,
+)
 from headcount.plots.simplex_plot import simplex
 
 __all__ = [

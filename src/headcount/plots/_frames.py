@@ -10,23 +10,11 @@ from headcount.errors import HeadcountError
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["names_in_order", "of_class", "read"]
-
 
 def read(
     frame: Any, text: Sequence[str], numbers: Sequence[str], optional: Sequence[str] = ()
 ) -> pl.DataFrame:
-    """Read columns from a frame and check their types and values.
-
-    Parameters
-    ----------
-    frame : frame of any library, or mapping of names to columns
-        Frame passed by the user.
-    text, numbers : sequence of str
-        Required columns.
-    optional : sequence of str
-        Columns that are kept unchanged if they exist.
-    """
+    """Read columns from a frame and check their types and values."""
     import polars as pl
 
     table = _as_polars(frame)
@@ -37,12 +25,12 @@ def read(
             )
     if not len(table):
         raise HeadcountError("frame has no rows: pass at least one.")
-    kept = [name for name in optional if name in table.columns]
+    present = [name for name in optional if name in table.columns]
     try:
         table = table.select(
             *(pl.col(name).cast(pl.String) for name in text),
             *(pl.col(name).cast(pl.Float64) for name in numbers),
-            *kept,
+            *present,
         )
     except pl.exceptions.PolarsError:
         raise HeadcountError(

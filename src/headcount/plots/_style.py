@@ -1,4 +1,4 @@
-"""Style of the plots: colours, sizes, legends."""
+"""Style of the plots (colours, sizes, legends) and box plots."""
 
 from __future__ import annotations
 
@@ -11,29 +11,15 @@ import numpy as np
 
 from headcount._parameters import check_count
 from headcount.errors import HeadcountError
+from headcount.plots._frames import names_in_order
 
 if TYPE_CHECKING:
+    import polars as pl
     from matplotlib.artist import Artist
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
     from numpy.typing import NDArray
 
-__all__ = [
-    "FADED",
-    "FAINT",
-    "INK",
-    "PALE",
-    "Canvas",
-    "MethodStyle",
-    "draw_curve",
-    "enough_samples",
-    "font_size",
-    "lighter",
-    "method_styles",
-    "open_canvas",
-    "open_panels",
-    "text_width",
-]
 
 INK, FAINT, PALE = "#1f2328", "#6e7781", "#d8dce1"
 
@@ -118,7 +104,7 @@ def lighter(colour: str, amount: float) -> tuple[float, float, float]:
     """Mix a colour with white: 0 leaves it unchanged, 1 is white."""
     from matplotlib.colors import to_rgb
 
-    red, green, blue = (part + (1 - part) * amount for part in to_rgb(colour))
+    red, green, blue = (channel + (1 - channel) * amount for channel in to_rgb(colour))
     return red, green, blue
 
 
@@ -175,7 +161,9 @@ class Canvas:
 
         ax, names = self.ax, [self.named(name) for name in symbols]
         # Long enough to show how a line is dashed.
-        dashed = any(isinstance(each, Line2D) and each.is_dashed() for each in symbols.values())
+        dashed = any(
+            isinstance(symbol, Line2D) and symbol.is_dashed() for symbol in symbols.values()
+        )
         handle = _DASHED if dashed else _HANDLE
         options: dict[str, Any] = {
             "fontsize": self.small,
@@ -247,30 +235,16 @@ def open_canvas(
     *,
     lines: bool = False,
 ) -> Canvas:
-    """Return a canvas with the user's axes, or with new axes in a new figure.
-
-    Parameters
-    ----------
-    ax : matplotlib Axes or None
-        Axes passed by the user.
-    width, height : float
-        Size of the new figure in inches, without its legend.
-    legend : sequence of str
-        Names to make room for above the axes.
-    labels : mapping of str to str, default=None
-        Texts to show instead of others.
-    lines : bool, default=False
-        True if the symbols are lines, which are dashed beyond the number of colours.
-    """
+    """Return a canvas with the user's axes, or with new axes in a new figure."""
     labels = check_labels(labels)
     if ax is not None:
         return Canvas(ax, None, None, None, labels)
     from matplotlib.figure import Figure
 
     if legend:
-        shown = [labels.get(name, name) for name in legend]
+        texts = [labels.get(name, name) for name in legend]
         handle = _DASHED if lines and len(legend) > len(_COLOURS) else _HANDLE
-        columns = legend_columns(shown, _LEGEND * width, _SMALL, handle)
+        columns = legend_columns(texts, _LEGEND * width, _SMALL, handle)
         height += math.ceil(len(legend) / columns) * 1.35 * _SMALL / _INCH
     # Not created by pyplot, which would keep a reference and may need a display.
     figure = Figure(figsize=(width, height), layout="constrained")
@@ -302,3 +276,86 @@ def open_panels(
     figure = Figure(figsize=(width, 0.45 + down * (side + 0.12)), layout="constrained")
     axes = [figure.add_subplot(down, across, i + 1) for i in range(n)]
     return figure, [Canvas(ax, figure, _TEXT, _SMALL, check_labels(labels)) for ax in axes]
+
+
+_ROOM = 0.8  # share of the distance between groups that is filled with boxes
+
+
+def lying_boxes(
+    boxes: pl.DataFrame, ax: Axes | None, width: float, labels: Mapping[str, str] | None
+) -> Canvas:
+    """Draw one box per method, from top to bottom."""
+    methods = names_in_order(boxes)
+    canvas = open_canvas(ax, width, 0.55 + 0.19 * len(methods), labels=labels)
+    axes, colour = canvas.ax, method_styles(methods)[methods[0]].colour
+    for i, row in enumerate(boxes.iter_rows(named=True)):
+        axes.hlines(i, row["low"], row["high"], colors=colour, linewidth=1)
+        axes.barh(
+            i, row["q3"] - row["q1"], 0.6, row["q1"],
+            facecolor=lighter(colour, 0.45), edgecolor=colour, linewidth=0.8, zorder=2,
+        )  # fmt: skip
+        axes.vlines(row["median"], i - 0.3, i + 0.3, colors=INK, linewidth=1.2, zorder=3)
+    canvas.tidy()
+    canvas.names_down(methods)
+    return canvas
+
+
+def grouped_boxes(
+    boxes: pl.DataFrame,
+    ax: Axes | None,
+    width: float,
+    labels: Mapping[str, str] | None,
+    fewest: int,
+) -> Canvas:
+    """Draw groups from left to right, with one box per method in each."""
+    methods = names_in_order(boxes)
+    canvas = open_canvas(ax, width, 0.5 + 0.42 * width, legend=methods, labels=labels)
+    edges = boxes.select("left", "right").unique().sort("left")
+    place = {left: i for i, left in enumerate(edges["left"])}
+    room = _ROOM / len(methods)
+    symbols = {}
+    for i, (method, style) in enumerate(method_styles(methods).items()):
+        method_boxes = boxes.filter(boxes["method"] == method)
+        offset = (i + 0.5) * room - _ROOM / 2
+        x = np.array([place[left] + offset for left in method_boxes["left"]])
+        bars = _standing(canvas.ax, method_boxes, x, 0.86 * room, style)
+        for box, enough in zip(
+            bars, enough_samples(method_boxes["n"].to_numpy(), fewest), strict=True
+        ):
+            box.set_alpha(None if enough else FADED)
+        symbols[method] = bars
+    canvas.tidy()
+    _label_groups(canvas, edges)
+    canvas.legend(symbols)
+    return canvas
+
+
+def _standing(
+    ax: Axes, boxes: pl.DataFrame, x: NDArray[np.float64], width: float, style: MethodStyle
+) -> Any:
+    low, q1, median, q3, high = (
+        boxes[name].to_numpy() for name in ("low", "q1", "median", "q3", "high")
+    )
+    ax.vlines(x, low, high, colors=style.colour, linewidth=0.8)
+    bars = ax.bar(
+        x, q3 - q1, width, q1,
+        facecolor=lighter(style.colour, 0.45), edgecolor=style.colour, linewidth=0.6,
+        hatch=style.hatch, zorder=2,
+    )  # fmt: skip
+    ax.hlines(median, x - width / 2, x + width / 2, colors=INK, linewidth=1, zorder=3)
+    return bars
+
+
+def _label_groups(canvas: Canvas, edges: pl.DataFrame) -> None:
+    """Label groups by their value, or by the limits between them if they are ranges."""
+    ax, n = canvas.ax, len(edges)
+    ax.set_xlim(-0.5, n - 0.5)
+    for between in range(n - 1):
+        ax.axvline(between + 0.5, color=PALE, linewidth=0.6, zorder=0)
+    if edges["left"].equals(edges["right"]):
+        ax.set_xticks(range(n), [f"{value:g}" for value in edges["left"]])
+        ax.tick_params(axis="x", length=0)
+        return
+    limits = [*edges["left"], edges["right"][-1]]
+    ax.set_xticks(np.arange(n + 1) - 0.5, [f"{limit:g}" for limit in limits])
+    ax.tick_params(axis="x", color=FAINT)

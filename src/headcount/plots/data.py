@@ -25,8 +25,7 @@ from numpy.typing import ArrayLike, NDArray
 from headcount._parameters import check_count, check_fraction
 from headcount.errors import HeadcountError
 from headcount.metrics.checks import check_shares
-from headcount.plots._bins import by_bins, in_order
-from headcount.plots._frames import of_class, read
+from headcount.plots._frames import names_in_order, of_class, read
 
 if TYPE_CHECKING:
     import polars as pl
@@ -47,6 +46,45 @@ __all__ = [
     "simplex",
     "supremacy",
 ]
+
+
+_SAME = 9  # decimals to which values on an axis are compared
+
+
+def by_bins(table: pl.DataFrame, column: str, bins: int) -> Any:
+    """Rows by method, in order of appearance, and by ascending value."""
+    import polars as pl
+
+    check_count("bins", bins)
+    values = table[column].round(_SAME).to_numpy() + 0.0  # no -0
+    left = right = values
+    if len(np.unique(values)) > bins:
+        edges = round_edges(values.min(), values.max(), bins)
+        place = np.searchsorted(edges, values, side="right") - 1
+        place = np.clip(place, 0, len(edges) - 2)
+        left, right = edges[place], edges[place + 1]
+    table = table.with_columns(pl.Series("left", left), pl.Series("right", right))
+    return in_order(table, "left").group_by("method", "left", "right", maintain_order=True)
+
+
+def in_order(table: pl.DataFrame, column: str) -> pl.DataFrame:
+    """Sort rows by method, in order of appearance, then by a column."""
+    import polars as pl
+
+    place = {method: i for i, method in enumerate(names_in_order(table))}
+    return table.sort(pl.col("method").replace_strict(place), column, maintain_order=True)
+
+
+def round_edges(low: float, high: float, bins: int) -> NDArray[np.float64]:
+    """Edges of about ``bins`` bins with a round width. For one bin, its ends."""
+    if bins == 1:
+        return np.array([low, high])
+    raw = (high - low) / bins
+    power = 10.0 ** math.floor(math.log10(raw))
+    step = next(m * power for m in (1, 2, 2.5, 5, 10) if m * power >= raw * (1 - 1e-9))
+    first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
+    return np.round(np.arange(first, last + 1) * step, 12)
+
 
 Floats: TypeAlias = NDArray[np.float64]
 
@@ -183,10 +221,10 @@ def calibration(frame: Any, *, bins: int = 10) -> pl.DataFrame:
     middle = (share + _NORMAL**2 / (2 * n)) / (1 + _NORMAL**2 / n)
     half = (share * (1 - share) / n + _NORMAL**2 / (4 * n**2)).sqrt()
     half = half * _NORMAL / (1 + _NORMAL**2 / n)
-    found: pl.DataFrame = groups.agg(
+    observed: pl.DataFrame = groups.agg(
         pl.col("score").mean(), pl.col("positive").mean().alias("share"), pl.len().alias("n")
     ).with_columns(low=(middle - half).clip(0, 1), high=(middle + half).clip(0, 1))
-    return found.select("method", "score", "share", "low", "high", "n")
+    return observed.select("method", "score", "share", "low", "high", "n")
 
 
 def bias_boxes(frame: Any, *, positive: Any = None, bins: int = 1) -> pl.DataFrame:
@@ -250,8 +288,8 @@ def letter_values(frame: Any) -> pl.DataFrame:
 
     table = read(frame, ("method",), ("error",))
     rows = []
-    for (method,), part in table.group_by("method", maintain_order=True):
-        errors = part["error"].to_numpy()
+    for (method,), group in table.group_by("method", maintain_order=True):
+        errors = group["error"].to_numpy()
         deepest = max(1, math.floor(math.log2(len(errors) / _TAIL)))
         tails = 0.5 ** np.arange(1, deepest + 1)
         low, high = np.quantile(errors, tails), np.quantile(errors, 1 - tails)
@@ -400,7 +438,7 @@ def rank_groups(ranks: Sequence[float] | Floats, difference: float) -> list[tupl
     >>> rank_groups([1.0, 1.5, 2.2, 4.0], difference=1.0)
     [(0, 1), (1, 2)]
     """
-    found: list[tuple[int, ...]] = []
+    runs: list[tuple[int, ...]] = []
     end = 0
     for start in range(len(ranks)):
         stop = start + 1
@@ -408,9 +446,9 @@ def rank_groups(ranks: Sequence[float] | Floats, difference: float) -> list[tupl
             stop += 1
         # A run with the same end as an earlier one is part of it.
         if stop > max(end, start + 1):
-            found.append(tuple(range(start, stop)))
+            runs.append(tuple(range(start, stop)))
             end = stop
-    return found
+    return runs
 
 
 def simplex(
@@ -436,14 +474,14 @@ def simplex(
 
     check_fraction("level", level)
     named = shares if isinstance(shares, Mapping) else {"": shares}
-    parts = []
+    frames = []
     for name, values in named.items():
         x, y = on_triangle(values, "shares").T
         points = {"x": x, "y": y, "inside": _nearest(np.column_stack([x, y]), level)}
-        parts.append(pl.DataFrame({"method": [str(name)] * len(x)} | points))
-    if not parts:
+        frames.append(pl.DataFrame({"method": [str(name)] * len(x)} | points))
+    if not frames:
         raise HeadcountError("shares is empty: pass at least one row.")
-    return pl.concat(parts)
+    return pl.concat(frames)
 
 
 def on_triangle(shares: Any, name: str) -> Floats:

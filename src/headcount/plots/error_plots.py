@@ -11,7 +11,6 @@ import numpy as np
 from headcount._parameters import check_positive
 from headcount.errors import HeadcountError
 from headcount.plots import data
-from headcount.plots._boxes import grouped_boxes
 from headcount.plots._frames import names_in_order, read
 from headcount.plots._style import (
     FAINT,
@@ -20,6 +19,7 @@ from headcount.plots._style import (
     Canvas,
     draw_curve,
     enough_samples,
+    grouped_boxes,
     lighter,
     method_styles,
     open_canvas,
@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from matplotlib.artist import Artist
     from matplotlib.axes import Axes
     from numpy.typing import NDArray
-
-__all__ = ["error_boxes", "error_by_shift", "learning_curves", "letter_values", "supremacy"]
 
 _MOST_BANDS = 4  # with more methods only the lines are drawn
 
@@ -89,9 +87,9 @@ def error_by_shift(
     _samples_behind(canvas, groups.filter(groups["method"] == methods[0]))
     symbols: dict[str, Artist] = {}
     for method, style in method_styles(methods).items():
-        part = groups.filter(groups["method"] == method)
-        shift, mean, sd = (part[name].to_numpy() for name in ("shift", "mean", "sd"))
-        enough = enough_samples(part["n"].to_numpy(), fewest)
+        method_groups = groups.filter(groups["method"] == method)
+        shift, mean, sd = (method_groups[name].to_numpy() for name in ("shift", "mean", "sd"))
+        enough = enough_samples(method_groups["n"].to_numpy(), fewest)
         if len(methods) <= _MOST_BANDS:
             low = np.maximum(mean - sd, 0) if (mean >= 0).all() else mean - sd
             canvas.ax.fill_between(
@@ -298,9 +296,9 @@ def letter_values(
     )
     errors = read(frame, ("method",), ("error",))
     for i, method in enumerate(methods):
-        part = letters.filter(letters["method"] == method)
-        own = errors.filter(errors["method"] == method)["error"].to_numpy()
-        _draw_letters(canvas.ax, i, part, own, colours[method])
+        method_letters = letters.filter(letters["method"] == method)
+        method_errors = errors.filter(errors["method"] == method)["error"].to_numpy()
+        _draw_letters(canvas.ax, i, method_letters, method_errors, colours[method])
     canvas.tidy(error)
     canvas.names_down(methods)
     low, high = errors["error"].to_numpy().min(), errors["error"].to_numpy().max()
@@ -408,8 +406,8 @@ def learning_curves(
     )
     symbols: dict[str, Artist] = {}
     for method, style in method_styles(methods).items():
-        part = curves.filter(curves["method"] == method)
-        size, mean, se = (part[name].to_numpy() for name in ("size", "mean", "se"))
+        curve = curves.filter(curves["method"] == method)
+        size, mean, se = (curve[name].to_numpy() for name in ("size", "mean", "se"))
         canvas.ax.vlines(size, mean - se, mean + se, colors=style.colour, linewidth=0.9)
         symbols[method] = draw_curve(canvas.ax, size, mean, style)
     sizes = curves["size"].unique().sort().to_numpy()

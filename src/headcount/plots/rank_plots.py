@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     import polars as pl
     from matplotlib.axes import Axes
 
-__all__ = ["critical_difference", "means"]
-
 
 def critical_difference(
     ranks: Mapping[str, float],
@@ -64,20 +62,20 @@ def critical_difference(
     rows = math.ceil(n / 2)
     top = 0.45 + 0.32 * len(set(bars.values()))  # depth of the first name, in rows
     canvas = open_canvas(ax, width, 0.65 + 0.18 * (top + rows), labels=labels)
-    drawn = canvas.ax
+    axes = canvas.ax
     right = max(float(n), 1 + difference)
-    drawn.set(xlim=(1, right), ylim=(top + rows - 0.5, 0))
+    axes.set(xlim=(1, right), ylim=(top + rows - 0.5, 0))
     _rank_axis(canvas, n, difference)
     for i, (method, rank) in enumerate(table.select("method", "rank").rows()):
         on_left = i < rows
         depth = top + (i if on_left else n - 1 - i)
         _name(canvas, method, rank, depth, 1 if on_left else right, on_left)
     for (low, high), level in bars.items():
-        drawn.plot(
+        axes.plot(
             [low - 0.004 * right, high + 0.004 * right], [0.35 + 0.32 * level] * 2,
             color=INK, linewidth=2.6, solid_capstyle="butt", clip_on=False, zorder=3,
         )  # fmt: skip
-    return drawn
+    return axes
 
 
 def _rank_axis(canvas: Canvas, n_methods: int, difference: float) -> None:
@@ -179,16 +177,16 @@ def means(
     """
     table = data.means(frame)
     canvas = open_canvas(ax, width, 0.5 + 0.19 * len(table), labels=labels)
-    drawn, colour = canvas.ax, method_styles(["mean"])["mean"].colour
+    axes, colour = canvas.ax, method_styles(["mean"])["mean"].colour
     at = range(len(table))
-    drawn.hlines(at, table["low"], table["high"], colors=colour, linewidth=1.4)
-    drawn.plot(table["mean"], at, linestyle="none", marker="o", markersize=4.5, color=colour)
+    axes.hlines(at, table["low"], table["high"], colors=colour, linewidth=1.4)
+    axes.plot(table["mean"], at, linestyle="none", marker="o", markersize=4.5, color=colour)
     for i, (high, mark) in enumerate(table.select("high", "mark").rows()):
         if mark:
-            drawn.annotate(
+            axes.annotate(
                 mark, (high, i), (4, 0), textcoords="offset points", va="center",
                 fontsize=canvas.text, color=INK,
             )  # fmt: skip
     canvas.tidy(f"mean {error}")
     canvas.names_down(table["method"].to_list())
-    return drawn
+    return axes

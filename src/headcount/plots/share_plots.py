@@ -1,4 +1,4 @@
-"""Plots of true and estimated shares."""
+"""Plots of true and estimated shares, by sample or by group."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from headcount.plots import data
-from headcount.plots._boxes import grouped_boxes, lying_boxes
 from headcount.plots._frames import names_in_order, of_class, read
 from headcount.plots._style import (
     FAINT,
@@ -18,10 +19,13 @@ from headcount.plots._style import (
     MethodStyle,
     draw_curve,
     enough_samples,
+    grouped_boxes,
     lighter,
+    lying_boxes,
     method_styles,
     open_canvas,
     open_panels,
+    text_width,
 )
 
 if TYPE_CHECKING:
@@ -30,7 +34,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["bars", "bias_boxes", "calibration", "diagonal", "diagonal_panels"]
+    from headcount.plots._style import Canvas, MethodStyle
+
 
 _ZERO: dict[str, Any] = {
     "color": FAINT, "linewidth": 0.8, "linestyle": (0, (4, 3)), "zorder": 0.5,
@@ -90,9 +95,9 @@ def diagonal(
     canvas = open_canvas(ax, width, width - 0.15, legend=methods, labels=labels, lines=True)
     symbols: dict[str, Artist] = {}
     for method, style in method_styles(methods).items():
-        part = groups.filter(groups["method"] == method)
+        method_groups = groups.filter(groups["method"] == method)
         band = len(methods) <= _MOST_BANDS
-        symbols[method] = _estimates(canvas.ax, part, style, band, fewest)
+        symbols[method] = _estimates(canvas.ax, method_groups, style, band, fewest)
     of = _shown_class(frame, positive)
     _share_axes(canvas, f"true share{of}", "estimated share")
     canvas.legend(symbols)
@@ -147,8 +152,8 @@ def diagonal_panels(
     figure, panels = open_panels(len(methods), across, width, labels)
     style = replace(method_styles(methods)[methods[0]], marker="")
     for i, (method, panel) in enumerate(zip(methods, panels, strict=True)):
-        part = groups.filter(groups["method"] == method)
-        _estimates(panel.ax, part, style, True, fewest)
+        method_groups = groups.filter(groups["method"] == method)
+        _estimates(panel.ax, method_groups, style, True, fewest)
         _share_axes(panel, "", "")
         title = panel.ax.set_title(panel.named(method), fontsize=panel.text, color=INK, pad=3)
         title.set_parse_math(False)
@@ -209,11 +214,11 @@ def calibration(
     canvas = open_canvas(ax, width, width - 0.15, legend=methods, labels=labels, lines=True)
     symbols: dict[str, Artist] = {}
     for method, style in method_styles(methods).items():
-        part = groups.filter(groups["method"] == method)
-        score, low, high = (part[name].to_numpy() for name in ("score", "low", "high"))
-        enough = enough_samples(part["n"].to_numpy(), fewest)
+        method_groups = groups.filter(groups["method"] == method)
+        score, low, high = (method_groups[name].to_numpy() for name in ("score", "low", "high"))
+        enough = enough_samples(method_groups["n"].to_numpy(), fewest)
         canvas.ax.vlines(score, low, high, color=style.colour, alpha=0.5, linewidth=1.0)
-        symbols[method] = draw_curve(canvas.ax, score, part["share"], style, enough)
+        symbols[method] = draw_curve(canvas.ax, score, method_groups["share"], style, enough)
     _share_axes(canvas, "predicted share", "observed share")
     canvas.legend(symbols)
     return canvas.ax
@@ -310,37 +315,37 @@ def bars(
     n = len(table)
     names = ["estimate", "interval", *(["reference"] if with_reference else [])]
     canvas = open_canvas(ax, width, 0.5 + 0.24 * n, legend=names, labels=labels)
-    drawn, colour = canvas.ax, method_styles(["share"])["share"].colour
-    boxes = drawn.barh(range(n), table["share"], 0.6, color=lighter(colour, 0.55))
-    lines = drawn.hlines(range(n), table["low"], table["high"], colors=INK, linewidth=1.4)
+    axes, colour = canvas.ax, method_styles(["share"])["share"].colour
+    boxes = axes.barh(range(n), table["share"], 0.6, color=lighter(colour, 0.55))
+    lines = axes.hlines(range(n), table["low"], table["high"], colors=INK, linewidth=1.4)
     symbols: dict[str, Any] = {"estimate": boxes, "interval": lines}
     if with_reference:
-        (symbols["reference"],) = drawn.plot(
+        (symbols["reference"],) = axes.plot(
             table["reference"].cast(float), range(n), linestyle="none", marker="D",
             markersize=4.5, markerfacecolor="white", markeredgecolor="#D55E00", zorder=4,
         )  # fmt: skip
     canvas.tidy("share")
     canvas.names_down(table["class"].to_list())
-    drawn.set_xlim(left=0)
-    drawn.xaxis.set_major_formatter("{x:.0%}")
+    axes.set_xlim(left=0)
+    axes.xaxis.set_major_formatter("{x:.0%}")
     canvas.legend(symbols)
-    return drawn
+    return axes
 
 
 def _estimates(
-    ax: Axes, part: pl.DataFrame, style: MethodStyle, band: bool, fewest: int
+    ax: Axes, rows: pl.DataFrame, style: MethodStyle, band: bool, fewest: int
 ) -> Artist:
-    true, enough = part["true"].to_numpy(), enough_samples(part["n"].to_numpy(), fewest)
+    true, enough = rows["true"].to_numpy(), enough_samples(rows["n"].to_numpy(), fewest)
     if band:
         ax.fill_between(
-            true, part["low"], part["high"], where=enough, color=style.colour, alpha=0.22,
+            true, rows["low"], rows["high"], where=enough, color=style.colour, alpha=0.22,
             linewidth=0,
         )  # fmt: skip
-        if len(part) == 1:  # a band of one point has no width
-            ax.vlines(true, part["low"], part["high"], color=style.colour, alpha=0.5)
-    if len(part) == 1 and not style.marker:
+        if len(rows) == 1:  # a band of one point has no width
+            ax.vlines(true, rows["low"], rows["high"], color=style.colour, alpha=0.5)
+    if len(rows) == 1 and not style.marker:
         style = replace(style, marker="o")
-    return draw_curve(ax, true, part["estimated"], style, enough)
+    return draw_curve(ax, true, rows["estimated"], style, enough)
 
 
 def _share_axes(canvas: Canvas, x: str, y: str) -> None:
@@ -359,3 +364,103 @@ def _shown_class(frame: Any, positive: Any) -> str:
     """Text after "share" in labels: the class, if only one is shown."""
     classes = names_in_order(of_class(read(frame, ("class",), ()), positive), "class")
     return f" of {classes[0]}" if len(classes) == 1 else ""
+
+
+_HEIGHT = 2.6  # inches
+_LONGEST = 14  # characters of a group's name
+_SIDES = 0.75  # inches of a figure that are not along the axis
+_SPREAD = 0.5  # part of the room of a group over which its classes are spread
+
+
+def by_group(
+    frame: Any,
+    *,
+    positive: Any = None,
+    line: bool = True,
+    labels: Mapping[str, str] | None = None,
+    ax: Axes | None = None,
+    width: float = 5.0,
+) -> Axes:
+    """Draw shares over groups with their intervals, and with reference marks if there are any.
+
+    Parameters
+    ----------
+    frame : frame with columns group, class, share, low, high, and perhaps reference
+        One row per group and class, the groups in their order. The reference may be the true
+        share.
+    positive : class label, default=None
+        Class to show. By default the last of two classes, or all of more.
+    line : bool, default=True
+        True joins the groups by a line with a band, for a sequence such as months; False draws
+        a point and an interval for each.
+    labels : mapping of str to str, default=None
+        Texts to show instead of others: names of methods and classes, labels of axes.
+    ax : matplotlib Axes, default=None
+        Axes to draw into; a new figure by default.
+    width : float, default=5.0
+        Width of that figure in inches.
+
+    Returns
+    -------
+    matplotlib Axes
+
+    Examples
+    --------
+    >>> from headcount import plots
+    >>> frame = {"group": ["2024-01", "2024-02"], "class": ["spam"] * 2, "share": [0.3, 0.4],
+    ...          "low": [0.2, 0.3], "high": [0.4, 0.5]}
+    >>> plots.by_group(frame).get_ylabel()
+    'share of spam'
+    """
+    table = data.by_group(frame, positive=positive)
+    classes, groups = names_in_order(table, "class"), names_in_order(table, "group")
+    with_reference = "reference" in table.columns
+    names = [*(classes if len(classes) > 1 else []), *(["reference"] if with_reference else [])]
+    canvas = open_canvas(ax, width, _HEIGHT, legend=names, labels=labels, lines=line)
+    symbols: dict[str, Artist] = {}
+    for i, (name, style) in enumerate(method_styles(classes).items()):
+        rows = table.filter(table["class"] == name)
+        x = np.array([groups.index(group) for group in rows["group"]], dtype=np.float64)
+        if not line:
+            x += _SPREAD * ((i + 0.5) / len(classes) - 0.5)
+        symbol = _shares(canvas.ax, x, rows, style, line)
+        if len(classes) > 1:
+            symbols[name] = symbol
+        if with_reference:
+            (symbols["reference"],) = canvas.ax.plot(
+                x, rows["reference"].cast(float), linestyle="none", marker="D", markersize=3.5,
+                markerfacecolor="white", markeredgecolor=style.colour, zorder=4,
+            )  # fmt: skip
+    canvas.tidy("", f"share of {classes[0]}" if len(classes) == 1 else "share")
+    canvas.ax.yaxis.set_major_formatter("{x:.0%}")
+    canvas.ax.grid(axis="y", color=PALE, linewidth=0.4)
+    canvas.ax.set_axisbelow(True)
+    canvas.ax.set_xlim(-0.5, len(groups) - 0.5)
+    canvas.ax.set_ylim(bottom=0)
+    _name_groups(canvas, groups, width)
+    if "reference" in symbols:
+        symbols["reference"] = symbols.pop("reference")  # last in the legend
+    canvas.legend(symbols)
+    return canvas.ax
+
+
+def _shares(ax: Axes, x: Any, rows: pl.DataFrame, style: MethodStyle, line: bool) -> Artist:
+    low, high = rows["low"].to_numpy(), rows["high"].to_numpy()
+    joined = line and len(rows) > 1
+    if joined:
+        ax.fill_between(x, low, high, color=style.colour, alpha=0.22, linewidth=0)
+    else:
+        ax.vlines(x, low, high, colors=style.colour, alpha=0.6, linewidth=1.4)
+    return draw_curve(ax, x, rows["share"], style if joined else replace(style, line="none"))
+
+
+def _name_groups(canvas: Canvas, groups: list[str], width: float) -> None:
+    """Names of every n-th group, as many as fit."""
+    short = [name if len(name) <= _LONGEST else f"{name[: _LONGEST - 1]}…" for name in groups]
+    if canvas.own is None:
+        width = canvas.ax.bbox.width / canvas.ax.figure.dpi
+    room = max(width - _SIDES, 0.5) / len(groups)
+    widest = max(text_width(name, canvas.small) for name in short) + 0.12
+    step = math.ceil(widest / room)
+    canvas.ax.set_xticks(range(0, len(groups), step), short[::step], parse_math=False)
+    canvas.ax.tick_params(axis="x", labelcolor=INK)

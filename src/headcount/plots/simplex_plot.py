@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from matplotlib.artist import Artist
     from matplotlib.axes import Axes
 
-__all__ = ["simplex"]
-
 _GRID = (0.2, 0.4, 0.6, 0.8)
 _FEW = 30  # up to this number, points are drawn large
 
@@ -77,21 +75,21 @@ def simplex(
     named = [method for method in methods if method]
     legend = [*named, *(["truth"] if truth is not None else [])]
     canvas = open_canvas(ax, width, 0.3 + 0.8 * width, legend=legend, labels=labels)
-    _frame(canvas, [str(each) for each in classes])
+    _frame(canvas, [str(label) for label in classes])
     symbols: dict[str, Artist] = {}
     for method, style in method_styles(methods).items():
-        part = table.filter(table["method"] == method)
+        rows = table.filter(table["method"] == method)
         if level is not None:
-            region = hull(part.filter(part["inside"]).select("x", "y").to_numpy())
+            region = hull(rows.filter(rows["inside"]).select("x", "y").to_numpy())
             canvas.ax.fill(
                 *region.T, facecolor=style.colour, alpha=0.25, edgecolor=style.colour,
                 linewidth=1.2, zorder=2,
             )  # fmt: skip
-        shown = part.select("x", "y").to_numpy() if points else np.empty((0, 2))
+        positions = rows.select("x", "y").to_numpy() if points else np.empty((0, 2))
         canvas.ax.plot(
-            *shown.T, linestyle="none",
-            markersize=2.5 if len(part) > _FEW else 4.5,
-            alpha=0.4 if len(part) > _FEW else 0.9,
+            *positions.T, linestyle="none",
+            markersize=2.5 if len(rows) > _FEW else 4.5,
+            alpha=0.4 if len(rows) > _FEW else 0.9,
             color=style.colour, zorder=3, **style.marks,
         )  # fmt: skip
         if method:
@@ -146,12 +144,12 @@ def hull(points: NDArray[np.float64]) -> NDArray[np.float64]:
 
 def _half(points: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
     """One side of the hull of sorted points, turning left only."""
-    kept: list[tuple[float, float]] = []
+    corners: list[tuple[float, float]] = []
     for x, y in points:
-        while len(kept) > 1:
-            (ax, ay), (bx, by) = kept[-2:]
+        while len(corners) > 1:
+            (ax, ay), (bx, by) = corners[-2:]
             if (bx - ax) * (y - ay) - (by - ay) * (x - ax) > 0:
                 break
-            kept.pop()
-        kept.append((x, y))
-    return kept
+            corners.pop()
+        corners.append((x, y))
+    return corners

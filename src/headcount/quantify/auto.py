@@ -14,6 +14,7 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from headcount._parameters import check_flag
+from headcount._random import base_seeds
 from headcount.errors import HeadcountError, HeadcountWarning
 from headcount.quantify.adjusted import GPAC
 from headcount.quantify.base import Quantifier
@@ -22,7 +23,6 @@ from headcount.quantify.info import Input, MethodInfo
 from headcount.quantify.likelihood import SLD
 from headcount.quantify.ordinal import OrdinalPACC
 from headcount.representation import Training
-from headcount.sampling._streams import base_seeds
 from headcount.uncertainty import Prior, simulate
 
 __all__ = ["AutoQuantifier"]

@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from headcount import metrics
 from headcount._parameters import check_choice
+from headcount._random import base_seeds
 from headcount.data import count_rows
 from headcount.errors import HeadcountError
 from headcount.quantify.adjusted import GPAC
@@ -28,7 +29,6 @@ from headcount.quantify.matching import DyS, EDy
 from headcount.quantify.one_vs_rest import OneVsRest
 from headcount.representation import Training
 from headcount.sampling import UPP, Samples
-from headcount.sampling._streams import base_seeds
 from headcount.scores import Scored, Verdicts
 from headcount.scores.checks import as_numbers
 from headcount.solve import Solution

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
+from headcount._random import base_seeds
 from headcount.data import check_features
 from headcount.errors import HeadcountError
 from headcount.quantify.adjusted import GPAC
@@ -23,7 +24,6 @@ from headcount.quantify.info import Input, MethodInfo
 from headcount.quantify.likelihood import SLD
 from headcount.representation import Reduced, Reduction, Training
 from headcount.sampling import Samples
-from headcount.sampling._streams import base_seeds
 from headcount.scores import ItemScorer, Scored, ScoredPool, Verdicts, equal_scorers
 from headcount.solve import Solution
 from headcount.uncertainty import ShareConditioning

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from headcount._kernels.efficient_moments import weighted_means
+from headcount._kernels.statistics import weighted_means
 from headcount._parameters import check_count
 from headcount._threads import each_range
 from headcount.quantify.aggregation import Aggregation, Moments

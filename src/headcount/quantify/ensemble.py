@@ -15,6 +15,7 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from headcount import metrics
 from headcount._parameters import check_choice, check_count
+from headcount._random import base_seeds
 from headcount.data import count_rows, take_rows
 from headcount.errors import HeadcountError
 from headcount.quantify.adjusted import PACC
@@ -32,8 +33,7 @@ from headcount.quantify.info import Input, MethodInfo
 from headcount.quantify.one_vs_rest import base_scorer
 from headcount.representation import Embedding, Histograms, Training
 from headcount.sampling import Samples
-from headcount.sampling._shares import nearest_counts, uniform_shares
-from headcount.sampling._streams import base_seeds
+from headcount.sampling.protocols import nearest_counts, uniform_shares
 from headcount.scores import ItemScorer, Scored, Verdicts
 from headcount.scores.checks import check_lengths
 from headcount.scores.folds import check_cv, make_folds

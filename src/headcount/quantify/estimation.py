@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from headcount._parameters import check_choice, check_count, check_flag
+from headcount._random import base_seeds
 from headcount.data import count_rows, encode_labels
 from headcount.diagnose import Diagnosis, Diagnostics, assumption_warnings
 from headcount.diagnose.diagnostics import BROKEN_LEVEL
@@ -34,7 +35,6 @@ from headcount.quantify.statistics_parts import Form, GroupStatistics, Part, sol
 from headcount.quantify.warehouse_cells import CountedScores
 from headcount.representation import Training
 from headcount.sampling import Samples, as_samples
-from headcount.sampling._streams import base_seeds
 from headcount.scores.checks import check_weights
 from headcount.uncertainty import (
     Answers,

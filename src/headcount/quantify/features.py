@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headcount._parameters import check_choice, check_count
+from headcount._random import base_seeds
 from headcount.quantify.aggregation import Aggregation, Moments, MomentSolver
 from headcount.quantify.base import Quantifier
 from headcount.quantify.info import MethodInfo
@@ -20,7 +21,6 @@ from headcount.representation import (
     Training,
 )
 from headcount.sampling import Samples
-from headcount.sampling._streams import base_seeds
 from headcount.solve import Divergence, EnergyDistance, KernelDistance, Solution
 
 __all__ = ["ED", "HDx", "ReadMe"]

@@ -9,8 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from headcount._kernels.sequential_labels import label_in_turn
-from headcount._kernels.threshold_iteration import iterate_threshold
+from headcount._kernels.iteration import iterate_threshold, label_in_turn
 from headcount._parameters import check_count, check_positive
 from headcount._threads import each_range
 from headcount.errors import HeadcountError

@@ -16,6 +16,7 @@ from headcount._parameters import (
     check_positive,
     check_share,
 )
+from headcount._random import base_seeds
 from headcount.errors import HeadcountError
 from headcount.quantify.aggregation import Aggregation, Mixture, Moments, NoiseStoppedMixture
 from headcount.quantify.base import Quantifier
@@ -29,7 +30,6 @@ from headcount.representation import (
     Training,
     largest_log_ratio,
 )
-from headcount.sampling._streams import base_seeds
 from headcount.solve import (
     CauchySchwarz,
     Divergence,

@@ -11,13 +11,13 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
 from headcount._parameters import check_choice, check_count, check_random_state
+from headcount._random import base_seeds
 from headcount.data import check_features, count_rows, encode_labels, take_rows
 from headcount.errors import HeadcountError
 from headcount.quantify.fitted import pool_samples
 from headcount.quantify.info import MethodInfo
 from headcount.representation import Binned
 from headcount.sampling import Samples
-from headcount.sampling._streams import base_seeds
 from headcount.scores.checks import check_lengths
 from headcount.uncertainty import Estimate, SharePosterior, check_prior
 from headcount.uncertainty.simulation import whole_counts

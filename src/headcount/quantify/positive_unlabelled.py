@@ -10,13 +10,13 @@ from scipy.sparse import issparse
 from sklearn.preprocessing import StandardScaler
 
 from headcount._parameters import check_count, check_positive, check_share
+from headcount._random import base_seeds
 from headcount.data import count_rows, take_rows
 from headcount.errors import HeadcountError, warn
 from headcount.quantify.info import MethodInfo
 from headcount.quantify.one_class import PAT, OneClassQuantifier
 from headcount.representation import Dense, FourierFeatures, Training
 from headcount.sampling import Samples
-from headcount.sampling._streams import base_seeds
 from headcount.scores.outputs import numeric_space
 from headcount.uncertainty import SharePosterior
 

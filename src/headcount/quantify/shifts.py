@@ -14,13 +14,13 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import StratifiedKFold
 
+from headcount._random import base_seeds
 from headcount._text import Cell, Table, html_result
 from headcount.data import count_rows
 from headcount.diagnose.diagnostics import BROKEN_LEVEL
 from headcount.learn import MulticalibratedClassifier
 from headcount.quantify.counting import PCC
 from headcount.quantify.likelihood import SLD
-from headcount.sampling._streams import base_seeds
 from headcount.scores import Scorer, numeric_space
 
 __all__ = ["ShiftComparison", "compare_shifts"]

@@ -12,8 +12,7 @@ from markupsafe import Markup
 from headcount._files import check_writable, write_bytes
 from headcount._text import Cell, Table
 from headcount._versions import versions
-from headcount.monitor.alerts import Alert
-from headcount.monitor.history import History
+from headcount.monitor.history import Alert, History
 from headcount.report.assets import packed_csv, rendered, rounded
 from headcount.report.charts import Row, share_axis
 from headcount.report.svg import Axis
@@ -89,41 +88,41 @@ def _panels(history: History, stream: str) -> list[tuple[str, Markup]]:
     """Charts of the shares of a group, then of its accuracy."""
     pairs = zip(history.chunks, history.summaries, strict=True)
     own = [
-        (chunk.name, each)
+        (chunk.name, each, each.estimates)
         for chunk, each in pairs
-        if chunk.stream == stream and "shares" in each
+        if chunk.stream == stream and each.estimates is not None
     ][-_MOST_CHUNKS:]
     if not own:
         return []
-    names = [name for name, _ in own]
+    names = [name for name, _, _ in own]
     marked = [
         names.index(alert.chunk)
         for alert in history.alerts
         if alert.stream == stream and alert.chunk in names
     ]
     labels = [str(label) for label in history.spec.classes]
-    last = own[-1][1]["shares"]
+    last = own[-1][2].shares
     shown = sorted(range(len(labels)), key=lambda j: -last[j])[:_MOST_CLASSES]
     if len(labels) == 2:
-        shown = [min(range(2), key=lambda j: sum(each["shares"][j] for _, each in own))]
+        shown = [min(range(2), key=lambda j: sum(item.shares[j] for _, _, item in own))]
     panels = []
     for j in shown:
         rows = [
             Row(
-                name, each["shares"][j], each["low"][j], each["high"][j], each["n"],
-                truth=each["realised"][j] if "realised" in each else None,
-                is_broken=history.is_broken(each),
+                name, *estimates.end_points(j), each.n,
+                truth=None if each.realised is None else each.realised[j],
+                is_broken=each.is_broken,
             )
-            for name, each in own
+            for name, each, estimates in own
         ]  # fmt: skip
         chart = _chart(rows, f"Share of {labels[j]} over time", share_axis(rows), marked)
         panels.append((f"Share of {labels[j]}", chart))
     rows = [
         Row(
-            name, each["accuracy"], each["accuracy_low"], each["accuracy_high"], each["n"],
-            truth=each.get("realised_accuracy"), is_broken=history.is_broken(each),
+            name, *estimates.end_points(None), each.n,
+            truth=each.realised_accuracy, is_broken=each.is_broken,
         )
-        for name, each in own
+        for name, each, estimates in own
     ]  # fmt: skip
     axis = Axis.around([value for row in rows for value in row.values], 1.0)
     metric = history.spec.metric_name
@@ -153,17 +152,20 @@ def _chunk_table(history: History) -> Table:
     rows = []
     pairs = list(zip(history.chunks, history.summaries, strict=True))
     for chunk, each in reversed(pairs[-_MOST_ROWS:]):
-        shares = [f"{share:.1%}" for share in each.get("shares", [])] or [""] * len(labels)
-        p_value = each.get("fit_p_value")
+        estimates = each.estimates
+        shares, accuracy, p_value = [""] * len(labels), "", None
+        if estimates is not None:
+            shares = [f"{share:.1%}" for share in estimates.shares]
+            accuracy, p_value = f"{estimates.accuracy:.3f}", estimates.fit_p_value
         rows.append(
             [
                 *([chunk.stream] if several else []),
                 chunk.name,
-                f"{each['n']:,}",
+                f"{each.n:,}",
                 *shares,
-                f"{each['accuracy']:.3f}" if "accuracy" in each else "",
+                accuracy,
                 "" if p_value is None else f"{p_value:.2g}",
-                "do not rely on it" if history.is_broken(each) else "",
+                "do not rely on it" if each.is_broken else "",
             ]
         )
     return _table(head, rows, ["items", *labels, metric, "p"])

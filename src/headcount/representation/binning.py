@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from headcount._kernels.accumulation import FIXED_POINT
-from headcount._kernels.feature_bins import bin_entries, count_entries
+from headcount._kernels.accumulation import FIXED_POINT, bin_entries, count_entries
 from headcount._threads import each_range
 from headcount.errors import HeadcountError
 from headcount.representation.embedding import Binned, Embedding

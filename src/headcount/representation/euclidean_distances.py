@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from headcount._kernels.euclidean_distances import (
+from headcount._kernels.distances import (
     add_distances,
     add_sparse_distances,
     squared_norms,

@@ -10,28 +10,193 @@ in ``draw`` and in ``batches``, on any number of threads and for any number of s
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass
+from itertools import chain, combinations
+from math import comb
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.special import gammaincinv
 
+from headcount._kernels.stratified_draws import draw_items
 from headcount._parameters import check_count
+from headcount._random import RandomState, base_seeds, stream_seeds, uniforms
+from headcount._threads import each_range
 from headcount.data import encode_labels
 from headcount.errors import HeadcountError
-from headcount.sampling._checks import check_integers, check_share_rows
-from headcount.sampling._plan import Plan, TargetShares
-from headcount.sampling._shares import (
-    dirichlet_shares,
-    grid_length,
-    grid_shares,
-    uniform_shares,
+from headcount.sampling.samples import (
+    Samples,
+    check_integers,
+    check_share_rows,
+    index_dtype,
+    sort_by_code,
 )
-from headcount.sampling._streams import RandomState, base_seeds
-from headcount.sampling.samples import Samples
 
-__all__ = ["APP", "NPP", "UPP", "Dirichlet", "Prevalences"]
+_TIES = 0  # Base seed of the fixed streams that break ties, independent of random_state.
+_REMAINDER_DECIMALS = 9
+
+
+def grid_length(n_steps: int, n_classes: int) -> int:
+    """Number of points of the grid with step ``1 / n_steps`` on the simplex."""
+    return comb(n_steps + n_classes - 1, n_classes - 1)
+
+
+def grid_shares(n_steps: int, n_classes: int) -> NDArray[np.float64]:
+    """Points of the grid, from all in the first class to all in the last."""
+    # Stars and bars: each point is a row of n_steps stars, separated by K - 1 bars.
+    n_places, n_bars = n_steps + n_classes - 1, n_classes - 1
+    length = grid_length(n_steps, n_classes)
+    places = chain.from_iterable(combinations(range(n_places), n_bars))
+    bars = np.fromiter(places, np.int64, count=length * n_bars).reshape(length, n_bars)
+    stars = np.diff(bars, axis=1, prepend=-1, append=n_places) - 1
+    return stars[::-1] / n_steps
+
+
+def uniform_shares(base: int, rows: NDArray[np.int64], n_classes: int) -> NDArray[np.float64]:
+    """Draw uniformly from the simplex: the gaps between sorted uniforms (Kraemer)."""
+    cuts = np.sort(uniforms(base, rows, n_classes - 1), axis=1)
+    return np.diff(cuts, axis=1, prepend=0.0, append=1.0)
+
+
+def dirichlet_shares(
+    base: int, rows: NDArray[np.int64], alpha: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Draw from a Dirichlet distribution by inverting gamma distributions.
+
+    In logarithms, and through gamma(a) = gamma(a + 1) * U ** (1 / a), because with a
+    small ``alpha`` the plain gamma variates are often all zero in double precision.
+    """
+    n_classes = len(alpha)
+    numbers = uniforms(base, rows, 2 * n_classes)
+    logs = np.log(gammaincinv(alpha + 1, numbers[:, :n_classes]))
+    logs += np.log(numbers[:, n_classes:]) / alpha
+    shares: NDArray[np.float64] = np.exp(logs - logs.max(axis=1, keepdims=True))
+    shares /= shares.sum(axis=1, keepdims=True)
+    return shares
+
+
+def nearest_counts(
+    shares: NDArray[np.float64], sizes: NDArray[np.int64], rows: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """Round ``shares * sizes`` to counts that sum to ``sizes``, by largest remainder.
+
+    Ties are broken by a fixed hash of the row's number in ``rows`` and the class. No class
+    is favoured over many rows, and repetitions of a row have equal counts.
+    """
+    quotas = shares * sizes[:, None]
+    floors = np.floor(quotas)
+    # Rounded, so that floating point does not break ties.
+    remainders = np.round(quotas - floors, _REMAINDER_DECIMALS)
+    hashes = uniforms(_TIES, rows, shares.shape[1])
+    ranking = np.lexsort((hashes, -remainders), axis=1)
+    counts = floors.astype(np.int64, order="C")
+    missing = sizes - counts.sum(axis=1)
+    extra = np.arange(shares.shape[1]) < missing[:, None]
+    np.put_along_axis(counts, ranking, np.take_along_axis(counts, ranking, 1) + extra, 1)
+    return counts
+
+
+_LARGEST_POOL = 2**32
+_FEWEST_ITEMS_PER_THREAD = 1 << 14
+
+
+@dataclass(frozen=True)
+class TargetShares:
+    """Requested shares of the classes in each sample.
+
+    Sample ``i`` has the shares of row ``i // repeats``. ``shares`` returns the (R, K) shares
+    of rows by their numbers. It is None if items are drawn regardless of their class.
+    """
+
+    n_rows: int
+    repeats: int
+    shares: Callable[[NDArray[np.int64]], NDArray[np.float64]] | None
+
+    @property
+    def n_samples(self) -> int:
+        """Number of samples."""
+        return self.n_rows * self.repeats
+
+
+class Plan:
+    """Pool, shares, sizes and seed, which together determine every sample."""
+
+    def __init__(
+        self,
+        classes: NDArray[Any],
+        codes: NDArray[np.int64],
+        target: TargetShares,
+        sizes: NDArray[np.int64],
+        seed: int,
+    ) -> None:
+        if len(codes) > _LARGEST_POOL:
+            raise HeadcountError(
+                f"y_pool has {len(codes):,} items, but at most {_LARGEST_POOL:,} can be drawn "
+                "from: draw from a part of the pool."
+            )
+        self.classes = classes.copy()
+        self.codes = codes
+        self.target = target
+        self.sizes = sizes
+        self.seed = seed
+        if target.shares is None:
+            self._items = np.arange(len(codes), dtype=index_dtype(len(codes)))
+            self._strata = np.array([0, len(codes)])
+        else:
+            self._items, self._strata = sort_by_code(codes, len(classes))
+
+    def draw(self, start: int, stop: int) -> Samples:
+        """Draw the samples from number ``start`` to ``stop - 1``."""
+        numbers = np.arange(start, stop)
+        sizes = self.sizes[start:stop]
+        counts = self._counts(numbers, sizes)
+        offsets = np.concatenate(([0], np.cumsum(sizes)))
+        seeds = stream_seeds(self.seed, numbers)
+        indices = np.empty(offsets[-1], self._items.dtype)
+
+        def work(first: int, last: int) -> None:
+            # Set in each thread, as threads do not inherit it. The kernel relies on overflow.
+            with np.errstate(over="ignore"):
+                draw_items(
+                    first, last, seeds, counts, self._items, self._strata, offsets, indices
+                )
+
+        # Each thread first fills a scratch array as long as the pool.
+        worth = max(_FEWEST_ITEMS_PER_THREAD, len(self.codes))
+        each_range(work, len(numbers), grain=1 + worth * len(numbers) // len(indices))
+        return self._with_prevalence(indices, offsets, counts)
+
+    def _counts(
+        self, numbers: NDArray[np.int64], sizes: NDArray[np.int64]
+    ) -> NDArray[np.int64]:
+        if self.target.shares is None:
+            return np.ascontiguousarray(sizes[:, None])
+        rows = numbers // self.target.repeats
+        counts = nearest_counts(self.target.shares(rows), sizes, rows)
+        absent = (np.diff(self._strata) == 0) & (counts > 0).any(axis=0)
+        if absent.any():
+            name = self.classes.tolist()[absent.argmax()]
+            raise HeadcountError(
+                f"samples with items of class {name!r} were requested, but y_pool has none: "
+                "remove the class from classes, or add such items to the pool."
+            )
+        return counts
+
+    def _with_prevalence(
+        self,
+        indices: NDArray[np.integer[Any]],
+        offsets: NDArray[np.int64],
+        counts: NDArray[np.int64],
+    ) -> Samples:
+        if self.target.shares is None:
+            bare = Samples.unchecked(indices, offsets, len(self.codes))
+            prevalence = bare.prevalence_of(self.codes, len(self.classes))
+        else:
+            prevalence = counts / np.diff(offsets)[:, None]
+        return Samples.unchecked(indices, offsets, len(self.codes), prevalence, self.classes)
+
 
 Sizes: TypeAlias = int | Sequence[int] | NDArray[np.integer[Any]]
 
@@ -40,7 +205,7 @@ _DEFAULT_PREVALENCES = 21
 _STEP_TOLERANCE = 1e-9
 
 
-class _Protocol(ABC):
+class _DrawingProtocol(ABC):
     """Draws samples with the shares that ``_target_shares`` of a subclass returns."""
 
     size: Any
@@ -51,42 +216,14 @@ class _Protocol(ABC):
         """Check the parameters; return the shares of all samples."""
 
     def draw(self, y_pool: ArrayLike, classes: ArrayLike | None = None) -> Samples:
-        """Draw all samples.
-
-        Parameters
-        ----------
-        y_pool : array-like of shape (n_pool,)
-            Labels of the pool.
-        classes : array-like of shape (K,), optional
-            The classes, in the order of the columns of a prevalence. By default the
-            sorted classes of ``y_pool``.
-
-        Returns
-        -------
-        Samples
-            The samples, with their true prevalences.
-        """
+        """Draw all samples."""
         plan = self._plan(y_pool, classes)
         return plan.draw(0, plan.target.n_samples)
 
     def batches(
         self, y_pool: ArrayLike, size: int, classes: ArrayLike | None = None
     ) -> Iterator[Samples]:
-        """Draw the same samples as ``draw``, one batch at a time, to save memory.
-
-        Parameters
-        ----------
-        y_pool : array-like of shape (n_pool,)
-            Labels of the pool.
-        size : int
-            Number of samples per batch. The last batch may have fewer.
-        classes : array-like of shape (K,), optional
-            As in ``draw``.
-
-        Returns
-        -------
-        iterator of Samples
-        """
+        """Draw the same samples as ``draw``, one batch at a time, to save memory."""
         size = check_count("size of a batch", size)
         plan = self._plan(y_pool, classes)
         n_samples = plan.target.n_samples
@@ -104,7 +241,7 @@ class _Protocol(ABC):
 
 
 @dataclass(frozen=True, eq=False)
-class APP(_Protocol):
+class APP(_DrawingProtocol):
     """Artificial prevalences: every point of a regular grid on the simplex, repeated.
 
     With two classes the last one (classes are sorted) has prevalences 0, 0.05, ..., 1 by
@@ -179,7 +316,7 @@ class APP(_Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class UPP(_Protocol):
+class UPP(_DrawingProtocol):
     """Prevalences drawn uniformly from the simplex, for any number of classes.
 
     The prevalences are the gaps between sorted uniform numbers (Kraemer's method). Items
@@ -216,7 +353,7 @@ class UPP(_Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class NPP(_Protocol):
+class NPP(_DrawingProtocol):
     """Natural prevalences: items drawn from the whole pool, regardless of their class.
 
     Items are drawn without replacement within a sample, or with replacement if the pool is
@@ -250,7 +387,7 @@ class NPP(_Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class Dirichlet(_Protocol):
+class Dirichlet(_DrawingProtocol):
     """Prevalences drawn from a Dirichlet distribution.
 
     With ``alpha=1`` the distribution is uniform (see ``UPP``, which is faster). Smaller values
@@ -306,7 +443,7 @@ class Dirichlet(_Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class Prevalences(_Protocol):
+class Prevalences(_DrawingProtocol):
     """Prevalences given by the user.
 
     Items are drawn without replacement where the pool has enough of a class, otherwise with

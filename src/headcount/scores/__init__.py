@@ -7,9 +7,7 @@ from headcount.scores.checks import check_scores
 from headcount.scores.folds import one_fold_each
 from headcount.scores.inputs import Scored, Verdicts
 from headcount.scores.outputs import numeric_space
-from headcount.scores.pool import ScoredPool
-from headcount.scores.scorer import ItemScorer, Scorer
-from headcount.scores.sharing import equal_scorers
+from headcount.scores.scorer import ItemScorer, ScoredPool, Scorer, equal_scorers
 from headcount.scores.tags import TagScorer, check_tags
 
 __all__ = [

@@ -11,19 +11,6 @@ from headcount.data import encode_labels
 from headcount.data.columns import as_narwhals
 from headcount.errors import HeadcountError
 
-__all__ = [
-    "NotThereError",
-    "as_numbers",
-    "check_codes",
-    "check_item_shape",
-    "check_labels",
-    "check_lengths",
-    "check_scores",
-    "check_weights",
-    "class_shares",
-    "made_by_fit",
-]
-
 Made = TypeVar("Made")
 
 _RANGE_TOLERANCE = 1e-6
@@ -85,66 +72,36 @@ def check_scores(scores: Any, n_classes: int, *, name: str = "scores") -> NDArra
 
 
 def check_weights(weights: Any, n_rows: int, *, name: str = "weights") -> NDArray[np.float64]:
-    """Check weights of items, one each; all 1 if there are none.
-
-    Parameters
-    ----------
-    weights : array-like of shape (n_rows,) or None
-        Finite and not negative, with a positive sum.
-    n_rows : int
-        How many items there are.
-    name : str, default="weights"
-        Name of the weights in error messages.
-
-    Returns
-    -------
-    ndarray of shape (n_rows,)
-        The weights.
-    """
+    """Check weights of items, one each; all 1 if there are none."""
     if weights is None:
         return np.ones(n_rows)
-    found = as_numbers(weights, name)
-    if found.shape != (n_rows,):
+    numbers = as_numbers(weights, name)
+    if numbers.shape != (n_rows,):
         raise HeadcountError(
-            f"{name} has the shape {found.shape}, but there are {n_rows:,} items: pass one "
+            f"{name} has the shape {numbers.shape}, but there are {n_rows:,} items: pass one "
             "weight per item."
         )
-    wrong = ~(np.isfinite(found) & (found >= 0))
+    wrong = ~(np.isfinite(numbers) & (numbers >= 0))
     if wrong.any():
         row = int(wrong.argmax())
         raise HeadcountError(
-            f"{name} has the value {found[row]} at position {row}, but weights are finite and "
-            "not negative: drop such items or mend their weights."
+            f"{name} has the value {numbers[row]} at position {row}, but weights are finite "
+            "and not negative: drop such items or mend their weights."
         )
-    largest = found.max()
+    largest = numbers.max()
     if not largest > 0:
         raise HeadcountError(f"{name} are all zero: give some items a positive weight.")
     if not 1 / _LARGE_WEIGHT < largest < _LARGE_WEIGHT:
         # Sums and squares of such weights would overflow. Only their ratios matter.
-        found = found / largest
-    tiny = found < found.max() / _LARGE_WEIGHT
-    return np.where(tiny, 0.0, found) if tiny.any() else found
+        numbers = numbers / largest
+    tiny = numbers < numbers.max() / _LARGE_WEIGHT
+    return np.where(tiny, 0.0, numbers) if tiny.any() else numbers
 
 
 def check_labels(
     y: ArrayLike, *, classes: ArrayLike | None = None
 ) -> tuple[NDArray[Any], NDArray[np.int64]]:
-    """Encode labels to learn from, of at least two classes.
-
-    Parameters
-    ----------
-    y : array-like of shape (n,)
-        The labels.
-    classes : array-like of shape (K,), optional
-        The classes, in the order to encode them; sorted by default.
-
-    Returns
-    -------
-    classes : ndarray of shape (K,)
-        The classes.
-    codes : ndarray of shape (n,)
-        The position of each label's class.
-    """
+    """Encode labels to learn from, of at least two classes."""
     try:
         names, codes = encode_labels(y, classes=classes)
     except HeadcountError:
@@ -185,22 +142,7 @@ def check_lengths(name: str, n_rows: int, codes: NDArray[np.int64]) -> None:
 def class_shares(
     codes: NDArray[np.int64], weights: NDArray[np.float64], classes: NDArray[Any]
 ) -> NDArray[np.float64]:
-    """Give the weighted share of each class, and refuse a class without any weight.
-
-    Parameters
-    ----------
-    codes : ndarray of shape (n,)
-        The position of each label's class.
-    weights : ndarray of shape (n,)
-        Weights of the items.
-    classes : ndarray of shape (K,)
-        The classes.
-
-    Returns
-    -------
-    ndarray of shape (K,)
-        The shares.
-    """
+    """Give the weighted share of each class, and refuse a class without any weight."""
     totals = np.bincount(codes, weights, len(classes))
     if totals.min() <= _LEAST_SHARE * totals.sum():
         empty = int(totals.argmin())
@@ -288,18 +230,18 @@ def _normalise(table: NDArray[np.float64], name: str) -> NDArray[np.float64]:
 
 def check_codes(codes: Any, n_classes: int) -> NDArray[np.int64]:
     """Positions of classes, if they are some."""
-    found = np.asarray(codes)
-    if found.ndim != 1 or found.dtype.kind not in "iu" or not len(found):
+    array = np.asarray(codes)
+    if array.ndim != 1 or array.dtype.kind not in "iu" or not len(array):
         raise HeadcountError("codes of labels must be a vector of whole numbers.")
-    if found.min() < 0 or found.max() >= n_classes:
+    if array.min() < 0 or array.max() >= n_classes:
         raise HeadcountError(f"codes of labels must lie between 0 and {n_classes - 1}.")
-    return found.astype(np.int64, copy=False)
+    return array.astype(np.int64, copy=False)
 
 
 def check_item_shape(shape: tuple[int, ...], fitted: tuple[int, ...]) -> None:
     """Refuse items of another shape than those that a classifier was fitted on."""
     if shape != fitted:
-        now, then = (_columns(each) for each in (shape, fitted))
+        now, then = (_columns(item_shape) for item_shape in (shape, fitted))
         raise HeadcountError(
             f"X has {now}, but had {then} when the classifier was fitted: pass the same "
             "columns in the same order."
@@ -317,23 +259,11 @@ class NotThereError(HeadcountError, AttributeError):
     """An attribute that a fit did not make; an AttributeError too, so that hasattr works."""
 
 
-def made_by_fit(made: Made | None, name: str) -> Made:
-    """Value of an attribute that `fit` makes by default.
-
-    Parameters
-    ----------
-    made : Any
-        The value; None if it was not made.
-    name : str
-        Name of the attribute.
-
-    Returns
-    -------
-    Any
-    """
-    if made is None:
+def made_by_fit(value: Made | None, name: str) -> Made:
+    """Value of an attribute that `fit` makes by default."""
+    if value is None:
         raise NotThereError(
             f"{name} was not made, as fit was called with out_of_fold=False: fit again with "
             "out_of_fold=True."
         )
-    return made
+    return value

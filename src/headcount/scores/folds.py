@@ -1,18 +1,26 @@
-"""The folds of cross-fitting: every row is scored once, by a model that never saw it."""
+"""Folds of cross-fitting, and the classifiers that are fitted on them."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn import get_config
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
+from sklearn.utils.multiclass import type_of_target
+from sklearn.utils.validation import check_is_fitted
 
+from headcount._random import base_seeds
+from headcount.data import take_rows
 from headcount.errors import HeadcountError, warn
-from headcount.sampling._streams import base_seeds
-
-__all__ = ["Fold", "check_cv", "make_folds", "make_tag_folds", "one_fold_each"]
+from headcount.scores.logistic import cross_fit, is_supported
+from headcount.scores.outputs import request_weights, weight_parameter
 
 Fold = tuple[NDArray[np.intp], NDArray[np.intp]]
 
@@ -45,29 +53,7 @@ def make_folds(
     random_state: Any,
     groups: NDArray[Any] | None = None,
 ) -> list[Fold] | None:
-    """Split the rows into (train, test) folds; ``None`` if a class is too small to split.
-
-    Parameters
-    ----------
-    cv : int, splitter, or list of pairs
-        The number of stratified, shuffled folds, an object with ``split``, or row numbers of
-        training and test folds; checked by :func:`check_cv`.
-    X : features
-        Handed to a splitter.
-    codes : ndarray of shape (n,)
-        Class codes of the rows.
-    classes : ndarray of shape (K,)
-        The classes, each with at least one row.
-    random_state : int, RandomState, Generator or None
-        Shuffles the rows of stratified folds.
-    groups : ndarray of shape (n,), default=None
-        Groups, handed to a splitter. Stratified folds do not divide them.
-
-    Returns
-    -------
-    list of (train, test) index arrays, or None
-        Every row is in one test fold, and every class in every training fold.
-    """
+    """Split the rows into (train, test) folds; ``None`` if a class is too small to split."""
     if isinstance(cv, int | np.integer):
         if groups is None:
             return _stratified(int(cv), codes, classes, random_state)
@@ -89,28 +75,6 @@ def make_tag_folds(
     groups: NDArray[Any] | None = None,
 ) -> list[Fold]:
     """Split the rows into (train, test) folds that serve several tags at once.
-
-    Parameters
-    ----------
-    cv : int, splitter, or list of pairs
-        Number of folds, in which every tag is about as frequent as in all rows, or as for
-        `make_folds`.
-    X : features
-        Passed to a splitter.
-    indicators : ndarray of shape (n, T)
-        1 for items with the tag, 0 for others.
-    tags : sequence
-        Names of the tags, for messages.
-    random_state : int, RandomState, Generator or None
-        Shuffles the rows.
-    groups : ndarray of shape (n,), default=None
-        Groups, passed to a splitter. A number of folds does not divide them.
-
-    Returns
-    -------
-    list of (train, test) index arrays
-        Every row is in one test fold, and every training fold has items with and without each
-        tag.
 
     References
     ----------
@@ -165,11 +129,11 @@ def _stratified_by_tags(
     order = np.argsort(counts[:, :-1].sum(axis=0), kind="stable")
     for column in (*order, counts.shape[1] - 1):
         for unit in rng.permutation(np.flatnonzero((counts[:, column] > 0) & (fold < 0))):
-            own = lacking[:, column]
-            most = np.flatnonzero(own > own.max() - 1e-9)
-            chosen = most[np.argmax(lacking[most, -1] + 1e-6 * rng.random(len(most)))]
-            fold[unit] = chosen
-            lacking[chosen] -= counts[unit]
+            demand = lacking[:, column]
+            most = np.flatnonzero(demand > demand.max() - 1e-9)
+            neediest = most[np.argmax(lacking[most, -1] + 1e-6 * rng.random(len(most)))]
+            fold[unit] = neediest
+            lacking[neediest] -= counts[unit]
     return fold
 
 
@@ -224,15 +188,15 @@ def _splits(cv: Any, X: Any, y: NDArray[Any], groups: NDArray[Any] | None) -> li
 
 
 def _check_rows(folds: list[Fold], n_rows: int) -> None:
-    for part in (part for fold in folds for part in fold):
-        if part.ndim != 1 or part.dtype.kind not in "iu" or not len(part):
+    for rows in (rows for fold in folds for rows in fold):
+        if rows.ndim != 1 or rows.dtype.kind not in "iu" or not len(rows):
             raise HeadcountError(
                 "cv has a fold that is not a list of row numbers: pass pairs of arrays of row "
                 "numbers, neither of them empty."
             )
-        if part.min() < 0 or part.max() >= n_rows:
+        if rows.min() < 0 or rows.max() >= n_rows:
             raise HeadcountError(
-                f"cv has the row number {part.max() if part.min() >= 0 else part.min()}, but "
+                f"cv has the row number {rows.max() if rows.min() >= 0 else rows.min()}, but "
                 f"there are {n_rows:,} rows: pass splits of these items."
             )
 
@@ -277,3 +241,145 @@ def one_fold_each(by_folds: NDArray[Any]) -> NDArray[Any]:
     n_folds, n = by_folds.shape[:2]
     fold = np.random.default_rng(0).integers(n_folds, size=n)
     return np.ascontiguousarray(by_folds[fold, np.arange(n)])
+
+
+Crossed = tuple[Any, NDArray[np.intp] | slice]
+"""A classifier, and the rows of the training items that it scores."""
+
+
+def check_classifier(classifier: Any) -> Any:
+    """Classifier of a scorer, logistic regression by default; others are refused."""
+    if classifier is None:
+        return LogisticRegression(max_iter=1000)
+    needed = ("fit", "predict", "get_params")
+    if isinstance(classifier, type) or not all(hasattr(classifier, name) for name in needed):
+        raise HeadcountError(
+            f"classifier is {classifier!r}, but must be a scikit-learn classifier "
+            "(an object with fit, predict and get_params): pass for instance "
+            "LogisticRegression()."
+        )
+    return classifier
+
+
+class CrossFits:
+    """Copies of a classifier, fitted on labelled items and on parts of them."""
+
+    def __init__(
+        self,
+        classifier: Any,
+        X: Any,
+        classes: NDArray[Any],
+        codes: NDArray[np.int64],
+        weights: NDArray[np.float64] | None,
+        make_folds: Callable[[], list[Fold] | None],
+    ) -> None:
+        self.classifier, self.X, self.targets = classifier, X, classes
+        self._classes, self._codes, self._weights = classes, codes, weights
+        self._make_folds = make_folds
+        self._crossed: Iterable[Crossed] | None = None
+        self._whole: Any = None
+
+    def whole(self, *, with_folds: bool) -> Any:
+        """Classifier fitted on all items; logistic regression on the folds as well."""
+        if isinstance(self.classifier, FrozenEstimator):
+            _check_frozen(self.classifier, self._classes)
+            self._whole = self.classifier
+        elif is_supported(self.classifier):
+            self._crossed = self._cross_fit(self._make_folds() if with_folds else None)
+        else:
+            self._whole = self._fit_whole()
+        return self._whole
+
+    def crossed(self) -> Iterable[Crossed]:
+        """Each model that scores training items, with the rows of these items."""
+        return self._models() if self._crossed is None else self._crossed
+
+    def _fit_whole(self) -> Any:
+        """Classifier trained on everything; it determines the labels of all others."""
+        try:
+            return self._fit_clone()
+        except HeadcountError:
+            raise
+        except (ValueError, TypeError) as refused:  # XGBoost, skorch
+            codes = np.arange(len(self._classes))
+            are_codes = self._classes.tolist() == codes.tolist()
+            if are_codes or type_of_target(self._classes) not in ("binary", "multiclass"):
+                raise
+            self.targets = codes
+            try:
+                return self._fit_clone()
+            except Exception:
+                raise refused from None
+
+    def _fit_clone(self, rows: NDArray[np.intp] | slice = slice(None)) -> Any:
+        """Clone of the classifier, fitted on some rows of the items."""
+        items = self.X if isinstance(rows, slice) else take_rows(self.X, rows)
+        return self._fit_on(self.classifier, items, rows)
+
+    def _fit_on(self, classifier: Any, items: Any, rows: NDArray[np.intp] | slice) -> Any:
+        """Clone of a classifier, fitted on items that are the given rows."""
+        fitted = clone(classifier)
+        weights = {}
+        if self._weights is not None:
+            parameter = weight_parameter(fitted)
+            if parameter is None:
+                raise HeadcountError(
+                    f"sample_weight was given, but {type(fitted).__name__} takes none when "
+                    "fitted: leave it out or choose another classifier."
+                )
+            weights = {parameter: self._weights[rows]}
+            if get_config()["enable_metadata_routing"]:
+                request_weights(fitted)
+        fitted.fit(items, self.targets[self._codes[rows]], **weights)
+        return fitted
+
+    def _cross_fit(self, folds: list[Fold] | None) -> list[Crossed]:
+        """Fit logistic regression on everything and on the training folds, all at once."""
+        trains = [train for train, _ in folds or ()]
+        first, *fold_models = cross_fit(
+            self.classifier, self.X, self._classes, self._codes, trains, self._weights
+        )
+        self._whole = self._fit_clone() if first is None else first
+        if folds is None:
+            return [(self._whole, slice(None))]
+        return [
+            (self._fit_clone(train) if model is None else model, test)
+            for model, (train, test) in zip(fold_models, folds, strict=True)
+        ]
+
+    def _models(self) -> Iterator[Crossed]:
+        frozen = isinstance(self.classifier, FrozenEstimator)
+        folds = None if frozen else self._make_folds()
+        if folds is None:
+            yield self._whole, slice(None)
+            return
+        for train, test in folds:
+            yield self._fit_clone(train), test
+
+
+def _check_frozen(classifier: Any, classes: NDArray[Any]) -> None:
+    try:
+        check_is_fitted(classifier)
+    except NotFittedError:
+        raise HeadcountError(
+            "classifier is frozen, but was never fitted: fit it before it is wrapped in "
+            "FrozenEstimator."
+        ) from None
+    if not hasattr(classifier, "classes_"):
+        raise HeadcountError(
+            "classifier is frozen and has no classes_, so its columns cannot be told apart: "
+            "wrap one that follows scikit-learn's conventions."
+        )
+    trained, labels = np.asarray(classifier.classes_).tolist(), classes.tolist()
+    strange = [label for label in labels if label not in trained]
+    if strange:
+        raise HeadcountError(
+            f"y has the label {strange[0]!r}, which the frozen classifier does not know (its "
+            f"classes are {trained}): drop these items or train it on them."
+        )
+    missing = [label for label in trained if label not in labels]
+    if missing:
+        raise HeadcountError(
+            f"y has no items of class {missing[0]!r}, which the frozen classifier predicts: "
+            "add some, as the share of a class cannot be learnt without examples."
+        )

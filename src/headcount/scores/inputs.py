@@ -13,8 +13,6 @@ from headcount.data import encode_labels, take_rows
 from headcount.errors import HeadcountError
 from headcount.scores.checks import as_numbers, check_scores
 
-__all__ = ["Scored", "Verdicts"]
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Scored:
@@ -106,16 +104,18 @@ class Scored:
         -------
         ndarray of shape (n, K)
         """
-        found: NDArray[np.float64] = self.posteriors
-        if found.shape[1] != len(classes):
+        posteriors: NDArray[np.float64] = self.posteriors
+        if posteriors.shape[1] != len(classes):
             raise HeadcountError(
-                f"posteriors has {found.shape[1]} columns, but there are {len(classes)} "
+                f"posteriors has {posteriors.shape[1]} columns, but there are {len(classes)} "
                 f"classes: pass one column for each of {_listed(classes)}."
             )
         if self.classes is None:
-            return found
+            return posteriors
         order = encode_labels(classes, name="the fitted classes", classes=self.classes)[1]
-        return found if np.array_equal(order, np.arange(len(order))) else found[:, order]
+        return (
+            posteriors if np.array_equal(order, np.arange(len(order))) else posteriors[:, order]
+        )
 
     def codes_of(self, classes: NDArray[Any]) -> NDArray[np.int64]:
         """Predicted classes as positions in given classes.
@@ -136,13 +136,13 @@ class Scored:
     @classmethod
     def unchecked(cls, posteriors: NDArray[np.float64], classes: NDArray[Any]) -> Scored:
         """Items with posteriors that `check_scores` has returned, without checks or copies."""
-        made = cls.__new__(cls)
-        _set(made, "posteriors", posteriors)
-        _set(made, "classes", classes)
-        return made
+        items = cls.__new__(cls)
+        _set(items, "posteriors", posteriors)
+        _set(items, "classes", classes)
+        return items
 
     @classmethod
-    def concatenate(cls, parts: Sequence[Scored]) -> Scored:
+    def concatenate(cls, batches: Sequence[Scored]) -> Scored:
         """Items of several batches, one after the other.
 
         Parameters
@@ -154,14 +154,15 @@ class Scored:
         -------
         Scored
         """
-        first = parts[0]
-        predictions = [part.predictions for part in parts]
+        first = batches[0]
+        predictions = [batch.predictions for batch in batches]
         return cls(
-            np.concatenate([part.posteriors for part in parts]),
+            np.concatenate([batch.posteriors for batch in batches]),
             first.classes,
             None if first.predictions is None else np.concatenate(predictions),
             tuple(
-                cls.concatenate(each) for each in zip(*[p.folds for p in parts], strict=True)
+                cls.concatenate(folds)
+                for folds in zip(*[p.folds for p in batches], strict=True)
             ),
         )
 

@@ -20,15 +20,13 @@ from sklearn.neighbors import NearestNeighbors
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from headcount._random import base_seeds
 from headcount.data import count_rows, take_rows
 from headcount.errors import HeadcountError
-from headcount.sampling._streams import base_seeds
 from headcount.scores.checks import check_labels, check_lengths
 from headcount.scores.folds import Fold, check_cv, make_folds
 from headcount.scores.outputs import numeric_space
 from headcount.scores.scorer import ItemScorer, Scorer
-
-__all__ = ["NOVELTIES", "NoveltyScorer"]
 
 Floats = NDArray[np.float64]
 
@@ -48,29 +46,6 @@ class NoveltyScorer(ItemScorer):
     Has the methods of a fitted `Scorer`. Its training items are the labelled ones, followed by
     the items of some classes once more, scored as if their class were not known. These stand
     for the further class. Together they weigh as much as a known class on average.
-
-    Parameters
-    ----------
-    scorer : Scorer
-        Unfitted scorer of the known classes.
-    novelty : {"both", "scores", "distance"}, default="both"
-        Signs of a further class: posteriors without a clear class, a large distance to the
-        nearest training items, or both.
-    other : Any, default="other"
-        Name of the further class.
-    held_out : int, default=6
-        Number of classes, drawn at random, that are left out one by one; all if there are
-        fewer.
-
-    Attributes
-    ----------
-    classes_ : ndarray of shape (K + 1,)
-        The known classes, then the further one.
-    source_ : ndarray of shape (n,)
-        For training items that stand for the further class their own class, as a position in
-        ``classes_``; -1 for others.
-    separation_ : float
-        Probability that an item of a left-out class seems newer than one of a known class.
 
     Examples
     --------
@@ -103,33 +78,16 @@ class NoveltyScorer(ItemScorer):
         *,
         groups: ArrayLike | None = None,
     ) -> Self:
-        """Fit the classifier of the known classes, and those without one of them.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix, frame, or sequence of texts
-            The items.
-        y : array-like of shape (n,)
-            Their labels.
-        sample_weight : array-like of shape (n,), default=None
-            Weights of the items.
-        groups : array-like of shape (n,), default=None
-            Groups of the items, for the folds.
-
-        Returns
-        -------
-        NoveltyScorer
-            This one.
-        """
-        known, codes = check_labels(y)
-        K = len(known)
-        self._check(known)
+        """Fit the classifier of the known classes, and those without one of them."""
+        classes, codes = check_labels(y)
+        K = len(classes)
+        self._check(classes)
         check_lengths("X", count_rows(X), codes)
         check_cv(self.scorer.cv)
         seed = base_seeds(self.scorer.random_state, 1)[0]
         own_groups = None if groups is None else np.asarray(groups)
         folds = make_folds(
-            self.scorer.cv, X, codes, known, self.scorer.random_state, own_groups
+            self.scorer.cv, X, codes, classes, self.scorer.random_state, own_groups
         )
         if folds is None:
             raise HeadcountError(
@@ -149,12 +107,12 @@ class NoveltyScorer(ItemScorer):
         weights = self.fitted_.weights_
         weights = np.ones(len(codes)) if weights is None else weights
         of_unseen = weights[
-            np.concatenate([np.flatnonzero(codes == part[0]) for part in source])
+            np.concatenate([np.flatnonzero(codes == left_out[0]) for left_out in source])
         ]
         of_unseen = of_unseen * (weights.sum() / K / of_unseen.sum())
         self._learn_novelty(signs, np.concatenate(new_signs), weights, of_unseen)
         self.weights_ = np.concatenate([weights, of_unseen])
-        self.classes_ = _with_other(known, self.other)
+        self.classes_ = _with_other(classes, self.other)
         self.codes_ = np.concatenate([codes, np.full(len(of_unseen), K)])
         self.source_ = np.concatenate([np.full(len(codes), -1), *source])
         self.posteriors_ = np.concatenate(
@@ -169,29 +127,29 @@ class NoveltyScorer(ItemScorer):
 
     def _known_signs(self, X: Any, folds: list[Fold], rng: np.random.Generator) -> Floats:
         """Signs of the training items, out-of-fold; keeps what distances are measured to."""
-        known = self.fitted_.posteriors_
-        every = np.arange(len(known))
+        posteriors = self.fitted_.posteriors_
+        every = np.arange(len(posteriors))
         self._whole = self._reference(self.fitted_.classifier_, X, every, rng)
         self._folds = []
-        signs = np.empty((len(known), 4))
+        signs = np.empty((len(posteriors), 4))
         for model, (train, test) in zip(self.fitted_.fold_classifiers_, folds, strict=True):
             near = self._reference(model, X, train, rng)
             self._folds.append(near)
             items = take_rows(X, test)
-            signs[test] = _signs(known[test], near, model, items, known.shape[1])
+            signs[test] = _signs(posteriors[test], near, model, items, posteriors.shape[1])
         return signs
 
-    def _check(self, known: NDArray[Any]) -> None:
+    def _check(self, classes: NDArray[Any]) -> None:
         if isinstance(self.scorer.classifier, FrozenEstimator):
             raise HeadcountError(
                 "classifier is frozen, but it must be trained without some classes to learn "
                 "what new ones look like: pass an unfitted one."
             )
-        if self.other in known.tolist():
+        if self.other in classes.tolist():
             raise HeadcountError(
                 f"other is {self.other!r}, which is a class of y: choose another name."
             )
-        if len(known) == 2 and self.novelty != "distance":
+        if len(classes) == 2 and self.novelty != "distance":
             raise HeadcountError(
                 f"novelty is {self.novelty!r}, which takes at least three classes, but y has "
                 "two: set novelty to 'distance'."
@@ -220,37 +178,37 @@ class NoveltyScorer(ItemScorer):
         rows = train[codes[train] != j]
         items = take_rows(X, np.flatnonzero(codes == j))
         posteriors = np.zeros((count_rows(items), K))
-        others = np.delete(np.arange(K), j)
+        kept_classes = np.delete(np.arange(K), j)
         if K == 2:
             # A single class needs no classifier. Neighbours are those in the space of all.
             model = self.fitted_.classifier_
-            posteriors[:, others] = 1.0
+            posteriors[:, kept_classes] = 1.0
         else:
             weights = None if sample_weight is None else np.asarray(sample_weight)[rows]
             scorer = clone(self.scorer)
             scorer.fit(take_rows(X, rows), codes[rows], weights, out_of_fold=False)
             model = scorer.classifier_
-            posteriors[:, others] = scorer.posteriors(items)
+            posteriors[:, kept_classes] = scorer.posteriors(items)
         near = self._reference(model, X, rows, rng)
         signs = _signs(posteriors, near, model, items, K - 1)
         # The left-out class gets the posterior of a class that is neither likely nor unlikely.
-        logs = np.log(np.maximum(posteriors[:, others], _SMALLEST))
+        logs = np.log(np.maximum(posteriors[:, kept_classes], _SMALLEST))
         posteriors[:, j] = np.exp(logs.mean(axis=1))
         return posteriors / posteriors.sum(axis=1, keepdims=True), signs
 
     def _learn_novelty(
-        self, known: Floats, new: Floats, weights: Floats, new_weights: Floats
+        self, familiar: Floats, new: Floats, weights: Floats, new_weights: Floats
     ) -> None:
         columns = {"both": [0, 1, 2, 3], "scores": [0, 1], "distance": [2, 3]}[self.novelty]
-        is_new = np.repeat([0, 1], [len(known), len(new)])
+        is_new = np.repeat([0, 1], [len(familiar), len(new)])
         all_weights = np.concatenate([weights, new_weights])
         self._columns = columns
         self._novelty = make_pipeline(StandardScaler(), LogisticRegression()).fit(
-            np.concatenate([known, new])[:, columns],
+            np.concatenate([familiar, new])[:, columns],
             is_new,
             logisticregression__sample_weight=all_weights,
         )
-        q = self._novelty.predict_proba(np.concatenate([known, new])[:, columns])[:, 1]
+        q = self._novelty.predict_proba(np.concatenate([familiar, new])[:, columns])[:, 1]
         self.separation_ = float(roc_auc_score(is_new, q, sample_weight=all_weights))
 
     def _extended(self, posteriors: Floats, signs: Floats) -> Floats:
@@ -289,68 +247,29 @@ class NoveltyScorer(ItemScorer):
         return self.posteriors_.argmax(axis=1)
 
     def posteriors(self, X: Any) -> Floats:
-        """Score items.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix, frame, or sequence of texts
-            The items.
-
-        Returns
-        -------
-        ndarray of shape (n, K + 1)
-        """
-        known, model = self.fitted_.posteriors(X), self.fitted_.classifier_
-        return self._extended(known, _signs(known, self._whole, model, X, known.shape[1]))
+        """Score items."""
+        posteriors, model = self.fitted_.posteriors(X), self.fitted_.classifier_
+        return self._extended(
+            posteriors, _signs(posteriors, self._whole, model, X, posteriors.shape[1])
+        )
 
     def fold_posteriors(self, X: Any) -> Floats:
-        """Score items by the classifier of every fold.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix, frame, or sequence of texts
-            The items.
-
-        Returns
-        -------
-        ndarray of shape (F, n, K + 1)
-        """
-        known = self.fitted_.fold_posteriors(X)
-        parts = zip(known, self._folds, self.fitted_.fold_classifiers_, strict=True)
+        """Score items by the classifier of every fold."""
+        by_fold = self.fitted_.fold_posteriors(X)
+        folds = zip(by_fold, self._folds, self.fitted_.fold_classifiers_, strict=True)
         return np.stack(
             [
-                self._extended(own, _signs(own, near, model, X, known.shape[2]))
-                for own, near, model in parts
+                self._extended(posteriors, _signs(posteriors, near, model, X, by_fold.shape[2]))
+                for posteriors, near, model in folds
             ]
         )
 
     def labels(self, X: Any) -> NDArray[np.int64]:
-        """Predict the classes of items.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix, frame, or sequence of texts
-            The items.
-
-        Returns
-        -------
-        ndarray of shape (n,)
-            Positions in ``classes_``.
-        """
+        """Predict the classes of items."""
         return self.posteriors(X).argmax(axis=1)
 
     def fold_labels(self, X: Any) -> NDArray[np.int64]:
-        """Predict the classes of items by the classifier of every fold.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix, frame, or sequence of texts
-            The items.
-
-        Returns
-        -------
-        ndarray of shape (F, n)
-        """
+        """Predict the classes of items by the classifier of every fold."""
         return self.fold_posteriors(X).argmax(axis=2)
 
 
@@ -408,19 +327,19 @@ def _signs(
     k = max(n_classes, 2)
     highest = np.clip(posteriors.max(axis=1), _SMALLEST, 1 - 1e-9)
     logs = np.log(np.maximum(posteriors, _SMALLEST))
-    made = np.zeros((len(posteriors), 4))
-    made[:, 0] = np.log(highest / (1 - highest)) + np.log(k - 1)
-    made[:, 1] = -(posteriors * logs).sum(axis=1) / np.log(k)
+    signs = np.zeros((len(posteriors), 4))
+    signs[:, 0] = np.log(highest / (1 - highest)) + np.log(k - 1)
+    signs[:, 1] = -(posteriors * logs).sum(axis=1) / np.log(k)
     if near is not None:
-        made[:, 2:] = np.log(near.distances(numeric_space(model, X)) + 1e-6)
-    return made
+        signs[:, 2:] = np.log(near.distances(numeric_space(model, X)) + 1e-6)
+    return signs
 
 
-def _with_other(known: NDArray[Any], other: Any) -> NDArray[Any]:
+def _with_other(classes: NDArray[Any], other: Any) -> NDArray[Any]:
     """Names of the classes, with the further one at the end."""
-    made = np.array([*known.tolist(), other])
-    if made.tolist() == [*known.tolist(), other]:
-        return made
-    mixed = np.empty(len(known) + 1, dtype=object)
-    mixed[:] = [*known.tolist(), other]
+    names = np.array([*classes.tolist(), other])
+    if names.tolist() == [*classes.tolist(), other]:
+        return names
+    mixed = np.empty(len(classes) + 1, dtype=object)
+    mixed[:] = [*classes.tolist(), other]
     return mixed

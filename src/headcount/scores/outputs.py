@@ -20,24 +20,8 @@ from sklearn.utils.validation import has_fit_parameter
 
 from headcount.data import encode_labels
 from headcount.errors import HeadcountError
-from headcount.scores.calibration import smoothed_targets
+from headcount.scores.calibration import Scaling, fit_scaling, smoothed_targets
 from headcount.scores.checks import as_numbers, check_scores
-from headcount.scores.scaling import Scaling, fit_scaling
-
-__all__ = [
-    "DecisionScaling",
-    "Output",
-    "allows_nan",
-    "calling",
-    "fit_decisions",
-    "last_step",
-    "numeric_space",
-    "output_of",
-    "predict_codes",
-    "request_weights",
-    "score",
-    "weight_parameter",
-]
 
 Output = Literal["posteriors", "decisions", "labels"]
 
@@ -55,11 +39,6 @@ def calling(what: str) -> Iterator[None]:
 
     Its output is checked afterwards, so that warnings of numpy on the way to it say nothing
     new.
-
-    Parameters
-    ----------
-    what : str
-        Name of the method and the estimator, for the message.
     """
     try:
         with np.errstate(all="ignore"):
@@ -104,11 +83,11 @@ def score(model: Any, X: Any, classes: NDArray[Any]) -> NDArray[np.float64]:
         columns = _columns(model, classes)
         with calling(name):
             posteriors = model.predict_proba(X)
-        given = check_scores(posteriors, len(columns), name=name)
+        checked = check_scores(posteriors, len(columns), name=name)
         if np.array_equal(columns, np.arange(len(classes))):
-            return given
-        aligned = np.zeros((len(given), len(classes)))
-        aligned[:, columns] = given
+            return checked
+        aligned = np.zeros((len(checked), len(classes)))
+        aligned[:, columns] = checked
         return aligned
     return _decision_values(model, X, classes)
 
@@ -123,13 +102,13 @@ class DecisionScaling:
     def posteriors(self, decisions: NDArray[np.float64]) -> NDArray[np.float64]:
         """Turn decision values, one column per class, into posteriors."""
         with np.errstate(all="ignore"):
-            made = self.scaling.posteriors(decisions / self.spread)
-        if not np.isfinite(made).all():
+            posteriors = self.scaling.posteriors(decisions / self.spread)
+        if not np.isfinite(posteriors).all():
             raise HeadcountError(
                 "Decision values of the classifier are too large for posteriors: scale the "
                 "features, or use a classifier with predict_proba."
             )
-        return made
+        return posteriors
 
     def checked(self, n_classes: int) -> DecisionScaling:
         """The scaling, if it fits the number of classes and is finite."""
@@ -194,8 +173,8 @@ def _decides_by_pairs(model: Any) -> bool:
 
 def _columns(model: Any, classes: NDArray[Any]) -> NDArray[np.int64]:
     """Position among the classes of each column of the model."""
-    known = getattr(model, "classes_", classes)
-    return encode_labels(known, name=f"classes_ of {_name(model)}", classes=classes)[1]
+    model_classes = getattr(model, "classes_", classes)
+    return encode_labels(model_classes, name=f"classes_ of {_name(model)}", classes=classes)[1]
 
 
 def _name(model: Any) -> str:
@@ -223,16 +202,16 @@ def numeric_space(model: Any, X: Any) -> Any:
     if issparse(Z):
         return Z.tocsr()
     try:
-        made = np.asarray(Z, dtype=np.float64)
+        table = np.asarray(Z, dtype=np.float64)
     except (TypeError, ValueError):
-        made = np.empty(0)
-    if made.ndim != 2 or not np.isfinite(made).all():
-        fault = "is not a table of numbers" if made.ndim != 2 else "has missing numbers"
+        table = np.empty(0)
+    if table.ndim != 2 or not np.isfinite(table).all():
+        fault = "is not a table of numbers" if table.ndim != 2 else "has missing numbers"
         raise HeadcountError(
             f"X {fault}, but its features are needed besides the scores: put the preprocessing "
             "into a pipeline as the classifier, or choose a setting that uses the scores alone."
         )
-    return made
+    return table
 
 
 def allows_nan(estimator: Any) -> bool:
@@ -245,9 +224,9 @@ def allows_nan(estimator: Any) -> bool:
         steps = [step for _, step in estimator.steps if _is_estimator(step)]
         return bool(steps) and allows_nan(steps[0])
     if isinstance(estimator, ColumnTransformer):
-        return any(allows_nan(part) for _, part, _ in estimator.transformers)
+        return any(allows_nan(step) for _, step, _ in estimator.transformers)
     if isinstance(estimator, FeatureUnion):
-        return any(allows_nan(part) for _, part in estimator.transformer_list)
+        return any(allows_nan(step) for _, step in estimator.transformer_list)
     inner = getattr(estimator, "estimator", None)
     if _is_estimator(inner):
         return allows_nan(inner)

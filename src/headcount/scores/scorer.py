@@ -1,12 +1,14 @@
-"""The scorer: fits a classifier and scores items, the training items out-of-fold."""
+"""Scorers fit a classifier and score items, training items out-of-fold; pools share them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from copy import copy
 from dataclasses import replace
+from pickle import PicklingError
 from typing import Any, Self
 
+import joblib
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
@@ -26,8 +28,7 @@ from headcount.scores.checks import (
     class_shares,
     made_by_fit,
 )
-from headcount.scores.cross_fitting import Crossed, CrossFits, check_classifier
-from headcount.scores.folds import check_cv, make_folds
+from headcount.scores.folds import Crossed, CrossFits, check_classifier, check_cv, make_folds
 from headcount.scores.inputs import Scored
 from headcount.scores.logistic import stacked_posteriors
 from headcount.scores.outputs import (
@@ -40,8 +41,6 @@ from headcount.scores.outputs import (
     predict_codes,
     score,
 )
-
-__all__ = ["ItemScorer", "Scorer"]
 
 
 class ItemScorer(BaseEstimator):
@@ -253,10 +252,10 @@ class Scorer(ItemScorer):
         Scorer
         """
         check_is_fitted(self, "classifier_")
-        kept = copy(self)
-        del kept.prior_, kept.judge_, kept.fold_judge_
-        kept._groups = None
-        return kept
+        stripped = copy(self)
+        del stripped.prior_, stripped.judge_, stripped.fold_judge_
+        stripped._groups = None
+        return stripped
 
     def checked(self) -> Scorer:
         """Copy of a scorer that was read from a file, with a checked and complete state.
@@ -267,34 +266,36 @@ class Scorer(ItemScorer):
         -------
         Scorer
         """
-        found = copy(self)
-        found.classes_, codes = check_labels(self.classes_)
+        scorer = copy(self)
+        scorer.classes_, codes = check_labels(self.classes_)
         n_classes = len(codes)
-        if not np.array_equal(found.classes_, self.classes_):
+        if not np.array_equal(scorer.classes_, self.classes_):
             raise HeadcountError("classes_ of the scorer are not sorted.")
-        targets = (found.classes_, np.arange(n_classes))
-        if not any(np.array_equal(self._targets, each) for each in targets):
+        targets = (scorer.classes_, np.arange(n_classes))
+        if not any(np.array_equal(self._targets, target) for target in targets):
             raise HeadcountError("The labels of the classifiers are not those of the scorer.")
-        found.codes_ = check_codes(self.codes_, n_classes)
-        n = len(found.codes_)
+        scorer.codes_ = check_codes(self.codes_, n_classes)
+        n = len(scorer.codes_)
         weights = check_weights(self.weights_, n)
-        found.prior_ = class_shares(found.codes_, weights, found.classes_)
-        found.weights_ = None if self.weights_ is None else weights
+        scorer.prior_ = class_shares(scorer.codes_, weights, scorer.classes_)
+        scorer.weights_ = None if self.weights_ is None else weights
         if self._labels is not None:
-            found._labels = check_codes(self._labels, n_classes)
-            check_lengths("labels_", len(found._labels), found.codes_)
+            scorer._labels = check_codes(self._labels, n_classes)
+            check_lengths("labels_", len(scorer._labels), scorer.codes_)
         if self._posteriors is not None:
             # Of a classifier that predicts labels only, they are not used.
-            used = output_of(self.classifier_) != "labels"
-            found._posteriors = check_scores(self._posteriors, n_classes) if used else None
-            if found._posteriors is not None:
-                check_lengths("posteriors_", len(found._posteriors), found.codes_)
+            has_scores = output_of(self.classifier_) != "labels"
+            scorer._posteriors = (
+                check_scores(self._posteriors, n_classes) if has_scores else None
+            )
+            if scorer._posteriors is not None:
+                check_lengths("posteriors_", len(scorer._posteriors), scorer.codes_)
         if self._scaling is not None:
-            found._scaling = self._scaling.checked(n_classes)
-        if not np.array_equal(self._targets, found.classes_):
-            found._targets = np.arange(n_classes)
-        found._set_judges()
-        return found
+            scorer._scaling = self._scaling.checked(n_classes)
+        if not np.array_equal(self._targets, scorer.classes_):
+            scorer._targets = np.arange(n_classes)
+        scorer._set_judges()
+        return scorer
 
     def posteriors(self, X: Any) -> NDArray[np.float64]:
         """Score items.
@@ -330,15 +331,15 @@ class Scorer(ItemScorer):
         Scored
             Posteriors by the classifier and, in ``folds``, by the classifier of every fold.
         """
-        own = [self.posteriors(X), *(self.fold_posteriors(X) if self.n_folds_ else ())]
-        codes: list[Any] = [None] * len(own)
+        score_tables = [self.posteriors(X), *(self.fold_posteriors(X) if self.n_folds_ else ())]
+        codes: list[Any] = [None] * len(score_tables)
         if predictions:
             codes = [self.labels(X), *(self.fold_labels(X) if self.n_folds_ else ())]
-        whole, *folds = (
-            Scored(each, self.classes_, None if code is None else self.classes_[code])
-            for each, code in zip(own, codes, strict=True)
+        by_all, *folds = (
+            Scored(table, self.classes_, None if code is None else self.classes_[code])
+            for table, code in zip(score_tables, codes, strict=True)
         )
-        return replace(whole, folds=tuple(folds))
+        return replace(by_all, folds=tuple(folds))
 
     def fold_posteriors(self, X: Any) -> NDArray[np.float64]:
         """Score items by the classifier of every fold.
@@ -366,7 +367,7 @@ class Scorer(ItemScorer):
             return stacked
         scores = [self._score(model, X) for model in models]
         if self._scaling is not None:
-            scores = [self._scaling.posteriors(part) for part in scores]
+            scores = [self._scaling.posteriors(decisions) for decisions in scores]
         return np.stack(scores)
 
     def fold_labels(self, X: Any) -> NDArray[np.int64]:
@@ -496,3 +497,115 @@ class Scorer(ItemScorer):
                 "decision_function, so there are no posteriors: choose another classifier, "
                 "or a method that needs labels only."
             )
+
+
+def equal_scorers(
+    scorers: Sequence[Any], kinds: Sequence[Any] | None = None
+) -> list[list[int]]:
+    """Group scorers with the same classifier, folds and seed.
+
+    Parameters
+    ----------
+    scorers : sequence of Scorer or None
+        Unfitted scorers; None where there is no single one.
+    kinds : sequence, default=None
+        Further values that must be equal within a group.
+
+    Returns
+    -------
+    list of list of int
+        Positions of equal scorers. None, and scorers that cannot be compared, form groups of
+        their own.
+
+    Examples
+    --------
+    >>> from headcount.scores import Scorer, equal_scorers
+    >>> equal_scorers([Scorer(cv=3), None, Scorer(cv=3), Scorer(cv=4)])
+    [[0, 2], [1], [3]]
+    """
+    groups: dict[Any, list[int]] = {}
+    for i, scorer in enumerate(scorers):
+        try:
+            key = None if scorer is None else joblib.hash(scorer)
+        except (PicklingError, TypeError, AttributeError, ValueError):
+            key = None
+        group_key = i if key is None else (key, None if kinds is None else kinds[i])
+        groups.setdefault(group_key, []).append(i)
+    return list(groups.values())
+
+
+class ScoredPool:
+    """Items with the scores that each classifier gave them.
+
+    Quantifiers take one wherever they take items. Classifiers that were fitted apart but
+    came out the same (the same kind, settings and training items) count as one.
+
+    Parameters
+    ----------
+    X : array-like, sparse matrix, frame, or sequence of texts
+        The items. They must not change as long as the pool is used.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_classification
+    >>> import headcount as hc
+    >>> from headcount.scores import ScoredPool
+    >>> X, y = make_classification(400, random_state=0)
+    >>> pool = ScoredPool(X[200:])
+    >>> pacc, sld = hc.PACC().fit(X[:200], y[:200]), hc.SLD().fit(X[:200], y[:200])
+    >>> pacc.predict(pool).round(1), sld.predict(pool).round(1)
+    (array([0.5, 0.5]), array([0.5, 0.5]))
+    >>> pool.n_scorings  # by the classifiers of the folds for PACC, by the final one for SLD
+    2
+    """
+
+    def __init__(self, X: Any) -> None:
+        self.X = X
+        self._made: dict[tuple[str, str], NDArray[Any]] = {}
+        # The judges are kept so that no other object can come to have their identity.
+        self._names: dict[int, tuple[Any, str]] = {}
+
+    def __len__(self) -> int:
+        return count_rows(self.X)
+
+    @property
+    def n_scorings(self) -> int:
+        """Number of times that the items were scored."""
+        return len(self._made)
+
+    def posteriors(self, scorer: Any) -> NDArray[np.float64]:
+        """`scorer.posteriors` of the items."""
+        return self._remembered("posteriors", scorer.judge_, scorer.posteriors)
+
+    def labels(self, scorer: Any) -> NDArray[np.int64]:
+        """`scorer.labels` of the items."""
+        return self._remembered("labels", scorer.judge_, scorer.labels)
+
+    def fold_posteriors(self, scorer: Any) -> NDArray[np.float64]:
+        """`scorer.fold_posteriors` of the items."""
+        return self._remembered("posteriors", scorer.fold_judge_, scorer.fold_posteriors)
+
+    def fold_labels(self, scorer: Any) -> NDArray[np.int64]:
+        """`scorer.fold_labels` of the items."""
+        return self._remembered("labels", scorer.fold_judge_, scorer.fold_labels)
+
+    def _remembered(
+        self, kind: str, judge: Any, make: Callable[[Any], NDArray[Any]]
+    ) -> NDArray[Any]:
+        key = (kind, self._name(judge))
+        if key not in self._made:
+            scores = make(self.X)
+            scores.flags.writeable = False
+            self._made[key] = scores
+        return self._made[key]
+
+    def _name(self, judge: Any) -> str:
+        """The same for judges that give the same scores."""
+        if id(judge) not in self._names:
+            try:
+                name = joblib.hash(judge)
+            except (PicklingError, TypeError, AttributeError):
+                # What cannot be pickled cannot be compared; it is itself, at least.
+                name = f"unlike any other: {id(judge)}"
+            self._names[id(judge)] = (judge, name)
+        return self._names[id(judge)][1]

@@ -21,13 +21,10 @@ from headcount.data import take_rows
 from headcount.data.columns import as_narwhals
 from headcount.errors import HeadcountError
 from headcount.scores.checks import as_numbers, check_lengths
-from headcount.scores.cross_fitting import CrossFits
-from headcount.scores.folds import check_cv, make_tag_folds
+from headcount.scores.folds import CrossFits, check_cv, make_tag_folds
 from headcount.scores.inputs import Scored
 from headcount.scores.outputs import output_of
 from headcount.scores.scorer import Scorer
-
-__all__ = ["TagScorer", "check_tags"]
 
 _Rows = NDArray[np.intp] | slice
 
@@ -76,7 +73,7 @@ def check_tags(y: Any) -> tuple[NDArray[Any], NDArray[np.int64]]:
     tags = np.asarray(frame.columns) if named else np.arange(values.shape[1])  # type: ignore[union-attr]
     strange = (values != 0) & (values != 1)
     if strange.any():
-        row, column = (int(part[0]) for part in np.nonzero(strange))
+        row, column = (int(positions[0]) for positions in np.nonzero(strange))
         raise HeadcountError(
             f"y has the value {values[row, column]} for the tag {tags.tolist()[column]!r} in "
             f"row {row}: indicators are 1 or 0, none of them missing."
@@ -167,28 +164,28 @@ class TagScorer:
         folds: Any = scorer.cv
         if out_of_fold:
             check_cv(folds)
-            known = None if groups is None else np.asarray(groups)
-            if known is not None:
-                check_lengths("groups", len(known), indicators[:, 0])
-            folds = make_tag_folds(folds, X, indicators, tags, scorer.random_state, known)
+            item_groups = None if groups is None else np.asarray(groups)
+            if item_groups is not None:
+                check_lengths("groups", len(item_groups), indicators[:, 0])
+            folds = make_tag_folds(folds, X, indicators, tags, scorer.random_state, item_groups)
         self.n_shared_ = _n_shared(scorer.classifier)
         steps = _FirstSteps(scorer.classifier[: self.n_shared_]) if self.n_shared_ else None
         self.each_ = []
         for column in indicators.T:
-            each = Scorer() if steps is None else _SharingScorer()
-            each.set_params(**scorer.get_params(deep=False) | {"cv": folds})
-            if isinstance(each, _SharingScorer):
-                each.first_steps = steps
-            each.fit(X, column, sample_weight, out_of_fold=out_of_fold)
-            if isinstance(each, _SharingScorer):
-                each.first_steps = None
-            self.each_.append(each)
+            tag_scorer = Scorer() if steps is None else _SharingScorer()
+            tag_scorer.set_params(**scorer.get_params(deep=False) | {"cv": folds})
+            if isinstance(tag_scorer, _SharingScorer):
+                tag_scorer.first_steps = steps
+            tag_scorer.fit(X, column, sample_weight, out_of_fold=out_of_fold)
+            if isinstance(tag_scorer, _SharingScorer):
+                tag_scorer.first_steps = None
+            self.each_.append(tag_scorer)
         return self
 
     @property
     def scores_items(self) -> bool:
         """True if the classifiers have posteriors, or decision values to make them of."""
-        return all(output_of(each.classifier_) != "labels" for each in self.each_)
+        return all(output_of(tag_scorer.classifier_) != "labels" for tag_scorer in self.each_)
 
     def score(self, X: Any, *, predictions: bool = False) -> list[Scored]:
         """Score items in every way that quantifiers may need.
@@ -208,7 +205,7 @@ class TagScorer:
         items = X
         if self.n_shared_:
             items = _Transformed(self.each_[0].check_items(X), self.n_shared_)
-        return [each.score(items, predictions=predictions) for each in self.each_]
+        return [tag_scorer.score(items, predictions=predictions) for tag_scorer in self.each_]
 
 
 class _Transformed:
@@ -262,10 +259,10 @@ class _SharingFits(CrossFits):
 
     @classmethod
     def of(cls, fits: CrossFits, first_steps: _FirstSteps) -> _SharingFits:
-        made = cls.__new__(cls)
-        made.__dict__.update(fits.__dict__)
-        made.first_steps = first_steps
-        return made
+        sharing = cls.__new__(cls)
+        sharing.__dict__.update(fits.__dict__)
+        sharing.first_steps = first_steps
+        return sharing
 
     def _fit_clone(self, rows: _Rows = slice(None)) -> Any:
         first, items = self.first_steps.fitted(self.X, rows)
@@ -280,10 +277,10 @@ class _SharingScorer(Scorer):
     first_steps: _FirstSteps | None = None
 
     def _cross_fits(self, classifier: Any, X: Any) -> CrossFits:
-        made = super()._cross_fits(classifier, X)
+        fits = super()._cross_fits(classifier, X)
         if self.first_steps is None:
-            return made
-        return _SharingFits.of(made, self.first_steps)
+            return fits
+        return _SharingFits.of(fits, self.first_steps)
 
     def _held_out(self, X: Any, rows: _Rows) -> Any:
         if self.first_steps is None:
@@ -319,13 +316,13 @@ def _needs_labels(step: Any) -> bool:
     if step is None or isinstance(step, str):
         return False
     if isinstance(step, Pipeline):
-        return any(_needs_labels(part) for _, part in step.steps)
+        return any(_needs_labels(substep) for _, substep in step.steps)
     if isinstance(step, ColumnTransformer):
-        return any(_needs_labels(part) for _, part, _ in step.transformers)
+        return any(_needs_labels(substep) for _, substep, _ in step.transformers)
     if isinstance(step, FeatureUnion):
-        return any(_needs_labels(part) for _, part in step.transformer_list)
+        return any(_needs_labels(substep) for _, substep in step.transformer_list)
     if isinstance(step, SelectorMixin):
         return not isinstance(step, VarianceThreshold)
-    wanted = signature(step.fit).parameters.get("y")
-    required = wanted is not None and wanted.default is Parameter.empty
+    parameter = signature(step.fit).parameters.get("y")
+    required = parameter is not None and parameter.default is Parameter.empty
     return required or bool(get_tags(step).target_tags.required)

@@ -1,25 +1,313 @@
-"""Experiments under shift: a training set, its test samples, and the degrees of shift."""
+"""Experiments under dataset shift: cells, designs, samples and the base of protocols."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
+from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
+from headcount._kernels.stratified_draws import draw_items
+from headcount._parameters import check_count, check_flag, check_fraction
+from headcount._random import RandomState, base_seeds, stream_seeds
 from headcount._text import html_result
+from headcount._threads import each_range
+from headcount.data import encode_labels
+from headcount.errors import HeadcountError
 from headcount.sampling import Samples
-from headcount.sampling._streams import stream_seeds
-from headcount.sampling.samples import index_dtype
-from headcount.shift._cells import Cells, Part
-from headcount.shift._design import Design, Side
+from headcount.sampling.protocols import nearest_counts
+from headcount.sampling.samples import index_dtype, sort_by_code
 
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["ShiftExperiment", "ShiftedSamples"]
+
+_FEWEST_ITEMS_A_THREAD = 1 << 14
+
+
+@dataclass(frozen=True)
+class PoolPart:
+    """Items of the pool, cell by cell. Those of cell ``j`` lie between two ``bounds``."""
+
+    items: NDArray[np.integer[Any]]
+    bounds: NDArray[np.int64]
+
+    @property
+    def sizes(self) -> NDArray[np.int64]:
+        """Number of items in each cell."""
+        return np.diff(self.bounds)
+
+    def draw(
+        self, counts: NDArray[np.int64], seeds: NDArray[np.uint64]
+    ) -> tuple[NDArray[np.integer[Any]], NDArray[np.int64]]:
+        """Draw ``counts[i, j]`` items of cell ``j`` for sample ``i``; returns indices, offsets.
+
+        Items are drawn without replacement, except from cells that have too few.
+        """
+        counts = np.ascontiguousarray(counts)
+        offsets = np.concatenate(([0], np.cumsum(counts.sum(axis=1))))
+        indices = np.empty(offsets[-1], self.items.dtype)
+
+        def work(first: int, last: int) -> None:
+            # Set in each thread, as threads do not inherit it. The kernel relies on overflow.
+            with np.errstate(over="ignore"):
+                draw_items(
+                    first, last, seeds, counts, self.items, self.bounds, offsets, indices
+                )
+
+        # Each thread first fills a scratch array as long as the part.
+        worth = max(_FEWEST_ITEMS_A_THREAD, len(self.items))
+        each_range(work, len(counts), grain=1 + worth * len(counts) // len(indices))
+        return indices, offsets
+
+
+@dataclass(frozen=True)
+class Cells:
+    """Kinds of items, such as those of one class in one group.
+
+    ``codes`` has the cell of each row of the pool, -1 for rows that are left out. ``names``
+    describes each cell. ``classes`` are the classes of the items.
+    """
+
+    codes: NDArray[np.int64]
+    names: tuple[str, ...]
+    classes: NDArray[Any]
+
+    @property
+    def sizes(self) -> NDArray[np.int64]:
+        """Number of items in each cell."""
+        return np.bincount(self.codes[self.codes >= 0], minlength=len(self.names))
+
+    def split(self, share: float, seed: int) -> tuple[PoolPart, PoolPart]:
+        """Split the pool at random in two parts, the first with ``share`` of each cell."""
+        items = np.flatnonzero(self.codes >= 0)
+        order, bounds = sort_by_code(self.codes[items], len(self.names))
+        pool = PoolPart(items[order].astype(index_dtype(len(self.codes))), bounds)
+        counts = np.rint(share * pool.sizes).astype(np.int64)
+        first, _ = pool.draw(counts[None, :], stream_seeds(seed, np.zeros(1, np.int64)))
+        is_first = np.zeros(len(self.codes), np.bool_)
+        is_first[first] = True
+        cut = np.concatenate(([0], np.cumsum(counts)))
+        return PoolPart(first, cut), PoolPart(pool.items[~is_first[pool.items]], bounds - cut)
+
+
+DECIMALS = 9  # Products of shares and sizes are rounded to this, to remove rounding errors.
+
+
+@dataclass(frozen=True)
+class Side:
+    """Kinds of training sets, or of test samples, one row per kind.
+
+    ``counts`` is the (D, C) number of items of each cell, ``labels`` the class of each cell
+    there, and ``columns`` the settings of each kind, for tables.
+    """
+
+    counts: NDArray[np.int64]
+    labels: NDArray[np.int64]
+    columns: dict[str, NDArray[Any]]
+
+    def prevalence(self, n_classes: int) -> NDArray[np.float64]:
+        """Return the (D, K) shares of the classes, exactly as they are drawn."""
+        counts = [(self.counts * (self.labels == k)).sum(axis=1) for k in range(n_classes)]
+        return np.stack(counts, axis=1) / self.counts.sum(axis=1, keepdims=True)
+
+
+@dataclass(frozen=True)
+class Design:
+    """All kinds of training sets and test samples, and the degree of shift between them.
+
+    ``degree`` and ``pairs`` are (T, U). A training set is tested on the kinds that ``pairs``
+    selects. With ``nested`` the tests of one repetition use the same random numbers for each
+    cell, so that they share items as far as their counts agree.
+    """
+
+    train: Side
+    test: Side
+    degree: NDArray[np.float64]
+    pairs: NDArray[np.bool_]
+    nested: bool = False
+
+
+def counts_near(shares: NDArray[np.float64], size: int) -> NDArray[np.int64]:
+    """Round rows of shares to counts that sum to ``size``."""
+    return nearest_counts(shares, np.full(len(shares), size), np.arange(len(shares)))
+
+
+def share_of(share: float, size: int | np.integer[Any]) -> int:
+    """Round ``share * size`` to a whole number, after removal of rounding errors."""
+    return round(round(share * int(size), DECIMALS))
+
+
+def check_learnable(cells: Cells, train: Side) -> None:
+    """Reject training sets in which a class is missing."""
+    absent = (train.prevalence(len(cells.classes)) == 0).any(axis=0)
+    if absent.any():
+        name = cells.classes.tolist()[absent.argmax()]
+        raise HeadcountError(
+            f"a training set would have no item of class {name!r}, so that nothing can be "
+            "learned about it: choose a larger share, or raise train_size."
+        )
+
+
+def check_enough(
+    cells: Cells, pool_part: PoolPart, side: Side, *, training: bool, replace: bool
+) -> None:
+    """Reject a part of the pool that has too few items of a cell."""
+    needed, available = side.counts.max(axis=0), pool_part.sizes
+    short = (needed > available) & ((available == 0) | (not replace))
+    if not short.any():
+        return
+    cell = int(short.argmax())
+    what, where, size, move = (
+        ("training set", "training", "train_size", "raise")
+        if training
+        else ("test sample", "test", "test_size", "lower")
+    )
+    how_many = f"{available[cell]:,}"
+    instead = f"lower {size}, {move} split, or pass replace=True to draw items repeatedly"
+    if not available[cell]:
+        how_many, instead = "none", f"add such items to the pool, or {move} split"
+    raise HeadcountError(
+        f"a {what} needs {needed[cell]:,} items of {cells.names[cell]}, but the {where} part "
+        f"of the pool has {how_many}: {instead}."
+    )
+
+
+def check_numbers(name: str, values: Any) -> NDArray[np.float64]:
+    """A non-empty sequence of distinct finite numbers."""
+    try:
+        numbers = np.array(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        numbers = np.empty(0)
+    if numbers.ndim != 1 or not len(numbers) or not np.isfinite(numbers).all():
+        raise HeadcountError(
+            f"{name} is {values!r}; it must be a sequence of numbers, such as (0.25, 0.5)."
+        )
+    if len(np.unique(numbers)) < len(numbers):
+        raise HeadcountError(f"{name} has a number twice: pass each once.")
+    return numbers
+
+
+def check_shares(
+    name: str, values: Any, *, least: float = 0.0, most: float = 1.0
+) -> NDArray[np.float64]:
+    """A non-empty sequence of distinct shares from ``least`` to ``most``."""
+    shares = check_numbers(name, values)
+    outside = (shares < least) | (shares > most)
+    if outside.any():
+        raise HeadcountError(
+            f"{name} has the entry {shares[outside.argmax()]:g}, but entries must be from "
+            f"{least:g} to {most:g}."
+        )
+    return shares
+
+
+def check_lengths(**columns: Any) -> None:
+    """Reject columns of different lengths."""
+    (first, n), *remaining = ((name, len(column)) for name, column in columns.items())
+    for name, length in remaining:
+        if length != n:
+            raise HeadcountError(
+                f"{name} has {length:,} values, but {first} has {n:,}: pass one value per item "
+                "of the pool in each of them."
+            )
+
+
+def read_ratings(
+    ratings: ArrayLike | None, protocol: str
+) -> tuple[NDArray[Any], NDArray[np.int64]]:
+    """Return the distinct ratings, sorted, and the position of each item's rating."""
+    if ratings is None:
+        raise HeadcountError(
+            f"{protocol} needs ratings, such as 1 to 5 stars, to split at its cut points: "
+            "pass ratings=."
+        )
+    values, codes = encode_labels(ratings, name="ratings")
+    if values.dtype.kind not in "iuf":
+        raise HeadcountError(
+            f"ratings has values such as {values.tolist()[0]!r}, which are not numbers and "
+            "have no order: pass numbers, such as 1 to 5 stars."
+        )
+    return values, codes
+
+
+def cut(values: NDArray[Any], cut_point: float, name: str) -> NDArray[np.int64]:
+    """Return 1 for ratings above a cut point, 0 for those below, -1 for those equal to it."""
+    codes = np.where(values == cut_point, -1, (values > cut_point).astype(np.int64))
+    if not ((codes == 0).any() and (codes == 1).any()):
+        raise HeadcountError(
+            f"{name} is {cut_point:g}, but ratings are from {values.min():g} to "
+            f"{values.max():g}: choose a cut point with ratings on both sides."
+        )
+    return codes
+
+
+def read_labels(y: ArrayLike | None, protocol: str) -> tuple[NDArray[Any], NDArray[np.int64]]:
+    """Return the classes, at least two, and the codes of the items."""
+    if y is None:
+        raise HeadcountError(f"{protocol} needs labels: pass y.")
+    classes, codes = encode_labels(y)
+    if len(classes) < 2:
+        raise HeadcountError(
+            f"y has only one class, but {protocol} needs at least two: pass labels of two or "
+            "more classes."
+        )
+    return classes, codes
+
+
+def read_classes(
+    y: ArrayLike | None, ratings: ArrayLike | None, cut_point: Any, protocol: str
+) -> tuple[NDArray[Any], NDArray[np.int64]]:
+    """Return classes and codes of labels, or of ratings split in two (-1 at the cut)."""
+    if y is not None:
+        return read_labels(y, protocol)
+    if ratings is None:
+        raise HeadcountError(
+            f"{protocol} needs labels: pass y, or ratings to be split at cut_point."
+        )
+    values, codes = read_ratings(ratings, protocol)
+    if isinstance(cut_point, bool) or not isinstance(cut_point, Real):
+        raise HeadcountError(f"cut_point is {cut_point!r}; it must be a number.")
+    return np.array([0, 1]), cut(values, float(cut_point), "cut_point")[codes]
+
+
+def read_two_groups(
+    groups: ArrayLike | None, categories: Any, protocol: str
+) -> tuple[list[Any], NDArray[np.int64]]:
+    """Return the two groups, and 0 or 1 for each item, or -1 for other groups."""
+    if groups is None:
+        raise HeadcountError(
+            f"{protocol} needs the group of each item, one of two: pass groups=."
+        )
+    names, codes = encode_labels(groups, name="groups")
+    if categories is None:
+        if len(names) != 2:
+            raise HeadcountError(
+                f"groups has {len(names):,} different values, but {protocol} needs two: pass "
+                "the two to use as categories=."
+            )
+        return names.tolist(), codes
+    pair = categories.tolist() if isinstance(categories, np.ndarray) else categories
+    if not isinstance(pair, list | tuple) or len(pair) != 2 or pair[0] == pair[1]:
+        raise HeadcountError(
+            f"categories is {categories!r}; it must be two different groups, such as "
+            f"{tuple(names.tolist()[:2])!r}."
+        )
+    group_names = names.tolist()
+    for group in pair:
+        if group not in group_names:
+            raise HeadcountError(
+                f"categories has {group!r}, but groups has no such item: it has "
+                f"{', '.join(map(repr, group_names[:3]))}"
+                f"{' and others' if len(group_names) > 3 else ''}."
+            )
+    position = np.full(len(names), -1)
+    position[[group_names.index(group) for group in pair]] = [0, 1]
+    return list(pair), position[codes]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -84,7 +372,7 @@ class ShiftExperiment:
         assert self.test.classes is not None
         n = len(self.test)
         columns = {"training_set": np.full(n, self.number), "sample": np.arange(n)}
-        columns |= {name: np.broadcast_to(part, n) for name, part in self.settings.items()}
+        columns |= {name: np.broadcast_to(value, n) for name, value in self.settings.items()}
         columns |= {"degree": self.degree, "size": self.test.sizes}
         columns |= _shares(self.test.classes, self.test.prevalence)
         return pl.DataFrame(columns)
@@ -140,7 +428,7 @@ class ShiftedSamples:
         protocol: str,
         cells: Cells,
         design: Design,
-        parts: tuple[Part, Part],
+        sides: tuple[PoolPart, PoolPart],
         repeats: tuple[int, int],
         seeds: tuple[int, int],
     ) -> None:
@@ -149,7 +437,7 @@ class ShiftedSamples:
         self.n_pool = len(cells.codes)
         self._codes = cells.codes
         self._design = design
-        self._train_part, self._test_part = parts
+        self._train_part, self._test_part = sides
         self._repeats, self._test_repeats = repeats
         self._train_seed, self._test_seed = seeds
 
@@ -247,16 +535,16 @@ class ShiftedSamples:
 
     def _tests(self, kind: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Repetition and kind of each test of a kind of training set."""
-        chosen = np.flatnonzero(self._design.pairs[kind])
-        repeats = np.repeat(np.arange(self._test_repeats), len(chosen))
-        return repeats, np.tile(chosen, self._test_repeats)
+        test_kinds = np.flatnonzero(self._design.pairs[kind])
+        repeats = np.repeat(np.arange(self._test_repeats), len(test_kinds))
+        return repeats, np.tile(test_kinds, self._test_repeats)
 
     def _draw_training(self, number: int, kind: int) -> tuple[Samples, NDArray[Any]]:
         seeds = stream_seeds(self._train_seed, np.array([number]))
         counts = self._design.train.counts[[kind]]
         items, offsets = self._train_part.draw(counts, seeds)
         # Shuffled, so that a training set can be split without shuffling it first.
-        deck = Part(np.arange(len(items), dtype=index_dtype(len(items))), offsets)
+        deck = PoolPart(np.arange(len(items), dtype=index_dtype(len(items))), offsets)
         order, _ = deck.draw(
             counts.sum(axis=1, keepdims=True),
             stream_seeds(int(seeds[0]), np.zeros(1, np.int64)),
@@ -294,3 +582,73 @@ def _shares(classes: NDArray[Any], prevalence: NDArray[np.float64]) -> dict[str,
 def _range(sizes: NDArray[np.int64]) -> str:
     least, most = int(sizes.min()), int(sizes.max())
     return f"{least:,}" + (f" to {most:,}" if most > least else "")
+
+
+TENTHS = tuple(step / 10 for step in range(11))
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ShiftProtocol(ABC):
+    """Draws training sets and tests by the design that ``_plan`` of a subclass returns."""
+
+    train_size: int = 5000
+    test_size: int = 500
+    repeats: int = 10
+    test_repeats: int = 50
+    split: float = 0.6
+    replace: bool = False
+    random_state: RandomState = None
+
+    @abstractmethod
+    def _pairs(self) -> NDArray[np.bool_]:
+        """Check the parameters; return the kinds of tests of each kind of training set."""
+
+    @abstractmethod
+    def _plan(
+        self, y: ArrayLike | None, groups: ArrayLike | None, ratings: ArrayLike | None
+    ) -> tuple[Cells, Design]:
+        """Divide the pool into cells; return them with the counts to draw."""
+
+    @property
+    def n_training_sets(self) -> int:
+        """Number of training sets."""
+        return len(self._pairs()) * check_count("repeats", self.repeats)
+
+    @property
+    def n_samples(self) -> int:
+        """Total number of test samples of all training sets."""
+        repeats = check_count("repeats", self.repeats)
+        repeats *= check_count("test_repeats", self.test_repeats)
+        return int(self._pairs().sum()) * repeats
+
+    def draw(
+        self,
+        y: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
+        ratings: ArrayLike | None = None,
+    ) -> ShiftedSamples:
+        """Make the experiments of a pool. Items are drawn when an experiment is accessed.
+
+        Each protocol uses the columns that it needs and ignores the others.
+        """
+        self._pairs()
+        repeats = check_count("repeats", self.repeats)
+        test_repeats = check_count("test_repeats", self.test_repeats)
+        check_count("train_size", self.train_size)
+        check_count("test_size", self.test_size)
+        share = check_fraction("split", self.split)
+        replace = check_flag("replace", self.replace)
+        split_seed, train_seed, test_seed = base_seeds(self.random_state, 3)
+        cells, design = self._plan(y, groups, ratings)
+        check_learnable(cells, design.train)
+        train_part, test_part = cells.split(share, split_seed)
+        check_enough(cells, train_part, design.train, training=True, replace=replace)
+        check_enough(cells, test_part, design.test, training=False, replace=replace)
+        return ShiftedSamples(
+            type(self).__name__,
+            cells,
+            design,
+            (train_part, test_part),
+            (repeats, test_repeats),
+            (train_seed, test_seed),
+        )

@@ -14,12 +14,10 @@ from headcount._parameters import (
     check_positive,
     check_share,
 )
+from headcount._random import RandomState, base_seeds
 from headcount.errors import HeadcountError
 from headcount.sampling import Samples
-from headcount.sampling._checks import check_share_rows
-from headcount.sampling._streams import RandomState, base_seeds
-
-__all__ = ["SyntheticShift", "make_shift"]
+from headcount.sampling.samples import check_share_rows
 
 Floats = NDArray[np.float64]
 
@@ -148,12 +146,14 @@ def make_shift(
     y = np.concatenate([np.repeat(np.arange(K), 2), rng.choice(K, n_train - 2 * K, p=trained)])
     X = centres[y] + rng.normal(size=(n_train, d))
     tilts = covariate * _directions(S, d, rng)
-    drawn = (1 - prior) * trained + prior * rng.dirichlet(np.ones(K), S)
+    priors = (1 - prior) * trained + prior * rng.dirichlet(np.ones(K), S)
     # A normal cloud that is tilted by exp(tilt . x) is the same cloud, moved by the tilt.
     logs = tilts @ centres.T
-    tilted = drawn * np.exp(logs - logs.max(axis=1, keepdims=True))
+    tilted = priors * np.exp(logs - logs.max(axis=1, keepdims=True))
     tilted /= tilted.sum(axis=1, keepdims=True)
-    y_pool = np.concatenate([rng.choice(K, size, p=each) for each in tilted])
+    y_pool = np.concatenate(
+        [rng.choice(K, size, p=shares_of_sample) for shares_of_sample in tilted]
+    )
     number = np.repeat(np.arange(S), size)
     X_pool = centres[y_pool] + tilts[number] + rng.normal(size=(S * size, d))
     planes = _directions(S, d, rng)
@@ -166,16 +166,16 @@ def make_shift(
 
 def _directions(n: int, d: int, rng: np.random.Generator) -> Floats:
     """Random vectors of length 1."""
-    made = rng.normal(size=(n, d))
-    return np.asarray(made / np.linalg.norm(made, axis=1, keepdims=True))
+    vectors = rng.normal(size=(n, d))
+    return np.asarray(vectors / np.linalg.norm(vectors, axis=1, keepdims=True))
 
 
 def _check_training_shares(shares: Any, K: int) -> Floats:
     if shares is None:
         return np.full(K, 1 / K)
-    (given,) = check_share_rows(np.atleast_2d(np.asarray(shares)), name="shares")
-    if len(given) != K:
+    (checked,) = check_share_rows(np.atleast_2d(np.asarray(shares)), name="shares")
+    if len(checked) != K:
         raise HeadcountError(
-            f"shares has {len(given)} shares, but n_classes is {K}: pass one share per class."
+            f"shares has {len(checked)} shares, but n_classes is {K}: pass one share per class."
         )
-    return given
+    return checked

@@ -10,9 +10,7 @@ from scipy.optimize import linprog
 from scipy.sparse import bmat, csr_array, identity
 
 from headcount._kernels import divergence as kinds
-from headcount._kernels.absolute_deviations import match_two_absolute
-from headcount._kernels.matching import match_mixtures
-from headcount._kernels.matching_two import match_two
+from headcount._kernels.matching import match_mixtures, match_two, match_two_absolute
 from headcount._threads import each_range
 from headcount.errors import HeadcountError
 from headcount.solve.quadratic import LeastSquares

@@ -9,8 +9,7 @@ from numpy.typing import NDArray
 
 from headcount._kernels.divergence import LIKELIHOOD
 from headcount._kernels.expectation_maximisation import maximise_by_em
-from headcount._kernels.matching import match_mixtures
-from headcount._kernels.matching_two import match_two
+from headcount._kernels.matching import match_mixtures, match_two
 from headcount._threads import each_range
 from headcount.sampling import Samples
 from headcount.solve.roughness import attainable, roughness

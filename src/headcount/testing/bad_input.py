@@ -1,4 +1,4 @@
-"""Checks that bad data is refused in one clear sentence, and that nothing is lost."""
+"""Checks that bad data and bad parameters are refused in one clear sentence."""
 
 from __future__ import annotations
 
@@ -14,14 +14,17 @@ from headcount.scores import Scored, Scorer
 from headcount.testing.cases import (
     Array,
     Case,
+    NotApplicable,
+    equal,
+    expect,
     labelled,
     labelled_scores,
     pool,
+    refuses,
     samples,
     scored,
     scored_pool,
 )
-from headcount.testing.expectations import NotApplicable, equal, expect, refuses
 
 
 def _spoilt(table: Array, value: float, row: int = 7) -> Array:
@@ -115,9 +118,9 @@ def check_unknown_labels(case: Case) -> None:
     """Labels that are no class are refused."""
     case.require_scores()
     scores, y = scored(case.n_classes)
-    others = Scored(scores, classes=np.arange(case.n_classes) + 1)
+    items = Scored(scores, classes=np.arange(case.n_classes) + 1)
     refuses(
-        "^y has labels that are not among the classes: 0;", lambda: case.make().fit(others, y)
+        "^y has labels that are not among the classes: 0;", lambda: case.make().fit(items, y)
     )
 
 
@@ -144,15 +147,15 @@ def check_labels_in_two_dimensions(case: Case) -> None:
 def check_class_missing_from_a_fold(case: Case) -> None:
     """Folds that leave a class out of training are refused."""
     case.require_scores()
-    made = case.make_base()
-    names = [name for name in ("cv", "quantifier__cv") if name in made.get_params()]
-    if not names or not ScoringPlan(made).learns:
+    base = case.make_base()
+    names = [name for name in ("cv", "quantifier__cv") if name in base.get_params()]
+    if not names or not ScoringPlan(base).learns:
         raise NotApplicable("does not cross-fit")
     X, y = labelled(case.n_classes)
     by_class = np.argsort(y, kind="stable")
     X, y = X[by_class], y[by_class]
-    made.set_params(**{names[0]: _FirstThenRest(int((y == 0).sum()))})
-    quantifier = OneVsRest(made) if case.wrapped else made
+    base.set_params(**{names[0]: _FirstThenRest(int((y == 0).sum()))})
+    quantifier = OneVsRest(base) if case.wrapped else base
     refuses("^cv leaves class 0 out of training fold 0", lambda: quantifier.fit(X, y))
 
 
@@ -358,3 +361,56 @@ def _check_unchanged(quantifier: Any, *bad: Callable[[], Any]) -> None:
     after = vars(quantifier)
     expect(after.keys() == before.keys(), "a failed fit adds or removes attributes")
     expect(all(after[name] is before[name] for name in before), "a failed fit changes it")
+
+
+# Parameters of the classifier are not used by those who bring scores.
+UNUSED_WITH_SCORES = {"classifier", "cv", "scoring"}
+
+
+class Unknown:
+    """A value that no parameter can use."""
+
+    def __repr__(self) -> str:
+        return "a value of an unknown kind"
+
+
+def checked_parameters(case: Case) -> list[str]:
+    """Parameters that `fit` checks; random seeds have a check of their own."""
+    return [name for name in case.parameters if name != "random_state"]
+
+
+def check_unknown_values(case: Case) -> None:
+    """Every parameter is checked: an unknown kind of value is refused by name."""
+    case.require_two_classes()
+    for name in checked_parameters(case):
+        refuses(name, lambda name=name: _spoilt_parameter(case, name).fit(*labelled(2)))
+        if case.takes_scores and name not in UNUSED_WITH_SCORES:
+            refuses(
+                name, lambda name=name: _spoilt_parameter(case, name).fit(*labelled_scores(2))
+            )
+
+
+def _spoilt_parameter(case: Case, name: str) -> Any:
+    return case.make().set_params(**{name: Unknown()})
+
+
+def check_bad_random_state(case: Case) -> None:
+    """A random seed that is none is refused."""
+    case.require_two_classes()
+    if "random_state" not in case.parameters:
+        raise NotApplicable("has no random_state")
+    refuses("random_state", lambda: case.make(seed="x").fit(*labelled(2)))
+
+
+def check_bad_parameters_lose_nothing(case: Case) -> None:
+    """A fit with a bad parameter leaves the quantifier as it was."""
+    case.require_two_classes()
+    X, y = labelled(2)
+    quantifier = case.make().fit(X, y)
+    before = quantifier.predict(pool(2))
+    for name in checked_parameters(case):
+        good = getattr(quantifier, name)
+        quantifier.set_params(**{name: Unknown()})
+        refuses("", lambda: quantifier.fit(X, y))
+        quantifier.set_params(**{name: good})
+        equal(quantifier.predict(pool(2)), before)

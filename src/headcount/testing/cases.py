@@ -1,9 +1,11 @@
-"""A quantifier to check, and the data to check it on."""
+"""A quantifier to check, its data, and assertions that need no test framework."""
 
 from __future__ import annotations
 
 import inspect
 import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import Any
@@ -13,21 +15,61 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.naive_bayes import GaussianNB
 
+from headcount.errors import HeadcountError
 from headcount.quantify import MethodInfo, OneVsRest, Quantifier
 from headcount.quantify.base import ScoringPlan
 from headcount.sampling import Samples
 from headcount.scores import Scored
-from headcount.testing.expectations import NotApplicable
 
-__all__ = [
-    "Case",
-    "labelled",
-    "labelled_scores",
-    "pool",
-    "samples",
-    "scored",
-    "scored_pool",
-]
+
+class NotApplicable(Exception):  # noqa: N818 (it is no error)
+    """Reason why a check does not apply to a method."""
+
+
+def expect(holds: Any, message: str) -> None:
+    """Fail with a message unless a condition holds, also under ``python -O``."""
+    if not holds:
+        raise AssertionError(message)
+
+
+def equal(actual: Any, expected: Any) -> None:
+    """Fail unless arrays are equal to the last bit."""
+    np.testing.assert_array_equal(actual, expected)
+
+
+def close(actual: Any, expected: Any, tolerance: float) -> None:
+    """Fail unless arrays differ by less than a tolerance."""
+    np.testing.assert_allclose(actual, expected, rtol=0, atol=tolerance)
+
+
+def on_simplex(shares: Any, *shape: int) -> None:
+    """Fail unless shares are an array of a shape, not negative, with sums of 1."""
+    expect(isinstance(shares, np.ndarray), f"shares are of type {type(shares).__name__}")
+    expect(shares.dtype == np.float64, f"shares are of type {shares.dtype}, not float64")
+    expect(shares.shape == shape, f"shares have the shape {shares.shape}, not {shape}")
+    expect((shares >= 0).all(), f"a share is {shares.min()}")
+    close(shares.sum(axis=-1), np.ones(shape[:-1]), 1e-12)
+
+
+@contextmanager
+def raises(kind: type[Exception], match: str = "") -> Iterator[None]:
+    """Fail unless the block raises an error of a kind with a message that matches."""
+    try:
+        yield
+    except kind as error:
+        expect(
+            re.search(match, str(error)), f"the message {str(error)!r} does not match {match!r}"
+        )
+        return
+    raise AssertionError(f"no {kind.__name__} was raised; expected a message like {match!r}")
+
+
+def refuses(match: str, *calls: Callable[..., Any]) -> None:
+    """Fail unless every call raises a `HeadcountError` with a message that matches."""
+    for call in calls:
+        with raises(HeadcountError, match):
+            call()
+
 
 Array = NDArray[Any]
 
@@ -87,9 +129,9 @@ class Case:
     @property
     def smooth(self) -> bool:
         """True if it expects smooth shares along the classes, as those of two always are."""
-        given = self.prototype.get_params(deep=False)
-        wanted = any(given.get(name) for name in ("smoothness", "flatness"))
-        return wanted and self.n_classes > 2
+        parameters = self.prototype.get_params(deep=False)
+        is_smooth = any(parameters.get(name) for name in ("smoothness", "flatness"))
+        return is_smooth and self.n_classes > 2
 
     @property
     def ordered(self) -> bool:
@@ -104,9 +146,11 @@ class Case:
     @property
     def classifier(self) -> Any:
         """Classifier of the quantifier; naive Bayes if it has none."""
-        given = self.prototype.get_params()
-        found = next((given[name] for name in given if _LAST["classifier"].match(name)), None)
-        return GaussianNB() if found is None else clone(found)
+        parameters = self.prototype.get_params()
+        classifier = next(
+            (parameters[name] for name in parameters if _LAST["classifier"].match(name)), None
+        )
+        return GaussianNB() if classifier is None else clone(classifier)
 
     def require_scores(self) -> None:
         """Skip the check if the method takes no scores."""
@@ -120,18 +164,18 @@ class Case:
 
     def make_base(self, classifier: Any = None, seed: Any = 0) -> Quantifier:
         """Unfitted quantifier, not wrapped, with another classifier or random seed."""
-        made = clone(self.prototype)
-        given: dict[str, Any] = {"random_state": seed}
+        quantifier = clone(self.prototype)
+        values: dict[str, Any] = {"random_state": seed}
         if classifier is not None:
-            given |= {"classifier": classifier, "classifiers": [classifier]}
+            values |= {"classifier": classifier, "classifiers": [classifier]}
         names = {
             name: value
-            for name in made.get_params()
-            for last, value in given.items()
+            for name in quantifier.get_params()
+            for last, value in values.items()
             if _LAST[last].match(name)
         }
-        made.set_params(**names)
-        return made
+        quantifier.set_params(**names)
+        return quantifier
 
     def make(self, classifier: Any = None, seed: Any = 0) -> Quantifier:
         """Unfitted quantifier for the classes of the case."""
@@ -150,11 +194,11 @@ class Case:
         X, y = labelled(self.n_classes)
         return X, y
 
-    def predict_quick(self, quantifier: Quantifier, drawn: Any) -> NDArray[np.float64]:
+    def predict_quick(self, quantifier: Quantifier, samples: Any) -> NDArray[np.float64]:
         """Shares in samples of the pool that belongs to `fit_quick`."""
         if self.takes_scores:
-            return quantifier.predict_many(Scored(scored_pool(self.n_classes)), drawn)
-        return quantifier.predict_many(pool(self.n_classes), drawn)
+            return quantifier.predict_many(Scored(scored_pool(self.n_classes)), samples)
+        return quantifier.predict_many(pool(self.n_classes), samples)
 
     @cached_property
     def fitted(self) -> Quantifier:

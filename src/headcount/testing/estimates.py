@@ -1,16 +1,27 @@
-"""Checks of estimates with intervals."""
+"""Checks of estimates with intervals, and of shares from extreme scores."""
 
 from __future__ import annotations
 
 import json
 import pickle
+from collections.abc import Callable
 
 import numpy as np
 
 from headcount.quantify import PCC
 from headcount.scores import Scored
-from headcount.testing.cases import Case, labelled, pool, scored_pool
-from headcount.testing.expectations import NotApplicable, close, equal, expect, on_simplex
+from headcount.testing.cases import (
+    Array,
+    Case,
+    NotApplicable,
+    close,
+    equal,
+    expect,
+    labelled,
+    on_simplex,
+    pool,
+    scored_pool,
+)
 from headcount.uncertainty import Estimate
 
 _REPLICATES = 200
@@ -54,17 +65,17 @@ def check_estimates_of_samples(case: Case) -> None:
     """The estimate of a sample depends on that sample alone."""
     X, quantifier = pool(case.n_classes), case.fitted
     rows = [np.arange(40), np.array([7]), np.arange(20, 120)]
-    many = quantifier.estimate_many(X, rows, replicates=_REPLICATES, random_state=0)
-    for estimate, each in zip(many, rows, strict=True):
-        _check(estimate, len(each), case.n_classes)
-        alone = quantifier.estimate(X[each], replicates=_REPLICATES, random_state=0)
+    estimates = quantifier.estimate_many(X, rows, replicates=_REPLICATES, random_state=0)
+    for estimate, sample in zip(estimates, rows, strict=True):
+        _check(estimate, len(sample), case.n_classes)
+        alone = quantifier.estimate(X[sample], replicates=_REPLICATES, random_state=0)
         close(estimate.raw, alone.raw, 1e-9)
         close(estimate.shares, alone.shares, 1e-6)
         close(estimate.draws, alone.draws, 1e-6)
     reverse = quantifier.estimate_many(X, rows[::-1], replicates=_REPLICATES, random_state=0)[
         ::-1
     ]
-    for estimate, same in zip(many, reverse, strict=True):
+    for estimate, same in zip(estimates, reverse, strict=True):
         equal(estimate.draws, same.draws)
 
 
@@ -73,14 +84,14 @@ def check_estimates_from_scores(case: Case) -> None:
     case.require_scores()
     scores, quantifier = scored_pool(case.n_classes), case.fitted_on_scores
     rows = [np.arange(40), np.array([7]), np.arange(20, 120)]
-    found = quantifier.estimate_many(
+    estimates = quantifier.estimate_many(
         Scored(scores), rows, replicates=_REPLICATES, random_state=0
     )
-    for estimate, each in zip(found, rows, strict=True):
-        _check(estimate, len(each), case.n_classes)
-        own = Scored(scores[each])
-        equal(estimate.raw, quantifier.predict(own))
-        alone = quantifier.estimate(own, replicates=_REPLICATES, random_state=0)
+    for estimate, sample in zip(estimates, rows, strict=True):
+        _check(estimate, len(sample), case.n_classes)
+        items = Scored(scores[sample])
+        equal(estimate.raw, quantifier.predict(items))
+        alone = quantifier.estimate(items, replicates=_REPLICATES, random_state=0)
         equal(estimate.draws, alone.draws)
 
 
@@ -91,8 +102,10 @@ def check_estimates_follow_the_sample(case: Case) -> None:
     X, quantifier = pool(case.n_classes), case.fitted
     alone = [[row] for row in range(len(X))]
     # Some methods have the same answer to many single items: another one decides then.
-    other = PCC(case.classifier).fit(*labelled(case.n_classes)).predict_many(X, alone)[:, 0]
-    order = np.lexsort((other, quantifier.predict_many(X, alone)[:, 0]))
+    first_shares = (
+        PCC(case.classifier).fit(*labelled(case.n_classes)).predict_many(X, alone)[:, 0]
+    )
+    order = np.lexsort((first_shares, quantifier.predict_many(X, alone)[:, 0]))
     low, high = quantifier.estimate_many(
         X, [order[:40], order[-40:]], replicates=_REPLICATES, random_state=0
     )
@@ -101,3 +114,102 @@ def check_estimates_follow_the_sample(case: Case) -> None:
         close(low.shares[0], high.shares[0], 1e-9)
         return
     expect(high.shares[0] > low.shares[0], "estimates do not follow the sample")
+
+
+# Training scores, labels, scores of new items.
+Situation = Callable[[int, np.random.Generator], tuple[Array, Array, Array]]
+
+
+def _sharp(codes: Array, K: int) -> Array:
+    return np.eye(K)[codes]
+
+
+def _perfect(K: int, rng: np.random.Generator) -> tuple[Array, Array, Array]:
+    codes = np.arange(60) % K
+    return _sharp(codes, K), codes, _sharp(rng.integers(K, size=30), K)
+
+
+def _all_alike(K: int, rng: np.random.Generator) -> tuple[Array, Array, Array]:
+    return np.full((60, K), 1 / K), np.arange(60) % K, np.full((30, K), 1 / K)
+
+
+def _all_wrong(K: int, rng: np.random.Generator) -> tuple[Array, Array, Array]:
+    codes = np.arange(60) % K
+    return _sharp((codes + 1) % K, K), codes, _sharp(rng.integers(K, size=30), K)
+
+
+def _far_from_training(K: int, rng: np.random.Generator) -> tuple[Array, Array, Array]:
+    new = np.full((30, K), 1e-9)
+    new[:, 0] = 1 - (K - 1) * 1e-9
+    return rng.dirichlet(np.full(K, 50.0), 60), np.arange(60) % K, new
+
+
+def _never_seen(K: int, rng: np.random.Generator) -> tuple[Array, Array, Array]:
+    return _perfect(K, rng)[0], np.arange(60) % K, rng.dirichlet(np.ones(K), 30)
+
+
+def _nearly_sure(K: int, rng: np.random.Generator) -> tuple[Array, Array, Array]:
+    scores = [rng.dirichlet(np.full(K, 0.02), n) for n in (60, 30)]
+    return scores[0], np.arange(60) % K, scores[1]
+
+
+def _one_item_per_class(K: int, rng: np.random.Generator) -> tuple[Array, Array, Array]:
+    return rng.dirichlet(np.ones(K), K), np.arange(K), rng.dirichlet(np.ones(K), 30)
+
+
+def _one_item_of_the_others(K: int, rng: np.random.Generator) -> tuple[Array, Array, Array]:
+    codes = np.r_[np.arange(K - 1), np.full(61 - K, K - 1)]
+    return rng.dirichlet(np.ones(K), 60), codes, rng.dirichlet(np.ones(K), 30)
+
+
+_SITUATIONS: tuple[Situation, ...] = (
+    _perfect,
+    _all_alike,
+    _all_wrong,
+    _far_from_training,
+    _never_seen,
+    _nearly_sure,
+    _one_item_per_class,
+    _one_item_of_the_others,
+)
+
+
+def check_extreme_scores(case: Case) -> None:
+    """Perfect, constant, wrong, unseen and sparse training scores give shares."""
+    case.require_scores()
+    for situation in _SITUATIONS:
+        scores, y, new = situation(case.n_classes, np.random.default_rng(0))
+        quantifier = case.make().fit(Scored(scores), y)
+        shares = quantifier.predict_many(Scored(new), [np.arange(30), [0], [29, 0, 0]])
+        on_simplex(shares, 3, case.n_classes)
+
+
+def check_perfect_scores(case: Case) -> None:
+    """Perfect scores are counted without error."""
+    case.require_scores()
+    if case.info.needs_overlap:
+        raise NotApplicable("needs classes whose scores overlap")
+    scores, y, new = _perfect(case.n_classes, np.random.default_rng(0))
+    if case.smooth:  # exact for smooth shares alone, such as even ones
+        new = scores
+    quantifier = case.make()
+    if case.simulates:
+        quantifier.set_params(replicates=4000)
+    shares = quantifier.fit(Scored(scores), y).predict(Scored(new))
+    close(shares, new.mean(axis=0), 0.02 if case.simulates else 1e-6)
+
+
+def check_many_classes(case: Case) -> None:
+    """Twelve classes work as well."""
+    case.require_scores()
+    if case.n_classes == 2:
+        raise NotApplicable("checked with the case of three classes")
+    rng = np.random.default_rng(0)
+    codes = np.arange(300) % 12
+    scores = np.exp(3 * np.eye(12)[codes] + rng.normal(size=(300, 12)))
+    scores /= scores.sum(axis=1, keepdims=True)
+    quantifier = case.make().fit(Scored(scores), codes)
+    more_of_one = np.concatenate([np.arange(300), np.flatnonzero(codes == 5).repeat(12)])
+    shares = quantifier.predict_many(Scored(scores), [np.arange(300), more_of_one])
+    on_simplex(shares, 2, 12)
+    expect(shares[1].argmax() == 5, "a class with half of the items has not the largest share")

@@ -14,15 +14,26 @@ from sklearn.naive_bayes import GaussianNB, MultinomialNB
 
 from headcount.quantify.base import ScoringPlan
 from headcount.scores import Scored, Scorer
-from headcount.testing.cases import Array, Case, labelled, pool, samples, scored, scored_pool
-from headcount.testing.expectations import close, equal, expect, refuses
+from headcount.testing.cases import (
+    Array,
+    Case,
+    close,
+    equal,
+    expect,
+    labelled,
+    pool,
+    refuses,
+    samples,
+    scored,
+    scored_pool,
+)
 
 _COLUMNS = ["x", "y", "z"]
 # A table and a column as another library has them.
 Form = tuple[Callable[[Array], Any], Callable[[Array], Any]]
 
 
-def _forms() -> list[Form]:
+def forms_of_tables() -> list[Form]:
     """Lists, Polars and, if it is installed, pandas."""
     import polars as pl
 
@@ -44,7 +55,7 @@ def check_frames(case: Case) -> None:
     X, y = labelled(case.n_classes)
     new = pool(case.n_classes)
     expected = case.fitted.predict_many(new, samples())
-    for table, column in _forms():
+    for table, column in forms_of_tables():
         quantifier = case.make().fit(table(X), column(y))
         close(quantifier.predict_many(table(new), samples()), expected, 1e-8)
 
@@ -55,7 +66,7 @@ def check_frames_of_scores(case: Case) -> None:
     scores, y = scored(case.n_classes)
     new = scored_pool(case.n_classes)
     expected = case.fitted_on_scores.predict_many(Scored(new), samples())
-    for table, column in _forms():
+    for table, column in forms_of_tables():
         quantifier = case.make().fit(Scored(table(scores)), column(y))
         equal(quantifier.predict_many(Scored(table(new)), samples()), expected)
 
@@ -71,9 +82,9 @@ def check_vector_of_scores(case: Case) -> None:
         )
         return
     new = scored_pool(case.n_classes)
-    given = case.make().fit(Scored(scores[:, 1]), y).predict(Scored(new[:, 1]))
+    shares = case.make().fit(Scored(scores[:, 1]), y).predict(Scored(new[:, 1]))
     # One minus the second column is the first one up to rounding.
-    close(given, case.fitted_on_scores.predict(Scored(new)), 1e-9)
+    close(shares, case.fitted_on_scores.predict(Scored(new)), 1e-9)
 
 
 def check_sparse_items(case: Case) -> None:
@@ -89,8 +100,8 @@ def check_sparse_items(case: Case) -> None:
         # Machines are trained to a tolerance: sums in another order end elsewhere within it.
         close(thin.predict(sparse.coo_array(new)), dense.predict(new), 0.1)
         return
-    many = thin.predict_many(sparse.csc_matrix(new), samples())
-    close(many, dense.predict_many(new, samples()), 1e-8)
+    shares = thin.predict_many(sparse.csc_matrix(new), samples())
+    close(shares, dense.predict_many(new, samples()), 1e-8)
     close(thin.predict(sparse.coo_array(new)), dense.predict(new), 1e-8)
 
 
@@ -102,8 +113,8 @@ def check_shared_scorer(case: Case) -> None:
     scorer = Scorer(case.classifier, random_state=0).fit(X, y)
     quantifier = case.make()
     expect(quantifier.fit_scorer(scorer) is quantifier, "fit_scorer returns another object")
-    own: Any = quantifier.fitted_.scorer
-    expect(own.classifier_ is scorer.classifier_, "the classifier is not the given one")
+    used_scorer: Any = quantifier.fitted_.scorer
+    expect(used_scorer.classifier_ is scorer.classifier_, "the classifier is not the given one")
     before = quantifier.predict_many(new, samples())
     if not case.trains_several:
         equal(before, case.fitted.predict_many(new, samples()))
@@ -136,28 +147,28 @@ def check_scores_after_items(case: Case) -> None:
         )
         return
     scorer: Any = quantifier.fitted_.scorer
-    scores, drawn = scorer.posteriors(new), samples()
+    scores, drawn_samples = scorer.posteriors(new), samples()
     if case.simulates or quantifier.fitted_.by_folds:
         scores = scorer.fold_posteriors(new).reshape(-1, case.n_classes)
-        drawn = drawn.over(len(scores))
-    given = quantifier.predict_many(Scored(scores), drawn)
+        drawn_samples = drawn_samples.over(len(scores))
+    shares = quantifier.predict_many(Scored(scores), drawn_samples)
     expected = quantifier.predict_many(new, samples())
     members: Any = vars(quantifier).get("members_", ())
     if case.simulates and len({member.info.scoring for member in members}) > 1:
         # Some of its methods take scores by the classifier, the others those by folds.
-        difference = np.abs(given - expected)[drawn.n_items > 30].max()
+        difference = np.abs(shares - expected)[drawn_samples.n_items > 30].max()
         expect(difference < 0.1, f"shares differ by {difference:.3f}")
         return
     # Sums of the scores of several folds are added up in another order.
-    close(given, expected, 1e-9)
+    close(shares, expected, 1e-9)
 
 
 def check_repeated_scores(case: Case) -> None:
     """An item that was scored several times is one item."""
     case.require_scores()
     quantifier, scores = case.fitted_on_scores, scored_pool(case.n_classes)
-    given = quantifier.predict_many(Scored(np.tile(scores, (3, 1))), samples().over(360))
-    close(given, quantifier.predict_many(Scored(scores), samples()), 1e-8)
+    shares = quantifier.predict_many(Scored(np.tile(scores, (3, 1))), samples().over(360))
+    close(shares, quantifier.predict_many(Scored(scores), samples()), 1e-8)
 
 
 def check_labels_are_enough(case: Case) -> None:

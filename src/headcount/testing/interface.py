@@ -17,21 +17,19 @@ from headcount.sampling import Samples
 from headcount.scores import Scored, Scorer
 from headcount.testing.cases import (
     Case,
-    labelled,
-    labelled_scores,
-    pool,
-    samples,
-    scored,
-    scored_pool,
-)
-from headcount.testing.expectations import (
     NotApplicable,
     close,
     equal,
     expect,
+    labelled,
+    labelled_scores,
     on_simplex,
+    pool,
     raises,
     refuses,
+    samples,
+    scored,
+    scored_pool,
 )
 
 _TEXTS = ("title", "family", "reference")
@@ -80,8 +78,8 @@ def check_solutions(case: Case) -> None:
     equal(solution.prevalence, quantifier.predict_many(X, samples()))
     expect(len(solution) == len(samples()), "not one solution per sample")
     expect(solution.converged.all(), "the solver did not converge on all samples")
-    for each in (solution.iterations, solution.objective):
-        expect(each.shape == (len(samples()),), "iterations or objective has a wrong shape")
+    for numbers in (solution.iterations, solution.objective):
+        expect(numbers.shape == (len(samples()),), "iterations or objective has a wrong shape")
 
 
 def check_shares_follow_the_sample(case: Case) -> None:
@@ -92,12 +90,14 @@ def check_shares_follow_the_sample(case: Case) -> None:
         raise NotApplicable("learns next to nothing in so short a time")
     quantifier = case.fit_quick()
     items, y = case.training
-    first, others = np.flatnonzero(y == 0), np.flatnonzero(y > 0)
-    mixes = [np.concatenate([*[first] * 4, others]), np.concatenate([first[:5], others])]
-    many, few = quantifier.predict_many(items, mixes)
+    first, remaining = np.flatnonzero(y == 0), np.flatnonzero(y > 0)
+    mixes = [np.concatenate([*[first] * 4, remaining]), np.concatenate([first[:5], remaining])]
+    mostly, few = quantifier.predict_many(items, mixes)
     # A class in the middle cannot be cut off by one plane.
     least = 0.05 if case.brings_learner and case.wrapped else 0.15
-    expect(many[0] > few[0] + least, f"the share rises from {few[0]:.3f} to {many[0]:.3f} only")
+    expect(
+        mostly[0] > few[0] + least, f"the share rises from {few[0]:.3f} to {mostly[0]:.3f} only"
+    )
 
 
 def check_unfitted(case: Case) -> None:
@@ -137,10 +137,14 @@ def check_init_stores(case: Case) -> None:
     """``__init__`` only stores its parameters."""
     case.require_two_classes()
     signature = inspect.signature(type(case.prototype)).parameters.values()
-    given = {each.name: object() for each in signature if each.kind is not each.VAR_KEYWORD}
-    quantifier = type(case.prototype)(**given)
-    expect(vars(quantifier) == given, "__init__ does more than to store its parameters")
-    expect(quantifier.get_params(deep=False) == given, "get_params misses parameters")
+    arguments = {
+        parameter.name: object()
+        for parameter in signature
+        if parameter.kind is not parameter.VAR_KEYWORD
+    }
+    quantifier = type(case.prototype)(**arguments)
+    expect(vars(quantifier) == arguments, "__init__ does more than to store its parameters")
+    expect(quantifier.get_params(deep=False) == arguments, "get_params misses parameters")
 
 
 def check_parameters(case: Case) -> None:
@@ -188,15 +192,15 @@ def check_input_is_unchanged(case: Case) -> None:
     """No array of the user is changed."""
     K = case.n_classes
     before = [*labelled(K), *scored(K), pool(K), scored_pool(K)]
-    given = [array.copy() for array in before]
-    X, y, scores, codes, items, item_scores = given
+    arrays = [array.copy() for array in before]
+    X, y, scores, codes, items, item_scores = arrays
     weights = np.linspace(1, 2, len(y))
     fit_weights = None if case.brings_learner else weights
     case.make().fit(X, y, fit_weights).predict_many(items, samples())
     if case.takes_scores:
         quantifier = case.make().fit(Scored(scores), codes, weights)
         quantifier.predict_many(Scored(item_scores), samples())
-    for old, new in zip(before, given, strict=True):
+    for old, new in zip(before, arrays, strict=True):
         equal(old, new)
     equal(weights, np.linspace(1, 2, len(y)))
 

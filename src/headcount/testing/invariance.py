@@ -1,16 +1,36 @@
-"""Checks that results do not depend on names, on order, or on repeated items."""
+"""Checks that results follow from the sample alone, and not from names, order or batches.
+
+Scores take a few values. For each value the training set has whole numbers of items of each
+class, and the score is the vector of their shares, so posteriors are exactly calibrated. Each
+item of class j is taken m_j times into the sample: nothing is left to chance.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from headcount.quantify import OneVsRest
 from headcount.sampling import Samples
 from headcount.scores import Scored
-from headcount.testing.cases import Array, Case, labelled, pool, samples, scored, scored_pool
-from headcount.testing.expectations import NotApplicable, close, equal, expect, refuses
+from headcount.testing.cases import (
+    Array,
+    Case,
+    NotApplicable,
+    close,
+    equal,
+    expect,
+    labelled,
+    pool,
+    refuses,
+    samples,
+    scored,
+    scored_pool,
+)
 
 # New names of classes 0, 1 (and 2), most of which sort in another order.
 _NAMES: dict[int, list[list[Any]]] = {
@@ -55,9 +75,9 @@ def _check_names(case: Case, names: Array) -> None:
     equal(quantifier.classes_, names[order])
     expect(quantifier.classes_.dtype == names.dtype, "classes_ has another type than y")
     new = scored_pool(case.n_classes)
-    given = quantifier.predict_many(Scored(new[:, order]), samples())
+    shares = quantifier.predict_many(Scored(new[:, order]), samples())
     expected = case.fitted_on_scores.predict_many(Scored(new), samples())
-    close(given, expected[:, order], 1e-8)
+    close(shares, expected[:, order], 1e-8)
 
 
 def check_order_of_classes(case: Case) -> None:
@@ -83,9 +103,9 @@ def check_names_of_classes_of_items(case: Case) -> None:
     order = np.argsort(names)
     quantifier = case.make().fit(X, names[y])
     equal(quantifier.classes_, names[order])
-    given = quantifier.predict_many(pool(case.n_classes), samples())
+    shares = quantifier.predict_many(pool(case.n_classes), samples())
     expected = case.fitted.predict_many(pool(case.n_classes), samples())
-    close(given, expected[:, order], 1e-8)
+    close(shares, expected[:, order], 1e-8)
 
 
 def check_ordered_classes(case: Case) -> None:
@@ -96,9 +116,9 @@ def check_ordered_classes(case: Case) -> None:
     scores, y = scored(3)
     new, order = scored_pool(3), np.array([1, 2, 0])
     quantifier = case.make().fit(Scored(scores[:, order]), order.argsort()[y])
-    given = quantifier.predict_many(Scored(new[:, order]), samples())
+    shares = quantifier.predict_many(Scored(new[:, order]), samples())
     expected = case.fitted_on_scores.predict_many(Scored(new), samples())
-    difference = np.abs(given - expected[:, order]).max()
+    difference = np.abs(shares - expected[:, order]).max()
     expect(difference > 1e-5, "the order of ordered classes makes no difference")
 
 
@@ -107,8 +127,8 @@ def check_order_of_items(case: Case) -> None:
     rng = np.random.default_rng(0)
     quantifier = case.fit_quick()
     shuffled = [rng.permutation(index) for index in samples()]
-    given = case.predict_quick(quantifier, shuffled)
-    close(given, case.predict_quick(quantifier, samples()), 1e-9)
+    shares = case.predict_quick(quantifier, shuffled)
+    close(shares, case.predict_quick(quantifier, samples()), 1e-9)
 
 
 def check_repeated_sample(case: Case) -> None:
@@ -117,8 +137,8 @@ def check_repeated_sample(case: Case) -> None:
         raise NotApplicable("depends on the number of items")
     quantifier = case.fit_quick()
     doubled = Samples.from_arrays([np.tile(index, 2) for index in samples()], n_pool=120)
-    given = case.predict_quick(quantifier, doubled)
-    close(given, case.predict_quick(quantifier, samples()), 1e-9)
+    shares = case.predict_quick(quantifier, doubled)
+    close(shares, case.predict_quick(quantifier, samples()), 1e-9)
 
 
 def check_whole_weights(case: Case) -> None:
@@ -150,12 +170,12 @@ def check_zero_weights(case: Case) -> None:
     """Training items of weight 0 have no influence."""
     case.require_scores()
     scores, y = scored(case.n_classes)
-    kept = np.arange(len(y)) % 4 > 0
+    has_weight = np.arange(len(y)) % 4 > 0
     if case.simulates:
-        _check_zero_weights_beyond_noise(case, kept)
+        _check_zero_weights_beyond_noise(case, has_weight)
         return
-    weighted = case.make().fit(Scored(scores), y, sample_weight=kept)
-    without = case.make().fit(Scored(scores[kept]), y[kept])
+    weighted = case.make().fit(Scored(scores), y, sample_weight=has_weight)
+    without = case.make().fit(Scored(scores[has_weight]), y[has_weight])
     new = Scored(scored_pool(case.n_classes))
     close(weighted.predict_many(new, samples()), without.predict_many(new, samples()), 1e-8)
 
@@ -197,16 +217,115 @@ def check_names_of_classes_beyond_noise(case: Case) -> None:
     expected = _simulated(case, scores, y, new)
     names = np.array(_NAMES[case.n_classes][0])
     order = np.argsort(names)
-    given = _simulated(case, scores[:, order], names[y], new[:, order])
-    close(given, expected[:, order], _NOISE)
+    shares = _simulated(case, scores[:, order], names[y], new[:, order])
+    close(shares, expected[:, order], _NOISE)
 
 
-def _check_zero_weights_beyond_noise(case: Case, kept: Array) -> None:
+def _check_zero_weights_beyond_noise(case: Case, has_weight: Array) -> None:
     scores, y = scored(case.n_classes)
     new = scored_pool(case.n_classes)
     # Items that would change everything if they counted.
-    wrong = np.where(kept[:, None], scores, 1 - scores)
+    wrong = np.where(has_weight[:, None], scores, 1 - scores)
     wrong /= wrong.sum(axis=1, keepdims=True)
-    weighted = _simulated(case, wrong, y, new, sample_weight=kept.astype(float))
-    without = _simulated(case, scores[kept], y[kept], new)
+    weighted = _simulated(case, wrong, y, new, sample_weight=has_weight.astype(float))
+    without = _simulated(case, scores[has_weight], y[has_weight], new)
     close(weighted, without, _NOISE)
+
+
+# Items of each class (columns) on each score (rows).
+_COUNTS = {
+    2: [[19, 1], [12, 3], [8, 7], [4, 9], [1, 14], [0, 5]],
+    3: [[15, 2, 1], [7, 3, 2], [2, 14, 3], [3, 9, 1], [1, 2, 16], [2, 4, 9], [5, 5, 4]],
+}
+_TIMES: dict[int, Sequence[tuple[int, ...]]] = {
+    2: [(1, 1), (1, 6), (7, 1), (3, 2), (1, 0), (0, 1)],
+    3: [(1, 1, 1), (5, 1, 2), (1, 9, 1), (2, 3, 7), (0, 1, 1), (3, 0, 1), (1, 4, 0), (0, 0, 1)],
+}
+# Shares on a straight line along the three classes, of which there are 35, 39 and 36 items.
+_STRAIGHT = [(6, 5, 5), (6, 11, 18), (0, 6, 13), (78, 35, 0)]
+
+
+@dataclass(frozen=True)
+class _Exact:
+    scores: Array
+    codes: Array
+    samples: list[Array]
+    shares: Array
+
+
+def _exact(K: int, all_times: Sequence[tuple[int, ...]]) -> _Exact:
+    counts = np.array(_COUNTS[K])
+    posteriors = counts / counts.sum(axis=1, keepdims=True)
+    value, codes = (
+        np.repeat(axis.ravel(), counts.ravel()) for axis in np.indices(counts.shape)
+    )
+    items = np.arange(len(codes))
+    samples = [np.repeat(items, np.array(times)[codes]) for times in all_times]
+    mass = np.array(all_times) * counts.sum(axis=0)
+    return _Exact(posteriors[value], codes, samples, mass / mass.sum(axis=1, keepdims=True))
+
+
+def _predicted(case: Case, data: _Exact) -> NDArray[np.float64]:
+    items = Scored(data.scores) if case.takes_scores else data.scores
+    return case.make().fit(items, data.codes).predict_many(items, data.samples)
+
+
+def _inconsistency(case: Case) -> str:
+    """Reason why the method cannot be expected to be exact; empty if it can."""
+    if case.n_classes > 2 and (case.wrapped or isinstance(case.prototype, OneVsRest)):
+        return "the rest is a mixture too, which shifts with the others"
+    if case.smooth:
+        return "expects smooth shares, and bends what it sees towards a straight line"
+    if case.brings_learner:
+        return "sees its training items again, on which it errs less often than on others"
+    return case.info.inconsistency
+
+
+def check_exact_mixtures(case: Case) -> None:
+    """The shares of exact mixtures are recovered, unless ``info.inconsistency`` is declared."""
+    data, reason = _exact(case.n_classes, _TIMES[case.n_classes]), _inconsistency(case)
+    shares = _predicted(case, data)
+    if not reason:
+        close(shares, data.shares, 1e-6)
+        return
+    shifted = np.abs(data.shares - data.shares[0]).max(axis=1) > 0.1
+    error = np.abs(shares - data.shares)[shifted].max()
+    expect(error > 1e-4, f"the shares are exact, but it is declared that it {reason!r}")
+
+
+def check_straight_shares(case: Case) -> None:
+    """Methods that expect smooth shares recover shares on a straight line."""
+    if not case.smooth:
+        raise NotApplicable("does not expect smooth shares")
+    data = _exact(3, _STRAIGHT)
+    close(_predicted(case, data), data.shares, 1e-5)
+
+
+def check_one_sample(case: Case) -> None:
+    """`predict` is `predict_many` with one sample."""
+    quantifier, X = case.fitted, pool(case.n_classes)
+    equal(quantifier.predict(X), quantifier.predict_many(X, [np.arange(len(X))])[0])
+
+
+def check_batch(case: Case) -> None:
+    """`predict_many` is a loop over `predict`."""
+    quantifier, X = case.fitted, pool(case.n_classes)
+    loop = [quantifier.predict(X[index]) for index in samples()]
+    close(quantifier.predict_many(X, samples()), loop, 1e-10)
+
+
+def check_batch_of_scores(case: Case) -> None:
+    """With scores, `predict_many` is a loop over `predict` to the last bit."""
+    case.require_scores()
+    quantifier, scores = case.fitted_on_scores, scored_pool(case.n_classes)
+    loop = [quantifier.predict(Scored(scores[index])) for index in samples()]
+    equal(quantifier.predict_many(Scored(scores), samples()), loop)
+
+
+def check_order_of_samples(case: Case) -> None:
+    """The order of the samples makes no difference."""
+    quantifier, order = case.fit_quick(), [3, 0, 5, 1, 4, 2]
+    equal(
+        case.predict_quick(quantifier, samples()[order]),
+        case.predict_quick(quantifier, samples())[order],
+    )

@@ -9,30 +9,22 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 from sklearn.base import clone
 
 from headcount.quantify import MethodInfo, OneClassQuantifier
 from headcount.sampling import Samples
-from headcount.testing.expectations import close, equal, expect, on_simplex, refuses
-
-__all__ = ["OneClassCase"]
+from headcount.testing.cases import close, equal, expect, on_simplex, refuses
+from headcount.testing.input_forms import forms_of_tables
 
 _REPLICATES = 200
 
 
 @dataclass(frozen=True, eq=False)
 class OneClassCase:
-    """A method for one class, and items to check it on: two clouds of points.
+    """A method for one class, and items to check it on: two clouds of points."""
 
-    Attributes
-    ----------
-    prototype : OneClassQuantifier
-        Unfitted; it is cloned, never fitted.
-    """
-
-    prototype: OneClassQuantifier
+    prototype: OneClassQuantifier  # unfitted; it is cloned, never fitted
     n_classes: int = 1
 
     @property
@@ -50,15 +42,15 @@ class OneClassCase:
     def samples(self) -> Samples:
         """Samples of the mixed items with shares of the class of 0.8, 0.5, 0 and 1."""
         bounds = [(400, 100), (300, 300), (0, 50), (1, 0)]
-        rows = [np.r_[:own, 500 : 500 + others] for own, others in bounds]
+        rows = [np.r_[:n_members, 500 : 500 + n_foreign] for n_members, n_foreign in bounds]
         return Samples.from_arrays(rows, n_pool=1000)
 
     def fit(self, X: Any = None, y: Any = None) -> OneClassQuantifier:
         """Fitted clone."""
-        made = clone(self.prototype)
-        if "source_share" in made.get_params():
-            made.set_params(source_share=0.5)
-        return made.fit(self.items if X is None else X, y, unlabelled=self.mixed)
+        quantifier = clone(self.prototype)
+        if "source_share" in quantifier.get_params():
+            quantifier.set_params(source_share=0.5)
+        return quantifier.fit(self.items if X is None else X, y, unlabelled=self.mixed)
 
     @cached_property
     def fitted(self) -> OneClassQuantifier:
@@ -97,13 +89,15 @@ def check_batches(case: OneClassCase) -> None:
     """The shares and the estimate of a sample depend on that sample alone, in any order."""
     quantifier, X = case.fitted, case.mixed
     shares = quantifier.predict_many(X, case.samples)
-    many = quantifier.estimate_many(X, case.samples, replicates=_REPLICATES, random_state=0)
-    for own, rows, estimate in zip(shares, case.samples, many, strict=True):
-        close(quantifier.predict(X[rows]), own, 1e-12)
-        close(quantifier.predict(X[rows[::-1]]), own, 1e-12)
+    estimates = quantifier.estimate_many(
+        X, case.samples, replicates=_REPLICATES, random_state=0
+    )
+    for expected, rows, estimate in zip(shares, case.samples, estimates, strict=True):
+        close(quantifier.predict(X[rows]), expected, 1e-12)
+        close(quantifier.predict(X[rows[::-1]]), expected, 1e-12)
         alone = quantifier.estimate(X[rows], replicates=_REPLICATES, random_state=0)
         close(alone.draws, estimate.draws, 1e-9)
-        equal(estimate.raw, own)
+        equal(estimate.raw, expected)
 
 
 def check_intervals(case: OneClassCase) -> None:
@@ -129,11 +123,12 @@ def check_clones(case: OneClassCase) -> None:
 
 
 def check_frames(case: OneClassCase) -> None:
-    """Frames give the shares of arrays."""
-    columns = ["a", "b", "c"]
-    items, mixed = (pd.DataFrame(rows, columns=columns) for rows in (case.items, case.mixed))
-    made = clone(case.fitted).fit(items, unlabelled=mixed)
-    close(made.predict(mixed), case.fitted.predict(case.mixed), 1e-12)
+    """Frames of Polars and pandas give the shares of arrays."""
+    expected = case.fitted.predict(case.mixed)
+    for table, _ in forms_of_tables():
+        mixed = table(case.mixed)
+        quantifier = clone(case.fitted).fit(table(case.items), unlabelled=mixed)
+        close(quantifier.predict(mixed), expected, 1e-12)
 
 
 def check_bad_input(case: OneClassCase) -> None:

@@ -15,10 +15,7 @@ from sklearn.base import clone
 from headcount.errors import HeadcountError, HeadcountWarning
 from headcount.quantify import OneVsRest, Quantifier
 from headcount.scores import Scored
-from headcount.testing.cases import Array, Case
-from headcount.testing.expectations import close, expect
-
-__all__ = ["Problem", "fit_problem", "random_problems", "verify_interval", "verify_shares"]
+from headcount.testing.cases import Array, Case, close, expect
 
 _PROBLEMS = 72
 _KINDS = ("ordinary", "constant", "nearly constant", "duplicated", "separable", "denormal")
@@ -26,7 +23,7 @@ _WEIGHTINGS = ("none", "ordinary", "huge", "denormal", "uneven", "some zero")
 
 
 @dataclass(frozen=True, eq=False)
-class Problem:
+class RandomProblem:
     """Scored items with labels and weights, and a sample of new items."""
 
     name: str
@@ -41,7 +38,7 @@ class Problem:
         return self.scores.shape[1]
 
 
-def random_problems(number: int, seed: int = 0) -> Iterator[Problem]:
+def random_problems(number: int, seed: int = 0) -> Iterator[RandomProblem]:
     """Yield problems; every combination of scores and weights comes in turn."""
     for i in range(number):
         rng = np.random.default_rng([seed, i])
@@ -55,7 +52,7 @@ def random_problems(number: int, seed: int = 0) -> Iterator[Problem]:
         if rng.random() < 0.3:  # a single item of a class
             y[K:][y[K:] == K - 1] = 0
         codes_new = rng.integers(K, size=n_new)
-        yield Problem(
+        yield RandomProblem(
             f"{i}: {kind} scores, {weighting} weights, {K} classes, {n} and {n_new} items",
             _scores(kind, y, K, rng),
             y,
@@ -72,20 +69,20 @@ def check_random_problems(case: Case) -> None:
         verify_shares(case.prototype, problem)
 
 
-def fit_problem(prototype: Quantifier, problem: Problem) -> Quantifier | None:
+def fit_problem(prototype: Quantifier, problem: RandomProblem) -> Quantifier | None:
     """Fitted quantifier; None if the problem is refused in one sentence."""
-    made: Quantifier = clone(prototype)
+    quantifier: Quantifier = clone(prototype)
     if problem.n_classes > 2 and prototype.info.multiclass == "one-vs-rest":
-        made = OneVsRest(made)
+        quantifier = OneVsRest(quantifier)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", HeadcountWarning)
         try:
-            return made.fit(Scored(problem.scores), problem.y, problem.weights)
+            return quantifier.fit(Scored(problem.scores), problem.y, problem.weights)
         except HeadcountError:
             return None
 
 
-def verify_shares(prototype: Quantifier, problem: Problem) -> None:
+def verify_shares(prototype: Quantifier, problem: RandomProblem) -> None:
     """Fail unless shares are finite and on the simplex, or the problem is refused."""
     quantifier = fit_problem(prototype, problem)
     if quantifier is None:
@@ -98,18 +95,18 @@ def verify_shares(prototype: Quantifier, problem: Problem) -> None:
     close(shares.sum(), 1, 1e-6)
 
 
-def verify_interval(prototype: Quantifier, problem: Problem) -> None:
+def verify_interval(prototype: Quantifier, problem: RandomProblem) -> None:
     """Fail unless the interval is finite and holds the shares, or the problem is refused."""
     quantifier = fit_problem(prototype, problem)
     if quantifier is None:
         return
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", HeadcountWarning)
-        found = quantifier.estimate(Scored(problem.new), replicates=200, random_state=0)
-    ends = found.interval()
+        estimate = quantifier.estimate(Scored(problem.new), replicates=200, random_state=0)
+    ends = estimate.interval()
     finite = np.isfinite(ends.low).all() and np.isfinite(ends.high).all()
     expect(finite, f"problem {problem.name}: an interval is not finite")
-    held = (ends.low <= found.shares + 1e-12) & (found.shares <= ends.high + 1e-12)
+    held = (ends.low <= estimate.shares + 1e-12) & (estimate.shares <= ends.high + 1e-12)
     expect(held.all(), f"problem {problem.name}: an interval does not hold the share")
 
 

@@ -16,33 +16,22 @@ from headcount.errors import HeadcountError
 from headcount.quantify import OneClassQuantifier, Quantifier
 from headcount.testing import (
     bad_input,
-    bad_parameters,
-    batches,
-    consistency,
     estimates,
-    extremes,
     input_forms,
     interface,
     invariance,
     one_class,
     random_problems,
 )
-from headcount.testing.cases import Case
-from headcount.testing.expectations import NotApplicable
+from headcount.testing.cases import Case, NotApplicable
 from headcount.testing.one_class import OneClassCase
-
-__all__ = ["Check", "CheckReport", "CheckResult", "check_quantifier", "quantifier_checks"]
 
 _MODULES: tuple[ModuleType, ...] = (
     interface,
-    batches,
     invariance,
-    consistency,
-    extremes,
     input_forms,
     estimates,
     bad_input,
-    bad_parameters,
     random_problems,
 )
 _CLASSES = (2, 3)
@@ -67,13 +56,7 @@ class Check:
     function: Callable[[Any], None]
 
     def __call__(self) -> CheckResult:
-        """Run the check. Warnings are errors.
-
-        Returns
-        -------
-        CheckResult
-            Passed, or not applicable. A check that fails raises an error.
-        """
+        """Run the check. Warnings are errors."""
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             try:
@@ -138,13 +121,13 @@ class CheckReport:
         -------
         tuple of CheckResult
         """
-        return tuple(each for each in self.results if each.status == status)
+        return tuple(result for result in self.results if result.status == status)
 
     @property
     def title(self) -> str:
         """Numbers of checks by status, as a sentence."""
         passed, failed, not_applicable = (
-            len(self.with_status(each)) for each in ("passed", "failed", "not applicable")
+            len(self.with_status(status)) for status in ("passed", "failed", "not applicable")
         )
         return (
             f"{self.quantifier}: {passed} checks passed, {failed} failed, "
@@ -153,7 +136,8 @@ class CheckReport:
 
     def __repr__(self) -> str:
         rows = [
-            [each.check, str(each.n_classes), each.status, each.reason] for each in self.results
+            [result.check, str(result.n_classes), result.status, result.reason]
+            for result in self.results
         ]
         head = ["check", "classes", "status", "reason"]
         return "\n".join([self.title, *text_table(head, rows, n_texts=4)])
@@ -181,16 +165,16 @@ def quantifier_checks(quantifier: Quantifier | OneClassQuantifier) -> list[Check
     >>> print(checks[0], checks[0]().status)
     check_fit_and_predict-CC-2 passed
     """
-    given: Any = quantifier
-    if not isinstance(given, Quantifier | OneClassQuantifier):
+    candidate: Any = quantifier
+    if not isinstance(candidate, Quantifier | OneClassQuantifier):
         raise HeadcountError(
-            f"quantifier is {given!r}; it must be an instance of a subclass of "
+            f"quantifier is {candidate!r}; it must be an instance of a subclass of "
             "headcount.quantify.Quantifier, or of OneClassQuantifier."
         )
-    prototype = _prepared(given)
+    prototype = _prepared(candidate)
     cases: list[Any] = [Case(prototype, K) for K in _CLASSES]
     modules = _MODULES
-    if isinstance(given, OneClassQuantifier):
+    if isinstance(candidate, OneClassQuantifier):
         cases, modules = [OneClassCase(prototype)], (one_class,)
     return [
         Check(name, case, function)
@@ -205,13 +189,17 @@ def _prepared(quantifier: Any) -> Any:
     """Clone with a fixed random seed, and a quick classifier if it names none."""
     from sklearn.naive_bayes import GaussianNB
 
-    made = clone(quantifier)
-    given = made.get_params(deep=False)
+    prototype = clone(quantifier)
+    parameters = prototype.get_params(deep=False)
     defaults = {"classifier": GaussianNB(), "random_state": 0}
-    made.set_params(
-        **{name: value for name, value in defaults.items() if given.get(name, value) is None}
+    prototype.set_params(
+        **{
+            name: value
+            for name, value in defaults.items()
+            if parameters.get(name, value) is None
+        }
     )
-    return made
+    return prototype
 
 
 def check_quantifier(quantifier: Quantifier | OneClassQuantifier) -> CheckReport:
@@ -264,8 +252,9 @@ def _result(check: Check) -> CheckResult:
 
 
 def _lines(failed: Sequence[CheckResult], checks: Sequence[Check]) -> list[str]:
-    rules: dict[str, Any] = {each.name: inspect.getdoc(each.function) for each in checks}
+    rules: dict[str, Any] = {check.name: inspect.getdoc(check.function) for check in checks}
     return [
-        f"- {each.check} with {each.n_classes} classes. {rules[each.check]} {each.reason}"
-        for each in failed
+        f"- {result.check} with {result.n_classes} classes. {rules[result.check]} "
+        f"{result.reason}"
+        for result in failed
     ]

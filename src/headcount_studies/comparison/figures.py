@@ -11,7 +11,7 @@ import numpy as np
 
 from headcount import plots
 from headcount.evaluation.significance import Comparison, compare
-from headcount.evaluation.tables import lowest
+from headcount.evaluation.summary import lowest
 from headcount.plots._style import FAINT, INK, PALE, method_styles
 from headcount_studies.data.tables import RECIPES
 from headcount_studies.tables import FLAGGED, Agreement, plain_name

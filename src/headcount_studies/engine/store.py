@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from headcount._files import clear_parts, write_bytes
-from headcount._lock import locked
+from headcount._files import clear_parts, locked, write_bytes
 from headcount._text import Cell, Table, html_result
 from headcount._versions import versions
 from headcount.errors import HeadcountError, warn

@@ -13,8 +13,7 @@ from sklearn.base import clone
 from headcount.errors import HeadcountError
 from headcount.evaluation.evaluation import parameters_of
 from headcount.evaluation.fitting import FitResult, fit_together
-from headcount.evaluation.intervals import interval_errors
-from headcount.evaluation.measures import check_measure
+from headcount.evaluation.measures import check_measure, interval_errors
 from headcount.evaluation.search import GridSearch
 from headcount.metrics import OF_INTERVALS
 from headcount.quantify import Quantifier

@@ -1,11 +1,9 @@
-"""Labels assigned to the items of a sample one after the other, the most certain first."""
+"""Compiled loops of methods that label items, or move a threshold, step by step."""
 
 from __future__ import annotations
 
 import numpy as np
 from numba import njit
-
-__all__ = ["label_in_turn"]
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -59,11 +57,11 @@ def label_in_turn(
         for i in range(n):
             rows[i] = places[indices[offsets[s] + i]]
         rows.sort()
-        wanted = n * share
+        target = n * share
         first = 0
         while first < n and (
             rows[first] < n_sure
-            or first < wanted
+            or first < target
             or (first > 0 and ranks[rows[first]] == ranks[rows[first - 1]])
         ):
             first += 1
@@ -86,3 +84,34 @@ def label_in_turn(
             total += out[s, j]
         for j in range(K):
             out[s, j] /= total
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def iterate_threshold(
+    scores, indices, offsets, prior, tol, max_iter, start, stop, out, steps, changes
+):
+    """Share of positives for samples `start:stop`.
+
+    An item is positive if its score exceeds c0 / (c0 + c1), where c0 and c1 are the ratios
+    of the current shares to those in training.
+    """
+    for s in range(start, stop):
+        n = offsets[s + 1] - offsets[s]
+        ordered = np.empty(n)
+        for i in range(n):
+            ordered[i] = scores[indices[offsets[s] + i]]
+        ordered.sort()
+        threshold = 0.5
+        change = np.inf
+        n_steps = 0
+        share = 0.0
+        while n_steps < max_iter and change > tol:
+            share = (n - np.searchsorted(ordered, threshold, side="right")) / n
+            against, towards = (1.0 - share) / (1.0 - prior), share / prior
+            before = threshold
+            threshold = against / (against + towards)
+            change = abs(threshold - before)
+            n_steps += 1
+        out[s] = share
+        steps[s] = n_steps
+        changes[s] = change

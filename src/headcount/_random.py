@@ -14,8 +14,6 @@ from numpy.typing import NDArray
 from headcount._kernels.stratified_draws import GOLDEN, mix
 from headcount._parameters import check_random_state
 
-__all__ = ["RandomState", "base_seeds", "stream_seeds", "uniforms"]
-
 RandomState: TypeAlias = int | np.random.Generator | np.random.RandomState | None
 
 
