@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from copy import copy
+from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
@@ -27,7 +28,7 @@ from headcount.solve import Solution
 if TYPE_CHECKING:
     from headcount.uncertainty import ShareConditioning
 
-__all__ = ["Quantifier", "is_simple"]
+__all__ = ["AggregativeQuantifier", "Quantifier", "is_simple"]
 
 
 class Quantifier(ItemsMixin, EstimationMixin, FromStatistics, BaseEstimator):
@@ -438,6 +439,16 @@ class Quantifier(ItemsMixin, EstimationMixin, FromStatistics, BaseEstimator):
                 f"{len(solution.converged):,} samples: their shares are the last ones "
                 f"reached; {advice}see which by solve_many(...).converged."
             )
+
+
+@dataclass(eq=False, repr=False)
+class AggregativeQuantifier(Quantifier):
+    """Base of methods on top of a classifier whose own parameters are fields of a dataclass."""
+
+    classifier: Any = None
+    _: KW_ONLY
+    cv: Any = 5
+    random_state: Any = None
 
 
 def is_simple(quantifier: Any) -> bool:

@@ -21,8 +21,6 @@ from headcount.representation import (
 from headcount.sampling import Samples
 from headcount.solve import Solution
 
-__all__ = ["CC", "MLPE", "PCC"]
-
 
 class MLPE(Quantifier):
     """Shares of the training set for every sample: unbiased if nothing has shifted.
@@ -80,13 +78,8 @@ class CC(Quantifier):
 
     Parameters
     ----------
-    classifier : scikit-learn classifier, default=None
-        Logistic regression by default.
-    cv : int, splitter or None, default=5
-        Folds for scoring the training items, which only estimates with intervals need; None
-        does without.
-    random_state : int, RandomState, Generator or None, default=None
-        Random seed of the folds.
+    classifier, cv, random_state
+        As for `Quantifier`.
 
     Examples
     --------
@@ -121,13 +114,8 @@ class PCC(Quantifier):
 
     Parameters
     ----------
-    classifier : scikit-learn classifier, default=None
-        Logistic regression by default.
-    cv : int, splitter or None, default=5
-        Folds for scoring the training items, which only estimates with intervals need; None
-        does without.
-    random_state : int, RandomState, Generator or None, default=None
-        Random seed of the folds.
+    classifier, cv, random_state
+        As for `Quantifier`.
 
     Examples
     --------

@@ -30,8 +30,6 @@ from headcount.sampling import Samples
 from headcount.sampling._streams import base_seeds
 from headcount.solve import Divergence, EnergyDistance, KernelDistance, Solution
 
-__all__ = ["ED", "HDx", "ReadMe"]
-
 # Numbers held for a block of pattern shares or of their sample means: 64 MB.
 _BLOCK_NUMBERS = 8_000_000
 
@@ -49,6 +47,7 @@ def _info(title: str, reference: str, *aliases: str) -> MethodInfo:
     )
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class HDx(Quantifier):
     """Match the histograms of all features by Hellinger distance; no classifier.
 
@@ -83,10 +82,8 @@ class HDx(Quantifier):
         "Hellinger distance between feature histograms",
         "González-Castro, Alaiz-Rodríguez & Alegre, Information Sciences 218 (2013)",
     )
-
-    def __init__(self, *, bins: int = 8, combine: str = "stacked") -> None:
-        self.bins = bins
-        self.combine = combine
+    bins: int = 8
+    combine: str = "stacked"
 
     def _aggregation(self) -> Aggregation:
         histograms = FeatureHistograms(check_count("bins", self.bins, 2))
@@ -137,8 +134,8 @@ class _SharedHistograms:
 def _class_samples(pool: Training, rows: Rows) -> Samples:
     """A training set as one sample of the pool per class."""
     codes = pool.codes[rows]
-    own = [rows[codes == k] for k in range(pool.n_classes)]
-    return Samples.from_arrays(own, n_pool=len(pool.codes))
+    by_class = [rows[codes == k] for k in range(pool.n_classes)]
+    return Samples.from_arrays(by_class, n_pool=len(pool.codes))
 
 
 def _numbered(
@@ -182,11 +179,11 @@ class _MeanHellinger:
             # A weight w on a channel, whose histogram and mixture both sum to 1, is the same
             # as w^2 times the histogram, but for a constant.
             weighted = seen[moving] * np.repeat(weights**2, np.diff(self.edges), axis=1)
-            found = squared.solve(profiles, weighted)
-            step = np.abs(found.prevalence - shares[moving]).max(axis=1)
-            shares[moving] = found.prevalence
-            rounds[moving] += found.iterations
-            converged[moving] = found.converged
+            solution = squared.solve(profiles, weighted)
+            step = np.abs(solution.prevalence - shares[moving]).max(axis=1)
+            shares[moving] = solution.prevalence
+            rounds[moving] += solution.iterations
+            converged[moving] = solution.converged
             moving = moving[step > self.tol]
         converged[moving] = False
         objective = np.sqrt(self._squares(profiles, seen, shares)).mean(axis=1)
@@ -206,10 +203,11 @@ class _MeanHellinger:
     ) -> NDArray[np.float64]:
         """Squared distance in each channel. Sums run in the same order for any batch."""
         mixed = sum(share[:, None] * row for share, row in zip(shares.T, profiles, strict=True))
-        parts = (np.sqrt(seen) - np.sqrt(mixed)) ** 2
-        return np.add.reduceat(parts, self.edges[:-1], axis=1) / 2
+        squares = (np.sqrt(seen) - np.sqrt(mixed)) ** 2
+        return np.add.reduceat(squares, self.edges[:-1], axis=1) / 2
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class ReadMe(Quantifier):
     """Match the joint patterns of small random sets of features; no classifier.
 
@@ -246,19 +244,10 @@ class ReadMe(Quantifier):
         "joint patterns of sets of features",
         "Hopkins & King, American Journal of Political Science 54 (2010)",
     )
-
-    def __init__(
-        self,
-        *,
-        n_subsets: int = 50,
-        subset_size: int | None = None,
-        bins: int = 2,
-        random_state: Any = None,
-    ) -> None:
-        self.n_subsets = n_subsets
-        self.subset_size = subset_size
-        self.bins = bins
-        self.random_state = random_state
+    n_subsets: int = 50
+    subset_size: int | None = None
+    bins: int = 2
+    random_state: Any = None
 
     def _aggregation(self) -> Aggregation:
         size = self.subset_size
@@ -299,15 +288,15 @@ class _MeanOverSubsets(SharedAggregation):
                 batch = slice(left, left + step)
                 means = embedding.means(samples[batch]).reshape(-1, len(block), K + 1)
                 for number, table in enumerate(block):
-                    own = means[:, number]
-                    votes.cast(table.overlap, own[:, :-1], own[:, -1], batch)
+                    of_table = means[:, number]
+                    votes.cast(table.overlap, of_table[:, :-1], of_table[:, -1], batch)
         return votes.mean(self.prior)
 
     def share(self, pool: LabelledPool) -> _SharedPatterns | None:
         if not pool.categorical:
             return None
         columns = np.asarray(pool.training.items).T.astype(np.int64)
-        patterns = [joint_codes(columns[each]) for each in self.patterns.draw(len(columns))]
+        patterns = [joint_codes(columns[rows]) for rows in self.patterns.draw(len(columns))]
         return _SharedPatterns(pool.training, *_numbered(np.column_stack(patterns)))
 
 
@@ -331,8 +320,8 @@ class _SharedPatterns:
             profiles, seen = patterns.means(classes), patterns.means(samples)
             for left, right in pairwise(edges - edges[0]):
                 met = profiles[:, left:right].any(axis=0)
-                own, found = profiles[:, left:right][:, met], seen[:, left:right][:, met]
-                votes.cast(own @ own.T, found @ own.T, found.sum(axis=1))
+                met_by, shares = profiles[:, left:right][:, met], seen[:, left:right][:, met]
+                votes.cast(met_by @ met_by.T, shares @ met_by.T, shares.sum(axis=1))
         return votes.mean(classes.sizes / len(rows))
 
     def _blocks(self, n_samples: int) -> Iterator[tuple[int, int]]:
@@ -360,15 +349,15 @@ class _Votes:
         return cls(np.zeros((S, K)), np.zeros(S), np.zeros(S, np.int32), np.zeros(S))
 
     def cast(
-        self, overlap: Floats, products: Floats, known: Floats, batch: slice = slice(None)
+        self, overlap: Floats, products: Floats, mass: Floats, batch: slice = slice(None)
     ) -> None:
         """Add the vote of one set: inner products with the classes, share of known patterns."""
-        seen = products / np.where(known > 0, known, 1)[:, None]
-        found = KernelDistance().solve(overlap, seen)
-        self.shares[batch] += np.where(known[:, None] > 0, found.prevalence, 0)
-        self.voters[batch] += known > 0
-        self.rounds[batch] = np.maximum(self.rounds[batch], found.iterations)
-        self.values[batch] += np.where(known > 0, found.objective, 0)
+        seen = products / np.where(mass > 0, mass, 1)[:, None]
+        solution = KernelDistance().solve(overlap, seen)
+        self.shares[batch] += np.where(mass[:, None] > 0, solution.prevalence, 0)
+        self.voters[batch] += mass > 0
+        self.rounds[batch] = np.maximum(self.rounds[batch], solution.iterations)
+        self.values[batch] += np.where(mass > 0, solution.objective, 0)
 
     def mean(self, otherwise: NDArray[np.float64]) -> Solution:
         voters = np.maximum(self.voters, 1)
