@@ -128,6 +128,6 @@ def _check_models(models: tuple[Any, ...]) -> None:
                 "a list of them."
             )
         if isinstance(each, BaseEstimator):
-            check_is_fitted(each, "model_")
+            check_is_fitted(each)
     if not models:
         raise HeadcountError("model is empty: pass at least one fitted method.")
