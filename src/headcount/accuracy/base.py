@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
 from headcount.accuracy.estimates import AccuracyEstimate, accuracy_from_labels
-from headcount.accuracy.estimation import Observed, accuracy_estimates, statistics_needs
+from headcount.accuracy.estimation import Observed, accuracy_estimates
 from headcount.accuracy.fitted import FittedPredictor, Floats, Model
 from headcount.accuracy.metrics import Metric
 from headcount.accuracy.model_outputs import (
@@ -25,16 +25,16 @@ from headcount.errors import HeadcountError
 from headcount.labels import LabelPlan
 from headcount.quantify.info import Input, MethodInfo, Shift
 from headcount.quantify.registry import MethodTable, find_methods
-from headcount.quantify.statistics_parts import Form, GroupStatistics, NeedsStatistics, Part
+from headcount.quantify.statistics_parts import GroupStatistics
 from headcount.scores import Scored, Verdicts
 from headcount.scores.checks import check_labels, check_lengths
-from headcount.uncertainty import Target
+from headcount.uncertainty import Estimand
 
 _FACTS = ("title", "input", "gives", "shift", "reference")
 
 
 @dataclass(eq=False, repr=False)
-class Predictor(NeedsStatistics, BaseEstimator):
+class Predictor(BaseEstimator):
     """Predicts the accuracy of a trained classifier on items without labels.
 
     A method is a subclass with an ``info`` and a ``_learn``, which returns a model fitted on
@@ -245,7 +245,7 @@ Scored or Verdicts
         *,
         labelled: Any = None,
         design: LabelPlan | None = None,
-        target: Target = "realised",
+        estimand: Estimand = "realised",
         prior: Any = None,
         replicates: int = 4000,
         level: float = 0.95,
@@ -267,7 +267,7 @@ Scored or Verdicts
             random: by ``plan_labels`` of a quantifier, or as a simple random sample.
         design : LabelPlan, default=None
             Plan that the labelled rows were drawn by. None for a simple random sample.
-        target : {"realised", "expected"}, default="realised"
+        estimand : {"realised", "expected"}, default="realised"
             Metric on these very items, or on the population that they are a random sample
             of, which is less certain.
         prior : None, float, array-like of shape (K,) or (M, K), default=None
@@ -296,7 +296,7 @@ Scored or Verdicts
             metric,
             labelled=labelled,
             design=design,
-            target=target,
+            estimand=estimand,
             prior=prior,
             replicates=replicates,
             level=level,
@@ -311,7 +311,7 @@ Scored or Verdicts
         *,
         labelled: Any = None,
         design: LabelPlan | None = None,
-        target: Target = "realised",
+        estimand: Estimand = "realised",
         prior: Any = None,
         replicates: int = 4000,
         level: float = 0.95,
@@ -323,7 +323,7 @@ Scored or Verdicts
         ----------
         X, samples, metric
             As for `predict_many`.
-        labelled, design, target, prior, replicates, level, random_state
+        labelled, design, estimand, prior, replicates, level, random_state
             As for `estimate`.
 
         Returns
@@ -340,7 +340,7 @@ Scored or Verdicts
             self.fitted_,
             checked,
             Observed.of_samples(self.fitted_, pool, samples, checked),
-            target=target,
+            estimand=estimand,
             prior=prior,
             replicates=replicates,
             level=level,
@@ -350,17 +350,12 @@ Scored or Verdicts
             return estimates
         return accuracy_from_labels(self.fitted_, pool, samples, estimates, labelled, design)
 
-    def statistics_parts(self, form: Form) -> list[Part]:
-        """Statistics that estimates need, for items of a form."""
-        check_is_fitted(self, "fitted_")
-        return statistics_needs(self.fitted_, form).parts
-
     def estimate_statistics(
         self,
         statistics: GroupStatistics,
         metric: Metric = "accuracy",
         *,
-        target: Target = "realised",
+        estimand: Estimand = "realised",
         prior: Any = None,
         replicates: int = 4000,
         level: float = 0.95,
@@ -374,7 +369,7 @@ Scored or Verdicts
             Statistics of the items, made with this predictor.
         metric : str or callable, default="accuracy"
             As for `predict`.
-        target, prior, replicates, level, random_state
+        estimand, prior, replicates, level, random_state
             As for `estimate_many`.
 
         Returns
@@ -397,7 +392,7 @@ Scored or Verdicts
             self.fitted_,
             checked,
             Observed.of_groups(self.fitted_, statistics, checked),
-            target=target,
+            estimand=estimand,
             prior=prior,
             replicates=replicates,
             level=level,

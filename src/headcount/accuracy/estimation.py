@@ -21,21 +21,20 @@ from headcount.accuracy.fitted import (
     Floats,
     Model,
     answers_with_shares,
+    mixture_test,
+    statistics_needs,
 )
 from headcount.accuracy.metrics import ReferenceRanking, TableMetric
 from headcount.accuracy.model_outputs import ModelOutputs, Reference, among
-from headcount.diagnose import FitTest, MixtureTest
+from headcount.diagnose import FitTest
 from headcount.diagnose.diagnostics import BROKEN_LEVEL, FEW_ITEMS, UNLIKE
 from headcount.diagnose.fit_test import format_p_value
 from headcount.errors import HeadcountError
 from headcount.quantify.statistics_parts import (
-    Form,
     GroupStatistics,
-    Part,
-    deviations,
     solved,
 )
-from headcount.representation import Embedding, MeanOf, Training
+from headcount.representation import Training
 from headcount.sampling import Samples
 from headcount.sampling._streams import base_seeds
 from headcount.uncertainty import (
@@ -45,6 +44,7 @@ from headcount.uncertainty import (
     Prior,
     Simulated,
     check_prior,
+    deviations,
     size_factor,
 )
 
@@ -139,14 +139,14 @@ def accuracy_estimates(
     metric: TableMetric,
     observed: Observed,
     *,
-    target: Any,
+    estimand: Any,
     prior: Any,
     replicates: Any,
     level: Any,
     random_state: Any,
 ) -> list[AccuracyEstimate]:
     """Estimate a metric on each sample, given the answers; keywords are those of `estimate`."""
-    check_choice("target", target, ("realised", "expected"))
+    check_choice("estimand", estimand, ("realised", "expected"))
     level = check_fraction("level", level)
     replicates = check_count("replicates", replicates, 100)
     _, of_reference = fitted.model.cross_fitted()
@@ -156,7 +156,7 @@ def accuracy_estimates(
         fitted.reference,
         rows,
         metric,
-        target == "expected",
+        estimand == "expected",
         check_prior(prior, len(np.unique(fitted.reference.codes[rows]))),
         min(replicates, fitted.model.most_simulations),
         base_seeds(random_state, 1)[0],
@@ -173,7 +173,7 @@ def accuracy_estimates(
                 value=float(posterior.mean[0]),
                 raw=float(observed.raw[i]),
                 size=int(observed.sizes[i]),
-                target=target,
+                estimand=estimand,
                 level=level,
                 draws=draws,
                 classes=fitted.classes,
@@ -262,19 +262,10 @@ def _fit_tests(
     reference: Reference, pool: ModelOutputs, samples: Samples
 ) -> list[FitTest] | list[None]:
     """Test of prior shift for each sample; None without posteriors or a second class."""
-    mixture = None if pool.scores is None else _mixture_test(reference)
+    mixture = None if pool.scores is None else mixture_test(reference)
     if mixture is None or pool.scores is None:
         return [None] * len(samples)
     return list(mixture.test(among(pool.scores, reference.present), samples))
-
-
-def _mixture_test(reference: Reference) -> MixtureTest | None:
-    """Test of prior shift; None without posteriors or a second class."""
-    present, scores = reference.present, reference.outputs.scores
-    if len(present) < 2 or scores is None:
-        return None
-    codes = np.searchsorted(present, reference.codes)
-    return MixtureTest.of_posteriors(Training(among(scores, present), codes, len(present)))
 
 
 def _warnings(
@@ -301,77 +292,3 @@ def _warnings(
             "label more items."
         )
     return tuple(filter(None, warnings))
-
-
-@dataclass(frozen=True, eq=False)
-class _Outputs:
-    """Source of statistics: outputs of a classifier for the items of a pool."""
-
-    fitted: FittedPredictor
-
-    def items(self, X: Any) -> ModelOutputs:
-        return self.fitted.outputs(X)
-
-    def identity(self) -> Any:
-        classifier = self.fitted.classifier
-        judge = None if classifier is None else classifier.judge_
-        return "outputs", self.fitted.classes, judge
-
-    def take(self, items: ModelOutputs, rows: slice) -> ModelOutputs:
-        scores = None if items.scores is None else items.scores[rows]
-        return ModelOutputs(scores, items.labels[rows])
-
-    def count(self, items: ModelOutputs) -> int:
-        return len(items)
-
-
-@dataclass(frozen=True, eq=False)
-class _AmongPresent:
-    """Representation of posteriors among the classes of the reference."""
-
-    inner: Any
-    present: NDArray[np.int64]
-
-    def embed(self, items: ModelOutputs) -> Embedding:
-        embedding: Embedding = self.inner.embed(among(items.posteriors, self.present))
-        return embedding
-
-
-@dataclass(frozen=True, eq=False)
-class _Needs:
-    """Statistics for the cross-fitted model, for that of `predict`, and for the test."""
-
-    model: Model
-    answers: list[Part]
-    raw: list[Part]
-    test: list[Part]
-    mixture: MixtureTest | None
-
-    @property
-    def parts(self) -> list[Part]:
-        """All statistics."""
-        return [*self.answers, *self.raw, *self.test]
-
-
-def statistics_needs(fitted: FittedPredictor, form: Form) -> _Needs:
-    """Statistics that the estimates of a predictor need of items of a form."""
-    model, _ = fitted.model.cross_fitted()
-    source = _Outputs(fitted)
-    mixture = None if form == "verdicts" else _mixture_test(fitted.reference)
-    test = []
-    if mixture is not None:
-        present = fitted.reference.present
-        test = [Part(source, MeanOf(_AmongPresent(mixture.representation, present)))]
-    answers = _parts_of(fitted.method, model, source)
-    raw = _parts_of(fitted.method, fitted.model, source)
-    return _Needs(model, answers, raw, test, mixture)
-
-
-def _parts_of(method: str, model: Model, source: _Outputs) -> list[Part]:
-    reductions = model.reduction()
-    if reductions is None:
-        raise HeadcountError(
-            f"{method} needs all items of a sample at once, so that "
-            "it cannot be reduced to statistics: use CBPE, ATC, DoC or LEAP."
-        )
-    return [Part(source, reduction) for reduction in reductions]

@@ -19,11 +19,14 @@ from headcount.accuracy.model_outputs import (
     FittedClassifier,
     ModelOutputs,
     Reference,
+    among,
     check_classified,
 )
+from headcount.diagnose import MixtureTest
 from headcount.errors import HeadcountError
 from headcount.quantify.info import Input, MethodInfo, Shift
-from headcount.representation import MeanOf, Reduced, Reduction
+from headcount.quantify.statistics_parts import Form, NeedsStatistics, Part
+from headcount.representation import Embedding, MeanOf, Reduced, Reduction, Training
 from headcount.sampling import Samples
 from headcount.scores import Scored, Verdicts
 
@@ -107,7 +110,7 @@ class AccuracyModel(Model):
 
 
 @dataclass(frozen=True, eq=False)
-class FittedPredictor:
+class FittedPredictor(NeedsStatistics):
     """What `fit` makes of a predictor, and all that estimates and statistics use of it.
 
     Attributes
@@ -175,6 +178,10 @@ class FittedPredictor:
             raise HeadcountError(f"metric is {name!r}, but {obstacle}")
         return as_metric(metric, self.reference)
 
+    def statistics_parts(self, form: Form) -> list[Part]:
+        """Statistics that estimates need of items of a form."""
+        return statistics_needs(self, form).parts
+
     def tables(self, X: Any, samples: Any) -> Floats:
         """Table of each sample of a pool, (S, K, K)."""
         if not self.has_table:
@@ -202,3 +209,86 @@ def answers_with_shares(
     if isinstance(metric, ReferenceRanking) and isinstance(model, TableModel):
         columns = np.hstack([columns, statistics.sum(axis=2)[:, 1:]])
     return columns
+
+
+def mixture_test(reference: Reference) -> MixtureTest | None:
+    """Test of prior shift; None without posteriors or a second class."""
+    present, scores = reference.present, reference.outputs.scores
+    if len(present) < 2 or scores is None:
+        return None
+    codes = np.searchsorted(present, reference.codes)
+    return MixtureTest.of_posteriors(Training(among(scores, present), codes, len(present)))
+
+
+@dataclass(frozen=True, eq=False)
+class _Outputs:
+    """Source of statistics: outputs of a classifier for the items of a pool."""
+
+    fitted: FittedPredictor
+
+    def items(self, X: Any) -> ModelOutputs:
+        return self.fitted.outputs(X)
+
+    def identity(self) -> Any:
+        classifier = self.fitted.classifier
+        judge = None if classifier is None else classifier.judge_
+        return "outputs", self.fitted.classes, judge
+
+    def take(self, items: ModelOutputs, rows: slice) -> ModelOutputs:
+        scores = None if items.scores is None else items.scores[rows]
+        return ModelOutputs(scores, items.labels[rows])
+
+    def count(self, items: ModelOutputs) -> int:
+        return len(items)
+
+
+@dataclass(frozen=True, eq=False)
+class _AmongPresent:
+    """Representation of posteriors among the classes of the reference."""
+
+    inner: Any
+    present: NDArray[np.int64]
+
+    def embed(self, items: ModelOutputs) -> Embedding:
+        embedding: Embedding = self.inner.embed(among(items.posteriors, self.present))
+        return embedding
+
+
+@dataclass(frozen=True, eq=False)
+class _Needs:
+    """Statistics for the cross-fitted model, for that of `predict`, and for the test."""
+
+    model: Model
+    answers: list[Part]
+    raw: list[Part]
+    test: list[Part]
+    mixture: MixtureTest | None
+
+    @property
+    def parts(self) -> list[Part]:
+        """All statistics."""
+        return [*self.answers, *self.raw, *self.test]
+
+
+def statistics_needs(fitted: FittedPredictor, form: Form) -> _Needs:
+    """Statistics that the estimates of a predictor need of items of a form."""
+    model, _ = fitted.model.cross_fitted()
+    source = _Outputs(fitted)
+    mixture = None if form == "verdicts" else mixture_test(fitted.reference)
+    test = []
+    if mixture is not None:
+        present = fitted.reference.present
+        test = [Part(source, MeanOf(_AmongPresent(mixture.representation, present)))]
+    answers = _parts_of(fitted.method, model, source)
+    raw = _parts_of(fitted.method, fitted.model, source)
+    return _Needs(model, answers, raw, test, mixture)
+
+
+def _parts_of(method: str, model: Model, source: _Outputs) -> list[Part]:
+    reductions = model.reduction()
+    if reductions is None:
+        raise HeadcountError(
+            f"{method} needs all items of a sample at once, so that "
+            "it cannot be reduced to statistics: use CBPE, ATC, DoC or LEAP."
+        )
+    return [Part(source, reduction) for reduction in reductions]

@@ -11,9 +11,9 @@ from sklearn.base import clone
 
 from headcount.accuracy.fitted import Floats
 from headcount.accuracy.model_outputs import ModelOutputs, Reference, among
-from headcount.data import count_rows
 from headcount.errors import HeadcountError
 from headcount.quantify import Quantifier
+from headcount.quantify.base import Scoring
 from headcount.representation import (
     Binned,
     CellsOf,
@@ -51,11 +51,11 @@ class FittedQuantifier:
 
     def cross_fitted(self) -> tuple[FittedQuantifier, FittedQuantifier]:
         """Quantifiers for new items and for the training items, with equal behaviour."""
-        quantifier = self.quantifier.answering_
-        training = quantifier.training_
+        fitted = self.quantifier.fitted_
+        training = fitted.training
         if training is None or training.items is None:
             return self, self  # its classifier was not trained on these items
-        of_new = FittedQuantifier(quantifier, quantifier.model_.cross_fitted(training))
+        of_new = FittedQuantifier(self.quantifier, fitted.model.cross_fitted(training))
         return of_new, replace(of_new, training=training)
 
     def shares(self, X: Any, samples: Samples) -> Floats:
@@ -69,15 +69,15 @@ class FittedQuantifier:
         elif self.model is None:
             shares = self.quantifier.predict_many(X, samples)
         else:
-            by_folds = self.quantifier.scores_by_folds
-            items = self.quantifier.items_of(X, by_folds=by_folds)
-            shares = self.model.solve(items, samples.over(count_rows(items))).prevalence
+            fitted = self.quantifier.fitted_
+            by_folds, reduced = fitted.source.has_folds, fitted.reduce(X, samples)
+            shares = fitted.answer(reduced, self.model, by_folds=by_folds).prevalence
         return self.checked(shares)
 
     @property
     def answering_model(self) -> Any:
         """Model that answers."""
-        return self.quantifier.answering_.model_ if self.model is None else self.model
+        return self.quantifier.fitted_.model if self.model is None else self.model
 
     def checked(self, shares: Floats) -> Floats:
         """Shares, if there is one answer."""
@@ -120,7 +120,7 @@ class ClassShares:
         reductions = self.quantifier.answering_model.reduction()
         if reductions is None or self.form == "items":
             return None
-        takes = self.quantifier.quantifier.takes
+        takes = self.quantifier.quantifier.fitted_.takes
         return tuple(
             _of_outputs(reduction, self.present, self.form, takes) for reduction in reductions
         )
@@ -196,7 +196,7 @@ def fit_class_shares(quantifier: Quantifier, reference: Reference) -> ClassShare
     reference.warn_of_absent_classes()
     present, outputs = reference.present, reference.outputs
     form = "items"
-    if quantifier.takes in ("posteriors", "labels"):
+    if Scoring(quantifier).takes in ("posteriors", "labels"):
         form = "labels" if outputs.scores is None else "posteriors"
     fitted = None
     if len(present) > 1:

@@ -60,19 +60,21 @@ def method_facts(quantifier: Quantifier, size: int) -> MethodFacts:
     -------
     MethodFacts
     """
-    answering = quantifier.answering_
-    given = answering.get_params(deep=False)
-    settings = {name: "" if name == "classifier" else _shortened(given[name]) for name in given}
+    fitted = quantifier.fitted_
+    settings = {
+        name: "" if name == "classifier" else _shortened(value)
+        for name, value in fitted.settings.items()
+    }
     if "classifier" in settings:
         # The one that was used: a search has its own, and None stands for the default.
-        if isinstance(quantifier.scorer_, Scorer):
-            settings["classifier"] = _shortened(quantifier.scorer_.classifier_)
+        if isinstance(fitted.scorer, Scorer):
+            settings["classifier"] = _shortened(fitted.scorer.classifier_)
         else:
             settings["classifier"] = "none: the scores were made elsewhere"
             settings.pop("cv", None)
-    info = answering.info
+    info = fitted.info
     return MethodFacts(
-        type(answering).__name__, info.title, info.shift, info.reference, settings,
+        fitted.method, info.title, info.shift, info.reference, settings,
         quantifier.explain(size),
     )  # fmt: skip
 

@@ -102,7 +102,7 @@ def analyse_items(
             f"quantifier is {quantifier!r}; it must be a fitted quantifier: pass for instance "
             "PACC().fit(X, y)."
         )
-    check_is_fitted(quantifier, "model_")
+    check_is_fitted(quantifier, "fitted_")
     check_fraction("level", level)
     pool = X if isinstance(X, Scored | Verdicts) else ScoredPool(X)
     if not isinstance(groups, Groups):
@@ -133,7 +133,7 @@ def analyse_items(
         )
     ]
     histograms: tuple[ScoreHistogram, ...] = ()
-    evidence = quantifier.evidence(pool)
+    evidence = quantifier.fitted_.evidence(pool)
     if evidence is not None and posteriors is not None:
         shares = parts[0].estimate.shares
         histograms = score_histograms(evidence.training, posteriors, classes, shares)
@@ -153,7 +153,7 @@ def analysis_of_parts(
     level: float,
 ) -> Analysis:
     """Analysis of all items, the first part, and of groups, the others."""
-    training = quantifier.training_
+    training = quantifier.fitted_.training
     return Analysis(
         title=title,
         created=f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC",
@@ -201,7 +201,7 @@ def _classified(
     quantifier: Quantifier, pool: ScoredPool | Scored | Verdicts
 ) -> tuple[NDArray[np.float64] | None, NDArray[np.int64] | None]:
     """Posteriors and predicted classes of the items, None if they are not known."""
-    classes, scorer = quantifier.classes_, quantifier.scorer_
+    classes, scorer = quantifier.classes_, quantifier.fitted_.scorer
     if isinstance(pool, Verdicts):
         return None, pool.codes_of(classes)
     if isinstance(pool, Scored):
@@ -209,9 +209,9 @@ def _classified(
     if not isinstance(scorer, ItemScorer):
         return None, None  # works on features, or has several classifiers
     posteriors = None
-    if scorer.has_posteriors_ or quantifier.takes == "posteriors":
+    if scorer.has_posteriors_ or quantifier.fitted_.takes == "posteriors":
         posteriors = pool.posteriors(scorer)
-    if posteriors is not None and quantifier.takes != "labels":
+    if posteriors is not None and quantifier.fitted_.takes != "labels":
         return posteriors, posteriors.argmax(axis=1)
     labels = pool.labels(scorer)
     # Classifiers of each class against the rest do not predict the class of an item.

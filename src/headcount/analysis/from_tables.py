@@ -360,7 +360,7 @@ def _is_streamed(
     beside = options.weight is not None or options.cluster is not None
     column = options.column
     by_labels = training is not None and column in training.table.columns
-    if kept or beside or by_labels or not model.quantifier.is_reducible:
+    if kept or beside or by_labels or not model.quantifier.fitted_.is_reducible:
         return False
     # Statistics of two classes are as good as the items. With more, small tables are kept.
     two = len(model.quantifier.classes_) == 2

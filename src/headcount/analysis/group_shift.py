@@ -28,10 +28,9 @@ from headcount.analysis.groups import Groups
 from headcount.analysis.verdict import chance
 from headcount.errors import HeadcountWarning
 from headcount.quantify import Quantifier
-from headcount.quantify.evidence import Evidence
+from headcount.quantify.fitted import Evidence
 from headcount.scores import Scored, fit_calibrator
-from headcount.uncertainty import Estimate
-from headcount.uncertainty.shares import RepeatedPosterior, SharePosterior
+from headcount.uncertainty import Estimate, RepeatedPosterior, SharePosterior
 
 __all__ = ["GroupShift", "examine_groups"]
 
@@ -106,7 +105,7 @@ def examine_groups(
     -------
     GroupShift
     """
-    evidence = quantifier.evidence(items)
+    evidence = quantifier.fitted_.evidence(items)
     if evidence is None or len(evidence.training.codes) != len(labelled):
         return GroupShift({}, {}, "")
     scores, codes = np.asarray(evidence.training.items), evidence.training.codes

@@ -224,7 +224,7 @@ class _PageItems:
         return np.asarray(X.posteriors_of(classes))
 
     def identity(self) -> Any:
-        scorer = self.quantifier.scorer_
+        scorer = self.quantifier.fitted_.scorer
         judge = scorer.judge_ if isinstance(scorer, ItemScorer) else None
         return "decisions" if self.decisions else "scores", self.quantifier.classes_, judge
 
@@ -253,14 +253,13 @@ class _PageParts(NeedsStatistics):
 
     def __init__(self, quantifier: Any) -> None:
         self.quantifier = quantifier
-        self.model_ = quantifier.model_
         self.classes_ = quantifier.classes_
 
     def statistics_parts(self, form: Form) -> list[NeededPart]:
-        if self.quantifier.takes == "features":
+        if self.quantifier.fitted_.takes == "features":
             return []
         K = len(self.classes_)
-        if form == "verdicts" or self.quantifier.takes == "labels":
+        if form == "verdicts" or self.quantifier.fitted_.takes == "labels":
             source = _PageItems(self.quantifier, True)
             return [NeededPart(source, MeanOf(PredictedClass(K)))]
         source = _PageItems(self.quantifier, False)
@@ -277,7 +276,7 @@ class _PageParts(NeedsStatistics):
     def histograms(self, together: Statistics, shares: NDArray[np.float64]) -> Any:
         """Histograms of the posteriors of all items."""
         parts = self.statistics_parts(together.form)[1:]
-        training = self.quantifier.evidence_training(together.form)
+        training = self.quantifier.fitted_.evidence_training(together.form)
         if not parts or training is None:
             return ()
         K = len(self.classes_)

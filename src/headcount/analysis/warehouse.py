@@ -21,7 +21,7 @@ def counting_query(
     score: str | None = None,
     by: Sequence[str] = (),
 ) -> str:
-    """Query whose result `estimate_cells` of the model's quantifier takes.
+    """Query whose result `estimate_statistics` of the model's quantifier takes.
 
     Parameters
     ----------

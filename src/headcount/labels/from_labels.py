@@ -140,7 +140,7 @@ def _estimate(
     guarantee: str,
 ) -> LabelledEstimate:
     difference = share_difference(pool, sample, codes, weights)
-    if under_shift.target == "expected":
+    if under_shift.estimand == "expected":
         difference = of_population(difference, pool, sample, codes, weights, clusters)
     bounds = None
     if guarantee == "exact":
@@ -153,7 +153,7 @@ def _estimate(
         on_simplex(difference.centre),
         under_shift.raw,
         under_shift.n_items,
-        under_shift.target,
+        under_shift.estimand,
         normal_posterior(difference),
         under_shift.fit_test,
         _notes(pool, sample, design),
@@ -306,7 +306,7 @@ def _exact(
         under_shift.raw,
         Strata.of(pool, 1).variances[0],
         len(values),
-        under_shift.target == "expected",
+        under_shift.estimand == "expected",
     )
 
 

@@ -187,7 +187,7 @@ class LabelledEstimate(Estimate):
         """First line that `print` shows."""
         kind = "exact " if self.guarantee == "exact" else ""
         return (
-            f"{self.n_labels:,} labels and {self.method}: shares {_OF[self.target]} "
+            f"{self.n_labels:,} labels and {self.method}: shares {_OF[self.estimand]} "
             f"{self.n_items:,} items, with {kind}{100 * level:.6g}% intervals"
         )
 

@@ -51,7 +51,7 @@ class SVMQ(Quantifier):
 
     See Also
     --------
-    headcount.learn.MultivariateSVC : The learner; once trained it is ``model_.learner``.
+    headcount.learn.MultivariateSVC : The learner; once trained it is ``fitted_.model.learner``.
 
     Examples
     --------

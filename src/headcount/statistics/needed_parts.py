@@ -10,6 +10,8 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from headcount.errors import HeadcountError
+from headcount.quantify.estimation import needed_statistics
+from headcount.quantify.fitted import Fitted, HasFitted
 from headcount.quantify.statistics_parts import Form, NeedsStatistics, Part
 from headcount.representation import CellsOf, MeanOf
 from headcount.statistics.fingerprint import fingerprint
@@ -70,7 +72,7 @@ class NeededParts:
         if self.models is None:
             raise NO_MODEL
         if form not in self._by_form:
-            parts = [part for model in self.models for part in model.statistics_parts(form)]
+            parts = [part for model in self.models for part in _parts_of(model, form)]
             self._by_form[form] = {
                 self.key(part): _Needed(part, self._source(part)) for part in parts
             }
@@ -120,14 +122,22 @@ def empty_store(part: Part) -> Store:
     return LogitCells() if reduction.n_classes == 2 else RatioCells(reduction.n_classes)
 
 
+def _parts_of(model: HasFitted | Fitted | NeedsStatistics, form: Form) -> list[Part]:
+    """Statistics that estimates of a fitted method need of items of a form."""
+    fitted = model.fitted_ if isinstance(model, HasFitted) else model
+    if isinstance(fitted, NeedsStatistics):
+        return fitted.statistics_parts(form)
+    return needed_statistics(fitted, form)
+
+
 def _check_models(models: tuple[Any, ...]) -> None:
     for each in models:
-        if not isinstance(each, NeedsStatistics):
+        if isinstance(each, BaseEstimator):
+            check_is_fitted(each, "fitted_")
+        if not isinstance(each, HasFitted | Fitted | NeedsStatistics):
             raise HeadcountError(
                 f"model is {each!r}; it must be a fitted quantifier or accuracy predictor, or "
                 "a list of them."
             )
-        if isinstance(each, BaseEstimator):
-            check_is_fitted(each)
     if not models:
         raise HeadcountError("model is empty: pass at least one fitted method.")

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from headcount._files import write_bytes
 from headcount._text import Cell, Table, html_result
 from headcount.errors import HeadcountError
-from headcount.quantify.statistics_parts import Form, Part
+from headcount.quantify.statistics_parts import Form, GroupStatistics, Part
 from headcount.representation import Reduced
 from headcount.statistics.file_format import pack, unpack
 from headcount.statistics.group_names import GroupNames, number_groups
@@ -37,7 +37,7 @@ __all__ = ["Statistics"]
 _MOST_SHOWN = 10
 
 
-class Statistics:
+class Statistics(GroupStatistics):
     """All that fitted methods need of items, by group. Parts of it merge.
 
     Items are read once, in any number of batches, on any number of machines. What is kept of

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
@@ -15,20 +15,19 @@ from sklearn.utils.validation import check_is_fitted
 from headcount.errors import HeadcountError
 from headcount.quantify.adjusted import GPAC
 from headcount.quantify.aggregation import Aggregation
-from headcount.quantify.base import Quantifier, is_simple
+from headcount.quantify.base import Quantifier, is_simple, labelled_items, seeded
 from headcount.quantify.ensembles.committee import (
     Committee,
     Weighting,
     check_jobs,
-    item_pool,
-    member_items,
+    items_of_posteriors,
 )
+from headcount.quantify.fitted import Fitted, MemberItems
 from headcount.quantify.info import MethodInfo
 from headcount.quantify.kernels import KDEyML
 from headcount.quantify.likelihood import SLD
 from headcount.quantify.matching import DyS, EDy
 from headcount.quantify.one_vs_rest import OneVsRest
-from headcount.quantify.seeds import seeded
 from headcount.representation import Training
 from headcount.sampling import Samples
 from headcount.sampling._streams import base_seeds
@@ -76,8 +75,6 @@ class Median(Quantifier):
         The fitted quantifiers, one per classifier.
     weights_ : ndarray of shape (M,)
         Their weights, with a sum of 1.
-    scorer_ : tuple of Scorer
-        The scorer of each of them.
 
     Examples
     --------
@@ -120,43 +117,14 @@ class Median(Quantifier):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    def _items_are_posteriors(self) -> bool | list[Any]:
-        each = [member._items_are_posteriors() for member in self.members_]
-        return each if any(each) else False
-
     def _scorer(self) -> None:
         return None
 
-    def fit(
-        self,
-        X: Any,
-        y: ArrayLike,
-        sample_weight: ArrayLike | None = None,
-        groups: ArrayLike | None = None,
-    ) -> Self:
-        """Train all classifiers and fit a quantifier on the scores of each.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix or frame of shape (n, d), or a list of texts
-            Items, as the classifiers take them.
-        y : array-like of shape (n,)
-            Their labels, of any kind.
-        sample_weight : array-like of shape (n,), default=None
-            Weights of the items, if all classifiers take them.
-        groups : array-like of shape (n,), default=None
-            Groups of the items, for cross-fitting: handed to the splitter ``cv``. With a
-            number of folds, no group is divided.
-
-        Returns
-        -------
-        Median
-            This one, fitted.
-        """
+    def _fit(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> Fitted:
         if isinstance(X, Scored | Verdicts):
-            return super().fit(X, y, sample_weight, groups)
+            self._source(np.empty(0)).check_classified(X)
         # Missing numbers are left to the classifiers: some take them.
-        training, classes = self._labelled(X, y, sample_weight, allow_nan=True, any_shape=True)
+        training, classes = labelled_items(X, y, sample_weight, allow_nan=True, any_shape=True)
         member_seed, trial_seed = base_seeds(self.random_state, 2)
         # The same seed for all: they are cross-fitted on the same folds.
         unfitted = [seeded(member, member_seed) for member in self._pairs(len(classes))]
@@ -165,17 +133,26 @@ class Median(Quantifier):
         members = Parallel(n_jobs=n_jobs)(
             delayed(_trained)(member, training, classes, groups) for member in unfitted
         )
-        scores: Any = [member._training.items for member in members]
-        self.weights_ = weighting.weights(members, scores, training, trial_seed)
-        self.members_ = members
-        model = Committee(members, "own", "median", self.weights_)
-        scorers = tuple(member.scorer_ for member in members)
-        return self._keep(
-            model, classes, training.prior, scorers, replace(training, items=scores)
+        fitted = [member.fitted_ for member in members]
+        scores: Any = [member.training.items for member in fitted]
+        weights = weighting.weights(fitted, scores, training, trial_seed)
+        noisy = [member.noisy for member in fitted]
+        source = MemberItems(
+            method=type(self).__name__,
+            takes=self._takes(),
+            classes=classes,
+            refusal=self._why_no_scores(),
+            members=fitted,
         )
-
-    def _items(self, X: Any, *, by_folds: bool = False) -> Any:
-        return item_pool(X)
+        self.members_, self.weights_ = members, weights
+        return self._made(
+            source,
+            Committee(fitted, "own", "median", weights),
+            training.prior,
+            replace(training, items=scores),
+            noisy=noisy if any(noisy) else False,
+            tested=None,
+        )
 
     def _pairs(self, n_classes: int) -> list[Quantifier]:
         """A quantifier for each classifier."""
@@ -229,7 +206,7 @@ def _checked_classifiers(classifiers: Any) -> Sequence[Any]:
 
 def _paired(quantifier: Any, classifier: Any) -> Quantifier:
     """A copy of the quantifier with this classifier."""
-    if is_simple(quantifier) and quantifier.takes != "features":
+    if is_simple(quantifier) and quantifier._takes() != "features":
         known = quantifier.get_params()
         for place in ("classifier", "quantifier__classifier"):
             if place in known:
@@ -323,7 +300,7 @@ class Mean(Quantifier):
                 "one classifier, such as [SLD(), GPAC()]."
             )
         for each in given:
-            if each.takes == "features":
+            if each._takes() == "features":
                 raise HeadcountError(
                     f"quantifiers holds {type(each).__name__}, which works on features: "
                     "only quantifiers on the scores of a classifier can share one."
@@ -344,8 +321,8 @@ class Mean(Quantifier):
     @property
     def weights_(self) -> NDArray[np.float64]:
         """Weights of the quantifiers, with a sum of 1."""
-        check_is_fitted(self, "model_")
-        model: Any = self.model_
+        check_is_fitted(self, "fitted_")
+        model: Any = self.fitted_.model
         weights: NDArray[np.float64] = model.committee.weights
         return weights
 
@@ -361,14 +338,13 @@ class _MeanOfMembers(Aggregation):
 
     def fit(self, training: Training) -> _MeanOfMembers:
         posteriors: Any = training.items
+        classes = np.arange(training.n_classes)
         members, items = [], []
         for quantifier in self.quantifiers:
-            own = posteriors
-            if posteriors is not None:
-                own = member_items(quantifier, posteriors, "posteriors")
-            known = replace(training, items=own)
-            members.append(clone(quantifier)._learn(known, np.arange(training.n_classes), None))
-            items.append(own)
+            source = quantifier._source(classes)
+            scores = None if posteriors is None else items_of_posteriors(source, posteriors)
+            members.append(quantifier._learnt(replace(training, items=scores), source))
+            items.append(scores)
         weights = self.weighting.weights(members, items, training, self.seed)
         return replace(self, committee=Committee(members, "posteriors", "mean", weights))
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import numbers
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from numbers import Real
 from typing import Any, Literal
 
 import numpy as np
@@ -12,28 +12,14 @@ from numpy.typing import NDArray
 
 from headcount import metrics
 from headcount._parameters import check_choice
-from headcount.data import check_features, count_rows
+from headcount.data import count_rows
 from headcount.errors import HeadcountError
 from headcount.quantify.aggregation import Model
-from headcount.quantify.base import Quantifier
+from headcount.quantify.fitted import Fitted, ItemSource
 from headcount.representation import Training
 from headcount.sampling import UPP, Samples
-from headcount.scores import ScoredPool
 from headcount.scores.checks import as_numbers
 from headcount.solve import Solution
-
-__all__ = [
-    "Committee",
-    "MemberInput",
-    "Weighting",
-    "check_jobs",
-    "check_keep",
-    "combined",
-    "item_pool",
-    "mean_error",
-    "member_items",
-    "number_kept",
-]
 
 MemberInput = Literal["shared", "posteriors", "own", "folds"]
 """Items of members: shared by all; made of shared posteriors; scored by each member's own
@@ -53,8 +39,8 @@ class Committee(Model):
 
     Attributes
     ----------
-    members : sequence of Quantifier
-        Fitted quantifiers.
+    members : sequence of Fitted
+        Fitted methods.
     input : {"shared", "posteriors", "own", "folds"}
         Form in which members take the items.
     combine : {"mean", "median"}
@@ -63,7 +49,7 @@ class Committee(Model):
         Weights of the members; not negative, not all zero.
     """
 
-    members: Sequence[Quantifier]
+    members: Sequence[Fitted]
     input: MemberInput
     combine: str
     weights: NDArray[np.float64]
@@ -84,46 +70,46 @@ class Committee(Model):
         return replace(self, input="folds") if self.input == "own" else self
 
     def _combined(self, items_of: Callable[[int], Any], samples: Samples) -> Solution:
-        used = np.flatnonzero(self.weights > 0)
-        parts = []
-        for i in used.tolist():
+        places = np.flatnonzero(self.weights > 0)
+        solutions = []
+        for i in places.tolist():
             items = items_of(i)
-            drawn = samples.over(count_rows(items))
-            parts.append(self.members[i].model_.solve(items, drawn))
-        weights = np.repeat(self.weights[used][:, None], len(samples), axis=1)
-        return combined(parts, weights, self.combine)
+            copies = samples.over(count_rows(items))
+            solutions.append(self.members[i].model.solve(items, copies))
+        weights = np.repeat(self.weights[places][:, None], len(samples), axis=1)
+        return combined(solutions, weights, self.combine)
 
 
-def member_items(member: Quantifier, items: Any, form: MemberInput) -> Any:
+def member_items(member: Fitted, items: Any, form: MemberInput) -> Any:
     """Items in the form that a member takes."""
     if form == "posteriors":
-        given = items.argmax(axis=1) if member.takes == "labels" else items
-        return member._arranged(given, items.shape[1])
+        return items_of_posteriors(member.source, items)
     if form == "own":
-        return member.items_of(items)
+        return member.source.items(items, by_folds=member.by_folds)
     if form == "folds":
-        return member.items_of(items, by_folds=member.scorer_.n_folds_ > 0)
+        return member.source.items(items, by_folds=member.scorer.n_folds_ > 0)
     return items
 
 
-def item_pool(X: Any) -> Any:
-    """Items that every member scores itself; it then checks them more closely."""
-    if isinstance(X, ScoredPool):
-        return X
-    return check_features(X, allow_nan=True, any_shape=True)
+def items_of_posteriors(source: ItemSource, posteriors: NDArray[np.float64]) -> Any:
+    """Posteriors, or the classes with the largest, as a method takes them."""
+    takes_labels = source.takes == "labels"
+    return source.arranged(posteriors.argmax(axis=1) if takes_labels else posteriors)
 
 
-def combined(parts: Sequence[Solution], weights: NDArray[np.float64], rule: str) -> Solution:
+def combined(
+    solutions: Sequence[Solution], weights: NDArray[np.float64], rule: str
+) -> Solution:
     """Combine the estimates of M members for each of S samples.
 
     `weights` has the shape (M, S); `rule` is "mean" or "median".
     """
-    shares = [part.prevalence for part in parts]
+    shares = [solution.prevalence for solution in solutions]
     return Solution(
         _mean(shares, weights) if rule == "mean" else _median(shares, weights),
-        np.all([part.converged for part in parts], axis=0),
-        np.max([part.iterations for part in parts], axis=0),
-        np.mean([part.objective for part in parts], axis=0),
+        np.all([solution.converged for solution in solutions], axis=0),
+        np.max([solution.iterations for solution in solutions], axis=0),
+        np.mean([solution.objective for solution in solutions], axis=0),
     )
 
 
@@ -198,7 +184,7 @@ class Weighting:
         return cls(given, metric, keep, protocol)
 
     def weights(
-        self, members: Sequence[Quantifier], items: Sequence[Any], training: Training, seed: int
+        self, members: Sequence[Fitted], items: Sequence[Any], training: Training, seed: int
     ) -> NDArray[np.float64]:
         """Weights of fitted members, with a sum of 1.
 
@@ -208,8 +194,8 @@ class Weighting:
         if self.metric:
             trials = self._trials(training, seed)
             errors = [
-                mean_error(member, own, trials, self.metric)
-                for member, own in zip(members, items, strict=True)
+                mean_error(member, scores, trials, self.metric)
+                for member, scores in zip(members, items, strict=True)
             ]
             weights = 1 / np.maximum(errors, _SMALLEST_ERROR)
             ranked = np.argsort(errors, kind="stable")
@@ -222,35 +208,35 @@ class Weighting:
         if protocol is None:
             size = min(_TRIAL_ITEMS, len(training.codes))
             protocol = UPP(n_samples=_TRIAL_SAMPLES, size=size, random_state=seed)
-        drawn: Samples = protocol.draw(training.codes, classes=np.arange(training.n_classes))
-        return drawn
+        trials: Samples = protocol.draw(training.codes, classes=np.arange(training.n_classes))
+        return trials
 
 
 def _checked_weights(weights: Any, n_members: int) -> NDArray[np.float64]:
     if weights is None:
         return np.ones(n_members)
-    found = as_numbers(weights, "weights")
-    fine = found.shape == (n_members,) and np.isfinite(found).all() and (found >= 0).all()
-    if not fine or not found.sum() > 0:
+    numbers = as_numbers(weights, "weights")
+    fine = numbers.shape == (n_members,) and np.isfinite(numbers).all() and (numbers >= 0).all()
+    if not fine or not numbers.sum() > 0:
         raise HeadcountError(
             f"weights is {weights!r}; it must be None, 'ae', 'rae', or one number of at least "
             f"0 for each of the {n_members} members, not all 0."
         )
-    return found
+    return numbers
 
 
-def mean_error(member: Quantifier, items: Any, samples: Samples, metric: str) -> float:
+def mean_error(member: Fitted, items: Any, samples: Samples, metric: str) -> float:
     """Mean error of a fitted member on samples whose shares are known."""
     measure = metrics.by_name(metric)
     smoothing = {"size": samples.sizes} if metric in metrics.SMOOTHED else {}
-    found = member.model_.solve(items, samples).prevalence
+    estimated = member.model.solve(items, samples).prevalence
     assert samples.prevalence is not None
-    return float(np.mean(measure(samples.prevalence, found, **smoothing)))
+    return float(np.mean(measure(samples.prevalence, estimated, **smoothing)))
 
 
 def check_keep(keep: Any) -> float:
     """A share of the members, above 0."""
-    is_number = isinstance(keep, numbers.Real) and not isinstance(keep, bool)
+    is_number = isinstance(keep, Real) and not isinstance(keep, bool)
     if not is_number or not 0 < keep <= 1:
         raise HeadcountError(
             f"keep is {keep!r}; it must be a share of the members above 0 and up to 1, such as "

@@ -16,13 +16,12 @@ from headcount._parameters import check_choice, check_count
 from headcount.data import count_rows
 from headcount.errors import HeadcountError
 from headcount.quantify.adjusted import PACC
-from headcount.quantify.base import Quantifier, is_simple
+from headcount.quantify.base import Quantifier, is_simple, labelled_items, seeded
 from headcount.quantify.ensembles.committee import (
     Committee,
     check_jobs,
     check_keep,
     combined,
-    item_pool,
     number_kept,
 )
 from headcount.quantify.ensembles.member_training import (
@@ -33,12 +32,13 @@ from headcount.quantify.ensembles.member_training import (
     histograms,
     scores_by_member,
 )
+from headcount.quantify.fitted import Fitted, ItemSource, MemberItems
 from headcount.quantify.info import Input, MethodInfo
 from headcount.quantify.one_vs_rest import base_scorer
 from headcount.representation import Training
 from headcount.sampling import Samples
 from headcount.sampling._streams import base_seeds
-from headcount.scores import Scored, Verdicts
+from headcount.scores import ItemScorer, Scored, Verdicts
 from headcount.scores.checks import check_lengths
 from headcount.scores.outputs import allows_nan
 from headcount.solve import Solution
@@ -103,8 +103,6 @@ class Ensemble(Quantifier):
         The training items of each.
     errors_ : ndarray of shape (n_members,) or None
         Their mean errors, if the policy needs them.
-    scorer_ : Scorer, tuple of Scorer, or None
-        Scorer of the items, one for each member if each has its own classifier.
 
     Notes
     -----
@@ -164,21 +162,20 @@ class Ensemble(Quantifier):
             )
         return base
 
-    @property
-    def takes(self) -> Input:
-        """Kind of items that the quantifier inside works on."""
+    def _takes(self) -> Input:
         # Wrong quantifiers are refused when they are used.
         base: Any = self.quantifier
-        return base.takes if isinstance(base, Quantifier) else "posteriors"
+        return base._takes() if isinstance(base, Quantifier) else "posteriors"
 
     def _learns_from_scores(self) -> bool:
         return self._base()._learns_from_scores() or self.policy not in WITHOUT_SCORES
 
-    def _items_are_posteriors(self) -> bool | list[Any]:
-        return self._base()._items_are_posteriors()
+    def _noisy(self) -> bool:
+        return self._base()._noisy()
 
-    def _arranged(self, items: Any, K: int) -> Any:
-        return self._base()._arranged(items, K)
+    def _by_class(self) -> bool:
+        base: Any = self.quantifier
+        return isinstance(base, Quantifier) and base._by_class()
 
     def _scorer(self) -> Any:
         """One for all members if the classifier is not to be trained; None otherwise."""
@@ -213,36 +210,36 @@ class Ensemble(Quantifier):
         Ensemble
             This one, fitted.
         """
+        return super().fit(X, y, sample_weight, groups)
+
+    def _fit(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> Fitted:
         base = self._base()
-        classified = isinstance(X, Scored | Verdicts)
-        if classified or base.takes == "features" or self._scorer() is not None:
-            return super().fit(X, y, sample_weight, groups)
+        scored = isinstance(X, Scored | Verdicts | ItemScorer)
+        if scored or base._takes() == "features" or self._scorer() is not None:
+            training, source = self._labelled(X, y, sample_weight, groups)
+            return self._of_members(training, source, None)
         takes_nan = allows_nan(base_scorer(base._scorer()).classifier)
-        training, classes = self._labelled(
+        training, classes = labelled_items(
             X, y, sample_weight, allow_nan=takes_nan, any_shape=True
         )
         scoring = check_choice("scoring", self.scoring, ("folds", "left-out"))
-        members = None if groups is None else np.asarray(groups)
-        if members is not None:
-            check_lengths("groups", len(members), training.codes)
+        group_names = None if groups is None else np.asarray(groups)
+        if group_names is not None:
+            check_lengths("groups", len(group_names), training.codes)
             if scoring == "left-out":
                 raise HeadcountError(
                     "groups was given, but scoring is 'left-out', which divides groups: set "
                     "scoring to 'folds', or leave groups out."
                 )
-        return self._gather(training, classes, None, scoring, members)
+        return self._of_members(training, self._source(classes), scoring, group_names)
 
-    def _learn(self, training: Training, classes: NDArray[Any], scorer: Any) -> Self:
-        return self._gather(training, classes, scorer, None)
-
-    def _gather(
+    def _of_members(
         self,
         training: Training,
-        classes: NDArray[Any],
-        scorer: Any,
+        source: ItemSource,
         scoring: str | None,
         groups: NDArray[Any] | None = None,
-    ) -> Self:
+    ) -> Fitted:
         """Draw the samples and train the members.
 
         They train classifiers if there is a `scoring`.
@@ -252,47 +249,53 @@ class Ensemble(Quantifier):
         n_jobs = check_jobs(self.n_jobs)
         n_members = check_count("n_members", self.n_members)
         share_seed, item_seed, *seeds = base_seeds(self.random_state, 2 + n_members)
+        classes = source.classes
         sampler = MemberSamples.checked(training, classes, self.size, scoring == "left-out")
         draws = sampler.draw(n_members, share_seed, item_seed)
         trainer = MemberTraining(base, training, classes, draws, scoring, policy, groups)
         trained = Parallel(n_jobs=n_jobs)(
             delayed(trainer.train)(number, seed) for number, seed in enumerate(seeds)
         )
-        members = [each.member for each in trained]
+        members = [each.fitted for each in trained]
         errors = np.array([each.error for each in trained])
-        weights, kept = np.ones(n_members), number_kept(keep, n_members)
+        weights, n_kept = np.ones(n_members), number_kept(keep, n_members)
         if policy in BY_ERROR:
-            weights[np.argsort(errors, kind="stable")[kept:]] = 0
+            weights[np.argsort(errors, kind="stable")[n_kept:]] = 0
         model = Committee(members, "shared" if scoring is None else "own", combine, weights)
         if policy in ("ptr", "ds"):
             targets = np.stack([each.target for each in trained])
             model = _NearestMembers(
-                members, model.input, combine, weights, targets, policy, kept
+                members, model.input, combine, weights, targets, policy, n_kept
             )
-        self.members_ = members
+        self.members_ = [
+            seeded(base, seed)._keep(member)
+            for seed, member in zip(seeds, members, strict=True)
+        ]
         self.samples_ = draws
         self.errors_ = errors if policy in BY_ERROR else None
         if scoring is None:
             same: Any = [training.items] * n_members
             shared = replace(training, items=same)
-            return self._keep(model, classes, training.prior, scorer, shared)
-        scorers = tuple(member.scorer_ for member in members)
-        own = scores_by_member(training, trained, item_seed)
-        return self._keep(model, classes, training.prior, scorers, own)
+            by_folds = self._predicts_by_folds(source.scorer)
+            return self._made(source, model, training.prior, shared, by_folds=by_folds)
+        scores = scores_by_member(training, trained, item_seed)
+        pool = MemberItems(
+            method=source.method,
+            takes=source.takes,
+            classes=classes,
+            refusal=source.refusal,
+            members=members,
+        )
+        return self._made(pool, model, training.prior, scores)
 
     def _checked_policy(self) -> str:
         policy = check_choice("policy", self.policy, _POLICIES)
-        if policy == "ds" and self.takes == "features":
+        if policy == "ds" and self._takes() == "features":
             raise HeadcountError(
                 f"policy is 'ds', which compares scores, but {type(self._base()).__name__} "
                 "works on features: choose another policy, such as 'ptr'."
             )
         return policy
-
-    def _items(self, X: Any, *, by_folds: bool = False) -> Any:
-        if isinstance(self.scorer_, tuple):
-            return item_pool(X)
-        return super()._items(X, by_folds=by_folds)
 
 
 @dataclass(frozen=True, eq=False)
@@ -314,21 +317,21 @@ class _NearestMembers(Committee):
     n_kept: int
 
     def _combined(self, items_of: Callable[[int], Any], samples: Samples) -> Solution:
-        parts, gaps = [], []
+        solutions, gaps = [], []
         for i, (member, target) in enumerate(zip(self.members, self.targets, strict=True)):
             items = items_of(i)
-            drawn = samples.over(count_rows(items))
-            parts.append(member.model_.solve(items, drawn))
+            copies = samples.over(count_rows(items))
+            solutions.append(member.model.solve(items, copies))
             if self.policy == "ds":
-                gaps.append(_score_gaps(items, drawn, target, len(member.classes_)))
-        all_members = np.ones((len(parts), len(samples)))
+                gaps.append(_score_gaps(items, copies, target, len(member.classes)))
+        all_members = np.ones((len(solutions), len(samples)))
         if self.policy == "ptr":
-            centre = combined(parts, all_members, "mean").prevalence
+            centre = combined(solutions, all_members, "mean").prevalence
             gaps = [np.asarray(metrics.ae(target, centre)) for target in self.targets]
         nearest = np.argsort(gaps, axis=0, kind="stable")[: self.n_kept]
         weights = np.zeros_like(all_members)
         np.put_along_axis(weights, nearest, 1.0, axis=0)
-        return combined(parts, weights, self.combine)
+        return combined(solutions, weights, self.combine)
 
 
 def _score_gaps(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -14,24 +14,14 @@ from sklearn.model_selection import PredefinedSplit
 from headcount._parameters import check_count
 from headcount.data import take_rows
 from headcount.errors import HeadcountError
-from headcount.quantify.base import Quantifier
+from headcount.quantify.base import Quantifier, seeded
 from headcount.quantify.ensembles.committee import mean_error
+from headcount.quantify.fitted import Fitted
 from headcount.quantify.one_vs_rest import base_scorer
-from headcount.quantify.seeds import seeded
 from headcount.representation import Embedding, Histograms, Training
 from headcount.sampling import Samples
 from headcount.sampling._shares import nearest_counts, uniform_shares
 from headcount.scores.folds import check_cv, make_folds
-
-__all__ = [
-    "BY_ERROR",
-    "WITHOUT_SCORES",
-    "MemberSamples",
-    "MemberTraining",
-    "TrainedMember",
-    "histograms",
-    "scores_by_member",
-]
 
 # Policies that choose members by their errors, and policies that do not use scores to choose.
 BY_ERROR = ("ae", "rae")
@@ -113,8 +103,8 @@ class TrainedMember:
 
     Attributes
     ----------
-    member : Quantifier
-        The fitted quantifier.
+    fitted : Fitted
+        The fitted member.
     target : ndarray
         Shares, or histograms of scores, of its training sample.
     error : float
@@ -125,7 +115,7 @@ class TrainedMember:
         Rows of these items.
     """
 
-    member: Quantifier
+    fitted: Fitted
     target: NDArray[np.float64]
     error: float
     items: Any
@@ -175,11 +165,11 @@ class MemberTraining:
             training = self._drawn(rows)
         else:
             scorer, items, known = self._scored(member, rows, seed)
-            used = (items, known) if self._learns_from_scores else (None, rows)
-            training = self._weighted_as(rows, *used)
-        member._learn(training, self.classes, scorer)
+            learnt = (items, known) if self._learns_from_scores else (None, rows)
+            training = self._weighted_as(rows, *learnt)
+        fitted = member._learnt(training, member._source(self.classes, scorer))
         # Members return no estimates with intervals; the ensemble keeps the scores it needs.
-        member._training = None
+        fitted = replace(fitted, training=None, tested=None, by_folds=False)
         target = training.prior
         if self.policy == "ds":
             scored: Any = training.items
@@ -187,18 +177,18 @@ class MemberTraining:
             target = scores.means(Samples.whole(len(training.codes)), training.weights)[0]
         error = 0.0
         if self.policy in BY_ERROR:
-            error = self._error(number, member, items, known)
-        return TrainedMember(member, target, error, items, known)
+            error = self._error(number, fitted, items, known)
+        return TrainedMember(fitted, target, error, items, known)
 
     def _scored(
         self, member: Quantifier, rows: NDArray[Any], seed: int
     ) -> tuple[Any, NDArray[Any], NDArray[Any]]:
         """Scorer of the member, scores of items it was not trained on, and their rows."""
-        training, labels = self.training, member.takes == "labels"
+        training, labels = self.training, member._takes() == "labels"
         scorer = member._scorer()
         # Methods that do not learn from scores need folds only for estimates.
-        wanted = self._learns_from_scores or self.base._cv() is not None
-        folds = wanted and self.scoring == "folds"
+        out_of_fold = self._learns_from_scores or self.base._cv() is not None
+        folds = out_of_fold and self.scoring == "folds"
         if folds:
             self._fold_by_item(base_scorer(scorer), rows, seed)
         scorer.fit(
@@ -216,13 +206,13 @@ class MemberTraining:
         score = scorer.labels if labels else scorer.posteriors
         scores = np.array(score(X)) if len(known) else np.empty((0, len(self.classes)))
         if folds:
-            scores[rows] = member._out_of_fold(scorer)
+            scores[rows] = scorer.labels_ if labels else scorer.posteriors_
             if self.groups is not None:
                 # The classifier has seen the groups of the sample.
                 unseen = ~np.isin(self.groups, self.groups[rows])
                 unseen[rows] = True
                 known, scores = np.flatnonzero(unseen), scores[unseen]
-        return scorer, member._arranged(scores, training.n_classes), known
+        return scorer, member._source(self.classes).arranged(scores), known
 
     def _fold_by_item(self, scorer: Any, rows: NDArray[Any], seed: int) -> None:
         """Set the folds of a scorer so that all copies of an item are in one fold."""
@@ -258,7 +248,7 @@ class MemberTraining:
         there = np.bincount(codes[known], weights[known], K)
         return Training(items, codes[known], K, weights[known] * (wanted / there)[codes[known]])
 
-    def _error(self, number: int, member: Quantifier, items: Any, known: NDArray[Any]) -> float:
+    def _error(self, number: int, member: Fitted, items: Any, known: NDArray[Any]) -> float:
         """Mean error on the known items in the samples of the other members."""
         position = np.full(len(self.training.codes), -1)
         position[known] = np.arange(len(known))
