@@ -307,18 +307,7 @@ class LabelledAccuracy(AccuracyEstimate):
         return "labels"
 
     def interval(self, level: float | None = None) -> Interval:
-        """Interval for the metric.
-
-        Parameters
-        ----------
-        level : float, default=None
-            Probability that the interval contains the truth; ``self.level`` by default.
-
-        Returns
-        -------
-        Interval
-            The pair (low, high).
-        """
+        """Interval for the metric, by the labels."""
         level = self.level if level is None else check_fraction("level", level)
         measure = self.measure
         rate = self.cells.metric(
@@ -327,17 +316,7 @@ class LabelledAccuracy(AccuracyEstimate):
         return Interval(rate.low, rate.high)
 
     def to_dict(self, level: float | None = None) -> dict[str, Any]:
-        """Everything but the draws, as plain values for JSON.
-
-        Parameters
-        ----------
-        level : float, default=None
-            As for `interval`.
-
-        Returns
-        -------
-        dict
-        """
+        """Plain values for JSON, with those of the estimate without labels."""
         return super().to_dict(level) | {
             "basis": self.basis,
             "n_labels": self.n_labels,
@@ -346,17 +325,7 @@ class LabelledAccuracy(AccuracyEstimate):
         }
 
     def to_text(self, level: float | None = None) -> str:
-        """Text that `print` shows, at any level.
-
-        Parameters
-        ----------
-        level : float, default=None
-            As for `interval`.
-
-        Returns
-        -------
-        str
-        """
+        """Text that `print` shows, at any level, with the estimate without labels."""
         lines = super().to_text(level).split("\n")
         low, high = self.under_shift.interval(level)
         lines[0] = f"{self.n_labels:,} labels and {lines[0]}"
