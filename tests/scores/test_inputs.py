@@ -10,7 +10,7 @@ from tests.conformance.cases import METHODS, labelled, pool, samples
 
 import headcount as hc
 from headcount.errors import HeadcountError
-from headcount.quantify.base import Scoring
+from headcount.quantify.base import ScoringPlan
 
 
 def decisions(n_classes):
@@ -99,11 +99,11 @@ def test_verdicts_are_words_of_any_number_of_classes(name, n_classes):
 def test_methods_on_posteriors_refuse_verdicts(name):
     said, y = decisions(2)
     quantifier = METHODS[name]()
-    if quantifier.takes == "labels":
+    if ScoringPlan(quantifier).takes == "labels":
         quantifier.fit(hc.Verdicts(said), y)
         return
     message = "takes decisions, such as CC, ACC or GAC|pass the items themselves"
-    if Scoring(quantifier).takes_scores:
+    if ScoringPlan(quantifier).takes_scores:
         with pytest.raises(HeadcountError, match=message):
             quantifier.fit(hc.Verdicts(said), y)
 

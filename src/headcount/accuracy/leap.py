@@ -21,7 +21,7 @@ from headcount.accuracy.quantification import (
     fit_class_shares,
 )
 from headcount.quantify import KDEyML, Quantifier
-from headcount.quantify.base import Scoring
+from headcount.quantify.base import ScoringPlan
 from headcount.quantify.info import Input, MethodInfo
 from headcount.representation import MeanOf, Reduced, Reduction
 from headcount.sampling import Samples
@@ -170,7 +170,7 @@ class _Equations(Predictor):
     quantifier: Any = None
 
     def _takes(self) -> Input:
-        return Scoring(self._checked_quantifier()).takes
+        return ScoringPlan(self._checked_quantifier()).takes
 
     def _checked_quantifier(self) -> Quantifier:
         return check_quantifier(self.quantifier, KDEyML())

@@ -13,7 +13,7 @@ from headcount.accuracy.fitted import Floats
 from headcount.accuracy.model_outputs import ModelOutputs, Reference, among
 from headcount.errors import HeadcountError
 from headcount.quantify import Quantifier
-from headcount.quantify.base import Scoring
+from headcount.quantify.base import ScoringPlan
 from headcount.representation import (
     Binned,
     CellsOf,
@@ -196,7 +196,7 @@ def fit_class_shares(quantifier: Quantifier, reference: Reference) -> ClassShare
     reference.warn_of_absent_classes()
     present, outputs = reference.present, reference.outputs
     form = "items"
-    if Scoring(quantifier).takes in ("posteriors", "labels"):
+    if ScoringPlan(quantifier).takes in ("posteriors", "labels"):
         form = "labels" if outputs.scores is None else "posteriors"
     fitted = None
     if len(present) > 1:

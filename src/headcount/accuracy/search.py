@@ -30,7 +30,7 @@ from headcount.accuracy.quacc import (
 from headcount.data import take_rows
 from headcount.errors import HeadcountError
 from headcount.quantify import Quantifier
-from headcount.quantify.base import Scoring
+from headcount.quantify.base import ScoringPlan
 from headcount.quantify.info import MethodInfo
 from headcount.sampling import UPP, Samples
 from headcount.sampling._streams import base_seeds
@@ -291,7 +291,7 @@ class _SharedScorer:
 
 def _unfitted(quantifier: Quantifier) -> Any:
     """Unfitted scorer of the items; None if there is not a single one."""
-    return Scoring(with_folds(quantifier)).scorer()
+    return ScoringPlan(with_folds(quantifier)).scorer()
 
 
 def _groups(candidates: Sequence[QuAcc], bench: _Bench) -> list[list[int]]:

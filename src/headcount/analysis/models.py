@@ -24,7 +24,7 @@ from headcount.deep.base import NetworkQuantifier
 from headcount.errors import HeadcountError
 from headcount.quantify import method as find_method
 from headcount.quantify.auto import AutoQuantifier
-from headcount.quantify.base import Scoring
+from headcount.quantify.base import ScoringPlan
 from headcount.quantify.one_vs_rest import OneVsRest
 from headcount.scores import CALIBRATIONS, Scored, Scorer
 from headcount.scores.outputs import calling
@@ -387,7 +387,7 @@ def fit_score_model(
     source = Labelled(columns.read(table), y)
     ordered = are_ordered(classes, source.items, np.searchsorted(classes, y))
     quantifier = named_quantifier(method, LogisticRegression(), classes, random_state, ordered)
-    if quantifier is None or not Scoring(quantifier).takes_scores:
+    if quantifier is None or not ScoringPlan(quantifier).takes_scores:
         raise HeadcountError(
             f"`method` is {method!r}, which works on features, not on scores: choose another."
         )

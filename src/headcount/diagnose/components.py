@@ -14,8 +14,6 @@ from headcount.diagnose.fit_test import FitTests, fit_test
 from headcount.errors import HeadcountError
 from headcount.scores import Scored, Scorer
 
-__all__ = ["components", "fit_test_items"]
-
 Floats = NDArray[np.float64]
 
 
@@ -74,8 +72,8 @@ def components(
         together = search.fit_transform(together)
     elif sparse.issparse(together):
         together = together.toarray()
-    found = np.asarray(together, np.float64)
-    return found[:n], found[n:]
+    scores = np.asarray(together, np.float64)
+    return scores[:n], scores[n:]
 
 
 def fit_test_items(
@@ -168,5 +166,5 @@ def _scaled(columns: Floats) -> Floats:
     """Standardise columns, and leave out constant ones."""
     centred = columns - columns.mean(axis=0)
     spread = centred.std(axis=0)
-    there = spread > 1e-12 * np.maximum(np.abs(columns).max(axis=0), 1e-300)
-    return np.asarray(centred[:, there] / spread[there])
+    varying = spread > 1e-12 * np.maximum(np.abs(columns).max(axis=0), 1e-300)
+    return np.asarray(centred[:, varying] / spread[varying])

@@ -11,7 +11,7 @@ from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
 from headcount.quantify import Quantifier
-from headcount.quantify.base import Scoring
+from headcount.quantify.base import ScoringPlan
 from headcount.scores import Scored, Verdicts, equal_scorers
 
 Name = TypeVar("Name", bound=Hashable)
@@ -45,20 +45,6 @@ def fit_together(
 ) -> Iterator[tuple[Name, FitResult]]:
     """Fit copies of quantifiers on the same items.
 
-    Parameters
-    ----------
-    quantifiers : mapping of names to quantifiers
-        Unfitted quantifiers, or those of other packages with ``fit`` and ``get_params``.
-    X, y, sample_weight, groups
-        As for ``Quantifier.fit``.
-
-    Yields
-    ------
-    name : hashable
-        Name of a quantifier.
-    fitted : FitResult
-        Its fitted copy.
-
     Examples
     --------
     >>> from sklearn.datasets import make_classification
@@ -76,8 +62,8 @@ def fit_together(
         members = {names[i]: quantifiers[names[i]] for i in group}
         shared = scorers[group[0]] if len(group) > 1 else None
         options = {"sample_weight": sample_weight, "groups": groups}
-        given = {name: each for name, each in options.items() if each is not None}
-        yield from _fit_group(members, shared, X, y, given)
+        arguments = {name: value for name, value in options.items() if value is not None}
+        yield from _fit_group(members, shared, X, y, arguments)
 
 
 def is_pipeline(quantifier: Any) -> bool:
@@ -90,7 +76,7 @@ def unfitted_scorer(quantifier: Any) -> Any:
     if not isinstance(quantifier, Quantifier):
         return None
     try:
-        return Scoring(quantifier).scorer()
+        return ScoringPlan(quantifier).scorer()
     except ValueError:
         return None  # fitting it raises the error
 
@@ -106,8 +92,10 @@ def _fit_group(
                 X,
                 y,
                 **given,
-                out_of_fold=any(Scoring(each).learns for each in members.values()),
-                posteriors=any(Scoring(each).takes != "labels" for each in members.values()),
+                out_of_fold=any(ScoringPlan(member).learns for member in members.values()),
+                posteriors=any(
+                    ScoringPlan(member).takes != "labels" for member in members.values()
+                ),
             )
         except Exception as error:
             for name in members:

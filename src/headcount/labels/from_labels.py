@@ -28,18 +28,6 @@ from headcount.labels.weighting import population_variance
 from headcount.sampling._streams import uniforms
 from headcount.uncertainty import Estimate
 
-__all__ = [
-    "check_design",
-    "check_enough",
-    "check_labelled",
-    "check_labelled_rows",
-    "draw_of",
-    "estimates_from_labels",
-    "of_population",
-    "places_within",
-    "share_difference",
-]
-
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Rows = NDArray[np.integer[Any]]

@@ -18,8 +18,6 @@ from headcount.uncertainty import Estimate, Region, SharePosterior, around_share
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["Agreement", "LabelledEstimate", "agreement_of", "normal_posterior"]
-
 Floats = NDArray[np.float64]
 
 _OF = {"realised": "among", "expected": "behind"}

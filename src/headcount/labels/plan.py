@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     import polars as pl
     from matplotlib.axes import Axes
 
-__all__ = ["Budget", "LabelPlan", "pool_key"]
-
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 

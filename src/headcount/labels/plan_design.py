@@ -14,8 +14,6 @@ from headcount.labels.plan import Budget, LabelPlan
 from headcount.labels.posteriors import PoolPosteriors
 from headcount.labels.strata import Strata, suitable_strata
 
-__all__ = ["join_plans", "make_plan"]
-
 # Budgets for which the precision is listed.
 _BUDGETS = (20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000, 20_000, 50_000)
 

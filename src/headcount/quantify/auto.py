@@ -129,7 +129,7 @@ class AutoQuantifier(Conditioned):
         folds = self.random_state
         if folds is None:
             folds = base_seeds(None, 1)[0] % 2**32
-        return [clone(each.set_params(random_state=folds)) for each in self._given()]
+        return [clone(method.set_params(random_state=folds)) for method in self._given()]
 
     def _takes(self) -> Input:
         return "posteriors"
@@ -188,17 +188,6 @@ def ordered_shares(training: NDArray[np.float64], n: int = 4000) -> NDArray[np.f
     Half are the default of `estimate`. For the others, the classes are intervals of a normal
     variable with the training shares, whose mean and standard deviation change: by as much as
     between the lowest and the highest grades, or hardly at all.
-
-    Parameters
-    ----------
-    training : ndarray of shape (K,)
-        Shares of the classes in the training set, in their order.
-    n : int, default=4000
-        Number of draws.
-
-    Returns
-    -------
-    ndarray of shape (n, K)
 
     Examples
     --------

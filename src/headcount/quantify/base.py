@@ -571,7 +571,7 @@ class Quantifier(BaseEstimator):
         **more: Any,
     ) -> Fitted:
         """`Fitted` with the facts about this quantifier."""
-        given = (
+        made_elsewhere = (
             training is not None
             and source.scorer is None
             and source.takes != "features"
@@ -579,7 +579,7 @@ class Quantifier(BaseEstimator):
         )
         facts = {
             "noisy": self._noisy(),
-            "tested": training if given else None,
+            "tested": training if made_elsewhere else None,
             "likelihood": self.posterior_kind,
         }
         return Fitted(
@@ -603,8 +603,8 @@ class Quantifier(BaseEstimator):
 
 
 @dataclass(frozen=True, eq=False)
-class Scoring:
-    """How an unfitted quantifier scores items, so that several can share a classifier."""
+class ScoringPlan:
+    """Scoring that an unfitted quantifier plans, so that several can share a classifier."""
 
     quantifier: Quantifier
 

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from headcount._text import Cell, Table, html_result
 from headcount.errors import HeadcountError
-from headcount.quantify.base import Quantifier, Scoring
+from headcount.quantify.base import Quantifier, ScoringPlan
 from headcount.quantify.likelihood import SLD
 from headcount.scores import Scored, ScoredPool, Scorer, TagScorer, check_tags
 from headcount.scores.checks import check_lengths
@@ -103,7 +103,7 @@ class MultiLabel(BaseEstimator):
             )
         tags, indicators = check_tags(y)
         unfitted, columns = [clone(base) for _ in tags], list(indicators.T)
-        scorer = Scoring(base).scorer()
+        scorer = ScoringPlan(base).scorer()
         shared: TagScorer | None = None
         if _is_scored(X):
             given = _one_per_tag(X, len(tags))
@@ -119,7 +119,7 @@ class MultiLabel(BaseEstimator):
                 tags.tolist(),
                 sample_weight,
                 groups=groups,
-                out_of_fold=Scoring(base).learns or scorer.cv is not None,
+                out_of_fold=ScoringPlan(base).learns or scorer.cv is not None,
             )
             fitted = [
                 each.fit_scorer(own) for each, own in zip(unfitted, shared.each_, strict=True)

@@ -74,20 +74,6 @@ class TrainingPool:
     Shares are those of a quantifier that was fitted on the training set alone; those of `ED`
     to about 1e-5, as distances are then in single precision.
 
-    Parameters
-    ----------
-    quantifier : Quantifier
-        Quantifier to fit; it is cloned.
-    X : array-like, sparse matrix or frame of shape (n, d)
-        Items of the pool.
-    y : array-like of shape (n,)
-        Their labels.
-    categorical : bool, default=False
-        Treat the features, an array of whole numbers from 0 on, as categories.
-    random_state : int, default=None
-        Random seed. Decides which of equally near items are neighbours (`PWK`). By default
-        the order of the items decides, and nothing is shared.
-
     Examples
     --------
     >>> import numpy as np
@@ -124,20 +110,7 @@ class TrainingPool:
     def fit_many(
         self, training_sets: Sequence[ArrayLike]
     ) -> list[Callable[[Samples], NDArray[np.float64]]]:
-        """Fit the quantifier on each training set.
-
-        Parameters
-        ----------
-        training_sets : sequence of array-like of int
-            Rows of the pool; each set has items of every class.
-
-        Returns
-        -------
-        list of callable
-            For each training set a function from samples of the pool to their shares, one
-            row per sample, in the order of the sorted classes. Where nothing is shared, the
-            first call fits the quantifier.
-        """
+        """Fit the quantifier on each training set."""
         rows = [np.asarray(each, dtype=np.int64) for each in training_sets]
         if self._shared is None:
             return [_Alone(self.quantifier, self._items, self._labels, each) for each in rows]

@@ -30,8 +30,6 @@ from numpy.typing import NDArray
 
 from headcount.errors import HeadcountError
 
-__all__ = ["VERSION", "pack", "unpack"]
-
 VERSION = 2
 """Version of the format that is written."""
 _MAGIC = b"HCSTATS\n"
@@ -45,19 +43,7 @@ _DAMAGED = HeadcountError(
 
 
 def pack(header: dict[str, Any], arrays: list[dict[str, NDArray[Any]]]) -> bytes:
-    """Bytes of a header with ``parts``, and of the arrays of each part.
-
-    Parameters
-    ----------
-    header : dict
-        Plain values, with one entry of ``parts`` for each dict of arrays.
-    arrays : list of dict of ndarray
-        Arrays by name.
-
-    Returns
-    -------
-    bytes
-    """
+    """Bytes of a header with ``parts``, and of the arrays of each part."""
     body, parts = [], []
     for part, content in zip(header["parts"], arrays, strict=True):
         described = {}
@@ -75,18 +61,7 @@ def pack(header: dict[str, Any], arrays: list[dict[str, NDArray[Any]]]) -> bytes
 
 
 def unpack(content: bytes) -> tuple[dict[str, Any], list[dict[str, NDArray[Any]]]]:
-    """Header and arrays of what `pack` returned; everything else is refused.
-
-    Parameters
-    ----------
-    content : bytes
-        Content of a file.
-
-    Returns
-    -------
-    header : dict
-    arrays : list of dict of ndarray
-    """
+    """Header and arrays of what `pack` returned; everything else is refused."""
     if not content.startswith(_MAGIC):
         raise HeadcountError(
             "These are not statistics of headcount: pass a file that headcount summarise or "
@@ -113,13 +88,13 @@ def _read(content: bytes) -> tuple[dict[str, Any], list[dict[str, NDArray[Any]]]
     header = json.loads(content[_FIXED:place])
     arrays = []
     for part in header["parts"]:
-        own = {}
+        content_of = {}
         for name, (kind, shape, length) in part["arrays"].items():
             if kind not in _TYPES or not all(isinstance(n, int) and n >= 0 for n in shape):
                 raise ValueError
-            own[name] = _array(content[place : place + length], kind, shape)
+            content_of[name] = _array(content[place : place + length], kind, shape)
             place += length
-        arrays.append(own)
+        arrays.append(content_of)
     if place != len(content):
         raise ValueError
     return header, arrays
@@ -136,8 +111,8 @@ def _array(packed: bytes, kind: str, shape: list[int]) -> NDArray[Any]:
     if len(plain) != size or not reader.eof:
         raise ValueError
     columns = np.frombuffer(plain, np.uint8).reshape(dtype.itemsize, -1)
-    found = np.ascontiguousarray(columns.T).view(dtype).reshape(shape)
-    return found.astype(dtype.newbyteorder("="), copy=False)
+    numbers = np.ascontiguousarray(columns.T).view(dtype).reshape(shape)
+    return numbers.astype(dtype.newbyteorder("="), copy=False)
 
 
 def _by_bytes(array: NDArray[Any]) -> bytes:

@@ -11,8 +11,6 @@ import numpy as np
 from scipy import sparse
 from sklearn.base import BaseEstimator
 
-__all__ = ["fingerprint"]
-
 _DIGEST_BYTES = 16
 _NAMED = (type, FunctionType, BuiltinFunctionType)
 _PLAIN = (bool, int, float, complex, str, bytes, type(None))
@@ -23,16 +21,6 @@ def fingerprint(value: Any) -> str:
 
     Two objects have the same fingerprint if they have the same type and content, whether they
     were made in this process, in another one, or read from a file.
-
-    Parameters
-    ----------
-    value : Any
-        Numbers, texts, arrays, and objects that can be pickled.
-
-    Returns
-    -------
-    str
-        32 hexadecimal digits.
 
     Examples
     --------

@@ -28,8 +28,6 @@ from headcount.statistics.entries import (
 )
 from headcount.statistics.sums import add_in_threads
 
-__all__ = ["LogitCells"]
-
 # Cells of the logit from -15 to 15.
 _N_CELLS, _REACH = 1024, 15.0
 _GRAIN_ROWS = 1 << 16
@@ -165,10 +163,10 @@ def _no_cells() -> Integers:
 def _entries(dense: Integers) -> Entries:
     """Cells that are not empty, of an array (G, 1024, 2)."""
     cells = dense.reshape(-1, 2)
-    there = np.flatnonzero(cells[:, 0])
-    groups, keys = np.divmod(there, _N_CELLS)
-    counts, sums = cells[there].T
-    bins = np.empty((len(there), 0), np.uint8)
+    filled = np.flatnonzero(cells[:, 0])
+    groups, keys = np.divmod(filled, _N_CELLS)
+    counts, sums = cells[filled].T
+    bins = np.empty((len(filled), 0), np.uint8)
     return Entries(groups, keys.astype(np.uint64), counts, sums[:, None], bins)
 
 

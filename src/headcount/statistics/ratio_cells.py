@@ -22,8 +22,6 @@ from headcount.statistics.entries import (
     weighted_rows,
 )
 
-__all__ = ["RatioCells"]
-
 # How often the width of bins is doubled at most, and numbers that the cells of a group and
 # its sampled items have at most.
 _MOST_LEVELS, _MOST_NUMBERS = 2, 1 << 16
@@ -113,9 +111,9 @@ class RatioCells:
 
     def regrouped(self, numbers: Integers) -> RatioCells:
         """The content of groups with other numbers; equal numbers are added."""
-        made = RatioCells(self._n_classes)
-        made.merge(self, numbers)
-        return made
+        regrouped = RatioCells(self._n_classes)
+        regrouped.merge(self, numbers)
+        return regrouped
 
     def _grow(self, n_groups: int) -> None:
         more = n_groups - len(self._totals)

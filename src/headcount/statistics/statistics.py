@@ -27,12 +27,11 @@ from headcount.statistics.reduction import (
     reduce_batch,
     reduce_batches,
 )
+from headcount.statistics.streams import BatchReader, read_batches
 from headcount.statistics.sums import Sums, check_room
 
 if TYPE_CHECKING:
     import polars as pl
-
-__all__ = ["Statistics"]
 
 _MOST_SHOWN = 10
 
@@ -139,13 +138,13 @@ class Statistics(GroupStatistics):
         Statistics
             This object. If there is an error in any batch it is unchanged.
         """
-        made = Statistics(self._needed)
+        added = Statistics(self._needed)
         for reduced in reduce_batches(self._needed, batches):
-            made._add(reduced)
+            added._add(reduced)
         if self._form is not None:
-            return self.merge(made)
-        self._form, self._names, self._sizes = made._form, made._names, made._sizes
-        self._stores, self._copies = made._stores, made._copies
+            return self.merge(added)
+        self._form, self._names, self._sizes = added._form, added._names, added._sizes
+        self._stores, self._copies = added._stores, added._copies
         return self
 
     def update_stream(self, batches: Any, *, by: str | None = None, reader: Any = None) -> Self:
@@ -166,8 +165,6 @@ class Statistics(GroupStatistics):
         Statistics
             This object. If there is an error in any batch it is unchanged.
         """
-        from headcount.statistics.streams import read_batches
-
         if self._needed.models is None:
             raise NO_MODEL
         return self.update_many(read_batches(self._needed.models[0], batches, by, reader))
@@ -195,10 +192,10 @@ class Statistics(GroupStatistics):
             return self
         self._check_form(other._form)
         with_model = self._needed.models is not None
-        known = set(self._stores)
+        keys = set(self._stores)
         if self._form is None and with_model:
-            known = set(self._needed.of_form(other._form))
-        if (self._form is not None or with_model) and known != set(other._stores):
+            keys = set(self._needed.of_form(other._form))
+        if (self._form is not None or with_model) and keys != set(other._stores):
             raise HeadcountError(
                 "The statistics were made with different models: merge those of one model "
                 "only, trained once and saved."
@@ -222,13 +219,15 @@ class Statistics(GroupStatistics):
         -------
         Statistics
         """
-        made = copy(self)
+        pooled = copy(self)
         if self._form is not None:
             zeros = np.zeros(len(self._names), np.int64)
-            made._stores = {key: each.regrouped(zeros) for key, each in self._stores.items()}
-            made._names = GroupNames().find(number_groups(None, 1).names)[0]
-            made._sizes = np.array([self.n], np.int64)
-        return made
+            pooled._stores = {
+                key: store.regrouped(zeros) for key, store in self._stores.items()
+            }
+            pooled._names = GroupNames().find(number_groups(None, 1).names)[0]
+            pooled._sizes = np.array([self.n], np.int64)
+        return pooled
 
     def to_bytes(self) -> bytes:
         """Return the content in the format that `headcount.statistics.file_format` documents.
@@ -264,10 +263,10 @@ class Statistics(GroupStatistics):
         Statistics
         """
         header, arrays = unpack(bytes(content))
-        made = cls(model)
+        statistics = cls(model)
         names = GroupNames.from_json(header.get("groups"))
         try:
-            made._form = {form: form for form in FORM_NAMES}[header["form"]]
+            statistics._form = {form: form for form in FORM_NAMES}[header["form"]]
             first, *parts = zip(header["parts"], arrays, strict=True)
             sizes = first[1]["sizes"]
             if sizes.shape != (len(names),) or not (sizes > 0).all():
@@ -276,16 +275,20 @@ class Statistics(GroupStatistics):
                 key, copies = str(part["key"]), part["copies"]
                 if type(copies) is not int or copies < 1:
                     raise ValueError
-                made._stores[key] = KINDS[part["kind"]].from_arrays(content_of, len(names))
-                made._copies[key] = copies
+                statistics._stores[key] = KINDS[part["kind"]].from_arrays(
+                    content_of, len(names)
+                )
+                statistics._copies[key] = copies
         except (KeyError, TypeError, ValueError, IndexError):
             raise HeadcountError(
                 "The statistics are damaged: their tables cannot be read. Make the file again."
             ) from None
-        made._names, made._sizes = names, sizes
-        if model is not None and set(made._needed.of_form(made.form)) != set(made._stores):
+        statistics._names, statistics._sizes = names, sizes
+        if model is not None and set(statistics._needed.of_form(statistics.form)) != set(
+            statistics._stores
+        ):
             raise _OTHER_MODEL
-        return made
+        return statistics
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the content to a file, atomically.
@@ -336,7 +339,7 @@ class Statistics(GroupStatistics):
         """
         stores = [self._stored(part)[0] for part in parts]
         return max(
-            (each.n_variants for each in stores if not isinstance(each, Sums)), default=0
+            (store.n_variants for store in stores if not isinstance(store, Sums)), default=0
         )
 
     def effective_sizes(self, parts: Sequence[Part]) -> NDArray[np.int64]:
@@ -352,12 +355,12 @@ class Statistics(GroupStatistics):
         ndarray of int
         """
         self._sort()
-        found = self._sizes
+        sizes = self._sizes
         for part in parts:
             store, copies = self._stored(part)
             if isinstance(store, RatioCells):
-                found = np.minimum(found, np.maximum(store.sample_sizes() // copies, 1))
-        return found
+                sizes = np.minimum(sizes, np.maximum(store.sample_sizes() // copies, 1))
+        return sizes
 
     def reduced(self, parts: Sequence[Part], groups: slice, variant: int = 0) -> Reduced:
         """Values of the statistics that a method needs.
@@ -377,14 +380,14 @@ class Statistics(GroupStatistics):
             One entry per part: means, one row per group, or `WeightedRows`.
         """
         self._sort()
-        found: list[Any] = []
+        values: list[Any] = []
         for part in parts:
             store, copies = self._stored(part)
             if isinstance(store, Sums):
-                found.append(store.means(groups, copies * self._sizes[groups]))
+                values.append(store.means(groups, copies * self._sizes[groups]))
             else:
-                found.append(store.weighted_rows(groups, variant, copies))
-        return found
+                values.append(store.weighted_rows(groups, variant, copies))
+        return values
 
     def to_frame(self) -> pl.DataFrame:
         """Table with the columns group and items, one row per group.
@@ -412,8 +415,8 @@ class Statistics(GroupStatistics):
             for name, size in zip(names, self._sizes, strict=False)
         ]
         if len(self._names) > _MOST_SHOWN:
-            rest = self._sizes[_MOST_SHOWN:]
-            rows.append([Cell(f"{len(rest):,} more"), Cell(f"{int(rest.sum()):,}")])
+            further = self._sizes[_MOST_SHOWN:]
+            rows.append([Cell(f"{len(further):,} more"), Cell(f"{int(further.sum()):,}")])
         return Table(["group", "items"], rows, [False, True])
 
     def _title(self) -> str:
@@ -429,13 +432,13 @@ class Statistics(GroupStatistics):
         return html_result(self._title(), [self.to_table()], ())
 
     def _add(self, reduced: ReducedBatch) -> None:
-        form, given, sizes, (deltas, copies) = reduced
+        form, numbered, sizes, (deltas, copies) = reduced
         self._check_form(form)
         self._check_copies(copies)
-        names, numbers = self._names.find(given.names)
+        names, numbers = self._names.find(numbered.names)
         stores = {
-            key: self._stores.get(key, empty_store(each.part))
-            for key, each in self._needed.of_form(form).items()
+            key: self._stores.get(key, empty_store(needed.part))
+            for key, needed in self._needed.of_form(form).items()
         }
         check_room(stores, deltas, numbers)
         # Nothing below fails.
@@ -471,7 +474,7 @@ class Statistics(GroupStatistics):
         if (np.diff(order) > 0).all():
             return
         numbers = np.argsort(order)
-        self._stores = {key: each.regrouped(numbers) for key, each in self._stores.items()}
+        self._stores = {key: store.regrouped(numbers) for key, store in self._stores.items()}
         self._names, self._sizes = self._names.take(order), self._sizes[order]
 
     def _check_form(self, form: Form) -> None:
@@ -494,3 +497,48 @@ _OTHER_MODEL = HeadcountError(
     "The statistics were made with another model: pass the one that they were made with, or "
     "make them again."
 )
+
+
+def summarise_batches(
+    model: Any,
+    batches: Any,
+    *,
+    by: str | None = None,
+    reader: BatchReader | None = None,
+) -> Statistics:
+    """Statistics of the rows of record batches.
+
+    It depends on its arguments alone, so that any part of a table can be read anywhere, and
+    the results merged.
+
+    Parameters
+    ----------
+    model : Quantifier or Predictor, or sequence of them
+        Fitted methods.
+    batches : iterable of record batches, or object with ``__arrow_c_stream__``
+        Tables of any library that supports Arrow. All have the same columns. Batches of an
+        iterable are read one at a time; so are those of a stream if pyarrow is installed.
+    by : str, default=None
+        Column of the groups.
+    reader : BatchReader, default=None
+        Turns a batch into items; by default a `ScoreReader`.
+
+    Returns
+    -------
+    Statistics
+        Without items if there are no rows.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> import headcount as hc
+    >>> from headcount.statistics import summarise_batches
+    >>> q = hc.SLD().fit(hc.Scored([0.1, 0.3, 0.8, 0.9]), ["ham", "ham", "spam", "spam"])
+    >>> table = pl.DataFrame({"spam": [0.2, 0.6, 0.7], "day": ["Mon", "Tue", "Mon"]})
+    >>> summarise_batches(q, [table[:2], table[2:]], by="day")
+    Statistics of 3 items in 2 groups
+    group  items
+    Mon        2
+    Tue        1
+    """
+    return Statistics(model).update_stream(batches, by=by, reader=reader)

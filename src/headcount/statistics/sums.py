@@ -15,8 +15,6 @@ from headcount.errors import HeadcountError
 from headcount.quantify.statistics_parts import Part
 from headcount.representation import Embedder, MeanOf
 
-__all__ = ["Sums", "add_in_threads", "check_room"]
-
 Integers = NDArray[np.int64]
 
 # Rows that are embedded at a time: more of a narrow representation, for which calls take a good
@@ -117,9 +115,9 @@ class Sums:
 
     def regrouped(self, numbers: Integers) -> Sums:
         """The sums of groups with other numbers; equal numbers are added."""
-        made = Sums()
-        made.add(self._values, numbers)
-        return made
+        regrouped = Sums()
+        regrouped.add(self._values, numbers)
+        return regrouped
 
     def means(self, groups: slice, n_rows: Integers) -> NDArray[np.float64]:
         """Means over the rows of some groups."""

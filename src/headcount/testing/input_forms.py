@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.frozen import FrozenEstimator
 from sklearn.naive_bayes import GaussianNB, MultinomialNB
 
-from headcount.quantify.base import Scoring
+from headcount.quantify.base import ScoringPlan
 from headcount.scores import Scored, Scorer
 from headcount.testing.cases import Array, Case, labelled, pool, samples, scored, scored_pool
 from headcount.testing.expectations import close, equal, expect, refuses
@@ -165,7 +165,7 @@ def check_labels_are_enough(case: Case) -> None:
     case.require_scores()
     X, y = labelled(case.n_classes)
     new, quantifier = pool(case.n_classes), case.make(_OnlyLabels())
-    if Scoring(quantifier).takes == "labels":
+    if ScoringPlan(quantifier).takes == "labels":
         same = case.make(GaussianNB()).fit(X, y).predict_many(new, samples())
         equal(quantifier.fit(X, y).predict_many(new, samples()), same)
     else:
@@ -193,7 +193,7 @@ def check_scorer_without_folds(case: Case) -> None:
     X, y = labelled(case.n_classes)
     scorer = Scorer(case.classifier).fit(X, y, out_of_fold=False)
     quantifier, new = case.make(), pool(case.n_classes)
-    if Scoring(quantifier).learns:
+    if ScoringPlan(quantifier).learns:
         refuses("was not made", lambda: quantifier.fit_scorer(scorer))
     else:
         fitted = quantifier.fit_scorer(scorer)

@@ -14,8 +14,6 @@ from headcount.sampling import Samples
 from headcount.uncertainty.prior import check_prior
 from headcount.uncertainty.shares import SharePosterior
 
-__all__ = ["check_dirichlet", "posteriors_from_counts", "posteriors_from_ratios"]
-
 Floats = NDArray[np.float64]
 
 # Draws of each sample, and steps of its chain before the first of them.
@@ -152,4 +150,4 @@ def check_dirichlet(prior: Any, n_classes: int) -> Floats:
 
 def _equally_likely(draws: Floats) -> list[SharePosterior]:
     weights = np.full(draws.shape[1], 1 / draws.shape[1])
-    return [SharePosterior(each, weights) for each in draws]
+    return [SharePosterior(of_sample, weights) for of_sample in draws]

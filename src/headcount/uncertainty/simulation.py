@@ -14,8 +14,6 @@ from headcount.sampling import Samples
 from headcount.sampling.samples import sort_by_code
 from headcount.uncertainty.prior import Prior
 
-__all__ = ["Simulated", "simulate", "simulated_size", "size_factor"]
-
 Floats = NDArray[np.float64]
 
 # Sizes up to the first are simulated as they are. Larger ones are rounded to powers of the
@@ -101,7 +99,7 @@ def simulate(
     if training.weights is not None:
         mass = np.concatenate([[0.0], np.cumsum(training.class_weights[items])])
     offsets = np.arange(n + 1) * size
-    drawn = np.empty(n * size, items.dtype)
+    indices = np.empty(n * size, items.dtype)
     seeds = rng.integers(2**64, size=n, dtype=np.uint64)
 
     def work(start: int, stop: int) -> None:
@@ -118,11 +116,11 @@ def simulate(
                 foreign,
                 mass,
                 offsets,
-                drawn,
+                indices,
             )
 
     each_range(work, n, grain=1 + _FEWEST_ITEMS_PER_THREAD // size)
-    samples = Samples.unchecked(drawn, offsets, len(training.codes))
+    samples = Samples.unchecked(indices, offsets, len(training.codes))
     return Simulated(samples, composition / size)
 
 

@@ -21,7 +21,7 @@ from tests.oracle.ensembles import (
 
 import headcount as hc
 from headcount.errors import HeadcountError
-from headcount.quantify.ensembles.committee import combined
+from headcount.quantify.committees import combined
 from headcount.solve import Solution
 
 BAYES = [GaussianNB(), GaussianNB(var_smoothing=0.1), GaussianNB(var_smoothing=0.5)]
