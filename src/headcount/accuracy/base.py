@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from headcount.accuracy.estimates import AccuracyEstimate, accuracy_from_labels
 from headcount.accuracy.estimation import Observed, accuracy_estimates
-from headcount.accuracy.fitted import FittedPredictor, Floats, Model
+from headcount.accuracy.fitted import FittedPredictor, Floats, MetricModel
 from headcount.accuracy.metrics import Metric
 from headcount.accuracy.model_outputs import (
     FittedClassifier,
@@ -67,7 +67,7 @@ class Predictor(BaseEstimator):
         }
         return type(self)(**copies)
 
-    def _learn(self, reference: Reference) -> Model:
+    def _learn(self, reference: Reference) -> MetricModel:
         """Check the parameters and fit a model on labelled items."""
         raise NotImplementedError
 

@@ -13,7 +13,7 @@ from sklearn.base import clone
 
 from headcount._parameters import check_choice
 from headcount.accuracy.base import Predictor
-from headcount.accuracy.fitted import Floats, TableModel
+from headcount.accuracy.fitted import ConfusionModel, Floats
 from headcount.accuracy.metrics import ReferenceRanking, TableMetric
 from headcount.accuracy.model_outputs import (
     CellFolds,
@@ -81,7 +81,7 @@ class CBPE(Predictor):
     def _shift(self) -> Shift:
         return "covariate" if self.correction is None else "prior"
 
-    def _learn(self, reference: Reference) -> TableModel:
+    def _learn(self, reference: Reference) -> ConfusionModel:
         if self.calibration is not None:
             check_choice("calibration", self.calibration, CALIBRATIONS)
         if self.correction is not None:
@@ -139,7 +139,7 @@ class _OutOfFold:
 
 
 @dataclass(frozen=True, eq=False)
-class _Expected(TableModel):
+class _Expected(ConfusionModel):
     """Tables from calibrated posteriors; classes without items of the reference are empty."""
 
     calibration: _Calibration | _OutOfFold | None
@@ -196,7 +196,7 @@ class _Expected(TableModel):
         return self, self
 
 
-class SoftTables(TableModel):
+class SoftTables(ConfusionModel):
     """Fitted method that gives each item of a sample a probability of each class."""
 
     def soft_classes(
@@ -313,7 +313,7 @@ class PAPE(Predictor):
     calibration: str = "isotonic"
     learner: Any = None
 
-    def _learn(self, reference: Reference) -> TableModel:
+    def _learn(self, reference: Reference) -> ConfusionModel:
         calibration = check_choice("calibration", self.calibration, CALIBRATIONS)
         learner = self.learner
         if learner is not None and (

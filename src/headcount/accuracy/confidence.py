@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from headcount._parameters import check_choice, check_count
 from headcount.accuracy.base import Predictor
-from headcount.accuracy.fitted import AccuracyModel, Floats, Model, TableModel
+from headcount.accuracy.fitted import AccuracyModel, ConfusionModel, Floats, MetricModel
 from headcount.accuracy.metrics import ReferenceRanking, TableMetric
 from headcount.accuracy.model_outputs import ModelOutputs, Reference
 from headcount.quantify.info import MethodInfo
@@ -50,12 +50,12 @@ class Naive(Predictor):
         reference="Volpi et al., Intelligenza Artificiale (2025)",
     )
 
-    def _learn(self, reference: Reference) -> TableModel:
+    def _learn(self, reference: Reference) -> ConfusionModel:
         return _Constant(reference.table)
 
 
 @dataclass(frozen=True, eq=False)
-class _Constant(TableModel):
+class _Constant(ConfusionModel):
     """The same table for every sample."""
 
     table: Floats
@@ -102,7 +102,7 @@ class ATC(Predictor):
     )
     score: str = "maxconf"
 
-    def _learn(self, reference: Reference) -> Model:
+    def _learn(self, reference: Reference) -> MetricModel:
         score = check_choice("score", self.score, ("maxconf", "entropy"))
         correct = reference.codes == reference.outputs.labels
         threshold = _Threshold.of(reference.outputs, correct, score)
@@ -131,7 +131,7 @@ class _Threshold:
 
 
 @dataclass(frozen=True, eq=False)
-class _ThresholdTable(TableModel):
+class _ThresholdTable(ConfusionModel):
     """Two classes: items at or below the threshold belong to the other class."""
 
     threshold: _Threshold

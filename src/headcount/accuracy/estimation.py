@@ -19,7 +19,7 @@ from headcount.accuracy.estimates import AccuracyEstimate
 from headcount.accuracy.fitted import (
     FittedPredictor,
     Floats,
-    Model,
+    MetricModel,
     answers_with_shares,
     mixture_test,
     statistics_needs,
@@ -195,7 +195,7 @@ class _MetricConditioning:
     truth for large samples and a large reference.
     """
 
-    model: Model
+    model: MetricModel
     reference: Reference
     rows: NDArray[np.int64]
     metric: TableMetric
@@ -251,7 +251,9 @@ class _MetricConditioning:
         return np.concatenate(truths)
 
 
-def _answers(model: Model, pool: ModelOutputs, samples: Samples, metric: TableMetric) -> Floats:
+def _answers(
+    model: MetricModel, pool: ModelOutputs, samples: Samples, metric: TableMetric
+) -> Floats:
     """Answers to samples of a pool that metrics are conditioned on."""
     statistics = model.statistics(pool, samples)
     answers = model.answers(pool, samples, metric, statistics)

@@ -26,14 +26,21 @@ from headcount.diagnose import MixtureTest
 from headcount.errors import HeadcountError
 from headcount.quantify.info import Input, MethodInfo, Shift
 from headcount.quantify.statistics_parts import Form, NeedsStatistics, Part
-from headcount.representation import Embedding, MeanOf, Reduced, Reduction, Training
+from headcount.representation import (
+    Embedding,
+    MeanOf,
+    Reduced,
+    Reduction,
+    Training,
+    reduce_in_batches,
+)
 from headcount.sampling import Samples
 from headcount.scores import Scored, Verdicts
 
 Floats = NDArray[np.float64]
 
 
-class Model:
+class MetricModel:
     """Fitted method: statistics of samples, and metrics computed from them.
 
     A model whose statistics follow from means over the items defines `reduction` and `solve`.
@@ -56,12 +63,8 @@ class Model:
 
     def statistics(self, pool: ModelOutputs, samples: Samples) -> Floats:
         """Statistics that metrics are computed from, one entry per sample of a pool."""
-        means = [
-            reduction.representation.embed(pool).means(samples)
-            for reduction in self.reduction() or ()
-            if isinstance(reduction, MeanOf)
-        ]
-        return self.solve(means, samples.sizes)
+        batches = reduce_in_batches(self.reduction() or (), pool, samples)
+        return np.concatenate([self.solve(reduced, sizes) for reduced, sizes in batches])
 
     def values(self, statistics: Floats, metric: TableMetric) -> Floats:
         """Metric on each sample, given its statistics."""
@@ -73,7 +76,7 @@ class Model:
         """Metric on each sample of a pool, given their statistics."""
         return self.values(statistics, metric)
 
-    def cross_fitted(self) -> tuple[Model, Model]:
+    def cross_fitted(self) -> tuple[MetricModel, MetricModel]:
         """Models for new items and for the items of the reference, with equal behaviour.
 
         This model twice, unless it trains a classifier or a calibration on the reference.
@@ -93,7 +96,7 @@ class Model:
         return ""
 
 
-class TableModel(Model):
+class ConfusionModel(MetricModel):
     """Fitted method whose statistics are tables of true and predicted classes, (S, K, K)."""
 
     def values(self, statistics: Floats, metric: TableMetric) -> Floats:
@@ -101,7 +104,7 @@ class TableModel(Model):
         return metric(statistics)
 
 
-class AccuracyModel(Model):
+class AccuracyModel(MetricModel):
     """Fitted method whose statistic is the accuracy, and that gives no other metric."""
 
     def values(self, statistics: Floats, metric: TableMetric) -> Floats:
@@ -127,7 +130,7 @@ class FittedPredictor(NeedsStatistics):
         Classifier of new items; None if the predictor was fitted on outputs.
     reference : Reference
         The labelled items.
-    model : Model
+    model : MetricModel
         The fitted method.
     """
 
@@ -199,14 +202,14 @@ class FittedPredictor(NeedsStatistics):
 
 
 def answers_with_shares(
-    model: Model, metric: TableMetric, answers: Floats, statistics: Floats
+    model: MetricModel, metric: TableMetric, answers: Floats, statistics: Floats
 ) -> Floats:
     """Answers as columns; those of ranking metrics with the estimated shares of classes.
 
     A ranking metric may not depend on the shares, but its precision does.
     """
     columns = answers[:, None]
-    if isinstance(metric, ReferenceRanking) and isinstance(model, TableModel):
+    if isinstance(metric, ReferenceRanking) and isinstance(model, ConfusionModel):
         columns = np.hstack([columns, statistics.sum(axis=2)[:, 1:]])
     return columns
 
@@ -258,7 +261,7 @@ class _AmongPresent:
 class _Needs:
     """Statistics for the cross-fitted model, for that of `predict`, and for the test."""
 
-    model: Model
+    model: MetricModel
     answers: list[Part]
     raw: list[Part]
     test: list[Part]
@@ -284,7 +287,7 @@ def statistics_needs(fitted: FittedPredictor, form: Form) -> _Needs:
     return _Needs(model, answers, raw, test, mixture)
 
 
-def _parts_of(method: str, model: Model, source: _Outputs) -> list[Part]:
+def _parts_of(method: str, model: MetricModel, source: _Outputs) -> list[Part]:
     reductions = model.reduction()
     if reductions is None:
         raise HeadcountError(

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from headcount.accuracy.base import Predictor
-from headcount.accuracy.fitted import Floats, TableModel
+from headcount.accuracy.fitted import ConfusionModel, Floats
 from headcount.accuracy.model_outputs import ModelOutputs, Reference
 from headcount.accuracy.quantification import (
     ClassShares,
@@ -178,13 +178,13 @@ class _Equations(Predictor):
     def _solver(self, rates: Floats) -> TableSolver:
         raise NotImplementedError
 
-    def _learn(self, reference: Reference) -> TableModel:
+    def _learn(self, reference: Reference) -> ConfusionModel:
         shares = fit_class_shares(self._checked_quantifier(), reference)
         return _Leap(shares, self._solver(reference.rates))
 
 
 @dataclass(frozen=True, eq=False)
-class _Leap(TableModel):
+class _Leap(ConfusionModel):
     """Tables from the shares of the classes and of the predicted classes."""
 
     shares: ClassShares

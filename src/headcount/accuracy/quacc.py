@@ -17,7 +17,7 @@ from sklearn.preprocessing import MaxAbsScaler
 
 from headcount._parameters import check_choice, check_flag
 from headcount.accuracy.base import Predictor
-from headcount.accuracy.fitted import Floats, TableModel
+from headcount.accuracy.fitted import ConfusionModel, Floats
 from headcount.accuracy.metrics import METRICS, TableMetric
 from headcount.accuracy.model_outputs import CellFolds, ModelOutputs, Reference, features_of
 from headcount.accuracy.quantification import FittedQuantifier, check_quantifier
@@ -194,7 +194,7 @@ def inputs(X: Any, posteriors: NDArray[np.float64], *, covariates: bool) -> Any:
 
 
 @dataclass(frozen=True, eq=False)
-class CellModel(TableModel):
+class CellModel(ConfusionModel):
     """Shares of the cells of the table, by one quantifier per set; None for a single cell."""
 
     variant: str

@@ -14,7 +14,7 @@ from sklearn.frozen import FrozenEstimator
 
 from headcount._parameters import check_count
 from headcount.accuracy.base import Predictor
-from headcount.accuracy.fitted import Floats, Model
+from headcount.accuracy.fitted import Floats, MetricModel
 from headcount.accuracy.metrics import TableMetric
 from headcount.accuracy.model_outputs import ModelOutputs, Reference, features_of
 from headcount.errors import HeadcountError
@@ -59,7 +59,7 @@ class _Confidence:
 
 
 @dataclass(frozen=True, eq=False)
-class Regression(Model):
+class Regression(MetricModel):
     """Line through the metrics of samples of the reference, whose statistics are ``levels``.
 
     Metrics are compared with that of one sample, ``base``. The samples consist of ``rows``.

@@ -11,7 +11,7 @@ from scipy.special import logsumexp, softmax
 
 from headcount._parameters import check_choice
 from headcount.accuracy.base import Predictor
-from headcount.accuracy.fitted import AccuracyModel, Floats, Model
+from headcount.accuracy.fitted import AccuracyModel, Floats, MetricModel
 from headcount.accuracy.metrics import TableMetric
 from headcount.accuracy.model_outputs import ModelOutputs, Reference, among
 from headcount.errors import warn
@@ -77,7 +77,7 @@ class COT(_Transport):
         reference=_REFERENCE,
     )
 
-    def _learn(self, reference: Reference) -> Model:
+    def _learn(self, reference: Reference) -> MetricModel:
         return self._costs(reference)
 
 
@@ -110,7 +110,7 @@ class COTT(_Transport):
         reference=_REFERENCE,
     )
 
-    def _learn(self, reference: Reference) -> Model:
+    def _learn(self, reference: Reference) -> MetricModel:
         outputs, costs = reference.outputs, self._costs(reference)
         values = np.sort(costs.of_items(costs.posteriors(outputs)))
         errors = int((reference.codes != outputs.labels).sum())
