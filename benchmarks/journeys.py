@@ -151,9 +151,7 @@ def here() -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument(
-        "sources", type=Path, nargs="*", help="source folders to compare"
-    )
+    parser.add_argument("sources", type=Path, nargs="*", help="source folders to compare")
     parser.add_argument("--here", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--files", metavar="JOURNEY", help="list the files of one journey")
     options = parser.parse_args()

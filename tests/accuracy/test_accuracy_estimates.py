@@ -167,14 +167,14 @@ def test_calibration_is_cross_fitted():
     rng = np.random.default_rng(0)
     scored, codes = hc.Scored(rng.random(300)), rng.integers(2, size=300)
     cbpe = accuracy.CBPE().fit(scored, codes)
-    of_new, of_reference = cbpe.model_.cross_fitted()
-    outputs = cbpe.reference_.outputs
+    of_new, of_reference = cbpe.fitted_.model.cross_fitted()
+    outputs = cbpe.fitted_.reference.outputs
 
     def likelihood(model):
         return np.log(model.posteriors(outputs)[np.arange(300), codes].clip(1e-6)).mean()
 
     assert likelihood(of_reference) < likelihood(of_new)
-    plain = accuracy.CBPE(calibration=None).fit(scored, codes).model_
+    plain = accuracy.CBPE(calibration=None).fit(scored, codes).fitted_.model
     assert plain.cross_fitted() == (plain, plain)
     codes[:] = np.arange(300) == 7
     alone = accuracy.CBPE(correction="prior").fit(scored, codes)

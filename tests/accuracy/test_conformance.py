@@ -76,7 +76,7 @@ def test_measures_are_given_within_their_range_or_refused(name, K):
     predictor, (_, _, (X, _)) = fitted(name, K), data(K)
     given = {}
     for metric in METRIC_NAMES:
-        measure = as_metric(metric, predictor.reference_)
+        measure = as_metric(metric, predictor.fitted_.reference)
         if not predictor.supports(metric):
             with pytest.raises(HeadcountError, match=f"metric is '{metric}', but"):
                 predictor.predict(X, metric)
@@ -134,12 +134,12 @@ def test_given_predictions_are_used(name, K):
     own = np.where(P[:, -1] > 0.2, last, model.predict(X))
     predictor = make(name).fit(Scored(P, predictions=own), y)
     truth = np.mean(own == y)
-    np.testing.assert_allclose(np.trace(predictor.reference_.table), truth)
+    np.testing.assert_allclose(np.trace(predictor.fitted_.reference.table), truth)
     if predictor.has_table:
         pool = Scored(model.predict_proba(Z), predictions=np.full(len(Z), last))
         assert predictor.predict_table(pool)[:, -1].sum() > 0
     default = make(name).fit(Scored(P), y)
-    np.testing.assert_array_equal(default.reference_.outputs.labels, P.argmax(axis=1))
+    np.testing.assert_array_equal(default.fitted_.reference.outputs.labels, P.argmax(axis=1))
 
 
 @both
@@ -193,7 +193,7 @@ def test_parameters_clones_and_pickles(name):
     predictor = make(name, model)
     copy = clone(predictor)
     assert copy.classifier is model
-    assert not hasattr(copy, "model_")
+    assert not hasattr(copy, "fitted_")
     assert copy.get_params(deep=False).keys() == predictor.get_params(deep=False).keys()
     if "quantifier" in predictor.get_params(deep=False):
         assert copy.quantifier is not predictor.quantifier
@@ -305,7 +305,7 @@ def test_decisions_are_enough(name, K):
     method = predictors()[name]
     known, pool = Verdicts(model.predict(X)), Verdicts(model.predict(Z))
     predictor = method(**options).fit(known, y)
-    assert predictor.takes == "labels"
+    assert predictor.fitted_.takes == "labels"
     samples = some_samples(len(Z))
     scored = method(model, **options).fit(X, y)
     np.testing.assert_array_equal(
@@ -326,7 +326,7 @@ def test_methods_of_posteriors_refuse_decisions(name):
         return
     with pytest.raises(HeadcountError, match=r"needs posteriors.* Naive, or LEAP, OLEAP or"):
         predictor.fit(Verdicts(y), y)
-    assert predictor.takes == "posteriors"
+    assert predictor.fitted_.takes == "posteriors"
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if name not in OF_SCORES])

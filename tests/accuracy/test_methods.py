@@ -9,7 +9,7 @@ from sklearn.naive_bayes import GaussianNB
 
 import headcount as hc
 from headcount import accuracy
-from headcount.accuracy.equations import Exact, LeastSquaresTables, equations
+from headcount.accuracy.leap import Exact, LeastSquaresTables, equations
 from headcount.accuracy.regression import split
 from headcount.errors import HeadcountError
 from tests.accuracy.cases import data
@@ -67,11 +67,11 @@ def test_many_cells_at_a_time_or_one(monkeypatch):
         solver = LeastSquaresTables(rates, every=every)
         fast = solver(shares, predicted)
         with monkeypatch.context() as patch:
-            patch.setattr("headcount.accuracy.equations._MANY_CELLS", 50)
+            patch.setattr("headcount.accuracy.leap._MANY_CELLS", 50)
             slow = solver(shares, predicted)
         np.testing.assert_allclose(fast, slow, atol=1e-9)
         with monkeypatch.context() as patch:  # where the free sets would go round
-            patch.setattr("headcount.accuracy.equations._MOST_ROUNDS", 0)
+            patch.setattr("headcount.accuracy.leap._MOST_ROUNDS", 0)
             np.testing.assert_allclose(solver(shares, predicted), slow, atol=1e-9)
 
 
@@ -99,7 +99,7 @@ def test_leap_depends_on_which_class_is_first():
     assert np.abs(tables[0] - tables[1][::-1, ::-1]).max() > 1e-3
     for table in tables:
         np.testing.assert_allclose(table[1], table[1].sum() * [plain, turned][
-            0 if table is tables[0] else 1].reference_.rates[1])  # fmt: skip
+            0 if table is tables[0] else 1].fitted_.reference.rates[1])  # fmt: skip
 
 
 @pytest.mark.parametrize("quantifier", [hc.ACC(), hc.HDy(), hc.OneVsRest(hc.DyS())])
@@ -194,7 +194,7 @@ def test_cbpe_with_posteriors_brought_to_the_sample():
     moved = oracle.prior_corrected(new, np.bincount(codes) / len(codes))
     slow = oracle.expected_table(moved, new.argmax(axis=1), 3)
     np.testing.assert_allclose(predictor.predict_table(hc.Scored(new)), slow, atol=1e-4)
-    assert predictor.shift == "prior"
+    assert predictor.fitted_.shift == "prior"
 
 
 @pytest.mark.parametrize("parameters", [{"calibration": "magic"}, {"correction": "all"}])
@@ -228,7 +228,7 @@ def test_mandoline_weighs_the_reference_log_linearly():
     scores, codes = scored(2, 150, 13)
     new = scored(2, 80, 14, strength=2)[0]
     predictor = accuracy.Mandoline(bins=3).fit(hc.Scored(scores), codes)
-    edges = predictor.model_.edges
+    edges = predictor.fitted_.model.edges
 
     def slices(P):
         entropy = (P * np.log(P)).sum(axis=1)
@@ -253,12 +253,12 @@ def test_doc_is_a_regression_on_confidence():
     predictor = accuracy.DoC(n_samples=40, size=300, random_state=0).fit(
         hc.Scored(scores), codes
     )
-    model = predictor.model_
-    kept = split(predictor.reference_, np.random.default_rng(0))[0]
+    model = predictor.fitted_.model
+    kept = split(predictor.fitted_.reference, np.random.default_rng(0))[0]
     assert len(kept) == 540
-    truth = predictor.reference_.tables(model.samples).trace(axis1=1, axis2=2)
-    base = predictor.reference_.take(kept).table.trace()
-    slope, start = np.polyfit(model.known, base - truth, 1)
+    truth = predictor.fitted_.reference.tables(model.samples).trace(axis1=1, axis2=2)
+    base = predictor.fitted_.reference.take(kept).table.trace()
+    slope, start = np.polyfit(model.levels, base - truth, 1)
     gap = model.statistic.level - new.max(axis=1).mean()
     assert predictor.predict(hc.Scored(new)) == pytest.approx(base - start - slope * gap)
     naive = accuracy.Naive().fit(hc.Scored(scores), codes)
@@ -269,7 +269,7 @@ def test_doc_is_a_regression_on_confidence():
 
 def test_the_split_keeps_all_items_and_the_mix():
     scores, codes = scored(3, 301, 17)
-    reference = accuracy.Naive().fit(hc.Scored(scores), codes).reference_
+    reference = accuracy.Naive().fit(hc.Scored(scores), codes).fitted_.reference
     kept, rest = split(reference, np.random.default_rng(0))
     assert sorted([*kept, *rest]) == list(range(301))
     for k in range(3):

@@ -10,9 +10,8 @@ from sklearn.pipeline import make_pipeline
 
 import headcount as hc
 from headcount.accuracy import METRICS, QuAcc
-from headcount.accuracy.model_outputs import ModelOutputs
-from headcount.accuracy.quacc_cells import CellFolds, cells_of, parts_of
-from headcount.accuracy.quacc_inputs import confidences, inputs
+from headcount.accuracy.model_outputs import CellFolds, ModelOutputs
+from headcount.accuracy.quacc import cell_sets, cells_of, confidences, inputs
 from headcount.errors import HeadcountError, HeadcountWarning
 from headcount.sampling import Samples
 
@@ -63,21 +62,21 @@ def test_inputs_leave_the_first_class_out_and_stay_sparse(covariates):
     assert inputs(None, P, covariates=covariates).shape == (3, 2 + 3 * covariates)
 
 
-def test_parts_of_the_variants():
+def test_cell_sets_of_the_variants():
     true, predicted = np.array([0, 0, 1, 1, 1]), np.array([0, 1, 1, 0, 1])
-    (all_cells,) = parts_of("1xn2", true, predicted, 2)
+    (all_cells,) = cell_sets("1xn2", true, predicted, 2)
     assert all_cells.cells.tolist() == [0, 1, 2, 3]
-    first, second = parts_of("nxn", true, predicted, 2)
+    first, second = cell_sets("nxn", true, predicted, 2)
     assert (first.cells.tolist(), second.cells.tolist()) == ([0, 2], [1, 3])
     assert first.rows.tolist() == [0, 3]
-    (merged,) = parts_of("1xn+1", true, predicted, 2)
+    (merged,) = cell_sets("1xn+1", true, predicted, 2)
     assert merged.cells.tolist() == [0, 3, 4]
     assert cells_of("1xn+1", true, predicted, 2).tolist() == [0, 4, 3, 4, 3]
 
 
 def test_cells_with_one_item_are_there_twice():
     true, predicted = np.array([0, 0, 0, 1]), np.array([0, 0, 1, 1])
-    (part,) = parts_of("1xn2", true, predicted, 2)
+    (part,) = cell_sets("1xn2", true, predicted, 2)
     Z, labels = part.examples(np.arange(4.0)[:, None])
     assert Z[:, 0].tolist() == [0, 1, 2, 3, 2, 3]
     assert labels.tolist() == [0, 0, 1, 2, 1, 2]
@@ -164,7 +163,7 @@ def test_merged_errors_give_f1_of_two_classes():
     model = LogisticRegression().fit(X[:500], y[:500])
     quacc = QuAcc(model, quantifier=quantifier(), variant="1xn+1").fit(X[500:1500], y[500:1500])
     pool = ModelOutputs(model.predict_proba(X[1500:]), model.predict(X[1500:]), X[1500:])
-    cells = quacc.model_.cell_shares(pool, Samples.whole(500))[0]
+    cells = quacc.fitted_.model.cell_shares(pool, Samples.whole(500))[0]
     wanted = 2 * cells[3] / (2 * cells[3] + cells[4])
     assert quacc.predict(X[1500:], metric="f1") == pytest.approx(wanted)
     with pytest.raises(HeadcountError, match="precision"):
@@ -206,7 +205,9 @@ def test_texts_in_a_pipeline():
     other = LogisticRegression().fit([[0.0], [1.0]], [0, 1])
     with pytest.raises(HeadcountError, match="not a table of numbers"):
         QuAcc(other)._learn(
-            QuAcc(model, quantifier=quantifier()).fit(texts[100:300], y[100:300]).reference_
+            QuAcc(model, quantifier=quantifier())
+            .fit(texts[100:300], y[100:300])
+            .fitted_.reference
         )
 
 

@@ -8,7 +8,7 @@ import sklearn.metrics as sk
 
 import headcount as hc
 from headcount import accuracy
-from headcount.accuracy.rankings import RANKINGS
+from headcount.accuracy.metrics import RANKINGS
 from headcount.errors import HeadcountError
 from headcount.sampling import Samples
 

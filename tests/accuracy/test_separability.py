@@ -10,7 +10,7 @@ from sklearn.linear_model import LogisticRegression
 import headcount as hc
 from headcount import accuracy
 from headcount.accuracy.model_outputs import ModelOutputs
-from headcount.accuracy.separability import nuclear_norms
+from headcount.accuracy.regression import nuclear_norms
 from tests.accuracy.cases import data, fitted, some_samples
 
 
@@ -31,7 +31,7 @@ def test_dispersion(K):
     model, (X, _), (Z, _) = data(K)
     predictor = fitted("DispersionScore", K)
     samples = hc.sampling.as_samples(some_samples(len(Z)), len(Z))
-    found = predictor.model_.statistic(
+    found = predictor.fitted_.model.statistic(
         ModelOutputs(None, model.predict(Z) == "ant", Z), samples
     )
     for value, rows in zip(found, samples, strict=True):

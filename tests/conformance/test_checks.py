@@ -70,8 +70,9 @@ def check_documented(method):
     documented = []
     if "Parameters\n----------\n" in text:
         section = text.split("Parameters\n----------\n")[1].split("\n\n")[0]
-        documented = re.findall(r"^(\w+) : .+$", section, re.MULTILINE)
-    assert documented == list(inspect.signature(method).parameters)
+        entries = re.findall(r"^(\w+(?:, \w+)*)(?: : .+)?$", section, re.MULTILINE)
+        documented = [name for entry in entries for name in entry.split(", ")]
+    assert sorted(documented) == sorted(inspect.signature(method).parameters)
 
 
 @each_method

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headcount.accuracy.tables import METRICS, table_of
+from headcount.accuracy.metrics import METRICS, table_of
 from headcount.labels import LabelledTable, LabelSample, PoolPosteriors
 
 

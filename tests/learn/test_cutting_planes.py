@@ -7,8 +7,7 @@ from scipy.optimize import minimize
 from tests.oracle.structural_svm import largest_violation, least_objective
 
 from headcount._kernels.structural_svm import solve_planes
-from headcount.learn._cutting_planes import _Planes, train
-from headcount.learn._labellings import LOSSES, labelling_finder
+from headcount.learn.multivariate_svc import LOSSES, _Planes, labelling_finder, train
 
 
 def trained(X, positive, loss, C=1.0, tol=1e-3, max_iter=5000, constant=1.0):

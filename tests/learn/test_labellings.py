@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose
 from tests.oracle.structural_svm import largest_violation, table_loss, violation
 
 from headcount._kernels.structural_svm import worst_counts_for_q
-from headcount.learn._labellings import LOSSES, labelling_finder
+from headcount.learn.multivariate_svc import LOSSES, labelling_finder
 
 
 @st.composite

@@ -11,7 +11,7 @@ from sklearn.svm import LinearSVC
 
 from headcount.errors import HeadcountError, HeadcountWarning
 from headcount.learn import MultivariateSVC
-from headcount.learn._labellings import LOSSES
+from headcount.learn.multivariate_svc import LOSSES
 
 COUNT_LOSSES = ("ae", "rae", "kld", "nkld")
 

@@ -9,8 +9,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from tests.oracle.forest import every_split, imbalance_and_errors, replay
 
 from headcount._kernels import forest as kernels
-from headcount.learn import _tree_growth
-from headcount.learn._tree_growth import CRITERIA, bin_features, check_options, grow
+from headcount.learn import trees
+from headcount.learn.trees import CRITERIA, bin_features, check_options, grow
 
 
 def data(seed, n=60, d=4, n_classes=3):
@@ -125,9 +125,7 @@ def test_weights_count_as_items_given_again(criterion):
     assert set(y[again]) == set(y)
     binned, rules = bin_features(X), check_options(criterion, "tree", None, None, 1, X.shape[1])
     weighted = grow(binned, y, 3, weights, rules, 5)
-    repeated = _tree_growth.BinnedFeatures(
-        np.ascontiguousarray(binned.bins[:, again]), binned.edges
-    )
+    repeated = trees.BinnedFeatures(np.ascontiguousarray(binned.bins[:, again]), binned.edges)
     ones = np.ones(len(again), dtype=np.int64)
     plain = grow(repeated, y[again], 3, ones, rules, 5)
     for name in ("features", "thresholds", "children", "counts"):
@@ -139,7 +137,7 @@ def test_the_compiler_changes_nothing(monkeypatch):
     expected = grown(X, y, "balance_errors", seed=3, max_features=2)
     for name in ("_search", "_add_leaf", "_part", "_mix"):
         monkeypatch.setattr(kernels, name, getattr(kernels, name).py_func)
-    monkeypatch.setattr(_tree_growth, "grow_tree", kernels.grow_tree.py_func)
+    monkeypatch.setattr(trees, "grow_tree", kernels.grow_tree.py_func)
     plain = grown(X, y, "balance_errors", seed=3, max_features=2)
     for name in ("features", "thresholds", "children", "counts"):
         assert_array_equal(getattr(plain, name), getattr(expected, name))

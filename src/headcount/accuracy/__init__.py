@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-from headcount.accuracy.atc import ATC
-from headcount.accuracy.base import Predictor
-from headcount.accuracy.cbpe import CBPE
-from headcount.accuracy.estimates import AccuracyEstimate
-from headcount.accuracy.info import AccuracyInfo
-from headcount.accuracy.labelled import LabelledAccuracy
+from headcount.accuracy.base import Predictor, methods, predictors
+from headcount.accuracy.cbpe import CBPE, PAPE
+from headcount.accuracy.confidence import ATC, Mandoline, Naive
+from headcount.accuracy.estimates import AccuracyEstimate, LabelledAccuracy
 from headcount.accuracy.leap import LEAP, OLEAP, SLEAP
-from headcount.accuracy.mandoline import Mandoline
-from headcount.accuracy.metrics import METRIC_NAMES, as_metric, realised
-from headcount.accuracy.naive import Naive
-from headcount.accuracy.pape import PAPE
+from headcount.accuracy.metrics import (
+    METRIC_NAMES,
+    METRICS,
+    TableMetric,
+    as_metric,
+    cost,
+    realised,
+    table_of,
+)
 from headcount.accuracy.plots import plot_errors, plot_estimates
 from headcount.accuracy.quacc import QuAcc
-from headcount.accuracy.registry import methods, predictors
-from headcount.accuracy.regression import RCA, DoC, RCAStar
+from headcount.accuracy.regression import RCA, DispersionScore, DoC, NuclearNorm, RCAStar
 from headcount.accuracy.search import QuAccSearch
-from headcount.accuracy.separability import DispersionScore, NuclearNorm
-from headcount.accuracy.tables import METRICS, TableMetric, cost, table_of
 from headcount.accuracy.transport import COT, COTT
 
 __all__ = [
@@ -35,7 +35,6 @@ __all__ = [
     "RCA",
     "SLEAP",
     "AccuracyEstimate",
-    "AccuracyInfo",
     "DispersionScore",
     "DoC",
     "LabelledAccuracy",

@@ -3,46 +3,42 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
 
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
-from headcount.accuracy.info import AccuracyInfo
-from headcount.accuracy.metrics import Metric, as_metric
-from headcount.accuracy.model import Model, TableModel
+from headcount.accuracy.estimates import AccuracyEstimate, accuracy_from_labels
+from headcount.accuracy.estimation import Observed, accuracy_estimates
+from headcount.accuracy.fitted import FittedPredictor, Floats, MetricModel
+from headcount.accuracy.metrics import Metric
 from headcount.accuracy.model_outputs import (
     FittedClassifier,
     ModelOutputs,
     Reference,
     check_classified,
 )
-from headcount.accuracy.rankings import RANKINGS
-from headcount.accuracy.tables import TableMetric
 from headcount.data import encode_labels
 from headcount.errors import HeadcountError
-from headcount.quantify.info import Input, Shift
-from headcount.quantify.statistics_parts import Form, GroupStatistics, NeedsStatistics, Part
+from headcount.labels import LabelPlan
+from headcount.quantify.info import Input, MethodInfo, Shift
+from headcount.quantify.registry import MethodTable, find_methods
+from headcount.quantify.statistics_parts import GroupStatistics
 from headcount.scores import Scored, Verdicts
 from headcount.scores.checks import check_labels, check_lengths
+from headcount.uncertainty import Estimand
 
-if TYPE_CHECKING:
-    from headcount.accuracy.estimates import AccuracyEstimate
-    from headcount.labels import LabelPlan
-
-__all__ = ["Model", "Predictor", "TableModel"]
-
-Floats = NDArray[np.float64]
+_FACTS = ("title", "input", "gives", "shift", "reference")
 
 
-class Predictor(NeedsStatistics, BaseEstimator):
+@dataclass(eq=False, repr=False)
+class Predictor(BaseEstimator):
     """Predicts the accuracy of a trained classifier on items without labels.
 
-    A method is a subclass with an ``info`` and a ``_learn``, which returns a `Model` fitted
-    on labelled items. Methods that give no table, or not every metric, return the reason in
-    ``_table_obstacle`` and ``_metric_obstacle``.
+    A method is a subclass with an ``info`` and a ``_learn``, which returns a model fitted on
+    labelled items.
 
     Parameters
     ----------
@@ -55,18 +51,12 @@ class Predictor(NeedsStatistics, BaseEstimator):
     classes_ : ndarray of shape (K,)
         The classes, in the order of rows and columns of every table. Of two classes, the
         second is the positive one of F1, precision and recall.
-    model_ : Model
-        The fitted method.
-    reference_ : Reference
-        The labelled items.
+    fitted_ : FittedPredictor
+        The fitted method, with its labelled items.
     """
 
-    info: ClassVar[AccuracyInfo]
-    # Largest number of simulated samples.
-    _most_simulations: ClassVar[int] = 1_000_000
-
-    def __init__(self, classifier: Any = None) -> None:
-        self.classifier = classifier
+    info: ClassVar[MethodInfo]
+    classifier: Any = None
 
     def __sklearn_clone__(self) -> Self:
         parameters = self.get_params(deep=False)
@@ -77,52 +67,31 @@ class Predictor(NeedsStatistics, BaseEstimator):
         }
         return type(self)(**copies)
 
-    def _learn(self, reference: Reference) -> Model:
+    def _learn(self, reference: Reference) -> MetricModel:
         """Check the parameters and fit a model on labelled items."""
         raise NotImplementedError
 
-    def _table_obstacle(self) -> str:
-        """Reason why the fitted method gives no table; empty if it does."""
-        return ""
-
-    def _metric_obstacle(self, metric: TableMetric) -> str:
-        """Reason why the fitted method does not give a metric; empty if it does."""
-        return ""
-
-    def _simulation_rows(self) -> NDArray[np.int64]:
-        """Items of the reference that samples for estimates are simulated from."""
-        return np.arange(len(self.reference_))
-
-    @property
-    def shift(self) -> Shift:
-        """Change since the reference under which the method is correct: see ``info``."""
+    def _shift(self) -> Shift:
+        """Change since the reference under which this setting is correct."""
         return self.info.shift
 
-    @property
-    def takes(self) -> Input:
-        """Kind of items that the method works on: see ``info.input``."""
+    def _takes(self) -> Input:
+        """Kind of items that this setting works on."""
         return self.info.input
 
-    @property
-    def has_table(self) -> bool:
-        """True if the fitted method gives the table of true and predicted classes."""
-        check_is_fitted(self, "model_")
-        return not self._table_obstacle()
-
-    def supports(self, metric: Metric) -> bool:
-        """True if the fitted method gives a metric.
-
-        Parameters
-        ----------
-        metric : str or callable
-            As for `predict`.
-
-        Returns
-        -------
-        bool
-        """
-        check_is_fitted(self, "model_")
-        return not self._obstacle(metric)
+    def _fit(
+        self, reference: Reference, classifier: FittedClassifier | None
+    ) -> FittedPredictor:
+        """The fitted method."""
+        return FittedPredictor(
+            type(self).__name__,
+            self.info,
+            self._shift(),
+            self._takes(),
+            classifier,
+            reference,
+            self._learn(reference),
+        )
 
     def fit(self, X: Any, y: ArrayLike) -> Self:
         """Learn from labelled items that the classifier was not trained on.
@@ -144,21 +113,41 @@ Scored or Verdicts
         if isinstance(X, Scored | Verdicts):
             classifier = None
             classes, codes = check_labels(y, classes=X.classes)
-            outputs = self._classified(X, classes)
+            check_classified(type(self).__name__, self.info.input, self._takes(), X)
+            outputs = ModelOutputs.of(X, classes)
         else:
             classifier = FittedClassifier(self.classifier)
             classes, outputs = classifier.classes, classifier.outputs(X)
             codes = encode_labels(y, classes=classes)[1]
         check_lengths("X", len(outputs), codes)
-        return self._keep(Reference(outputs, codes, classes), classifier)
+        return self._fitted_on(Reference(outputs, codes, classes), classifier)
 
-    def _keep(self, reference: Reference, classifier: FittedClassifier | None) -> Self:
-        # Any, as methods use attributes of their own models.
-        self.model_: Any = self._learn(reference)
+    def _fitted_on(self, reference: Reference, classifier: FittedClassifier | None) -> Self:
+        """Fit on labelled items whose outputs are known."""
+        self.fitted_ = self._fit(reference, classifier)
         self.classes_ = reference.classes
-        self.reference_ = reference
-        self._fitted_classifier = classifier
         return self
+
+    @property
+    def has_table(self) -> bool:
+        """True if the fitted method gives the table of true and predicted classes."""
+        check_is_fitted(self, "fitted_")
+        return self.fitted_.has_table
+
+    def supports(self, metric: Metric) -> bool:
+        """True if the fitted method gives a metric.
+
+        Parameters
+        ----------
+        metric : str or callable
+            As for `predict`.
+
+        Returns
+        -------
+        bool
+        """
+        check_is_fitted(self, "fitted_")
+        return not self.fitted_.metric_obstacle(metric)
 
     def predict(self, X: Any, metric: Metric = "accuracy") -> float:
         """Predict the accuracy of the classifier, or another metric, on the items.
@@ -186,9 +175,8 @@ Scored or Verdicts
 
         Parameters
         ----------
-        X : array-like, sparse matrix or frame of shape (n, d), list of texts, ScoredPool, \
-Scored or Verdicts
-            One sample.
+        X
+            As for `predict`.
 
         Returns
         -------
@@ -202,9 +190,8 @@ Scored or Verdicts
 
         Parameters
         ----------
-        X : array-like, sparse matrix or frame of shape (n, d), list of texts, ScoredPool, \
-Scored or Verdicts
-            The pool.
+        X
+            The pool, in any form that `predict` takes.
         samples : Samples, iterable of index arrays, or None
             The samples, as rows of the pool; None for one sample of all rows.
         metric : str or callable, default="accuracy"
@@ -221,11 +208,8 @@ Scored or Verdicts
 
         Parameters
         ----------
-        X : array-like, sparse matrix or frame of shape (n, d), list of texts, ScoredPool, \
-Scored or Verdicts
-            The pool.
-        samples : Samples, iterable of index arrays, or None
-            The samples, as rows of the pool; None for one sample of all rows.
+        X, samples
+            As for `predict_many`.
         metrics : sequence of str or callable
             As for `predict`.
 
@@ -234,37 +218,25 @@ Scored or Verdicts
         ndarray of shape (M, S)
             One row per metric.
         """
-        check_is_fitted(self, "model_")
-        wanted = [self._checked(metric) for metric in metrics]
-        pool = self._outputs(X)
-        drawn = pool.samples(samples)
-        statistics = self.model_.statistics(pool, drawn)
-        found = [self.model_.answers(pool, drawn, metric, statistics) for metric in wanted]
-        return np.asarray(found, dtype=np.float64).reshape(len(wanted), len(drawn))
+        check_is_fitted(self, "fitted_")
+        checked = [self.fitted_.checked(metric) for metric in metrics]
+        return self.fitted_.metrics(X, samples, checked)
 
     def predict_tables(self, X: Any, samples: Any) -> Floats:
         """Predict the shares by true and predicted class in many samples of a pool.
 
         Parameters
         ----------
-        X : array-like, sparse matrix or frame of shape (n, d), list of texts, ScoredPool, \
-Scored or Verdicts
-            The pool.
-        samples : Samples, iterable of index arrays, or None
-            The samples, as rows of the pool; None for one sample of all rows.
+        X, samples
+            As for `predict_many`.
 
         Returns
         -------
         ndarray of shape (S, K, K)
             Rows true, columns predicted.
         """
-        if not self.has_table:
-            raise HeadcountError(
-                f"{type(self).__name__} gives no table: {self._table_obstacle()}"
-            )
-        pool = self._outputs(X)
-        found = self.model_.statistics(pool, pool.samples(samples))
-        return np.asarray(found, dtype=np.float64)
+        check_is_fitted(self, "fitted_")
+        return self.fitted_.tables(X, samples)
 
     def estimate(
         self,
@@ -273,7 +245,7 @@ Scored or Verdicts
         *,
         labelled: Any = None,
         design: LabelPlan | None = None,
-        estimand: str = "realised",
+        estimand: Estimand = "realised",
         prior: Any = None,
         replicates: int = 4000,
         level: float = 0.95,
@@ -288,10 +260,7 @@ Scored or Verdicts
 
         Parameters
         ----------
-        X : array-like, sparse matrix or frame of shape (n, d), list of texts, ScoredPool, \
-Scored or Verdicts
-            One sample.
-        metric : str or callable, default="accuracy"
+        X, metric
             As for `predict`.
         labelled : pair of array-like, default=None
             Rows of X that have a label, and their labels. The rows must have been drawn at
@@ -342,7 +311,7 @@ Scored or Verdicts
         *,
         labelled: Any = None,
         design: LabelPlan | None = None,
-        estimand: str = "realised",
+        estimand: Estimand = "realised",
         prior: Any = None,
         replicates: int = 4000,
         level: float = 0.95,
@@ -352,20 +321,9 @@ Scored or Verdicts
 
         Parameters
         ----------
-        X : array-like, sparse matrix or frame of shape (n, d), list of texts, ScoredPool, \
-Scored or Verdicts
-            The pool.
-        samples : Samples, iterable of index arrays, or None
-            The samples, as rows of the pool; None for one sample of all rows.
-        metric : str or callable, default="accuracy"
-            As for `predict`.
-        labelled : pair of array-like, default=None
-        design : LabelPlan, default=None
-        estimand : {"realised", "expected"}, default="realised"
-        prior : None, float, array-like of shape (K,) or (M, K), default=None
-        replicates : int, default=4000
-        level : float, default=0.95
-        random_state : int, RandomState, Generator or None, default=None
+        X, samples, metric
+            As for `predict_many`.
+        labelled, design, estimand, prior, replicates, level, random_state
             As for `estimate`.
 
         Returns
@@ -373,19 +331,15 @@ Scored or Verdicts
         list of AccuracyEstimate
             One per sample. Samples of similar size share their simulations.
         """
-        # Imported here, as predictions do not need it.
-        from headcount.accuracy.estimation import estimate_samples
-
-        check_is_fitted(self, "model_")
-        wanted, pool = self._checked(metric), self._outputs(X)
-        drawn = pool.samples(samples)
+        check_is_fitted(self, "fitted_")
+        checked, pool = self.fitted_.checked(metric), self.fitted_.outputs(X)
+        samples = pool.samples(samples)
         if labelled is None and design is not None:
             raise HeadcountError("design is for labels of some items: pass it with labelled.")
-        found = estimate_samples(
-            self,
-            pool,
-            drawn,
-            wanted,
+        estimates = accuracy_estimates(
+            self.fitted_,
+            checked,
+            Observed.of_samples(self.fitted_, pool, samples, checked),
             estimand=estimand,
             prior=prior,
             replicates=replicates,
@@ -393,34 +347,15 @@ Scored or Verdicts
             random_state=random_state,
         )
         if labelled is None:
-            return found
-        from headcount.accuracy.labelled import accuracy_from_labels
-
-        return accuracy_from_labels(self, pool, drawn, found, labelled, design)
-
-    def statistics_parts(self, form: Form) -> list[Part]:
-        """Statistics that estimates need, for items of a form.
-
-        Parameters
-        ----------
-        form : {"items", "scored", "verdicts"}
-            Form of the items.
-
-        Returns
-        -------
-        list of Part
-        """
-        from headcount.accuracy.from_statistics import Needs
-
-        needs = Needs.of(self, form)
-        return [*needs.answers, *needs.raw, *needs.test]
+            return estimates
+        return accuracy_from_labels(self.fitted_, pool, samples, estimates, labelled, design)
 
     def estimate_statistics(
         self,
         statistics: GroupStatistics,
         metric: Metric = "accuracy",
         *,
-        estimand: str = "realised",
+        estimand: Estimand = "realised",
         prior: Any = None,
         replicates: int = 4000,
         level: float = 0.95,
@@ -434,12 +369,8 @@ Scored or Verdicts
             Statistics of the items, made with this predictor.
         metric : str or callable, default="accuracy"
             As for `predict`.
-        estimand : {"realised", "expected"}, default="realised"
-        prior : None, float, array-like of shape (K,) or (M, K), default=None
-        replicates : int, default=4000
-        level : float, default=0.95
-        random_state : int, RandomState, Generator or None, default=None
-            As for `estimate`.
+        estimand, prior, replicates, level, random_state
+            As for `estimate_many`.
 
         Returns
         -------
@@ -455,45 +386,50 @@ Scored or Verdicts
         >>> round(cbpe.estimate_statistics(statistics, random_state=0)[None].raw, 2)
         0.77
         """
-        from headcount.accuracy.from_statistics import estimate_groups
-
-        check_is_fitted(self, "model_")
-        return estimate_groups(
-            self,
-            statistics,
-            self._checked(metric),
+        check_is_fitted(self, "fitted_")
+        checked = self.fitted_.checked(metric)
+        estimates = accuracy_estimates(
+            self.fitted_,
+            checked,
+            Observed.of_groups(self.fitted_, statistics, checked),
             estimand=estimand,
             prior=prior,
             replicates=replicates,
             level=level,
             random_state=random_state,
         )
+        return dict(zip(statistics.groups, estimates, strict=True))
 
-    def _outputs(self, X: Any) -> ModelOutputs:
-        """Outputs of the classifier for a pool."""
-        if isinstance(X, Scored | Verdicts):
-            return self._classified(X, self.classes_)
-        if self._fitted_classifier is None:
-            raise HeadcountError(
-                f"{type(self).__name__} was fitted on scores or decisions and has no "
-                "classifier for X: classify the items and pass hc.Scored(posteriors) or "
-                "hc.Verdicts(labels)."
-            )
-        return self._fitted_classifier.outputs(X)
 
-    def _classified(self, X: Scored | Verdicts, classes: NDArray[Any]) -> ModelOutputs:
-        """Outputs for items that were classified elsewhere."""
-        check_classified(type(self).__name__, self.info.input, self.takes, X)
-        return ModelOutputs.of(X, classes)
+def predictors() -> dict[str, type[Predictor]]:
+    """Every method of accuracy prediction by name.
 
-    def _checked(self, metric: Metric) -> TableMetric:
-        if obstacle := self._obstacle(metric):
-            name = metric if isinstance(metric, str) else as_metric(metric).name
-            raise HeadcountError(f"metric is {name!r}, but {obstacle}")
-        return as_metric(metric, self.reference_)
+    Returns
+    -------
+    dict of str to type
+        Sorted by name, ignoring case.
 
-    def _obstacle(self, metric: Metric) -> str:
-        ranked = isinstance(metric, str) and metric in RANKINGS
-        if ranked and self.reference_.outputs.scores is None:
-            return "it ranks items by posteriors, and there are decisions alone."
-        return self._metric_obstacle(as_metric(metric, self.reference_))
+    Examples
+    --------
+    >>> from headcount import accuracy
+    >>> accuracy.predictors()["LEAP"].info.shift
+    'prior'
+    """
+    return find_methods("headcount.accuracy", Predictor)
+
+
+def methods() -> MethodTable:
+    """All methods: input, output, assumed shift and reference.
+
+    Returns
+    -------
+    MethodTable
+        One row per method. Prints as a table; ``.to_frame()`` returns a Polars frame.
+
+    Examples
+    --------
+    >>> from headcount import accuracy
+    >>> accuracy.methods().to_frame().columns
+    ['method', 'title', 'input', 'gives', 'shift', 'reference']
+    """
+    return MethodTable.of(predictors(), _FACTS)

@@ -8,30 +8,38 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.base import clone
 
 from headcount._parameters import check_choice
-from headcount.accuracy.base import Predictor, TableModel
-from headcount.accuracy.info import AccuracyInfo
-from headcount.accuracy.model_outputs import ModelOutputs, Reference, among
-from headcount.accuracy.quacc_cells import CellFolds
-from headcount.accuracy.rankings import ReferenceRanking
-from headcount.accuracy.tables import TableMetric
-from headcount.quantify.info import Shift
+from headcount.accuracy.base import Predictor
+from headcount.accuracy.fitted import ConfusionModel, Floats
+from headcount.accuracy.metrics import ReferenceRanking, TableMetric
+from headcount.accuracy.model_outputs import (
+    CellFolds,
+    ModelOutputs,
+    Reference,
+    among,
+    features_of,
+)
+from headcount.data import take_rows
+from headcount.errors import HeadcountError
+from headcount.quantify.info import MethodInfo, Shift
 from headcount.representation import Dense, MeanOf, Reduced, Reduction
 from headcount.sampling import Samples
 from headcount.scores import CALIBRATIONS, fit_calibrator
 from headcount.scores.calibration import Calibrator
 from headcount.solve import MaximumLikelihood
 
-__all__ = ["CBPE", "SoftTables"]
-
-Floats = NDArray[np.float64]
-
 # Number of items that are reweighted at once.
 _BATCH_ITEMS = 1 << 20
-_N_FOLDS = 5
+# Folds of cross-fitted calibrations, and of classifiers of sample against reference.
+_N_FOLDS, _N_FOLDS_OF_SAMPLES = 5, 3
+# Largest ratio of densities that counts, relative to the mean.
+_MOST_WEIGHT = 50.0
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class CBPE(Predictor):
     """Confidence-based performance estimation: the expected table of calibrated posteriors.
 
@@ -42,8 +50,8 @@ class CBPE(Predictor):
 
     Parameters
     ----------
-    classifier : fitted scikit-learn classifier, default=None
-        The classifier whose accuracy is predicted; None if only its outputs are used.
+    classifier
+        As for `Predictor`.
     calibration : {"isotonic", "platt", "ts", "bcts", "vs", "nbvs", None}, default="isotonic"
         Calibration of the posteriors, fitted on the reference; None uses them as they are.
     correction : {None, "prior"}, default=None
@@ -59,31 +67,21 @@ class CBPE(Predictor):
            [0.2 , 0.3 ]])
     """
 
-    info: ClassVar = AccuracyInfo(
+    info: ClassVar = MethodInfo(
         title="expected table of calibrated posteriors",
+        family="posteriors",
         input="posteriors",
         gives="table",
         shift="covariate",
         reference="Kivimaki et al., Machine Learning 114 (2025)",
     )
+    calibration: str | None = "isotonic"
+    correction: str | None = None
 
-    def __init__(
-        self,
-        classifier: Any = None,
-        *,
-        calibration: str | None = "isotonic",
-        correction: str | None = None,
-    ) -> None:
-        self.classifier = classifier
-        self.calibration = calibration
-        self.correction = correction
-
-    @property
-    def shift(self) -> Shift:
-        """Covariate shift, or prior shift with ``correction="prior"``."""
+    def _shift(self) -> Shift:
         return "covariate" if self.correction is None else "prior"
 
-    def _learn(self, reference: Reference) -> TableModel:
+    def _learn(self, reference: Reference) -> ConfusionModel:
         if self.calibration is not None:
             check_choice("calibration", self.calibration, CALIBRATIONS)
         if self.correction is not None:
@@ -101,14 +99,7 @@ class CBPE(Predictor):
 class _Calibration:
     """Calibration learnt from posteriors with known classes.
 
-    Attributes
-    ----------
-    method : str
-        Name of the calibration.
-    scores, codes : ndarray of shape (n, K), (n,)
-        The posteriors and classes.
-    calibrators : sequence of Calibrator
-        Calibrator of all items, or one per fold, whose results are averaged.
+    ``calibrators`` has the one of all items, or one per fold, whose results are averaged.
     """
 
     method: str
@@ -121,31 +112,34 @@ class _Calibration:
         return cls(method, scores, codes, [fit_calibrator(method, scores, codes)])
 
     def transform(self, scores: Floats) -> Floats:
-        return np.mean([each.transform(scores) for each in self.calibrators], axis=0)
+        return np.mean(
+            [calibrator.transform(scores) for calibrator in self.calibrators], axis=0
+        )
 
     def cross_fitted(self) -> tuple[_Calibration, _OutOfFold] | None:
         """Calibrations for new items and for its own; None if a class has a single item."""
         if np.bincount(self.codes).min() < 2:
             return None
-        known, fitted = np.empty_like(self.scores), []
-        for train, held in CellFolds(_N_FOLDS, 0).split(None, self.codes):
-            fitted.append(fit_calibrator(self.method, self.scores[train], self.codes[train]))
-            known[held] = fitted[-1].transform(self.scores[held])
-        return replace(self, calibrators=fitted), _OutOfFold(known)
+        posteriors, calibrators = np.empty_like(self.scores), []
+        for train, test in CellFolds(_N_FOLDS, 0).split(None, self.codes):
+            calibrator = fit_calibrator(self.method, self.scores[train], self.codes[train])
+            calibrators.append(calibrator)
+            posteriors[test] = calibrator.transform(self.scores[test])
+        return replace(self, calibrators=calibrators), _OutOfFold(posteriors)
 
 
 @dataclass(frozen=True, eq=False)
 class _OutOfFold:
     """Calibrated posteriors of the reference, each by a calibrator fitted without the item."""
 
-    known: Floats
+    posteriors: Floats
 
     def transform(self, scores: Floats) -> Floats:
-        return self.known
+        return self.posteriors
 
 
 @dataclass(frozen=True, eq=False)
-class _Expected(TableModel):
+class _Expected(ConfusionModel):
     """Tables from calibrated posteriors; classes without items of the reference are empty."""
 
     calibration: _Calibration | _OutOfFold | None
@@ -154,16 +148,17 @@ class _Expected(TableModel):
 
     def posteriors(self, pool: ModelOutputs) -> Floats:
         """Calibrated posteriors of items."""
-        known = among(pool.posteriors, self.present)
+        calibrated = among(pool.posteriors, self.present)
         if self.calibration is not None:
-            known = self.calibration.transform(known)
+            calibrated = self.calibration.transform(calibrated)
         if len(self.present) == self.n_classes:
-            return known
-        found = np.zeros((len(known), self.n_classes))
-        found[:, self.present] = known
-        return found
+            return calibrated
+        posteriors = np.zeros((len(calibrated), self.n_classes))
+        posteriors[:, self.present] = calibrated
+        return posteriors
 
-    def tables(self, pool: ModelOutputs, samples: Samples) -> Floats:
+    def statistics(self, pool: ModelOutputs, samples: Samples) -> Floats:
+        # The means of `embed`, one predicted class at a time: K x K numbers per item are many.
         posteriors, K = self.posteriors(pool), self.n_classes
         tables = np.empty((len(samples), K, K))
         for j in range(K):
@@ -180,7 +175,7 @@ class _Expected(TableModel):
     def reduction(self) -> tuple[Reduction, ...]:
         return (MeanOf(self),)
 
-    def reduced_statistics(self, reduced: Reduced, sizes: NDArray[np.int64]) -> Floats:
+    def solve(self, reduced: Reduced, sizes: NDArray[np.int64]) -> Floats:
         K = self.n_classes
         tables = np.asarray(reduced[0]).reshape(-1, K, K)
         return np.asarray(tables / tables.sum(axis=(1, 2), keepdims=True))
@@ -201,7 +196,7 @@ class _Expected(TableModel):
         return self, self
 
 
-class SoftTables(TableModel):
+class SoftTables(ConfusionModel):
     """Fitted method that gives each item of a sample a probability of each class."""
 
     def soft_classes(
@@ -210,10 +205,10 @@ class SoftTables(TableModel):
         """Samples in batches, and the probabilities of their items, one row per item."""
         raise NotImplementedError
 
-    def tables(self, pool: ModelOutputs, samples: Samples) -> Floats:
+    def statistics(self, pool: ModelOutputs, samples: Samples) -> Floats:
         """Table of each sample."""
-        parts = self.soft_classes(pool, samples)
-        return np.concatenate([_table_sums(pool.labels, *part) for part in parts])
+        batches = self.soft_classes(pool, samples)
+        return np.concatenate([_table_sums(pool.labels, *batch) for batch in batches])
 
     def answers(
         self, pool: ModelOutputs, samples: Samples, metric: TableMetric, statistics: Floats
@@ -222,8 +217,9 @@ class SoftTables(TableModel):
         if not isinstance(metric, ReferenceRanking):
             return super().answers(pool, samples, metric, statistics)
         ranking, scores = metric.ranking, pool.posteriors
-        parts = self.soft_classes(pool, samples)
-        return np.concatenate([ranking.expected(scores, soft, some) for some, soft in parts])
+        batches = self.soft_classes(pool, samples)
+        values = [ranking.expected(scores, soft, batch) for batch, soft in batches]
+        return np.concatenate(values)
 
 
 @dataclass(frozen=True, eq=False)
@@ -240,13 +236,13 @@ class _Corrected(SoftTables):
     def soft_classes(
         self, pool: ModelOutputs, samples: Samples
     ) -> Iterator[tuple[Samples, Floats]]:
-        known = self.prior > 0
+        present = self.prior > 0
         posteriors, K = self.expected.posteriors(pool), len(self.prior)
         ratios = np.zeros_like(posteriors)
-        ratios[:, known] = posteriors[:, known] / self.prior[known]
+        ratios[:, present] = posteriors[:, present] / self.prior[present]
         shares = np.zeros((len(samples), K))
-        likelihoods = np.ascontiguousarray(ratios[:, known])
-        shares[:, known] = MaximumLikelihood().solve(likelihoods, samples).prevalence
+        likelihoods = np.ascontiguousarray(ratios[:, present])
+        shares[:, present] = MaximumLikelihood().solve(likelihoods, samples).prevalence
         done = 0
         for chunk in samples.chunks(_BATCH_ITEMS):
             yield chunk, _reweighted(ratios, chunk, shares[done : done + len(chunk)])
@@ -270,3 +266,126 @@ def _table_sums(labels: NDArray[np.int64], samples: Samples, joint: Floats) -> F
     sums = [np.bincount(places, joint[:, i], len(samples) * K) for i in range(K)]
     tables = np.stack(sums).reshape(K, len(samples), K).transpose(1, 0, 2)
     return np.asarray(tables / samples.sizes[:, None, None])
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class PAPE(Predictor):
+    """Probabilistic adaptive performance estimation: `CBPE`, calibrated for each sample.
+
+    A classifier learns to tell the items of a sample from those of the reference. Its odds are
+    the weights with which the posteriors are calibrated on the reference, so that they are
+    right where the sample has its items. The expected table of the sample follows, as in
+    `CBPE`. Correct if only the distribution of the inputs has changed (pure covariate shift),
+    also if the posteriors are not calibrated everywhere.
+
+    Parameters
+    ----------
+    classifier : fitted scikit-learn classifier
+        The classifier whose accuracy is predicted. Of a pipeline, the features are the input
+        of its last step.
+    calibration : {"isotonic", "platt", "ts", "bcts", "vs", "nbvs"}, default="isotonic"
+        Calibration of the posteriors.
+    learner : scikit-learn classifier, default=None
+        Classifier of sample against reference, trained for each sample; gradient boosting by
+        default, and logistic regression for sparse features.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_classification
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from headcount import accuracy
+    >>> X, y = make_classification(3000, flip_y=0.2, random_state=0)
+    >>> model = LogisticRegression().fit(X[:500], y[:500])
+    >>> pape = accuracy.PAPE(model, learner=LogisticRegression()).fit(X[500:2000], y[500:2000])
+    >>> new = X[2000:][X[2000:, 0] > 0]
+    >>> round(pape.predict(new), 1)
+    0.8
+    """
+
+    info: ClassVar = MethodInfo(
+        title="posteriors calibrated for the inputs of the sample",
+        family="posteriors",
+        input="features",
+        gives="table",
+        shift="covariate",
+        reference="Bialek et al., arXiv 2401.08348 (2024)",
+    )
+    calibration: str = "isotonic"
+    learner: Any = None
+
+    def _learn(self, reference: Reference) -> ConfusionModel:
+        calibration = check_choice("calibration", self.calibration, CALIBRATIONS)
+        learner = self.learner
+        if learner is not None and (
+            isinstance(learner, type) or not hasattr(learner, "predict_proba")
+        ):
+            raise HeadcountError(
+                f"learner is {learner!r}; it must be a scikit-learn classifier with "
+                "predict_proba, such as LogisticRegression()."
+            )
+        X = features_of(reference.outputs.X, self.classifier)
+        if learner is None:
+            learner = _default_learner(X)
+        return _Adaptive(reference, X, self.classifier, learner, calibration)
+
+
+def _default_learner(X: Any) -> Any:
+    # Imported here: trees take a while to import.
+    if sparse.issparse(X):
+        from sklearn.linear_model import LogisticRegression
+
+        return LogisticRegression(max_iter=500)
+    from sklearn.ensemble import HistGradientBoostingClassifier
+
+    return HistGradientBoostingClassifier(max_iter=50, random_state=0)
+
+
+@dataclass(frozen=True, eq=False)
+class _Adaptive(SoftTables):
+    """Tables from posteriors that are calibrated for each sample."""
+
+    # A classifier is trained for each simulated sample.
+    most_simulations: ClassVar[int] = 200
+
+    reference: Reference
+    X: Any
+    classifier: Any
+    learner: Any
+    calibration: str
+
+    def soft_classes(
+        self, pool: ModelOutputs, samples: Samples
+    ) -> Iterator[tuple[Samples, Floats]]:
+        present, K = self.reference.present, self.reference.n_classes
+        labelled = among(self.reference.outputs.posteriors, present)
+        codes = np.searchsorted(present, self.reference.codes)
+        scores, X = among(pool.posteriors, present), features_of(pool.X, self.classifier)
+        for number in range(len(samples)):
+            one = samples[number : number + 1]
+            posteriors = scores[one.indices]
+            if len(present) > 1:
+                weights = self._weights(take_rows(X, one.indices))
+                calibrator = fit_calibrator(self.calibration, labelled, codes, weights)
+                posteriors = calibrator.transform(posteriors)
+            soft = np.zeros((len(posteriors), K))
+            soft[:, present] = posteriors
+            yield one, soft
+
+    def _weights(self, new: Any) -> Floats:
+        """Ratio of the density of new items to that of the reference, at each of its items."""
+        n, m = self.X.shape[0], new.shape[0]
+        if m < 2 * _N_FOLDS_OF_SAMPLES:
+            return np.ones(n)
+        items: Any = [self.X, new]
+        is_sparse = sparse.issparse(self.X)
+        items = sparse.vstack(items, "csr") if is_sparse else np.concatenate(items)
+        is_new = np.repeat([0, 1], [n, m])
+        odds = np.empty(n)
+        for train, test in CellFolds(_N_FOLDS_OF_SAMPLES, 0).split(None, is_new):
+            rows = test[test < n]
+            fitted = clone(self.learner).fit(items[train], is_new[train])
+            share = fitted.predict_proba(items[rows])[:, 1]
+            odds[rows] = share / np.maximum(1 - share, 1e-12)
+        weights = np.minimum(odds * n / m, _MOST_WEIGHT)
+        # A class must not lose all of its weight.
+        return np.maximum(weights / max(weights.mean(), 1e-12), 1e-3)

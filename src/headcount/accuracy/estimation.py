@@ -9,21 +9,32 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from headcount._parameters import check_choice, check_count, check_fraction
 from headcount._random import base_seeds
-from headcount.accuracy.base import Model, TableModel
 from headcount.accuracy.estimates import AccuracyEstimate
+from headcount.accuracy.fitted import (
+    FittedPredictor,
+    Floats,
+    MetricModel,
+    answers_with_shares,
+    mixture_test,
+    statistics_needs,
+)
+from headcount.accuracy.metrics import ReferenceRanking, TableMetric
 from headcount.accuracy.model_outputs import ModelOutputs, Reference, among
-from headcount.accuracy.rankings import ReferenceRanking
-from headcount.accuracy.tables import TableMetric
-from headcount.diagnose import FitTest, MixtureTest
+from headcount.diagnose import FitTest
 from headcount.diagnose.diagnostics import BROKEN_LEVEL, FEW_ITEMS, UNLIKE
 from headcount.diagnose.fit_test import format_p_value
+from headcount.errors import HeadcountError
+from headcount.quantify.statistics_parts import (
+    GroupStatistics,
+    solved,
+)
 from headcount.representation import Training
 from headcount.sampling import Samples
 from headcount.uncertainty import (
@@ -33,15 +44,9 @@ from headcount.uncertainty import (
     Prior,
     Simulated,
     check_prior,
+    deviations,
     size_factor,
 )
-
-if TYPE_CHECKING:
-    from headcount.accuracy.base import Predictor
-
-__all__ = ["estimate_samples", "estimates_of_answers", "mixture_test"]
-
-Floats = NDArray[np.float64]
 
 # Numbers held for a batch of tables.
 _BATCH_NUMBERS = 8_000_000
@@ -60,11 +65,79 @@ _SHIFT_WARNINGS = {
 }
 
 
-def estimate_samples(
-    predictor: Predictor,
-    pool: ModelOutputs,
-    samples: Samples,
+@dataclass(frozen=True, eq=False)
+class Observed:
+    """Answers of a predictor to samples, from their items or from statistics of groups.
+
+    ``answers`` are those of the cross-fitted model, ``raw`` and ``statistics`` those of the
+    model of `predict`. ``effective`` is the number of items that answers rest on: all of
+    ``sizes``, or those that a reduction has left.
+    """
+
+    answers: Floats
+    raw: Floats
+    statistics: Floats
+    tests: Sequence[FitTest | None]
+    sizes: NDArray[np.int64]
+    effective: NDArray[np.int64]
+    errors: Sequence[float | None]
+
+    @classmethod
+    def of_samples(
+        cls, fitted: FittedPredictor, pool: ModelOutputs, samples: Samples, metric: TableMetric
+    ) -> Observed:
+        """Answers to samples of a pool."""
+        of_new, _ = fitted.model.cross_fitted()
+        statistics = fitted.model.statistics(pool, samples)
+        return cls(
+            _answers(of_new, pool, samples, metric),
+            fitted.model.answers(pool, samples, metric, statistics),
+            statistics,
+            _fit_tests(fitted.reference, pool, samples),
+            samples.sizes,
+            samples.sizes,
+            [None] * len(samples),
+        )
+
+    @classmethod
+    def of_groups(
+        cls, fitted: FittedPredictor, statistics: GroupStatistics, metric: TableMetric
+    ) -> Observed:
+        """Answers to groups whose items were read elsewhere."""
+        if isinstance(metric, ReferenceRanking):
+            raise HeadcountError(
+                f"{metric.name!r} needs the order of all items, which statistics do not keep: "
+                "choose another metric, or pass the items to estimate."
+            )
+        needs = statistics_needs(fitted, statistics.form)
+        effective = statistics.effective_sizes([*needs.answers, *needs.raw])
+        of_new, variants = solved(needs.model.solve, statistics, needs.answers)
+        answers = needs.model.values(of_new, metric)
+        of_predict, _ = solved(fitted.model.solve, statistics, needs.raw)
+        tests: list[FitTest | None] = [None] * len(answers)
+        if needs.mixture is not None:
+            (means,) = statistics.reduced(needs.test, slice(0, len(answers)))
+            tests = list(needs.mixture.test_means(np.asarray(means), statistics.sizes))
+        errors: list[float | None] = [None] * len(answers)
+        if variants is not None:
+            values = np.stack([needs.model.values(variant, metric) for variant in variants])
+            sampled = effective < statistics.sizes
+            errors = deviations(answers[:, None], values[:, :, None], sampled)[:, 0].tolist()
+        return cls(
+            answers[:, None],
+            fitted.model.values(of_predict, metric),
+            of_predict,
+            tests,
+            statistics.sizes,
+            effective,
+            errors,
+        )
+
+
+def accuracy_estimates(
+    fitted: FittedPredictor,
     metric: TableMetric,
+    observed: Observed,
     *,
     estimand: Any,
     prior: Any,
@@ -72,107 +145,57 @@ def estimate_samples(
     level: Any,
     random_state: Any,
 ) -> list[AccuracyEstimate]:
-    """Estimate a metric on each sample of a pool; the keywords are those of `estimate`."""
-    of_new, _ = predictor.model_.cross_fitted()
-    statistics = predictor.model_.statistics(pool, samples)
-    return estimates_of_answers(
-        predictor,
-        metric,
-        _with_shares(of_new, pool, samples, metric),
-        predictor.model_.answers(pool, samples, metric, statistics),
-        statistics,
-        _fit_tests(predictor.reference_, pool, samples),
-        samples.sizes,
-        estimand=estimand,
-        prior=prior,
-        replicates=replicates,
-        level=level,
-        random_state=random_state,
-    )
-
-
-def estimates_of_answers(
-    predictor: Predictor,
-    metric: TableMetric,
-    answers: Floats,
-    raw: Floats,
-    statistics: Floats,
-    tests: Sequence[FitTest | None],
-    sizes: NDArray[np.int64],
-    *,
-    estimand: Any,
-    prior: Any,
-    replicates: Any,
-    level: Any,
-    random_state: Any,
-) -> list[AccuracyEstimate]:
-    """Estimates given the answers of the cross-fitted method, its own, and its statistics."""
+    """Estimate a metric on each sample, given the answers; keywords are those of `estimate`."""
     check_choice("estimand", estimand, ("realised", "expected"))
     level = check_fraction("level", level)
     replicates = check_count("replicates", replicates, 100)
-    _, of_reference = predictor.model_.cross_fitted()
-    reference, rows = predictor.reference_, predictor._simulation_rows()
+    _, of_reference = fitted.model.cross_fitted()
+    rows = fitted.model.simulation_rows(fitted.reference)
     conditioning = _MetricConditioning(
         of_reference,
-        reference,
+        fitted.reference,
         rows,
         metric,
         estimand == "expected",
-        check_prior(prior, len(np.unique(reference.codes[rows]))),
-        min(replicates, predictor._most_simulations),
+        check_prior(prior, len(np.unique(fitted.reference.codes[rows]))),
+        min(replicates, fitted.model.most_simulations),
         base_seeds(random_state, 1)[0],
-        predictor.shift == "prior" and predictor.info.gives == "table",
+        fitted.shift == "prior" and fitted.info.gives == "table",
     )
-    found = []
-    for i, posterior in enumerate(conditioning.posteriors(answers, sizes)):
-        size, draws = int(sizes[i]), posterior.draws[:, 0]
-        found.append(
+    estimates = []
+    posteriors = conditioning.posteriors(observed.answers, observed.effective)
+    for i, posterior in enumerate(posteriors):
+        draws, test = posterior.draws[:, 0], observed.tests[i]
+        estimates.append(
             AccuracyEstimate(
-                type(predictor).__name__,
-                metric,
-                float(posterior.mean[0]),
-                float(raw[i]),
-                size,
-                estimand,
-                level,
-                draws,
-                predictor.classes_,
-                statistics[i] if predictor.has_table else None,
-                tests[i],
-                _warnings(predictor, tests[i], size, draws),
+                method=fitted.method,
+                measure=metric,
+                value=float(posterior.mean[0]),
+                raw=float(observed.raw[i]),
+                size=int(observed.sizes[i]),
+                estimand=estimand,
+                level=level,
+                draws=draws,
+                classes=fitted.classes,
+                table=observed.statistics[i] if fitted.has_table else None,
+                fit_test=test,
+                warnings=_warnings(fitted, test, int(observed.effective[i]), draws),
+                reduction_error=observed.errors[i],
             )
         )
-    return found
+    return estimates
 
 
 @dataclass(frozen=True, eq=False)
 class _MetricConditioning:
     """Distribution of a metric on samples given the answers of a method.
 
-    Attributes
-    ----------
-    model : Model
-        The method, for samples of the reference.
-    reference : Reference
-        The labelled items.
-    rows : ndarray of shape (m,)
-        Items of the reference that samples are simulated from.
-    metric : TableMetric
-        The metric.
-    of_population : bool
-        True if the truth is the metric on the population of a simulated sample, and not on
-        its items.
-    prior : Prior
-        Distribution of the shares of the classes.
-    replicates : int
-        Number of simulated samples for each size.
-    seed : int
-        Random seed.
-    exact : bool
-        True if the answer would be the truth for large samples and a large reference.
+    Samples are simulated from ``rows`` of the reference, and solved by ``model``. The truth is
+    the metric on their items, or on their population. An answer is ``exact`` if it would be the
+    truth for large samples and a large reference.
     """
 
-    model: Model
+    model: MetricModel
     reference: Reference
     rows: NDArray[np.int64]
     metric: TableMetric
@@ -191,21 +214,22 @@ class _MetricConditioning:
         )
         class_sizes = np.bincount(self.reference.codes)
         shares = class_sizes / class_sizes.sum()
-        found = []
+        posteriors = []
         for answer, size in zip(answers, sizes.tolist(), strict=True):
             draws, weights = conditioning.given(answer, size)
             draws = draws[:, :1]
             if self.exact:
                 mean = weights @ draws
                 draws = mean + size_factor(class_sizes, shares, size) * (draws - mean)
-            found.append(Posterior(np.clip(draws, self.metric.low, self.metric.high), weights))
-        return found
+            draws = np.clip(draws, self.metric.low, self.metric.high)
+            posteriors.append(Posterior(draws, weights))
+        return posteriors
 
-    def _outcomes(self, made: Simulated) -> Conditional:
-        samples, n_pool = made.samples, len(self.reference)
+    def _outcomes(self, simulated: Simulated) -> Conditional:
+        samples, n_pool = simulated.samples, len(self.reference)
         if len(self.rows) < n_pool:
             samples = Samples(self.rows[samples.indices], samples.offsets, n_pool=n_pool)
-        answers = _with_shares(self.model, self.reference.outputs, samples, self.metric)
+        answers = _answers(self.model, self.reference.outputs, samples, self.metric)
         truths = self._truths(samples)[:, None]
         if answers.shape[1] > 1:
             K = self.reference.n_classes
@@ -216,28 +240,24 @@ class _MetricConditioning:
     def _truths(self, samples: Samples) -> Floats:
         """Metric on each sample of the reference, or on its population."""
         K, rng = self.reference.n_classes, np.random.default_rng([self.seed, 1])
-        step, parts = max(1, _BATCH_NUMBERS // (K * K)), []
+        step, truths = max(1, _BATCH_NUMBERS // (K * K)), []
         for first in range(0, len(samples), step):
-            some = samples[first : first + step]
+            batch = samples[first : first + step]
             if self.of_population:
-                parts.append(self.metric.on_populations(self.reference, self.rows, some, rng))
+                truth = self.metric.on_populations(self.reference, self.rows, batch, rng)
             else:
-                parts.append(self.metric.on_samples(self.reference, some))
-        return np.concatenate(parts)
+                truth = self.metric.on_samples(self.reference, batch)
+            truths.append(truth)
+        return np.concatenate(truths)
 
 
-def _with_shares(
-    model: Model, pool: ModelOutputs, samples: Samples, metric: TableMetric
+def _answers(
+    model: MetricModel, pool: ModelOutputs, samples: Samples, metric: TableMetric
 ) -> Floats:
-    """Answers for samples; those of ranking metrics with the estimated shares of classes.
-
-    A ranking metric may not depend on the shares, but its precision does.
-    """
+    """Answers to samples of a pool that metrics are conditioned on."""
     statistics = model.statistics(pool, samples)
-    answers = model.answers(pool, samples, metric, statistics)[:, None]
-    if isinstance(metric, ReferenceRanking) and isinstance(model, TableModel):
-        answers = np.hstack([answers, statistics.sum(axis=2)[:, 1:]])
-    return answers
+    answers = model.answers(pool, samples, metric, statistics)
+    return answers_with_shares(model, metric, answers, statistics)
 
 
 def _fit_tests(
@@ -250,36 +270,27 @@ def _fit_tests(
     return list(mixture.test(among(pool.scores, reference.present), samples))
 
 
-def mixture_test(reference: Reference) -> MixtureTest | None:
-    """Test of prior shift; None without posteriors or a second class."""
-    present, known = reference.present, reference.outputs.scores
-    if len(present) < 2 or known is None:
-        return None
-    codes = np.searchsorted(present, reference.codes)
-    return MixtureTest.of_posteriors(Training(among(known, present), codes, len(present)))
-
-
 def _warnings(
-    predictor: Predictor, test: FitTest | None, n: int, draws: Floats
+    fitted: FittedPredictor, test: FitTest | None, n: int, draws: Floats
 ) -> tuple[str, ...]:
     """Reasons to doubt an estimate, one sentence each."""
-    found = [_SHIFT_WARNINGS[predictor.shift]]
+    warnings = [_SHIFT_WARNINGS[fitted.shift]]
     if test is not None and test.p_value < BROKEN_LEVEL:
-        found.append(
+        warnings.append(
             f"{UNLIKE} the classes of the reference ({format_p_value(test)}), so that an "
             "accuracy estimated under prior shift may be far off: label a few of its items; if "
             "only the distribution of the inputs has changed (pure covariate shift), use CBPE "
             "and its value raw."
         )
     if n < FEW_ITEMS:
-        found.append(
+        warnings.append(
             f"The sample has {n} item{'' if n == 1 else 's'}, fewer than {FEW_ITEMS}: the "
             "estimate is little more than a guess; add items."
         )
     if np.ptp(draws) < _ROUNDING:
-        found.append(
+        warnings.append(
             "All simulated samples have the same value, as where the classifier makes no "
             "errors on the labelled items: the interval does not show how rare errors are; "
             "label more items."
         )
-    return tuple(filter(None, found))
+    return tuple(filter(None, warnings))

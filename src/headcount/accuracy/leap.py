@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
-from headcount.accuracy.base import Predictor, TableModel
-from headcount.accuracy.equations import ByRows, Exact, LeastSquaresTables, TableSolver
-from headcount.accuracy.info import AccuracyInfo
+from headcount.accuracy.base import Predictor
+from headcount.accuracy.fitted import ConfusionModel, Floats
 from headcount.accuracy.model_outputs import ModelOutputs, Reference
 from headcount.accuracy.quantification import (
     ClassShares,
@@ -20,45 +22,175 @@ from headcount.accuracy.quantification import (
 )
 from headcount.quantify import KDEyML, Quantifier
 from headcount.quantify.base import ScoringPlan
-from headcount.quantify.info import Input
+from headcount.quantify.info import Input, MethodInfo
 from headcount.representation import MeanOf, Reduced, Reduction
 from headcount.sampling import Samples
+from headcount.solve import LeastSquares
 
-__all__ = ["LEAP", "OLEAP", "SLEAP"]
+TableSolver = Callable[[Floats, Floats], Floats]
+"""Tables (S, K, K) from shares of true classes (S, K) and of predicted classes (S, K)."""
 
-Floats = NDArray[np.float64]
+# Values above -1e-12 are zero up to rounding.
+_ROUNDING = 1e-12
+# Number of cells from which many cells are freed and bound at once.
+_MANY_CELLS = 37
+_MOST_ROUNDS = 60
 _REFERENCE = "Volpi, Moreo & Sebastiani, Discovery Science (2024)"
 
 
+def by_rows(shares: Floats, rates: Floats) -> Floats:
+    """Rates times shares: x_ij = q_i R_ij.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> by_rows(np.array([[0.5, 0.5]]), np.array([[0.8, 0.2], [0.4, 0.6]]))
+    array([[[0.4, 0.1],
+            [0.2, 0.3]]])
+    """
+    return shares[:, :, None] * rates
+
+
+@dataclass(frozen=True, eq=False)
+class ByRows:
+    """Rates times shares; the predictions are not used."""
+
+    rates: Floats
+
+    def __call__(self, shares: Floats, predicted: Floats) -> Floats:
+        """Tables of samples with these shares."""
+        return by_rows(shares, self.rates)
+
+
+@dataclass(frozen=True, eq=False)
+class Exact:
+    """As many equations as cells: the first class gets the remaining predictions.
+
+    Least squares if the remainder is negative.
+    """
+
+    rates: Floats
+
+    def __call__(self, shares: Floats, predicted: Floats) -> Floats:
+        """Tables of samples with these shares and predictions."""
+        tables = by_rows(shares, self.rates)
+        tables[:, 0] = predicted - tables[:, 1:].sum(axis=1)
+        outside = tables[:, 0].min(axis=1) < -_ROUNDING
+        if outside.any():
+            tables[outside] = self._nearest(shares[outside], predicted[outside])
+        return np.maximum(tables, 0.0)
+
+    @cached_property
+    def _nearest(self) -> LeastSquaresTables:
+        return LeastSquaresTables(self.rates, every=False)
+
+
+@dataclass(frozen=True, eq=False)
+class LeastSquaresTables:
+    """Least-squares solution of the equations: see `equations`."""
+
+    rates: Floats
+    every: bool
+
+    def __call__(self, shares: Floats, predicted: Floats) -> Floats:
+        """Tables of samples with these shares and predictions."""
+        K, first = len(self.rates), 0 if self.every else 1
+        profiles = equations(self.rates, every=self.every)
+        zeros = np.zeros((len(shares), profiles.shape[1] - 2 * (K - first)))
+        seen = np.hstack([zeros, predicted[:, first:], shares[:, first:]])
+        return _least_squares(profiles, np.ascontiguousarray(seen)).reshape(-1, K, K)
+
+
+def equations(rates: Floats, *, every: bool) -> Floats:
+    """Left sides of the equations for a table: one column per equation, one row per cell.
+
+    First x_ij - R_ij sum_k x_ik = 0, then the sums of columns, then the sums of rows: of all
+    classes, or of all but the first. The solver adds that all cells sum to 1.
+    """
+    K, first = len(rates), 0 if every else 1
+    cells = np.eye(K * K).reshape(K, K, K, K)  # row, column, cell's row, cell's column
+    row_sums, column_sums = cells.sum(axis=1), cells.sum(axis=0)
+    by_rate = cells - rates[:, :, None, None] * row_sums[:, None]
+    sides = [
+        by_rate[first:, first:].reshape(-1, K * K),
+        column_sums[first:].reshape(-1, K * K),
+        row_sums[first:].reshape(-1, K * K),
+    ]
+    return np.ascontiguousarray(np.concatenate(sides).T)
+
+
+def _least_squares(profiles: Floats, seen: Floats) -> Floats:
+    """Points of the simplex nearest to the observed sums, one row per sample."""
+    if len(profiles) < _MANY_CELLS:
+        return LeastSquares().solve(profiles, seen).prevalence
+    H = profiles @ profiles.T
+    H += 1e-13 * np.trace(H) / len(H) * np.eye(len(H))
+    points = np.empty((len(seen), len(H)))
+    for number, row in enumerate(seen):
+        point = _nearest(H, profiles @ row)
+        if point is None:
+            point = LeastSquares().solve(profiles, row[None]).prevalence[0]
+        points[number] = point
+    return points
+
+
+def _nearest(H: Floats, c: Floats) -> Floats | None:
+    """Minimise x'Hx/2 - c'x on the simplex; None if the sets of free cells repeat.
+
+    Each round frees all cells with a descent direction and binds all negative ones: a few
+    rounds, where one cell at a time would need hundreds.
+    """
+    free = np.ones(len(c), bool)
+    ones = np.ones(len(c))
+    tolerance = 1e-13 * max(1.0, float(np.abs(c).max()))
+    for _ in range(_MOST_ROUNDS):
+        x = np.zeros(len(c))
+        try:
+            factor = cho_factor(H[np.ix_(free, free)])
+        except LinAlgError:
+            return None
+        base, unit = cho_solve(factor, np.column_stack([c[free], ones[free]])).T
+        level = (1 - base.sum()) / unit.sum()
+        x[free] = base + level * unit
+        slope = H @ x - c - level
+        positive = np.where(free, x > -_ROUNDING, slope < -tolerance)
+        if not positive.any():
+            return None
+        if np.array_equal(positive, free):
+            x = np.maximum(x, 0.0)
+            return np.asarray(x / x.sum())
+        free = positive
+    return None
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
 class _Equations(Predictor):
     """Base of methods with a quantifier and the rates of the reference."""
 
-    def __init__(self, classifier: Any = None, *, quantifier: Any = None) -> None:
-        self.classifier = classifier
-        self.quantifier = quantifier
+    quantifier: Any = None
 
-    @property
-    def takes(self) -> Input:
-        """Kind of items that the quantifier works on."""
-        return ScoringPlan(self._chosen()).takes
+    def _takes(self) -> Input:
+        return ScoringPlan(self._checked_quantifier()).takes
 
-    def _chosen(self) -> Quantifier:
+    def _checked_quantifier(self) -> Quantifier:
         return check_quantifier(self.quantifier, KDEyML())
 
     def _solver(self, rates: Floats) -> TableSolver:
         raise NotImplementedError
 
-    def _learn(self, reference: Reference) -> TableModel:
-        shares = fit_class_shares(self._chosen(), reference)
+    def _learn(self, reference: Reference) -> ConfusionModel:
+        shares = fit_class_shares(self._checked_quantifier(), reference)
         return _Leap(shares, self._solver(reference.rates))
 
 
 @dataclass(frozen=True, eq=False)
-class _Leap(TableModel):
+class _Leap(ConfusionModel):
+    """Tables from the shares of the classes and of the predicted classes."""
+
     shares: ClassShares
     solver: TableSolver
 
-    def tables(self, pool: ModelOutputs, samples: Samples) -> Floats:
+    def statistics(self, pool: ModelOutputs, samples: Samples) -> Floats:
         q = self.shares.of(pool, samples)
         predicted = samples.prevalence_of(pool.labels, q.shape[1])
         return self.solver(q, predicted)
@@ -69,7 +201,7 @@ class _Leap(TableModel):
             return None
         return (*of_shares, MeanOf(PredictedLabels(self.shares.n_classes)))
 
-    def reduced_statistics(self, reduced: Reduced, sizes: NDArray[np.int64]) -> Floats:
+    def solve(self, reduced: Reduced, sizes: NDArray[np.int64]) -> Floats:
         q = self.shares.of_reduced(reduced[:-1], sizes)
         return self.solver(q, np.asarray(reduced[-1]))
 
@@ -90,8 +222,8 @@ class LEAP(_Equations):
 
     Parameters
     ----------
-    classifier : fitted scikit-learn classifier, default=None
-        The classifier whose accuracy is predicted; None if only its outputs are used.
+    classifier
+        As for `Predictor`.
     quantifier : Quantifier, default=None
         Estimates the shares of the classes from the outputs of the classifier; `KDEyML` by
         default. With one of predicted labels, such as `ACC`, `Verdicts` are accepted.
@@ -110,8 +242,9 @@ class LEAP(_Equations):
     (0.4, 0.4)
     """
 
-    info: ClassVar = AccuracyInfo(
+    info: ClassVar = MethodInfo(
         title="linear equations, as many as cells",
+        family="equations",
         input="any",
         gives="table",
         shift="prior",
@@ -130,11 +263,8 @@ class OLEAP(_Equations):
 
     Parameters
     ----------
-    classifier : fitted scikit-learn classifier, default=None
-        The classifier whose accuracy is predicted; None if only its outputs are used.
-    quantifier : Quantifier, default=None
-        Estimates the shares of the classes from the outputs of the classifier; `KDEyML` by
-        default. With one of predicted labels, such as `ACC`, `Verdicts` are accepted.
+    classifier, quantifier
+        As for `LEAP`.
 
     Examples
     --------
@@ -146,8 +276,9 @@ class OLEAP(_Equations):
            [0.  , 0.  ]])
     """
 
-    info: ClassVar = AccuracyInfo(
+    info: ClassVar = MethodInfo(
         title="linear equations, all of them",
+        family="equations",
         input="any",
         gives="table",
         shift="prior",
@@ -163,11 +294,8 @@ class SLEAP(_Equations):
 
     Parameters
     ----------
-    classifier : fitted scikit-learn classifier, default=None
-        The classifier whose accuracy is predicted; None if only its outputs are used.
-    quantifier : Quantifier, default=None
-        Estimates the shares of the classes from the outputs of the classifier; `KDEyML` by
-        default. With one of predicted labels, such as `ACC`, `Verdicts` are accepted.
+    classifier, quantifier
+        As for `LEAP`.
 
     Examples
     --------
@@ -179,8 +307,9 @@ class SLEAP(_Equations):
            [0.33, 0.67]])
     """
 
-    info: ClassVar = AccuracyInfo(
+    info: ClassVar = MethodInfo(
         title="rates times shares",
+        family="equations",
         input="any",
         gives="table",
         shift="prior",

@@ -1,22 +1,496 @@
-"""Metrics by name: functions of the table of true and predicted classes, or of ranked items."""
+"""Metrics of a classifier: functions of the table of true and predicted classes, or of ranks.
+
+A table has one row per true class and one column per predicted class; its cells are the shares
+of the items and sum to 1. Metrics of ranked items are no functions of the table.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from headcount._kernels.score_order import rank_areas
+from headcount._threads import each_range
 from headcount.accuracy.model_outputs import ModelOutputs, Reference
-from headcount.accuracy.rankings import RANKINGS
-from headcount.accuracy.tables import METRICS, TableMetric, table_metric, table_of
 from headcount.errors import HeadcountError
+from headcount.sampling import Samples
 from headcount.scores import Scored, Verdicts
 
-__all__ = ["METRIC_NAMES", "Metric", "as_metric", "realised"]
-
 Floats = NDArray[np.float64]
+# Smaller shares are zero up to rounding.
+_NOTHING = 1e-12
+
+# Thresholds of a curve of the reference; items between two of them count as equal.
+_MOST_THRESHOLDS = 1000
+# Numbers held at a time.
+_BATCH_NUMBERS = 4_000_000
+
+
+def accuracy(tables: ArrayLike) -> Floats:
+    """Share of the items that are predicted correctly, in tables of shape (..., K, K).
+
+    Examples
+    --------
+    >>> from headcount.accuracy.metrics import accuracy
+    >>> accuracy([[0.5, 0.1], [0.2, 0.2]]).round(6)
+    np.float64(0.7)
+    """
+    return np.trace(_tables(tables), axis1=-2, axis2=-1)
+
+
+def error(tables: ArrayLike) -> Floats:
+    """Share of the items that are predicted incorrectly: 1 - `accuracy`."""
+    return 1.0 - accuracy(tables)
+
+
+def f1(tables: ArrayLike) -> Floats:
+    """F1 of the second of two classes; with more classes, the mean over the classes.
+
+    F1 is 1 for a class without items that is never predicted.
+
+    Examples
+    --------
+    >>> from headcount.accuracy.metrics import f1
+    >>> f1([[0.5, 0.1], [0.2, 0.2]]).round(3)
+    np.float64(0.571)
+    """
+    return _of_the_positive(_f1_by_class(_tables(tables)))
+
+
+def macro_f1(tables: ArrayLike) -> Floats:
+    """Mean F1 over the classes, also for two classes."""
+    return _f1_by_class(_tables(tables)).mean(axis=-1)
+
+
+def precision(tables: ArrayLike) -> Floats:
+    """Share of correct ones among items predicted as a class; classes as for `f1`.
+
+    0 for a class that is never predicted, or 1 if it has no items either.
+    """
+    shares = _tables(tables)
+    return _of_the_positive(_diagonal_share(shares, shares.sum(axis=-2), shares.sum(axis=-1)))
+
+
+def recall(tables: ArrayLike) -> Floats:
+    """Share of correct ones among items of a class; classes as for `f1`.
+
+    0 for a class without items, or 1 if it is never predicted either.
+    """
+    shares = _tables(tables)
+    return _of_the_positive(_diagonal_share(shares, shares.sum(axis=-1), shares.sum(axis=-2)))
+
+
+def balanced_accuracy(tables: ArrayLike) -> Floats:
+    """Mean recall over the classes that have items."""
+    shares = _tables(tables)
+    total = shares.sum(axis=-1)
+    present = total > _NOTHING
+    recalls = np.diagonal(shares, axis1=-2, axis2=-1) / np.where(present, total, 1.0)
+    return np.where(present, recalls, 0.0).sum(axis=-1) / present.sum(axis=-1)
+
+
+def mcc(tables: ArrayLike) -> Floats:
+    """Correlation of true and predicted classes (Matthews); 0 if either is constant."""
+    shares = _tables(tables)
+    true, predicted = shares.sum(axis=-1), shares.sum(axis=-2)
+    together = np.trace(shares, axis1=-2, axis2=-1) - (true * predicted).sum(axis=-1)
+    spread = (1 - (true**2).sum(axis=-1)) * (1 - (predicted**2).sum(axis=-1))
+    varies = spread > _NOTHING
+    return np.where(varies, together / np.sqrt(np.where(varies, spread, 1.0)), 0.0)
+
+
+def kappa(tables: ArrayLike) -> Floats:
+    """Agreement of true and predicted classes beyond chance (Cohen); 0 if both are constant."""
+    shares = _tables(tables)
+    by_chance = (shares.sum(axis=-1) * shares.sum(axis=-2)).sum(axis=-1)
+    room = 1 - by_chance
+    varies = room > _NOTHING
+    beyond = np.trace(shares, axis1=-2, axis2=-1) - by_chance
+    return np.where(varies, beyond / np.where(varies, room, 1.0), 0.0)
+
+
+@dataclass(frozen=True)
+class TableMetric:
+    """Metric of tables, with its range.
+
+    Attributes
+    ----------
+    name : str
+        Name of the metric.
+    function : callable
+        Returns a number for each table; any axes may precede the last two.
+    low, high : float
+        Lowest and highest possible value.
+    """
+
+    name: str
+    function: Callable[[Floats], Floats]
+    low: float = 0.0
+    high: float = 1.0
+
+    def __call__(self, tables: Floats) -> Floats:
+        """Metric of each table."""
+        return np.asarray(self.function(tables), dtype=np.float64)
+
+    def on_samples(self, reference: Reference, samples: Samples) -> Floats:
+        """Metric on each sample of labelled items."""
+        return self(reference.tables(samples))
+
+    def on_populations(
+        self,
+        reference: Reference,
+        rows: NDArray[np.int64],
+        samples: Samples,
+        rng: np.random.Generator,
+    ) -> Floats:
+        """Metric on random populations that samples of these rows may be from.
+
+        Shares of the classes, and rates of the predictions within each class, have Dirichlet
+        distributions given the counts of the sample. The rates also use the counts of the
+        rows, whose classes are those of the population.
+        """
+        K = reference.n_classes
+        totals = np.bincount(reference.cells[rows], minlength=K * K).reshape(K, K)
+        counts = samples.sizes[:, None, None] * reference.tables(samples)
+        shares = counts.sum(axis=2) + 1 / K
+        shares = rng.standard_gamma(np.where(totals.sum(axis=1) > 0, shares, 0.0))
+        rates = rng.standard_gamma(counts + totals)
+        total = rates.sum(axis=2, keepdims=True)
+        rates = np.divide(rates, total, out=np.zeros_like(rates), where=total > 0)
+        tables = shares[:, :, None] * rates
+        return self(np.asarray(tables / tables.sum(axis=(1, 2), keepdims=True)))
+
+
+METRICS: dict[str, TableMetric] = {
+    function.__name__: TableMetric(function.__name__, function, low)
+    for function, low in (
+        (accuracy, 0.0),
+        (error, 0.0),
+        (f1, 0.0),
+        (macro_f1, 0.0),
+        (precision, 0.0),
+        (recall, 0.0),
+        (balanced_accuracy, 0.0),
+        (mcc, -1.0),
+        (kappa, -1.0),
+    )
+}
+
+
+def cost(matrix: ArrayLike) -> TableMetric:
+    """Mean cost, or value, of a prediction.
+
+    Parameters
+    ----------
+    matrix : array-like of shape (K, K)
+        Cost of an item by its true class (row) and its predicted class (column).
+
+    Returns
+    -------
+    TableMetric
+        Metric for `predict` and `estimate`.
+
+    Examples
+    --------
+    >>> import headcount as hc
+    >>> missed_costs_ten = hc.accuracy.cost([[0, 1], [10, 0]])
+    >>> missed_costs_ten([[0.5, 0.1], [0.2, 0.2]]).round(6)
+    np.float64(2.1)
+    """
+    costs = np.asarray(matrix, dtype=np.float64)
+    if costs.ndim != 2 or costs.shape[0] != costs.shape[1] or not np.isfinite(costs).all():
+        raise HeadcountError(
+            f"matrix has the shape {costs.shape}; it must be K x K numbers: one row per true "
+            "class and one column per predicted class."
+        )
+
+    def mean(tables: Floats) -> Floats:
+        shares = _tables(tables)
+        if shares.shape[-1] != len(costs):
+            raise HeadcountError(
+                f"The cost matrix has {len(costs)} classes, but there are {shares.shape[-1]}."
+            )
+        return np.asarray((shares * costs).sum(axis=(-2, -1)))
+
+    return TableMetric("cost", mean, float(costs.min()), float(costs.max()))
+
+
+def table_metric(function: Callable[[Floats], float]) -> TableMetric:
+    """Metric from a function of a single table."""
+    name = getattr(function, "__name__", type(function).__name__)
+    return TableMetric(name, _one_by_one(function), -np.inf, np.inf)
+
+
+def table_of(codes: ArrayLike, labels: ArrayLike, n_classes: int) -> Floats:
+    """Table of items with known true and predicted classes, as shares.
+
+    Examples
+    --------
+    >>> from headcount.accuracy.metrics import table_of
+    >>> table_of([0, 0, 1, 1], [0, 1, 1, 1], 2)
+    array([[0.25, 0.25],
+           [0.  , 0.5 ]])
+    """
+    cells = np.asarray(codes) * n_classes + np.asarray(labels)
+    counts = np.bincount(cells, minlength=n_classes**2) / len(cells)
+    return counts.reshape(n_classes, n_classes)
+
+
+def _one_by_one(function: Callable[[Floats], float]) -> Callable[[Floats], Floats]:
+    """Apply a function of one table to tables with leading axes."""
+
+    def values(tables: Floats) -> Floats:
+        flat = tables.reshape(-1, *tables.shape[-2:])
+        return np.array([_number(function(table)) for table in flat]).reshape(tables.shape[:-2])
+
+    return values
+
+
+def _number(value: Any) -> float:
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        raise HeadcountError(
+            f"metric returned {value!r} for a table; it must return one number."
+        ) from None
+
+
+def _tables(tables: ArrayLike) -> Floats:
+    """Tables as numbers, checked."""
+    shares = np.asarray(tables, dtype=np.float64)
+    if shares.ndim < 2 or shares.shape[-1] != shares.shape[-2]:
+        raise HeadcountError(
+            f"tables has the shape {shares.shape}; it must end in K x K: one row per true "
+            "class and one column per predicted class."
+        )
+    return shares
+
+
+def _f1_by_class(tables: Floats) -> Floats:
+    right = np.diagonal(tables, axis1=-2, axis2=-1)
+    total = tables.sum(axis=-1) + tables.sum(axis=-2)
+    present = total > _NOTHING
+    return np.where(present, 2 * right / np.where(present, total, 1.0), 1.0)
+
+
+def _diagonal_share(tables: Floats, total: Floats, opposite: Floats) -> Floats:
+    """Share of the diagonal in a total; of zero, 1 if the other total is zero as well."""
+    right = np.diagonal(tables, axis1=-2, axis2=-1)
+    present = total > _NOTHING
+    return np.where(present, right / np.where(present, total, 1.0), opposite <= _NOTHING)
+
+
+def _of_the_positive(by_class: Floats) -> Floats:
+    return by_class[..., 1] if by_class.shape[-1] == 2 else by_class.mean(axis=-1)
+
+
+@dataclass(frozen=True)
+class RankingMetric:
+    """Metric of ranked items: a column of the results of the kernel.
+
+    With two classes, items are ranked by the posterior of the second one. With more, a metric
+    is the mean over the classes, each compared with all others and ranked by its own
+    posterior. Classes that have no items, or all of them, are left out; ``undefined`` is the
+    value of a sample without items of one of the two kinds.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> scores = np.array([[0.9, 0.1], [0.4, 0.6], [0.7, 0.3], [0.2, 0.8]])
+    >>> RANKINGS["auroc"].realised(scores, [0, 0, 1, 1])
+    array([0.75])
+    """
+
+    name: str
+    column: int
+    undefined: float
+    low: float = 0.0
+    high: float = 1.0
+
+    def realised(
+        self, scores: Floats, codes: ArrayLike, samples: Samples | None = None
+    ) -> Floats:
+        """Metric on samples of items with known classes; on all items by default."""
+        samples = Samples.whole(len(scores)) if samples is None else samples
+        classes = np.asarray(codes)[samples.indices]
+        return self.expected(scores, np.eye(scores.shape[1])[classes], samples)
+
+    def expected(self, scores: Floats, masses: Floats, samples: Samples) -> Floats:
+        """Metric on samples of items whose classes are known with a probability only.
+
+        ``masses`` has a row for each item of the samples, in their order.
+        """
+        K = scores.shape[1]
+        of_sample = np.repeat(np.arange(len(samples)), samples.sizes)
+        total, offsets = masses.sum(axis=1), np.asarray(samples.offsets, np.int64)
+        by_class = np.empty((len(samples), len(_compared(K))))
+        for place, c in enumerate(_compared(K)):
+            ranks = np.unique(scores[:, c], return_inverse=True)[1][samples.indices]
+            order = np.argsort(of_sample * (len(scores) + 1) + ranks, kind="stable")
+            mass = np.ascontiguousarray(masses[order, c])
+            areas = _areas(ranks[order], mass, total[order] - mass, offsets)
+            by_class[:, place] = areas[:, self.column]
+        return _mean_over(by_class, self.undefined)
+
+    def given(self, reference: Reference) -> ReferenceRanking:
+        """Metric as a function of tables, by the scores within each class of a reference."""
+        return ReferenceRanking(self.name, _Curves.of(self, reference), ranking=self)
+
+
+def _areas(
+    ranks: NDArray[np.int64], mass: Floats, opposite: Floats, offsets: NDArray[np.int64]
+) -> Floats:
+    """Both areas of each sample, whose items are in the order of their ranks."""
+    out = np.empty((len(offsets) - 1, 2))
+
+    def work(start: int, stop: int) -> None:
+        rank_areas(ranks, mass, opposite, offsets, start, stop, out)
+
+    each_range(work, len(out), grain=64)
+    return out
+
+
+def _compared(K: int) -> list[int]:
+    """Classes that are compared with all others."""
+    return [1] if K == 2 else list(range(K))
+
+
+def _mean_over(by_class: Floats, undefined: float) -> Floats:
+    """Mean over the classes in which the metric is defined."""
+    defined = np.isfinite(by_class)
+    total = np.where(defined, by_class, 0.0).sum(axis=1)
+    counts = defined.sum(axis=1)
+    return np.where(counts > 0, total / np.maximum(counts, 1), undefined)
+
+
+RANKINGS = {
+    "auroc": RankingMetric("auroc", 0, 0.5),
+    "average_precision": RankingMetric("average_precision", 1, 0.0),
+}
+"""Metrics of ranked items, by name."""
+
+
+@dataclass(frozen=True)
+class ReferenceRanking(TableMetric):
+    """Ranking metric on samples of a reference, or on mixtures of its classes.
+
+    As a metric of tables it is that of a mixture of the classes of the reference with the
+    shares of the table: right under prior shift. With two classes, the area under the ROC
+    curve does not depend on the shares.
+    """
+
+    ranking: RankingMetric = field(kw_only=True)
+
+    def on_samples(self, reference: Reference, samples: Samples) -> Floats:
+        """Metric on the items of each sample of the reference."""
+        scores = reference.outputs.posteriors
+        return self.ranking.realised(scores, reference.codes, samples)
+
+    def on_populations(
+        self,
+        reference: Reference,
+        rows: NDArray[np.int64],
+        samples: Samples,
+        rng: np.random.Generator,
+    ) -> Floats:
+        """Metric on random populations that samples of these rows may be from.
+
+        Shares of the classes have Dirichlet distributions given the sample, and so have the
+        weights of the items within each class, given the sample and the reference.
+        """
+        K, n = reference.n_classes, len(rows)
+        codes, scores = reference.codes[rows], reference.outputs.posteriors[rows]
+        one_hot, counted = np.eye(K)[codes], np.zeros(len(reference), np.int64)
+        counted[rows] = np.arange(n)
+        values, step = [], max(1, _BATCH_NUMBERS // (n * K))
+        for first in range(0, len(samples), step):
+            batch = samples[first : first + step]
+            of_sample = np.repeat(np.arange(len(batch)), batch.sizes)
+            places = of_sample * n + counted[batch.indices]
+            counts = np.bincount(places, minlength=len(batch) * n).reshape(-1, n)
+            weights = rng.standard_gamma(1.0 + counts)
+            within = weights @ one_hot
+            shares = np.where(within > 0, counts @ one_hot + 1 / K, 0.0)
+            shares = rng.standard_gamma(shares)
+            weights *= (shares / np.where(within > 0, within, 1.0))[:, codes]
+            masses = (weights[:, :, None] * one_hot).reshape(-1, K)
+            rows_of_all = np.tile(np.arange(n), len(batch))
+            every = Samples(rows_of_all, n * np.arange(len(batch) + 1), n_pool=n)
+            values.append(self.ranking.expected(scores, masses, every))
+        return np.concatenate(values)
+
+
+@dataclass(frozen=True, eq=False)
+class _Curves:
+    """Metric of mixtures of the classes of a reference.
+
+    ``areas`` are the probabilities that an item of a class has a higher posterior of it than
+    one of another class has. ``above`` has, for each class that is compared with all others,
+    the shares of each class at or above thresholds of its posterior, from the highest one on.
+    """
+
+    ranking: RankingMetric
+    areas: Floats
+    above: list[Floats]
+
+    @classmethod
+    def of(cls, ranking: RankingMetric, reference: Reference) -> _Curves:
+        K, codes, scores = reference.n_classes, reference.codes, reference.outputs.posteriors
+        counts = np.maximum(np.bincount(codes, minlength=K), 1)
+        areas, above = np.full((K, K), 0.5), []
+        for c in _compared(K):
+            of_class = np.sort(scores[codes == c, c])
+            for k in reference.present.tolist():
+                rival = scores[codes == k, c]
+                below = np.searchsorted(of_class, rival, "right")
+                below = below + np.searchsorted(of_class, rival)
+                if len(of_class):
+                    areas[c, k] = 1 - below.mean() / (2 * len(of_class))
+            values, places = np.unique(scores[:, c], return_inverse=True)
+            step = -(-len(values) // _MOST_THRESHOLDS)
+            cells = (len(values) - 1 - places) // step
+            shares = np.zeros((int(cells.max()) + 1, K))
+            np.add.at(shares, (cells, codes), 1.0)
+            above.append(np.cumsum(shares, axis=0) / counts)
+        return cls(ranking, areas, above)
+
+    def __call__(self, tables: Floats) -> Floats:
+        """Metric of mixtures with the shares of the true classes of tables."""
+        shares = tables.sum(axis=-1)
+        flat = shares.reshape(-1, shares.shape[-1])
+        K = flat.shape[1]
+        by_class = np.full((len(flat), len(self.above)), np.nan)
+        for place, c in enumerate(_compared(K)):
+            rivals = np.where(np.arange(K) == c, 0.0, flat)
+            defined = (flat[:, c] > 0) & (self.above[place][-1, c] > 0)
+            if self.ranking.column == 0:
+                total = rivals.sum(axis=1)
+                value = (rivals @ self.areas[c]) / np.where(total > 0, total, 1.0)
+                defined &= total > 0
+            else:
+                value = _average_precision(self.above[place], flat, c)
+            by_class[:, place] = np.where(defined, value, np.nan)
+        values = _mean_over(by_class, self.ranking.undefined)
+        return values.reshape(shares.shape[:-1])
+
+
+def _average_precision(above: Floats, shares: Floats, c: int) -> Floats:
+    """Mean over the items of a class of the precision at their posteriors."""
+    gained = np.diff(above[:, c], prepend=0.0)
+    values, step = np.empty(len(shares)), max(1, _BATCH_NUMBERS // len(above))
+    for first in range(0, len(shares), step):
+        batch = shares[first : first + step]
+        of_class = batch[:, c, None] * above[:, c]
+        total = batch @ above.T
+        precision = np.divide(of_class, total, out=np.zeros_like(of_class), where=total > 0)
+        values[first : first + step] = (precision * gained).sum(axis=1)
+    return values
+
+
 Metric = str | TableMetric | Callable[[Floats], float]
 """Name of a metric, a metric, or a function of one K x K table."""
 

@@ -2,38 +2,38 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+import narwhals.stable.v2 as nw
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 from sklearn.exceptions import NotFittedError
+from sklearn.frozen import FrozenEstimator
+from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
+from headcount._random import base_seeds
 from headcount.data import check_features, count_rows, take_rows
+from headcount.data.columns import as_narwhals
 from headcount.errors import HeadcountError, warn
 from headcount.sampling import Samples, as_samples
 from headcount.scores import Scored, ScoredPool, Verdicts
+from headcount.scores.folds import Fold
 from headcount.scores.outputs import allows_nan, predict_codes, score
-
-__all__ = ["FittedClassifier", "ModelOutputs", "Reference", "among", "check_classified"]
 
 Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
 class ModelOutputs:
-    """Posteriors and predicted classes of items.
+    """`Scored` or `Verdicts` in the order of the classes, and the items where they are known.
 
-    Attributes
-    ----------
-    scores : ndarray of shape (n, K) or None
-        Posteriors; None if only the predicted classes are known.
-    labels : ndarray of int64, shape (n,)
-        Predicted classes, as positions in the list of classes.
-    X : Any
-        The items; None if only the outputs are known.
+    ``scores`` are None if only decisions are known, and ``labels`` are positions of the
+    predicted classes.
 
     Examples
     --------
@@ -47,17 +47,17 @@ class ModelOutputs:
     X: Any = None
 
     @classmethod
-    def of(cls, given: Scored | Verdicts, classes: NDArray[Any]) -> ModelOutputs:
+    def of(cls, X: Scored | Verdicts, classes: NDArray[Any]) -> ModelOutputs:
         """Outputs of items that were classified elsewhere."""
-        scores = given.posteriors_of(classes) if isinstance(given, Scored) else None
-        return cls(scores, given.codes_of(classes))
+        scores = X.posteriors_of(classes) if isinstance(X, Scored) else None
+        return cls(scores, X.codes_of(classes))
 
     def __len__(self) -> int:
         return len(self.labels)
 
-    def samples(self, given: Any) -> Samples:
+    def samples(self, samples: Any) -> Samples:
         """Samples of these items, checked; one of all items for None."""
-        return Samples.whole(len(self)) if given is None else as_samples(given, len(self))
+        return Samples.whole(len(self)) if samples is None else as_samples(samples, len(self))
 
     @property
     def posteriors(self) -> Floats:
@@ -87,16 +87,9 @@ class ModelOutputs:
 
 @dataclass(frozen=True, eq=False)
 class Reference:
-    """Labelled items that the classifier was not trained on.
+    """Labelled items that the classifier was not trained on, and all classes.
 
-    Attributes
-    ----------
-    outputs : ModelOutputs
-        Outputs of the classifier.
-    codes : ndarray of int64, shape (n,)
-        True classes, as positions in ``classes``.
-    classes : ndarray of shape (K,)
-        The classes; some may have no items.
+    ``codes`` are positions in ``classes``, of which some may have no items.
 
     Examples
     --------
@@ -155,8 +148,8 @@ class Reference:
     def tables(self, samples: Any) -> Floats:
         """Table of each sample of the items, (S, K, K)."""
         K = self.n_classes
-        found: Floats = samples.prevalence_of(self.cells, K * K)
-        return found.reshape(-1, K, K)
+        shares: Floats = samples.prevalence_of(self.cells, K * K)
+        return shares.reshape(-1, K, K)
 
     def warn_of_absent_classes(self) -> None:
         """Warn if a class has no items."""
@@ -170,11 +163,6 @@ class Reference:
 
 class FittedClassifier:
     """Fitted classifier, which is used and never changed.
-
-    Parameters
-    ----------
-    classifier : scikit-learn classifier
-        Fitted, with ``predict_proba`` and ``classes_``.
 
     Examples
     --------
@@ -213,12 +201,12 @@ class FittedClassifier:
         return ModelOutputs(self.posteriors(items), self.labels(items), items)
 
     def _check_width(self, X: Any) -> None:
-        wanted = getattr(self.classifier, "n_features_in_", None)
+        expected = getattr(self.classifier, "n_features_in_", None)
         width = X.shape[1] if len(X.shape) == 2 else None
-        if wanted is not None and width is not None and width != wanted:
+        if expected is not None and width is not None and width != expected:
             raise HeadcountError(
-                f"X has {width} columns, but the classifier was trained on {wanted}: pass the "
-                f"same columns in the same order ({count_rows(X):,} rows were given)."
+                f"X has {width} columns, but the classifier was trained on {expected}: pass "
+                f"the same columns in the same order ({count_rows(X):,} rows were given)."
             )
 
 
@@ -226,12 +214,14 @@ def among(posteriors: Floats, present: NDArray[np.int64]) -> Floats:
     """Posteriors given that the class is one of these; uniform where none is possible."""
     if len(present) == posteriors.shape[1]:
         return posteriors
-    kept = posteriors[:, present]
-    total = kept.sum(axis=1, keepdims=True)
-    return np.divide(kept, total, out=np.full_like(kept, 1 / len(present)), where=total > 0)
+    among_present = posteriors[:, present]
+    total = among_present.sum(axis=1, keepdims=True)
+    even = np.full_like(among_present, 1 / len(present))
+    return np.divide(among_present, total, out=even, where=total > 0)
 
 
 def _check_classifier(classifier: Any) -> None:
+    """Refuse what is no fitted classifier with posteriors."""
     name = type(classifier).__name__
     if classifier is None:
         raise HeadcountError(
@@ -275,3 +265,41 @@ def check_classified(method: str, learns_from: str, takes: str, X: Scored | Verd
             "hc.Scored(posteriors), or use a method that takes decisions: Naive, or LEAP, "
             "OLEAP or SLEAP with quantifier=hc.ACC()."
         )
+
+
+def features_of(X: Any, model: Any = None) -> Any:
+    """Items as numbers, dense or CSR; with a pipeline, the input of its last step."""
+    inside = model.estimator if isinstance(model, FrozenEstimator) else model
+    if isinstance(inside, Pipeline) and len(inside) > 1:
+        X = inside[:-1].transform(X)
+    if sparse.issparse(X):
+        return X.tocsr()
+    frame = as_narwhals(X, "X")
+    if isinstance(frame, nw.DataFrame):
+        X = frame.to_numpy()
+    numbers = np.asarray(X)
+    if numbers.ndim != 2 or numbers.dtype.kind not in "biuf":
+        raise HeadcountError(
+            "X is not a table of numbers, which the method computes with: use a pipeline as "
+            "the classifier (the input of its last step is taken), or encode X."
+        )
+    return numbers
+
+
+@dataclass(frozen=True)
+class CellFolds:
+    """Folds for classes of any size: items of a class are assigned to the folds in turn."""
+
+    n_splits: int
+    random_state: Any = None
+
+    def split(self, X: Any, y: Any, groups: Any = None) -> Iterator[Fold]:
+        """Yield the rows to train on and those to score, fold by fold."""
+        labels = np.asarray(y)
+        rng = np.random.default_rng(base_seeds(self.random_state, 1)[0])
+        shuffled = rng.permutation(len(labels))
+        by_cell = shuffled[np.argsort(labels[shuffled], kind="stable")]
+        fold = np.empty(len(labels), np.int64)
+        fold[by_cell] = np.arange(len(labels)) % self.n_splits
+        for number in range(min(self.n_splits, len(labels))):
+            yield np.flatnonzero(fold != number), np.flatnonzero(fold == number)

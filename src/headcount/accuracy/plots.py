@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 
     from headcount.accuracy.estimates import AccuracyEstimate
 
-__all__ = ["plot_errors", "plot_estimate", "plot_estimates"]
 
 # Largest number of classes whose table is plotted with numbers.
 _MOST_NUMBERS = 8

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, ClassVar
 
+import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
@@ -12,20 +17,270 @@ from sklearn.preprocessing import MaxAbsScaler
 
 from headcount._parameters import check_choice, check_flag
 from headcount.accuracy.base import Predictor
-from headcount.accuracy.info import AccuracyInfo
-from headcount.accuracy.model_outputs import Reference
-from headcount.accuracy.quacc_cells import VARIANTS, parts_of
-from headcount.accuracy.quacc_inputs import CellInputs
-from headcount.accuracy.quacc_model import CellModel
+from headcount.accuracy.fitted import ConfusionModel, Floats
+from headcount.accuracy.metrics import METRICS, TableMetric
+from headcount.accuracy.model_outputs import CellFolds, ModelOutputs, Reference, features_of
 from headcount.accuracy.quantification import FittedQuantifier, check_quantifier
-from headcount.accuracy.tables import METRICS, TableMetric
+from headcount.data import take_rows
 from headcount.quantify import SLD, Quantifier
+from headcount.quantify.info import MethodInfo
+from headcount.sampling import Samples
 
-__all__ = ["QuAcc", "chosen_quantifier", "merged_errors_obstacle"]
+Solve = Callable[[Samples], Floats]
 
+VARIANTS = ("1xn2", "nxn", "1xn+1")
+# Posteriors of exactly 0 have no logarithm.
+_LEAST_POSTERIOR = 1e-6
 _ADVICE = "choose variant='1xn2' or variant='nxn'."
 
 
+def cells_of(
+    variant: str, true: NDArray[np.int64], predicted: NDArray[np.int64], K: int
+) -> NDArray[np.int64]:
+    """Cell of each item: true class x K + predicted class; for 1xn+1, K * K if incorrect."""
+    cells = true * K + predicted
+    return np.where(true == predicted, cells, K * K) if variant == "1xn+1" else cells
+
+
+@dataclass(frozen=True, eq=False)
+class CellSet:
+    """Rows of labelled items and the cells that one quantifier covers: its classes.
+
+    Other cells are estimated as empty. ``labels`` are positions in ``cells``. The items are
+    those of one predicted class, or all if it is None.
+    """
+
+    predicted: int | None
+    rows: NDArray[np.int64]
+    cells: NDArray[np.int64]
+    labels: NDArray[np.int64]
+
+    @property
+    def certain(self) -> bool:
+        """True if all items are in one cell, so that nothing is estimated."""
+        return len(self.cells) == 1
+
+    @cached_property
+    def order(self) -> NDArray[np.int64]:
+        """Positions in `rows` to learn from; single items of a cell are repeated at the end.
+
+        Otherwise a fold without the item would lack the cell.
+        """
+        alone = np.flatnonzero(np.bincount(self.labels)[self.labels] == 1)
+        return np.concatenate([np.arange(len(self.labels)), alone])
+
+    def examples(self, Z: Any) -> tuple[Any, NDArray[np.int64]]:
+        """Items to learn from, and their cells."""
+        return take_rows(Z, self.rows[self.order]), self.labels[self.order]
+
+    def fit(self, quantifier: Quantifier, Z: Any) -> Quantifier | None:
+        """Fit a copy of the quantifier; None if all items are in one cell."""
+        return None if self.certain else with_folds(quantifier).fit(*self.examples(Z))
+
+
+def cell_sets(
+    variant: str, true: NDArray[np.int64], predicted: NDArray[np.int64], K: int
+) -> list[CellSet]:
+    """Sets of cells into which a variant divides the labelled items.
+
+    One for all cells, one for each predicted class, or one with all errors in one cell.
+    """
+    cells = cells_of(variant, true, predicted, K)
+    predictions: Sequence[int | None] = range(K) if variant == "nxn" else [None]
+    sets = []
+    for label in predictions:
+        rows = np.flatnonzero(predicted == label) if label is not None else np.arange(len(true))
+        if len(rows):
+            present, labels = np.unique(cells[rows], return_inverse=True)
+            sets.append(CellSet(label, rows, present, labels.astype(np.int64)))
+    return sets
+
+
+@dataclass(frozen=True, eq=False)
+class CellSamples:
+    """Samples of a pool with these predicted classes, restricted to the items of a set."""
+
+    cell_set: CellSet
+    labels: NDArray[np.int64]
+    pool_samples: Samples
+
+    @cached_property
+    def _covered(self) -> NDArray[np.bool_]:
+        return covered_by(self.cell_set, self.labels)
+
+    @cached_property
+    def counts(self) -> NDArray[np.int64]:
+        """Number of items of the set in each sample."""
+        running = np.cumsum(self._covered[self.pool_samples.indices])
+        return np.diff(np.concatenate([[0], running])[self.pool_samples.offsets])
+
+    @cached_property
+    def samples(self) -> Samples:
+        """Samples with at least one item of the set, as rows of the items of the set."""
+        if self.cell_set.predicted is None:
+            return self.pool_samples
+        number = np.cumsum(self._covered) - 1
+        indices = self.pool_samples.indices
+        offsets = np.concatenate([[0], np.cumsum(self.counts[self.counts > 0])])
+        return Samples(
+            number[indices[self._covered[indices]]], offsets, n_pool=int(self._covered.sum())
+        )
+
+    def add(self, solve: Solve | None, shares: Floats) -> None:
+        """Add the estimated shares of the cells of the set, in place.
+
+        ``solve`` returns the shares of these cells in `samples`; None for a certain set.
+        """
+        places = np.flatnonzero(self.counts)
+        if not len(places):
+            return
+        weight = (self.counts / self.pool_samples.sizes)[places, None]
+        of_set = np.ones((len(places), 1)) if solve is None else solve(self.samples)
+        shares[np.ix_(places, self.cell_set.cells)] += weight * of_set
+
+
+def covered_by(cell_set: CellSet, labels: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Mask of the items of a pool that belong to a set, by their predicted classes."""
+    if cell_set.predicted is None:
+        return np.ones(len(labels), np.bool_)
+    return labels == cell_set.predicted
+
+
+def with_folds(quantifier: Quantifier) -> Quantifier:
+    """Copy of a quantifier with folds for cells of few items."""
+    copy: Quantifier = clone(quantifier)
+    parameters = copy.get_params(deep=False)
+    cv, seed = parameters.get("cv"), parameters.get("random_state")
+    if isinstance(cv, int | np.integer) and cv >= 2:
+        # Without a seed the folds are still the same: estimates score the items again.
+        copy.set_params(cv=CellFolds(int(cv), 0 if seed is None else seed))
+    return copy
+
+
+@dataclass(frozen=True, eq=False)
+class CellInputs:
+    """Inputs of quantifiers, from the outputs of a classifier, with `confidences` if wanted."""
+
+    classifier: Any
+    covariates: bool
+
+    def of(self, outputs: ModelOutputs) -> Any:
+        """Features, if they are known, posteriors and confidences, side by side."""
+        X = None if outputs.X is None else features_of(outputs.X, self.classifier)
+        return inputs(X, outputs.posteriors, covariates=self.covariates)
+
+
+def confidences(posteriors: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Maximum confidence (MC), negative entropy (NE) and maximum inverse softmax (MIS)."""
+    logs = np.log(np.maximum(posteriors, _LEAST_POSTERIOR))
+    entropy = (posteriors * logs).sum(axis=1)
+    inverse_softmax = logs.max(axis=1) - logs.mean(axis=1)
+    return np.column_stack([posteriors.max(axis=1), entropy, inverse_softmax])
+
+
+def inputs(X: Any, posteriors: NDArray[np.float64], *, covariates: bool) -> Any:
+    """Features, posteriors of all classes but the first, and confidences, side by side.
+
+    Sparse if the features are; without features if X is None.
+    """
+    columns = posteriors[:, 1:]
+    if covariates:
+        columns = np.hstack([columns, confidences(posteriors)])
+    if X is None:
+        return columns
+    if sparse.issparse(X):
+        return sparse.hstack([X, sparse.csr_matrix(columns)], format="csr")
+    return np.hstack([X, columns])
+
+
+@dataclass(frozen=True, eq=False)
+class CellModel(ConfusionModel):
+    """Shares of the cells of the table, by one quantifier per set; None for a single cell."""
+
+    variant: str
+    cell_sets: Sequence[CellSet]
+    quantifiers: Sequence[FittedQuantifier | None]
+    n_classes: int
+    inputs: CellInputs
+
+    def table_obstacle(self) -> str:
+        """The merged errors."""
+        merged = self.variant == "1xn+1"
+        return f"the variant '1xn+1' merges all errors; {_ADVICE}" if merged else ""
+
+    def metric_obstacle(self, metric: TableMetric) -> str:
+        """The merged errors, where the metric needs them."""
+        if self.variant != "1xn+1":
+            return ""
+        return merged_errors_obstacle(metric, self.n_classes)
+
+    def cell_shares(self, pool: ModelOutputs, samples: Samples) -> Floats:
+        """Shares of the K * K cells in each sample, and of errors of unknown cell."""
+        K = self.n_classes
+        shares = np.zeros((len(samples), K * K + 1))
+        Z = self.inputs.of(pool)
+        for cell_set, quantifier in zip(self.cell_sets, self.quantifiers, strict=True):
+            solve = None
+            if quantifier is not None:
+                solve = _Solver(quantifier, cell_set, Z, pool.labels)
+            CellSamples(cell_set, pool.labels, samples).add(solve, shares)
+        return _with_unknown_predictions(shares, self.cell_sets, pool, samples, K)
+
+    def statistics(self, pool: ModelOutputs, samples: Samples) -> Floats:
+        """Table of each sample; errors of unknown cell are spread evenly."""
+        return as_tables(self.cell_shares(pool, samples), self.n_classes)
+
+    def cross_fitted(self) -> tuple[CellModel, CellModel]:
+        """Models for new items, and for the reference by its out-of-fold scores."""
+        pairs = [
+            (None, None) if quantifier is None else quantifier.cross_fitted()
+            for quantifier in self.quantifiers
+        ]
+        of_new, of_reference = zip(*pairs, strict=True)
+        return replace(self, quantifiers=of_new), replace(self, quantifiers=of_reference)
+
+
+def as_tables(cells: Floats, K: int) -> Floats:
+    """Tables from the shares of cells and of errors of unknown cell."""
+    tables = cells[:, : K * K].reshape(-1, K, K).copy()
+    off_diagonal = ~np.eye(K, dtype=np.bool_)
+    tables[:, off_diagonal] += cells[:, -1:] / (K * (K - 1))
+    return tables
+
+
+@dataclass(frozen=True, eq=False)
+class _Solver:
+    """Shares of the cells of a set in samples of its items."""
+
+    quantifier: FittedQuantifier
+    cell_set: CellSet
+    Z: Any
+    labels: NDArray[np.int64]
+
+    def __call__(self, samples: Samples) -> Floats:
+        rows = np.flatnonzero(covered_by(self.cell_set, self.labels))
+        return self.quantifier.shares(take_rows(self.Z, rows), samples)
+
+
+def _with_unknown_predictions(
+    shares: Floats, sets: Sequence[CellSet], pool: ModelOutputs, samples: Samples, K: int
+) -> Floats:
+    """Count items as correct if no labelled item was predicted as their class.
+
+    With one quantifier per predicted class, no quantifier covers them.
+    """
+    if sets[0].predicted is None:
+        return shares
+    covered = [cell_set.predicted for cell_set in sets]
+    missing = [label for label in range(K) if label not in covered]
+    if missing:
+        predicted = samples.prevalence_of(pool.labels, K)
+        for label in missing:
+            shares[:, label * K + label] += predicted[:, label]
+    return shares
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
 class QuAcc(Predictor):
     """Quantification of the cells of the table, as if they were classes.
 
@@ -40,8 +295,8 @@ class QuAcc(Predictor):
 
     Parameters
     ----------
-    classifier : fitted scikit-learn classifier, default=None
-        The classifier whose accuracy is predicted; None if only its outputs are used.
+    classifier
+        As for `Predictor`.
     quantifier : Quantifier, default=None
         Estimates the shares of the cells; `SLD` with calibration by default. Without a
         classifier of its own it gets logistic regression: on scaled features, if they are
@@ -72,48 +327,31 @@ class QuAcc(Predictor):
     (0.8, 0.6)
     """
 
-    info: ClassVar = AccuracyInfo(
+    info: ClassVar = MethodInfo(
         title="cells of the table as classes",
+        family="cells",
         input="posteriors",
         gives="table",
         shift="prior",
         reference="Volpi, Moreo & Sebastiani, Intelligenza Artificiale (2025)",
     )
-
-    def __init__(
-        self,
-        classifier: Any = None,
-        *,
-        quantifier: Any = None,
-        variant: str = "1xn2",
-        covariates: bool = True,
-    ) -> None:
-        self.classifier = classifier
-        self.quantifier = quantifier
-        self.variant = variant
-        self.covariates = covariates
+    quantifier: Any = None
+    variant: str = "1xn2"
+    covariates: bool = True
 
     def _learn(self, reference: Reference) -> CellModel:
         variant = check_choice("variant", self.variant, VARIANTS)
         inputs = CellInputs(self.classifier, check_flag("covariates", self.covariates))
         reference.warn_of_absent_classes()
         predicted = reference.outputs.labels
-        parts = parts_of(variant, reference.codes, predicted, reference.n_classes)
+        sets = cell_sets(variant, reference.codes, predicted, reference.n_classes)
         Z = inputs.of(reference.outputs)
-        quantifier = chosen_quantifier(self.quantifier, Z)
-        fitted = [part.fit(quantifier, Z) for part in parts]
-        quantifiers = [None if each is None else FittedQuantifier(each) for each in fitted]
-        return CellModel(parts, quantifiers, reference.n_classes, inputs)
-
-    def _table_obstacle(self) -> str:
-        if self.variant != "1xn+1":
-            return ""
-        return f"the variant '1xn+1' merges all errors; {_ADVICE}"
-
-    def _metric_obstacle(self, metric: TableMetric) -> str:
-        if self.variant != "1xn+1":
-            return ""
-        return merged_errors_obstacle(metric, len(self.classes_))
+        quantifier = suited_quantifier(self.quantifier, Z)
+        quantifiers = [
+            None if fitted is None else FittedQuantifier(fitted)
+            for fitted in (cell_set.fit(quantifier, Z) for cell_set in sets)
+        ]
+        return CellModel(variant, sets, quantifiers, reference.n_classes, inputs)
 
 
 def merged_errors_obstacle(metric: TableMetric, K: int) -> str:
@@ -124,19 +362,19 @@ def merged_errors_obstacle(metric: TableMetric, K: int) -> str:
     return f"the variant '1xn+1' merges all errors, which it distinguishes: {_ADVICE}"
 
 
-def chosen_quantifier(quantifier: Any, Z: Any) -> Quantifier:
+def suited_quantifier(quantifier: Any, Z: Any) -> Quantifier:
     """Quantifier, by default `SLD`, with a classifier that suits the inputs Z.
 
     Some cells have few items. Balanced classes help to recognise them, but distort the
     posteriors for quantifiers that rely on calibrated ones.
     """
-    chosen = check_quantifier(quantifier, SLD(calibration="bcts", random_state=0))
-    parameters = chosen.get_params(deep=False)
-    if parameters.get("classifier", chosen) is not None:
-        return chosen
+    quantifier = check_quantifier(quantifier, SLD(calibration="bcts", random_state=0))
+    parameters = quantifier.get_params(deep=False)
+    if parameters.get("classifier", quantifier) is not None:
+        return quantifier
     weight = None if "calibration" in parameters else "balanced"
     logistic = LogisticRegression(class_weight=weight, max_iter=1000)
     if not sparse.issparse(Z):
         logistic = make_pipeline(MaxAbsScaler(), logistic)
-    suited: Quantifier = clone(chosen).set_params(classifier=logistic)
+    suited: Quantifier = clone(quantifier).set_params(classifier=logistic)
     return suited

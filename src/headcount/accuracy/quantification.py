@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
+from headcount.accuracy.fitted import Floats
 from headcount.accuracy.model_outputs import ModelOutputs, Reference, among
 from headcount.errors import HeadcountError
 from headcount.quantify import Quantifier
@@ -25,34 +26,23 @@ from headcount.representation import (
 from headcount.sampling import Samples
 from headcount.scores import Scored, Verdicts
 
-__all__ = ["ClassShares", "FittedQuantifier", "check_quantifier", "fit_class_shares"]
-
-Floats = NDArray[np.float64]
-
 
 def check_quantifier(quantifier: Any, default: Quantifier) -> Quantifier:
     """Check the parameter ``quantifier``; None is the default."""
-    chosen = default if quantifier is None else quantifier
-    if not isinstance(chosen, Quantifier):
+    quantifier = default if quantifier is None else quantifier
+    if not isinstance(quantifier, Quantifier):
         raise HeadcountError(
-            f"quantifier is {chosen!r}; it must be a quantifier of this library, such as "
+            f"quantifier is {quantifier!r}; it must be a quantifier of this library, such as "
             "SLD() or KDEyML()."
         )
-    return chosen
+    return quantifier
 
 
 @dataclass(frozen=True, eq=False)
 class FittedQuantifier:
-    """Quantifier for samples of any pool, or of its own training items.
+    """Quantifier for samples of any pool, or of its own training items if these are given.
 
-    Attributes
-    ----------
-    quantifier : Quantifier
-        The fitted quantifier.
-    model : Any
-        Its model, cross-fitted; None for the one that ``predict`` uses.
-    training : Training or None
-        Training items that the samples are of, whatever pool is given.
+    ``model`` is its cross-fitted model; None for the one that ``predict`` uses.
     """
 
     quantifier: Quantifier
@@ -70,52 +60,42 @@ class FittedQuantifier:
 
     def shares(self, X: Any, samples: Samples) -> Floats:
         """Shares of the classes of the quantifier in samples of a pool."""
-        found: Floats
+        shares: Floats
         if self.training is not None:
             n_pool = len(self.training.codes)
             if samples.n_pool != n_pool:
                 samples = Samples(samples.indices, samples.offsets, n_pool=n_pool)
-            found = self.model.solve_training(self.training, samples).prevalence
+            shares = self.model.solve_training(self.training, samples).prevalence
         elif self.model is None:
-            found = self.quantifier.predict_many(X, samples)
+            shares = self.quantifier.predict_many(X, samples)
         else:
             fitted = self.quantifier.fitted_
-            by_folds = fitted.source.has_folds
-            found = fitted.answer(
-                fitted.reduce(X, samples), self.model, by_folds=by_folds
-            ).prevalence
-        return self.checked(found)
+            by_folds, reduced = fitted.source.has_folds, fitted.reduce(X, samples)
+            shares = fitted.answer(reduced, self.model, by_folds=by_folds).prevalence
+        return self.checked(shares)
 
     @property
-    def used_model(self) -> Any:
+    def answering_model(self) -> Any:
         """Model that answers."""
         return self.quantifier.fitted_.model if self.model is None else self.model
 
-    def checked(self, found: Floats) -> Floats:
+    def checked(self, shares: Floats) -> Floats:
         """Shares, if there is one answer."""
-        if found.shape[1] != len(self.quantifier.classes_):
+        if shares.shape[1] != len(self.quantifier.classes_):
             raise HeadcountError(
                 f"quantifier is {type(self.quantifier).__name__}, which combines the answers "
                 "of several quantifiers, and estimates with intervals need one answer: use "
                 "predict, or a single quantifier such as SLD() or KDEyML()."
             )
-        return found
+        return shares
 
 
 @dataclass(frozen=True, eq=False)
 class ClassShares:
-    """Shares of all classes in samples.
+    """Shares of all classes in samples; 0 for classes that the reference has no items of.
 
-    Attributes
-    ----------
-    quantifier : FittedQuantifier or None
-        Quantifier of the classes of the reference; None if there is a single one.
-    present : ndarray of int
-        Classes of the reference; the shares of others are 0.
-    n_classes : int
-        Number of classes.
-    form : {"posteriors", "labels", "items"}
-        Form of the items that the quantifier was fitted on.
+    The quantifier is None if there is a single class. It was fitted on "posteriors", "labels"
+    or "items", as ``form`` says.
     """
 
     quantifier: FittedQuantifier | None
@@ -125,33 +105,35 @@ class ClassShares:
 
     def of(self, pool: ModelOutputs, samples: Samples) -> Floats:
         """Shares of the classes in each sample, one row per sample."""
-        found = np.zeros((len(samples), self.n_classes))
+        shares = np.zeros((len(samples), self.n_classes))
         if self.quantifier is None:
-            found[:, self.present] = 1.0
+            shares[:, self.present] = 1.0
         else:
             X = _items(pool, self.present, self.form, self.quantifier.quantifier)
-            found[:, self.present] = self.quantifier.shares(X, samples)
-        return found
+            shares[:, self.present] = self.quantifier.shares(X, samples)
+        return shares
 
     def reduction(self) -> tuple[Reduction, ...] | None:
         """Means over outputs that determine the shares; None if the outputs are needed."""
         if self.quantifier is None:
             return ()
-        given = self.quantifier.used_model.reduction()
-        if given is None or self.form == "items":
+        reductions = self.quantifier.answering_model.reduction()
+        if reductions is None or self.form == "items":
             return None
         takes = self.quantifier.quantifier.fitted_.takes
-        return tuple(_of_outputs(each, self.present, self.form, takes) for each in given)
+        return tuple(
+            _of_outputs(reduction, self.present, self.form, takes) for reduction in reductions
+        )
 
     def of_reduced(self, reduced: Reduced, sizes: NDArray[np.int64]) -> Floats:
         """Shares of the classes in samples given by the values of each `reduction`."""
-        found = np.zeros((len(sizes), self.n_classes))
+        shares = np.zeros((len(sizes), self.n_classes))
         if self.quantifier is None:
-            found[:, self.present] = 1.0
+            shares[:, self.present] = 1.0
         else:
-            solution = self.quantifier.used_model.solve_reduced(reduced, sizes)
-            found[:, self.present] = self.quantifier.checked(solution.prevalence)
-        return found
+            solution = self.quantifier.answering_model.solve_reduced(reduced, sizes)
+            shares[:, self.present] = self.quantifier.checked(solution.prevalence)
+        return shares
 
     def cross_fitted(self) -> tuple[ClassShares, ClassShares]:
         """Shares in samples of new items and of the reference, with equal behaviour."""
@@ -182,23 +164,24 @@ class _OfOutputs:
     takes: str
 
     def embed(self, items: ModelOutputs) -> Embedding:
-        found: Embedding = self.inner.embed(self._items(items))
-        return found
+        embedding: Embedding = self.inner.embed(self._items(items))
+        return embedding
 
     def ratios(self, items: Any) -> Floats:
-        own = self._items(items)
-        return np.asarray(own if self.inner is None else self.inner.ratios(own))
+        scores = self._items(items)
+        return np.asarray(scores if self.inner is None else self.inner.ratios(scores))
 
     def _items(self, outputs: ModelOutputs) -> Any:
-        given, classes = _items(outputs, self.present, self.form), np.arange(len(self.present))
+        items, classes = _items(outputs, self.present, self.form), np.arange(len(self.present))
         if self.takes == "posteriors":
-            return given.posteriors_of(classes)
-        return given.codes_of(classes)
+            return items.posteriors_of(classes)
+        return items.codes_of(classes)
 
 
 def _of_outputs(
     reduction: Reduction, present: NDArray[np.int64], form: str, takes: str
 ) -> Reduction:
+    """Reduction of a quantifier, applied to outputs of a classifier."""
     if isinstance(reduction, MeanOf):
         return MeanOf(_OfOutputs(reduction.representation, present, form, takes))
     before = _OfOutputs(reduction.before, present, form, takes)
@@ -208,17 +191,7 @@ def _of_outputs(
 def fit_class_shares(quantifier: Quantifier, reference: Reference) -> ClassShares:
     """Fit a copy of a quantifier on the outputs of a classifier, which are held out.
 
-    Parameters
-    ----------
-    quantifier : Quantifier
-        Quantifier of the classes. One that works on the features, or trains several
-        classifiers, is fitted on the items.
-    reference : Reference
-        The labelled items.
-
-    Returns
-    -------
-    ClassShares
+    One that works on the features, or trains several classifiers, is fitted on the items.
     """
     reference.warn_of_absent_classes()
     present, outputs = reference.present, reference.outputs
@@ -251,8 +224,8 @@ def _items(
     if form == "posteriors" and outputs.scores is not None:
         return Scored(among(outputs.scores, present))
     codes = np.searchsorted(present, outputs.labels)
-    known = present[np.minimum(codes, len(present) - 1)] == outputs.labels
-    if not known.all():
+    is_present = present[np.minimum(codes, len(present) - 1)] == outputs.labels
+    if not is_present.all():
         raise HeadcountError(
             "Verdicts has decisions for a class that the labelled items have none of: add "
             "labelled items of it, or pass posteriors as hc.Scored(posteriors)."

@@ -8,124 +8,32 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 
 from headcount._parameters import check_count
 from headcount._random import base_seeds
-from headcount.accuracy.base import Model, Predictor
-from headcount.accuracy.info import AccuracyInfo
-from headcount.accuracy.model_outputs import ModelOutputs, Reference
-from headcount.accuracy.tables import TableMetric
+from headcount.accuracy.base import Predictor
+from headcount.accuracy.fitted import Floats, MetricModel
+from headcount.accuracy.metrics import TableMetric
+from headcount.accuracy.model_outputs import ModelOutputs, Reference, features_of
 from headcount.errors import HeadcountError
+from headcount.quantify.info import MethodInfo
 from headcount.representation import Dense, MeanOf, Reduced, Reduction
 from headcount.sampling import NPP, UPP, Samples
 
-__all__ = [
-    "RCA",
-    "DoC",
-    "RCAStar",
-    "Regression",
-    "RegressionPredictor",
-    "Rows",
-    "Statistic",
-    "split",
-]
-
-Floats = NDArray[np.float64]
 Rows = NDArray[np.int64]
 Statistic = Callable[[ModelOutputs, Samples], Floats]
 """One number for each sample of a pool."""
 
-# Share of the reference that the statistic is compared with; samples are drawn from the rest.
+# Share of the reference that the statistic is compared with; samples are drawn from the
+# other items.
 _KEPT = 0.6
 _RCA_REFERENCE = "Elsahar & Galle, EMNLP 2019"
 
-
-class RegressionPredictor(Predictor):
-    """Base of methods that regress metrics on one statistic of a sample.
-
-    The reference is split, 60 to 40. For samples of the 40%, the difference of a metric to
-    its value on the 60% is regressed on the statistic.
-    """
-
-    def __init__(
-        self,
-        classifier: Any = None,
-        *,
-        n_samples: int = 100,
-        size: int = 1000,
-        random_state: Any = None,
-    ) -> None:
-        self.classifier = classifier
-        self.n_samples = n_samples
-        self.size = size
-        self.random_state = random_state
-
-    def _statistic(self, reference: Reference, kept: Rows) -> Statistic:
-        """Statistic of samples, compared with the kept rows of the reference."""
-        raise NotImplementedError
-
-    def _learn(self, reference: Reference) -> Regression:
-        n_samples = check_count("n_samples", self.n_samples, 2)
-        size = check_count("size", self.size)
-        rng = np.random.default_rng(base_seeds(self.random_state, 1)[0])
-        kept, rest = split(reference, rng)
-        statistic = self._statistic(reference, kept)
-        samples = _drawn_samples(reference, rest, n_samples, size, rng)
-        return Regression(
-            statistic,
-            statistic(reference.outputs, samples),
-            reference,
-            samples,
-            Samples(kept, np.array([0, len(kept)]), n_pool=len(reference)),
-            rest,
-        )
-
-    def _table_obstacle(self) -> str:
-        return "it regresses one metric at a time; use LEAP, QuAcc or CBPE."
-
-
-class DoC(RegressionPredictor):
-    """Difference of confidences: the accuracy regressed on the mean confidence.
-
-    The reference is split, 60 to 40. For samples with various shares drawn from the 40%, the
-    difference of the metric to that on the 60% is regressed on the difference of the mean
-    highest posterior.
-
-    Parameters
-    ----------
-    classifier : fitted scikit-learn classifier, default=None
-        The classifier whose accuracy is predicted; None if only its outputs are used.
-    n_samples : int, default=100
-        Number of samples for the regression, with shares uniform on the simplex.
-    size : int, default=1000
-        Number of items in each of these samples.
-    random_state : int, RandomState, Generator or None, default=None
-        Random seed of the split and of the samples.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import make_classification
-    >>> from sklearn.linear_model import LogisticRegression
-    >>> from headcount import accuracy
-    >>> X, y = make_classification(2000, flip_y=0.2, random_state=0)
-    >>> model = LogisticRegression().fit(X[:500], y[:500])
-    >>> doc = accuracy.DoC(model, random_state=0).fit(X[500:1500], y[500:1500])
-    >>> round(doc.predict(X[1500:]), 1)
-    0.9
-    """
-
-    info: ClassVar = AccuracyInfo(
-        title="regression on the mean confidence",
-        input="posteriors",
-        gives="metrics",
-        shift="prior",
-        reference="Guillory et al., ICCV 2021",
-    )
-
-    def _statistic(self, reference: Reference, kept: Rows) -> Statistic:
-        return _ConfidenceGap(float(reference.take(kept).outputs.confidence.mean()))
+# Squared distances below this are zero up to rounding.
+_LEAST_DISTANCE = 1e-12
 
 
 @dataclass(frozen=True)
@@ -150,23 +58,144 @@ class _Confidence:
         return Dense(items.confidence[:, None])
 
 
+@dataclass(frozen=True, eq=False)
+class Regression(MetricModel):
+    """Line through the metrics of samples of the reference, whose statistics are ``levels``.
+
+    Metrics are compared with that of one sample, ``base``. The samples consist of ``rows``.
+    """
+
+    statistic: Statistic
+    levels: Floats
+    reference: Reference
+    samples: Samples
+    base: Samples
+    rows: Rows
+
+    def statistics(self, pool: ModelOutputs, samples: Samples) -> Floats:
+        """Statistic of each sample."""
+        return self.statistic(pool, samples)
+
+    def reduction(self) -> tuple[Reduction, ...] | None:
+        """The mean confidence, if the statistic is made of it."""
+        if not isinstance(self.statistic, _ConfidenceGap):
+            return None
+        return (MeanOf(_Confidence()),)
+
+    def solve(self, reduced: Reduced, sizes: NDArray[np.int64]) -> Floats:
+        """Statistic of samples given by their mean confidence."""
+        assert isinstance(self.statistic, _ConfidenceGap)
+        return self.statistic.of_means(np.asarray(reduced[0]))
+
+    def values(self, statistics: Floats, metric: TableMetric) -> Floats:
+        """Metric on each sample, within its range."""
+        base = metric.on_samples(self.reference, self.base)
+        drop = base - metric.on_samples(self.reference, self.samples)
+        away = self.levels - self.levels.mean()
+        spread = float(away @ away)
+        slope = float(away @ drop) / spread if spread > 1e-20 else 0.0
+        fitted = drop.mean() + slope * (statistics - self.levels.mean())
+        return np.clip(base - fitted, metric.low, metric.high)
+
+    def table_obstacle(self) -> str:
+        """The reason is the same for all."""
+        return "it regresses one metric at a time; use LEAP, QuAcc or CBPE."
+
+
+@dataclass(frozen=True, eq=False)
+class _ReverseRegression(Regression):
+    """Regression on a statistic for which a learner is trained on each sample."""
+
+    most_simulations: ClassVar[int] = 500
+
+    def simulation_rows(self, reference: Reference) -> Rows:
+        # Learners are tested on the other items, and must not be trained on them.
+        return self.rows
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class RegressionPredictor(Predictor):
+    """Base of methods that regress metrics on one statistic of a sample.
+
+    The reference is split, 60 to 40. For samples of the 40%, the difference of a metric to
+    its value on the 60% is regressed on the statistic.
+    """
+
+    n_samples: int = 100
+    size: int = 1000
+    random_state: Any = None
+    _regression: ClassVar = Regression
+
+    def _statistic(self, reference: Reference, rows: Rows) -> Statistic:
+        """Statistic of samples, compared with these rows of the reference."""
+        raise NotImplementedError
+
+    def _learn(self, reference: Reference) -> Regression:
+        n_samples = check_count("n_samples", self.n_samples, 2)
+        size = check_count("size", self.size)
+        rng = np.random.default_rng(base_seeds(self.random_state, 1)[0])
+        compared, rows = split(reference, rng)
+        statistic = self._statistic(reference, compared)
+        samples = _drawn_samples(reference, rows, n_samples, size, rng)
+        return self._regression(
+            statistic,
+            statistic(reference.outputs, samples),
+            reference,
+            samples,
+            Samples(compared, np.array([0, len(compared)]), n_pool=len(reference)),
+            rows,
+        )
+
+
+class DoC(RegressionPredictor):
+    """Difference of confidences: the accuracy regressed on the mean confidence.
+
+    The reference is split, 60 to 40. For samples with various shares drawn from the 40%, the
+    difference of the metric to that on the 60% is regressed on the difference of the mean
+    highest posterior.
+
+    Parameters
+    ----------
+    classifier
+        As for `Predictor`.
+    n_samples : int, default=100
+        Number of samples for the regression, with shares uniform on the simplex.
+    size : int, default=1000
+        Number of items in each of these samples.
+    random_state : int, RandomState, Generator or None, default=None
+        Random seed of the split and of the samples.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_classification
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from headcount import accuracy
+    >>> X, y = make_classification(2000, flip_y=0.2, random_state=0)
+    >>> model = LogisticRegression().fit(X[:500], y[:500])
+    >>> doc = accuracy.DoC(model, random_state=0).fit(X[500:1500], y[500:1500])
+    >>> round(doc.predict(X[1500:]), 1)
+    0.9
+    """
+
+    info: ClassVar = MethodInfo(
+        title="regression on the mean confidence",
+        family="regression",
+        input="posteriors",
+        gives="metrics",
+        shift="prior",
+        reference="Guillory et al., ICCV 2021",
+    )
+
+    def _statistic(self, reference: Reference, rows: Rows) -> Statistic:
+        return _ConfidenceGap(float(reference.take(rows).outputs.confidence.mean()))
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
 class _ReverseClassification(RegressionPredictor):
     """Base of methods that train a learner on the predicted classes of each sample."""
 
-    # A learner is trained for each simulated sample.
-    _most_simulations: ClassVar[int] = 500
-
-    def __init__(
-        self,
-        classifier: Any = None,
-        *,
-        learner: Any = None,
-        n_samples: int = 100,
-        size: int = 1000,
-        random_state: Any = None,
-    ) -> None:
-        super().__init__(classifier, n_samples=n_samples, size=size, random_state=random_state)
-        self.learner = learner
+    _regression: ClassVar = _ReverseRegression
+    learner: Any = None
 
     def _checked_learner(self) -> Any:
         if self.learner is None:
@@ -178,11 +207,6 @@ class _ReverseClassification(RegressionPredictor):
                 "LogisticRegression()."
             )
         return self.learner
-
-    def _simulation_rows(self) -> Rows:
-        # Learners are tested on the other items, and must not be trained on them.
-        rows: Rows = self.model_.rows
-        return rows
 
 
 class RCA(_ReverseClassification):
@@ -199,12 +223,8 @@ class RCA(_ReverseClassification):
         The classifier whose accuracy is predicted.
     learner : scikit-learn classifier, default=None
         Learner that is trained on predicted classes; a clone of the classifier by default.
-    n_samples : int, default=100
-        Number of samples for the regression, with shares uniform on the simplex.
-    size : int, default=1000
-        Number of items in each of these samples, drawn with replacement.
-    random_state : int, RandomState, Generator or None, default=None
-        Random seed of the split and of the samples.
+    n_samples, size, random_state
+        As for `DoC`. Samples are drawn with replacement.
 
     Examples
     --------
@@ -218,16 +238,17 @@ class RCA(_ReverseClassification):
     0.8
     """
 
-    info: ClassVar = AccuracyInfo(
+    info: ClassVar = MethodInfo(
         title="regression on the disagreement with a learner of pseudo-labels",
+        family="regression",
         input="features",
         gives="metrics",
         shift="prior",
         reference=_RCA_REFERENCE,
     )
 
-    def _statistic(self, reference: Reference, kept: Rows) -> Statistic:
-        held_out = reference.outputs.take(kept)
+    def _statistic(self, reference: Reference, rows: Rows) -> Statistic:
+        held_out = reference.outputs.take(rows)
         return _Disagreement(self._checked_learner(), held_out.X, held_out.labels)
 
 
@@ -244,12 +265,8 @@ class RCAStar(_ReverseClassification):
         The classifier whose accuracy is predicted.
     learner : scikit-learn classifier, default=None
         Learner that is trained on predicted classes; a clone of the classifier by default.
-    n_samples : int, default=100
-        Number of samples for the regression, with shares uniform on the simplex.
-    size : int, default=1000
-        Number of items in each of these samples, drawn with replacement.
-    random_state : int, RandomState, Generator or None, default=None
-        Random seed of the split and of the samples.
+    n_samples, size, random_state
+        As for `DoC`. Samples are drawn with replacement.
 
     Examples
     --------
@@ -263,17 +280,18 @@ class RCAStar(_ReverseClassification):
     0.8
     """
 
-    info: ClassVar = AccuracyInfo(
+    info: ClassVar = MethodInfo(
         title="regression on the disagreement of two learners of pseudo-labels",
+        family="regression",
         input="features",
         gives="metrics",
         shift="prior",
         reference=_RCA_REFERENCE,
     )
 
-    def _statistic(self, reference: Reference, kept: Rows) -> Statistic:
+    def _statistic(self, reference: Reference, rows: Rows) -> Statistic:
         learner = self._checked_learner()
-        train, test = (reference.outputs.take(kept[half::2]) for half in (0, 1))
+        train, test = (reference.outputs.take(rows[half::2]) for half in (0, 1))
         predicted = _predicted(learner, train.X, train.labels, test.X)
         return _Disagreement(learner, test.X, predicted)
 
@@ -287,12 +305,12 @@ class _Disagreement:
     labels: Rows
 
     def __call__(self, pool: ModelOutputs, samples: Samples) -> Floats:
-        found = np.empty(len(samples))
+        shares = np.empty(len(samples))
         for number, rows in enumerate(samples):
             sample = pool.take(rows)
             predicted = _predicted(self.learner, sample.X, sample.labels, self.X)
-            found[number] = np.mean(predicted != self.labels)
-        return found
+            shares[number] = np.mean(predicted != self.labels)
+        return shares
 
 
 def _predicted(learner: Any, X: Any, labels: Rows, new: Any) -> Rows:
@@ -300,59 +318,6 @@ def _predicted(learner: Any, X: Any, labels: Rows, new: Any) -> Rows:
     if (labels == labels[0]).all():
         return np.full(new.shape[0], labels[0])
     return np.asarray(clone(learner).fit(X, labels).predict(new), dtype=np.int64)
-
-
-@dataclass(frozen=True, eq=False)
-class Regression(Model):
-    """Line through the metrics of samples whose classes are known.
-
-    Attributes
-    ----------
-    statistic : callable
-        Returns a number for each sample of a pool.
-    known : ndarray of shape (m,)
-        These numbers for the samples with known classes.
-    reference : Reference
-        The labelled items.
-    samples : Samples
-        The samples, as rows of the reference.
-    base : Samples
-        One sample, whose metric those of the others are compared with.
-    rows : ndarray of int
-        Items of the reference that the samples consist of.
-    """
-
-    statistic: Statistic
-    known: Floats
-    reference: Reference
-    samples: Samples
-    base: Samples
-    rows: Rows
-
-    def statistics(self, pool: ModelOutputs, samples: Samples) -> Floats:
-        """Statistic of each sample."""
-        return self.statistic(pool, samples)
-
-    def reduction(self) -> tuple[Reduction, ...] | None:
-        """The mean confidence, if the statistic is made of it."""
-        if not isinstance(self.statistic, _ConfidenceGap):
-            return None
-        return (MeanOf(_Confidence()),)
-
-    def reduced_statistics(self, reduced: Reduced, sizes: NDArray[np.int64]) -> Floats:
-        """Statistic of samples given by their mean confidence."""
-        assert isinstance(self.statistic, _ConfidenceGap)
-        return self.statistic.of_means(np.asarray(reduced[0]))
-
-    def values(self, statistics: Floats, metric: TableMetric) -> Floats:
-        """Metric on each sample, within its range."""
-        base = metric.on_samples(self.reference, self.base)
-        drop = base - metric.on_samples(self.reference, self.samples)
-        away = self.known - self.known.mean()
-        spread = float(away @ away)
-        slope = float(away @ drop) / spread if spread > 1e-20 else 0.0
-        fitted = drop.mean() + slope * (statistics - self.known.mean())
-        return np.clip(base - fitted, metric.low, metric.high)
 
 
 def split(reference: Reference, rng: np.random.Generator) -> tuple[Rows, Rows]:
@@ -364,11 +329,11 @@ def split(reference: Reference, rng: np.random.Generator) -> tuple[Rows, Rows]:
     order = rng.permutation(len(reference))
     order = order[np.argsort(reference.codes[order], kind="stable")]
     # Every row at which the running 40% passes a whole number.
-    part = np.floor((np.arange(len(order)) + 1) * (1 - _KEPT) + 0.5)
-    chosen = np.diff(part, prepend=0.0) > 0
-    if not chosen.any():
-        chosen[-1] = True
-    return np.sort(order[~chosen]), np.sort(order[chosen])
+    reached = np.floor((np.arange(len(order)) + 1) * (1 - _KEPT) + 0.5)
+    second = np.diff(reached, prepend=0.0) > 0
+    if not second.any():
+        second[-1] = True
+    return np.sort(order[~second]), np.sort(order[second])
 
 
 def _drawn_samples(
@@ -379,3 +344,132 @@ def _drawn_samples(
     protocol = NPP if (codes == codes[0]).all() else UPP
     drawn = protocol(n_samples=n_samples, size=size, random_state=rng).draw(codes)
     return Samples(rows[drawn.indices], drawn.offsets, n_pool=len(reference))
+
+
+class NuclearNorm(RegressionPredictor):
+    """Metrics regressed on the nuclear norm of the posteriors of a sample.
+
+    The norm, the sum of singular values, is high if the posteriors are confident and the
+    predicted classes are many. The reference is split, 60 to 40. For samples with various
+    shares drawn from the 40%, the difference of the metric to that on the 60% is regressed on
+    the norm.
+
+    Parameters
+    ----------
+    classifier
+        As for `Predictor`.
+    n_samples, size, random_state
+        As for `DoC`.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_classification
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from headcount import accuracy
+    >>> X, y = make_classification(2000, flip_y=0.2, random_state=0)
+    >>> model = LogisticRegression().fit(X[:500], y[:500])
+    >>> norm = accuracy.NuclearNorm(model, random_state=0).fit(X[500:1500], y[500:1500])
+    >>> round(norm.predict(X[1500:]), 1)
+    0.9
+    """
+
+    info: ClassVar = MethodInfo(
+        title="regression on the nuclear norm of the posteriors",
+        family="regression",
+        input="posteriors",
+        gives="metrics",
+        shift="prior",
+        reference="Deng et al., ICML 2023",
+    )
+
+    def _statistic(self, reference: Reference, rows: Rows) -> Statistic:
+        return nuclear_norms
+
+
+def nuclear_norms(pool: ModelOutputs, samples: Samples) -> Floats:
+    """Sum of the singular values of the posteriors of each sample, at most 1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> certain = ModelOutputs(np.eye(2), np.arange(2))
+    >>> nuclear_norms(certain, Samples.whole(2)).round(6)
+    array([1.])
+    """
+    P = pool.posteriors
+    K = P.shape[1]
+    products = np.empty((len(samples), K, K))
+    for j in range(K):
+        products[:, :, j] = Dense(P * P[:, [j]]).means(samples)
+    squares = np.maximum(np.linalg.eigvalsh(products), 0.0)
+    return np.asarray(np.sqrt(squares).sum(axis=1) / np.sqrt(np.minimum(samples.sizes, K)))
+
+
+class DispersionScore(RegressionPredictor):
+    """Metrics regressed on the distances between predicted classes.
+
+    The score is the logarithm of the mean squared distance between the centre of the features
+    of a sample and those of its predicted classes. Metrics are regressed on it as in
+    `NuclearNorm`. Features are divided by their standard deviations on the reference, unless
+    they are sparse. The published score counts items where this one uses shares, so that
+    samples of any size can be compared.
+
+    Parameters
+    ----------
+    classifier : fitted scikit-learn classifier
+        The classifier whose accuracy is predicted. Of a pipeline, the features are the input
+        of its last step.
+    n_samples, size, random_state
+        As for `DoC`.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_classification
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from headcount import accuracy
+    >>> X, y = make_classification(2000, flip_y=0.2, random_state=0)
+    >>> model = LogisticRegression().fit(X[:500], y[:500])
+    >>> score = accuracy.DispersionScore(model, random_state=0).fit(X[500:1500], y[500:1500])
+    >>> round(score.predict(X[1500:]), 1)
+    0.9
+    """
+
+    info: ClassVar = MethodInfo(
+        title="regression on distances between predicted classes",
+        family="regression",
+        input="features",
+        gives="metrics",
+        shift="prior",
+        reference="Xie et al., NeurIPS 2023",
+    )
+
+    def _statistic(self, reference: Reference, rows: Rows) -> Statistic:
+        X = features_of(reference.outputs.X, self.classifier)
+        scale = np.ones(X.shape[1])
+        if not sparse.issparse(X):
+            spread = X.std(axis=0)
+            scale = np.where(spread > 0, spread, 1.0)
+        return _Dispersion(self.classifier, scale)
+
+
+@dataclass(frozen=True, eq=False)
+class _Dispersion:
+    """Logarithm of the mean squared distance of predicted classes to the centre."""
+
+    classifier: Any
+    scale: Floats
+
+    def __call__(self, pool: ModelOutputs, samples: Samples) -> Floats:
+        X, logs = features_of(pool.X, self.classifier), np.empty(len(samples))
+        for number, rows in enumerate(samples):
+            classes, codes = np.unique(pool.labels[rows], return_inverse=True)
+            members = sparse.csr_matrix(
+                (np.ones(len(rows)), (codes, np.arange(len(rows)))), (len(classes), len(rows))
+            )
+            sums = members @ X[rows]
+            sums = sums.toarray() if sparse.issparse(sums) else np.asarray(sums)
+            counts = np.bincount(codes)
+            away = (sums / counts[:, None] - sums.sum(axis=0) / len(rows)) / self.scale
+            distance = counts @ (away**2).sum(axis=1) / len(rows)
+            logs[number] = np.log(max(distance, _LEAST_DISTANCE))
+        return logs

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,28 +13,33 @@ from sklearn.base import clone
 from headcount._parameters import check_count, check_fraction, check_grid
 from headcount._random import base_seeds
 from headcount.accuracy.base import Predictor
-from headcount.accuracy.info import AccuracyInfo
-from headcount.accuracy.metrics import Metric, as_metric
+from headcount.accuracy.fitted import FittedPredictor, Floats
+from headcount.accuracy.metrics import Metric, TableMetric, as_metric
 from headcount.accuracy.model_outputs import FittedClassifier, Reference
-from headcount.accuracy.quacc import QuAcc, chosen_quantifier, merged_errors_obstacle
-from headcount.accuracy.quacc_cells import Part, View, parts_of, seen_by, with_folds
-from headcount.accuracy.quacc_inputs import CellInputs
-from headcount.accuracy.quacc_model import CellModel, as_tables
-from headcount.accuracy.tables import TableMetric
+from headcount.accuracy.quacc import (
+    CellInputs,
+    CellSamples,
+    CellSet,
+    QuAcc,
+    as_tables,
+    cell_sets,
+    covered_by,
+    merged_errors_obstacle,
+    suited_quantifier,
+    with_folds,
+)
 from headcount.data import take_rows
 from headcount.errors import HeadcountError
 from headcount.quantify import Quantifier
 from headcount.quantify.base import ScoringPlan
+from headcount.quantify.info import MethodInfo
 from headcount.sampling import UPP, Samples
 from headcount.scores import ScoredPool, equal_scorers
-
-__all__ = ["QuAccSearch", "Trial", "held_out_rows", "try_settings"]
-
-Floats = NDArray[np.float64]
 
 _GRID = {"variant": ["1xn2", "nxn", "1xn+1"], "covariates": [True, False]}
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class QuAccSearch(Predictor):
     """`QuAcc` with the settings that predict accuracy best on held-out samples.
 
@@ -45,8 +50,8 @@ class QuAccSearch(Predictor):
 
     Parameters
     ----------
-    classifier : fitted scikit-learn classifier, default=None
-        The classifier whose accuracy is predicted; None if only its outputs are used.
+    classifier
+        As for `Predictor`.
     quantifier : Quantifier, default=None
         As for `QuAcc`.
     param_grid : dict of str to list, or list of such dicts, default=None
@@ -90,36 +95,25 @@ class QuAccSearch(Predictor):
     4
     """
 
-    info: ClassVar = AccuracyInfo(
+    info: ClassVar = MethodInfo(
         title="QuAcc, settings chosen on held-out items",
+        family="cells",
         input="posteriors",
         gives="table",
         shift="prior",
         reference="Volpi, Moreo & Sebastiani, Intelligenza Artificiale (2025)",
     )
+    quantifier: Any = None
+    param_grid: Mapping[str, Any] | Sequence[Mapping[str, Any]] | None = None
+    metric: Metric = "accuracy"
+    holdout: float = 0.4
+    n_samples: int = 100
+    size: int = 500
+    random_state: Any = None
 
-    def __init__(
-        self,
-        classifier: Any = None,
-        *,
-        quantifier: Any = None,
-        param_grid: Mapping[str, Any] | Sequence[Mapping[str, Any]] | None = None,
-        metric: Metric = "accuracy",
-        holdout: float = 0.4,
-        n_samples: int = 100,
-        size: int = 500,
-        random_state: Any = None,
-    ) -> None:
-        self.classifier = classifier
-        self.quantifier = quantifier
-        self.param_grid = param_grid
-        self.metric = metric
-        self.holdout = holdout
-        self.n_samples = n_samples
-        self.size = size
-        self.random_state = random_state
-
-    def _learn(self, reference: Reference) -> CellModel:
+    def _fit(
+        self, reference: Reference, classifier: FittedClassifier | None
+    ) -> FittedPredictor:
         settings = check_grid(_GRID if self.param_grid is None else self.param_grid)
         base = QuAcc(self.classifier, quantifier=self.quantifier)
         candidates = _candidates(base, settings)
@@ -132,14 +126,8 @@ class QuAccSearch(Predictor):
             raise HeadcountError(f"No setting could be used: {trials[0].problem}")
         best = int(np.nanargmin(errors))
         self.best_params_, self.best_score_ = settings[best], float(errors[best])
-        self.best_predictor_ = candidates[best]._keep(reference, None)
-        model: CellModel = self.best_predictor_.model_
-        return model
-
-    def _keep(self, reference: Reference, classifier: FittedClassifier | None) -> Self:
-        super()._keep(reference, classifier)
-        self.best_predictor_._fitted_classifier = classifier
-        return self
+        self.best_predictor_ = candidates[best]._fitted_on(reference, classifier)
+        return replace(self.best_predictor_.fitted_, method=type(self).__name__)
 
     def _divided(self, reference: Reference) -> tuple[Reference, Reference, Samples]:
         share = check_fraction("holdout", self.holdout)
@@ -148,32 +136,16 @@ class QuAccSearch(Predictor):
             check_count("size", self.size),
         )
         seeds = base_seeds(self.random_state, 2)
-        held = held_out_rows(reference.cells, share, seeds[0])
-        test, train = (
-            reference.take(np.flatnonzero(held)),
-            reference.take(np.flatnonzero(~held)),
-        )
-        drawn = UPP(n_samples=n_samples, size=min(size, len(test)), random_state=seeds[1])
-        return train, test, drawn.draw(test.codes)
-
-    def _table_obstacle(self) -> str:
-        return self.best_predictor_._table_obstacle()
-
-    def _metric_obstacle(self, metric: TableMetric) -> str:
-        return self.best_predictor_._metric_obstacle(metric)
+        held_out = held_out_rows(reference.cells, share, seeds[0])
+        test = reference.take(np.flatnonzero(held_out))
+        train = reference.take(np.flatnonzero(~held_out))
+        protocol = UPP(n_samples=n_samples, size=min(size, len(test)), random_state=seeds[1])
+        return train, test, protocol.draw(test.codes)
 
 
 @dataclass(frozen=True, eq=False)
-class Trial:
-    """Result of a setting.
-
-    Attributes
-    ----------
-    predicted, true : ndarray of shape (M, S)
-        Each metric on each sample; NaN for metrics that are not given.
-    problem : str
-        Reason why a metric is not given.
-    """
+class SettingTrial:
+    """Each metric on each sample with a setting; NaN, and a problem, if it is not given."""
 
     predicted: Floats
     true: Floats
@@ -190,9 +162,9 @@ def held_out_rows(cells: NDArray[np.int64], share: float, seed: int) -> NDArray[
     shuffled = rng.permutation(len(cells))
     by_cell = shuffled[np.argsort(cells[shuffled], kind="stable")]
     reached = np.floor(np.arange(1, len(cells) + 1) * share + rng.random())
-    held = np.zeros(len(cells), np.bool_)
-    held[by_cell] = np.diff(reached, prepend=np.floor(reached[0])) > 0
-    return held
+    held_out = np.zeros(len(cells), np.bool_)
+    held_out[by_cell] = np.diff(reached, prepend=np.floor(reached[0])) > 0
+    return held_out
 
 
 def try_settings(
@@ -201,44 +173,29 @@ def try_settings(
     test: Reference,
     samples: Samples,
     metrics: Sequence[TableMetric],
-) -> list[Trial]:
-    """Fit each setting on one part of the labelled items, and test it on another.
-
-    Parameters
-    ----------
-    candidates : sequence of QuAcc
-        The settings.
-    train, test : Reference
-        The parts.
-    samples : Samples
-        Rows of `test`.
-    metrics : sequence of TableMetric
-        The metrics to predict.
-
-    Returns
-    -------
-    list of Trial
-        One per setting.
-    """
-    wanted = np.stack([metric.on_samples(test, samples) for metric in metrics])
+) -> list[SettingTrial]:
+    """Predict metrics on samples of `test` with each setting, fitted on `train`."""
+    true = np.stack([metric.on_samples(test, samples) for metric in metrics])
     bench = _Bench(train, test, samples)
-    trials: list[Trial] = [Trial(np.full_like(wanted, np.nan), wanted)] * len(candidates)
+    trials: list[SettingTrial] = [SettingTrial(np.full_like(true, np.nan), true)] * len(
+        candidates
+    )
     for members in _groups(candidates, bench):
         shared: list[Any] = []
         for i in members:
             try:
                 tables = bench.tables(candidates[i], shared)
             except Exception as error:
-                trials[i] = Trial(np.full_like(wanted, np.nan), wanted, str(error))
+                trials[i] = SettingTrial(np.full_like(true, np.nan), true, str(error))
                 continue
-            trials[i] = _trial(candidates[i], tables, metrics, wanted)
+            trials[i] = _trial(candidates[i], tables, metrics, true)
     return trials
 
 
 def _trial(
-    candidate: QuAcc, tables: Floats, metrics: Sequence[TableMetric], wanted: Floats
-) -> Trial:
-    predicted, problem = np.full_like(wanted, np.nan), ""
+    candidate: QuAcc, tables: Floats, metrics: Sequence[TableMetric], true: Floats
+) -> SettingTrial:
+    predicted, problem = np.full_like(true, np.nan), ""
     for number, metric in enumerate(metrics):
         merged = candidate.variant == "1xn+1"
         reason = merged_errors_obstacle(metric, tables.shape[1]) if merged else ""
@@ -246,7 +203,7 @@ def _trial(
             problem = f"metric is {metric.name!r}, but {reason}"
         else:
             predicted[number] = metric(tables)
-    return Trial(predicted, wanted, problem)
+    return SettingTrial(predicted, true, problem)
 
 
 class _Bench:
@@ -254,71 +211,82 @@ class _Bench:
 
     def __init__(self, train: Reference, test: Reference, samples: Samples) -> None:
         self._train, self._test, self._samples = train, test, samples
-        self._parts: dict[str, list[tuple[Part, View]]] = {}
-        self._seen: dict[bool, tuple[Any, Any]] = {}
+        self._by_variant: dict[str, list[tuple[CellSet, CellSamples]]] = {}
+        self._by_covariates: dict[bool, tuple[Any, Any]] = {}
 
     def tables(self, candidate: QuAcc, shared: list[Any]) -> Floats:
         """Estimated tables of the samples; `shared` keeps scorers for the next candidate."""
         K = self._train.n_classes
-        parts = self._views(candidate.variant)
+        sets = self._sets(candidate.variant)
         learn, new = self._inputs(candidate)
         quantifier = self.quantifier(candidate)
         if not shared:
             labels = self._test.outputs.labels
-            shared.extend(_Shared.of(quantifier, part, learn, new, labels) for part, _ in parts)
+            shared.extend(
+                _SharedScorer.of(quantifier, cell_set, learn, new, labels)
+                for cell_set, _ in sets
+            )
         shares = np.zeros((len(self._samples), K * K + 1))
-        for (_, view), mine in zip(parts, shared, strict=True):
-            view.add(mine.solver(quantifier), shares)
+        for (_, samples), scorer in zip(sets, shared, strict=True):
+            samples.add(scorer.solver(quantifier), shares)
         return as_tables(shares, K)
 
     def quantifier(self, candidate: QuAcc) -> Quantifier:
         """Quantifier of the candidate, with its classifier."""
-        return chosen_quantifier(candidate.quantifier, self._inputs(candidate)[0])
+        return suited_quantifier(candidate.quantifier, self._inputs(candidate)[0])
 
-    def _views(self, variant: str) -> list[tuple[Part, View]]:
-        if variant not in self._parts:
+    def _sets(self, variant: str) -> list[tuple[CellSet, CellSamples]]:
+        if variant not in self._by_variant:
             train, labels = self._train, self._test.outputs.labels
-            parts = parts_of(variant, train.codes, train.outputs.labels, train.n_classes)
-            self._parts[variant] = [(part, View(part, labels, self._samples)) for part in parts]
-        return self._parts[variant]
+            sets = cell_sets(variant, train.codes, train.outputs.labels, train.n_classes)
+            self._by_variant[variant] = [
+                (cell_set, CellSamples(cell_set, labels, self._samples)) for cell_set in sets
+            ]
+        return self._by_variant[variant]
 
     def _inputs(self, candidate: QuAcc) -> tuple[Any, Any]:
         key = bool(candidate.covariates)
-        if key not in self._seen:
+        if key not in self._by_covariates:
             inputs = CellInputs(candidate.classifier, key)
-            self._seen[key] = inputs.of(self._train.outputs), inputs.of(self._test.outputs)
-        return self._seen[key]
+            of_train, of_test = (inputs.of(x.outputs) for x in (self._train, self._test))
+            self._by_covariates[key] = of_train, of_test
+        return self._by_covariates[key]
 
 
 @dataclass(frozen=True, eq=False)
-class _Shared:
-    """Part of the labelled items with a fitted scorer, and a pool that is scored once."""
+class _SharedScorer:
+    """Set of cells with a fitted scorer, and a pool that is scored once."""
 
-    part: Part
+    cell_set: CellSet
     learn: Any
     pool: ScoredPool | None
     scorer: Any
 
     @classmethod
     def of(
-        cls, quantifier: Quantifier, part: Part, learn: Any, new: Any, labels: NDArray[Any]
-    ) -> _Shared:
-        rows = np.flatnonzero(seen_by(part, labels))
+        cls,
+        quantifier: Quantifier,
+        cell_set: CellSet,
+        learn: Any,
+        new: Any,
+        labels: NDArray[Any],
+    ) -> _SharedScorer:
+        rows = np.flatnonzero(covered_by(cell_set, labels))
         pool = ScoredPool(take_rows(new, rows)) if len(rows) else None
-        scorer = None if part.certain else _unfitted(quantifier)
+        scorer = None if cell_set.certain else _unfitted(quantifier)
         if scorer is not None:
-            scorer.fit(*part.examples(learn))
-        return cls(part, learn, pool, scorer)
+            scorer.fit(*cell_set.examples(learn))
+        return cls(cell_set, learn, pool, scorer)
 
     def solver(self, quantifier: Quantifier) -> Any:
-        if self.part.certain or self.pool is None:
+        if self.cell_set.certain or self.pool is None:
             return None
-        own = with_folds(quantifier)
+        fitted = with_folds(quantifier)
         if self.scorer is None:
-            own.fit(*self.part.examples(self.learn))
+            fitted.fit(*self.cell_set.examples(self.learn))
         else:
-            own.fit_scorer(self.scorer)
-        return lambda samples: own.predict_many(self.pool, samples)
+            fitted.fit_scorer(self.scorer)
+        return lambda samples: fitted.predict_many(self.pool, samples)
 
 
 def _unfitted(quantifier: Quantifier) -> Any:
@@ -334,22 +302,24 @@ def _groups(candidates: Sequence[QuAcc], bench: _Bench) -> list[list[int]]:
             scorers.append(_unfitted(bench.quantifier(candidate)))
         except (TypeError, AttributeError, ValueError):
             scorers.append(None)  # fitting it raises the error
-    return equal_scorers(scorers, [(each.variant, each.covariates) for each in candidates])
+    return equal_scorers(scorers, [(x.variant, x.covariates) for x in candidates])
 
 
 def _candidates(base: QuAcc, settings: list[dict[str, Any]]) -> list[QuAcc]:
     try:
         return [
             clone(base).set_params(
-                **{name: clone(value, safe=False) for name, value in each.items()}
+                **{name: clone(value, safe=False) for name, value in setting.items()}
             )
-            for each in settings
+            for setting in settings
         ]
     except (ValueError, AttributeError) as error:
         raise HeadcountError(f"param_grid does not suit QuAcc: {error}") from None
 
 
-def _frame(settings: list[dict[str, Any]], trials: Sequence[Trial], errors: Floats) -> Any:
+def _frame(
+    settings: list[dict[str, Any]], trials: Sequence[SettingTrial], errors: Floats
+) -> Any:
     import polars as pl
 
     names = list(dict.fromkeys(name for setting in settings for name in setting))

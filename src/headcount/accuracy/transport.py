@@ -10,18 +10,15 @@ from numpy.typing import NDArray
 from scipy.special import logsumexp, softmax
 
 from headcount._parameters import check_choice
-from headcount.accuracy.base import Model, Predictor
-from headcount.accuracy.info import AccuracyInfo
+from headcount.accuracy.base import Predictor
+from headcount.accuracy.fitted import AccuracyModel, Floats, MetricModel
+from headcount.accuracy.metrics import TableMetric
 from headcount.accuracy.model_outputs import ModelOutputs, Reference, among
-from headcount.accuracy.tables import TableMetric
 from headcount.errors import warn
+from headcount.quantify.info import MethodInfo
 from headcount.sampling import Samples
 from headcount.scores import CALIBRATIONS, fit_calibrator
 from headcount.scores.calibration import Calibrator
-
-__all__ = ["COT", "COTT", "class_prices"]
-
-Floats = NDArray[np.float64]
 
 # Widths of the smoothed maximum, from coarse to fine, and steps for each.
 _WIDTHS, _MOST_STEPS, _MOST_HALVINGS = (0.1, 0.01, 0.001), 500, 30
@@ -31,12 +28,11 @@ _SMALLEST = 1e-300
 _REFERENCE = "Lu et al., NeurIPS 2023"
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class _Transport(Predictor):
     """Base of methods that assign a class to each item, with given shares of the classes."""
 
-    def __init__(self, classifier: Any = None, *, calibration: str | None = "ts") -> None:
-        self.classifier = classifier
-        self.calibration = calibration
+    calibration: str | None = "ts"
 
     def _costs(self, reference: Reference) -> _Costs:
         present, calibrator = reference.present, None
@@ -48,14 +44,6 @@ class _Transport(Predictor):
                 calibrator = fit_calibrator(self.calibration, scores, codes)
         return _Costs(present, reference.prior[present], calibrator)
 
-    def _table_obstacle(self) -> str:
-        return "it gives the accuracy alone; use LEAP, QuAcc or CBPE."
-
-    def _metric_obstacle(self, metric: TableMetric) -> str:
-        if metric.name in ("accuracy", "error"):
-            return ""
-        return f"{type(self).__name__} gives the accuracy alone: use LEAP, QuAcc or CBPE."
-
 
 class COT(_Transport):
     """Confidence optimal transport: the least cost of moving posteriors to classes.
@@ -66,8 +54,8 @@ class COT(_Transport):
 
     Parameters
     ----------
-    classifier : fitted scikit-learn classifier, default=None
-        The classifier whose accuracy is predicted; None if only its outputs are used.
+    classifier
+        As for `Predictor`.
     calibration : {"isotonic", "platt", "ts", "bcts", "vs", "nbvs", None}, default="ts"
         Calibration of the posteriors, fitted on the reference; None uses them as they are.
 
@@ -80,15 +68,16 @@ class COT(_Transport):
     0.57
     """
 
-    info: ClassVar = AccuracyInfo(
+    info: ClassVar = MethodInfo(
         title="optimal transport of posteriors to classes",
+        family="transport",
         input="posteriors",
         gives="accuracy",
         shift="covariate",
         reference=_REFERENCE,
     )
 
-    def _learn(self, reference: Reference) -> Model:
+    def _learn(self, reference: Reference) -> MetricModel:
         return self._costs(reference)
 
 
@@ -100,10 +89,8 @@ class COTT(_Transport):
 
     Parameters
     ----------
-    classifier : fitted scikit-learn classifier, default=None
-        The classifier whose accuracy is predicted; None if only its outputs are used.
-    calibration : {"isotonic", "platt", "ts", "bcts", "vs", "nbvs", None}, default="ts"
-        Calibration of the posteriors, fitted on the reference; None uses them as they are.
+    classifier, calibration
+        As for `COT`.
 
     Examples
     --------
@@ -114,36 +101,52 @@ class COTT(_Transport):
     0.75
     """
 
-    info: ClassVar = AccuracyInfo(
+    info: ClassVar = MethodInfo(
         title="share of items with a low cost of transport",
+        family="transport",
         input="posteriors",
         gives="accuracy",
         shift="covariate",
         reference=_REFERENCE,
     )
 
-    def _learn(self, reference: Reference) -> Model:
+    def _learn(self, reference: Reference) -> MetricModel:
         outputs, costs = reference.outputs, self._costs(reference)
         values = np.sort(costs.of_items(costs.posteriors(outputs)))
         errors = int((reference.codes != outputs.labels).sum())
         # Between two costs, so that as many items are above it as are wrong.
         places = len(values) - errors
         ends = np.concatenate([[values[0] - 1.0], values, [values[-1] + 1.0]])
-        return _Share(costs, float(ends[places : places + 2].mean()))
+        return _CheapShare(costs, float(ends[places : places + 2].mean()))
+
+
+class _TransportModel(AccuracyModel):
+    """Fitted method that gives the accuracy alone."""
+
+    name: ClassVar[str]
+
+    def table_obstacle(self) -> str:
+        return "it gives the accuracy alone; use LEAP, QuAcc or CBPE."
+
+    def metric_obstacle(self, metric: TableMetric) -> str:
+        if metric.name in ("accuracy", "error"):
+            return ""
+        return f"{self.name} gives the accuracy alone: use LEAP, QuAcc or CBPE."
 
 
 @dataclass(frozen=True, eq=False)
-class _Costs(Model):
+class _Costs(_TransportModel):
     """Mean cost of transport to classes with the shares of the reference."""
 
+    name: ClassVar[str] = "COT"
     present: NDArray[np.int64]
     shares: Floats
     calibrator: Calibrator | None
 
     def posteriors(self, pool: ModelOutputs) -> Floats:
         """Calibrated posteriors of the classes of the reference."""
-        found = among(pool.posteriors, self.present)
-        return found if self.calibrator is None else self.calibrator.transform(found)
+        scores = among(pool.posteriors, self.present)
+        return scores if self.calibrator is None else self.calibrator.transform(scores)
 
     def of_items(self, P: Floats) -> Floats:
         """Cost of each item of a sample: 1 - posterior of the class that it is assigned to."""
@@ -159,24 +162,19 @@ class _Costs(Model):
         P = self.posteriors(pool)
         return np.clip([self.of_sample(P[rows]) for rows in samples], 0.0, 1.0)
 
-    def values(self, statistics: Floats, metric: TableMetric) -> Floats:
-        return 1 - statistics if metric.name == "error" else statistics
-
 
 @dataclass(frozen=True, eq=False)
-class _Share(Model):
+class _CheapShare(_TransportModel):
     """Share of items whose cost of transport is at most a threshold."""
 
+    name: ClassVar[str] = "COTT"
     costs: _Costs
     threshold: float
 
     def statistics(self, pool: ModelOutputs, samples: Samples) -> Floats:
         P = self.costs.posteriors(pool)
-        found = [np.mean(self.costs.of_items(P[rows]) <= self.threshold) for rows in samples]
-        return np.asarray(found, np.float64)
-
-    def values(self, statistics: Floats, metric: TableMetric) -> Floats:
-        return self.costs.values(statistics, metric)
+        shares = [np.mean(self.costs.of_items(P[rows]) <= self.threshold) for rows in samples]
+        return np.asarray(shares, np.float64)
 
 
 def class_prices(P: Any, shares: Floats) -> Floats:
@@ -225,18 +223,18 @@ def _smoothed_prices(
     """
     n, K = P.shape
     for _ in range(_MOST_STEPS):
-        chosen = softmax((P + prices) / width, axis=1)
-        found = chosen.mean(axis=0)
-        slope = found - shares
+        assigned = softmax((P + prices) / width, axis=1)
+        means = assigned.mean(axis=0)
+        slope = means - shares
         if np.abs(slope).max() < _TOLERANCE:
             break
         moved = None
-        if (found > shares / 2).all():
-            curvature = (np.diag(found) - chosen.T @ chosen / n) / width
+        if (means > shares / 2).all():
+            curvature = (np.diag(means) - assigned.T @ assigned / n) / width
             curvature += (1e-9 + 1e-6 * np.trace(curvature)) * np.eye(K)
             moved = _newton_step(P, shares, prices, slope, curvature, width)
         if moved is None:
-            moved = prices + width * np.log(shares / np.maximum(found, _SMALLEST))
+            moved = prices + width * np.log(shares / np.maximum(means, _SMALLEST))
         prices = moved
     return prices, float(np.abs(slope).max())
 
@@ -246,9 +244,9 @@ def _newton_step(
 ) -> Floats | None:
     """Prices after a Newton step, halved until the problem improves; None if it does not."""
 
-    def height(given: Floats) -> float:
-        top = width * logsumexp((P + given) / width, axis=1)
-        return float(top.mean() - shares @ given)
+    def height(at: Floats) -> float:
+        top = width * logsumexp((P + at) / width, axis=1)
+        return float(top.mean() - shares @ at)
 
     step = np.linalg.solve(curvature, slope)
     before, scale = height(prices), min(1.0, 1.0 / max(np.abs(step).max(), _SMALLEST))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -19,8 +19,6 @@ from headcount._random import base_seeds
 from headcount.scores import Scorer, numeric_space
 from headcount.scores.checks import check_labels, check_weights
 
-__all__ = ["MulticalibratedClassifier"]
-
 Floats = NDArray[np.float64]
 
 _SMALLEST = 1e-9
@@ -31,6 +29,7 @@ _MOST_FEATURES = 200
 _DEPTH, _LEAST_IN_LEAF = 3, 20
 
 
+@dataclass(eq=False, repr=False)
 class MulticalibratedClassifier(ClassifierMixin, BaseEstimator):
     """Classifier whose mean posterior is right in parts of the feature space, too.
 
@@ -85,18 +84,11 @@ class MulticalibratedClassifier(ClassifierMixin, BaseEstimator):
     np.float64(0.58)
     """
 
-    def __init__(
-        self,
-        classifier: Any = None,
-        *,
-        rounds: int = 100,
-        learning_rate: float = 0.1,
-        random_state: Any = None,
-    ) -> None:
-        self.classifier = classifier
-        self.rounds = rounds
-        self.learning_rate = learning_rate
-        self.random_state = random_state
+    classifier: Any = None
+    _: KW_ONLY
+    rounds: int = 100
+    learning_rate: float = 0.1
+    random_state: Any = None
 
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Fit the classifier, and the corrections of its posteriors.
@@ -147,25 +139,25 @@ class MulticalibratedClassifier(ClassifierMixin, BaseEstimator):
     ) -> int:
         """Number of rounds with the lowest log loss on held-out items."""
         folds = StratifiedKFold(_FOLDS, shuffle=True, random_state=seed)
-        parts = list(folds.split(codes, codes))
-        moved = [margins.copy() for _ in parts]
-        losses = [self._loss(moved, parts, target, weights)]
+        splits = list(folds.split(codes, codes))
+        moved = [margins.copy() for _ in splits]
+        losses = [self._loss(moved, splits, target, weights)]
         for i in range(self.rounds):
-            for own, (train, _) in zip(moved, parts, strict=True):
+            for of_fold, (train, _) in zip(moved, splits, strict=True):
                 trees = self._round(
-                    features[train], own[train], target[train], weights[train], seed + i
+                    features[train], of_fold[train], target[train], weights[train], seed + i
                 )
-                _move(own, trees, features)
-            losses.append(self._loss(moved, parts, target, weights))
+                _move(of_fold, trees, features)
+            losses.append(self._loss(moved, splits, target, weights))
             if len(losses) - int(np.argmin(losses)) > _PATIENCE:
                 break
         return int(np.argmin(losses))
 
-    def _loss(self, moved: list[Floats], parts: Any, target: Floats, weights: Floats) -> float:
+    def _loss(self, moved: list[Floats], splits: Any, target: Floats, weights: Floats) -> float:
         """Mean log loss of the held-out items of all folds."""
         total = 0.0
-        for own, (_, test) in zip(moved, parts, strict=True):
-            logs = (target[test] * log_softmax(own[test], axis=1)).sum(axis=1)
+        for of_fold, (_, test) in zip(moved, splits, strict=True):
+            logs = (target[test] * log_softmax(of_fold[test], axis=1)).sum(axis=1)
             total -= float(weights[test] @ logs)
         return total / float(weights.sum())
 
@@ -242,11 +234,12 @@ class _Tree:
 
 def _move(margins: Floats, trees: list[_Tree], features: Any) -> None:
     """Add the corrections of one round to log-posteriors, in place."""
-    for each in trees:
-        margins[:, each.column] += each.values[each.tree.apply(features)]
+    for tree in trees:
+        margins[:, tree.column] += tree.values[tree.tree.apply(features)]
 
 
 def _margins(posteriors: Floats) -> Floats:
+    """Centred log-posteriors."""
     logs = np.log(np.clip(posteriors, _SMALLEST, None))
     return np.asarray(logs - logs.mean(axis=1, keepdims=True))
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, Protocol, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -10,19 +11,27 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.kernel_approximation import Nystroem
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from headcount._kernels.structural_svm import q_loss, solve_planes, worst_counts_for_q
 from headcount._parameters import check_choice, check_count, check_positive
 from headcount._threads import each_range
 from headcount.errors import warn
-from headcount.learn._checks import check_items, seeds_of
-from headcount.learn._cutting_planes import Hyperplane, train
-from headcount.learn._labellings import LOSSES, labelling_finder
-
-__all__ = ["MultivariateSVC"]
+from headcount.learn.checks import check_items, seeds_of
 
 _KERNELS = ("linear", "rbf")
 _MANY_ITEMS = 10_000
+_IDLE_ROUNDS = 50
+_CLOSE = 0.005
+_MAX_STEPS = 30_000
+_ROOM = 64
+_Floats = NDArray[np.float64]
+_Bools = NDArray[np.bool_]
+
+# Losses that depend on a + b alone, and those that do not.
+_OF_COUNTS = ("ae", "rae", "kld", "nkld")
+LOSSES = ("q", *_OF_COUNTS, "error")
 
 
+@dataclass(eq=False, repr=False)
 class MultivariateSVC(ClassifierMixin, BaseEstimator):
     r"""Linear or kernel SVM that minimises a loss of the whole set of predictions.
 
@@ -123,28 +132,16 @@ class MultivariateSVC(ClassifierMixin, BaseEstimator):
     (0.19, 0.22)
     """
 
-    def __init__(
-        self,
-        loss: str = "q",
-        *,
-        C: float | None = 1.0,
-        kernel: str = "linear",
-        gamma: float | str = "scale",
-        n_components: int | None = 300,
-        tol: float = 0.1,
-        max_iter: int = 5000,
-        fit_intercept: bool = True,
-        random_state: Any = None,
-    ) -> None:
-        self.loss = loss
-        self.C = C
-        self.kernel = kernel
-        self.gamma = gamma
-        self.n_components = n_components
-        self.tol = tol
-        self.max_iter = max_iter
-        self.fit_intercept = fit_intercept
-        self.random_state = random_state
+    loss: str = "q"
+    _: KW_ONLY
+    C: float | None = 1.0
+    kernel: str = "linear"
+    gamma: float | str = "scale"
+    n_components: int | None = 300
+    tol: float = 0.1
+    max_iter: int = 5000
+    fit_intercept: bool = True
+    random_state: Any = None
 
     def fit(self, X: Any, y: ArrayLike) -> Self:
         """Train on labelled items.
@@ -169,13 +166,13 @@ class MultivariateSVC(ClassifierMixin, BaseEstimator):
         self.kernel_map_ = self._fit_kernel(X) if self.kernel == "rbf" else None
         features = self._features(X)
         sides = [1] if len(self.classes_) == 2 else range(len(self.classes_))
-        found: list[Hyperplane | None] = [None] * len(sides)
+        planes: list[Hyperplane | None] = [None] * len(sides)
 
         def work(start: int, stop: int) -> None:
             for i in range(start, stop):
                 positive = codes == sides[i]
                 finder = labelling_finder(self.loss, positive)
-                found[i] = train(
+                planes[i] = train(
                     features,
                     positive,
                     finder,
@@ -186,7 +183,7 @@ class MultivariateSVC(ClassifierMixin, BaseEstimator):
                 )
 
         each_range(work, len(sides))
-        self._keep([trained for trained in found if trained is not None])
+        self._keep([plane for plane in planes if plane is not None])
         return self
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
@@ -243,25 +240,25 @@ class MultivariateSVC(ClassifierMixin, BaseEstimator):
 
     def _fit_kernel(self, X: Any) -> Nystroem:
         n, d = X.shape
-        kept = n if self.n_components is None else min(n, self.n_components)
+        n_components = n if self.n_components is None else min(n, self.n_components)
         if isinstance(self.gamma, str):
             spread = _variance(X) if self.gamma == "scale" else 1.0
             gamma = 1.0 / (d * spread) if spread > 0 else 1.0
         else:
             gamma = self.gamma
         seed = int(seeds_of(self.random_state, 1)[0])
-        return Nystroem("rbf", gamma=gamma, n_components=kept, random_state=seed).fit(X)
+        return Nystroem("rbf", gamma=gamma, n_components=n_components, random_state=seed).fit(X)
 
     def _features(self, X: Any) -> Any:
         return X if self.kernel_map_ is None else self.kernel_map_.transform(X)
 
-    def _keep(self, trained: list[Hyperplane]) -> None:
-        self.coef_ = np.array([one.coef for one in trained])
-        self.intercept_ = np.array([one.intercept for one in trained])
-        self.n_iter_ = np.array([one.n_rounds for one in trained])
-        self.objective_ = np.array([one.objective for one in trained])
-        self.gap_ = np.array([one.gap for one in trained])
-        if not all(one.converged for one in trained):
+    def _keep(self, planes: list[Hyperplane]) -> None:
+        self.coef_ = np.array([plane.coef for plane in planes])
+        self.intercept_ = np.array([plane.intercept for plane in planes])
+        self.n_iter_ = np.array([plane.n_rounds for plane in planes])
+        self.objective_ = np.array([plane.objective for plane in planes])
+        self.gap_ = np.array([plane.gap for plane in planes])
+        if not all(plane.converged for plane in planes):
             warn(
                 f"MultivariateSVC stopped after max_iter={self.max_iter} rounds, objective at "
                 f"most {self.gap_.max():.3g} above the minimum: raise max_iter, lower C or "
@@ -279,3 +276,200 @@ def _variance(X: Any) -> float:
     if isinstance(X, np.ndarray):
         return float(X.var())
     return float(X.multiply(X).mean() - X.mean() ** 2)
+
+
+class WorstLabelling(Protocol):
+    """Search for the most violated of all 2^n labellings, given the scores of all items.
+
+    It has the largest value: its loss (in percent) plus (100 / n) times the sum of the scores
+    of its positives. Below, a and b are true and false positives, c and d false and true
+    negatives, P = a + c and N = b + d.
+    """
+
+    def __call__(self, scores: _Floats) -> tuple[_Bools, float]:
+        """Return the labelling, True for positives, and its loss in percent."""
+
+
+def labelling_finder(loss: str, positive: _Bools) -> WorstLabelling:
+    """Make the search for items with these true labels."""
+    if loss == "error":
+        return _by_item(positive)
+    if loss == "q":
+        return _by_recall_and_balance(positive)
+    return _by_count(losses_of_counts(loss, int(positive.sum()), len(positive)))
+
+
+def losses_of_counts(loss: str, positives: int, n: int) -> _Floats:
+    """Loss in percent of predicting k = 0, ..., n positives when `positives` is true."""
+    k = np.arange(n + 1)
+    off = np.abs(positives - k)
+    if loss == "ae":
+        return 100.0 * off / n
+    if loss == "rae":
+        return 50.0 * off * (1.0 / (positives + 0.5) + 1.0 / (n - positives + 0.5))
+    true, predicted = (positives + 0.5) / (n + 1), (k + 0.5) / (n + 1)
+    divergence = true * np.log(true / predicted)
+    divergence = divergence + (1 - true) * np.log((1 - true) / (1 - predicted))
+    if loss == "kld":
+        return 100.0 * divergence
+    # 200 / (1 + exp(KLD)), in a form that does not overflow.
+    return 100.0 - 200.0 * np.exp(-divergence) / (1.0 + np.exp(-divergence))
+
+
+def _by_item(positive: _Bools) -> WorstLabelling:
+    signs = np.where(positive, 1.0, -1.0)
+
+    def find(scores: _Floats) -> tuple[_Bools, float]:
+        wrong = signs * scores < 1.0
+        return positive ^ wrong, 100.0 * float(wrong.mean())
+
+    return find
+
+
+def _by_count(losses: _Floats) -> WorstLabelling:
+    n = len(losses) - 1
+
+    def find(scores: _Floats) -> tuple[_Bools, float]:
+        order = np.argsort(-scores)
+        values = losses + (100.0 / n) * _sums_of_first(scores[order])
+        k = int(values.argmax())
+        labelling = np.zeros(n, dtype=bool)
+        labelling[order[:k]] = True
+        return labelling, float(losses[k])
+
+    return find
+
+
+def _by_recall_and_balance(positive: _Bools) -> WorstLabelling:
+    positives, negatives = np.flatnonzero(positive), np.flatnonzero(~positive)
+    P, N, n = len(positives), len(negatives), len(positive)
+    before = (0, 0)  # the last result is a good starting point
+
+    def find(scores: _Floats) -> tuple[_Bools, float]:
+        nonlocal before
+        first = positives[np.argsort(-scores[positives])]
+        second = negatives[np.argsort(-scores[negatives])]
+        sums = _sums_of_first(scores[first]), _sums_of_first(scores[second])
+        before = worst_counts_for_q(*sums, 100.0 / n, *before)
+        a, b = before
+        labelling = np.zeros(n, dtype=bool)
+        labelling[first[:a]] = True
+        labelling[second[:b]] = True
+        return labelling, q_loss(a, 1.0 - abs(P - a - b) / max(P, N), P)
+
+    return find
+
+
+def _sums_of_first(values: _Floats) -> _Floats:
+    return np.concatenate([[0.0], np.cumsum(values)])
+
+
+@dataclass(frozen=True)
+class Hyperplane:
+    """A hyperplane, and the accuracy of its training.
+
+    The objective is |w|^2 / 2 + C times the largest violation, where w includes the intercept;
+    ``gap`` bounds its distance from the minimum.
+    """
+
+    coef: _Floats
+    intercept: float
+    n_rounds: int
+    objective: float
+    gap: float
+    converged: bool
+
+
+def train(
+    X: Any,
+    positive: NDArray[np.bool_],
+    worst: WorstLabelling,
+    *,
+    C: float,
+    tol: float,
+    max_iter: int,
+    constant: float,
+) -> Hyperplane:
+    """Minimise |w|^2 / 2 + C xi, so that no labelling is violated by more than xi + tol.
+
+    A structural SVM with one example and one slack variable, trained by cutting planes. The
+    constant feature has the value ``constant``; 0 for none.
+    """
+    n, d = X.shape
+    planes = _Planes(d + 1, C)
+    w, slack = np.zeros(d + 1), 0.0
+    rounds, converged = 0, False
+    while not converged and rounds < max_iter:
+        rounds += 1
+        labelling, loss = worst(X @ w[:-1] + constant * w[-1])
+        shares = (100.0 / n) * (positive.astype(np.float64) - labelling)
+        plane = np.append(X.T @ shares, constant * shares.sum())
+        violation = max(loss - float(plane @ w), slack)
+        objective = 0.5 * float(w @ w) + C * violation
+        gap = objective - planes.dual(w)
+        converged = gap <= min(C * tol, _CLOSE * objective)
+        if not converged and rounds < max_iter:
+            planes.add(plane, loss)
+            # No more accurate than the planes found so far describe the problem.
+            w, slack = planes.solve(0.1 * gap / C)
+    return Hyperplane(
+        coef=w[:-1],
+        intercept=float(constant * w[-1]),
+        n_rounds=rounds,
+        objective=objective,
+        gap=gap,
+        converged=converged,
+    )
+
+
+class _Planes:
+    """Constraints found so far, with their weights in the dual problem.
+
+    Plane 0 is the true labelling, which has no loss. Its weight is the unused part of C.
+    """
+
+    def __init__(self, width: int, C: float) -> None:
+        self.n = 1
+        self.planes = np.zeros((_ROOM, width))
+        self.losses, self.slopes, self.weights = np.zeros((3, _ROOM))
+        self.gram = np.zeros((_ROOM, _ROOM))
+        self.idle = np.zeros(_ROOM, dtype=np.int64)
+        self.weights[0] = C
+
+    def add(self, plane: _Floats, loss: float) -> None:
+        if self.n == len(self.planes):
+            self._rearrange(np.arange(self.n), 2 * self.n)
+        at = self.n
+        self.n += 1
+        self.planes[at] = plane
+        self.losses[at], self.weights[at], self.idle[at] = loss, 0.0, 0
+        products = self.planes[: self.n] @ plane
+        self.gram[at, : self.n] = self.gram[: self.n, at] = products
+
+    def solve(self, tol: float) -> tuple[_Floats, float]:
+        """Return the best w for these planes, and its slack."""
+        solve_planes(self.gram, self.losses, self.weights, self.n, tol, _MAX_STEPS, self.slopes)
+        weights = self.weights[: self.n]
+        w: _Floats = weights @ self.planes[: self.n]
+        slack = float(self.slopes[: self.n].max())
+        self.idle[: self.n] = np.where(weights > 0.0, 0, self.idle[: self.n] + 1)
+        self.idle[0] = 0
+        active = np.flatnonzero(self.idle[: self.n] < _IDLE_ROUNDS)
+        if len(active) < self.n:
+            self._rearrange(active, len(self.planes))
+        return w, slack
+
+    def dual(self, w: _Floats) -> float:
+        """Return a lower bound on the objective."""
+        return float(self.weights[: self.n] @ self.losses[: self.n]) - 0.5 * float(w @ w)
+
+    def _rearrange(self, rows: NDArray[np.int64], room: int) -> None:
+        n = len(rows)
+        for name in ("planes", "losses", "slopes", "weights", "idle"):
+            old = getattr(self, name)
+            new = np.zeros((room, *old.shape[1:]), dtype=old.dtype)
+            new[:n] = old[rows]
+            setattr(self, name, new)
+        gram = np.zeros((room, room))
+        gram[:n, :n] = self.gram[np.ix_(rows, rows)]
+        self.gram, self.n = gram, n

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -14,9 +15,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from headcount._kernels.distances import count_near
 from headcount._parameters import check_count, check_positive
 from headcount._threads import each_range
-from headcount.learn._checks import check_items
-
-__all__ = ["NeighbourLists", "ProportionWeightedKNN"]
+from headcount.learn.checks import check_items
 
 Floats32 = NDArray[np.float32]
 Ints = NDArray[np.int64]
@@ -31,6 +30,7 @@ _ENOUGH = 3
 _LARGEST_SQUARE = 2**22
 
 
+@dataclass(eq=False, repr=False)
 class ProportionWeightedKNN(ClassifierMixin, BaseEstimator):
     """Nearest neighbours whose votes have less weight for more frequent classes.
 
@@ -81,20 +81,12 @@ class ProportionWeightedKNN(ClassifierMixin, BaseEstimator):
     array([[0.67, 0.33]])
     """
 
-    def __init__(
-        self,
-        n_neighbors: int = 10,
-        *,
-        alpha: float = 1.0,
-        metric: Any = "euclidean",
-        algorithm: str = "auto",
-        n_jobs: int | None = None,
-    ) -> None:
-        self.n_neighbors = n_neighbors
-        self.alpha = alpha
-        self.metric = metric
-        self.algorithm = algorithm
-        self.n_jobs = n_jobs
+    n_neighbors: int = 10
+    _: KW_ONLY
+    alpha: float = 1.0
+    metric: Any = "euclidean"
+    algorithm: str = "auto"
+    n_jobs: int | None = None
 
     def fit(self, X: Any, y: ArrayLike) -> Self:
         """Store the labelled items.
@@ -111,12 +103,12 @@ class ProportionWeightedKNN(ClassifierMixin, BaseEstimator):
         ProportionWeightedKNN
             The fitted classifier.
         """
-        asked = check_count("n_neighbors", self.n_neighbors)
+        n_neighbors = check_count("n_neighbors", self.n_neighbors)
         check_positive("alpha", self.alpha)
         X, self.classes_, self._codes = check_items(self, X, y)
         self.weights_ = _vote_weights(self._codes, self.alpha)
         self.neighbors_ = NearestNeighbors(
-            n_neighbors=min(asked, len(self._codes)),
+            n_neighbors=min(n_neighbors, len(self._codes)),
             metric=self.metric,
             algorithm=self.algorithm,
             n_jobs=self.n_jobs,
@@ -197,15 +189,6 @@ class NeighbourLists:
     Features are whole numbers, so many items are equally near. Random numbers, drawn once for
     the pool, decide between them.
 
-    Parameters
-    ----------
-    X : ndarray of shape (n, d)
-        Items of the pool; see `takes`.
-    y : ndarray of int, shape (n,)
-        Their classes, 0 to K - 1.
-    random_state : int
-        Random seed of the lots.
-
     Examples
     --------
     >>> import numpy as np
@@ -225,17 +208,7 @@ class NeighbourLists:
 
     @staticmethod
     def takes(X: Any) -> bool:
-        """True for a dense array of whole numbers of moderate size.
-
-        Parameters
-        ----------
-        X : object
-            Items.
-
-        Returns
-        -------
-        bool
-        """
+        """True for a dense array of whole numbers of moderate size."""
         if not isinstance(X, np.ndarray) or X.ndim != 2 or X.dtype.kind not in "iuf":
             return False
         if X.dtype.kind == "f" and not np.array_equal(X, np.rint(X)):
@@ -246,19 +219,7 @@ class NeighbourLists:
     def predict(
         self, training_sets: Sequence[Ints], *, n_neighbors: int = 10, alpha: float = 1.0
     ) -> list[NDArray[np.int32]]:
-        """Classes of all items of the pool, by the neighbours in each training set.
-
-        Parameters
-        ----------
-        training_sets : sequence of ndarray of int
-            Rows of the pool; each set has items of every class.
-        n_neighbors, alpha : int and float
-            Parameters of `ProportionWeightedKNN`.
-
-        Returns
-        -------
-        list of ndarray of int32, shape (n,)
-        """
+        """Classes of all items of the pool, by the neighbours in each training set of rows."""
         k = check_count("n_neighbors", n_neighbors)
         check_positive("alpha", alpha)
         return [
@@ -267,19 +228,7 @@ class NeighbourLists:
         ]
 
     def counts(self, training_sets: Sequence[Ints], k: int) -> list[NDArray[np.int16]]:
-        """Classes of the k nearest neighbours of every item, counted per training set.
-
-        Parameters
-        ----------
-        training_sets : sequence of ndarray of int
-            Rows of the pool.
-        k : int
-            Number of neighbours.
-
-        Returns
-        -------
-        list of ndarray of int16, shape (n, K)
-        """
+        """Classes of the k nearest neighbours of every item, (n, K), by training set."""
         n = len(self.y)
         members = np.zeros((len(training_sets), n), np.min_scalar_type(self.n_classes))
         for member, rows in zip(members, training_sets, strict=True):
@@ -291,9 +240,9 @@ class NeighbourLists:
         ]
         if listed:
             self._count_by_lists(listed, members, k, length, out)
-        for found, rows in zip(out, training_sets, strict=True):
-            short = np.flatnonzero(found[:, 0] < 0)
-            found[short] = self._count_directly(short, rows, k)
+        for counts, rows in zip(out, training_sets, strict=True):
+            short = np.flatnonzero(counts[:, 0] < 0)
+            counts[short] = self._count_directly(short, rows, k)
         return out
 
     def _count_by_lists(
@@ -321,14 +270,14 @@ class NeighbourLists:
 
     def _count_directly(self, items: Ints, rows: Ints, k: int) -> NDArray[np.int16]:
         k = min(k, len(rows))
-        found = np.empty((len(items), self.n_classes), np.int16)
+        counts = np.empty((len(items), self.n_classes), np.int16)
         step = max(1, _BLOCK_PAIRS // len(rows))
         for first in range(0, len(items), step):
             block = slice(first, first + step)
             near = self.y[rows[_nearest(self._distances(items[block], rows), k)]]
             for c in range(self.n_classes):
-                found[block, c] = (near == c).sum(axis=1)
-        return found
+                counts[block, c] = (near == c).sum(axis=1)
+        return counts
 
     def _distances(self, rows: Ints, columns: Ints | slice) -> Floats32:
         """Squared distances up to a constant per row, with the lots that break ties."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -9,17 +11,18 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from headcount._kernels.forest import count_votes, find_leaves
-from headcount._parameters import check_count
+from headcount._kernels.forest import count_votes, find_leaves, grow_tree
+from headcount._parameters import check_choice, check_count
 from headcount._threads import each_range
-from headcount.learn._checks import check_items, refuse_sparse, seeds_of
-from headcount.learn._tree_growth import Tree, bin_features, check_options, grow
+from headcount.learn.checks import check_items, refuse_sparse, seeds_of
 
-__all__ = ["QuantificationForestClassifier", "QuantificationTreeClassifier"]
-
+CRITERIA = ("balance", "balance_errors")
+SCOPES = ("node", "tree")
+_MOST_BINS = 255
 _ROWS_A_THREAD = 1000
 
 
+@dataclass(eq=False, repr=False)
 class QuantificationTreeClassifier(ClassifierMixin, BaseEstimator):
     r"""Decision tree whose splits balance the false positives and negatives of each class.
 
@@ -93,22 +96,13 @@ class QuantificationTreeClassifier(ClassifierMixin, BaseEstimator):
     (215, 218)
     """
 
-    def __init__(
-        self,
-        criterion: str = "balance",
-        *,
-        scope: str = "node",
-        max_features: int | str | None = None,
-        max_depth: int | None = None,
-        min_samples_leaf: int = 1,
-        random_state: Any = None,
-    ) -> None:
-        self.criterion = criterion
-        self.scope = scope
-        self.max_features = max_features
-        self.max_depth = max_depth
-        self.min_samples_leaf = min_samples_leaf
-        self.random_state = random_state
+    criterion: str = "balance"
+    _: KW_ONLY
+    scope: str = "node"
+    max_features: int | str | None = None
+    max_depth: int | None = None
+    min_samples_leaf: int = 1
+    random_state: Any = None
 
     def fit(self, X: Any, y: ArrayLike) -> Self:
         """Grow the tree.
@@ -188,6 +182,7 @@ class QuantificationTreeClassifier(ClassifierMixin, BaseEstimator):
         return tree.counts[leaves]
 
 
+@dataclass(eq=False, repr=False)
 class QuantificationForestClassifier(ClassifierMixin, BaseEstimator):
     """Forest of trees that balance the false positives and negatives of each class.
 
@@ -252,24 +247,14 @@ class QuantificationForestClassifier(ClassifierMixin, BaseEstimator):
     ((1000, 2), (1000,))
     """
 
-    def __init__(
-        self,
-        n_estimators: int = 100,
-        *,
-        criterion: str = "balance",
-        scope: str = "node",
-        max_features: int | str | None = "log2",
-        max_depth: int | None = None,
-        min_samples_leaf: int = 1,
-        random_state: Any = None,
-    ) -> None:
-        self.n_estimators = n_estimators
-        self.criterion = criterion
-        self.scope = scope
-        self.max_features = max_features
-        self.max_depth = max_depth
-        self.min_samples_leaf = min_samples_leaf
-        self.random_state = random_state
+    n_estimators: int = 100
+    _: KW_ONLY
+    criterion: str = "balance"
+    scope: str = "node"
+    max_features: int | str | None = "log2"
+    max_depth: int | None = None
+    min_samples_leaf: int = 1
+    random_state: Any = None
 
     def fit(self, X: Any, y: ArrayLike) -> Self:
         """Grow the trees.
@@ -298,19 +283,19 @@ class QuantificationForestClassifier(ClassifierMixin, BaseEstimator):
             X.shape[1],
         )
         n, K, binned = len(codes), len(self.classes_), bin_features(X)
-        seen = np.zeros((n_trees, n), dtype=np.bool_)
+        grown_on = np.zeros((n_trees, n), dtype=np.bool_)
         trees: dict[int, Tree] = {}
 
         def work(start: int, stop: int) -> None:
             for t in range(start, stop):
                 rng = np.random.default_rng(seeds[t])
                 times = np.bincount(rng.integers(n, size=n), minlength=n)
-                seen[t] = times > 0
+                grown_on[t] = times > 0
                 trees[t] = grow(binned, codes, K, times, options, int(rng.integers(2**63)))
 
         each_range(work, n_trees)
         self._forest = _Forest([trees[t] for t in range(n_trees)])
-        self._keep_out_of_bag(self._forest.votes(X, K, seen), codes)
+        self._keep_out_of_bag(self._forest.votes(X, K, grown_on), codes)
         return self
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
@@ -359,9 +344,9 @@ class QuantificationForestClassifier(ClassifierMixin, BaseEstimator):
         shares = np.full(votes.shape, np.nan)
         np.divide(votes, totals, out=shares, where=totals > 0)
         self.oob_decision_function_ = shares
-        said = votes.argmax(axis=1)
-        said[totals[:, 0] == 0] = np.bincount(codes).argmax()
-        self.oob_prediction_ = self.classes_[said]
+        predicted = votes.argmax(axis=1)
+        predicted[totals[:, 0] == 0] = np.bincount(codes).argmax()
+        self.oob_prediction_ = self.classes_[predicted]
 
 
 class _Forest:
@@ -378,14 +363,130 @@ class _Forest:
         self.labels = np.concatenate([tree.counts.argmax(axis=1) for tree in trees])
 
     def votes(
-        self, X: NDArray[np.float64], n_classes: int, seen: NDArray[np.bool_]
+        self, X: NDArray[np.float64], n_classes: int, grown_on: NDArray[np.bool_]
     ) -> NDArray[np.int64]:
-        """Count votes on items. Tree t does not vote on item i where ``seen[t, i]``."""
+        """Count votes on items. Tree t does not vote on item i where ``grown_on[t, i]``."""
         out = np.zeros((len(X), n_classes), dtype=np.int64)
 
         def work(start: int, stop: int) -> None:
             nodes = (self.roots, self.features, self.thresholds, self.children, self.labels)
-            count_votes(X, *nodes, seen, start, stop, out)
+            count_votes(X, *nodes, grown_on, start, stop, out)
 
         each_range(work, len(X), grain=_ROWS_A_THREAD)
         return out
+
+
+@dataclass(frozen=True)
+class BinnedFeatures:
+    """Bin of each feature and item, (d, n), and the upper edges of the bins of each feature."""
+
+    bins: NDArray[np.uint8]
+    edges: list[NDArray[np.float64]]
+
+
+@dataclass(frozen=True)
+class GrowthOptions:
+    """Checked parameters of tree growth."""
+
+    by_errors: bool
+    alone: bool
+    n_tried: int
+    depth: int
+    least: int
+
+
+@dataclass(frozen=True)
+class Tree:
+    """A grown tree.
+
+    Node v with ``features[v] >= 0`` sends items up to ``thresholds[v]`` in that feature to
+    node ``children[v]`` and others to the next one. The other nodes are leaves. ``counts``
+    are the class counts of the nodes.
+    """
+
+    features: NDArray[np.int64]
+    thresholds: NDArray[np.float64]
+    children: NDArray[np.int64]
+    counts: NDArray[np.int64]
+
+
+def bin_features(X: NDArray[np.float64]) -> BinnedFeatures:
+    """Bin each feature by its values, or into 255 bins of about equal counts.
+
+    Edges lie halfway between the values they separate.
+    """
+    bins = np.empty((X.shape[1], X.shape[0]), dtype=np.uint8)
+    edges = []
+    for feature in range(X.shape[1]):
+        column = np.ascontiguousarray(X[:, feature])
+        ordered = np.sort(column)
+        fresh = np.flatnonzero(ordered[1:] > ordered[:-1]) + 1
+        if len(fresh) >= _MOST_BINS:
+            cuts = np.linspace(0, len(ordered), _MOST_BINS + 1)[1:-1]
+            fresh = np.unique(fresh[np.searchsorted(fresh, cuts).clip(max=len(fresh) - 1)])
+        below, above = ordered[fresh - 1], ordered[fresh]
+        # Halved before the addition, which may overflow. An edge stays below the upper value.
+        middle = 0.5 * below + 0.5 * above
+        edges.append(np.where(middle < above, middle, below))
+        bins[feature] = np.searchsorted(edges[-1], column, side="left")
+    return BinnedFeatures(bins, edges)
+
+
+def check_options(
+    criterion: Any, scope: Any, max_features: Any, max_depth: Any, min_samples_leaf: Any, d: int
+) -> GrowthOptions:
+    """Check the parameters that trees and forests share, for items of d features."""
+    check_choice("criterion", criterion, CRITERIA)
+    check_choice("scope", scope, SCOPES)
+    if max_features is None:
+        n_tried = d
+    elif isinstance(max_features, str):
+        check_choice("max_features", max_features, ("log2",))
+        n_tried = min(d, int(math.log2(d)) + 1)
+    else:
+        n_tried = min(d, check_count("max_features", max_features))
+    return GrowthOptions(
+        by_errors=criterion == "balance_errors",
+        alone=scope == "node",
+        n_tried=n_tried,
+        depth=np.iinfo(np.int64).max
+        if max_depth is None
+        else check_count("max_depth", max_depth),
+        least=check_count("min_samples_leaf", min_samples_leaf),
+    )
+
+
+def grow(
+    binned: BinnedFeatures,
+    codes: NDArray[np.int64],
+    n_classes: int,
+    weights: NDArray[np.int64],
+    options: GrowthOptions,
+    seed: int,
+) -> Tree:
+    """Grow one tree on the items of weight above 0."""
+    items = np.flatnonzero(weights).astype(np.int32)
+    room = 2 * len(items) - 1
+    features, children = np.full(room, -1), np.zeros(room, dtype=np.int64)
+    cuts, counts = np.zeros(room, dtype=np.int64), np.zeros((room, n_classes), dtype=np.int64)
+    with np.errstate(over="ignore"):
+        n = grow_tree(
+            binned.bins,
+            codes,
+            weights,
+            items,
+            np.uint64(seed),
+            options.by_errors,
+            options.alone,
+            options.n_tried,
+            options.depth,
+            options.least,
+            features,
+            cuts,
+            children,
+            counts,
+        )
+    thresholds = np.zeros(n)
+    for v in np.flatnonzero(features[:n] >= 0):
+        thresholds[v] = binned.edges[features[v]][cuts[v]]
+    return Tree(features[:n].copy(), thresholds, children[:n].copy(), counts[:n].copy())

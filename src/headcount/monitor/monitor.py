@@ -21,7 +21,7 @@ from headcount._files import locked, write_bytes
 from headcount._parameters import check_choice, check_count
 from headcount._text import html_result
 from headcount.accuracy import METRIC_NAMES
-from headcount.accuracy.rankings import RANKINGS
+from headcount.accuracy.metrics import RANKINGS
 from headcount.analysis.model_files import load_model, save_model
 from headcount.analysis.models import TableModel
 from headcount.errors import HeadcountError

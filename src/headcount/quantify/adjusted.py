@@ -19,8 +19,6 @@ from headcount.representation import AbovePrior, Posterior, PredictedClass, Trai
 from headcount.scores import Verdicts, check_scores
 from headcount.solve import AdjustedCount, LeastSquares
 
-__all__ = ["ACC", "FM", "GAC", "GPAC", "PACC", "SMM", "DeBias"]
-
 
 class ACC(Quantifier):
     """Adjusted classify and count.
@@ -31,12 +29,8 @@ class ACC(Quantifier):
 
     Parameters
     ----------
-    classifier : scikit-learn classifier, default=None
-        Logistic regression by default.
-    cv : int or splitter, default=5
-        Folds for scoring the training items.
-    random_state : int, RandomState, Generator or None, default=None
-        Random seed of the folds.
+    classifier, cv, random_state
+        As for `Quantifier`.
 
     Examples
     --------
@@ -95,7 +89,7 @@ class ACC(Quantifier):
         """
         rates = {"sensitivity": sensitivity, "specificity": specificity}
         (tpr, n_positive), (tnr, n_negative) = (
-            _check_rate(name, given) for name, given in rates.items()
+            _check_rate(name, rate) for name, rate in rates.items()
         )
         table = [[tnr, 1 - tnr], [1 - tpr, tpr]]
         return _fitted_on_rates(cls(), table, [n_negative, n_positive], classes, 2)
@@ -110,12 +104,8 @@ class PACC(Quantifier):
 
     Parameters
     ----------
-    classifier : scikit-learn classifier, default=None
-        Logistic regression by default.
-    cv : int or splitter, default=5
-        Folds for scoring the training items.
-    random_state : int, RandomState, Generator or None, default=None
-        Random seed of the folds.
+    classifier, cv, random_state
+        As for `Quantifier`.
 
     Examples
     --------
@@ -143,15 +133,11 @@ class GAC(WithSmoothness):
 
     Parameters
     ----------
-    classifier : scikit-learn classifier, default=None
-        Logistic regression by default.
+    classifier, cv, random_state
+        As for `Quantifier`.
     smoothness : float, default=0.0
         For ordered classes: smoothness/2 sum (p_{j-1} - 2 p_j + p_{j+1})^2 is added to
         the sum of squares; classes have the order of ``classes_``.
-    cv : int or splitter, default=5
-        Folds for scoring the training items.
-    random_state : int, RandomState, Generator or None, default=None
-        Random seed of the folds.
 
     Examples
     --------
@@ -208,15 +194,11 @@ class GPAC(WithSmoothness):
 
     Parameters
     ----------
-    classifier : scikit-learn classifier, default=None
-        Logistic regression by default.
+    classifier, cv, random_state
+        As for `Quantifier`.
     smoothness : float, default=0.0
         For ordered classes: smoothness/2 sum (p_{j-1} - 2 p_j + p_{j+1})^2 is added to
         the sum of squares; classes have the order of ``classes_``.
-    cv : int or splitter, default=5
-        Folds for scoring the training items.
-    random_state : int, RandomState, Generator or None, default=None
-        Random seed of the folds.
 
     Examples
     --------
@@ -243,15 +225,11 @@ class FM(WithSmoothness):
 
     Parameters
     ----------
-    classifier : scikit-learn classifier, default=None
-        Logistic regression by default.
+    classifier, cv, random_state
+        As for `Quantifier`.
     smoothness : float, default=0.0
         For ordered classes: smoothness/2 sum (p_{j-1} - 2 p_j + p_{j+1})^2 is added to
         the sum of squares; classes have the order of ``classes_``.
-    cv : int or splitter, default=5
-        Folds for scoring the training items.
-    random_state : int, RandomState, Generator or None, default=None
-        Random seed of the folds.
 
     Examples
     --------
@@ -283,12 +261,8 @@ class DeBias(Quantifier):
 
     Parameters
     ----------
-    classifier : scikit-learn classifier, default=None
-        Logistic regression by default. Its posteriors should be calibrated.
-    cv : int or splitter, default=5
-        Folds for scoring the training items.
-    random_state : int, RandomState, Generator or None, default=None
-        Random seed of the folds.
+    classifier, cv, random_state
+        As for `Quantifier`.
 
     Examples
     --------
@@ -320,19 +294,15 @@ class _CalibratedMoments(Moments):
         return replace(self, profiles=training.prior + shared / training.prior[:, None])
 
 
-class SMM(Quantifier):
+class SMM(PACC):
     """Sample mean matching: the mean positive score against the classes' mean scores.
 
     Two classes; the same estimate as `PACC`.
 
     Parameters
     ----------
-    classifier : scikit-learn classifier, default=None
-        Logistic regression by default.
-    cv : int or splitter, default=5
-        Folds for scoring the training items.
-    random_state : int, RandomState, Generator or None, default=None
-        Random seed of the folds.
+    classifier, cv, random_state
+        As for `Quantifier`.
 
     Examples
     --------
@@ -349,9 +319,7 @@ class SMM(Quantifier):
         multiclass="one-vs-rest",
         reference="Hassan et al., DSAA 2020",
     )
-
-    def _aggregation(self) -> Aggregation:
-        return Moments(Posterior(), AdjustedCount())
+    posterior_kind = ""
 
 
 _Fitted = TypeVar("_Fitted", bound=Quantifier)
@@ -399,10 +367,11 @@ def _rounded_counts(expected: NDArray[np.float64], n: int) -> NDArray[np.int64]:
     return counts
 
 
-def _check_rate(name: str, given: Any) -> tuple[float, int]:
-    if not isinstance(given, tuple | list) or len(given) != 2:
+def _check_rate(name: str, rate: Any) -> tuple[float, int]:
+    """A rate and the number of items it was measured on, checked."""
+    if not isinstance(rate, tuple | list) or len(rate) != 2:
         raise HeadcountError(
-            f"{name} is {given!r}; it must be a rate and the number of items that it was "
+            f"{name} is {rate!r}; it must be a rate and the number of items that it was "
             "measured on, such as (0.9, 200)."
         )
-    return check_share(f"the rate of {name}", given[0]), check_count(f"n of {name}", given[1])
+    return check_share(f"the rate of {name}", rate[0]), check_count(f"n of {name}", rate[1])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
@@ -34,7 +34,8 @@ class Quantifier(BaseEstimator):
 
     A method is a subclass with an ``info`` and an ``_aggregation``. Posteriors, predicted
     labels or features are computed here, as ``info.input`` demands. A method with parameters
-    of its own has an ``__init__``. A method made of others has ``_fit`` instead.
+    of its own is a dataclass, as an `AggregativeQuantifier` is. A method made of others has
+    ``_fit`` instead.
 
     Parameters
     ----------
@@ -625,6 +626,16 @@ class ScoringPlan:
     def scorer(self) -> Any:
         """Scorer that `fit` trains; None if the items are not scored by one classifier."""
         return None if self.takes == "features" else self.quantifier._scorer()
+
+
+@dataclass(eq=False, repr=False)
+class AggregativeQuantifier(Quantifier):
+    """Base of methods on top of a classifier whose own parameters are fields of a dataclass."""
+
+    classifier: Any = None
+    _: KW_ONLY
+    cv: Any = 5
+    random_state: Any = None
 
 
 def is_simple(quantifier: Any) -> bool:

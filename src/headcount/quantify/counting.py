@@ -20,8 +20,6 @@ from headcount.representation import (
 )
 from headcount.solve import Solution
 
-__all__ = ["CC", "MLPE", "PCC"]
-
 
 class MLPE(Quantifier):
     """Shares of the training set for every sample: unbiased if nothing has shifted.
@@ -76,13 +74,8 @@ class CC(Quantifier):
 
     Parameters
     ----------
-    classifier : scikit-learn classifier, default=None
-        Logistic regression by default.
-    cv : int, splitter or None, default=5
-        Folds for scoring the training items, which only estimates with intervals need; None
-        does without.
-    random_state : int, RandomState, Generator or None, default=None
-        Random seed of the folds.
+    classifier, cv, random_state
+        As for `Quantifier`.
 
     Examples
     --------
@@ -117,13 +110,8 @@ class PCC(Quantifier):
 
     Parameters
     ----------
-    classifier : scikit-learn classifier, default=None
-        Logistic regression by default.
-    cv : int, splitter or None, default=5
-        Folds for scoring the training items, which only estimates with intervals need; None
-        does without.
-    random_state : int, RandomState, Generator or None, default=None
-        Random seed of the folds.
+    classifier, cv, random_state
+        As for `Quantifier`.
 
     Examples
     --------

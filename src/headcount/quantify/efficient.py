@@ -12,13 +12,11 @@ from headcount._kernels.statistics import weighted_means
 from headcount._parameters import check_count
 from headcount._threads import each_range
 from headcount.quantify.aggregation import Aggregation, Moments
-from headcount.quantify.base import Quantifier
+from headcount.quantify.base import AggregativeQuantifier
 from headcount.quantify.info import MethodInfo
 from headcount.representation import Posterior, Training
 from headcount.sampling import Samples
 from headcount.solve import LeastSquares, Solution
-
-__all__ = ["ELSA"]
 
 Floats = NDArray[np.float64]
 
@@ -27,7 +25,8 @@ Floats = NDArray[np.float64]
 _SINGULAR = 1e-9
 
 
-class ELSA(Quantifier):
+@dataclass(eq=False, repr=False, kw_only=True)
+class ELSA(AggregativeQuantifier):
     """Efficient label shift adaptation: adjusted counts with efficient moments.
 
     `GPAC` matches the means of the posteriors. Here the means of the efficient influence
@@ -40,15 +39,11 @@ class ELSA(Quantifier):
 
     Parameters
     ----------
-    classifier : scikit-learn classifier, default=None
-        Logistic regression by default.
+    classifier, cv, random_state
+        As for `Quantifier`.
     steps : int, default=1
         Number of times the function is renewed, each time with the shares found so far, to
         which one more item of each class is added.
-    cv : int or splitter, default=5
-        Folds for scoring the training items.
-    random_state : int, RandomState, Generator or None, default=None
-        Random seed of the folds.
 
     Examples
     --------
@@ -65,17 +60,7 @@ class ELSA(Quantifier):
         reference="Tian, Zhang & Zhao, ICML 2023",
         depends_on_size=True,
     )
-
-    def __init__(
-        self,
-        classifier: Any = None,
-        *,
-        steps: int = 1,
-        cv: Any = 5,
-        random_state: Any = None,
-    ) -> None:
-        super().__init__(classifier, cv=cv, random_state=random_state)
-        self.steps = steps
+    steps: int = 1
 
     def _aggregation(self) -> Aggregation:
         first = Moments(Posterior(), LeastSquares())
@@ -104,35 +89,36 @@ class _EfficientMoments(Aggregation):
 
     def _renewed(self, shares: Floats, items: NDArray[Any], samples: Samples) -> Solution:
         """Shares by the moments that are efficient for the given ones."""
-        known, scores = self.training, np.ascontiguousarray(items, dtype=np.float64)
+        training, scores = self.training, np.ascontiguousarray(items, dtype=np.float64)
         S, K = shares.shape
         sizes = np.asarray(samples.n_items, dtype=np.float64)
         # One more item of each class, so that no weight is zero.
         likely = (sizes[:, None] * shares + 1) / (sizes[:, None] + K)
-        weights, ratios = likely / known.prior, sizes / known.effective_size
-        profiles, seen = np.empty((S, K, K)), np.empty((S, K))
+        weights, ratios = likely / training.prior, sizes / training.effective_size
+        profiles, means = np.empty((S, K, K)), np.empty((S, K))
 
         def work(start: int, stop: int) -> None:
             weighted_means(
-                known.items, known.codes, known.class_weights, scores, samples.indices,
-                samples.offsets, weights, ratios, start, stop, profiles, seen,
+                training.items, training.codes, training.class_weights, scores, samples.indices,
+                samples.offsets, weights, ratios, start, stop, profiles, means,
             )  # fmt: skip
 
         each_range(work, S, grain=20)
         return LeastSquares().solve(
-            np.eye(K), shares + _step(shares, likely, ratios[:, None] * weights, profiles, seen)
+            np.eye(K),
+            shares + _step(shares, likely, ratios[:, None] * weights, profiles, means),
         )
 
 
 def _step(
-    shares: Floats, likely: Floats, pull: Floats, profiles: Floats, seen: Floats
+    shares: Floats, likely: Floats, pull: Floats, profiles: Floats, means: Floats
 ) -> Floats:
     """Change of the shares after which the efficient moments of sample and mixture agree."""
     K = shares.shape[1]
     score = np.eye(K) / likely[:, None, :] - 1
     loadings = np.linalg.solve(np.eye(K) - pull[:, :, None] * profiles, score)
     of_classes = profiles @ loadings
-    missing = (seen[:, None, :] - shares[:, None, :] @ profiles) @ loadings
+    missing = (means[:, None, :] - shares[:, None, :] @ profiles) @ loadings
     # Without the mean over the classes, as the changes of all shares sum to zero.
     slopes = of_classes - of_classes.mean(axis=1, keepdims=True)
     alike = np.abs(slopes).max(axis=(1, 2)) <= _SINGULAR * np.abs(loadings).max(axis=(1, 2))

@@ -23,8 +23,6 @@ from headcount.representation import (
 from headcount.sampling import Samples
 from headcount.solve import Divergence, EnergyDistance, KernelDistance, Solution
 
-__all__ = ["ED", "HDx", "ReadMe"]
-
 # Numbers held for a block of pattern shares or of their sample means: 64 MB.
 _BLOCK_NUMBERS = 8_000_000
 
@@ -42,6 +40,7 @@ def _info(title: str, reference: str, *aliases: str) -> MethodInfo:
     )
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class HDx(Quantifier):
     """Match the histograms of all features by Hellinger distance; no classifier.
 
@@ -76,10 +75,8 @@ class HDx(Quantifier):
         "Hellinger distance between feature histograms",
         "González-Castro, Alaiz-Rodríguez & Alegre, Information Sciences 218 (2013)",
     )
-
-    def __init__(self, *, bins: int = 8, combine: str = "stacked") -> None:
-        self.bins = bins
-        self.combine = combine
+    bins: int = 8
+    combine: str = "stacked"
 
     def _aggregation(self) -> Aggregation:
         histograms = FeatureHistograms(check_count("bins", self.bins, 2))
@@ -94,6 +91,7 @@ class MatchedHistograms(Moments):
     combine: str = "stacked"
 
     def fit(self, training: Training) -> MatchedHistograms:
+        """Histograms of the classes, and a solver for their number of bins."""
         fitted = super().fit(training)
         histograms: Any = fitted.representation
         solver = self.solver_of(histograms.fitted.edges)
@@ -131,11 +129,11 @@ class _MeanHellinger:
             # A weight w on a channel, whose histogram and mixture both sum to 1, is the same
             # as w^2 times the histogram, but for a constant.
             weighted = seen[moving] * np.repeat(weights**2, np.diff(self.edges), axis=1)
-            found = squared.solve(profiles, weighted)
-            step = np.abs(found.prevalence - shares[moving]).max(axis=1)
-            shares[moving] = found.prevalence
-            rounds[moving] += found.iterations
-            converged[moving] = found.converged
+            solution = squared.solve(profiles, weighted)
+            step = np.abs(solution.prevalence - shares[moving]).max(axis=1)
+            shares[moving] = solution.prevalence
+            rounds[moving] += solution.iterations
+            converged[moving] = solution.converged
             moving = moving[step > self.tol]
         converged[moving] = False
         objective = np.sqrt(self._squares(profiles, seen, shares)).mean(axis=1)
@@ -155,10 +153,11 @@ class _MeanHellinger:
     ) -> NDArray[np.float64]:
         """Squared distance in each channel. Sums run in the same order for any batch."""
         mixed = sum(share[:, None] * row for share, row in zip(shares.T, profiles, strict=True))
-        parts = (np.sqrt(seen) - np.sqrt(mixed)) ** 2
-        return np.add.reduceat(parts, self.edges[:-1], axis=1) / 2
+        squares = (np.sqrt(seen) - np.sqrt(mixed)) ** 2
+        return np.add.reduceat(squares, self.edges[:-1], axis=1) / 2
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class ReadMe(Quantifier):
     """Match the joint patterns of small random sets of features; no classifier.
 
@@ -195,19 +194,10 @@ class ReadMe(Quantifier):
         "joint patterns of sets of features",
         "Hopkins & King, American Journal of Political Science 54 (2010)",
     )
-
-    def __init__(
-        self,
-        *,
-        n_subsets: int = 50,
-        subset_size: int | None = None,
-        bins: int = 2,
-        random_state: Any = None,
-    ) -> None:
-        self.n_subsets = n_subsets
-        self.subset_size = subset_size
-        self.bins = bins
-        self.random_state = random_state
+    n_subsets: int = 50
+    subset_size: int | None = None
+    bins: int = 2
+    random_state: Any = None
 
     def _aggregation(self) -> Aggregation:
         size = self.subset_size
@@ -233,9 +223,11 @@ class MeanOverSubsets(Aggregation):
     prior: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
 
     def fit(self, training: Training) -> MeanOverSubsets:
+        """Patterns of the training items."""
         return MeanOverSubsets(self.patterns.fit(training), training.prior)
 
     def solve(self, items: Any, samples: Samples) -> Solution:
+        """Mean of the shares by each set of features."""
         S, K = len(samples), len(self.prior)
         tables, codes = self.patterns.tables, self.patterns.codes(items)
         votes = Votes.none(S, K)
@@ -248,8 +240,8 @@ class MeanOverSubsets(Aggregation):
                 batch = slice(left, left + step)
                 means = embedding.means(samples[batch]).reshape(-1, len(block), K + 1)
                 for number, table in enumerate(block):
-                    own = means[:, number]
-                    votes.cast(table.overlap, own[:, :-1], own[:, -1], batch)
+                    of_table = means[:, number]
+                    votes.cast(table.overlap, of_table[:, :-1], of_table[:, -1], batch)
         return votes.mean(self.prior)
 
 
@@ -264,20 +256,22 @@ class Votes:
 
     @classmethod
     def none(cls, S: int, K: int) -> Votes:
+        """No votes yet, for S samples and K classes."""
         return cls(np.zeros((S, K)), np.zeros(S), np.zeros(S, np.int32), np.zeros(S))
 
     def cast(
-        self, overlap: Floats, products: Floats, known: Floats, batch: slice = slice(None)
+        self, overlap: Floats, products: Floats, mass: Floats, batch: slice = slice(None)
     ) -> None:
         """Add the vote of one set: inner products with the classes, share of known patterns."""
-        seen = products / np.where(known > 0, known, 1)[:, None]
-        found = KernelDistance().solve(overlap, seen)
-        self.shares[batch] += np.where(known[:, None] > 0, found.prevalence, 0)
-        self.voters[batch] += known > 0
-        self.rounds[batch] = np.maximum(self.rounds[batch], found.iterations)
-        self.values[batch] += np.where(known > 0, found.objective, 0)
+        seen = products / np.where(mass > 0, mass, 1)[:, None]
+        solution = KernelDistance().solve(overlap, seen)
+        self.shares[batch] += np.where(mass[:, None] > 0, solution.prevalence, 0)
+        self.voters[batch] += mass > 0
+        self.rounds[batch] = np.maximum(self.rounds[batch], solution.iterations)
+        self.values[batch] += np.where(mass > 0, solution.objective, 0)
 
     def mean(self, otherwise: NDArray[np.float64]) -> Solution:
+        """Mean of the votes, or other shares where there is none."""
         voters = np.maximum(self.voters, 1)
         shares = self.shares / voters[:, None]
         shares[self.voters == 0] = otherwise

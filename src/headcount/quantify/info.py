@@ -9,6 +9,7 @@ Input = Literal["posteriors", "labels", "features", "any"]
 Multiclass = Literal["native", "one-vs-rest"]
 Shift = Literal["prior", "covariate", "none"]
 Scoring = Literal["folds", "classifier"]
+Gives = Literal["shares", "table", "metrics", "accuracy"]
 Labels = Literal["all classes", "one class", "one class and unlabelled"]
 
 
@@ -53,6 +54,9 @@ class MethodInfo:
         True if it takes sparse features, provided that its classifier does.
     labels : {"all classes", "one class", "one class and unlabelled"}
         Classes of which labelled items are needed, and unlabelled items if `fit` needs them.
+    gives : {"shares", "table", "metrics", "accuracy"}
+        Output: shares of the classes, or of a method of accuracy prediction the table of true
+        and predicted classes, any metric but no table, or the accuracy alone.
     aliases : tuple of str
         Other names in the literature. `method` ignores case, spaces, hyphens and brackets,
         so a name that differs in these only needs no entry.
@@ -78,4 +82,5 @@ class MethodInfo:
     resamples: bool = False
     sparse: bool = True
     labels: Labels = "all classes"
+    gives: Gives = "shares"
     aliases: tuple[str, ...] = ()

@@ -14,16 +14,15 @@ from headcount._parameters import check_count, check_positive
 from headcount._threads import each_range
 from headcount.errors import HeadcountError
 from headcount.quantify.aggregation import Aggregation
-from headcount.quantify.base import Quantifier
+from headcount.quantify.base import AggregativeQuantifier
 from headcount.quantify.info import MethodInfo
 from headcount.representation import Training
 from headcount.sampling import Samples
 from headcount.solve import Solution
 
-__all__ = ["CDE", "LEIP"]
 
-
-class CDE(Quantifier):
+@dataclass(eq=False, repr=False, kw_only=True)
+class CDE(AggregativeQuantifier):
     """Class distribution estimation: count, move the threshold accordingly, repeat.
 
     Two classes. An item is positive if its posterior exceeds c0 / (c0 + c1), where c0
@@ -32,16 +31,12 @@ class CDE(Quantifier):
 
     Parameters
     ----------
-    classifier : scikit-learn classifier, default=None
-        Logistic regression by default.
+    classifier, cv, random_state
+        As for `Quantifier`.
     tol : float, default=1e-6
         Stop when the threshold changes by no more than this.
     max_iter : int, default=1000
         Largest number of counts.
-    cv : int, splitter or None, default=5
-        Folds for scoring the training items, which only estimates with intervals need.
-    random_state : int, RandomState, Generator or None, default=None
-        Random seed of the folds.
 
     Examples
     --------
@@ -60,19 +55,8 @@ class CDE(Quantifier):
         inconsistency="stops where threshold and count agree",
         aliases=("CDE-Iterate",),
     )
-
-    def __init__(
-        self,
-        classifier: Any = None,
-        *,
-        tol: float = 1e-6,
-        max_iter: int = 1000,
-        cv: Any = 5,
-        random_state: Any = None,
-    ) -> None:
-        super().__init__(classifier, cv=cv, random_state=random_state)
-        self.tol = tol
-        self.max_iter = max_iter
+    tol: float = 1e-6
+    max_iter: int = 1000
 
     def _learns_from_scores(self) -> bool:
         return False
@@ -114,7 +98,8 @@ class _MovingThreshold(Aggregation):
         )
 
 
-class LEIP(Quantifier):
+@dataclass(eq=False, repr=False, kw_only=True)
+class LEIP(AggregativeQuantifier):
     """Label the items one by one, the most confident first, by the shares counted so far.
 
     Confident items are counted as the classifier labels them. The others are labelled in
@@ -128,8 +113,8 @@ class LEIP(Quantifier):
 
     Parameters
     ----------
-    classifier : scikit-learn classifier, default=None
-        Logistic regression by default.
+    classifier, cv, random_state
+        As for `Quantifier`.
     threshold : float or None, default=None
         Confidence from which on an item is counted as the classifier labels it. None takes
         the most confident part of each sample, as large as the mean recall of the classes in
@@ -137,10 +122,6 @@ class LEIP(Quantifier):
     soft : bool, default=False
         Return the mean of the corrected posteriors instead of counting labels. It is often
         more accurate.
-    cv : int or splitter, default=5
-        Folds for scoring the training items; not needed if `threshold` is given.
-    random_state : int, RandomState, Generator or None, default=None
-        Random seed of the folds.
 
     Examples
     --------
@@ -157,19 +138,8 @@ class LEIP(Quantifier):
         reference="Zhang, Batista & Kanhere, SDM 2025",
         inconsistency="does not correct wrong labels",
     )
-
-    def __init__(
-        self,
-        classifier: Any = None,
-        *,
-        threshold: float | None = None,
-        soft: bool = False,
-        cv: Any = 5,
-        random_state: Any = None,
-    ) -> None:
-        super().__init__(classifier, cv=cv, random_state=random_state)
-        self.threshold = threshold
-        self.soft = soft
+    threshold: float | None = None
+    soft: bool = False
 
     def _learns_from_scores(self) -> bool:
         return self.threshold is None

@@ -19,7 +19,7 @@ from headcount._parameters import (
 from headcount._random import base_seeds
 from headcount.errors import HeadcountError
 from headcount.quantify.aggregation import Aggregation, Mixture, Moments, NoiseStoppedMixture
-from headcount.quantify.base import Quantifier
+from headcount.quantify.base import AggregativeQuantifier, Quantifier
 from headcount.quantify.info import MethodInfo
 from headcount.representation import (
     ClassDensities,
@@ -39,45 +39,25 @@ from headcount.solve import (
     MaximumLikelihood,
 )
 
-__all__ = ["KMM", "KDEyCS", "KDEyHD", "KDEyML", "KMMx"]
-
 _KDEY = "Moreo, González & del Coz, Machine Learning 114 (2025)"
 
 
-class _WithBandwidth(Quantifier):
+@dataclass(eq=False, repr=False, kw_only=True)
+class _WithBandwidth(AggregativeQuantifier):
     """Base of methods with a Gaussian kernel on the posteriors."""
 
-    def __init__(
-        self,
-        classifier: Any = None,
-        *,
-        bandwidth: float = 0.1,
-        cv: Any = 5,
-        random_state: Any = None,
-    ) -> None:
-        super().__init__(classifier, cv=cv, random_state=random_state)
-        self.bandwidth = bandwidth
+    bandwidth: float = 0.1
 
     def _checked_bandwidth(self) -> float:
         return check_bandwidth(self.bandwidth)
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class _KDEy(_WithBandwidth):
     """Base of methods with kernel densities of the posteriors, or of their log-ratios."""
 
-    def __init__(
-        self,
-        classifier: Any = None,
-        *,
-        bandwidth: float = 0.1,
-        kernel: str = "gaussian",
-        shrinkage: float = 0.0,
-        cv: Any = 5,
-        random_state: Any = None,
-    ) -> None:
-        super().__init__(classifier, bandwidth=bandwidth, cv=cv, random_state=random_state)
-        self.kernel = kernel
-        self.shrinkage = shrinkage
+    kernel: str = "gaussian"
+    shrinkage: float = 0.0
 
     def _checked_kernel(self) -> tuple[bool, float]:
         """True for a kernel on log-ratios, and the shrinkage."""
@@ -94,12 +74,13 @@ class _KDEy(_WithBandwidth):
         # Shrinking brings log-ratios closer together.
         return super()._checked_bandwidth() * (1 - self._checked_kernel()[1])
 
-    def _of_scores(self, part: Any) -> Any:
-        """The part on posteriors, or on their log-ratios."""
+    def _of_scores(self, likelihood: Any) -> Any:
+        """A likelihood or representation on posteriors, or on their log-ratios."""
         on_logs, shrinkage = self._checked_kernel()
-        return InLogRatios(part, shrinkage) if on_logs else part
+        return InLogRatios(likelihood, shrinkage) if on_logs else likelihood
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class KDEyML(_KDEy):
     """Maximum likelihood of a mixture of kernel densities of the posteriors.
 
@@ -108,8 +89,8 @@ class KDEyML(_KDEy):
 
     Parameters
     ----------
-    classifier : scikit-learn classifier, default=None
-        Logistic regression by default.
+    classifier, cv, random_state
+        As for `Quantifier`.
     bandwidth : float, default=0.1
         Standard deviation of the kernel. Log-ratios lie farther apart than posteriors: try
         0.3 for them.
@@ -124,10 +105,6 @@ class KDEyML(_KDEy):
         results. "noise" stops when the mean absolute change is below 1/n + 1/m, with n items
         in the sample and m in training, after at least 12 steps. Only a part of the last step
         is taken, so that the result depends continuously on the items.
-    cv : int or splitter, default=5
-        Folds for scoring the training items.
-    random_state : int, RandomState, Generator or None, default=None
-        Random seed of the folds.
 
     Examples
     --------
@@ -146,27 +123,7 @@ class KDEyML(_KDEy):
         depends_on_size=True,
     )
     posterior_kind = "likelihood"
-
-    def __init__(
-        self,
-        classifier: Any = None,
-        *,
-        bandwidth: float = 0.1,
-        kernel: str = "gaussian",
-        shrinkage: float = 0.0,
-        stop: str = "noise",
-        cv: Any = 5,
-        random_state: Any = None,
-    ) -> None:
-        super().__init__(
-            classifier,
-            bandwidth=bandwidth,
-            kernel=kernel,
-            shrinkage=shrinkage,
-            cv=cv,
-            random_state=random_state,
-        )
-        self.stop = stop
+    stop: str = "noise"
 
     def _aggregation(self) -> Aggregation:
         densities = self._of_scores(_Densities(self._checked_bandwidth()))
@@ -197,6 +154,7 @@ class _Densities:
         return self.fitted.ratios(items)
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class KDEyHD(_KDEy):
     """Least Hellinger distance between the kernel densities of sample and mixture.
 
@@ -206,23 +164,12 @@ class KDEyHD(_KDEy):
 
     Parameters
     ----------
-    classifier : scikit-learn classifier, default=None
-        Logistic regression by default.
-    bandwidth : float, default=0.1
-        Standard deviation of the kernel. Log-ratios lie farther apart than posteriors: try
-        0.3 for them.
-    kernel : {"gaussian", "aitchison", "ilr"}, default="gaussian"
-        Gaussian kernel on the posteriors, or on their centred ("aitchison") or isometric
-        ("ilr") log-ratios. The last two are the same, as distances between both are equal.
-    shrinkage : float, default=0.0
-        For kernels on log-ratios: part of the way, below 1, that posteriors are moved towards
-        equal ones first; `bandwidth` is reduced by the same part.
+    classifier, cv, random_state
+        As for `Quantifier`.
+    bandwidth, kernel, shrinkage
+        As for `KDEyML`.
     n_points : int, default=10000
-        Number of points drawn, if there are more than two classes.
-    cv : int or splitter, default=5
-        Folds for scoring the training items.
-    random_state : int, RandomState, Generator or None, default=None
-        Random seed of the folds and of the points.
+        Number of points drawn, by `random_state`, if there are more than two classes.
 
     Examples
     --------
@@ -236,27 +183,7 @@ class KDEyHD(_KDEy):
     info: ClassVar = MethodInfo(
         title="kernel densities, Hellinger distance", family="kernel density", reference=_KDEY
     )
-
-    def __init__(
-        self,
-        classifier: Any = None,
-        *,
-        bandwidth: float = 0.1,
-        kernel: str = "gaussian",
-        shrinkage: float = 0.0,
-        n_points: int = 10_000,
-        cv: Any = 5,
-        random_state: Any = None,
-    ) -> None:
-        super().__init__(
-            classifier,
-            bandwidth=bandwidth,
-            kernel=kernel,
-            shrinkage=shrinkage,
-            cv=cv,
-            random_state=random_state,
-        )
-        self.n_points = n_points
+    n_points: int = 10_000
 
     def _aggregation(self) -> Aggregation:
         points = MixturePoints(
@@ -278,21 +205,10 @@ class KDEyCS(_KDEy):
 
     Parameters
     ----------
-    classifier : scikit-learn classifier, default=None
-        Logistic regression by default.
-    bandwidth : float, default=0.1
-        Standard deviation of the kernel. Log-ratios lie farther apart than posteriors: try
-        0.3 for them.
-    kernel : {"gaussian", "aitchison", "ilr"}, default="gaussian"
-        Gaussian kernel on the posteriors, or on their centred ("aitchison") or isometric
-        ("ilr") log-ratios. The last two are the same, as distances between both are equal.
-    shrinkage : float, default=0.0
-        For kernels on log-ratios: part of the way, below 1, that posteriors are moved towards
-        equal ones first; `bandwidth` is reduced by the same part.
-    cv : int or splitter, default=5
-        Folds for scoring the training items.
-    random_state : int, RandomState, Generator or None, default=None
-        Random seed of the folds.
+    classifier, cv, random_state
+        As for `Quantifier`.
+    bandwidth, kernel, shrinkage
+        As for `KDEyML`.
 
     Examples
     --------
@@ -315,22 +231,19 @@ class KDEyCS(_KDEy):
         return Moments(self._of_scores(KernelMeans(float(wider))), CauchySchwarz())
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class KMM(_WithBandwidth):
     """Kernel mean matching of the posteriors: least maximum mean discrepancy.
 
     Parameters
     ----------
-    classifier : scikit-learn classifier, default=None
-        Logistic regression by default.
+    classifier, cv, random_state
+        As for `Quantifier`.
     bandwidth : float, default=0.2
         Standard deviation of the Gaussian kernel.
     smoothness : float, default=0.0
         For ordered classes: smoothness/2 sum (p_{j-1} - 2 p_j + p_{j+1})^2 is added to
         the squared discrepancy; classes have the order of ``classes_``.
-    cv : int or splitter, default=5
-        Folds for scoring the training items.
-    random_state : int, RandomState, Generator or None, default=None
-        Random seed of the folds.
 
     Examples
     --------
@@ -346,24 +259,15 @@ class KMM(_WithBandwidth):
         family="distribution matching",
         reference="Iyer et al., ICML 2014",
     )
-
-    def __init__(
-        self,
-        classifier: Any = None,
-        *,
-        bandwidth: float = 0.2,
-        smoothness: float = 0.0,
-        cv: Any = 5,
-        random_state: Any = None,
-    ) -> None:
-        super().__init__(classifier, bandwidth=bandwidth, cv=cv, random_state=random_state)
-        self.smoothness = smoothness
+    bandwidth: float = 0.2
+    smoothness: float = 0.0
 
     def _aggregation(self) -> Aggregation:
         smoothness = check_not_negative("smoothness", self.smoothness)
         return Moments(KernelMeans(self._checked_bandwidth()), KernelDistance(smoothness))
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class KMMx(Quantifier):
     """Kernel mean matching of the features, by random Fourier features; no classifier.
 
@@ -395,25 +299,16 @@ class KMMx(Quantifier):
         input="features",
         reference="Iyer et al., ICML 2014; Rahimi & Recht, NIPS 2007",
     )
-
-    def __init__(
-        self,
-        *,
-        n_projections: int = 500,
-        bandwidth: float | None = None,
-        smoothness: float = 0.0,
-        random_state: Any = None,
-    ) -> None:
-        self.n_projections = n_projections
-        self.bandwidth = bandwidth
-        self.smoothness = smoothness
-        self.random_state = random_state
+    n_projections: int = 500
+    bandwidth: float | None = None
+    smoothness: float = 0.0
+    random_state: Any = None
 
     def _aggregation(self) -> Aggregation:
-        given = self.bandwidth
+        bandwidth = self.bandwidth
         waves = FourierFeatures(
             check_count("n_projections", self.n_projections),
-            None if given is None else check_positive("bandwidth", given),
+            None if bandwidth is None else check_positive("bandwidth", bandwidth),
             base_seeds(self.random_state, 1)[0],
         )
         return Moments(waves, LeastSquares(check_not_negative("smoothness", self.smoothness)))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -19,8 +19,6 @@ from headcount.sampling import Samples
 from headcount.scores import Scorer
 from headcount.solve import AdjustedCount, Solution
 
-__all__ = ["PWK", "QF", "QFAC"]
-
 _OUT_OF_BAG = "oob"
 _MILLI = "Milli et al., ICDM 2013"
 
@@ -34,15 +32,7 @@ def counted(learner: Any, random_state: Any = None) -> Trained:
 class Trained(Aggregation):
     """Learner trained on the features, and an aggregation of its predictions.
 
-    Attributes
-    ----------
-    scorer : Scorer
-        Trains the learner.
-    then : Aggregation
-        From predicted classes to shares.
-    rates : {None, "oob", "folds"}
-        Source of the predictions of training items that ``then`` learns from; None if it
-        needs none.
+    ``then`` learns from out-of-bag or out-of-fold predictions, as ``rates`` says, if any.
     """
 
     scorer: Scorer
@@ -55,6 +45,7 @@ class Trained(Aggregation):
         return self.scorer.classifier_
 
     def fit(self, training: Training) -> Trained:
+        """Learner trained on the items, and an aggregation fitted on its predictions."""
         scorer = copy(self.scorer).fit(
             training.items,
             training.codes,
@@ -70,9 +61,11 @@ class Trained(Aggregation):
         return Trained(scorer, self.then.fit(training), self.rates)
 
     def solve(self, items: NDArray[Any], samples: Samples) -> Solution:
+        """Shares by the predictions for the items."""
         return self.then.solve(self.scorer.labels(items), samples)
 
     def cross_fitted(self, training: Training) -> _CrossFitted:
+        """Learners of the folds, which have not been trained on the items that they solve."""
         # Seeded, so that only the simulations of an estimate are random.
         scorer = seeded(self.scorer, 0).fit(
             training.items, training.codes, training.weights, posteriors=False
@@ -108,6 +101,7 @@ def _out_of_bag(forest: QuantificationForestClassifier, training: Training) -> T
     return Training(forest.oob_prediction_[voted], codes, training.n_classes)
 
 
+@dataclass(eq=False, repr=False)
 class PWK(Quantifier):
     """Classify and count by nearest neighbours, with larger weights for rare classes.
 
@@ -140,16 +134,16 @@ class PWK(Quantifier):
         reference="Barranquero et al., Pattern Recognition 46 (2013)",
         aliases=("PWKNN",),
     )
-
-    def __init__(self, n_neighbors: int = 10, *, alpha: float = 1.0) -> None:
-        self.n_neighbors = n_neighbors
-        self.alpha = alpha
+    n_neighbors: int = 10
+    _: KW_ONLY
+    alpha: float = 1.0
 
     def _aggregation(self) -> Aggregation:
         learner = ProportionWeightedKNN(self.n_neighbors, alpha=self.alpha)
         return counted(learner)
 
 
+@dataclass(eq=False, repr=False)
 class QF(Quantifier):
     """Quantification forest: count the predictions of trees grown to balance their errors.
 
@@ -192,25 +186,14 @@ class QF(Quantifier):
         reference=_MILLI,
         sparse=False,
     )
-
-    def __init__(
-        self,
-        n_estimators: int = 100,
-        *,
-        criterion: str = "balance",
-        scope: str = "node",
-        max_features: int | str | None = "log2",
-        max_depth: int | None = None,
-        min_samples_leaf: int = 1,
-        random_state: Any = None,
-    ) -> None:
-        self.n_estimators = n_estimators
-        self.criterion = criterion
-        self.scope = scope
-        self.max_features = max_features
-        self.max_depth = max_depth
-        self.min_samples_leaf = min_samples_leaf
-        self.random_state = random_state
+    n_estimators: int = 100
+    _: KW_ONLY
+    criterion: str = "balance"
+    scope: str = "node"
+    max_features: int | str | None = "log2"
+    max_depth: int | None = None
+    min_samples_leaf: int = 1
+    random_state: Any = None
 
     def _aggregation(self) -> Aggregation:
         return counted(self._forest(), self.random_state)
@@ -227,6 +210,7 @@ class QF(Quantifier):
         )
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class QFAC(QF):
     """Adjusted count of a quantification forest.
 
@@ -235,18 +219,8 @@ class QFAC(QF):
 
     Parameters
     ----------
-    n_estimators : int, default=100
-        Number of trees.
-    criterion : {"balance", "balance_errors"}, default="balance"
-        Criterion that splits minimise: imbalance of errors, or imbalance times errors.
-    scope : {"node", "tree"}, default="node"
-        Part in which errors are balanced: each node, or the whole tree.
-    max_features : "log2", int or None, default="log2"
-        Number of features that a node tries.
-    max_depth : int or None, default=None
-        Largest number of splits from the root to a leaf.
-    min_samples_leaf : int, default=1
-        Smallest number of items in a leaf.
+    n_estimators, criterion, scope, max_features, max_depth, min_samples_leaf
+        As for `QF`.
     cv : "oob", int or splitter, default="oob"
         Source of the error rates: out-of-bag votes, or folds as for other methods.
     random_state : int, RandomState, Generator or None, default=None
@@ -274,29 +248,7 @@ class QFAC(QF):
         sparse=False,
         aliases=("QF-AC",),
     )
-
-    def __init__(
-        self,
-        n_estimators: int = 100,
-        *,
-        criterion: str = "balance",
-        scope: str = "node",
-        max_features: int | str | None = "log2",
-        max_depth: int | None = None,
-        min_samples_leaf: int = 1,
-        cv: Any = _OUT_OF_BAG,
-        random_state: Any = None,
-    ) -> None:
-        super().__init__(
-            n_estimators,
-            criterion=criterion,
-            scope=scope,
-            max_features=max_features,
-            max_depth=max_depth,
-            min_samples_leaf=min_samples_leaf,
-            random_state=random_state,
-        )
-        self.cv = cv
+    cv: Any = _OUT_OF_BAG
 
     def _aggregation(self) -> Aggregation:
         scorer = Scorer(self._forest(), random_state=self.random_state)

@@ -16,7 +16,7 @@ from headcount._parameters import (
 )
 from headcount.errors import HeadcountError, warn
 from headcount.quantify.aggregation import Aggregation, Mixture, NoiseStoppedMixture
-from headcount.quantify.base import Quantifier
+from headcount.quantify.base import AggregativeQuantifier
 from headcount.quantify.info import MethodInfo
 from headcount.representation import Training
 from headcount.scores import CALIBRATIONS, fit_calibrator
@@ -28,7 +28,7 @@ __all__ = ["SLD", "RegularizedLikelihood"]
 _TOLERANCES = {"noise": 0.2, "converged": 1e-10, "classic": 1e-4, "norm": 1e-6}
 
 
-class WithCalibration(Quantifier):
+class WithCalibration(AggregativeQuantifier):
     """Base of methods on the likelihoods that posteriors imply."""
 
     calibration: str | None

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from dataclasses import dataclass
+from typing import ClassVar
 
 from headcount._parameters import check_choice, check_count, check_counts, check_flag
 from headcount.quantify.aggregation import Aggregation, MedianOfHistograms, Moments
-from headcount.quantify.base import Quantifier
+from headcount.quantify.base import AggregativeQuantifier
 from headcount.quantify.info import MethodInfo
 from headcount.quantify.smoothness import WithSmoothness
 from headcount.representation import Histograms, MeanDistance
 from headcount.solve import DIVERGENCES, Divergence, EnergyDistance
 
-__all__ = ["DM", "FMM", "CvMy", "DyS", "EDy", "HDy"]
 
-
-class DyS(Quantifier):
+@dataclass(eq=False, repr=False, kw_only=True)
+class DyS(AggregativeQuantifier):
     """Match the histogram of the positive score by a divergence; two classes.
 
     Bins have equal width on [0, 1] and are not smoothed. The best share is found
@@ -24,8 +24,8 @@ class DyS(Quantifier):
 
     Parameters
     ----------
-    classifier : scikit-learn classifier, default=None
-        Logistic regression by default.
+    classifier, cv, random_state
+        As for `Quantifier`.
     bins : int, default=12
         Number of bins of the histogram.
     balanced : bool, default=True
@@ -34,10 +34,6 @@ class DyS(Quantifier):
         are, as in published results.
     divergence : {"topsoe", "hellinger", "probsymm", "l1", "l2"}, default="topsoe"
         Divergence to minimise.
-    cv : int or splitter, default=5
-        Folds for scoring the training items.
-    random_state : int, RandomState, Generator or None, default=None
-        Random seed of the folds.
 
     Examples
     --------
@@ -55,21 +51,9 @@ class DyS(Quantifier):
         reference="Maletzke et al., AAAI 2019",
     )
     posterior_kind = "scores"
-
-    def __init__(
-        self,
-        classifier: Any = None,
-        *,
-        bins: int = 12,
-        balanced: bool = True,
-        divergence: str = "topsoe",
-        cv: Any = 5,
-        random_state: Any = None,
-    ) -> None:
-        super().__init__(classifier, cv=cv, random_state=random_state)
-        self.bins = bins
-        self.balanced = balanced
-        self.divergence = divergence
+    bins: int = 12
+    balanced: bool = True
+    divergence: str = "topsoe"
 
     def _aggregation(self) -> Aggregation:
         bins = (check_count("bins", self.bins, 2),)
@@ -80,15 +64,16 @@ class DyS(Quantifier):
         return Moments(histograms, Divergence(divergence))
 
 
-class HDy(Quantifier):
+@dataclass(eq=False, repr=False, kw_only=True)
+class HDy(AggregativeQuantifier):
     """Match histograms of the positive score by Hellinger distance; two classes.
 
     The median of the estimates for several numbers of bins.
 
     Parameters
     ----------
-    classifier : scikit-learn classifier, default=None
-        Logistic regression by default.
+    classifier, cv, random_state
+        As for `Quantifier`.
     bins : sequence of int, default=(12,)
         Numbers of bins, one histogram for each. The authors used ``range(10, 111, 10)``,
         which needs thousands of training items.
@@ -96,10 +81,6 @@ class HDy(Quantifier):
         Rescale the scores to what they would be if both classes had been equally common in
         training, so that bins differ for rare classes too. False takes the scores as they
         are, as in published results.
-    cv : int or splitter, default=5
-        Folds for scoring the training items.
-    random_state : int, RandomState, Generator or None, default=None
-        Random seed of the folds.
 
     Examples
     --------
@@ -117,19 +98,8 @@ class HDy(Quantifier):
         reference="González-Castro et al., Information Sciences 218 (2013)",
     )
     posterior_kind = "scores"
-
-    def __init__(
-        self,
-        classifier: Any = None,
-        *,
-        bins: Sequence[int] = (12,),
-        balanced: bool = True,
-        cv: Any = 5,
-        random_state: Any = None,
-    ) -> None:
-        super().__init__(classifier, cv=cv, random_state=random_state)
-        self.bins = bins
-        self.balanced = balanced
+    bins: Sequence[int] = (12,)
+    balanced: bool = True
 
     def _aggregation(self) -> Aggregation:
         bins = check_counts("bins", self.bins, 2)
@@ -139,13 +109,14 @@ class HDy(Quantifier):
         return MedianOfHistograms(histograms, Divergence("hellinger"))
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class DM(WithSmoothness):
     """Match the histograms of the posteriors of all classes at once.
 
     Parameters
     ----------
-    classifier : scikit-learn classifier, default=None
-        Logistic regression by default.
+    classifier, cv, random_state
+        As for `Quantifier`.
     bins : int, default=8
         Number of bins of each histogram, of equal width on [0, 1], not smoothed.
     divergence : {"hellinger", "topsoe", "probsymm", "l1", "l2"}, default="hellinger"
@@ -153,10 +124,6 @@ class DM(WithSmoothness):
     smoothness : float, default=0.0
         For ordered classes: smoothness/2 sum (p_{j-1} - 2 p_j + p_{j+1})^2 is added to
         the divergence (not "l1"); classes have the order of ``classes_``.
-    cv : int or splitter, default=5
-        Folds for scoring the training items.
-    random_state : int, RandomState, Generator or None, default=None
-        Random seed of the folds.
 
     Examples
     --------
@@ -173,20 +140,8 @@ class DM(WithSmoothness):
         reference="Firat, arXiv:1606.00868 (2016); Bunse & Morik, LQ workshop (2022)",
         aliases=("DMy",),
     )
-
-    def __init__(
-        self,
-        classifier: Any = None,
-        *,
-        bins: int = 8,
-        divergence: str = "hellinger",
-        smoothness: float = 0.0,
-        cv: Any = 5,
-        random_state: Any = None,
-    ) -> None:
-        super().__init__(classifier, smoothness=smoothness, cv=cv, random_state=random_state)
-        self.bins = bins
-        self.divergence = divergence
+    bins: int = 8
+    divergence: str = "hellinger"
 
     def _aggregation(self) -> Aggregation:
         bins = (check_count("bins", self.bins, 2),)
@@ -195,22 +150,19 @@ class DM(WithSmoothness):
         return Moments(Histograms(bins), Divergence(divergence, smoothness=smoothness))
 
 
-class FMM(Quantifier):
+@dataclass(eq=False, repr=False, kw_only=True)
+class FMM(AggregativeQuantifier):
     """Forman's mixture model: match the distribution function of the positive score.
 
     Two classes. The sum of absolute differences is minimised.
 
     Parameters
     ----------
-    classifier : scikit-learn classifier, default=None
-        Logistic regression by default.
+    classifier, cv, random_state
+        As for `Quantifier`.
     bins : int, default=100
         Number of bins of equal width on [0, 1], at whose ends the distribution functions are
         compared.
-    cv : int or splitter, default=5
-        Folds for scoring the training items.
-    random_state : int, RandomState, Generator or None, default=None
-        Random seed of the folds.
 
     Examples
     --------
@@ -228,17 +180,7 @@ class FMM(Quantifier):
         reference="Forman, ECML 2005",
         aliases=("MM",),
     )
-
-    def __init__(
-        self,
-        classifier: Any = None,
-        *,
-        bins: int = 100,
-        cv: Any = 5,
-        random_state: Any = None,
-    ) -> None:
-        super().__init__(classifier, cv=cv, random_state=random_state)
-        self.bins = bins
+    bins: int = 100
 
     def _aggregation(self) -> Aggregation:
         bins = (check_count("bins", self.bins, 2),)
@@ -255,15 +197,11 @@ class EDy(WithSmoothness):
 
     Parameters
     ----------
-    classifier : scikit-learn classifier, default=None
-        Logistic regression by default.
+    classifier, cv, random_state
+        As for `Quantifier`.
     smoothness : float, default=0.0
         For ordered classes: smoothness/2 sum (p_{j-1} - 2 p_j + p_{j+1})^2 is added to
         the energy distance; classes have the order of ``classes_``.
-    cv : int or splitter, default=5
-        Folds for scoring the training items.
-    random_state : int, RandomState, Generator or None, default=None
-        Random seed of the folds.
 
     Examples
     --------
@@ -292,15 +230,11 @@ class CvMy(WithSmoothness):
 
     Parameters
     ----------
-    classifier : scikit-learn classifier, default=None
-        Logistic regression by default.
+    classifier, cv, random_state
+        As for `Quantifier`.
     smoothness : float, default=0.0
         For ordered classes: smoothness/2 sum (p_{j-1} - 2 p_j + p_{j+1})^2 is added to
         the distance; classes have the order of ``classes_``.
-    cv : int or splitter, default=5
-        Folds for scoring the training items.
-    random_state : int, RandomState, Generator or None, default=None
-        Random seed of the folds.
 
     Examples
     --------

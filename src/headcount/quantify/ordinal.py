@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from headcount._parameters import check_choice, check_count, check_not_negative
 from headcount.quantify.adjusted import GAC, GPAC
 from headcount.quantify.aggregation import Aggregation, Mixture, Moments
-from headcount.quantify.base import Quantifier
+from headcount.quantify.base import AggregativeQuantifier
 from headcount.quantify.info import MethodInfo
 from headcount.quantify.likelihood import WithCalibration
 from headcount.quantify.one_vs_rest import OneVsRest
@@ -25,11 +25,10 @@ from headcount.quantify.smoothness import WithSmoothness
 from headcount.representation import ExpectedClass, PredictedClass, Training
 from headcount.solve import Divergence, MaximumLikelihood
 
-__all__ = ["RUN", "FrankHall", "OrdinalACC", "OrdinalPACC", "OrdinalPDF", "OrdinalSLD"]
-
 _REFERENCE = "Bunse, Moreo, Sebastiani & Senz, Data Mining and Knowledge Discovery 38 (2024)"
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class OrdinalACC(GAC):
     """Adjusted classify and count for ordered classes (o-ACC).
 
@@ -39,17 +38,13 @@ class OrdinalACC(GAC):
 
     Parameters
     ----------
-    classifier : scikit-learn classifier, default=None
-        Logistic regression by default.
+    classifier, cv, random_state
+        As for `Quantifier`.
     smoothness : float, default=0.01
         Weight of the penalty on deviations of the shares from a straight line along the
         classes. On simulated ratings with smooth shares the default reduced the error by up
         to a half, most in small samples and with poor classifiers. Jagged shares in large
         samples need less.
-    cv : int or splitter, default=5
-        Folds for scoring the training items.
-    random_state : int, RandomState, Generator or None, default=None
-        Random seed of the folds.
 
     Examples
     --------
@@ -67,36 +62,23 @@ class OrdinalACC(GAC):
         reference=_REFERENCE,
         aliases=("o-ACC",),
     )
-
-    def __init__(
-        self,
-        classifier: Any = None,
-        *,
-        smoothness: float = 1e-2,
-        cv: Any = 5,
-        random_state: Any = None,
-    ) -> None:
-        super().__init__(classifier, smoothness=smoothness, cv=cv, random_state=random_state)
+    smoothness: float = 1e-2
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class OrdinalPACC(GPAC):
     """Probabilistic adjusted classify and count for ordered classes (o-PACC).
 
-    `GPAC` with another default of `smoothness`. The order is that of ``classes_``, the sorted
-    labels. If the names sort in another order, number the classes, or pass `Scored` items
-    with ``classes`` in their order.
+    `GPAC` with another default of `smoothness`. The order of the classes is that
+    of `OrdinalACC`.
 
     Parameters
     ----------
-    classifier : scikit-learn classifier, default=None
-        Logistic regression by default.
+    classifier, cv, random_state
+        As for `Quantifier`.
     smoothness : float, default=0.001
         Weight of the penalty on deviations of the shares from a straight line along the
         classes. Less than for `OrdinalACC`, as mean posteriors vary less than counts do.
-    cv : int or splitter, default=5
-        Folds for scoring the training items.
-    random_state : int, RandomState, Generator or None, default=None
-        Random seed of the folds.
 
     Examples
     --------
@@ -113,42 +95,29 @@ class OrdinalPACC(GPAC):
         reference=_REFERENCE,
         aliases=("o-PACC",),
     )
-
-    def __init__(
-        self,
-        classifier: Any = None,
-        *,
-        smoothness: float = 1e-3,
-        cv: Any = 5,
-        random_state: Any = None,
-    ) -> None:
-        super().__init__(classifier, smoothness=smoothness, cv=cv, random_state=random_state)
+    smoothness: float = 1e-3
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class OrdinalSLD(WithCalibration):
     """Maximum likelihood from posteriors for ordered classes (o-SLD).
 
     The shares p on the simplex that minimise the mean negative log-likelihood of `SLD` plus
     smoothness/2 sum (p_{j-1} - 2 p_j + p_{j+1})^2; the same as `RegularizedLikelihood` with
     that `smoothness`. The minimum is reached exactly. (The original smooths the shares between
-    the steps of expectation maximisation instead.)
+    the steps of expectation maximisation instead.) Posteriors should be calibrated.
 
-    The order is that of ``classes_``, the sorted labels. If the names sort in another order,
-    number the classes, or pass `Scored` items with ``classes`` in their order.
+    The order of the classes is that of `OrdinalACC`.
 
     Parameters
     ----------
-    classifier : scikit-learn classifier, default=None
-        Logistic regression by default. Its posteriors should be calibrated.
+    classifier, cv, random_state
+        As for `Quantifier`.
     calibration : {None, "platt", "isotonic", "ts", "bcts", "vs", "nbvs"}, default=None
         Method of recalibrating the posteriors, fitted on out-of-fold ones.
     smoothness : float, default=0.01
         Weight of the penalty on deviations of the shares from a straight line along the
         classes.
-    cv : int or splitter, default=5
-        Folds for scoring the training items, if there is a calibration to learn.
-    random_state : int, RandomState, Generator or None, default=None
-        Random seed of the folds.
 
     Examples
     --------
@@ -165,25 +134,15 @@ class OrdinalSLD(WithCalibration):
         reference=_REFERENCE,
         aliases=("o-SLD",),
     )
-
-    def __init__(
-        self,
-        classifier: Any = None,
-        *,
-        calibration: str | None = None,
-        smoothness: float = 1e-2,
-        cv: Any = 5,
-        random_state: Any = None,
-    ) -> None:
-        super().__init__(classifier, cv=cv, random_state=random_state)
-        self.calibration = calibration
-        self.smoothness = smoothness
+    calibration: str | None = None
+    smoothness: float = 1e-2
 
     def _aggregation(self) -> Aggregation:
         smoothness = check_not_negative("smoothness", self.smoothness)
         return Mixture(self._ratios(), MaximumLikelihood(smoothness=smoothness))
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class RUN(WithSmoothness):
     """Regularised unfolding: counts of predicted classes by their likelihood.
 
@@ -193,20 +152,15 @@ class RUN(WithSmoothness):
     2 p_j + p_{j+1})^2, where c are the shares of the predicted classes and M their rates
     in each class. With least squares in place of the likelihood it is `OrdinalACC`.
 
-    The order is that of ``classes_``, the sorted labels. If the names sort in another order,
-    number the classes, or pass `Scored` items with ``classes`` in their order.
+    The order of the classes is that of `OrdinalACC`.
 
     Parameters
     ----------
-    classifier : scikit-learn classifier, default=None
-        Logistic regression by default.
+    classifier, cv, random_state
+        As for `Quantifier`.
     smoothness : float, default=0.01
         Weight of Tikhonov's penalty on deviations of the shares from a straight line along
         the classes. Times the number of items it is the tau of other programs.
-    cv : int or splitter, default=5
-        Folds for scoring the training items.
-    random_state : int, RandomState, Generator or None, default=None
-        Random seed of the folds.
 
     Examples
     --------
@@ -224,16 +178,7 @@ class RUN(WithSmoothness):
         reference="Blobel, CERN 85-09 (1985); Bunse, Moreo, Sebastiani & Senz, Data Mining and "
         "Knowledge Discovery 38 (2024)",
     )
-
-    def __init__(
-        self,
-        classifier: Any = None,
-        *,
-        smoothness: float = 1e-2,
-        cv: Any = 5,
-        random_state: Any = None,
-    ) -> None:
-        super().__init__(classifier, smoothness=smoothness, cv=cv, random_state=random_state)
+    smoothness: float = 1e-2
 
     def _aggregation(self) -> Aggregation:
         smoothness = self._checked_smoothness()
@@ -259,29 +204,25 @@ class _PredictionRates:
         return np.ascontiguousarray(self.rates.T[items])
 
 
-class OrdinalPDF(Quantifier):
+@dataclass(eq=False, repr=False, kw_only=True)
+class OrdinalPDF(AggregativeQuantifier):
     """Match the distribution of the expected class, by default by earth mover's distance.
 
     The expected class of an item, the mean of 0, 1, ..., K - 1 under its posteriors, is a
     score on which all classes lie in order. With two classes and the earth mover's distance
     it is `FMM`.
 
-    The order is that of ``classes_``, the sorted labels. If the names sort in another order,
-    number the classes, or pass `Scored` items with ``classes`` in their order.
+    The order of the classes is that of `OrdinalACC`.
 
     Parameters
     ----------
-    classifier : scikit-learn classifier, default=None
-        Logistic regression by default.
+    classifier, cv, random_state
+        As for `Quantifier`.
     bins : int, default=8
         Number of bins between each class and the next.
     distance : {"emd", "hellinger", "l2"}, default="emd"
         Distance to minimise: the sum of absolute differences of cumulative histograms, the
         Hellinger distance or the sum of squared differences of histograms.
-    cv : int or splitter, default=5
-        Folds for scoring the training items.
-    random_state : int, RandomState, Generator or None, default=None
-        Random seed of the folds.
 
     Examples
     --------
@@ -298,19 +239,8 @@ class OrdinalPDF(Quantifier):
         reference="Castaño, González, González & del Coz, IEEE TNNLS 35 (2024)",
         aliases=("PDFOrdinaly",),
     )
-
-    def __init__(
-        self,
-        classifier: Any = None,
-        *,
-        bins: int = 8,
-        distance: str = "emd",
-        cv: Any = 5,
-        random_state: Any = None,
-    ) -> None:
-        super().__init__(classifier, cv=cv, random_state=random_state)
-        self.bins = bins
-        self.distance = distance
+    bins: int = 8
+    distance: str = "emd"
 
     def _aggregation(self) -> Aggregation:
         distance = check_choice("distance", self.distance, ("emd", "hellinger", "l2"))
@@ -325,8 +255,7 @@ class FrankHall(OneVsRest):
     The K - 1 problems give the cumulative shares of the classes. If these do not ascend, the
     mean of their running maximum from the left and minimum from the right is taken.
 
-    The order is that of ``classes_``, the sorted labels. If the names sort in another order,
-    number the classes, or pass `Scored` items with ``classes`` in their order.
+    The order of the classes is that of `OrdinalACC`.
 
     Parameters
     ----------

@@ -16,13 +16,11 @@ from headcount._kernels.score_order import (
 from headcount._parameters import check_count, check_positive
 from headcount._threads import each_range
 from headcount.quantify.aggregation import Aggregation
-from headcount.quantify.base import Quantifier
+from headcount.quantify.base import AggregativeQuantifier, Quantifier
 from headcount.quantify.info import MethodInfo
 from headcount.representation import Training
 from headcount.sampling import Samples
 from headcount.solve import Solution
-
-__all__ = ["SORD", "QUANTy"]
 
 # Shares that are tried first, equally spaced from 0 to 1.
 _GRID = np.linspace(0, 1, 101)
@@ -37,12 +35,8 @@ class SORD(Quantifier):
 
     Parameters
     ----------
-    classifier : scikit-learn classifier, default=None
-        Logistic regression by default.
-    cv : int or splitter, default=5
-        Folds for scoring the training items.
-    random_state : int, RandomState, Generator or None, default=None
-        Random seed of the folds.
+    classifier, cv, random_state
+        As for `Quantifier`.
 
     Examples
     --------
@@ -65,7 +59,8 @@ class SORD(Quantifier):
         return _MatchedDistributions()
 
 
-class QUANTy(Quantifier):
+@dataclass(eq=False, repr=False, kw_only=True)
+class QUANTy(AggregativeQuantifier):
     """Match the mean scores of groups between quantiles, by least squares; two classes.
 
     The sample, ordered by score, is divided into groups of equal size, and so is the mixture
@@ -74,16 +69,12 @@ class QUANTy(Quantifier):
 
     Parameters
     ----------
-    classifier : scikit-learn classifier, default=None
-        Logistic regression by default.
+    classifier, cv, random_state
+        As for `Quantifier`.
     n_quantiles : int, default=8
         Number of groups.
     tol : float, default=1e-6
         Largest error of the share.
-    cv : int or splitter, default=5
-        Folds for scoring the training items.
-    random_state : int, RandomState, Generator or None, default=None
-        Random seed of the folds.
 
     Examples
     --------
@@ -100,19 +91,8 @@ class QUANTy(Quantifier):
         multiclass="one-vs-rest",
         reference="Castaño et al., SoftwareX 26 (2024)",
     )
-
-    def __init__(
-        self,
-        classifier: Any = None,
-        *,
-        n_quantiles: int = 8,
-        tol: float = 1e-6,
-        cv: Any = 5,
-        random_state: Any = None,
-    ) -> None:
-        super().__init__(classifier, cv=cv, random_state=random_state)
-        self.n_quantiles = n_quantiles
-        self.tol = tol
+    n_quantiles: int = 8
+    tol: float = 1e-6
 
     def _aggregation(self) -> Aggregation:
         n_quantiles = check_count("n_quantiles", self.n_quantiles)
@@ -129,8 +109,8 @@ class _OrderedScores(Aggregation):
     def fit(self, training: Training) -> Self:
         scores = np.asarray(training.items, dtype=np.float64)[:, 1]
         order = np.argsort(scores, kind="stable")
-        own = training.codes[order, None] == np.arange(2)
-        masses = np.where(own, training.class_weights[order, None], 0.0)
+        of_class = training.codes[order, None] == np.arange(2)
+        masses = np.where(of_class, training.class_weights[order, None], 0.0)
         return replace(self, centres=scores[order], masses=masses)
 
 

@@ -2,25 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
 
 from headcount._parameters import check_not_negative
-from headcount.quantify.base import Quantifier
+from headcount.quantify.base import AggregativeQuantifier
 
 
-class WithSmoothness(Quantifier):
+@dataclass(eq=False, repr=False, kw_only=True)
+class WithSmoothness(AggregativeQuantifier):
     """Base of methods that can expect smooth shares along ordered classes."""
 
-    def __init__(
-        self,
-        classifier: Any = None,
-        *,
-        smoothness: float = 0.0,
-        cv: Any = 5,
-        random_state: Any = None,
-    ) -> None:
-        super().__init__(classifier, cv=cv, random_state=random_state)
-        self.smoothness = smoothness
+    smoothness: float = 0.0
 
     def _checked_smoothness(self) -> float:
         return check_not_negative("smoothness", self.smoothness)

@@ -13,12 +13,10 @@ from scipy.special import expit, logit, ndtr
 
 from headcount.errors import HeadcountError
 from headcount.quantify.aggregation import Aggregation
-from headcount.quantify.base import Quantifier
+from headcount.quantify.base import AggregativeQuantifier
 from headcount.quantify.info import MethodInfo
 from headcount.representation import Dense, MeanOf, Reduced, Reduction, Training
 from headcount.solve import Solution
-
-__all__ = ["ContinuousSweep"]
 
 Array = NDArray[np.float64]
 
@@ -35,7 +33,8 @@ _NODES = (np.polynomial.legendre.leggauss(9)[0] + 1) / 2
 _INTERPOLATE = np.linalg.inv(np.vander(_NODES)).T
 
 
-class ContinuousSweep(Quantifier):
+@dataclass(eq=False, repr=False, kw_only=True)
+class ContinuousSweep(AggregativeQuantifier):
     """Mean of the adjusted counts over a range of thresholds where the rates differ.
 
     Two classes. The score of an item is the log-odds of its posteriors; where these are 0
@@ -48,16 +47,12 @@ class ContinuousSweep(Quantifier):
 
     Parameters
     ----------
-    classifier : scikit-learn classifier, default=None
-        Logistic regression by default.
+    classifier, cv, random_state
+        As for `Quantifier`.
     p_delta : float or None, default=None
         Smallest difference of the rates. None takes the one that minimises the variance of
         the estimate under the model, averaged over all shares of the positive class. If the
         rates never differ that much, thresholds close to the best one are used.
-    cv : int or splitter, default=5
-        Folds for scoring the training items.
-    random_state : int, RandomState, Generator or None, default=None
-        Random seed of the folds.
 
     Examples
     --------
@@ -76,17 +71,7 @@ class ContinuousSweep(Quantifier):
         inconsistency="models scores as normal",
         aliases=("CS",),
     )
-
-    def __init__(
-        self,
-        classifier: Any = None,
-        *,
-        p_delta: float | None = None,
-        cv: Any = 5,
-        random_state: Any = None,
-    ) -> None:
-        super().__init__(classifier, cv=cv, random_state=random_state)
-        self.p_delta = p_delta
+    p_delta: float | None = None
 
     def _aggregation(self) -> Aggregation:
         return _MeanOverThresholds(_check_p_delta(self.p_delta))
@@ -125,10 +110,10 @@ class _MeanOverThresholds(Aggregation):
         if len(finite):
             fitted = replace(self, lowest=finite.min() - 1, highest=finite.max() + 1)
         scores = fitted._scores(items)
-        own = [training.codes == j for j in (0, 1)]
-        means = np.array([weights[k] @ scores[k] for k in own])
+        members = [training.codes == j for j in (0, 1)]
+        means = np.array([weights[k] @ scores[k] for k in members])
         squares = [
-            weights[k] @ (scores[k] - mean) ** 2 for k, mean in zip(own, means, strict=True)
+            weights[k] @ (scores[k] - mean) ** 2 for k, mean in zip(members, means, strict=True)
         ]
         return replace(fitted, sweep=_plan(means, np.sqrt(squares), self.p_delta))
 
@@ -270,8 +255,8 @@ def _variances(
     The variance of the estimate is this divided by the number of items. It is linear in the
     shares, so its value at one half is the average over all shares.
     """
-    each = [_class_variances(rates, j, edges, integral, left, right) for j in (0, 1)]
-    return (each[0] + each[1]) / (2 * (right - left) ** 2)
+    first, second = (_class_variances(rates, j, edges, integral, left, right) for j in (0, 1))
+    return (first + second) / (2 * (right - left) ** 2)
 
 
 def _class_variances(

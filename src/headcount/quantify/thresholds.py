@@ -13,13 +13,11 @@ from headcount._parameters import check_choice, check_count, check_flag
 from headcount._threads import each_range
 from headcount.errors import HeadcountError
 from headcount.quantify.aggregation import Aggregation, Moments
-from headcount.quantify.base import Quantifier
+from headcount.quantify.base import AggregativeQuantifier
 from headcount.quantify.info import MethodInfo
 from headcount.representation import AtThreshold, Rates, Training, rates_by_threshold
 from headcount.sampling import Samples
 from headcount.solve import AdjustedCount, Solution
-
-__all__ = ["MS", "MS2", "T50", "TMAX", "TX"]
 
 # More would be tens of thousands of thresholds.
 _MOST_EVEN_DECIMALS = 4
@@ -36,19 +34,15 @@ def _info(title: str, *aliases: str, needs_overlap: bool = False) -> MethodInfo:
     )
 
 
-class _AtThresholds(Quantifier):
-    """Base of methods whose thresholds are training scores."""
+@dataclass(eq=False, repr=False, kw_only=True)
+class _AtThresholds(AggregativeQuantifier):
+    """Base of methods whose thresholds are training scores; `_rule` chooses one of them."""
 
-    def __init__(
-        self,
-        classifier: Any = None,
-        *,
-        decimals: int | None = 2,
-        cv: Any = 5,
-        random_state: Any = None,
-    ) -> None:
-        super().__init__(classifier, cv=cv, random_state=random_state)
-        self.decimals = decimals
+    decimals: int | None = 2
+    _rule: ClassVar = ""
+
+    def _aggregation(self) -> Aggregation:
+        return Moments(AtThreshold(self._rule, self._checked_decimals()), AdjustedCount())
 
     def _checked_decimals(self) -> int | None:
         decimals = self.decimals
@@ -64,15 +58,11 @@ class T50(_AtThresholds):
 
     Parameters
     ----------
-    classifier : scikit-learn classifier, default=None
-        Logistic regression by default.
+    classifier, cv, random_state
+        As for `Quantifier`.
     decimals : int or None, default=2
         Thresholds are the distinct training scores, rounded to this many decimals; None does
         not round them.
-    cv : int or splitter, default=5
-        Folds for scoring the training items.
-    random_state : int, RandomState, Generator or None, default=None
-        Random seed of the folds.
 
     Examples
     --------
@@ -86,18 +76,17 @@ class T50(_AtThresholds):
     info: ClassVar = _info(
         "adjusted count, true positive rate one half", "TS50", needs_overlap=True
     )
-
-    def _aggregation(self) -> Aggregation:
-        return Moments(AtThreshold("t50", self._checked_decimals()), AdjustedCount())
+    _rule: ClassVar = "t50"
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class TMAX(_AtThresholds):
     """Adjusted count at the threshold with the largest tpr - fpr.
 
     Parameters
     ----------
-    classifier : scikit-learn classifier, default=None
-        Logistic regression by default.
+    classifier, cv, random_state
+        As for `Quantifier`.
     decimals : int or None, default=None
         Thresholds are taken from the distinct training scores, rounded to this many decimals
         if given.
@@ -105,10 +94,6 @@ class TMAX(_AtThresholds):
         Thresholds are midway between neighbouring scores, so that new items that are a little
         lower than a training item are on the same side. False takes the scores themselves, as
         in published results.
-    cv : int or splitter, default=5
-        Folds for scoring the training items.
-    random_state : int, RandomState, Generator or None, default=None
-        Random seed of the folds.
 
     Examples
     --------
@@ -120,38 +105,25 @@ class TMAX(_AtThresholds):
     """
 
     info: ClassVar = _info("adjusted count, largest difference of rates", "TSMax", "MAX")
-
-    def __init__(
-        self,
-        classifier: Any = None,
-        *,
-        decimals: int | None = None,
-        midpoints: bool = True,
-        cv: Any = 5,
-        random_state: Any = None,
-    ) -> None:
-        super().__init__(classifier, decimals=decimals, cv=cv, random_state=random_state)
-        self.midpoints = midpoints
+    decimals: int | None = None
+    midpoints: bool = True
 
     def _aggregation(self) -> Aggregation:
-        between = check_flag("midpoints", self.midpoints)
-        chosen = AtThreshold("max", self._checked_decimals(), between)
-        return Moments(chosen, AdjustedCount())
+        midpoints = check_flag("midpoints", self.midpoints)
+        threshold = AtThreshold("max", self._checked_decimals(), midpoints)
+        return Moments(threshold, AdjustedCount())
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class TX(_AtThresholds):
     """Adjusted count at the threshold where the two error rates cross.
 
     Parameters
     ----------
-    classifier : scikit-learn classifier, default=None
-        Logistic regression by default.
+    classifier, cv, random_state
+        As for `Quantifier`.
     decimals : int or None, default=None
         Thresholds are the distinct training scores, rounded to this many decimals if given.
-    cv : int or splitter, default=5
-        Folds for scoring the training items.
-    random_state : int, RandomState, Generator or None, default=None
-        Random seed of the folds.
 
     Examples
     --------
@@ -163,19 +135,8 @@ class TX(_AtThresholds):
     """
 
     info: ClassVar = _info("adjusted count, equal error rates", "TSX", "X")
-
-    def __init__(
-        self,
-        classifier: Any = None,
-        *,
-        decimals: int | None = None,
-        cv: Any = 5,
-        random_state: Any = None,
-    ) -> None:
-        super().__init__(classifier, decimals=decimals, cv=cv, random_state=random_state)
-
-    def _aggregation(self) -> Aggregation:
-        return Moments(AtThreshold("x", self._checked_decimals()), AdjustedCount())
+    decimals: int | None = None
+    _rule: ClassVar = "x"
 
 
 class MS(_AtThresholds):
@@ -186,15 +147,11 @@ class MS(_AtThresholds):
 
     Parameters
     ----------
-    classifier : scikit-learn classifier, default=None
-        Logistic regression by default.
+    classifier, cv, random_state
+        As for `Quantifier`.
     decimals : int or None, default=2
         Thresholds are the distinct training scores, rounded to this many decimals; None does
         not round them.
-    cv : int or splitter, default=5
-        Folds for scoring the training items.
-    random_state : int, RandomState, Generator or None, default=None
-        Random seed of the folds.
 
     Examples
     --------
@@ -211,7 +168,8 @@ class MS(_AtThresholds):
         return _MedianSweep(0.0, self._checked_decimals())
 
 
-class MS2(_AtThresholds):
+@dataclass(eq=False, repr=False, kw_only=True)
+class MS2(MS):
     """Median sweep over the thresholds with tpr - fpr above one quarter.
 
     If there are none, the threshold with the largest difference is used alone.
@@ -222,18 +180,14 @@ class MS2(_AtThresholds):
 
     Parameters
     ----------
-    classifier : scikit-learn classifier, default=None
-        Logistic regression by default.
+    classifier, cv, random_state
+        As for `Quantifier`.
     thresholds : {"even", "scores"}, default="even"
         Thresholds are evenly spaced: all numbers in [0, 1] with as many decimals as
         `decimals`. "scores" takes the distinct training scores, as in published results.
     decimals : int or None, default=2
         Number of decimals of the thresholds: at most 4 if they are evenly spaced. None does
         not round the training scores.
-    cv : int or splitter, default=5
-        Folds for scoring the training items.
-    random_state : int, RandomState, Generator or None, default=None
-        Random seed of the folds.
 
     Examples
     --------
@@ -245,18 +199,7 @@ class MS2(_AtThresholds):
     """
 
     info: ClassVar = _info("median sweep over thresholds that separate")
-
-    def __init__(
-        self,
-        classifier: Any = None,
-        *,
-        thresholds: str = "even",
-        decimals: int | None = 2,
-        cv: Any = 5,
-        random_state: Any = None,
-    ) -> None:
-        super().__init__(classifier, decimals=decimals, cv=cv, random_state=random_state)
-        self.thresholds = thresholds
+    thresholds: str = "even"
 
     def _aggregation(self) -> Aggregation:
         even = check_choice("thresholds", self.thresholds, ("even", "scores")) == "even"
@@ -277,34 +220,34 @@ class _MedianSweep(Aggregation):
     decimals: int | None
     even: bool = False
     rates: Rates | None = None
-    used: NDArray[np.int64] | None = None
+    places: NDArray[np.int64] | None = None
 
     def fit(self, training: Training) -> _MedianSweep:
         rates = rates_by_threshold(training, self.decimals, "even" if self.even else "scores")
         spread = rates.true_rates - rates.false_rates
         if self.least_spread > 0:
-            used = np.flatnonzero(spread > self.least_spread)
+            places = np.flatnonzero(spread > self.least_spread)
         else:
             # Rates are sums of weights: a difference of rounding size is none.
-            used = np.flatnonzero(np.abs(spread) > 1e-9)
-        if not len(used):
-            used = np.array([np.abs(spread).argmax()])
-        return replace(self, rates=rates, used=used)
+            places = np.flatnonzero(np.abs(spread) > 1e-9)
+        if not len(places):
+            places = np.array([np.abs(spread).argmax()])
+        return replace(self, rates=rates, places=places)
 
     def solve(self, items: NDArray[Any], samples: Samples) -> Solution:
-        rates, used = self.rates, self.used
+        rates, places = self.rates, self.places
         assert rates is not None
-        assert used is not None
+        assert places is not None
         codes = np.searchsorted(rates.thresholds, items[:, 1], side="right")
-        false_rates = rates.false_rates[used]
-        spreads = rates.true_rates[used] - false_rates
+        false_rates = rates.false_rates[places]
+        spreads = rates.true_rates[places] - false_rates
         positive = np.empty(len(samples))
-        if len(used) == 1 and spreads[0] == 0:
+        if len(places) == 1 and spreads[0] == 0:
             false_rates, spreads = np.zeros(1), np.ones(1)  # nothing separates: plain count
 
         def work(start: int, stop: int) -> None:
             median_sweep(
-                codes, samples.indices, samples.offsets, used, false_rates, spreads,
+                codes, samples.indices, samples.offsets, places, false_rates, spreads,
                 len(rates.thresholds) + 1, start, stop, positive,
             )  # fmt: skip
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
 from headcount.learn import MultivariateSVC
@@ -9,38 +10,6 @@ from headcount.quantify.aggregation import Aggregation
 from headcount.quantify.base import Quantifier
 from headcount.quantify.info import MethodInfo
 from headcount.quantify.learners import counted
-
-__all__ = ["SVMAE", "SVMK", "SVMN", "SVMQ", "SVMRAE"]
-
-
-class _CountedSVM(Quantifier):
-    """Base of methods that count the predictions of a support vector machine."""
-
-    _loss: ClassVar[str]
-
-    def __init__(
-        self,
-        C: float | None = None,
-        *,
-        kernel: str = "linear",
-        gamma: float | str = "auto",
-        n_components: int | None = 300,
-        tol: float = 0.1,
-        max_iter: int = 5000,
-        random_state: Any = None,
-    ) -> None:
-        self.C = C
-        self.kernel = kernel
-        self.gamma = gamma
-        self.n_components = n_components
-        self.tol = tol
-        self.max_iter = max_iter
-        self.random_state = random_state
-
-    def _aggregation(self) -> Aggregation:
-        return counted(
-            MultivariateSVC(self._loss, **self.get_params(deep=False)), self.random_state
-        )
 
 
 def _info(title: str, reference: str, *aliases: str) -> MethodInfo:
@@ -55,7 +24,8 @@ def _info(title: str, reference: str, *aliases: str) -> MethodInfo:
     )
 
 
-class SVMQ(_CountedSVM):
+@dataclass(eq=False, repr=False)
+class SVMQ(Quantifier):
     """Classify and count with a machine trained for recall and count together (Q).
 
     Two classes, or any number inside `OneVsRest`, which trains one machine for each class
@@ -99,35 +69,27 @@ class SVMQ(_CountedSVM):
         "SVM(Q)",
     )
     _loss: ClassVar = "q"
+    C: float | None = None
+    _: KW_ONLY
+    kernel: str = "linear"
+    gamma: float | str = "auto"
+    n_components: int | None = 300
+    tol: float = 0.1
+    max_iter: int = 5000
+    random_state: Any = None
+
+    def _aggregation(self) -> Aggregation:
+        learner = MultivariateSVC(self._loss, **self.get_params(deep=False))
+        return counted(learner, self.random_state)
 
 
-class SVMK(_CountedSVM):
-    """Classify and count with a machine trained for the Kullback-Leibler divergence.
-
-    Two classes, or any number inside `OneVsRest`, which trains one machine for each class
-    against the others. The predictions are counted. Features should be of similar scale.
+class SVMK(SVMQ):
+    """`SVMQ` with a machine trained for the Kullback-Leibler divergence.
 
     Parameters
     ----------
-    C : float or None, default=None
-        Weight of the loss against the margin. None is 1, and 0.1 for more than 10,000
-        training items.
-    kernel : {"linear", "rbf"}, default="linear"
-        Linear, or an approximate Gaussian kernel.
-    gamma : {"scale", "auto"} or float, default="auto"
-        Coefficient of the Gaussian kernel: 1 / (d X.var()), 1 / d, or a number.
-    n_components : int or None, default=300
-        Number of training items that the Gaussian kernel is approximated by; None for all.
-    tol : float, default=0.1
-        Violation tolerated, in percent.
-    max_iter : int, default=5000
-        Largest number of training rounds.
-    random_state : int, RandomState, Generator or None, default=None
-        Random seed of the items for the Gaussian kernel.
-
-    See Also
-    --------
-    headcount.learn.MultivariateSVC : The learner; once trained it is ``fitted_.model.learner``.
+    C, kernel, gamma, n_components, tol, max_iter, random_state
+        As for `SVMQ`.
 
     Examples
     --------
@@ -147,33 +109,13 @@ class SVMK(_CountedSVM):
     _loss: ClassVar = "kld"
 
 
-class SVMN(_CountedSVM):
-    """Classify and count with a machine trained for the normalised divergence.
-
-    Two classes, or any number inside `OneVsRest`, which trains one machine for each class
-    against the others. The predictions are counted. Features should be of similar scale.
+class SVMN(SVMQ):
+    """`SVMQ` with a machine trained for the normalised divergence.
 
     Parameters
     ----------
-    C : float or None, default=None
-        Weight of the loss against the margin. None is 1, and 0.1 for more than 10,000
-        training items.
-    kernel : {"linear", "rbf"}, default="linear"
-        Linear, or an approximate Gaussian kernel.
-    gamma : {"scale", "auto"} or float, default="auto"
-        Coefficient of the Gaussian kernel: 1 / (d X.var()), 1 / d, or a number.
-    n_components : int or None, default=300
-        Number of training items that the Gaussian kernel is approximated by; None for all.
-    tol : float, default=0.1
-        Violation tolerated, in percent.
-    max_iter : int, default=5000
-        Largest number of training rounds.
-    random_state : int, RandomState, Generator or None, default=None
-        Random seed of the items for the Gaussian kernel.
-
-    See Also
-    --------
-    headcount.learn.MultivariateSVC : The learner; once trained it is ``fitted_.model.learner``.
+    C, kernel, gamma, n_components, tol, max_iter, random_state
+        As for `SVMQ`.
 
     Examples
     --------
@@ -192,33 +134,13 @@ class SVMN(_CountedSVM):
     _loss: ClassVar = "nkld"
 
 
-class SVMAE(_CountedSVM):
-    """Classify and count with a machine trained for the absolute error of the count.
-
-    Two classes, or any number inside `OneVsRest`, which trains one machine for each class
-    against the others. The predictions are counted. Features should be of similar scale.
+class SVMAE(SVMQ):
+    """`SVMQ` with a machine trained for the absolute error of the count.
 
     Parameters
     ----------
-    C : float or None, default=None
-        Weight of the loss against the margin. None is 1, and 0.1 for more than 10,000
-        training items.
-    kernel : {"linear", "rbf"}, default="linear"
-        Linear, or an approximate Gaussian kernel.
-    gamma : {"scale", "auto"} or float, default="auto"
-        Coefficient of the Gaussian kernel: 1 / (d X.var()), 1 / d, or a number.
-    n_components : int or None, default=300
-        Number of training items that the Gaussian kernel is approximated by; None for all.
-    tol : float, default=0.1
-        Violation tolerated, in percent.
-    max_iter : int, default=5000
-        Largest number of training rounds.
-    random_state : int, RandomState, Generator or None, default=None
-        Random seed of the items for the Gaussian kernel.
-
-    See Also
-    --------
-    headcount.learn.MultivariateSVC : The learner; once trained it is ``fitted_.model.learner``.
+    C, kernel, gamma, n_components, tol, max_iter, random_state
+        As for `SVMQ`.
 
     Examples
     --------
@@ -237,33 +159,13 @@ class SVMAE(_CountedSVM):
     _loss: ClassVar = "ae"
 
 
-class SVMRAE(_CountedSVM):
-    """Classify and count with a machine trained for the relative error of the count.
-
-    Two classes, or any number inside `OneVsRest`, which trains one machine for each class
-    against the others. The predictions are counted. Features should be of similar scale.
+class SVMRAE(SVMQ):
+    """`SVMQ` with a machine trained for the relative error of the count.
 
     Parameters
     ----------
-    C : float or None, default=None
-        Weight of the loss against the margin. None is 1, and 0.1 for more than 10,000
-        training items.
-    kernel : {"linear", "rbf"}, default="linear"
-        Linear, or an approximate Gaussian kernel.
-    gamma : {"scale", "auto"} or float, default="auto"
-        Coefficient of the Gaussian kernel: 1 / (d X.var()), 1 / d, or a number.
-    n_components : int or None, default=300
-        Number of training items that the Gaussian kernel is approximated by; None for all.
-    tol : float, default=0.1
-        Violation tolerated, in percent.
-    max_iter : int, default=5000
-        Largest number of training rounds.
-    random_state : int, RandomState, Generator or None, default=None
-        Random seed of the items for the Gaussian kernel.
-
-    See Also
-    --------
-    headcount.learn.MultivariateSVC : The learner; once trained it is ``fitted_.model.learner``.
+    C, kernel, gamma, n_components, tol, max_iter, random_state
+        As for `SVMQ`.
 
     Examples
     --------

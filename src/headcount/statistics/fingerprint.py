@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
+from sklearn.base import BaseEstimator
 
 _DIGEST_BYTES = 16
 _NAMED = (type, FunctionType, BuiltinFunctionType)
@@ -75,8 +76,8 @@ def _parts(value: Any) -> list[Any]:
         return sorted(_digest(each, {}) for each in value)
     if isinstance(value, list | tuple):
         return [(each,) for each in value]
-    if is_dataclass(value):
-        # Without properties that were cached.
+    if is_dataclass(value) and not isinstance(value, BaseEstimator):
+        # Without properties that were cached. Estimators have attributes besides parameters.
         return [(getattr(value, each.name),) for each in fields(value)]
     # What pickle would store: a function, its arguments, and the state.
     return [(part,) for part in value.__reduce_ex__(4)[1:3]]

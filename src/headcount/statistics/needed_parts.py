@@ -116,16 +116,16 @@ def empty_store(part: Part) -> Store:
 
 def _parts_of(model: HasFitted | Fitted | NeedsStatistics, form: Form) -> list[Part]:
     """Statistics that estimates of a fitted method need of items of a form."""
-    if isinstance(model, NeedsStatistics):
-        return model.statistics_parts(form)
-    fitted = model if isinstance(model, Fitted) else model.fitted_
+    fitted = model.fitted_ if isinstance(model, HasFitted) else model
+    if isinstance(fitted, NeedsStatistics):
+        return fitted.statistics_parts(form)
     return needed_statistics(fitted, form)
 
 
 def _check_models(models: tuple[Any, ...]) -> None:
     for model in models:
         if isinstance(model, BaseEstimator):
-            check_is_fitted(model, ["fitted_", "model_"], all_or_any=any)
+            check_is_fitted(model, "fitted_")
         if not isinstance(model, HasFitted | Fitted | NeedsStatistics):
             raise HeadcountError(
                 f"model is {model!r}; it must be a fitted quantifier or accuracy predictor, or "

@@ -10,7 +10,7 @@ from sklearn.linear_model import LogisticRegression
 
 from headcount._parameters import check_count, check_fraction
 from headcount.accuracy import METRICS, QuAcc
-from headcount.accuracy.registry import predictors
+from headcount.accuracy.base import predictors
 from headcount.errors import HeadcountError
 from headcount.quantify.registry import method as find_quantifier
 from headcount_studies.engine.spec import MethodSpec, Spec, check_keys, check_known

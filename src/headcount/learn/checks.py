@@ -14,8 +14,6 @@ from headcount._random import base_seeds
 from headcount.data import encode_labels
 from headcount.errors import HeadcountError
 
-__all__ = ["check_items", "refuse_sparse", "seeds_of"]
-
 
 def check_items(
     estimator: Any, X: Any, y: ArrayLike, *, accept_sparse: str | bool = "csr"

@@ -1,0 +1,299 @@
+"""Accuracy on the reference, as it is, or by the confidence of the classifier in the items."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headcount._parameters import check_choice, check_count
+from headcount.accuracy.base import Predictor
+from headcount.accuracy.fitted import AccuracyModel, ConfusionModel, Floats, MetricModel
+from headcount.accuracy.metrics import ReferenceRanking, TableMetric
+from headcount.accuracy.model_outputs import ModelOutputs, Reference
+from headcount.quantify.info import MethodInfo
+from headcount.representation import Binned, Dense, MeanOf, Reduced, Reduction
+from headcount.sampling import Samples
+
+_NO_ORDER = "ATC decides which items are correct, and gives no order: use LEAP or CBPE."
+_MOST_ROUNDS = 200
+_TOLERANCE = 1e-9
+
+
+class Naive(Predictor):
+    """Accuracy on the reference, for every sample: correct if nothing has changed.
+
+    Parameters
+    ----------
+    classifier
+        As for `Predictor`.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_classification
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from headcount import accuracy
+    >>> X, y = make_classification(600, random_state=0)
+    >>> model = LogisticRegression().fit(X[:200], y[:200])
+    >>> round(accuracy.Naive(model).fit(X[200:400], y[200:400]).predict(X[400:]), 2)
+    0.91
+    """
+
+    info: ClassVar = MethodInfo(
+        title="accuracy on the reference",
+        family="reference",
+        input="labels",
+        gives="table",
+        shift="none",
+        reference="Volpi et al., Intelligenza Artificiale (2025)",
+    )
+
+    def _learn(self, reference: Reference) -> ConfusionModel:
+        return _Constant(reference.table)
+
+
+@dataclass(frozen=True, eq=False)
+class _Constant(ConfusionModel):
+    """The same table for every sample."""
+
+    table: Floats
+
+    def reduction(self) -> tuple[Reduction, ...]:
+        return ()
+
+    def solve(self, reduced: Reduced, sizes: NDArray[np.int64]) -> Floats:
+        return np.tile(self.table, (len(sizes), 1, 1))
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class ATC(Predictor):
+    """Average thresholded confidence: the share of items with a high confidence.
+
+    The threshold is chosen so that as many items of the reference are above it as are
+    predicted correctly. With two classes, an item at or below the threshold is assigned to
+    the class that was not predicted, which makes a table. With more classes its class is
+    unknown, and only the accuracy is given.
+
+    Parameters
+    ----------
+    classifier
+        As for `Predictor`.
+    score : {"maxconf", "entropy"}, default="maxconf"
+        Measure of confidence: the highest posterior, or the negative entropy of all.
+
+    Examples
+    --------
+    >>> import headcount as hc
+    >>> scored, y = hc.Scored([0.1, 0.2, 0.6, 0.3, 0.8, 0.9]), [0, 0, 0, 0, 1, 1]
+    >>> atc = hc.accuracy.ATC().fit(scored, y)
+    >>> round(atc.predict(hc.Scored([0.2, 0.45, 0.9, 0.95])), 2)
+    0.75
+    """
+
+    info: ClassVar = MethodInfo(
+        title="share of items above a confidence",
+        family="confidence",
+        input="posteriors",
+        gives="accuracy",
+        shift="covariate",
+        reference="Garg et al., ICLR 2022",
+    )
+    score: str = "maxconf"
+
+    def _learn(self, reference: Reference) -> MetricModel:
+        score = check_choice("score", self.score, ("maxconf", "entropy"))
+        correct = reference.codes == reference.outputs.labels
+        threshold = _Threshold.of(reference.outputs, correct, score)
+        if reference.n_classes == 2:
+            return _ThresholdTable(threshold)
+        return _ShareAboveThreshold(threshold)
+
+
+@dataclass(frozen=True)
+class _Threshold:
+    """Confidence above which items count as predicted correctly."""
+
+    score: str
+    value: float
+
+    @classmethod
+    def of(cls, outputs: ModelOutputs, correct: NDArray[np.bool_], score: str) -> _Threshold:
+        """Value above which the share of items is nearest to the share of correct ones."""
+        values, counts = np.unique(_confidence(outputs, score), return_counts=True)
+        candidates = np.concatenate([[-np.inf], values])
+        above = np.concatenate([[1.0], 1.0 - np.cumsum(counts) / len(outputs)])
+        return cls(score, float(candidates[np.abs(above - correct.mean()).argmin()]))
+
+    def exceeded(self, pool: ModelOutputs) -> NDArray[np.bool_]:
+        return np.asarray(_confidence(pool, self.score) > self.value)
+
+
+@dataclass(frozen=True, eq=False)
+class _ThresholdTable(ConfusionModel):
+    """Two classes: items at or below the threshold belong to the other class."""
+
+    threshold: _Threshold
+
+    def metric_obstacle(self, metric: TableMetric) -> str:
+        return _NO_ORDER if isinstance(metric, ReferenceRanking) else ""
+
+    def embed(self, items: ModelOutputs) -> Binned:
+        """Cell of the table of each item."""
+        codes = np.where(self.threshold.exceeded(items), items.labels, 1 - items.labels)
+        return Binned((codes * 2 + items.labels).astype(np.int32)[:, None], 4)
+
+    def reduction(self) -> tuple[Reduction, ...]:
+        return (MeanOf(self),)
+
+    def solve(self, reduced: Reduced, sizes: NDArray[np.int64]) -> Floats:
+        return np.asarray(reduced[0]).reshape(-1, 2, 2)
+
+
+@dataclass(frozen=True, eq=False)
+class _ShareAboveThreshold(AccuracyModel):
+    """More classes: the share of items above the threshold is the accuracy."""
+
+    threshold: _Threshold
+
+    def table_obstacle(self) -> str:
+        return (
+            "with more than two classes, the true classes of items below its threshold are "
+            "unknown; use LEAP, QuAcc or CBPE."
+        )
+
+    def metric_obstacle(self, metric: TableMetric) -> str:
+        if isinstance(metric, ReferenceRanking):
+            return _NO_ORDER
+        if metric.name in ("accuracy", "error"):
+            return ""
+        return (
+            "with more than two classes ATC gives the accuracy alone, as the true classes of "
+            "items below its threshold are unknown: use LEAP, QuAcc or CBPE."
+        )
+
+    def embed(self, items: ModelOutputs) -> Dense:
+        """True as 1, for items above the threshold."""
+        return Dense(self.threshold.exceeded(items).astype(np.float64)[:, None])
+
+    def reduction(self) -> tuple[Reduction, ...]:
+        return (MeanOf(self),)
+
+    def solve(self, reduced: Reduced, sizes: NDArray[np.int64]) -> Floats:
+        return np.asarray(reduced[0])[:, 0]
+
+
+def _confidence(outputs: ModelOutputs, score: str) -> Floats:
+    return outputs.confidence if score == "maxconf" else outputs.negative_entropy
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class Mandoline(Predictor):
+    """Accuracy on the reference, with weights that give its slices the shares of the sample.
+
+    Slices are the predicted classes and bins of the entropy of the posteriors. The weight of
+    an item is the exponential of a sum over its slices, such that the weighted reference has
+    the same share of items in every slice as the sample. Correct if the accuracy within each
+    slice has not changed; accuracy only.
+
+    Parameters
+    ----------
+    classifier
+        As for `Predictor`.
+    bins : int, default=5
+        Number of bins of the entropy, with equally many items of the reference each.
+
+    Examples
+    --------
+    >>> import headcount as hc
+    >>> scored, y = hc.Scored([0.1, 0.2, 0.6, 0.3, 0.8, 0.9]), [0, 0, 0, 0, 1, 1]
+    >>> mandoline = hc.accuracy.Mandoline(bins=2).fit(scored, y)
+    >>> round(mandoline.predict(hc.Scored([0.2, 0.1, 0.6, 0.9])), 2)
+    0.88
+    """
+
+    info: ClassVar = MethodInfo(
+        title="reference reweighted by slices",
+        family="confidence",
+        input="posteriors",
+        gives="accuracy",
+        shift="covariate",
+        reference="Chen et al., ICML 2021",
+    )
+    bins: int = 5
+
+    def _learn(self, reference: Reference) -> _Slices:
+        bins = check_count("bins", self.bins)
+        K, outputs = reference.n_classes, reference.outputs
+        entropy = outputs.negative_entropy
+        edges = np.unique(np.quantile(entropy, np.linspace(0, 1, bins + 1)[1:-1]))
+        slices = outputs.labels * (len(edges) + 1) + np.searchsorted(edges, entropy)
+        mass = np.bincount(slices, minlength=K * (len(edges) + 1)).astype(np.float64)
+        correct = np.bincount(slices, reference.codes == outputs.labels, len(mass))
+        rate = np.divide(correct, mass, out=np.zeros_like(mass), where=mass > 0)
+        shape = (K, len(edges) + 1)
+        return _Slices(edges, (mass / mass.sum()).reshape(shape), rate.reshape(shape))
+
+
+@dataclass(frozen=True, eq=False)
+class _Slices(AccuracyModel):
+    """Shares and accuracy of the reference by predicted class and bin of the entropy."""
+
+    edges: Floats
+    mass: Floats
+    rate: Floats
+
+    def table_obstacle(self) -> str:
+        return "its weights are for the accuracy alone; use LEAP, QuAcc or CBPE."
+
+    def metric_obstacle(self, metric: TableMetric) -> str:
+        if metric.name in ("accuracy", "error"):
+            return ""
+        return (
+            "Mandoline gives the accuracy alone, as its weights do not depend on the true "
+            "classes: use LEAP, QuAcc or CBPE."
+        )
+
+    def statistics(self, pool: ModelOutputs, samples: Samples) -> Floats:
+        K, n_bins = self.mass.shape
+        bins = np.searchsorted(self.edges, pool.negative_entropy)
+        predicted = samples.prevalence_of(pool.labels, K)
+        entropy = samples.prevalence_of(bins, n_bins)
+        weighted = _raked(self.mass, predicted, entropy)
+        return np.asarray((weighted * self.rate).sum(axis=(1, 2)))
+
+
+def _raked(mass: Floats, rows: Floats, columns: Floats) -> Floats:
+    """Mass times a factor for each row and for each column, with the given margins.
+
+    These are the weights of a log-linear model of the slices. Slices of the sample that the
+    reference has no items of are left out. Margins that no weights have are met in turn.
+    """
+    rows = _possible(rows, mass.sum(axis=1))
+    columns = _possible(columns, mass.sum(axis=0))
+    tables = np.tile(mass, (len(rows), 1, 1))
+    running = np.arange(len(rows))
+    for _ in range(_MOST_ROUNDS):
+        here = tables[running]
+        here *= _factor(rows[running], here.sum(axis=2))[:, :, None]
+        off = np.abs(here.sum(axis=1) - columns[running]).max(axis=1)
+        here *= _factor(columns[running], here.sum(axis=1))[:, None, :]
+        tables[running] = here
+        running = running[off > _TOLERANCE]
+        if not len(running):
+            break
+    total = tables.sum(axis=(1, 2), keepdims=True)
+    return np.where(total > 0, tables / np.where(total > 0, total, 1.0), mass)
+
+
+def _possible(margins: Floats, mass: Floats) -> Floats:
+    """Margins without empty slices of the reference; its own margins if nothing is left."""
+    possible = np.where(mass > 0, margins, 0.0)
+    total = possible.sum(axis=1, keepdims=True)
+    return np.where(total > 0, possible / np.where(total > 0, total, 1.0), mass)
+
+
+def _factor(margins: Floats, sums: Floats) -> Floats:
+    """Factors that turn sums into the margins; 0 for empty sums."""
+    return np.divide(margins, sums, out=np.zeros_like(margins), where=sums > 0)
