@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from headcount._files import check_writable, did_you_mean, write_bytes
+from headcount._files import did_you_mean
 from headcount._parameters import check_fraction
-from headcount._text import Cell, Table, html_result, printable
+from headcount._text import Cell, Table, chance, html_result, printable
 from headcount.accuracy import (
     METRIC_NAMES,
     AccuracyEstimate,
@@ -24,8 +23,9 @@ from headcount.analysis.facts import plain
 from headcount.analysis.from_tables import as_table
 from headcount.analysis.groups import Groups, group_column, read_groups
 from headcount.analysis.label_columns import match_labels, read_labelled, read_true_labels
+from headcount.analysis.pages import accuracy_page
 from headcount.analysis.score_columns import find_score_columns
-from headcount.analysis.verdict import MARK, chance, range_of_groups
+from headcount.analysis.verdict import MARK, range_of_groups
 from headcount.data.dates import check_order
 from headcount.data.readers import TableFile
 from headcount.diagnose.diagnostics import BROKEN_LEVEL
@@ -80,6 +80,11 @@ class AccuracyAnalysis:
         """
         test = self.estimates[i].fit_test
         return test is not None and bool(test.p_value < BROKEN_LEVEL)
+
+    @property
+    def info(self) -> Any:
+        """Title and reference of the method."""
+        return predictors()[self.estimates[0].method].info
 
     @property
     def is_reliable(self) -> bool:
@@ -191,12 +196,7 @@ class AccuracyAnalysis:
         path : str or path
             File that ends in .html, in a folder that exists.
         """
-        # Imported here, as pages are drawn from analyses: report/ is above this package.
-        from headcount.report.accuracy_page import accuracy_page
-
-        path = Path(path)
-        check_writable(path, "path", (".html", ".htm"))
-        write_bytes(path, accuracy_page(self).encode("utf-8", "replace"))
+        accuracy_page(self).write(path)
 
     def __repr__(self) -> str:
         return self.to_text()

@@ -12,11 +12,12 @@ import numpy as np
 from markupsafe import Markup
 from numpy.typing import NDArray
 
-from headcount._files import check_writable, write_bytes
+from headcount._files import check_writable
 from headcount._text import Cell, Table, printable
 from headcount.analysis.facts import MethodFacts, plain
 from headcount.analysis.histograms import ScoreHistogram
 from headcount.analysis.models import ScoreModel, TableModel
+from headcount.analysis.pages import share_page
 from headcount.analysis.verdict import MARK, Verdict, verdict_of
 from headcount.diagnose.diagnostics import BROKEN_LEVEL
 from headcount.errors import HeadcountError
@@ -236,6 +237,11 @@ class Analysis:
             "notes": list(self.notes),
         }
 
+    @property
+    def table_columns(self) -> tuple[str, ...]:
+        """Columns of `to_frame`."""
+        return COLUMNS
+
     def rows(self) -> Iterator[tuple[Any, ...]]:
         """Rows of `to_frame`."""
         for part in (self.overall, *self.groups):
@@ -338,13 +344,7 @@ class Analysis:
         path : str or path
             File that ends in .html, in a folder that exists.
         """
-        # Imported here, as pages are drawn from analyses: report/ is above this package. The
-        # contract of import-linter lists this line as an exception.
-        from headcount.report.page import page
-
-        path = Path(path)
-        check_writable(path, "path", (".html", ".htm"))
-        write_bytes(path, page(self).encode("utf-8", "replace"))
+        share_page(self).write(path)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted model, for ``headcount.analyse(new, model=path)``.

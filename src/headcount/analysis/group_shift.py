@@ -23,9 +23,9 @@ from numpy.typing import NDArray
 from scipy import stats
 from sklearn.base import clone
 
+from headcount._text import chance
 from headcount.analysis.group_effects import GroupEffects
 from headcount.analysis.groups import Groups
-from headcount.analysis.verdict import chance
 from headcount.errors import HeadcountWarning
 from headcount.quantify import Quantifier
 from headcount.quantify.evidence import Evidence

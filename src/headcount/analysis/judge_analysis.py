@@ -6,14 +6,13 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from headcount._files import check_writable, write_bytes
 from headcount._parameters import check_fraction
 from headcount._versions import versions
 from headcount.analysis.from_tables import as_table
 from headcount.analysis.label_columns import stripped
+from headcount.analysis.pages import judge_page
 from headcount.data.readers import TableFile
 from headcount.errors import HeadcountError
 from headcount.labels import JudgeResult, correct_verdicts
@@ -55,13 +54,7 @@ class JudgeAnalysis(JudgeResult):
         path : str or path
             File that ends in .html, in a folder that exists.
         """
-        # Imported here, as pages are drawn from results: report/ is above this package. The
-        # contract of import-linter lists this line as an exception.
-        from headcount.report.judge_page import judge_page
-
-        path = Path(path)
-        check_writable(path, "path", (".html", ".htm"))
-        write_bytes(path, judge_page(self).encode("utf-8", "replace"))
+        judge_page(self).write(path)
 
     def __repr__(self) -> str:
         return self.to_text(self.level)

@@ -6,13 +6,11 @@ import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from headcount._files import check_writable, write_bytes
 from headcount._text import Cell, Table, html_result, printable
 from headcount.analysis.analysis import COLUMNS, Analysis
 from headcount.analysis.classifiers import make_classifier
@@ -21,6 +19,7 @@ from headcount.analysis.from_items import analyse_items
 from headcount.analysis.label_columns import stripped
 from headcount.analysis.models import named_quantifier
 from headcount.analysis.options import Options
+from headcount.analysis.pages import tag_page
 from headcount.analysis.verdict import MARK
 from headcount.data.column_kinds import parse_texts
 from headcount.data.preparation import Preparation, Tally, prepare, prepared_batches
@@ -208,13 +207,7 @@ class TagAnalysis:
         path : str or path
             File that ends in .html, in a folder that exists.
         """
-        # Imported here, as pages are drawn from analyses: report/ is above this package. The
-        # contract of import-linter lists this line as an exception.
-        from headcount.report.tags_page import tags_page
-
-        path = Path(path)
-        check_writable(path, "path", (".html", ".htm"))
-        write_bytes(path, tags_page(self).encode("utf-8", "replace"))
+        tag_page(self).write(path)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Raise an error: models of several tags cannot be saved.

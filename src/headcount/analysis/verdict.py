@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from headcount._text import chance, percent
 from headcount.analysis.facts import words
 from headcount.analysis.groups import MISSING
 from headcount.diagnose.diagnostics import BROKEN_LEVEL
@@ -18,9 +19,7 @@ if TYPE_CHECKING:
 __all__ = [
     "MARK",
     "Verdict",
-    "chance",
     "compared_with_truth",
-    "percent",
     "range_of_groups",
     "verdict_of",
 ]
@@ -62,30 +61,6 @@ def verdict_of(analysis: Analysis) -> Verdict:
     else:
         sentences = (_shares(analysis), _groups(analysis), trust)
     return Verdict(status, tuple(sentence for sentence in sentences if sentence))
-
-
-def percent(share: float) -> str:
-    """Share as a percentage.
-
-    Examples
-    --------
-    >>> percent(0.1234)
-    '12.3%'
-    """
-    return f"{share:.1%}"
-
-
-def chance(p_value: float | None) -> str:
-    """p-value as text.
-
-    Examples
-    --------
-    >>> chance(0.034), chance(1e-9), chance(None)
-    ('p = 0.034', 'p < 0.0001', 'not tested')
-    """
-    if p_value is None:
-        return "not tested"
-    return "p < 0.0001" if p_value < 1e-4 else f"p = {p_value:.2g}"
 
 
 def compared_with_truth(analysis: Analysis) -> str:

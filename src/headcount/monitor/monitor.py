@@ -424,9 +424,9 @@ class Monitor:
         path : str or path
             HTML file.
         """
-        from headcount.report.monitor_page import write_monitor_page
+        from headcount.monitor.report import monitor_page
 
-        write_monitor_page(self._history(), path)
+        monitor_page(self._history()).write(path)
 
     def _repr_html_(self) -> str:
         head, *lines = str(self).split("\n")
