@@ -16,6 +16,9 @@ from headcount.analysis.tags import TagAnalysis
 from headcount.analysis.verdict import Verdict
 from headcount.analysis.warehouse import counting_query
 
+# The American spellings.
+analyze, summarize = analyse, summarise
+
 __all__ = [
     "Analysis",
     "Groups",

@@ -225,11 +225,11 @@ def analyse_accuracy(
     metric: str = "accuracy",
     method: str = "LEAP",
     by: str | None = None,
-    date: str | None = None,
+    date_column: str | None = None,
     level: float = 0.95,
     random_state: int = 0,
     separator: str | None = None,
-    dates: str | None = None,
+    date_order: str | None = None,
 ) -> AccuracyAnalysis:
     """Estimate how well a model does on a table of unlabelled items, and in its groups.
 
@@ -248,7 +248,7 @@ def analyse_accuracy(
         Name of a measure in `headcount.accuracy.METRIC_NAMES`.
     method : str, default="LEAP"
         Name of a method of `headcount.accuracy` that needs scores only.
-    by, date : str, default=None
+    by, date_column : str, default=None
         Groups, as for `headcount.analyse`.
     level : float, default=0.95
         Probability that an interval contains the value.
@@ -256,7 +256,7 @@ def analyse_accuracy(
         Random seed.
     separator : str, default=None
         Separator of columns in CSV files; found from the file by default.
-    dates : {"day-first", "month-first"}, default=None
+    date_order : {"day-first", "month-first"}, default=None
         Order of day and month in dates such as 03/04/2024; found from the column by default.
 
     Returns
@@ -279,10 +279,10 @@ def analyse_accuracy(
     """
     check_fraction("`level`", level)
     predictor = _predictor(method, metric, random_state)
-    check_order(dates)
+    check_order(date_order)
     labelled = as_table(reference, "reference", separator)
     table = as_table(new, "new", separator)
-    column = group_column(table, by, date)
+    column = group_column(table, by, date_column)
     labelled.require([target], "which `target` names")
     if prediction is not None:
         for each in (labelled, table):
@@ -302,7 +302,7 @@ def analyse_accuracy(
     before = realised(metric, known, np.searchsorted(classes, y), classes)
     groups = Groups.of(None, len(pool))
     if by is not None and column is not None:
-        groups = read_groups(table, by, column, dates)
+        groups = read_groups(table, by, column, date_order)
     estimates = predictor.estimate_many(
         pool, groups.samples, metric, random_state=random_state, level=level
     )

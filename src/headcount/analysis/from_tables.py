@@ -65,7 +65,7 @@ def analyse(
     model: Any = None,
     target: str | None = None,
     by: str | None = None,
-    date: str | None = None,
+    date_column: str | None = None,
     method: str = "auto",
     classifier: Any = "logistic",
     leave_out: Sequence[str] = (),
@@ -76,7 +76,7 @@ def analyse(
     level: float = 0.95,
     random_state: int = 0,
     separator: str | None = None,
-    dates: str | None = None,
+    date_order: str | None = None,
     title: str | None = None,
 ) -> Analysis | TagAnalysis:
     """Estimate the shares of the classes in a table of unlabelled items, and in its groups.
@@ -108,7 +108,7 @@ def analyse(
     by : str, default=None
         Estimate by group as well: a column, or "year", "quarter", "month", "week" or "day".
         This column does not become a feature.
-    date : str, default=None
+    date_column : str, default=None
         Column of the dates, for periods; needed if there are several.
     method : str, default="auto"
         Name of a method in `headcount.methods`, or "auto" for several strong ones combined.
@@ -135,7 +135,7 @@ def analyse(
         Random seed.
     separator : str, default=None
         Separator of columns in CSV files; found from the file by default.
-    dates : {"day-first", "month-first"}, default=None
+    date_order : {"day-first", "month-first"}, default=None
         Order of day and month in dates such as 03/04/2024; found from the columns by default.
     title : str, default=None
         Heading of the report.
@@ -173,15 +173,15 @@ def analyse(
     Of 300 items, about ... are “good” (95% interval ...), down from 79.8% in training. ...
     """
     check_fraction("`level`", level)
-    check_order(dates)
+    check_order(date_order)
     _check_sources(train, scores, model, target)
     table = as_table(new, "new", separator)
     notes: tuple[str, ...] = table.notes
     if train is scores is model is None:
         train, table, note = _split(table, target)
         notes += (note,)
-    column = group_column(table, by, date)
-    options = Options(by, column, dates, weight, cluster, level, random_state, title)
+    column = group_column(table, by, date_column)
+    options = Options(by, column, date_order, weight, cluster, level, random_state, title)
     options.check_columns(table)
     training = None
     if model is not None:
@@ -199,7 +199,7 @@ def analyse(
         training = read_labelled(source, str(target), random_state=random_state)
         fit: Callable[..., TableModel | ScoreModel] = fit_score_model
         if scores is None:
-            fit = partial(fit_table_model, classifier=classifier, dates=dates)
+            fit = partial(fit_table_model, classifier=classifier, date_order=date_order)
         fitted = fit(
             training, str(target), method=method, random_state=random_state, leave_out=out
         )
@@ -312,7 +312,7 @@ def _apply(
     if _is_streamed(model, table, training, labels, options):
         return _apply_in_batches(model, table, training, notes, options)
     groups = options.groups(table)
-    items, tally = model.items(table, options.dates)
+    items, tally = model.items(table, options.date_order)
     truth, note = None, labels.note
     if model.target in table.columns and not note:
         known = table.read([model.target])[model.target]
@@ -376,7 +376,7 @@ def _apply_in_batches(
     options: Options,
 ) -> Analysis:
     """Analysis of a table that is read once, in batches."""
-    summary = summarise_table(model, table, options.by, options.column, options.dates)
+    summary = summarise_table(model, table, options.by, options.column, options.date_order)
     n_groups = len(summary.statistics.groups)
     if n_groups > MOST_GROUPS:
         raise too_many_groups(str(options.by), n_groups)
@@ -427,7 +427,7 @@ def _by_labels(
         return analysis, "" if groups.of_time else _untested(groups.column, labelled)
     values = labelled.table.read([groups.column])[groups.column]
     try:
-        names, _ = group_names(values, str(options.by), labelled.table.name, options.dates)
+        names, _ = group_names(values, str(options.by), labelled.table.name, options.date_order)
     except HeadcountError:
         return analysis, ""  # of another form than in the new table
     named = np.asarray(names.fill_null(MISSING).to_list(), dtype=np.str_)

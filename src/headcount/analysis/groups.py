@@ -118,7 +118,7 @@ class Groups:
         return cls((None, *names.tolist()), samples, ordered)
 
 
-def group_column(table: TableFile, by: str | None, date: str | None) -> str | None:
+def group_column(table: TableFile, by: str | None, date_column: str | None) -> str | None:
     """Column that groups come from; None if there are no groups.
 
     Parameters
@@ -127,7 +127,7 @@ def group_column(table: TableFile, by: str | None, date: str | None) -> str | No
         The new items.
     by : str or None
         A column, or else a period of time.
-    date : str or None
+    date_column : str or None
         Column of the dates, for a period.
 
     Returns
@@ -135,24 +135,28 @@ def group_column(table: TableFile, by: str | None, date: str | None) -> str | No
     str or None
     """
     if by is None:
-        if date is not None:
-            raise HeadcountError("`date` has no use without `by`: add `by`, such as month.")
+        if date_column is not None:
+            raise HeadcountError(
+                "`date_column` has no use without `by`: add `by`, such as month."
+            )
         return None
-    if by in table.columns and date is None:
+    if by in table.columns and date_column is None:
         return by
     if by not in _PERIODS:
-        if date is not None:
+        if date_column is not None:
             raise HeadcountError(
-                f"`by` is {by!r}; with `date` it must be one of {', '.join(_PERIODS)}."
+                f"`by` is {by!r}; with `date_column` it must be one of {', '.join(_PERIODS)}."
             )
         table.require([by], "which `by` names")
-    if date is not None:
-        table.require([date], "which `date` names")
-        return date
+    if date_column is not None:
+        table.require([date_column], "which `date_column` names")
+        return date_column
     return _only_date(table, by)
 
 
-def read_groups(table: TableFile, by: str, column: str, dates: str | None = None) -> Groups:
+def read_groups(
+    table: TableFile, by: str, column: str, date_order: str | None = None
+) -> Groups:
     """Groups of the rows of a table.
 
     Parameters
@@ -161,14 +165,14 @@ def read_groups(table: TableFile, by: str, column: str, dates: str | None = None
         The new items.
     by, column : str
         As given to and found by `group_column`.
-    dates : {"day-first", "month-first"}, default=None
+    date_order : {"day-first", "month-first"}, default=None
         Order of day and month in the dates; found from them by default.
 
     Returns
     -------
     Groups
     """
-    names, notes = group_names(table.read([column])[column], by, table.name, dates)
+    names, notes = group_names(table.read([column])[column], by, table.name, date_order)
     n_missing = names.null_count()
     named = names.fill_null(MISSING)
     n_groups = named.n_unique()
@@ -192,7 +196,7 @@ def too_many_groups(by: str, n_groups: int) -> HeadcountError:
 
 
 def group_names(
-    values: pl.Series, by: str, table: str, dates: str | None = None
+    values: pl.Series, by: str, table: str, date_order: str | None = None
 ) -> tuple[pl.Series, list[str]]:
     """Group of each row by name, null where there is none, and notes.
 
@@ -204,7 +208,7 @@ def group_names(
         Its name, or a period.
     table : str
         Name of the table, for messages.
-    dates : {"day-first", "month-first"}, default=None
+    date_order : {"day-first", "month-first"}, default=None
         Order of day and month in the dates; found from them by default.
 
     Returns
@@ -218,7 +222,7 @@ def group_names(
     if column == by:
         return _texts(values), []
     given = without_marks(values)
-    found = find_date_form(given, order=dates, wanted=True)
+    found = find_date_form(given, order=date_order, wanted=True)
     example = short(given.drop_nulls().head(1).to_list()[0]) if given.count() else "nothing"
     if found is None:
         raise HeadcountError(
@@ -228,14 +232,15 @@ def group_names(
     if found.order == "undecided" and by != "year":
         raise HeadcountError(
             f"`by` is {by!r}, but dates in column {column!r} of {table!r}, such as {example}, "
-            "may have the day first or the month first: pass `dates` day-first or month-first."
+            "may have the day first or the month first: pass `date_order` day-first or "
+            "month-first."
         )
     read = read_dates(given, found.form)
     notes = []
     if n_bad := read.null_count() - given.null_count():
         bad = short(given.filter(given.is_not_null() & read.is_null())[0])
         notes.append(f"{n_bad:,} of {len(given):,} values of {column} are no dates: {bad}.")
-    if found.order in ORDERS and dates is None:
+    if found.order in ORDERS and date_order is None:
         example = short(given.filter(read.is_not_null())[0])
         notes.append(f"The dates of {column}, such as {example}, were read {found.order}.")
     return _periods(read, by), notes
@@ -249,7 +254,7 @@ def _only_date(table: TableFile, by: str) -> str:
         found = f"several ({', '.join(map(repr, dates))})" if dates else "none"
         raise HeadcountError(
             f"`by` is {by!r}, which needs one column of dates, but {table.name!r} has {found}: "
-            "name it by `date`."
+            "name it by `date_column`."
         )
     return dates[0]
 

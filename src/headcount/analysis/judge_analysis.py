@@ -56,8 +56,17 @@ class JudgeAnalysis(JudgeResult):
         """
         judge_page(self).write(path)
 
-    def __repr__(self) -> str:
-        return self.to_text(self.level)
+    def to_frame(self, level: float | None = None) -> pl.DataFrame:
+        """Table with one row per group and class, with intervals of the level of the result."""
+        return super().to_frame(self.level if level is None else level)
+
+    def to_dict(self, level: float | None = None) -> dict[str, Any]:
+        """Return all results as plain values for JSON."""
+        return super().to_dict(self.level if level is None else level)
+
+    def to_text(self, level: float | None = None) -> str:
+        """Text that `print` shows."""
+        return super().to_text(self.level if level is None else level)
 
 
 def judge(

@@ -29,7 +29,7 @@ def plan_labels(
     budget: int | None = None,
     positive: Any = None,
     by: str | None = None,
-    date: str | None = None,
+    date_column: str | None = None,
     show: Sequence[str] | None = None,
     level: float = 0.95,
     random_state: int = 0,
@@ -50,7 +50,7 @@ def plan_labels(
     positive : Any, default=None
         The only class whose share matters: precision is that of its interval, and labels serve
         it more than the others. All classes by default.
-    by, date : str, default=None
+    by, date_column : str, default=None
         Groups, as for `analyse`. Precision and budget are then those of each group.
     show : sequence of str, default=None
         Columns that people need to see to label a row. By default all, but for those that
@@ -86,7 +86,7 @@ def plan_labels(
     ['row', 'size', 'stratum', 'weight', 'label', 'pool']
     """
     table = as_table(new, "new", separator)
-    column = group_column(table, by, date)
+    column = group_column(table, by, date_column)
     fitted = checked_model(model, column, ())
     columns = _shown(table, fitted, show)
     groups = None

@@ -72,7 +72,7 @@ def summarise_table(
     table: TableFile,
     by: str | None,
     column: str | None,
-    dates: str | None = None,
+    date_order: str | None = None,
 ) -> Summary:
     """Read a table once, in batches, into statistics.
 
@@ -84,7 +84,7 @@ def summarise_table(
         The items.
     by, column : str or None
         Groups, as given to and found by `group_column`.
-    dates : {"day-first", "month-first"}, default=None
+    date_order : {"day-first", "month-first"}, default=None
         Order of day and month in dates; found from the first rows by default.
 
     Returns
@@ -92,10 +92,10 @@ def summarise_table(
     Summary
     """
     statistics, tally = empty_statistics(model), Tally()
-    reader = None if by is None or column is None else _GroupReader(by, table.name, dates)
+    reader = None if by is None or column is None else _GroupReader(by, table.name, date_order)
     statistics.update_many(
         (items, None if reader is None or values is None else reader.read(values))
-        for items, values in model.item_batches(table, dates, tally, column)
+        for items, values in model.item_batches(table, date_order, tally, column)
     )
     if not statistics.n:
         raise HeadcountError(f"{table.name!r} has no rows: pass a table with some.")
@@ -174,8 +174,8 @@ def _needs(model: TableModel | ScoreModel) -> list[NeedsStatistics]:
 class _GroupReader:
     """Groups of batches, whose dates are read in one order."""
 
-    def __init__(self, by: str, table: str, dates: str | None) -> None:
-        self._by, self._table, self._dates = by, table, dates
+    def __init__(self, by: str, table: str, date_order: str | None) -> None:
+        self._by, self._table, self._date_order = by, table, date_order
         self._first: dict[str, None] = {}
         self._n_missing = self._n_rows = 0
 
@@ -186,13 +186,13 @@ class _GroupReader:
         # Each text is read once, not each row.
         numbered = number_groups(values, len(values)) if texts else None
         given = values if numbered is None else numbered.names
-        names, notes = group_names(given, self._by, self._table, self._dates)
+        names, notes = group_names(given, self._by, self._table, self._date_order)
         if not self._n_rows:
             self._first = dict.fromkeys(notes)
-            if values.name != self._by and self._dates is None:
+            if values.name != self._by and self._date_order is None:
                 found = find_date_form(without_marks(values), wanted=True)
                 if found is not None and found.order in ORDERS:
-                    self._dates = found.order
+                    self._date_order = found.order
         made = number_groups(names, len(names)) if numbered is None else numbered.renamed(names)
         missing = made.names.is_null().arg_max() if made.names.null_count() else None
         if missing is not None:

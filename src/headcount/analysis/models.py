@@ -121,14 +121,14 @@ class TableModel:
         """Reasons for what the caller did not choose: the classifier, an order of classes."""
         return " ".join(filter(None, [self.why_classifier, _said_of_order(self.quantifier)]))
 
-    def items(self, table: TableFile, dates: str | None = None) -> tuple[Any, Tally]:
+    def items(self, table: TableFile, date_order: str | None = None) -> tuple[Any, Tally]:
         """Rows of a table as the quantifier takes them, made in batches.
 
         Parameters
         ----------
         table : TableFile
             A table with these columns.
-        dates : {"day-first", "month-first"}, default=None
+        date_order : {"day-first", "month-first"}, default=None
             Order of day and month, where both are possible.
 
         Returns
@@ -139,7 +139,7 @@ class TableModel:
             Numbers of values that could not be used as they are.
         """
         tally = Tally()
-        made = [items for items, _ in self.item_batches(table, dates, tally)]
+        made = [items for items, _ in self.item_batches(table, date_order, tally)]
         if not made:
             raise HeadcountError(f"{table.name!r} has no rows: pass a table with some.")
         tally.check(table.name)
@@ -149,7 +149,7 @@ class TableModel:
         return stack(made), tally
 
     def item_batches(
-        self, table: TableFile, dates: str | None, tally: Tally, beside: str | None = None
+        self, table: TableFile, date_order: str | None, tally: Tally, beside: str | None = None
     ) -> Iterator[tuple[Any, pl.Series | None]]:
         """Rows of a table as the quantifier takes them, batch by batch.
 
@@ -157,7 +157,7 @@ class TableModel:
         ----------
         table : TableFile
             A table with these columns.
-        dates : {"day-first", "month-first"} or None
+        date_order : {"day-first", "month-first"} or None
             Order of day and month, where both are possible.
         tally : Tally
             Numbers of values that could not be used as they are, which are added to.
@@ -170,7 +170,9 @@ class TableModel:
         values : polars.Series or None
             The other column.
         """
-        for batch, values in prepared_batches(self.preparation, table, dates, tally, beside):
+        for batch, values in prepared_batches(
+            self.preparation, table, date_order, tally, beside
+        ):
             yield self._of_batch(batch), values
 
     def _of_batch(self, batch: pl.DataFrame) -> Any:
@@ -236,14 +238,14 @@ class ScoreModel:
         label = self.quantifier.classes_.tolist()[self.scores.positive]
         return f"Column {self.columns[0]} was taken for the score of class {label!r}."
 
-    def items(self, table: TableFile, dates: str | None = None) -> tuple[Scored, Tally]:
+    def items(self, table: TableFile, date_order: str | None = None) -> tuple[Scored, Tally]:
         """Posteriors of the rows of a table, none of them missing.
 
         Parameters
         ----------
         table : TableFile
             A table with these columns.
-        dates : {"day-first", "month-first"}, default=None
+        date_order : {"day-first", "month-first"}, default=None
             No effect, as there are no dates.
 
         Returns
@@ -258,7 +260,7 @@ class ScoreModel:
         return items, Tally(len(items))
 
     def item_batches(
-        self, table: TableFile, dates: str | None, tally: Tally, beside: str | None = None
+        self, table: TableFile, date_order: str | None, tally: Tally, beside: str | None = None
     ) -> Iterator[tuple[Scored, pl.Series | None]]:
         """Posteriors of the rows of a table, batch by batch.
 
@@ -266,7 +268,7 @@ class ScoreModel:
         ----------
         table : TableFile
             A table with these columns.
-        dates : {"day-first", "month-first"} or None
+        date_order : {"day-first", "month-first"} or None
             No effect, as there are no dates.
         tally : Tally
             Gets the number of rows.
@@ -295,7 +297,7 @@ def fit_table_model(
     classifier: Any = "logistic",
     random_state: int = 0,
     leave_out: Mapping[str, str] | None = None,
-    dates: str | None = None,
+    date_order: str | None = None,
 ) -> TableModel:
     """Fit a quantifier on a labelled table.
 
@@ -314,7 +316,7 @@ def fit_table_model(
         Random seed.
     leave_out : mapping of str to str, default=None
         Columns that must not become features, and why.
-    dates : {"day-first", "month-first"}, default=None
+    date_order : {"day-first", "month-first"}, default=None
         Order of day and month, where both are possible.
 
     Returns
@@ -323,7 +325,7 @@ def fit_table_model(
     """
     frame, y = labelled.table.read(), labelled.labels
     preparation = prepare(
-        frame, leave_out=dict(leave_out or {}), name=repr(labelled.table.name), dates=dates
+        frame, leave_out=dict(leave_out or {}), name=repr(labelled.table.name), dates=date_order
     )
     X = preparation.conform(frame)
     del frame

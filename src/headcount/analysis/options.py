@@ -18,7 +18,7 @@ class Options:
     ----------
     by, column : str or None
         Groups as the caller names them, and the column that they are made of.
-    dates : {"day-first", "month-first"} or None
+    date_order : {"day-first", "month-first"} or None
         Order of day and month in dates.
     weight, cluster : str or None
         Columns of survey weights and clusters.
@@ -32,7 +32,7 @@ class Options:
 
     by: str | None
     column: str | None
-    dates: str | None
+    date_order: str | None
     weight: str | None
     cluster: str | None
     level: float
@@ -82,4 +82,4 @@ class Options:
         """
         if self.by is None or self.column is None:
             return None
-        return read_groups(table, self.by, self.column, self.dates)
+        return read_groups(table, self.by, self.column, self.date_order)

@@ -616,8 +616,8 @@ def _test_paragraphs(analysis: Analysis) -> list[Markup]:
         text += (
             "The test compares the distribution of the posteriors with that of the nearest "
             f"mixture. For all items {chance(overall.p_value)} (statistic "
-            f"{test.statistic:.4g}, {test.df} degrees of freedom). Below {BROKEN_LEVEL} an estimate without labels "
-            "is not to be relied on."
+            f"{test.statistic:.4g}, {test.df} degrees of freedom). Below {BROKEN_LEVEL} an "
+            "estimate without labels is not to be relied on."
         )
     broken = analysis.broken_groups[:_MOST_NAMED]
     if broken:

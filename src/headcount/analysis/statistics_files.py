@@ -34,13 +34,13 @@ def summarise(
     *,
     model: Any,
     by: str | None = None,
-    date: str | None = None,
+    date_column: str | None = None,
     separator: str | None = None,
-    dates: str | None = None,
+    date_order: str | None = None,
 ) -> Statistics:
     """Read tables once, in batches, into statistics that merge with those of other tables.
 
-    This is what the command ``headcount summarise`` does.
+    This is what the command ``headcount statistics make`` does.
 
     Parameters
     ----------
@@ -48,9 +48,9 @@ def summarise(
         Table of the items.
     model : path, TableModel or ScoreModel
         File written by `Analysis.save`, or ``Analysis.model``.
-    by, date : str, default=None
+    by, date_column : str, default=None
         Groups, as for `analyse`.
-    separator, dates : str, default=None
+    separator, date_order : str, default=None
         As for `analyse`.
 
     Returns
@@ -58,11 +58,11 @@ def summarise(
     Statistics
         By group. `analyse_files` makes an analysis of its files.
     """
-    check_order(dates)
+    check_order(date_order)
     table = as_table(new, "new", separator)
-    column = group_column(table, by, date)
+    column = group_column(table, by, date_column)
     fitted = checked_model(model, column, ())
-    return summarise_table(fitted, table, by, column, dates).statistics
+    return summarise_table(fitted, table, by, column, date_order).statistics
 
 
 def merge_files(files: Sequence[str | os.PathLike[str]]) -> Statistics:

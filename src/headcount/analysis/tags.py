@@ -303,12 +303,12 @@ def analyse_tags(
     indicators, rows, notes = _read_tags(source, tags)
     frame = source.read([name for name in source.columns if name not in tags], rows)
     preparation = prepare(
-        frame, leave_out=dict(leave_out), name=repr(source.name), dates=options.dates
+        frame, leave_out=dict(leave_out), name=repr(source.name), dates=options.date_order
     )
     quantifier = _quantifier(preparation, method, classifier, options.random_state)
     fitted = MultiLabel(quantifier).fit(preparation.conform(frame), indicators)
     tally = Tally()
-    batches = prepared_batches(preparation, table, options.dates, tally)
+    batches = prepared_batches(preparation, table, options.date_order, tally)
     made = [fitted.score(batch) for batch, _ in batches]
     if not made:
         raise HeadcountError(f"{table.name!r} has no rows: pass a table with some.")

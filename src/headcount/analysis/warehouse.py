@@ -45,7 +45,7 @@ def counting_query(
     if n_classes != 2:
         raise HeadcountError(
             f"{model.name!r} has {n_classes} classes, and cells hold the scores of two: use "
-            "headcount summarise on files of the scores instead."
+            "headcount statistics make on files of the scores instead."
         )
     if isinstance(loaded, TableModel):
         raise HeadcountError(

@@ -92,7 +92,7 @@ class Monitor:
         target: Any = None,
         by: str | None = None,
         chunk_size: int | None = None,
-        date: str | None = None,
+        date_column: str | None = None,
         group: str | None = None,
         key: str | None = None,
         prediction: str | None = None,
@@ -123,7 +123,7 @@ class Monitor:
             Period of a chunk, or a column with the name of the chunk; names are sorted.
         chunk_size : int, default=None
             Instead of `by`: number of rows of a chunk, in the order of delivery.
-        date : str, default=None
+        date_column : str, default=None
             Column of the dates; needed if there are several.
         group : str, default=None
             Column of groups that are watched one by one, such as regions.
@@ -183,7 +183,7 @@ class Monitor:
             "",
             prediction=prediction or "",
             by=by or "",
-            date=date or "",
+            date=date_column or "",
             chunk_size=0 if chunk_size is None else check_count("`chunk_size`", chunk_size, 2),
             group=group or "",
             key=key or "",

@@ -179,7 +179,8 @@ def _panels(history: History, stream: str) -> list[tuple[str, Markup]]:
     rows = [
         Row(
             name, summary["accuracy"], summary["accuracy_low"], summary["accuracy_high"],
-            summary["n"], truth=summary.get("realised_accuracy"), is_broken=history.is_broken(summary),
+            summary["n"], truth=summary.get("realised_accuracy"),
+            is_broken=history.is_broken(summary),
         )
         for name, summary in summaries
     ]  # fmt: skip

@@ -158,7 +158,7 @@ class FromStatistics(NeedsStatistics):
         Parameters
         ----------
         frame : frame of pandas, polars or pyarrow
-            Result of the query of ``headcount sql``: one row per group and cell, with the
+            Result of the query of ``headcount statistics sql``: one row per group and cell, with the
             columns cell, items and total.
         by : str, default=None
             Column of the groups; by default the only other one.
