@@ -51,7 +51,7 @@ def small_batches(monkeypatch):
 
 @pytest.mark.parametrize("kind", ["items", "posteriors"])
 def test_batches_give_the_analysis_of_the_table(folder, monkeypatch, kind):
-    given = {"model": folder / f"{kind}.skops", "by": "month", "date": "day"}
+    given = {"model": folder / f"{kind}.skops", "by": "month", "date_column": "day"}
     expected = hc.analyse(str(folder / "part-*.parquet"), **given)
     monkeypatch.setattr(from_tables, "batch_rows", lambda n_columns: 100)
     found = hc.analyse(str(folder / "part-*.parquet"), **given)

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import os
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from headcount._files import did_you_mean
-from headcount._parameters import check_fraction
 from headcount._text import Cell, Table, chance, html_result, printable
 from headcount.accuracy import (
     METRIC_NAMES,
@@ -19,49 +18,23 @@ from headcount.accuracy import (
     predictors,
     realised,
 )
-from headcount.analysis.facts import plain
-from headcount.analysis.from_tables import as_table
-from headcount.analysis.groups import Groups, group_column, read_groups
+from headcount.analysis.analysis import Result
+from headcount.analysis.groups import Groups
 from headcount.analysis.label_columns import match_labels, read_labelled, read_true_labels
+from headcount.analysis.options import Options
 from headcount.analysis.pages import accuracy_page
 from headcount.analysis.score_columns import find_score_columns
-from headcount.analysis.verdict import MARK, range_of_groups
-from headcount.data.dates import check_order
+from headcount.analysis.words import MARK, plain, range_of_groups
 from headcount.data.readers import TableFile
 from headcount.diagnose.diagnostics import BROKEN_LEVEL
 from headcount.errors import HeadcountError
+from headcount.report.page import Page
 from headcount.scores import Scored
-
-if TYPE_CHECKING:
-    import polars as pl
-
-__all__ = ["COLUMNS", "AccuracyAnalysis", "analyse_accuracy"]
-
-COLUMNS = (
-    "group", "method", "metric", "value", "raw", "low", "high", "level", "items", "p_value",
-    "reliable", "warning", "truth",
-)  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class AccuracyAnalysis:
-    """Accuracy of a model on a table and its groups; prints as a table.
-
-    Attributes
-    ----------
-    groups : tuple
-        None, for all items, then the groups.
-    estimates : tuple of AccuracyEstimate
-        One per group.
-    truths : tuple of float or None
-        Values by the labels of the new table; None if they are not known.
-    notes : tuple of str
-        Notes about the tables.
-    ordered : bool
-        True if the groups are a sequence, such as months.
-    before : float or None
-        Value on the labelled items of the reference.
-    """
+class AccuracyAnalysis(Result):
+    """Accuracy of a model on a table and its groups; prints as a table."""
 
     groups: tuple[Any, ...]
     estimates: tuple[AccuracyEstimate, ...]
@@ -71,13 +44,7 @@ class AccuracyAnalysis:
     before: float | None = None
 
     def is_broken(self, i: int) -> bool:
-        """True if the items of a group do not look like a mixture of the reference classes.
-
-        Parameters
-        ----------
-        i : int
-            Position in `groups`.
-        """
+        """True if the items of a group do not look like a mixture of the reference classes."""
         test = self.estimates[i].fit_test
         return test is not None and bool(test.p_value < BROKEN_LEVEL)
 
@@ -134,41 +101,34 @@ class AccuracyAnalysis:
         }
         return {**rows[0], "groups": rows[1:], **others}
 
-    def to_frame(self) -> pl.DataFrame:
-        """One row per group, all items first, with no group.
+    @property
+    def table_columns(self) -> tuple[str, ...]:
+        """Columns of `to_frame`."""
+        return (
+            "group", "method", "metric", "value", "raw", "low", "high", "level", "items",
+            "p_value", "reliable", "warning", "truth",
+        )  # fmt: skip
 
-        Returns
-        -------
-        polars.DataFrame
-            With the columns group, method, metric, value, raw, low, high, level, items,
-            p_value, reliable, warning, truth.
-        """
-        import polars as pl
-
-        rows = []
-        for i, each in enumerate(self.estimates):
-            test, (low, high) = each.fit_test, each.interval()
-            rows.append(
-                (
-                    plain(self.groups[i]), each.method, each.metric, each.value, each.raw, low,
-                    high, each.level, each.size, None if test is None else float(test.p_value),
-                    not self.is_broken(i), " ".join(each.warnings) or None, self._truth(i),
-                )
+    def rows(self) -> Iterator[tuple[Any, ...]]:
+        """Rows of `to_frame`, one per group, all items first."""
+        for i, estimate in enumerate(self.estimates):
+            test, (low, high) = estimate.fit_test, estimate.interval()
+            p_value = None if test is None else float(test.p_value)
+            yield (
+                plain(self.groups[i]), estimate.method, estimate.metric, estimate.value,
+                estimate.raw, low, high, estimate.level, estimate.size, p_value,
+                not self.is_broken(i), " ".join(estimate.warnings) or None, self._truth(i),
             )  # fmt: skip
-        kinds: dict[str, Any] = dict.fromkeys(COLUMNS)
-        kinds |= {"p_value": pl.Float64, "warning": pl.String, "truth": pl.Float64}
-        if len(self.groups) == 1:
-            kinds["group"] = pl.String
-        return pl.DataFrame(rows, schema=kinds, orient="row", infer_schema_length=None)
 
     def to_table(self) -> Table:
         """Estimates to print, one row per group, all items first."""
         first = self.estimates[0]
         head = ["group", first.metric, f"{100 * first.level:.6g}% from", "to", "items"]
         rows = []
-        for i, each in enumerate(self.estimates):
-            values = [each.value, *each.interval()]
-            cells = [self._name(i), *(f"{value:.3f}" for value in values), f"{each.size:,}"]
+        for i, estimate in enumerate(self.estimates):
+            values = [estimate.value, *estimate.interval()]
+            cells = [self._name(i), *(f"{value:.3f}" for value in values)]
+            cells.append(f"{estimate.size:,}")
             cells += [] if self.truths is None else [f"{self.truths[i]:.3f}"]
             rows.append([Cell(cell) for cell in (*cells, MARK * self.is_broken(i))])
         head += ["true"] * (self.truths is not None)
@@ -188,18 +148,9 @@ class AccuracyAnalysis:
         lines += [f"note: {note}" for note in self.notes]
         return "\n".join(printable(line) for line in "\n".join(lines).split("\n"))
 
-    def report(self, path: str | os.PathLike[str]) -> None:
-        """Write a page to show to others: one HTML file that needs nothing else.
-
-        Parameters
-        ----------
-        path : str or path
-            File that ends in .html, in a folder that exists.
-        """
-        accuracy_page(self).write(path)
-
-    def __repr__(self) -> str:
-        return self.to_text()
+    def page(self) -> Page:
+        """Page that `report` writes."""
+        return accuracy_page(self)
 
     def _repr_html_(self) -> str:
         first = self.estimates[0]
@@ -277,32 +228,36 @@ def analyse_accuracy(
     >>> print(analyse_accuracy(new, reference=known, target="late", method="CBPE"))
     CBPE: accuracy on these 400 items 0...
     """
-    check_fraction("`level`", level)
+    options = Options(
+        by=by,
+        date_column=date_column,
+        date_order=date_order,
+        separator=separator,
+        level=level,
+        random_state=random_state,
+    )
     predictor = _predictor(method, metric, random_state)
-    check_order(date_order)
-    labelled = as_table(reference, "reference", separator)
-    table = as_table(new, "new", separator)
-    column = group_column(table, by, date_column)
+    labelled = options.table(reference, "reference")
+    table = options.table(new, "new")
+    options = options.of_table(table)
     labelled.require([target], "which `target` names")
     if prediction is not None:
-        for each in (labelled, table):
-            each.require([prediction], "which `prediction` names")
+        for source in (labelled, table):
+            source.require([prediction], "which `prediction` names")
     reference_notes = labelled.notes
-    found = read_labelled(labelled, target, random_state=random_state)
-    labelled, y = found.table, found.labels
+    training = read_labelled(labelled, target, random_state=random_state)
+    labelled, y = training.table, training.labels
     classes = np.unique(y)
-    leave_out = tuple(filter(None, (prediction, column)))
+    leave_out = tuple(filter(None, (prediction, options.column)))
     columns = find_score_columns(labelled, target, classes.tolist(), leave_out)
     table.require(columns.names, "in which the reference has scores")
-    known, pool = (
-        Scored(columns.read(each), classes, _predictions(each, prediction, classes))
-        for each in (labelled, table)
+    reference_scores, pool = (
+        Scored(columns.read(source), classes, _predictions(source, prediction, classes))
+        for source in (labelled, table)
     )
-    predictor.fit(known, y)
-    before = realised(metric, known, np.searchsorted(classes, y), classes)
-    groups = Groups.of(None, len(pool))
-    if by is not None and column is not None:
-        groups = read_groups(table, by, column, date_order)
+    predictor.fit(reference_scores, y)
+    before = realised(metric, reference_scores, np.searchsorted(classes, y), classes)
+    groups = options.groups(table) or Groups.of(None, len(pool))
     estimates = predictor.estimate_many(
         pool, groups.samples, metric, random_state=random_state, level=level
     )
@@ -320,7 +275,9 @@ def analyse_accuracy(
         label = classes.tolist()[columns.positive]
         meant = f"Column {columns.names[0]} was taken for the score of class {label!r}."
     notes = tuple(
-        filter(None, (*table.notes, *reference_notes, *found.notes, note, groups.note, meant))
+        filter(
+            None, (*table.notes, *reference_notes, *training.notes, note, groups.note, meant)
+        )
     )
     return AccuracyAnalysis(
         groups.names, tuple(estimates), truths, notes, groups.ordered, before

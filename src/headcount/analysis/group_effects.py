@@ -14,8 +14,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["GroupEffects"]
-
 Floats = NDArray[np.float64]
 
 # Standard deviations of effects, and one that is usual: the scale of a half-Cauchy prior
@@ -32,15 +30,6 @@ _TINY = 1e-12
 @dataclass(frozen=True, eq=False)
 class GroupEffects:
     """Effects of groups on the odds of the classes.
-
-    Attributes
-    ----------
-    modes : ndarray of shape (G, T, K)
-        Most likely effects of each group, for each standard deviation in ``_SPREADS``.
-    roots : ndarray of shape (G, T, K, K)
-        Roots of their covariances.
-    chances : ndarray of shape (T,)
-        Probabilities of the standard deviations.
 
     Examples
     --------
@@ -62,21 +51,7 @@ class GroupEffects:
     def of(
         cls, posteriors: Floats, codes: NDArray[np.int64], groups: NDArray[np.int64], n: int
     ) -> GroupEffects:
-        """Effects that labels show.
-
-        Parameters
-        ----------
-        posteriors : ndarray of shape (N, K)
-            Calibrated posteriors of labelled items.
-        codes, groups : ndarray of shape (N,)
-            Class and group of each item.
-        n : int
-            Number of groups.
-
-        Returns
-        -------
-        GroupEffects
-        """
+        """Effects that labels show."""
         logs, labels = np.log(np.maximum(posteriors, _TINY)), np.eye(posteriors.shape[1])[codes]
         order = np.argsort(groups, kind="stable")
         parts = np.split(order, np.searchsorted(groups[order], np.arange(1, n)))
@@ -88,23 +63,7 @@ class GroupEffects:
         return cls(modes, roots, chances / chances.sum())
 
     def shares(self, posteriors: Floats, odds: Floats, group: int, seed: int) -> Floats:
-        """Draws of the shares of the classes among new items of a group.
-
-        Parameters
-        ----------
-        posteriors : ndarray of shape (n, K)
-            Calibrated posteriors of the items.
-        odds : ndarray of shape (M, K)
-            Factors of the odds of the classes in all groups, draws of their distribution.
-        group : int
-            The group; -1 for one without labelled items.
-        seed : int
-            Random seed.
-
-        Returns
-        -------
-        ndarray of shape (1000, K)
-        """
+        """Draws of the shares of the classes among new items of a group."""
         rng = np.random.default_rng(seed)
         n, K = posteriors.shape
         moved = (

@@ -25,15 +25,13 @@ from sklearn.base import clone
 
 from headcount._text import chance
 from headcount.analysis.group_effects import GroupEffects
-from headcount.analysis.groups import Groups
 from headcount.errors import HeadcountWarning
 from headcount.quantify import Quantifier
 from headcount.quantify.evidence import Evidence
+from headcount.sampling import Samples
 from headcount.scores import Scored, fit_calibrator
 from headcount.uncertainty import Estimate
 from headcount.uncertainty.shares import RepeatedPosterior, SharePosterior
-
-__all__ = ["GroupShift", "examine_groups"]
 
 Floats = NDArray[np.float64]
 
@@ -56,17 +54,7 @@ _MIXES, _UNSEEN = 20, 0.5
 
 @dataclass(frozen=True, eq=False)
 class GroupShift:
-    """Estimates of groups whose classes look different.
-
-    Attributes
-    ----------
-    estimates : dict of int to Estimate
-        Estimates that replace those of all labelled items, by the position of the group.
-    doubts : dict of int to str
-        Groups that are not to be relied on, with the reason.
-    sentence : str
-        Result of the test, and the way the groups were estimated.
-    """
+    """Estimates of groups whose classes look different."""
 
     estimates: dict[int, Estimate]
     doubts: dict[int, str]
@@ -76,36 +64,17 @@ class GroupShift:
 def examine_groups(
     quantifier: Quantifier,
     items: Any,
-    groups: Groups,
+    group_names: Sequence[Any],
+    samples: Samples,
     labelled: NDArray[Any],
     *,
+    column: str,
+    of_time: bool,
     estimates: Sequence[Estimate],
     overall: Estimate | None = None,
     random_state: int = 0,
 ) -> GroupShift:
-    """Test on labelled items if prior shift holds between groups; estimate accordingly.
-
-    Parameters
-    ----------
-    quantifier : Quantifier
-        Fitted on all labelled items.
-    items : Scored
-        The new items.
-    groups : Groups
-        Groups of the new items.
-    labelled : ndarray of shape (N,)
-        Group of each labelled item, by name.
-    estimates : sequence of Estimate
-        Estimates of the groups by the quantifier.
-    overall : Estimate, default=None
-        Estimate of all new items; None if it is not to be relied on.
-    random_state : int, default=0
-        Random seed of the intervals.
-
-    Returns
-    -------
-    GroupShift
-    """
+    """Test on labelled items if prior shift holds between groups; estimate accordingly."""
     evidence = quantifier.evidence(items)
     if evidence is None or len(evidence.training.codes) != len(labelled):
         return GroupShift({}, {}, "")
@@ -116,13 +85,13 @@ def examine_groups(
         return GroupShift(
             {},
             {},
-            f"It could not be tested on labels if the groups of {groups.column} differ in more "
+            f"It could not be tested on labels if the groups of {column} differ in more "
             f"than the mix, as fewer than two have {_FEWEST_TESTED} labelled items of a class.",
         )
     place = {name: i for i, name in enumerate(names.tolist())}
-    known = [-1, *(place.get(name, -1) for name in groups.names[1:])]
+    known = [-1, *(place.get(name, -1) for name in group_names[1:])]
     if test.p_value >= _LEVEL or test.error <= _LEAST_ERROR:
-        return _similar(test, groups, estimates, known)
+        return _similar(test, column, of_time, estimates, known)
     sizes = np.zeros((len(names), len(quantifier.classes_)), np.int64)
     np.add.at(sizes, (members, codes), 1)
     own = [i for i, k in enumerate(known) if k >= 0 and sizes[k].min() >= _FEWEST][:_MOST_FITS]
@@ -130,10 +99,10 @@ def examine_groups(
     found = {}
     for i in own:
         rows = np.flatnonzero(members == known[i])
-        found[i] = _from_own_labels(quantifier, evidence, rows, groups.samples[i], random_state)
+        found[i] = _from_own_labels(quantifier, evidence, rows, samples[i], random_state)
     points = f"by about {100 * test.points:.0f} points" if test.points < 0.5 else "beyond use"
     said = [
-        f"Within a class, labelled items of different groups of {groups.column} have different "
+        f"Within a class, labelled items of different groups of {column} have different "
         f"scores ({chance(test.p_value)}): shares estimated from all of them would be off "
         f"{points}."
     ]
@@ -141,11 +110,11 @@ def examine_groups(
         which = f"{_number(len(own), 'group')}:" if others else "Each group was"
         said.append(f"{which} estimated from labelled items of the same group only.")
     doubts = {}
-    if others and not groups.of_time:
+    if others and not of_time:
         mixes = _mixes(overall, quantifier.prior_)
         counted = _Counting.of(evidence, members, len(names), mixes)
         for i in others:
-            found[i] = counted.estimate(quantifier, groups.samples[i], known[i], i)
+            found[i] = counted.estimate(quantifier, samples[i], known[i], i)
             if known[i] < 0 and not counted.holds:
                 doubts[i] = "no labelled items"
         said += _sentences_on_others(len(others) - len(doubts), len(doubts))
@@ -153,12 +122,16 @@ def examine_groups(
 
 
 def _similar(
-    test: _Differences, groups: Groups, estimates: Sequence[Estimate], known: Sequence[int]
+    test: _Differences,
+    column: str,
+    of_time: bool,
+    estimates: Sequence[Estimate],
+    known: Sequence[int],
 ) -> GroupShift:
     """Groups without a difference that was found."""
-    widened = {} if groups.of_time else test.widened(estimates, known)
+    widened = {} if of_time else test.widened(estimates, known)
     sentence = (
-        f"Within a class, the labelled items of all groups of {groups.column} have similar "
+        f"Within a class, the labelled items of all groups of {column} have similar "
         f"scores ({chance(test.p_value)}), as the method assumes."
     )
     if widened:
@@ -194,23 +167,7 @@ def _number(n: int, what: str) -> str:
 
 @dataclass(frozen=True, eq=False)
 class _Differences:
-    """Differences between the mean scores of groups within a class.
-
-    Attributes
-    ----------
-    p_value : float
-        Chance of differences as large if there are none. For each class, by an analysis of
-        variance of its posterior over the groups, corrected for the number of classes.
-    error : float
-        Error of the share that follows in a group of items of one class: the standard
-        deviation of the group means beyond chance, divided by the distance of the class from
-        the others; of the class with the largest.
-    points : float
-        Largest error of a share in a group with the shares of the labelled items.
-    squares : ndarray of shape (G + 1, K)
-        Expected square of the error that follows for each group, if all its items are of a
-        class; the last row is that of groups without labelled items.
-    """
+    """Differences between the mean scores of groups within a class."""
 
     p_value: float
     error: float
@@ -322,19 +279,6 @@ class _Counting:
     If the mix of all items has changed, the odds of the classes are taken to have changed by
     the same factors in every group. A class without labels in a group with at least 20 has at
     most the share that their number leaves possible, as a group may exclude a class.
-
-    Attributes
-    ----------
-    posteriors : ndarray of shape (n, K)
-        Calibrated posteriors of the new items.
-    p_value : float
-        Chance of differences as large as those of the groups without any effects.
-    counts : ndarray of shape (G, K)
-        Number of labelled items of each class per group.
-    effects : GroupEffects
-        Effects of the groups.
-    odds : ndarray of shape (M, K)
-        Factors of the odds of the classes, draws of their distribution.
     """
 
     posteriors: Floats

@@ -21,16 +21,6 @@ from headcount.sampling import Samples
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = [
-    "MISSING",
-    "MOST_GROUPS",
-    "Groups",
-    "group_column",
-    "group_names",
-    "order_names",
-    "read_groups",
-    "too_many_groups",
-]
 
 _PERIODS = {
     "year": "%Y", "quarter": "", "month": "%Y-%m", "week": "%G-W%V", "day": "%Y-%m-%d",
@@ -48,23 +38,7 @@ _NUMBER = re.compile(r"[-+]?\d+(\.\d+)?")
 
 @dataclass(frozen=True, eq=False)
 class Groups:
-    """All items, then those of each group.
-
-    Attributes
-    ----------
-    names : tuple
-        None, for all items, then the groups.
-    samples : Samples
-        Rows of all items, then of each group.
-    ordered : bool
-        True if the groups are a sequence, such as months.
-    of_time : bool
-        True if the groups are periods of time.
-    column : str
-        Column of the table that the groups come from; empty if there is none.
-    note : str
-        Sentence for the reader; empty if there is none.
-    """
+    """All items, then those of each group."""
 
     names: tuple[Any, ...]
     samples: Samples
@@ -78,20 +52,6 @@ class Groups:
         cls, groups: ArrayLike | None, n_items: int, order: Sequence[Any] | None = None
     ) -> Groups:
         """Groups given by one value per item.
-
-        Parameters
-        ----------
-        groups : array-like of shape (n,) or None
-            Group of each item; None for no groups.
-        n_items : int
-            Number of items.
-        order : sequence, default=None
-            The groups in the order to show them; sorted by default, texts of numbers as
-            numbers.
-
-        Returns
-        -------
-        Groups
 
         Examples
         --------
@@ -119,21 +79,7 @@ class Groups:
 
 
 def group_column(table: TableFile, by: str | None, date_column: str | None) -> str | None:
-    """Column that groups come from; None if there are no groups.
-
-    Parameters
-    ----------
-    table : TableFile
-        The new items.
-    by : str or None
-        A column, or else a period of time.
-    date_column : str or None
-        Column of the dates, for a period.
-
-    Returns
-    -------
-    str or None
-    """
+    """Column that groups come from; None if there are no groups."""
     if by is None:
         if date_column is not None:
             raise HeadcountError(
@@ -157,21 +103,7 @@ def group_column(table: TableFile, by: str | None, date_column: str | None) -> s
 def read_groups(
     table: TableFile, by: str, column: str, date_order: str | None = None
 ) -> Groups:
-    """Groups of the rows of a table.
-
-    Parameters
-    ----------
-    table : TableFile
-        The new items.
-    by, column : str
-        As given to and found by `group_column`.
-    date_order : {"day-first", "month-first"}, default=None
-        Order of day and month in the dates; found from them by default.
-
-    Returns
-    -------
-    Groups
-    """
+    """Groups of the rows of a table."""
     names, notes = group_names(table.read([column])[column], by, table.name, date_order)
     n_missing = names.null_count()
     named = names.fill_null(MISSING)
@@ -198,26 +130,7 @@ def too_many_groups(by: str, n_groups: int) -> HeadcountError:
 def group_names(
     values: pl.Series, by: str, table: str, date_order: str | None = None
 ) -> tuple[pl.Series, list[str]]:
-    """Group of each row by name, null where there is none, and notes.
-
-    Parameters
-    ----------
-    values : polars.Series
-        Column that the groups come from.
-    by : str
-        Its name, or a period.
-    table : str
-        Name of the table, for messages.
-    date_order : {"day-first", "month-first"}, default=None
-        Order of day and month in the dates; found from them by default.
-
-    Returns
-    -------
-    names : polars.Series
-        Names of the groups.
-    notes : list of str
-        Sentences on how dates were read.
-    """
+    """Group of each row by name, null where there is none, and notes."""
     column = values.name
     if column == by:
         return _texts(values), []
@@ -299,20 +212,7 @@ def _sorted(names: NDArray[Any]) -> list[Any]:
 
 
 def order_names(names: Sequence[Any], of_time: bool) -> tuple[list[Any], bool]:
-    """Names of groups in the order to show them, and True if they are a sequence.
-
-    Parameters
-    ----------
-    names : sequence
-        Different names.
-    of_time : bool
-        True if they are periods of time, whose order is that of texts.
-
-    Returns
-    -------
-    names : list
-    ordered : bool
-    """
+    """Names of groups in the order to show them, and True if they are a sequence."""
     known = np.asarray([name for name in names if name != MISSING])
     ordered = of_time or _is_sequence(known)
     found = sorted(known.tolist()) if of_time else _sorted(known)

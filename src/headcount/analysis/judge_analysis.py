@@ -10,17 +10,16 @@ from typing import TYPE_CHECKING, Any
 
 from headcount._parameters import check_fraction
 from headcount._versions import versions
-from headcount.analysis.from_tables import as_table
 from headcount.analysis.label_columns import stripped
+from headcount.analysis.options import as_table
 from headcount.analysis.pages import judge_page
 from headcount.data.readers import TableFile
 from headcount.errors import HeadcountError
 from headcount.labels import JudgeResult, correct_verdicts
+from headcount.report.page import Page
 
 if TYPE_CHECKING:
     import polars as pl
-
-__all__ = ["JudgeAnalysis", "judge"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -28,17 +27,6 @@ class JudgeAnalysis(JudgeResult):
     """Rates of groups in a table, corrected for the errors of a judge.
 
     Made by `headcount.judge`. Prints as tables.
-
-    Attributes
-    ----------
-    heading : str
-        Heading of the report.
-    created : str
-        Date and time, UTC.
-    level : float
-        Level of the intervals that are shown.
-    data_facts : mapping of str to str
-        Facts about the data and versions of packages.
     """
 
     heading: str = field(kw_only=True)
@@ -46,15 +34,19 @@ class JudgeAnalysis(JudgeResult):
     level: float = field(kw_only=True)
     data_facts: Mapping[str, str] = field(kw_only=True)
 
+    def page(self) -> Page:
+        """Page that `report` writes."""
+        return judge_page(self)
+
     def report(self, path: str | os.PathLike[str]) -> None:
-        """Write a page to show to others: one HTML file that needs nothing else.
+        """Write a page to share: one HTML file that needs nothing else.
 
         Parameters
         ----------
         path : str or path
             File that ends in .html, in a folder that exists.
         """
-        judge_page(self).write(path)
+        self.page().write(path)
 
     def to_frame(self, level: float | None = None) -> pl.DataFrame:
         """Table with one row per group and class, with intervals of the level of the result."""

@@ -30,22 +30,12 @@ from headcount.errors import HeadcountError, HeadcountWarning, MissingPackageErr
 from headcount.quantify import installed_methods
 from headcount.scores import Scorer
 
-__all__ = ["load_model", "save_model"]
-
 _KIND = "headcount model"
 _OUR_ESTIMATORS = ("headcount.deep", "headcount.learn", "headcount.quantify")
 
 
 def save_model(model: TableModel | ScoreModel, path: Path) -> None:
-    """Write a fitted model atomically.
-
-    Parameters
-    ----------
-    model : TableModel or ScoreModel
-        The model.
-    path : Path
-        The file.
-    """
+    """Write a fitted model atomically."""
     import skops.io
     from sklearn import __version__ as sklearn_version
 
@@ -68,17 +58,7 @@ def save_model(model: TableModel | ScoreModel, path: Path) -> None:
 
 
 def load_model(path: Path) -> TableModel | ScoreModel:
-    """Read a model that `save_model` has written; refuse everything else.
-
-    Parameters
-    ----------
-    path : Path
-        The file.
-
-    Returns
-    -------
-    TableModel or ScoreModel
-    """
+    """Read a model that `save_model` has written; refuse everything else."""
     import skops.io
 
     try:

@@ -13,8 +13,7 @@ from markupsafe import Markup
 
 from headcount._text import Cell, Table, chance, percent
 from headcount._versions import versions
-from headcount.analysis.facts import plain, words
-from headcount.analysis.verdict import compared_with_truth
+from headcount.analysis.words import compared_with_truth, plain, words
 from headcount.diagnose.diagnostics import BROKEN_LEVEL, UNLIKE
 from headcount.report.charts import (
     Axis,
@@ -57,7 +56,7 @@ from headcount.report.page import (
 if TYPE_CHECKING:
     from headcount.accuracy import AccuracyEstimate
     from headcount.analysis.accuracy import AccuracyAnalysis
-    from headcount.analysis.analysis import Analysis, Part
+    from headcount.analysis.analysis import Analysis, Slice
     from headcount.analysis.judge_analysis import JudgeAnalysis
     from headcount.analysis.tags import TagAnalysis
 
@@ -265,7 +264,7 @@ def _shown_classes(analysis: Analysis) -> list[int]:
     return [1] if len(analysis.classes) == 2 else sorted(_by_size(analysis)[:_MOST_PANELS])
 
 
-def _share_row(analysis: Analysis, item: Part, j: int, label: Any) -> Row:
+def _share_row(analysis: Analysis, item: Slice, j: int, label: Any) -> Row:
     counted, truth, training = item.classify_and_count, item.truth, float(analysis.training[j])
     return Row(
         words(label),
@@ -297,7 +296,7 @@ def _number_columns(analysis: Analysis) -> list[Column]:
     return columns + [Column("Truth")] * (analysis.overall.truth is not None)
 
 
-def _numbers(item: Part, j: int) -> list[str]:
+def _numbers(item: Slice, j: int) -> list[str]:
     """Cells of `_number_columns`."""
     form = "{:,}" if item.estimate.target == "realised" else "{:,.1f}"
     cells = [percent(value) for value in (item.estimate.shares[j], item.low[j], item.high[j])]

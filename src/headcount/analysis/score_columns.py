@@ -17,36 +17,16 @@ from headcount.scores import check_scores
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["ScoreColumns", "find_score_columns"]
-
 
 @dataclass(frozen=True)
 class ScoreColumns:
-    """Names of the columns with posteriors.
-
-    Attributes
-    ----------
-    names : tuple of str
-        One column per class, or the column of one of two classes.
-    positive : int
-        Position of the class that a single column is of.
-    """
+    """Names of the columns with posteriors."""
 
     names: tuple[str, ...]
     positive: int
 
     def read(self, table: TableFile) -> NDArray[np.float64]:
-        """Posteriors of all classes, read and checked in batches.
-
-        Parameters
-        ----------
-        table : TableFile
-            A table with these columns.
-
-        Returns
-        -------
-        ndarray of shape (n, K)
-        """
+        """Posteriors of all classes, read and checked in batches."""
         made = [posteriors for posteriors, _ in self.read_batches(table)]
         if not made:
             raise HeadcountError(f"{table.name!r} has no rows: pass a table with some.")
@@ -55,23 +35,7 @@ class ScoreColumns:
     def read_batches(
         self, table: TableFile, beside: str | None = None, rows: int | None = None
     ) -> Iterator[tuple[NDArray[np.float64], pl.Series | None]]:
-        """Posteriors of all classes, batch by batch.
-
-        Parameters
-        ----------
-        table : TableFile
-            A table with these columns.
-        beside : str, default=None
-            Another column to read.
-        rows : int, default=None
-            Rows per batch; those of the table by default.
-
-        Yields
-        ------
-        posteriors : ndarray of shape (n, K)
-        values : polars.Series or None
-            The other column.
-        """
+        """Posteriors of all classes, batch by batch."""
         first_row = 0
         checks = [Column(name, "number", "", 0, 0) for name in self.names]
         columns = self.names if beside is None else (*self.names, beside)
@@ -98,26 +62,7 @@ class ScoreColumns:
 def find_score_columns(
     table: TableFile, target: str, classes: list[Any], leave_out: Collection[str] = ()
 ) -> ScoreColumns:
-    """Find the columns of the posteriors by their names.
-
-    Parameters
-    ----------
-    table : TableFile
-        A labelled table.
-    target : str
-        Column of the labels.
-    classes : list
-        The classes.
-    leave_out : collection of str, default=()
-        Columns that do not hold posteriors.
-
-    Returns
-    -------
-    ScoreColumns
-        Columns named after the classes, or one of two. Of two classes, the only column
-        besides the labels, or the only one with fractions from 0 to 1, holds the posteriors
-        of the second one.
-    """
+    """Find the columns of the posteriors by their names."""
     names = tuple(map(str, classes))
     others = [name for name in table.columns if name != target and name not in leave_out]
     found = [name for name in names if name in others]

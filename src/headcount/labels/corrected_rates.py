@@ -22,8 +22,6 @@ from headcount.labels.weighting import effective_size, population_variance
 from headcount.scores.checks import check_weights
 from headcount.uncertainty import Target
 
-__all__ = ["correct_verdicts"]
-
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 

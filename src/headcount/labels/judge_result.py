@@ -21,41 +21,13 @@ if TYPE_CHECKING:
     import polars as pl
     from matplotlib.axes import Axes
 
-__all__ = ["GroupDifference", "GroupRate", "JudgeResult"]
 
 Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
 class GroupRate:
-    """Corrected rates of one group of items.
-
-    Attributes
-    ----------
-    group : Any
-        Name of the group.
-    classes : ndarray of shape (K,)
-        The classes.
-    n_items, n_gold : int
-        Number of items and of gold labels.
-    raw : ndarray of shape (K,) or None
-        Shares of the verdicts themselves; None if verdicts are not named as the classes.
-    estimator : {"labels", "rates"}
-        Estimator of ``shares``: from the group's own gold labels, or from the judge's error
-        rates on other items.
-    reason : str
-        Why this estimator was taken.
-    by_labels : Difference or None
-        Estimate from the group's gold labels.
-    by_rates : RateEstimate or None
-        Estimate from the judge's error rates.
-    agreement : Agreement or None
-        Test whether the two agree, if there are both.
-    warnings : tuple of str
-        Warnings, one sentence each.
-    influence : ndarray of shape (C, K) or None
-        Deviation of the estimate by cluster.
-    """
+    """Corrected rates of one group of items."""
 
     group: Any
     classes: NDArray[Any]
@@ -94,15 +66,7 @@ class GroupRate:
 
 
 class GroupDifference(NamedTuple):
-    """Difference of the rates of two groups.
-
-    Attributes
-    ----------
-    first, second : Any
-        Names of the groups.
-    difference, low, high : ndarray of shape (K,)
-        Shares of the first group minus those of the second, and the ends of their intervals.
-    """
+    """Difference of the rates of two groups."""
 
     first: Any
     second: Any
@@ -152,13 +116,7 @@ class JudgeResult:
         return [_difference(a, b, level) for a, b in combinations(self.groups, 2)]
 
     def to_frame(self, level: float = 0.95) -> pl.DataFrame:
-        """Table with one row per group and class, and intervals of a level.
-
-        Returns
-        -------
-        polars.DataFrame
-            With columns group, class, share, low, high, raw, items, gold, estimator.
-        """
+        """Table with one row per group and class, and intervals of a level."""
         import polars as pl
 
         rows = []
@@ -182,13 +140,7 @@ class JudgeResult:
         return pl.DataFrame(rows)
 
     def differences_frame(self, level: float = 0.95) -> pl.DataFrame:
-        """Table of `differences` with one row per pair of groups and class.
-
-        Returns
-        -------
-        polars.DataFrame
-            With columns first, second, class, difference, low, high.
-        """
+        """Table of `differences` with one row per pair of groups and class."""
         import polars as pl
 
         return pl.DataFrame(
@@ -207,14 +159,7 @@ class JudgeResult:
         )
 
     def rates_frame(self, level: float = 0.95) -> pl.DataFrame:
-        """Table of the judge's verdicts by true class, with intervals of a level.
-
-        Returns
-        -------
-        polars.DataFrame
-            With columns source, class, verdict, rate, low, high. For two classes the rates of
-            right verdicts are sensitivity and specificity.
-        """
+        """Table of the judge's verdicts by true class, with intervals of a level."""
         import polars as pl
 
         level = check_fraction("level", level)

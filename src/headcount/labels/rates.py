@@ -16,8 +16,6 @@ from headcount.labels.difference import on_simplex
 from headcount.labels.exact import clopper_pearson
 from headcount.labels.weighting import effective_size
 
-__all__ = ["Calibration", "RateEstimate", "rate_difference"]
-
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
@@ -28,13 +26,6 @@ _SINGULAR = 1e10
 @dataclass(frozen=True, eq=False)
 class Calibration:
     """Verdicts on items whose true class is known.
-
-    Attributes
-    ----------
-    counts : ndarray of shape (K, V)
-        Number of items by true class and verdict, weighted.
-    sizes : ndarray of shape (K,)
-        Number of independent items of each class.
 
     Examples
     --------
@@ -99,20 +90,6 @@ class Calibration:
 @dataclass(frozen=True, eq=False)
 class RateEstimate:
     """Shares of the classes among items with verdicts, from the rates of a calibration set.
-
-    Attributes
-    ----------
-    calibration : Calibration
-        Verdicts by true class.
-    seen : ndarray of shape (V,)
-        Shares of the verdicts among the items.
-    n_effective : float
-        Number of independent items.
-    inverse : ndarray of shape (K, V)
-        Weights of the verdicts in the shares of the classes. NaN if the verdicts do not
-        depend on the class.
-    centre : ndarray of shape (K,)
-        Estimated shares, which sum to 1. Single ones may be below 0 or above 1.
 
     Examples
     --------

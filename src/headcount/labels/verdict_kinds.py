@@ -14,8 +14,6 @@ from headcount.data.columns import plain_column
 from headcount.errors import HeadcountError
 from headcount.scores import Verdicts
 
-__all__ = ["VerdictKinds", "gold_codes"]
-
 Ints = NDArray[np.int64]
 
 # Different numbers above which verdicts are scores, which are cut into bins.
@@ -27,13 +25,6 @@ _MOST_CLASSES = 50
 @dataclass(frozen=True, eq=False)
 class VerdictKinds:
     """Kinds of verdicts.
-
-    Attributes
-    ----------
-    names : tuple
-        Name of each kind: the verdict itself, or the range of a bin of scores.
-    edges : ndarray or None
-        Edges between the bins of scores; None if verdicts are not binned.
 
     Examples
     --------

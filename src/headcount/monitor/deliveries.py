@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import ArrayLike, NDArray
 
-from headcount.analysis.from_tables import as_table
+from headcount.analysis.options import as_table
 from headcount.analysis.groups import group_column, read_groups
 from headcount.analysis.models import TableModel
 from headcount.data.readers import TableFile
