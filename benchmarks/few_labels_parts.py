@@ -163,7 +163,7 @@ def plan_cell(source, setting, precision, design, replications):
         rng = np.random.default_rng(5)
     strata = 5 if design == "planned" else 1
     plan = make_plan(pool, "", precision=precision, budget=None, n_strata=strata,
-                     target="realised", level=LEVEL, rng=rng)  # fmt: skip
+                     estimand="realised", level=LEVEL, rng=rng)  # fmt: skip
 
     cuts = Cuts(pool)
 

@@ -30,7 +30,16 @@ from sklearn.tree import DecisionTreeClassifier
 import headcount as hc
 from headcount import accuracy, metrics, shift
 from headcount.quantify.registry import quantifiers
-from versions import evaluate_scores, fit_test, is_old, make, with_decisions, with_scores
+from versions import (
+    estimand_name,
+    evaluate_scores,
+    fit_test,
+    is_old,
+    make,
+    solver_of,
+    with_decisions,
+    with_scores,
+)
 
 __all__ = ["save_outputs"]
 
@@ -303,13 +312,13 @@ def _note_quantifier(
 
     def solved() -> dict[str, Any]:
         fitted.append(fit())
-        found = _solved(use(fitted[0], "solve_many"))
+        found = _solved(use(solver_of(fitted[0]), "solve_many"))
         return found | {"predicted": use(fitted[0], "predict_many")}
 
     def estimated() -> dict[str, Any]:
         options = {"replicates": REPLICATES, "random_state": 0}
         found = _estimated(use(fitted[0], "estimate_many", most=N_ESTIMATED, **options))
-        options |= {"target": "expected", "prior": 2.0}
+        options |= {estimand_name(): "expected", "prior": 2.0}
         other = _estimated(use(fitted[0], "estimate_many", most=1, **options))
         return found | {f"{name}, expected": value for name, value in other.items()}
 

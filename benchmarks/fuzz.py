@@ -19,6 +19,7 @@ sys.path.insert(0, str(PROJECT))
 
 from tests.conformance.cases import PROTOTYPES
 
+from headcount.quantify.base import ScoringPlan
 from headcount.testing.random_problems import (
     fit_problem,
     random_problems,
@@ -35,7 +36,7 @@ def main() -> None:
     parser.add_argument("--first", type=int, default=0)
     given = parser.parse_args()
     warnings.simplefilter("error")
-    named = {name: made for name, made in PROTOTYPES.items() if made.takes_scores}
+    named = {name: made for name, made in PROTOTYPES.items() if ScoringPlan(made).takes_scores}
     failures = refused = n_checks = 0
     for problem in islice(random_problems(given.problems, given.seed), given.first, None):
         for name, prototype in named.items():

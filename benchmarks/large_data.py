@@ -109,7 +109,7 @@ def step_items(folder: Path, *, features: int, rows: int = 1_000_000) -> dict:
     X = rng.normal(size=(4000, features))
     y = (X[:, :4].sum(axis=1) + rng.normal(size=4000) > 0).astype(int)
     q = hc.AutoQuantifier(random_state=0).fit(X, y)
-    scorer = q.members_[0].scorer_
+    scorer = q.members_[0].fitted_.scorer
     statistics, months = hc.Statistics(q), np.arange(200_000) % MONTHS
     statistics.update(X[:1000], months[:1000])
     totals = {"predict_proba": 0.0, "scoring": 0.0, "cpu": 0.0}
@@ -151,7 +151,7 @@ def step_item_files(folder: Path, *, features: int, rows: int = 2_000_000) -> di
     start = time.process_time()
     for batch in source.collect_batches(chunk_size=250_000, engine="streaming"):
         new = batch.select(names).to_numpy()
-        for classifier in q.members_[0].scorer_.fold_classifiers_:
+        for classifier in q.members_[0].fitted_.scorer.fold_classifiers_:
             classifier.predict_proba(new)
     scored = time.process_time()
     statistics = hc.Statistics(q).update_stream(source, by="month")

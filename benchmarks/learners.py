@@ -89,7 +89,7 @@ def forests() -> list[dict[str, Any]]:
             call = method(scope=scope, random_state=0)
             seconds, forest = timed(lambda call=call: call.fit(X, y))
             predicting, shares = timed(lambda f=forest: f.predict_many(X_pool, samples))
-            trees = forest.model_.learner._forest
+            trees = forest.fitted_.model.learner._forest
             facts = {
                 "predict_many_2100_samples_seconds": predicting,
                 "leaves_per_tree": float((trees.features < 0).sum() / 100),

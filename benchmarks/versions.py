@@ -21,11 +21,13 @@ __all__ = [
     "check_version",
     "describe_version",
     "environment_of",
+    "estimand_name",
     "evaluate_scores",
     "fit_test",
     "is_old",
     "make",
     "run",
+    "solver_of",
     "with_decisions",
     "with_scores",
 ]
@@ -88,6 +90,19 @@ def describe_version(source: Path) -> str:
     if not commit:
         return source.resolve().parent.name
     return f"commit {commit}{' with changes' if git('status', '--porcelain', '.') else ''}"
+
+
+def solver_of(quantifier: Any) -> Any:
+    """Object of a fitted quantifier whose ``solve_many`` has the diagnostics of the solver."""
+    return getattr(quantifier, "fitted_", quantifier)
+
+
+def estimand_name() -> str:
+    """Name of the parameter of `estimate` for the shares among items or in the population."""
+    import headcount as hc
+
+    named = inspect.signature(hc.SLD.estimate_many).parameters
+    return "estimand" if "estimand" in named else "target"
 
 
 def is_old() -> bool:

@@ -34,7 +34,7 @@ def main() -> None:
     mixed = [rest[y[rest] == 0][: 3 * _NEW // 4], rest[y[rest] == 1][: _NEW // 4]]
     new = np.concatenate(mixed)  # a quarter is benign; in training nearly two thirds are
     estimate = quantifier.members_[0].estimate(X[new], random_state=0)
-    shares = quantifier.model_.shares
+    shares = quantifier.fitted_.model.shares
     simulated = shares._simulate(shares.training, _NEW)
     answer = float(estimate.raw[1])
     figure, (left, right) = plt.subplots(

@@ -56,6 +56,7 @@ if TYPE_CHECKING:
     from headcount.scores import Verdicts as Verdicts
     from headcount.statistics import Statistics as Statistics
     from headcount.uncertainty import Estimate as Estimate
+    from headcount.uncertainty import Estimates as Estimates
 
 __version__ = version("headcount")
 
@@ -72,7 +73,7 @@ _HOMES = {
     "headcount.sampling": {"APP", "NPP", "UPP", "Dirichlet", "Prevalences", "Samples"},
     "headcount.scores": {"Scored", "Scorer", "Verdicts"},
     "headcount.statistics": {"Statistics"},
-    "headcount.uncertainty": {"Estimate"},
+    "headcount.uncertainty": {"Estimate", "Estimates"},
 }
 # Packages that are loaded when they are used.
 _PACKAGES = {

@@ -30,7 +30,7 @@ def test_it_prints_and_goes_into_frames_and_json(estimate):
     assert np.shape(facts["table"]) == (3, 3)
     frame = estimate.to_frame()
     assert frame.columns == [
-        "method", "metric", "value", "raw", "low", "high", "level", "size", "target",
+        "method", "metric", "value", "raw", "low", "high", "level", "size", "estimand",
     ]  # fmt: skip
     assert frame["value"][0] == estimate.value
 
@@ -110,7 +110,7 @@ def test_intervals_cover_under_prior_shift(target, method):
             "Naive": accuracy.Naive(),
         }[method].fit(hc.Scored(V[0]), V[1])
         found = predictor.estimate(
-            hc.Scored(U[0]), target=target, replicates=1000, random_state=trial
+            hc.Scored(U[0]), estimand=target, replicates=1000, random_state=trial
         )
         P, y = U if target == "realised" else draw(20_000, share)
         low, high = found.interval(0.9)

@@ -215,7 +215,7 @@ def test_estimates(name, K):
         assert isinstance(estimate, AccuracyEstimate)
         assert estimate.raw == pytest.approx(value, abs=1e-12)
         assert estimate.value == pytest.approx(estimate.draws.mean(), abs=0.01)
-        assert (estimate.size, estimate.metric, estimate.target) == (
+        assert (estimate.size, estimate.metric, estimate.estimand) == (
             len(rows),
             "accuracy",
             "realised",
@@ -227,8 +227,8 @@ def test_estimates(name, K):
         assert (estimate.table is not None) == predictor.has_table
     again = predictor.estimate_many(X, samples, **QUICK)
     assert [e.interval() for e in again] == [e.interval() for e in estimates]
-    expected = predictor.estimate(X, target="expected", level=0.5, **QUICK)
-    assert expected.target == "expected"
+    expected = predictor.estimate(X, estimand="expected", level=0.5, **QUICK)
+    assert expected.estimand == "expected"
     assert expected.interval() == expected.interval(0.5)
 
 
@@ -266,7 +266,7 @@ def test_bad_input_gets_a_sentence(name):
         (lambda: fine.predict_many(X, [[0, 10**6]]), "1000000"),
         (lambda: fine.predict_many(X, [[]]), "empty"),
         (lambda: fine.predict(X, metric=3), "metric is 3"),
-        (lambda: fine.estimate(X, target="true"), "target is 'true'"),
+        (lambda: fine.estimate(X, estimand="true"), "estimand is 'true'"),
         (lambda: fine.estimate(X, level=2), "level is 2"),
         (lambda: fine.estimate(X, replicates=5), "replicates is 5"),
         (lambda: fine.estimate(X, prior=-1), "prior is -1"),

@@ -57,7 +57,7 @@ def test_levels_are_nested_and_expected_is_less_certain(broken):
     found = leap.estimate(X, labelled=(rows, y[rows]), random_state=0)
     inner, outer = found.interval(0.8), found.interval(0.99)
     assert outer.low < inner.low < inner.high < outer.high
-    behind = leap.estimate(X, labelled=(rows, y[rows]), target="expected", random_state=0)
+    behind = leap.estimate(X, labelled=(rows, y[rows]), estimand="expected", random_state=0)
     assert np.ptp(behind.interval()) > np.ptp(found.interval())
     assert found.draws.shape == (1000,)
 

@@ -101,7 +101,7 @@ def test_values_under_prior_shift(predictor, name, shares):
     assert low <= expected <= high
     assert isinstance(predictor, accuracy.DoC) or high - low < 0.15
     of_all = fitted.estimate(
-        hc.Scored(new), name, target="expected", replicates=200, random_state=0
+        hc.Scored(new), name, estimand="expected", replicates=200, random_state=0
     )
     assert of_all.value == pytest.approx(expected, abs=near)
 

@@ -52,7 +52,7 @@ def test_groups_and_all_items_are_what_the_quantifier_says_of_them():
         rows = parts[part.name]
         np.testing.assert_allclose(part.estimate.raw, quantifier.predict(X_new[rows]))
         assert part.estimate.shares == pytest.approx(part.estimate.raw, abs=0.03)
-        counted = hc.CC().fit_scorer(quantifier.scorer_).predict(X_new[rows])
+        counted = hc.CC().fit_scorer(quantifier.fitted_.scorer).predict(X_new[rows])
         np.testing.assert_allclose(part.classify_and_count, counted)
         assert part.truth[1] == pytest.approx((y_new[rows] == 1).mean())
         assert (part.low <= part.estimate.shares).all()

@@ -103,7 +103,7 @@ def test_columns_can_be_left_out():
 
 def test_classifiers_of_the_users_own():
     def used(analysis):
-        return type(analysis.model.quantifier.scorer_.classifier_[-1]).__name__
+        return type(analysis.model.quantifier.fitted_.scorer.classifier_[-1]).__name__
 
     assert used(analysed(classifier="forest")) == "RandomForestClassifier"
     own = analysed(classifier=DecisionTreeClassifier(max_depth=3, random_state=0), method="ACC")

@@ -43,7 +43,7 @@ def test_the_printed_query_in_duckdb(here, call):
         "--table", "'items.parquet'",
     )  # fmt: skip
     model = load_model(here / "m.skops")
-    found = model.quantifier.estimate_cells(duckdb.sql(query).pl(), random_state=0)
+    found = model.quantifier.estimate_statistics(duckdb.sql(query).pl(), random_state=0)
     statistics = hc.Statistics(model.quantifier).update_stream(table, by="month")
     expected = model.quantifier.estimate_statistics(statistics, random_state=0)
     assert found.names == expected.names == ("June", "May")

@@ -10,6 +10,7 @@ from sklearn.linear_model import LogisticRegression
 
 from headcount.errors import HeadcountError
 from headcount.quantify import DyS, Ensemble, HDx
+from headcount.quantify.base import ScoringPlan
 from headcount.sampling import UPP
 from headcount.testing.bad_parameters import UNUSED_WITH_SCORES, checked_parameters
 from tests.conformance.cases import CASES, labelled, labelled_scores
@@ -104,7 +105,7 @@ def fine(case, name, value):
     ):
         return True
     # Methods that do not learn from scores need folds for estimates only.
-    return name == "cv" and value is None and not case.prototype.learns_from_scores
+    return name == "cv" and value is None and not ScoringPlan(case.prototype).learns
 
 
 BAD_CALLS = [
@@ -118,7 +119,7 @@ BAD_CALLS = [
 BAD_CALLS_WITH_SCORES = [
     call
     for call in BAD_CALLS
-    if call.values[0].takes_scores and call.values[1] not in UNUSED_WITH_SCORES
+    if ScoringPlan(call.values[0]).takes_scores and call.values[1] not in UNUSED_WITH_SCORES
 ]
 
 

@@ -80,14 +80,17 @@ def fitted():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda q, X: (q.scorer_, X[:-1], X), "training_items has 59 rows, but scorer"),
-        (lambda q, X: (q.scorer_, X, X[:, 1:]), "has 6 columns, but training_items has 7"),
+        (lambda q, X: (q.fitted_.scorer, X[:-1], X), "training_items has 59 rows, but scorer"),
         (
-            lambda q, X: (hc.Scorer().fit(X, q.scorer_.codes_, out_of_fold=False), X, X),
+            lambda q, X: (q.fitted_.scorer, X, X[:, 1:]),
+            "has 6 columns, but training_items has 7",
+        ),
+        (
+            lambda q, X: (hc.Scorer().fit(X, q.fitted_.scorer.codes_, out_of_fold=False), X, X),
             "scorer has no out-of-fold posteriors",
         ),
-        (lambda q, X: (q.scorer_, ["a"] * 60, ["b"]), "training_items must be numbers"),
-        (lambda q, X: (q.scorer_, np.where(X > 9, X, np.nan), X), "training_items"),
+        (lambda q, X: (q.fitted_.scorer, ["a"] * 60, ["b"]), "training_items must be numbers"),
+        (lambda q, X: (q.fitted_.scorer, np.where(X > 9, X, np.nan), X), "training_items"),
     ],
 )
 def test_what_cannot_be_tested(change, message):
@@ -98,4 +101,4 @@ def test_what_cannot_be_tested(change, message):
 def test_some_directions_there_must_be():
     quantifier, X = fitted()
     with pytest.raises(HeadcountError, match="n_components"):
-        fit_test_items(quantifier.scorer_, X, X, n_components=0)
+        fit_test_items(quantifier.fitted_.scorer, X, X, n_components=0)

@@ -9,7 +9,7 @@ from sklearn.naive_bayes import GaussianNB
 
 import headcount as hc
 from headcount.evaluation.candidates import Labelled
-from headcount.evaluation.selected import make_splits
+from headcount.evaluation.splits import make_splits
 from headcount.scores import Scorer
 
 X, y = make_classification(400, n_informative=4, class_sep=0.7, random_state=0)
@@ -70,7 +70,7 @@ def test_the_best_setting_is_refitted_on_everything_and_answers():
     )
     assert found.classes_.tolist() == [0, 1]
     np.testing.assert_array_equal(found.prior_, again.prior_)
-    scores = found.scorer_.posteriors(X)
+    scores = found.fitted_.scorer.posteriors(X)
     np.testing.assert_array_equal(
         found.predict(hc.Scored(scores)), again.predict(hc.Scored(scores))
     )

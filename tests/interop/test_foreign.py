@@ -93,12 +93,13 @@ def test_random_state_sets_and_restores_the_global_one():
     expected = np.random.random()  # noqa: NPY002
     np.random.seed(7)  # noqa: NPY002
     first, second = (
-        from_qunfold(Nearest(), random_state=3).fit(X, y).model_.method.jitter for _ in range(2)
+        from_qunfold(Nearest(), random_state=3).fit(X, y).fitted_.model.method.jitter
+        for _ in range(2)
     )
     assert first == second == np.random.RandomState(3).random_sample()
     assert np.random.random() == expected  # noqa: NPY002
     other = from_qunfold(Nearest(), random_state=np.random.default_rng(1)).fit(X, y)
-    assert other.model_.method.jitter != first
+    assert other.fitted_.model.method.jitter != first
 
 
 def test_errors_name_the_method():

@@ -97,7 +97,7 @@ def test_a_fitted_method_is_used_as_it_is():
     fitted = qp.method.aggregative.EMQ(LogisticRegression()).fit(X, NAMES[y])
     quantifier = from_quapy(fitted, classes=["a", "b", "c"])
     np.testing.assert_array_equal(quantifier.predict(pool(3)), fitted.predict(pool(3)))
-    assert quantifier.model_.method is fitted
+    assert quantifier.fitted_.model.method is fitted
     assert np.isnan(quantifier.prior_).all()
     with pytest.raises(HeadcountError, match=r"^classes is .*sorted and distinct"):
         from_quapy(fitted, classes=["b", "a", "c"])

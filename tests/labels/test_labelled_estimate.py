@@ -84,11 +84,11 @@ def test_labels_find_the_truth_where_the_assumption_is_broken():
 
 
 @pytest.mark.parametrize("guarantee", ["approximate", "exact"])
-@pytest.mark.parametrize("target", ["realised", "expected"])
-def test_levels_and_regions_are_nested(three, guarantee, target):
+@pytest.mark.parametrize("estimand", ["realised", "expected"])
+def test_levels_and_regions_are_nested(three, guarantee, estimand):
     q, X, y = three
     rows = rows_of(150, len(X))
-    estimate = q.estimate(X, labelled=(rows, y[rows]), guarantee=guarantee, target=target)
+    estimate = q.estimate(X, labelled=(rows, y[rows]), guarantee=guarantee, estimand=estimand)
     assert estimate.guarantee == guarantee
     inner, outer = estimate.interval(0.8), estimate.interval(0.99)
     assert (outer.low <= inner.low).all()
@@ -114,7 +114,7 @@ def test_expected_shares_are_less_certain(two):
     q, X, y = two
     rows = rows_of(300, len(X))
     here = q.estimate(X, labelled=(rows, y[rows])).interval()
-    behind = q.estimate(X, labelled=(rows, y[rows]), target="expected").interval()
+    behind = q.estimate(X, labelled=(rows, y[rows]), estimand="expected").interval()
     assert (behind.high - behind.low > here.high - here.low).all()
 
 

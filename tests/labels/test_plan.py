@@ -23,7 +23,7 @@ def pool_of(n=2000, share=0.1, seed=0, n_classes=2):
 
 def planned(pool=None, seed=0, **given):
     given = {"precision": None, "budget": None, "n_strata": 5} | given
-    given = {"target": "realised", "level": 0.95} | given
+    given = {"estimand": "realised", "level": 0.95} | given
     pool = pool_of() if pool is None else pool
     key = pool_key(len(pool.values), pool.values)
     return make_plan(pool, key, rng=np.random.default_rng(seed), **given)
@@ -167,7 +167,7 @@ def test_labels_for_a_precision_reach_it_and_one_label_less_does_not():
     assert planned(pool, budget=plan.n - 1).precision > 0.03
     assert planned(pool, precision=0.01).n > plan.n
     assert planned(pool, precision=0.03, level=0.99).n > plan.n
-    assert planned(pool, precision=0.03, target="expected").n > plan.n
+    assert planned(pool, precision=0.03, estimand="expected").n > plan.n
 
 
 def test_budgets_list_the_precision():
@@ -229,8 +229,8 @@ def test_prints_what_each_budget_buys():
         ({"budget": 3000}, "budget is 3,000, but X has 2,000 items"),
         ({"budget": 100, "n_strata": 0}, "strata is 0"),
         ({"budget": 100, "level": 95}, "level is 95"),
-        ({"budget": 100, "target": "mean"}, "target is 'mean'"),
-        ({"precision": 0.001, "target": "expected"}, "even labels for all 2,000 items give"),
+        ({"budget": 100, "estimand": "mean"}, "estimand is 'mean'"),
+        ({"precision": 0.001, "estimand": "expected"}, "even labels for all 2,000 items give"),
     ],
 )
 def test_bad_calls(given, message):

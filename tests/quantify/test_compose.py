@@ -7,6 +7,7 @@ import pytest
 
 import headcount as hc
 from headcount.errors import HeadcountError
+from headcount.quantify.base import ScoringPlan
 from headcount.quantify.likelihood import PosteriorRatios
 from headcount.representation import (
     EuclideanDistance,
@@ -64,7 +65,7 @@ def test_features_need_no_classifier(representation):
     solver = Divergence("hellinger") if isinstance(representation, FeatureHistograms) else None
     composed = hc.Compose(representation, solver)
     assert composed.takes == "features"
-    assert composed.unfitted_scorer() is None
+    assert ScoringPlan(composed).scorer() is None
     assert composed.fit(*labelled(2)).predict(pool(2)).shape == (2,)
 
 
@@ -94,7 +95,7 @@ def test_parts_of_your_own():
     composed = hc.Compose(Centred(), LeastSquares(), input="features").fit(X, y)
     assert composed.takes == "features"
     expected = np.array([X[y == j].mean(axis=0) for j in range(3)])
-    np.testing.assert_allclose(composed.model_.profiles, expected)
+    np.testing.assert_allclose(composed.fitted_.model.profiles, expected)
     even = hc.Compose(None, Even()).fit(*labelled_scores(3))
     np.testing.assert_allclose(even.predict(hc.Scored(scored_pool(3))), 1 / 3)
 

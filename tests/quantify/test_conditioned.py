@@ -18,6 +18,7 @@ from tests.conformance.cases import (
 
 import headcount as hc
 from headcount.errors import HeadcountError
+from headcount.quantify.base import ScoringPlan
 
 OPTIONS = {"replicates": 400, "random_state": 0}
 
@@ -155,7 +156,7 @@ def test_members_without_scores_are_named():
         ([hc.Median(), hc.PACC()], "Median"),
     ):
         quantifier = conditioned(several)
-        assert not quantifier.takes_scores
+        assert not ScoringPlan(quantifier).takes_scores
         with pytest.raises(HeadcountError, match=f"^Conditioned has {named}, which"):
             quantifier.fit(*labelled_scores(2))
 

@@ -77,7 +77,9 @@ def test_hdx_by_the_mean_of_distances(seed, bins):
     rng = np.random.default_rng(seed)
     X, codes, other = drawn(2, rng, d=4)
     solution = (
-        hc.HDx(bins=bins, combine="mean").fit(X, codes).solve_many(other, [np.arange(40)])
+        hc.HDx(bins=bins, combine="mean")
+        .fit(X, codes)
+        .fitted_.solve_many(other, [np.arange(40)])
     )
     assert solution.converged.all()
     share = solution.prevalence[0, 1]
@@ -109,7 +111,7 @@ def test_readme(seed, K, weighted):
 def test_readme_draws_its_subsets():
     X, codes, other = drawn(3, np.random.default_rng(1), d=12)
     fitted = hc.ReadMe(n_subsets=7, random_state=3).fit(X, codes)
-    patterns = fitted.model_.patterns
+    patterns = fitted.fitted_.model.patterns
     subsets = [patterns.fitted.columns[table.members] for table in patterns.tables]
     assert {len(subset) for subset in subsets} == {4}
     assert len(subsets) == 7
@@ -143,7 +145,7 @@ def test_exact_mixtures_are_seen_through(seed, K):
         fitted = method.fit(X, codes)
         if name == "ReadMe" and any(
             np.linalg.eigvalsh(table.overlap)[0] < 1e-9
-            for table in fitted.model_.patterns.tables
+            for table in fitted.fitted_.model.patterns.tables
         ):
             continue  # a set of features whose patterns do not tell the classes apart
         (found,) = fitted.predict_many(X, [index])
@@ -316,7 +318,7 @@ def test_patterns_not_seen_in_training_are_left_out():
 def test_training_shares_where_nothing_is_known():
     X = np.array([["a", "x"], ["b", "y"], ["b", "y"], ["b", "y"]])
     fitted = hc.ReadMe().fit(X, [0, 1, 1, 1])
-    solution = fitted.solve_many(np.array([["c", "z"], ["a", "x"]]), [[0], [1], [0, 1]])
+    solution = fitted.fitted_.solve_many(np.array([["c", "z"], ["a", "x"]]), [[0], [1], [0, 1]])
     assert_allclose(solution.prevalence, [[0.25, 0.75], [1, 0], [1, 0]], atol=1e-9)
     assert solution.converged.all()
 
@@ -328,10 +330,10 @@ def test_blocks_of_patterns_make_no_difference(monkeypatch):
     X, codes, other = drawn(3, np.random.default_rng(0), d=9)
     fitted = hc.ReadMe(n_subsets=11, random_state=0).fit(X, codes)
     samples = [np.arange(40), [1, 2, 3], [39], np.arange(20)]
-    whole = fitted.solve_many(other, samples)
+    whole = fitted.fitted_.solve_many(other, samples)
     for numbers in (1, 500, 2_000):
         monkeypatch.setattr(module, "_BLOCK_NUMBERS", numbers)
-        parts = fitted.solve_many(other, samples)
+        parts = fitted.fitted_.solve_many(other, samples)
         for name in Solution.__dataclass_fields__:
             assert_array_equal(getattr(parts, name), getattr(whole, name))
 
@@ -352,10 +354,10 @@ def test_steps_of_the_mean_of_distances_go_down():
     for _ in range(20):
         X, codes, other = drawn(3, rng, d=5)
         fitted = hc.HDx(bins=3, combine="mean").fit(X, codes)
-        profiles = fitted.model_.profiles
-        embedding = fitted.model_.representation.embed(other)
+        profiles = fitted.fitted_.model.profiles
+        embedding = fitted.fitted_.model.representation.embed(other)
         seen = embedding.means(hc.Samples.whole(40))
-        edges = fitted.model_.solver.edges
+        edges = fitted.fitted_.model.solver.edges
         values = [
             module._MeanHellinger(edges, max_iter=n).solve(profiles, seen).objective[0]
             for n in (0, 1, 2, 5, 20, 200)

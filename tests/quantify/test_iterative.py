@@ -32,7 +32,7 @@ def test_recall_is_weighted():
     # Of the first class a quarter of the weight is recognised, of the second all: 5 of 8.
     scores = np.array([[0.9, 0.1], [0.2, 0.8], [0.1, 0.9]])
     fitted = hc.LEIP().fit(hc.Scored(scores), [0, 0, 1], sample_weight=[1.0, 3.0, 2.0])
-    assert fitted.model_.share == pytest.approx(0.625, abs=1e-8)
+    assert fitted.fitted_.model.share == pytest.approx(0.625, abs=1e-8)
 
 
 def test_a_threshold_needs_no_folds():

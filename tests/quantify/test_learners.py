@@ -43,7 +43,7 @@ def test_machines_count_what_the_learner_says(machine):
     learner = MultivariateSVC(MACHINES[machine])
     quantifier = machine().fit(X[:250], y[:250])
     assert_allclose(quantifier.predict(X[250:]), counted(learner, X[:250], y[:250], X[250:]))
-    assert quantifier.model_.learner.loss == MACHINES[machine]
+    assert quantifier.fitted_.model.learner.loss == MACHINES[machine]
 
 
 @pytest.mark.parametrize("machine", MACHINES)
@@ -58,7 +58,7 @@ def test_parameters_reach_the_machine(machine):
         "random_state": 4,
     }
     X, y = data(n=200)
-    learner = machine(**given).fit(X, y).model_.learner
+    learner = machine(**given).fit(X, y).fitted_.model.learner
     assert {name: getattr(learner, name) for name in given} == given
 
 
@@ -94,7 +94,7 @@ def test_a_machine_is_trained_once(monkeypatch):
 
 def test_counting_labels_of_a_margin_classifier_needs_no_folds():
     X, y = data(n=120)
-    scorer = hc.CC(LinearSVC(), cv=None).fit(X, y).scorer_
+    scorer = hc.CC(LinearSVC(), cv=None).fit(X, y).fitted_.scorer
     assert not hasattr(scorer, "labels_")
     with pytest.raises(HeadcountError, match="posteriors were not learnt from the decision"):
         scorer.posteriors(X)

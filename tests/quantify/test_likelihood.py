@@ -97,14 +97,14 @@ def test_no_warning_where_there_is_no_harm(quantifier):
 
 def test_a_tolerance_and_a_limit_of_steps_are_kept():
     quantifier = hc.SLD(stop="classic", tol=0.02).fit(*labelled_scores(3))
-    loose = quantifier.solve_many(hc.Scored(scored_pool(3)), samples())
+    loose = quantifier.fitted_.solve_many(hc.Scored(scored_pool(3)), samples())
     assert (loose.iterations == 12).all()
     quantifier.set_params(tol=1e-7).fit(*labelled_scores(3))
-    tight = quantifier.solve_many(hc.Scored(scored_pool(3)), [np.arange(120)])
+    tight = quantifier.fitted_.solve_many(hc.Scored(scored_pool(3)), [np.arange(120)])
     assert tight.iterations[0] > 15
     quantifier.set_params(max_iter=15).fit(*labelled_scores(3))
     with pytest.warns(HeadcountWarning, match=r"^SLD did not converge on 1 of 1 samples"):
-        stopped = quantifier.solve_many(hc.Scored(scored_pool(3)), [np.arange(120)])
+        stopped = quantifier.fitted_.solve_many(hc.Scored(scored_pool(3)), [np.arange(120)])
     assert stopped.iterations[0] == 15
     assert not stopped.converged[0]
 
@@ -117,7 +117,7 @@ def test_fewer_items_keep_the_estimate_nearer_to_the_training_shares():
     sizes = [np.tile(np.arange(12), times) for times in (1, 4, 64)]
 
     def solution(quantifier, step=1):
-        return quantifier.fit(hc.Scored(flat[::step]), y[::step]).solve_many(
+        return quantifier.fit(hc.Scored(flat[::step]), y[::step]).fitted_.solve_many(
             hc.Scored(new), sizes
         )
 
@@ -136,7 +136,9 @@ def test_many_items_are_fitted_by_the_classic_rule():
     scores, y = np.tile(scores, (30, 1)), np.tile(y, 30)
     large = [np.tile(np.arange(120), 100)]
     by_noise, classic = (
-        quantifier.fit(hc.Scored(scores), y).solve_many(hc.Scored(scored_pool(3)), large)
+        quantifier.fit(hc.Scored(scores), y).fitted_.solve_many(
+            hc.Scored(scored_pool(3)), large
+        )
         for quantifier in (hc.SLD(), hc.SLD(stop="classic"))
     )
     assert by_noise.iterations == classic.iterations
@@ -155,7 +157,7 @@ def test_posteriors_refer_to_their_mean_over_the_training_items(calibration, wei
     )
     calibrator = fit_calibrator(calibration, scores, y, weights)
     mean = np.average(calibrator.transform(scores), axis=0, weights=weights)
-    np.testing.assert_allclose(fitted.model_.likelihood.prior, mean, rtol=1e-12)
+    np.testing.assert_allclose(fitted.fitted_.model.likelihood.prior, mean, rtol=1e-12)
     own = np.abs(mean - fitted.prior_).max()
     assert own < 1e-6 if calibration in ("bcts", "vs") else own > 1e-4
     new = calibrated(200, 3, np.full(3, 1 / 3), rng)[0]
@@ -175,7 +177,7 @@ def test_warnings_point_at_the_line_that_called():
         weighted.fit(*labelled_scores(2))
         hurried.predict(hc.Scored(new))
         hurried.predict_many(hc.Scored(new), [np.arange(120)])
-        hurried.solve_many(hc.Scored(new), [np.arange(120)])
+        hurried.fitted_.solve_many(hc.Scored(new), [np.arange(120)])
     assert [warning.filename for warning in found] == [__file__] * 6
 
 
@@ -224,7 +226,7 @@ def test_a_belief_is_weighed_against_the_sample(belief, K):
         belief = belief | {"concentration": belief["concentration"][:K]}
     scores, y = scored(K)
     quantifier = hc.RegularizedLikelihood(**belief).fit(hc.Scored(scores), y)
-    solution = quantifier.solve_many(hc.Scored(scored_pool(K)), samples())
+    solution = quantifier.fitted_.solve_many(hc.Scored(scored_pool(K)), samples())
     prior = np.bincount(y) / len(y)
     a = np.full(K, 1.0) * belief.get("concentration", 1.0)
     for s, index in enumerate(samples()):
@@ -293,7 +295,7 @@ def test_repeated_items_of_large_simulated_samples_are_counted(method, K):
     q = method(random_state=0).fit(hc.Scored(posteriors), y)
     drawn = [rng.choice(60, size, p=rng.dirichlet(np.ones(60))) for size in (61, 200, 999)]
     large = Samples.from_arrays(drawn, n_pool=60)
-    found = q.model_.solve_training(q.training_, large)
-    expected = q.model_.solve(q.training_.items, large)
+    found = q.fitted_.model.solve_training(q.fitted_.training, large)
+    expected = q.fitted_.model.solve(q.fitted_.training.items, large)
     assert_allclose(found.prevalence, expected.prevalence, atol=1e-9)
     assert_allclose(found.objective, expected.objective, atol=1e-9)

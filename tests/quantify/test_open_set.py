@@ -60,7 +60,7 @@ def test_unknown_items_unlike_left_out_classes_have_a_warning_of_their_own(fitte
 
 def test_nothing_is_unseen(fitted):
     X, _ = blobs([90, 30, 120, 20, 40], seed=2)
-    known = fitted.quantifier_.scorer_.fitted_
+    known = fitted.quantifier_.fitted_.scorer.fitted_
     plain = hc.SLD(GaussianNB(), cv=known.cv).fit_scorer(known).predict(X)
     found = fitted.predict(X)
     assert found[-1] < 0.02
@@ -82,7 +82,7 @@ def test_many_samples_are_solved_as_each_alone(fitted):
 
 
 def test_unknown_items_of_a_simulated_sample_are_of_one_left_out_class(fitted):
-    model, training = fitted.quantifier_.model_, fitted.quantifier_.training_
+    model, training = fitted.quantifier_.fitted_.model, fitted.quantifier_.fitted_.training
     assert len(model.without) == 5
     n_known = int((model.source < 0).sum())
     samples = hc.Samples.from_arrays(
@@ -96,7 +96,7 @@ def test_unknown_items_of_a_simulated_sample_are_of_one_left_out_class(fitted):
 
 def test_models_of_simulations_have_not_learnt_from_the_left_out_class(fitted):
     quantifier = fitted.quantifier_
-    training, source = quantifier.training_, quantifier.model_.source
+    training, source = quantifier.fitted_.training, quantifier.fitted_.model.source
     kept = source != 2
     weights = training.weights.copy()
     other = training.codes == 5
@@ -104,7 +104,7 @@ def test_models_of_simulations_have_not_learnt_from_the_left_out_class(fitted):
     alone = quantifier._aggregation().fit(
         type(training)(training.items[kept], training.codes[kept], 6, weights[kept])
     )
-    np.testing.assert_allclose(alone.prior, quantifier.model_.without[2].prior)
+    np.testing.assert_allclose(alone.prior, quantifier.fitted_.model.without[2].prior)
 
 
 @pytest.mark.parametrize("novelty", ["both", "scores", "distance"])

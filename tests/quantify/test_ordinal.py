@@ -101,7 +101,7 @@ def test_without_smoothness_they_are_what_they_are_named_after(ratings, name):
 
 
 def solve(quantifier, scores, y, pool):
-    return quantifier.fit(hc.Scored(scores), y).solve_many(hc.Scored(pool), samples())
+    return quantifier.fit(hc.Scored(scores), y).fitted_.solve_many(hc.Scored(pool), samples())
 
 
 def test_the_same_methods_by_other_names():

@@ -84,7 +84,7 @@ def test_strong_priors_win():
     for prior, share in (([9e5, 1e5], 0.1), ([1e5, 9e5], 0.9)):
         estimate = quantifier.estimate(pool(2)[:20], posterior=True, prior=prior)
         expected = quantifier.estimate(
-            pool(2)[:20], posterior=True, prior=prior, target="expected"
+            pool(2)[:20], posterior=True, prior=prior, estimand="expected"
         )
         assert abs(expected.shares[1] - share) < 0.35
         low, high = estimate.interval()[estimate.classes[1]]

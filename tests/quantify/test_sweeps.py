@@ -161,7 +161,7 @@ def test_posteriors_of_nought_and_one_lie_one_beyond_the_others():
 def test_scores_that_tell_nothing_are_counted():
     scores = np.tile([-1.0, 0.5, 2.0], 20)
     quantifier = fit_on(scores, np.arange(60) // 30)
-    assert quantifier.model_.sweep is None
+    assert quantifier.fitted_.model.sweep is None
     found = quantifier.predict(hc.Scored(posteriors(np.array([-3.0, 0.1, 0.2, 0.0]))))
     assert found.tolist() == [0.5, 0.5]
 

@@ -47,7 +47,7 @@ def training():
 @pytest.mark.parametrize("method", METHODS, ids=str)
 def test_estimates_are_those_of_all_items(scored, training, method):
     q = method.fit(hc.Scored(training[0]), training[1])
-    found = q.estimate_cells(counted(scored), random_state=0)
+    found = q.estimate_statistics(counted(scored), random_state=0)
     assert found.names == ("June", "May")
     for place, month in enumerate(found.names):
         own = hc.Scored(scored.filter(month=month)["spam"].to_numpy())
@@ -64,10 +64,10 @@ def test_estimates_are_those_of_all_items(scored, training, method):
 def test_one_group_and_names_in_capitals(scored, training):
     q = hc.PACC().fit(hc.Scored(training[0]), training[1])
     frame = counted(scored, by=())
-    found = q.estimate_cells(frame)
+    found = q.estimate_statistics(frame)
     assert found.names == (None,)
     shouted = frame.rename({name: name.upper() for name in frame.columns}).to_pandas()
-    assert_array_equal(q.estimate_cells(shouted).raw, found.raw)
+    assert_array_equal(q.estimate_statistics(shouted).raw, found.raw)
 
 
 def test_the_query_in_duckdb(scored, training):
@@ -83,7 +83,9 @@ def test_the_query_in_duckdb(scored, training):
     )
     assert_allclose(frame.sort(keys)["total"], ours["total"], rtol=1e-12)
     q = hc.SLD().fit(hc.Scored(training[0]), training[1])
-    assert_allclose(q.estimate_cells(frame).raw, q.estimate_cells(ours).raw, atol=1e-9)
+    assert_allclose(
+        q.estimate_statistics(frame).raw, q.estimate_statistics(ours).raw, atol=1e-9
+    )
     first = cells_query("duckdb", "scored", "spam", of_first_class=True)
     mirrored = connection.sql(first).pl()
     total = mirrored["total"].sum() + scored["spam"].sum()
@@ -114,7 +116,7 @@ def test_queries(dialect):
 def test_wrong_frames(scored, training, change, message):
     q = hc.PACC().fit(hc.Scored(training[0]), training[1])
     with pytest.raises(HeadcountError, match=message):
-        q.estimate_cells(change(counted(scored)))
+        q.estimate_statistics(change(counted(scored)))
 
 
 def test_wrong_calls(training):
@@ -124,4 +126,4 @@ def test_wrong_calls(training):
         cells_query("duckdb", "scored", 'p"')
     three = hc.PACC().fit(hc.Scored(np.eye(3)[[0, 1, 2] * 5]), [0, 1, 2] * 5)
     with pytest.raises(HeadcountError, match="has 3"):
-        three.estimate_cells(pl.DataFrame({"cell": [1], "items": [1], "total": [0.1]}))
+        three.estimate_statistics(pl.DataFrame({"cell": [1], "items": [1], "total": [0.1]}))

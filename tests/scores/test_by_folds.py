@@ -99,7 +99,7 @@ def test_a_pool_remembers_folds_and_classifier_apart():
 )
 def test_methods_that_learn_from_scores_take_those_by_folds(quantifier, by_folds):
     quantifier.fit(X[:200], y[:200])
-    scorer = quantifier.scorer_
+    scorer = quantifier.fitted_.scorer
     scores = scorer.posteriors(NEW)
     if by_folds:
         scores = scorer.fold_posteriors(NEW).reshape(-1, 2)
@@ -119,9 +119,12 @@ def test_a_test_of_the_assumption_is_not_misled_by_the_folds():
     samples = hc.UPP(n_samples=40, size=500, random_state=0).draw(labels[300:])
     pool = items[300:]
     tests = [e.fit_test for e in quantifier.estimate_many(pool, samples, replicates=400)]
-    misled = hc.PACC().fit(hc.Scored(quantifier.scorer_.posteriors_), labels[:300])
+    misled = hc.PACC().fit(hc.Scored(quantifier.fitted_.scorer.posteriors_), labels[:300])
     others = misled.estimate_many(
-        hc.Scored(quantifier.scorer_.posteriors(pool)), samples, replicates=400, random_state=0
+        hc.Scored(quantifier.fitted_.scorer.posteriors(pool)),
+        samples,
+        replicates=400,
+        random_state=0,
     )
     assert np.mean([test.rejects() for test in tests]) < 0.2
     assert np.mean([e.fit_test.rejects() for e in others]) > 0.5
@@ -133,8 +136,8 @@ def test_a_scorer_may_do_without_fold_scoring():
         hc.PACC().fit_scorer(hc.Scorer(fold_scoring=on, random_state=0).fit(X[:200], y[:200]))
         for on in (True, False)
     )
-    scores = plain.scorer_.posteriors(X[200:])
-    alone = hc.PACC().fit(hc.Scored(plain.scorer_.posteriors_), y[:200])
+    scores = plain.fitted_.scorer.posteriors(X[200:])
+    alone = hc.PACC().fit(hc.Scored(plain.fitted_.scorer.posteriors_), y[:200])
     np.testing.assert_allclose(
         plain.predict(X[200:]), alone.predict(hc.Scored(scores)), atol=1e-12
     )

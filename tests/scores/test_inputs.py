@@ -10,6 +10,7 @@ from tests.conformance.cases import METHODS, labelled, pool, samples
 
 import headcount as hc
 from headcount.errors import HeadcountError
+from headcount.quantify.base import ScoringPlan
 
 
 def decisions(n_classes):
@@ -102,7 +103,7 @@ def test_methods_on_posteriors_refuse_verdicts(name):
         quantifier.fit(hc.Verdicts(said), y)
         return
     message = "takes decisions, such as CC, ACC or GAC|pass the items themselves"
-    if quantifier.takes_scores:
+    if ScoringPlan(quantifier).takes_scores:
         with pytest.raises(HeadcountError, match=message):
             quantifier.fit(hc.Verdicts(said), y)
 
@@ -155,11 +156,11 @@ def test_published_rates_are_those_of_the_labelled_verdicts():
 
 def test_rates_that_are_not_shares_of_whole_numbers_are_kept():
     q = hc.ACC.from_rates(sensitivity=(0.9, 7), specificity=(1 / 3, 5), classes=[0, 1])
-    model = q.model_
+    model = q.fitted_.model
     np.testing.assert_allclose(model.profiles, [[1 / 3, 2 / 3], [0.1, 0.9]], atol=1e-12)
     rates = [[0.8, 0.15, 0.05], [0.0, 1.0, 0.0], [0.3, 0.3, 0.4]]
     many = hc.GAC.from_rates(rates, [11, 3, 20], classes=["a", "b", "c"])
-    np.testing.assert_allclose(many.model_.profiles, rates, atol=1e-12)
+    np.testing.assert_allclose(many.fitted_.model.profiles, rates, atol=1e-12)
 
 
 def test_noisier_rates_widen_the_interval():

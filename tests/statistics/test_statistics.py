@@ -14,11 +14,11 @@ from tests.statistics.problems import digits, rows_of, scored_problem
 
 import headcount as hc
 from headcount.errors import HeadcountError
-from headcount.quantify import group_estimates
 from headcount.representation import Dense
 from headcount.statistics import logit_cells, ratio_cells, sums
 from headcount.statistics.entries import Entries
 from headcount.statistics.fingerprint import fingerprint
+from headcount.uncertainty import estimates as group_estimates
 
 
 def partition(rng, n):
@@ -516,7 +516,7 @@ def test_two_classes_take_at_most_32_kilobytes_per_group(scored):
         X = rng.normal(size=(600, 1))
         y = (X[:, 0] + 0.5 * rng.normal(size=600) > 0).astype(int)
         q = hc.AutoQuantifier(random_state=0).fit(X, y)
-        new = logits[:, None] / q.members_[0].scorer_.classifier_.coef_[0, 0]
+        new = logits[:, None] / q.members_[0].fitted_.scorer.classifier_.coef_[0, 0]
     content = hc.Statistics(q).update(new, groups).to_bytes()
     assert len(content) < 3 * 32 * 1024
 
@@ -524,9 +524,9 @@ def test_two_classes_take_at_most_32_kilobytes_per_group(scored):
 def test_fingerprints_depend_on_content():
     training, y, _, _ = scored_problem(2, 10, 0)
     first, second = (hc.KDEyHD(random_state=0).fit(training, y) for _ in range(2))
-    assert fingerprint(first.model_) == fingerprint(second.model_)
+    assert fingerprint(first.fitted_.model) == fingerprint(second.fitted_.model)
     other = hc.KDEyHD(random_state=1, bandwidth=0.2).fit(training, y)
-    assert fingerprint(first.model_) != fingerprint(other.model_)
+    assert fingerprint(first.fitted_.model) != fingerprint(other.fitted_.model)
     loop: list = [1]
     loop.append(loop)
     assert fingerprint(loop) == fingerprint(loop)
@@ -559,7 +559,9 @@ def test_all_groups_together_are_those_read_by_name(monkeypatch_cells, K, most, 
         if alone.reduction_error is not None:
             assert_allclose(estimate.reduction_error, alone.reduction_error, atol=1e-15)
     if combined:
-        assert_array_equal(found.raw, q.model_.shares.means(found.answers.found, found.sizes))
+        assert_array_equal(
+            found.raw, q.fitted_.model.shares.means(found.answered.answers.values, found.sizes)
+        )
 
 
 def test_few_draws_are_kept_while_groups_are_read(monkeypatch):
@@ -569,7 +571,7 @@ def test_few_draws_are_kept_while_groups_are_read(monkeypatch):
     found = q.estimate_statistics(hc.Statistics(q).update(new, np.arange(60) // 3))
     kept = [each.posterior for each in found.values()]
     assert len(kept) == 20
-    assert all(posterior._made is None for posterior in kept)
+    assert all(posterior._posterior is None for posterior in kept)
 
 
 @pytest.mark.parametrize("most", [5, 1 << 17])

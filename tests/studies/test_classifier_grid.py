@@ -8,7 +8,7 @@ from sklearn.linear_model import LogisticRegression
 import headcount as hc
 from headcount.errors import HeadcountError
 from headcount.evaluation.measures import check_measure
-from headcount.evaluation.selected import labelled, make_splits
+from headcount.evaluation.splits import labelled, make_splits
 from headcount.quantify import Quantifier
 from headcount.quantify.one_vs_rest import base_scorer
 from headcount.sampling import APP, UPP

@@ -26,12 +26,12 @@ def estimate(training, pool):
     return hc.PACC().fit(hc.Scored(training[0]), training[1]).estimate(hc.Scored(pool), **QUICK)
 
 
-def by_hand(shares, draws, n_items=10, target="realised", **more):
+def by_hand(shares, draws, n_items=10, estimand="realised", **more):
     """An estimate whose posterior is the given draws."""
     classes = np.array(list("abc"[: len(shares)]))
     shares = np.asarray(shares, dtype=float)
     posterior = SharePosterior(draws, np.full(len(draws), 1 / len(draws)))
-    return Estimate("X", classes, shares, shares, n_items, target, posterior, **more)
+    return Estimate("X", classes, shares, shares, n_items, estimand, posterior, **more)
 
 
 def about(shares, n=1000):
@@ -81,7 +81,7 @@ def test_the_seed_of_the_quantifier_serves_where_none_is_given(training, pool):
 def test_options_are_parameters():
     for name in CALLS:
         known = inspect.signature(getattr(hc.PACC(), name)).parameters
-        assert {"target", "prior", "replicates", "random_state"} <= set(known)
+        assert {"estimand", "prior", "replicates", "random_state"} <= set(known)
     with pytest.raises(TypeError, match="level"):
         hc.PACC().estimate([[0.0]], level=0.9)
 
@@ -140,14 +140,14 @@ def situations(draw):
 @given(
     situation=situations(),
     method=st.sampled_from([hc.PACC, hc.SLD, hc.CC, hc.KDEyML, hc.DM]),
-    target=st.sampled_from(["realised", "expected"]),
+    estimand=st.sampled_from(["realised", "expected"]),
 )
 @settings(max_examples=60)
-def test_what_holds_for_every_estimate(situation, method, target):
+def test_what_holds_for_every_estimate(situation, method, estimand):
     scores, codes, new = situation
     quantifier = method().fit(hc.Scored(scores), codes)
     options = {"replicates": 150, "random_state": 0}
-    estimate = quantifier.estimate(hc.Scored(new), target=target, **options)
+    estimate = quantifier.estimate(hc.Scored(new), estimand=estimand, **options)
     for shares in (estimate.shares, estimate.draws):
         assert np.isfinite(shares).all()
         assert (shares >= 0).all()
@@ -196,8 +196,8 @@ def test_expected_shares_are_less_certain_than_realised_ones(seed, n):
     pool = scores_of(new, 2, rng)
     options = QUICK | {"replicates": 4000}
     here, behind = (
-        quantifier.estimate(hc.Scored(pool), target=target, **options)
-        for target in ("realised", "expected")
+        quantifier.estimate(hc.Scored(pool), estimand=estimand, **options)
+        for estimand in ("realised", "expected")
     )
     assert (here.shares == behind.shares).all()
     assert (behind.draws.var(axis=0) > here.draws.var(axis=0)).all()
@@ -214,8 +214,8 @@ def test_the_noise_of_a_sample_is_that_of_its_size():
     for n in (50, 2000):
         shares = np.eye(2)[np.arange(n) % 2]
         here, behind = (
-            quantifier.estimate(hc.Scored(shares), target=target, **QUICK)
-            for target in ("realised", "expected")
+            quantifier.estimate(hc.Scored(shares), estimand=estimand, **QUICK)
+            for estimand in ("realised", "expected")
         )
         assert here.draws[:, 0].std() < 0.01
         assert behind.draws[:, 0].std() == pytest.approx(0.5 / np.sqrt(n), rel=0.15)
@@ -266,8 +266,8 @@ def test_numbers_are_the_same_prior_for_all_classes(training, pool, n_classes):
 @pytest.mark.parametrize(
     ("options", "named"),
     [
-        ({"target": "true"}, "target is 'true'"),
-        ({"target": None}, "target is None"),
+        ({"estimand": "true"}, "estimand is 'true'"),
+        ({"estimand": None}, "estimand is None"),
         ({"replicates": 99}, "replicates is 99"),
         ({"replicates": 2.5}, "replicates is 2.5"),
         ({"replicates": True}, "replicates is True"),
@@ -376,7 +376,7 @@ def test_counts_are_whole_and_sum_to_the_items():
 
 
 def test_counts_of_a_population_are_means():
-    estimate = by_hand([0.25, 0.35, 0.4], about([0.25, 0.35, 0.4]), target="expected")
+    estimate = by_hand([0.25, 0.35, 0.4], about([0.25, 0.35, 0.4]), estimand="expected")
     assert estimate.counts().count.tolist() == pytest.approx([2.5, 3.5, 4.0])
 
 
@@ -431,7 +431,7 @@ def test_it_prints_as_a_table():
         "b      75.0%  75.0%  75.0%  1,500\n"
         "note: mind the gap."
     )
-    assert "behind these" in str(by_hand([0.25, 0.75], draws, target="expected"))
+    assert "behind these" in str(by_hand([0.25, 0.75], draws, estimand="expected"))
 
 
 def test_frame_and_dict_say_the_same(estimate):

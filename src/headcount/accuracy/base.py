@@ -273,7 +273,7 @@ Scored or Verdicts
         *,
         labelled: Any = None,
         design: LabelPlan | None = None,
-        target: str = "realised",
+        estimand: str = "realised",
         prior: Any = None,
         replicates: int = 4000,
         level: float = 0.95,
@@ -298,7 +298,7 @@ Scored or Verdicts
             random: by ``plan_labels`` of a quantifier, or as a simple random sample.
         design : LabelPlan, default=None
             Plan that the labelled rows were drawn by. None for a simple random sample.
-        target : {"realised", "expected"}, default="realised"
+        estimand : {"realised", "expected"}, default="realised"
             Metric on these very items, or on the population that they are a random sample
             of, which is less certain.
         prior : None, float, array-like of shape (K,) or (M, K), default=None
@@ -327,7 +327,7 @@ Scored or Verdicts
             metric,
             labelled=labelled,
             design=design,
-            target=target,
+            estimand=estimand,
             prior=prior,
             replicates=replicates,
             level=level,
@@ -342,7 +342,7 @@ Scored or Verdicts
         *,
         labelled: Any = None,
         design: LabelPlan | None = None,
-        target: str = "realised",
+        estimand: str = "realised",
         prior: Any = None,
         replicates: int = 4000,
         level: float = 0.95,
@@ -361,7 +361,7 @@ Scored or Verdicts
             As for `predict`.
         labelled : pair of array-like, default=None
         design : LabelPlan, default=None
-        target : {"realised", "expected"}, default="realised"
+        estimand : {"realised", "expected"}, default="realised"
         prior : None, float, array-like of shape (K,) or (M, K), default=None
         replicates : int, default=4000
         level : float, default=0.95
@@ -386,7 +386,7 @@ Scored or Verdicts
             pool,
             drawn,
             wanted,
-            target=target,
+            estimand=estimand,
             prior=prior,
             replicates=replicates,
             level=level,
@@ -420,7 +420,7 @@ Scored or Verdicts
         statistics: GroupStatistics,
         metric: Metric = "accuracy",
         *,
-        target: str = "realised",
+        estimand: str = "realised",
         prior: Any = None,
         replicates: int = 4000,
         level: float = 0.95,
@@ -434,7 +434,7 @@ Scored or Verdicts
             Statistics of the items, made with this predictor.
         metric : str or callable, default="accuracy"
             As for `predict`.
-        target : {"realised", "expected"}, default="realised"
+        estimand : {"realised", "expected"}, default="realised"
         prior : None, float, array-like of shape (K,) or (M, K), default=None
         replicates : int, default=4000
         level : float, default=0.95
@@ -462,7 +462,7 @@ Scored or Verdicts
             self,
             statistics,
             self._checked(metric),
-            target=target,
+            estimand=estimand,
             prior=prior,
             replicates=replicates,
             level=level,

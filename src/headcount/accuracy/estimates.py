@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from headcount._parameters import check_fraction
 from headcount._text import Cell, Table, html_result
 from headcount.accuracy.tables import TableMetric
-from headcount.uncertainty import Target
+from headcount.uncertainty import Estimand
 
 if TYPE_CHECKING:
     import polars as pl
@@ -53,7 +53,7 @@ class AccuracyEstimate:
         The answer of the method itself, as `predict` returns it.
     size : int
         Number of items in the sample.
-    target : {"realised", "expected"}
+    estimand : {"realised", "expected"}
         Metric on these very items, or on the population that the items are a random sample
         of.
     level : float
@@ -93,7 +93,7 @@ class AccuracyEstimate:
     value: float
     raw: float
     size: int
-    target: Target
+    estimand: Estimand
     level: float
     draws: NDArray[np.float64]
     classes: NDArray[Any]
@@ -157,7 +157,7 @@ class AccuracyEstimate:
             "high": high,
             "level": self.level if level is None else float(level),
             "size": self.size,
-            "target": self.target,
+            "estimand": self.estimand,
             "classes": self.classes.tolist(),
             "table": None if self.table is None else self.table.tolist(),
             "fit_test": None if self.fit_test is None else self.fit_test.to_dict(),
@@ -165,7 +165,7 @@ class AccuracyEstimate:
         }
 
     def to_frame(self, level: float | None = None) -> pl.DataFrame:
-        """One row: method, metric, value, raw, low, high, level, size, target.
+        """One row: method, metric, value, raw, low, high, level, size, estimand.
 
         Parameters
         ----------
@@ -179,7 +179,7 @@ class AccuracyEstimate:
         import polars as pl
 
         columns = (
-            "method", "metric", "value", "raw", "low", "high", "level", "size", "target",
+            "method", "metric", "value", "raw", "low", "high", "level", "size", "estimand",
         )  # fmt: skip
         facts = self.to_dict(level)
         return pl.DataFrame({name: [facts[name]] for name in columns})
@@ -228,7 +228,7 @@ class AccuracyEstimate:
     def _title(self, level: float | None = None) -> str:
         low, high = self.interval(level)
         return (
-            f"{self.method}: {self.metric} {_OF[self.target]} {self.size:,} "
+            f"{self.method}: {self.metric} {_OF[self.estimand]} {self.size:,} "
             f"item{'' if self.size == 1 else 's'} {self.value:.3f}, "
             f"{100 * (self.level if level is None else level):.6g}% interval {low:.3f} to "
             f"{high:.3f}"

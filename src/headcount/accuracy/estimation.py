@@ -66,7 +66,7 @@ def estimate_samples(
     samples: Samples,
     metric: TableMetric,
     *,
-    target: Any,
+    estimand: Any,
     prior: Any,
     replicates: Any,
     level: Any,
@@ -83,7 +83,7 @@ def estimate_samples(
         statistics,
         _fit_tests(predictor.reference_, pool, samples),
         samples.sizes,
-        target=target,
+        estimand=estimand,
         prior=prior,
         replicates=replicates,
         level=level,
@@ -100,14 +100,14 @@ def estimates_of_answers(
     tests: Sequence[FitTest | None],
     sizes: NDArray[np.int64],
     *,
-    target: Any,
+    estimand: Any,
     prior: Any,
     replicates: Any,
     level: Any,
     random_state: Any,
 ) -> list[AccuracyEstimate]:
     """Estimates given the answers of the cross-fitted method, its own, and its statistics."""
-    check_choice("target", target, ("realised", "expected"))
+    check_choice("estimand", estimand, ("realised", "expected"))
     level = check_fraction("level", level)
     replicates = check_count("replicates", replicates, 100)
     _, of_reference = predictor.model_.cross_fitted()
@@ -117,7 +117,7 @@ def estimates_of_answers(
         reference,
         rows,
         metric,
-        target == "expected",
+        estimand == "expected",
         check_prior(prior, len(np.unique(reference.codes[rows]))),
         min(replicates, predictor._most_simulations),
         base_seeds(random_state, 1)[0],
@@ -133,7 +133,7 @@ def estimates_of_answers(
                 float(posterior.mean[0]),
                 float(raw[i]),
                 size,
-                target,
+                estimand,
                 level,
                 draws,
                 predictor.classes_,

@@ -19,10 +19,10 @@ from headcount.quantify.statistics_parts import (
     Form,
     GroupStatistics,
     Part,
-    deviations,
     solved,
 )
 from headcount.representation import Embedding, MeanOf
+from headcount.uncertainty import deviations
 
 if TYPE_CHECKING:
     from headcount.accuracy.base import Model, Predictor

@@ -194,7 +194,7 @@ def accuracy_from_labels(
             outputs.labels,
             sample,
             codes[own],
-            expected=estimate.target == "expected",
+            expected=estimate.estimand == "expected",
         )
         found.append(_estimate(estimate, cells))
     return found
@@ -213,7 +213,7 @@ def _estimate(under_shift: AccuracyEstimate, cells: LabelledTable) -> LabelledAc
         value,
         under_shift.raw,
         under_shift.size,
-        under_shift.target,
+        under_shift.estimand,
         under_shift.level,
         draws,
         under_shift.classes,

@@ -19,6 +19,7 @@ from headcount.accuracy.quantification import (
     fit_class_shares,
 )
 from headcount.quantify import KDEyML, Quantifier
+from headcount.quantify.base import ScoringPlan
 from headcount.quantify.info import Input
 from headcount.representation import MeanOf, Reduced, Reduction
 from headcount.sampling import Samples
@@ -39,7 +40,7 @@ class _Equations(Predictor):
     @property
     def takes(self) -> Input:
         """Kind of items that the quantifier works on."""
-        return self._chosen().takes
+        return ScoringPlan(self._chosen()).takes
 
     def _chosen(self) -> Quantifier:
         return check_quantifier(self.quantifier, KDEyML())

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from headcount.accuracy.model_outputs import ModelOutputs, Reference, among
-from headcount.data import count_rows
 from headcount.errors import HeadcountError
 from headcount.quantify import Quantifier
+from headcount.quantify.base import ScoringPlan
 from headcount.representation import (
     Binned,
     CellsOf,
@@ -61,11 +61,11 @@ class FittedQuantifier:
 
     def cross_fitted(self) -> tuple[FittedQuantifier, FittedQuantifier]:
         """Quantifiers for new items and for the training items, with equal behaviour."""
-        quantifier = self.quantifier.answering_
-        training = quantifier.training_
+        fitted = self.quantifier.fitted_
+        training = fitted.training
         if training is None or training.items is None:
             return self, self  # its classifier was not trained on these items
-        of_new = FittedQuantifier(quantifier, quantifier.model_.cross_fitted(training))
+        of_new = FittedQuantifier(self.quantifier, fitted.model.cross_fitted(training))
         return of_new, replace(of_new, training=training)
 
     def shares(self, X: Any, samples: Samples) -> Floats:
@@ -79,15 +79,17 @@ class FittedQuantifier:
         elif self.model is None:
             found = self.quantifier.predict_many(X, samples)
         else:
-            by_folds = self.quantifier.scores_by_folds
-            items = self.quantifier.items_of(X, by_folds=by_folds)
-            found = self.model.solve(items, samples.over(count_rows(items))).prevalence
+            fitted = self.quantifier.fitted_
+            by_folds = fitted.source.has_folds
+            found = fitted.answer(
+                fitted.reduce(X, samples), self.model, by_folds=by_folds
+            ).prevalence
         return self.checked(found)
 
     @property
     def used_model(self) -> Any:
         """Model that answers."""
-        return self.quantifier.answering_.model_ if self.model is None else self.model
+        return self.quantifier.fitted_.model if self.model is None else self.model
 
     def checked(self, found: Floats) -> Floats:
         """Shares, if there is one answer."""
@@ -138,7 +140,7 @@ class ClassShares:
         given = self.quantifier.used_model.reduction()
         if given is None or self.form == "items":
             return None
-        takes = self.quantifier.quantifier.takes
+        takes = self.quantifier.quantifier.fitted_.takes
         return tuple(_of_outputs(each, self.present, self.form, takes) for each in given)
 
     def of_reduced(self, reduced: Reduced, sizes: NDArray[np.int64]) -> Floats:
@@ -221,7 +223,7 @@ def fit_class_shares(quantifier: Quantifier, reference: Reference) -> ClassShare
     reference.warn_of_absent_classes()
     present, outputs = reference.present, reference.outputs
     form = "items"
-    if quantifier.takes in ("posteriors", "labels"):
+    if ScoringPlan(quantifier).takes in ("posteriors", "labels"):
         form = "labels" if outputs.scores is None else "posteriors"
     fitted = None
     if len(present) > 1:

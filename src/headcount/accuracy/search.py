@@ -23,6 +23,7 @@ from headcount.accuracy.tables import TableMetric
 from headcount.data import take_rows
 from headcount.errors import HeadcountError
 from headcount.quantify import Quantifier
+from headcount.quantify.base import ScoringPlan
 from headcount.sampling import UPP, Samples
 from headcount.sampling._streams import base_seeds
 from headcount.scores import ScoredPool, equal_scorers
@@ -322,7 +323,7 @@ class _Shared:
 
 def _unfitted(quantifier: Quantifier) -> Any:
     """Unfitted scorer of the items; None if there is not a single one."""
-    return with_folds(quantifier).unfitted_scorer()
+    return ScoringPlan(with_folds(quantifier)).scorer()
 
 
 def _groups(candidates: Sequence[QuAcc], bench: _Bench) -> list[list[int]]:

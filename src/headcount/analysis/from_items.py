@@ -118,7 +118,7 @@ def analyse_items(
             f"quantifier is {quantifier!r}; it must be a fitted quantifier: pass for instance "
             "PACC().fit(X, y)."
         )
-    check_is_fitted(quantifier, "model_")
+    check_is_fitted(quantifier, "fitted_")
     check_fraction("level", level)
     pool = X if isinstance(X, Scored | Verdicts) else ScoredPool(X)
     if not isinstance(groups, Groups):
@@ -140,7 +140,7 @@ def analyse_source(
     """Analysis of items, or of their statistics."""
     quantifier = source.quantifier
     slices, ordered, caught = source.slices(level, random_state)
-    training = quantifier.training_
+    training = quantifier.fitted_.training
     return Analysis(
         title=title,
         created=now(),
@@ -204,7 +204,7 @@ class TableItems:
     def histograms(self, shares: NDArray[np.float64]) -> tuple[ScoreHistogram, ...]:
         """Posteriors of each class, compared with the mixture of the estimated shares."""
         posteriors = self._classified[0]
-        evidence = self.quantifier.evidence(self.pool)
+        evidence = self.quantifier.fitted_.evidence(self.pool)
         if evidence is None or posteriors is None:
             return ()
         return score_histograms(evidence.training, posteriors, self.quantifier.classes_, shares)
@@ -213,7 +213,7 @@ class TableItems:
     def _classified(self) -> tuple[NDArray[np.float64] | None, NDArray[np.int64] | None]:
         """Posteriors and predicted classes of the items, None if they are not known."""
         pool, quantifier = self.pool, self.quantifier
-        classes, scorer = quantifier.classes_, quantifier.scorer_
+        classes, scorer = quantifier.classes_, quantifier.fitted_.scorer
         if isinstance(pool, Verdicts):
             return None, pool.codes_of(classes)
         if isinstance(pool, Scored):
@@ -221,9 +221,9 @@ class TableItems:
         if not isinstance(scorer, ItemScorer):
             return None, None  # works on features, or has several classifiers
         posteriors = None
-        if scorer.has_posteriors_ or quantifier.takes == "posteriors":
+        if scorer.has_posteriors_ or quantifier.fitted_.takes == "posteriors":
             posteriors = pool.posteriors(scorer)
-        if posteriors is not None and quantifier.takes != "labels":
+        if posteriors is not None and quantifier.fitted_.takes != "labels":
             return posteriors, posteriors.argmax(axis=1)
         labels = pool.labels(scorer)
         # Classifiers of each class against the rest do not predict the class of an item.
@@ -460,7 +460,7 @@ class _PageItems:
         return np.asarray(X.posteriors_of(classes))
 
     def identity(self) -> Any:
-        scorer = self.quantifier.scorer_
+        scorer = self.quantifier.fitted_.scorer
         judge = scorer.judge_ if isinstance(scorer, ItemScorer) else None
         return "decisions" if self.decisions else "scores", self.quantifier.classes_, judge
 
@@ -489,14 +489,13 @@ class _PageParts(NeedsStatistics):
 
     def __init__(self, quantifier: Any) -> None:
         self.quantifier = quantifier
-        self.model_ = quantifier.model_
         self.classes_ = quantifier.classes_
 
     def statistics_parts(self, form: Form) -> list[NeededPart]:
-        if self.quantifier.takes == "features":
+        if self.quantifier.fitted_.takes == "features":
             return []
         K = len(self.classes_)
-        if form == "verdicts" or self.quantifier.takes == "labels":
+        if form == "verdicts" or self.quantifier.fitted_.takes == "labels":
             source = _PageItems(self.quantifier, True)
             return [NeededPart(source, MeanOf(PredictedClass(K)))]
         source = _PageItems(self.quantifier, False)
@@ -516,7 +515,7 @@ class _PageParts(NeedsStatistics):
     ) -> tuple[ScoreHistogram, ...]:
         """Histograms of the posteriors of all items."""
         needed = self.statistics_parts(together.form)[1:]
-        training = self.quantifier.evidence_training(together.form)
+        training = self.quantifier.fitted_.evidence_training(together.form)
         if not needed or training is None:
             return ()
         K = len(self.classes_)

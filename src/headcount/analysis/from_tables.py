@@ -357,7 +357,7 @@ def _is_streamed(
     beside = options.weight is not None or options.cluster is not None
     column = options.column
     by_labels = training is not None and column in training.table.columns
-    if has_labels or beside or by_labels or not model.quantifier.is_reducible:
+    if has_labels or beside or by_labels or not model.quantifier.fitted_.is_reducible:
         return False
     # Statistics of two classes are as good as the items. With more, small tables are kept.
     two = len(model.quantifier.classes_) == 2
@@ -580,7 +580,7 @@ def counting_query(
     score: str | None = None,
     by: Sequence[str] = (),
 ) -> str:
-    """Query whose result `estimate_cells` of the model's quantifier takes.
+    """Query whose result `estimate_statistics` of the model's quantifier takes.
 
     `model` is a file of two classes, learnt from scores; `score` the column of the posteriors
     of the second class, by default that of the model; `by` columns of the groups.

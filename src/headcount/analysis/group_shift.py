@@ -27,11 +27,10 @@ from headcount._text import chance
 from headcount.analysis.group_effects import GroupEffects
 from headcount.errors import HeadcountWarning
 from headcount.quantify import Quantifier
-from headcount.quantify.evidence import Evidence
+from headcount.quantify.fitted import Evidence
 from headcount.sampling import Samples
 from headcount.scores import Scored, fit_calibrator
-from headcount.uncertainty import Estimate
-from headcount.uncertainty.shares import RepeatedPosterior, SharePosterior
+from headcount.uncertainty import Estimate, RepeatedPosterior, SharePosterior
 
 Floats = NDArray[np.float64]
 
@@ -75,7 +74,7 @@ def examine_groups(
     random_state: int = 0,
 ) -> GroupShift:
     """Test on labelled items if prior shift holds between groups; estimate accordingly."""
-    evidence = quantifier.evidence(items)
+    evidence = quantifier.fitted_.evidence(items)
     if evidence is None or len(evidence.training.codes) != len(labelled):
         return GroupShift({}, {}, "")
     scores, codes = np.asarray(evidence.training.items), evidence.training.codes

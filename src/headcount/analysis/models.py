@@ -21,9 +21,11 @@ from headcount.analysis.score_columns import ScoreColumns, find_score_columns
 from headcount.data.features import dense_if_narrow
 from headcount.data.preparation import Preparation, Tally, prepare, prepared_batches
 from headcount.data.readers import TableFile
+from headcount.deep.base import NetworkQuantifier
 from headcount.errors import HeadcountError
 from headcount.quantify import method as find_method
 from headcount.quantify.auto import AutoQuantifier
+from headcount.quantify.base import ScoringPlan
 from headcount.quantify.one_vs_rest import OneVsRest
 from headcount.scores import CALIBRATIONS, Scored, Scorer
 from headcount.scores.outputs import calling
@@ -73,7 +75,10 @@ class TableModel:
         if isinstance(self.source, Scorer):
             return replace(self, quantifier=quantifier.fit_scorer(self.source))
         source = self.source
-        quantifier.fit_trained(source.items, source.labels, source.arrays)
+        if isinstance(quantifier, NetworkQuantifier):
+            quantifier.fit_trained(source.items, source.labels, source.arrays)
+        else:
+            quantifier.fit(source.items, source.labels)
         return replace(self, quantifier=quantifier)
 
     def choice(self) -> str:
@@ -103,8 +108,8 @@ class TableModel:
 
     def _of_batch(self, batch: pl.DataFrame) -> Any:
         if self.features is None:
-            counts_predictions = self.quantifier.takes == "labels"
-            return self.quantifier.scorer_.score(batch, predictions=counts_predictions)
+            counts_predictions = self.quantifier.fitted_.takes == "labels"
+            return self.quantifier.fitted_.scorer.score(batch, predictions=counts_predictions)
         with calling("The preparation of the columns"):
             return dense_if_narrow(self.features.transform(batch))
 
@@ -187,7 +192,8 @@ def fit_table_model(
         quantifier = named.quantifier(classes, random_state)
         source = Labelled(dense_if_narrow(features.transform(X)), y)
         quantifier.fit(source.items, source.labels)
-        source = replace(source, arrays=quantifier.trained_arrays())
+        if isinstance(quantifier, NetworkQuantifier):
+            source = replace(source, arrays=quantifier.trained_arrays())
         return TableModel(quantifier, target, preparation, features, description, source)
     # Out-of-fold scores for every method: the test of its assumption needs them.
     scorer, why = best_scorer(preparation, classifier, X, y, random_state)
@@ -215,7 +221,7 @@ def fit_score_model(
     quantifier = None
     if named.uses_classifier:
         quantifier = named.quantifier(classes, random_state, LogisticRegression(), ordered)
-    if quantifier is None or not quantifier.takes_scores:
+    if quantifier is None or not ScoringPlan(quantifier).takes_scores:
         raise HeadcountError(
             f"`method` is {method!r}, which works on features, not on scores: choose another."
         )

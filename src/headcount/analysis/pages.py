@@ -298,7 +298,7 @@ def _number_columns(analysis: Analysis) -> list[Column]:
 
 def _numbers(item: Slice, j: int) -> list[str]:
     """Cells of `_number_columns`."""
-    form = "{:,}" if item.estimate.target == "realised" else "{:,.1f}"
+    form = "{:,}" if item.estimate.estimand == "realised" else "{:,.1f}"
     cells = [percent(value) for value in (item.estimate.shares[j], item.low[j], item.high[j])]
     cells.append(form.format(item.count[j]))
     shares = (item.classify_and_count, item.truth)
@@ -310,7 +310,7 @@ def _shares_section(analysis: Analysis) -> Markup:
     overall, is_broken = analysis.overall, analysis.verdict.status == "broken"
     shares, level = overall.estimate.shares, _written_level(analysis.level)
     classes, tail = _split_classes(analysis)
-    where = "among" if overall.estimate.target == "realised" else "behind"
+    where = "among" if overall.estimate.estimand == "realised" else "behind"
     caption = f"Shares {where} all {overall.estimate.n_items:,} items, with {level} intervals"
     rest = Markup("")
     if len(analysis.classes) == 2:

@@ -38,22 +38,21 @@ class MethodFacts:
 
 def method_facts(quantifier: Quantifier, size: int) -> MethodFacts:
     """Facts about a fitted quantifier, or about the one that it selected."""
-    answering = quantifier.answering_
-    parameters = answering.get_params(deep=False)
+    fitted = quantifier.fitted_
     settings = {
         name: "" if name == "classifier" else _shortened(value)
-        for name, value in parameters.items()
+        for name, value in fitted.settings.items()
     }
     if "classifier" in settings:
         # The one that was used: a search has its own, and None stands for the default.
-        if isinstance(quantifier.scorer_, Scorer):
-            settings["classifier"] = _shortened(quantifier.scorer_.classifier_)
+        if isinstance(fitted.scorer, Scorer):
+            settings["classifier"] = _shortened(fitted.scorer.classifier_)
         else:
             settings["classifier"] = "none: the scores were made elsewhere"
             settings.pop("cv", None)
-    info = answering.info
+    info = fitted.info
     return MethodFacts(
-        type(answering).__name__, info.title, info.shift, info.reference, settings,
+        fitted.method, info.title, info.shift, info.reference, settings,
         quantifier.explain(size),
     )  # fmt: skip
 

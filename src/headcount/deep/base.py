@@ -27,7 +27,8 @@ from headcount.deep.settings import (
     check_device,
 )
 from headcount.errors import HeadcountError
-from headcount.quantify.base import Quantifier
+from headcount.quantify.base import Quantifier, labelled_items
+from headcount.quantify.fitted import Fitted, ItemSource
 from headcount.quantify.registry import method
 from headcount.representation import Training
 from headcount.sampling import Samples, as_samples
@@ -130,30 +131,22 @@ class NetworkQuantifier(Quantifier):
                 )
         return [each() for each in found]
 
-    def _learn(self, training: Training, classes: NDArray[Any], scorer: Any) -> Self:
-        return self._keep_network(self._aggregation().fit(training), classes, training.prior)
+    def _learnt(self, training: Training, source: ItemSource) -> Fitted:
+        model = self._aggregation().fit(training)
+        return self._of_network(model, source.classes, training.prior)
 
     def trained_arrays(self) -> dict[str, NDArray[Any]]:
         """Weights of the network, and its validation losses."""
-        check_is_fitted(self, "model_")
-        assert isinstance(self.model_, FittedNetwork)
-        return self.model_.arrays()
+        return self._network.arrays()
+
+    @property
+    def _network(self) -> FittedNetwork:
+        check_is_fitted(self, "fitted_")
+        assert isinstance(self.fitted_.model, FittedNetwork)
+        return self.fitted_.model
 
     def fit_trained(self, X: Any, y: ArrayLike, arrays: dict[str, NDArray[Any]]) -> Self:
         """Repeat `fit` without training the network.
-
-        Parameters
-        ----------
-        X, y
-            Labelled items that a network with these parameters, among them ``random_state``,
-            was fitted on.
-        arrays : dict of str to ndarray
-            Its `trained_arrays`.
-
-        Returns
-        -------
-        NetworkQuantifier
-            This quantifier, fitted.
 
         Examples
         --------
@@ -165,31 +158,32 @@ class NetworkQuantifier(Quantifier):
         >>> again.fit_trained(X, y, net.trained_arrays()).predict(X) == net.predict(X)
         array([ True,  True])
         """
-        training, classes = self._labelled(X, y, None)
+        training, classes = labelled_items(X, y, None)
         model = self._aggregation().restore(training, arrays)
-        return self._keep_network(model, classes, training.prior)
+        return self._keep(self._of_network(model, classes, training.prior))
 
-    def _keep_network(
-        self, model: NetworkTraining, classes: NDArray[Any], prior: NDArray[np.float64]
-    ) -> Self:
-        assert model.fitted is not None
-        return self._keep(model.fitted, classes, prior, None, model.fitted.held_out)
-
-    def _simulation_items(self) -> Training:
-        if self._training is None:
-            raise HeadcountError(
-                f"{type(self).__name__} was fitted on bags without labels, but samples for "
-                "estimates are simulated from labelled items: pass y or labelled to "
-                "fit_samples."
-            )
-        return self._training
+    def _of_network(
+        self, training: NetworkTraining, classes: NDArray[Any], prior: NDArray[np.float64]
+    ) -> Fitted:
+        network = training.fitted
+        assert network is not None
+        reason = (
+            f"{type(self).__name__} was fitted on bags without labels, but samples for "
+            "estimates are simulated from labelled items: pass y or labelled to "
+            "fit_samples."
+        )
+        return self._made(
+            self._source(classes),
+            network,
+            prior,
+            network.held_out,
+            no_simulation="" if network.held_out is not None else reason,
+        )
 
     @property
     def validation_losses_(self) -> tuple[float, ...]:
         """Losses on the validation bags, one per validation."""
-        check_is_fitted(self, "model_")
-        assert isinstance(self.model_, FittedNetwork)
-        return self.model_.losses
+        return self._network.losses
 
     def fit_samples(
         self,
@@ -208,28 +202,6 @@ class NetworkQuantifier(Quantifier):
         ``estimates``, vectors of bags are mixed, whose shares are exact; else a bag is drawn
         from the items of two. With ``labelled``, half of the training bags are drawn from
         labelled items.
-
-        Parameters
-        ----------
-        X_pool : array-like, sparse matrix or frame of shape (n, d)
-            Items of all bags.
-        samples : Samples or iterable of index arrays
-            Bags, as rows of the pool; at least 4.
-        prevalence : array-like of shape (S, K), default=None
-            Shares of the classes in each bag; by default those of ``samples`` or ``y``.
-        y : array-like of shape (n,), default=None
-            Labels of the items of the pool, if known. Shares are then computed from them, also
-            those of bags drawn from two, and there are estimates with intervals.
-        classes : array-like of shape (K,), default=None
-            Classes, in the order of the columns of ``prevalence``; by default those of
-            ``samples``, those of ``labelled``, or the numbers from 0.
-        labelled : tuple (X, y), default=None
-            Labelled items besides the bags.
-
-        Returns
-        -------
-        NetworkQuantifier
-            This quantifier, fitted.
 
         Examples
         --------
@@ -254,11 +226,11 @@ class NetworkQuantifier(Quantifier):
         known, names = _known_bags(pool, drawn, prevalence, y, classes)
         items = None
         if labelled is not None:
-            items = self._labelled(*labelled, None)[0]
+            items = labelled_items(*labelled, None)[0]
             codes = check_labels(labelled[1], classes=names)[1]
             items = Training(items.items, codes, len(names))
         prior = known.shares.mean(axis=0) if items is None else items.prior
-        return self._keep_network(aggregation.fit_bags(items, known), names, prior)
+        return self._keep(self._of_network(aggregation.fit_bags(items, known), names, prior))
 
 
 def _known_bags(

@@ -159,20 +159,7 @@ class NetworkTraining(Aggregation):
         return self.fitted.solve(items, samples)
 
     def fit_bags(self, labelled: Training | None, known: BagTraining | None) -> NetworkTraining:
-        """Train on labelled items, known bags, or both.
-
-        Parameters
-        ----------
-        labelled : Training or None
-            Labelled items, from which bags are drawn.
-        known : BagTraining or None
-            Bags with known shares.
-
-        Returns
-        -------
-        NetworkTraining
-            With a trained network.
-        """
+        """Train on labelled items, known bags, or both."""
         if labelled is not None and labelled.weights is not None:
             raise HeadcountError(
                 f"sample_weight was given, but {self.settings.name} takes none: repeat items, "
@@ -199,20 +186,7 @@ class NetworkTraining(Aggregation):
         return self._with(weights, losses, split, inputs, classifier)
 
     def restore(self, labelled: Training, arrays: dict[str, NDArray[Any]]) -> NetworkTraining:
-        """Repeat the fit on labelled items with weights that are known.
-
-        Parameters
-        ----------
-        labelled : Training
-            Labelled items.
-        arrays : dict of str to ndarray
-            `FittedNetwork.arrays` of the network.
-
-        Returns
-        -------
-        NetworkTraining
-            With a trained network.
-        """
+        """Repeat the fit on labelled items with weights that are known."""
         from headcount.deep._networks import rebuild
 
         weights = {name: value for name, value in arrays.items() if name != _LOSSES}

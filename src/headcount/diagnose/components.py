@@ -14,8 +14,6 @@ from headcount.diagnose.fit_test import FitTests, fit_test
 from headcount.errors import HeadcountError
 from headcount.scores import Scored, Scorer
 
-__all__ = ["components", "fit_test_items"]
-
 Floats = NDArray[np.float64]
 
 
@@ -96,7 +94,7 @@ def fit_test_items(
     Parameters
     ----------
     scorer : Scorer
-        Scorer fitted on the training items, such as ``scorer_`` of a quantifier.
+        Scorer fitted on the training items, such as ``fitted_.scorer`` of a quantifier.
     training_items : array-like or sparse matrix of shape (n, d)
         Features of the training items, in the order in which the scorer was fitted.
     items : array-like or sparse matrix of shape (m, d)
@@ -120,16 +118,16 @@ def fit_test_items(
     >>> X, y = make_classification(3000, n_informative=4, random_state=0)
     >>> quantifier = hc.PACC(random_state=0).fit(X[:2000], y[:2000])
     >>> new = X[2000:].copy()
-    >>> print(fit_test_items(quantifier.scorer_, X[:2000], new)[0])
+    >>> print(fit_test_items(quantifier.fitted_.scorer, X[:2000], new)[0])
     The sample looks like a mixture of the training classes (p = ...).
     >>> new[:, 3] += 0.5
-    >>> print(fit_test_items(quantifier.scorer_, X[:2000], new)[0])
+    >>> print(fit_test_items(quantifier.fitted_.scorer, X[:2000], new)[0])
     The sample does not look like a mixture of the training classes (p < 0.0001).
     """
     if not scorer.has_posteriors_:
         raise HeadcountError(
             "scorer has no out-of-fold posteriors of the training items: pass a Scorer that "
-            "was fitted on them, such as scorer_ of a fitted PACC."
+            "was fitted on them, such as fitted_.scorer of a fitted PACC."
         )
     if count_rows(training_items) != len(scorer.codes_):
         raise HeadcountError(

@@ -16,19 +16,6 @@ from headcount.errors import HeadcountError
 from headcount.representation import Dense, MeanOf, Training
 from headcount.sampling import Samples
 
-__all__ = [
-    "AT_BOUNDARY",
-    "BROKEN_LEVEL",
-    "FEW_ITEMS",
-    "HARDLY_APART",
-    "MUCH_OUTSIDE",
-    "UNLIKE",
-    "Diagnosis",
-    "Diagnostics",
-    "Separation",
-    "assumption_warnings",
-]
-
 BROKEN_LEVEL = 0.01
 """P-value below which a warning reports that the assumption is violated."""
 FEW_ITEMS = 30
@@ -164,6 +151,14 @@ class Diagnostics:
         """Share of the items of each sample with a posterior outside those of training."""
         return _Outside(self.low, self.high).embed(posteriors).means(samples)[:, 0]
 
+    def means(
+        self, posteriors: NDArray[np.float64], samples: Samples
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Means of each `reduction` in samples of a pool, as `examine_means` takes them."""
+        return self.mixture.sample_means(posteriors, samples), self.outside(
+            posteriors, samples
+        )[:, None]
+
     def examine(
         self,
         posteriors: NDArray[np.float64],
@@ -191,8 +186,8 @@ class Diagnostics:
         list of Diagnosis
             One per sample.
         """
-        tests = self.mixture.test(posteriors, samples)
-        return self._examined(tests, self.outside(posteriors, samples), prevalence, shift)
+        seen, outside = self.means(posteriors, samples)
+        return self.examine_means(seen, outside, samples.sizes, prevalence, shift=shift)
 
     def examine_means(
         self,

@@ -22,8 +22,6 @@ from headcount.sampling import Samples, as_samples
 from headcount.scores import Scored, one_fold_each
 from headcount.scores.checks import check_labels, check_lengths, check_weights, class_shares
 
-__all__ = ["FitTest", "FitTests", "MixtureTest", "fit_test"]
-
 # Number of updates of the covariance with the last shares. More make no difference.
 _STEPS = 4
 # Directions with a smaller fraction of the largest variance within classes are ignored.
@@ -206,10 +204,19 @@ class MixtureTest:
         covariates: NDArray[np.float64] | None = None,
     ) -> FitTests:
         """Test samples of a pool, whose items have the form of the training items."""
+        return self.test_means(self.sample_means(items, samples, covariates), samples.sizes)
+
+    def sample_means(
+        self,
+        items: NDArray[np.float64],
+        samples: Samples,
+        covariates: NDArray[np.float64] | None = None,
+    ) -> NDArray[np.float64]:
+        """Means of the vectors of samples of a pool, as `test_means` takes them."""
         vectors = items
         if self.representation is not None:
             vectors = _with_covariates(self.representation.embed(items).values, covariates)
-        return self.test_means(Dense(vectors).means(samples), samples.sizes)
+        return Dense(vectors).means(samples)
 
     def test_means(self, seen: NDArray[np.float64], sizes: NDArray[np.int64]) -> FitTests:
         """Test samples given by the means of their vectors, and their numbers of items."""

@@ -13,8 +13,6 @@ from headcount._kernels.accumulation import add_rank_moments, ranks_of
 from headcount.representation import Dense, Training
 from headcount.sampling import Samples
 
-__all__ = ["RankMoments"]
-
 # Degrees of the polynomials. The effect of a shift on scores is smooth, so low degrees have
 # the most power.
 _DEGREES_OF_TWO_CLASSES, _DEGREES_OF_MORE = 3, 2

@@ -21,8 +21,6 @@ from headcount.quantify import Quantifier
 from headcount.sampling import Samples
 from headcount.scores import Scored, ScoredPool, Verdicts, equal_scorers
 
-__all__ = ["Errors", "Labelled", "Outcome", "Split", "try_candidates"]
-
 Errors = Callable[[NDArray[np.float64], NDArray[np.float64], NDArray[np.int64]], Any]
 """From true shares, estimated shares and sizes: one error per sample."""
 

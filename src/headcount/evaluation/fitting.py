@@ -11,15 +11,14 @@ from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
 from headcount.quantify import Quantifier
+from headcount.quantify.base import ScoringPlan
 from headcount.scores import Scored, Verdicts, equal_scorers
-
-__all__ = ["Fitted", "fit_together", "is_pipeline", "unfitted_scorer"]
 
 Name = TypeVar("Name", bound=Hashable)
 
 
 @dataclass(frozen=True, eq=False)
-class Fitted:
+class FitResult:
     """A fitted quantifier, or the reason why there is none.
 
     Attributes
@@ -43,22 +42,8 @@ def fit_together(
     y: Any,
     sample_weight: Any = None,
     groups: Any = None,
-) -> Iterator[tuple[Name, Fitted]]:
+) -> Iterator[tuple[Name, FitResult]]:
     """Fit copies of quantifiers on the same items.
-
-    Parameters
-    ----------
-    quantifiers : mapping of names to quantifiers
-        Unfitted quantifiers, or those of other packages with ``fit`` and ``get_params``.
-    X, y, sample_weight, groups
-        As for ``Quantifier.fit``.
-
-    Yields
-    ------
-    name : hashable
-        Name of a quantifier.
-    fitted : Fitted
-        Its fitted copy.
 
     Examples
     --------
@@ -91,14 +76,14 @@ def unfitted_scorer(quantifier: Any) -> Any:
     if not isinstance(quantifier, Quantifier):
         return None
     try:
-        return quantifier.unfitted_scorer()
+        return ScoringPlan(quantifier).scorer()
     except ValueError:
         return None  # fitting it raises the error
 
 
 def _fit_group(
     members: Mapping[Name, Any], scorer: Any, X: Any, y: Any, given: Mapping[str, Any]
-) -> Iterator[tuple[Name, Fitted]]:
+) -> Iterator[tuple[Name, FitResult]]:
     shared = 0.0
     if scorer is not None:
         start = perf_counter()
@@ -107,12 +92,14 @@ def _fit_group(
                 X,
                 y,
                 **given,
-                out_of_fold=any(each.learns_from_scores for each in members.values()),
-                posteriors=any(each.takes != "labels" for each in members.values()),
+                out_of_fold=any(ScoringPlan(each).learns for each in members.values()),
+                posteriors=any(
+                    ScoringPlan(each).takes != "labels" for each in members.values()
+                ),
             )
         except Exception as error:
             for name in members:
-                yield name, Fitted(None, error, perf_counter() - start)
+                yield name, FitResult(None, error, perf_counter() - start)
             return
         shared = perf_counter() - start
     for name, quantifier in members.items():
@@ -121,6 +108,6 @@ def _fit_group(
             copy = clone(quantifier)
             fitted = copy.fit(X, y, **given) if scorer is None else copy.fit_scorer(scorer)
         except Exception as error:
-            yield name, Fitted(None, error, shared + perf_counter() - start)
+            yield name, FitResult(None, error, shared + perf_counter() - start)
         else:
-            yield name, Fitted(fitted, None, shared + perf_counter() - start)
+            yield name, FitResult(fitted, None, shared + perf_counter() - start)

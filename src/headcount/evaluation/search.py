@@ -17,14 +17,14 @@ from headcount.evaluation.candidates import Labelled, Outcome, Split, try_candid
 from headcount.evaluation.fitting import is_pipeline
 from headcount.evaluation.measures import Metric, check_measure
 from headcount.evaluation.results import SearchResults
-from headcount.evaluation.selected import Selected, labelled, make_splits
-from headcount.quantify import Quantifier
+from headcount.evaluation.splits import labelled, make_splits
+from headcount.quantify import MethodInfo, Quantifier
+from headcount.quantify.fitted import Fitted
+from headcount.quantify.info import Input
 from headcount.sampling._streams import base_seeds
 
-__all__ = ["GridSearch"]
 
-
-class GridSearch(Selected):
+class GridSearch(Quantifier):
     """Try settings of a quantifier on samples with many mixes; keep the best.
 
     Settings are judged by the error of the estimated shares, on samples that a protocol
@@ -89,7 +89,9 @@ class GridSearch(Selected):
     array([0.5, 0.5])
     """
 
-    info: ClassVar = replace(Selected.info, title="best of a grid of settings")
+    info: ClassVar = MethodInfo(
+        title="best of a grid of settings", family="meta", input="any", reference=""
+    )
 
     def __init__(
         self,
@@ -144,16 +146,31 @@ class GridSearch(Selected):
         GridSearch
             This one, fitted.
         """
+        if self.refit:
+            return super().fit(X, y, sample_weight, groups)
+        self._search(labelled(X, y, sample_weight, groups))
+        return self
+
+    def _fit(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> Fitted:
+        """The best setting fitted on everything, after the other steps of a pipeline."""
         best: Any = self._search(labelled(X, y, sample_weight, groups))
-        if not self.refit:
-            return self
         self.preparation_ = None
         if is_pipeline(best):
             if len(best) > 1:
                 self.preparation_ = best[:-1]
                 X = self.preparation_.fit_transform(X, y)
             best = best[-1]
-        return self._take_on(best.fit(X, y, sample_weight, groups))
+        self.best_quantifier_ = best.fit(X, y, sample_weight, groups)
+        fitted: Fitted = self.best_quantifier_.fitted_
+        if self.preparation_ is None:
+            return fitted
+        return replace(fitted, source=fitted.source.after(self.preparation_))
+
+    def _takes(self) -> Input:
+        return "posteriors"
+
+    def _scorer(self) -> Any:
+        return None  # the candidates have theirs
 
     def fit_scorer(self, scorer: Any) -> Self:
         """Not possible: a search fits scorers of its own."""
@@ -175,9 +192,9 @@ class GridSearch(Selected):
         str
         """
         check_is_fitted(self, "results_")
-        chosen = ", ".join(f"{name}={value!r}" for name, value in self.best_params_.items())
+        setting = ", ".join(f"{name}={value!r}" for name, value in self.best_params_.items())
         return (
-            f"{chosen} had the least mean {self.results_.metric} ({self.best_score_:.4f}) of "
+            f"{setting} had the least mean {self.results_.metric} ({self.best_score_:.4f}) of "
             "the settings that were tried."
         )
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from copy import deepcopy
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, NoReturn, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,13 +15,12 @@ from headcount._parameters import check_random_state
 from headcount.data import take_rows
 from headcount.errors import HeadcountError
 from headcount.quantify import MethodInfo, Quantifier
-from headcount.quantify.aggregation import Aggregation
+from headcount.quantify.aggregation import Aggregation, Model
+from headcount.quantify.fitted import Fitted, ItemSource
 from headcount.representation import Training
 from headcount.sampling import Samples
 from headcount.sampling._streams import base_seeds
 from headcount.solve import Solution
-
-__all__ = ["ForeignAggregation", "ForeignQuantifier", "from_qunfold"]
 
 
 class ForeignQuantifier(Quantifier):
@@ -85,11 +84,19 @@ class ForeignQuantifier(Quantifier):
             return self.random_state
         return base_seeds(self.random_state, 1)[0] % 2**32
 
-    def _simulation_items(self) -> NoReturn:
-        raise HeadcountError(
+    def _made(
+        self,
+        source: ItemSource,
+        model: Model,
+        prior: NDArray[np.float64],
+        training: Training | None,
+        **more: Any,
+    ) -> Fitted:
+        reason = (
             f"{type(self.method).__name__} is a method of another package and has no estimates "
             "with intervals: use predict, or a method of headcount."
         )
+        return super()._made(source, model, prior, training, no_simulation=reason, **more)
 
     def __sklearn_clone__(self) -> Self:
         # Constructors of other packages may change their parameters, which clone refuses.

@@ -23,17 +23,6 @@ from headcount.quantify.aggregation import Aggregation
 from headcount.sampling import Samples
 from headcount.scores.checks import check_lengths
 
-__all__ = [
-    "LabelledSamples",
-    "QuaPyQuantifier",
-    "from_labelled_collection",
-    "from_quapy",
-    "is_quapy",
-    "samples_from_quapy",
-    "to_labelled_collection",
-    "to_quapy",
-]
-
 
 def _import(module: str) -> Any:
     """Module of QuaPy."""
@@ -146,10 +135,10 @@ def from_quapy(
     ... # doctest: +SKIP
     """
     _import("quapy")
-    made = QuaPyQuantifier(method, random_state=random_state)
-    aggregation: Any = made._aggregation()
+    quantifier = QuaPyQuantifier(method, random_state=random_state)
+    aggregation: Any = quantifier._aggregation()
     if classes is None:
-        return made
+        return quantifier
     known = encode_labels(classes)[0]
     if known.tolist() != np.asarray(classes).tolist():
         raise HeadcountError(
@@ -157,7 +146,9 @@ def from_quapy(
             f"pass {known.tolist()}."
         )
     model = _QuaPyAggregation(method, aggregation.seed, len(known))
-    return made._keep(model, known, np.full(len(known), np.nan), None)
+    prior = np.full(len(known), np.nan)
+    source = quantifier._source(known)
+    return quantifier._keep(quantifier._made(source, model, prior, None))
 
 
 def to_quapy(quantifier: Quantifier) -> Any:

@@ -15,8 +15,6 @@ from headcount.labels.posteriors import PoolPosteriors
 from headcount.labels.sample import LabelSample
 from headcount.labels.weighting import effective_size
 
-__all__ = ["LabelledTable", "MetricEnds"]
-
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 

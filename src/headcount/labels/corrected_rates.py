@@ -20,7 +20,7 @@ from headcount.labels.sample import LabelSample, check_clusters, sums_by
 from headcount.labels.verdict_kinds import VerdictKinds, gold_codes
 from headcount.labels.weighting import effective_size, population_variance
 from headcount.scores.checks import check_weights
-from headcount.uncertainty import Target
+from headcount.uncertainty import Estimand
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -197,7 +197,7 @@ class _Items:
         return (self.verdicts[rows][:, None] == kinds).astype(np.float64)
 
 
-def _group(items: _Items, g: int, name: Any, target: Target) -> GroupRate:
+def _group(items: _Items, g: int, name: Any, target: Estimand) -> GroupRate:
     """Corrected rates of one group."""
     chosen = items.groups == g
     n_gold = int((chosen & (items.gold >= 0)).sum())
@@ -253,7 +253,7 @@ def _group(items: _Items, g: int, name: Any, target: Target) -> GroupRate:
 
 
 def _from_gold(
-    items: _Items, chosen: NDArray[np.bool_], target: Target
+    items: _Items, chosen: NDArray[np.bool_], target: Estimand
 ) -> tuple[Difference, Floats | None, list[str]]:
     """Shares of a group from its gold labels, by verdict.
 

@@ -26,17 +26,6 @@ from scipy import special
 from headcount.labels.sample import LabelSample
 from headcount.uncertainty import around_shares
 
-__all__ = [
-    "Difference",
-    "class_table",
-    "corrected",
-    "correlation_weight",
-    "error_mass",
-    "on_simplex",
-    "share_ends",
-    "squared_reach",
-]
-
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 

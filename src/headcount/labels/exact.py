@@ -10,8 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special, stats
 
-__all__ = ["ExactBounds", "betting_ends", "clopper_pearson", "hypergeometric_ends"]
-
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 

@@ -28,18 +28,6 @@ from headcount.labels.weighting import population_variance
 from headcount.sampling._streams import uniforms
 from headcount.uncertainty import Estimate
 
-__all__ = [
-    "check_design",
-    "check_enough",
-    "check_labelled",
-    "check_labelled_rows",
-    "draw_of",
-    "estimates_from_labels",
-    "of_population",
-    "places_within",
-    "share_difference",
-]
-
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Rows = NDArray[np.integer[Any]]
@@ -140,7 +128,7 @@ def _estimate(
     guarantee: str,
 ) -> LabelledEstimate:
     difference = share_difference(pool, sample, codes, weights)
-    if under_shift.target == "expected":
+    if under_shift.estimand == "expected":
         difference = of_population(difference, pool, sample, codes, weights, clusters)
     bounds = None
     if guarantee == "exact":
@@ -153,7 +141,7 @@ def _estimate(
         on_simplex(difference.centre),
         under_shift.raw,
         under_shift.n_items,
-        under_shift.target,
+        under_shift.estimand,
         normal_posterior(difference),
         under_shift.fit_test,
         _notes(pool, sample, design),
@@ -306,7 +294,7 @@ def _exact(
         under_shift.raw,
         Strata.of(pool, 1).variances[0],
         len(values),
-        under_shift.target == "expected",
+        under_shift.estimand == "expected",
     )
 
 

@@ -18,8 +18,6 @@ from headcount.uncertainty import Estimate, Region, SharePosterior, around_share
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["Agreement", "LabelledEstimate", "agreement_of", "normal_posterior"]
-
 Floats = NDArray[np.float64]
 
 _OF = {"realised": "among", "expected": "behind"}
@@ -187,7 +185,7 @@ class LabelledEstimate(Estimate):
         """First line that `print` shows."""
         kind = "exact " if self.guarantee == "exact" else ""
         return (
-            f"{self.n_labels:,} labels and {self.method}: shares {_OF[self.target]} "
+            f"{self.n_labels:,} labels and {self.method}: shares {_OF[self.estimand]} "
             f"{self.n_items:,} items, with {kind}{100 * level:.6g}% intervals"
         )
 

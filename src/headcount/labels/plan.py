@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     import polars as pl
     from matplotlib.axes import Axes
 
-__all__ = ["Budget", "LabelPlan", "pool_key"]
-
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
@@ -65,7 +63,7 @@ class LabelPlan:
         was read from a file.
     level : float
         Level of the intervals.
-    target : {"realised", "expected"}
+    estimand : {"realised", "expected"}
         Shares among the items of the pool, or in its population.
     n_groups : int
         Number of groups that precision and budgets are for, each.
@@ -94,7 +92,7 @@ class LabelPlan:
     budgets: tuple[Budget, ...] = ()
     precision: float | None = None
     level: float = 0.95
-    target: str = "realised"
+    estimand: str = "realised"
     n_groups: int = 1
     warnings: tuple[str, ...] = ()
 
@@ -250,7 +248,7 @@ class LabelPlan:
             "n_pool": self.n_pool,
             "precision": self.precision,
             "level": self.level,
-            "target": self.target,
+            "estimand": self.estimand,
             "pool": self.pool,
             "strata": [
                 {"stratum": i + 1, "size": int(size), "labels": int(labels)}

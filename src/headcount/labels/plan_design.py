@@ -14,8 +14,6 @@ from headcount.labels.plan import Budget, LabelPlan
 from headcount.labels.posteriors import PoolPosteriors
 from headcount.labels.strata import Strata, suitable_strata
 
-__all__ = ["join_plans", "make_plan"]
-
 # Budgets for which the precision is listed.
 _BUDGETS = (20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000, 20_000, 50_000)
 
@@ -27,7 +25,7 @@ def make_plan(
     precision: float | None,
     budget: int | None,
     n_strata: int,
-    target: str,
+    estimand: str,
     level: float,
     rng: np.random.Generator,
     positive: int | None = None,
@@ -40,7 +38,7 @@ def make_plan(
         Corrected posteriors of the pool.
     key : str
         Key of the pool.
-    precision, budget, target, level, rng
+    precision, budget, estimand, level, rng
         As for `plan_labels` of a quantifier.
     n_strata : int
         Number of strata at most; 1 for a simple random sample.
@@ -52,7 +50,7 @@ def make_plan(
     LabelPlan
     """
     n_pool, K = pool.values.shape
-    check_choice("target", target, ("realised", "expected"))
+    check_choice("estimand", estimand, ("realised", "expected"))
     level = check_fraction("level", level)
     n_strata = check_count("strata", n_strata)
     least = min(max(K, 4), n_pool)
@@ -65,7 +63,7 @@ def make_plan(
         return made[wanted]
 
     def precision_of(n: int) -> float:
-        return strata_for(n).precision(n, level, expected=target == "expected")
+        return strata_for(n).precision(n, level, expected=estimand == "expected")
 
     if (precision is None) == (budget is None):
         raise HeadcountError(
@@ -85,7 +83,7 @@ def make_plan(
     listed = [each for each in listed if n / 12 <= each <= 12 * n]
     budgets = tuple(Budget(each, precision_of(each)) for each in listed)
     return LabelPlan(
-        rows, strata.codes[rows], strata.sizes, key, budgets, precision_of(n), level, target
+        rows, strata.codes[rows], strata.sizes, key, budgets, precision_of(n), level, estimand
     )
 
 
@@ -117,7 +115,7 @@ def join_plans(
         tuple(Budget(n, max(precisions)) for n, precisions in found.items()),
         max(plan.precision for plan in plans if plan.precision is not None),
         plans[0].level,
-        plans[0].target,
+        plans[0].estimand,
         len(plans),
     )
 
@@ -128,7 +126,7 @@ def _fewest(precision_of: Callable[[int], float], wanted: float, least: int, mos
         raise HeadcountError(
             f"precision is {wanted}, but even labels for all {most:,} items give "
             f"{precision_of(most):.2g} for the population behind them: choose a larger one, or "
-            "target='realised'."
+            "estimand='realised'."
         )
     low, high = least, most
     while low < high:

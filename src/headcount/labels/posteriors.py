@@ -12,8 +12,6 @@ from headcount.labels.difference import class_table, corrected, correlation_weig
 from headcount.labels.sample import sums_by
 from headcount.representation import Training
 
-__all__ = ["PoolPosteriors", "TrainingResiduals", "uncertainty"]
-
 Floats = NDArray[np.float64]
 
 

@@ -12,8 +12,6 @@ from headcount.data import encode_labels
 from headcount.data.columns import plain_column
 from headcount.errors import HeadcountError
 
-__all__ = ["LabelSample", "Spread", "check_clusters", "check_rows", "cluster_effect", "sums_by"]
-
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 

@@ -14,8 +14,6 @@ from headcount.labels.difference import error_mass, squared_reach
 from headcount.labels.posteriors import PoolPosteriors, uncertainty
 from headcount.labels.sample import sums_by
 
-__all__ = ["Strata", "allocate", "cut_by_uncertainty", "suitable_strata"]
-
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 

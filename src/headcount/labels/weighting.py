@@ -7,8 +7,6 @@ from numpy.typing import NDArray
 
 from headcount.labels.sample import LabelSample, cluster_effect
 
-__all__ = ["effective_size", "population_variance", "weighted_rows"]
-
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 

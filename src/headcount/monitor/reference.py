@@ -153,8 +153,8 @@ def _model(reference: Any) -> TableModel | None:
 def _of_model(
     spec: MonitorSpec, model: TableModel
 ) -> tuple[MonitorSpec, Reference, TableModel]:
-    scorer = model.quantifier.scorer_
-    if scorer is None or isinstance(scorer, tuple) or not scorer.has_posteriors_:
+    scorer = model.quantifier.fitted_.scorer
+    if scorer is None or not scorer.has_posteriors_:
         raise HeadcountError(
             "`reference` is a model without out-of-fold posteriors: save one of a method that "
             "uses a single classifier, such as SLD or PACC."

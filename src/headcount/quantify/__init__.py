@@ -36,12 +36,12 @@ if TYPE_CHECKING:
     # For type checkers and editors, which cannot look for methods as the code below does.
     from headcount.quantify.adjusted import *
     from headcount.quantify.auto import *
+    from headcount.quantify.committees import *
     from headcount.quantify.compose import *
     from headcount.quantify.conditioned import *
     from headcount.quantify.counting import *
     from headcount.quantify.efficient import *
-    from headcount.quantify.ensembles.averages import *
-    from headcount.quantify.ensembles.ensemble import *
+    from headcount.quantify.ensemble import *
     from headcount.quantify.features import *
     from headcount.quantify.importance_weights import *
     from headcount.quantify.iterative import *

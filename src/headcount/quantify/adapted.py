@@ -12,7 +12,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from headcount.errors import HeadcountError
-from headcount.quantify.base import Quantifier
+from headcount.quantify.base import Quantifier, ScoringPlan
 from headcount.quantify.likelihood import SLD
 from headcount.scores import Scorer, check_scores
 
@@ -122,8 +122,9 @@ class AdaptedClassifier(ClassifierMixin, BaseEstimator):
         y = self._checked_labels(X, y)
         quantifier = self._unfitted_quantifier()
         scorer = Scorer(self.classifier, cv=self.cv, random_state=self.random_state)
-        shares_scores = quantifier.takes_scores
-        needed = shares_scores and quantifier._learns_from_scores()
+        scoring = ScoringPlan(quantifier)
+        shares_scores = scoring.takes_scores
+        needed = shares_scores and scoring.learns
         scorer.fit(X, y, sample_weight, groups=groups, out_of_fold=needed)
         if shares_scores:
             quantifier.fit_scorer(scorer)

@@ -1,12 +1,11 @@
 """From the items of samples to shares: the parts of a fitted method.
 
 An aggregation has ``fit(training)``, which returns a fitted aggregation, and
-``solve(items, samples)``, which returns a `Solution`.
+``solve(items, samples)``, which returns a `Solution`: it solves the statistics of the samples.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any, Protocol, Self, runtime_checkable
@@ -25,37 +24,24 @@ from headcount.representation import (
     Reduction,
     Training,
     WeightedRows,
+    reduce_in_batches,
 )
 from headcount.sampling import Samples
 from headcount.solve import ExpectationMaximisation, Solution
-
-__all__ = [
-    "Aggregation",
-    "Counting",
-    "Likelihood",
-    "MedianOfHistograms",
-    "Mixture",
-    "MixtureSolver",
-    "Model",
-    "MomentSolver",
-    "Moments",
-    "NoiseStoppedMixture",
-    "Representation",
-]
-
-# Number of values in a batch of sample statistics: 64 MB.
-_BATCH_NUMBERS = 8_000_000
 
 
 class Model(Protocol):
     """Fitted method: shares of the classes in samples.
 
-    Subclasses define ``solve``. The other two methods are for estimates, which simulate
-    samples of the training items.
+    Subclasses define ``reduction`` and ``solve_reduced``, or ``solve`` if a sample cannot be
+    reduced to statistics. The others are for estimates, which simulate samples of the training
+    items.
     """
 
     def solve(self, items: Any, samples: Samples) -> Solution:
         """Shares of the classes in each sample of the items."""
+        batches = reduce_in_batches(self.reduction() or (), items, samples)
+        return Solution.concatenate([self.solve_reduced(*batch) for batch in batches])
 
     def solve_training(self, training: Training, samples: Samples) -> Solution:
         """Shares of the classes in samples of the training items.
@@ -119,10 +105,6 @@ class Counting(Aggregation):
         """Fit the representation."""
         return Counting(self.representation.fit(training))
 
-    def solve(self, items: NDArray[Any], samples: Samples) -> Solution:
-        """Shares of the classes in each sample of the items."""
-        return Solution.closed_form(self.representation.embed(items).means(samples))
-
     def reduction(self) -> tuple[Reduction, ...]:
         """The mean of the representation."""
         return (MeanOf(self.representation),)
@@ -158,14 +140,6 @@ class Moments(Aggregation):
         profiles = training.class_means(representation.embed(training.items))
         return Moments(representation, self.solver, profiles)
 
-    def solve(self, items: NDArray[Any], samples: Samples) -> Solution:
-        """Shares of the classes in each sample of the items."""
-        return _in_batches(
-            self.representation.embed(items),
-            samples,
-            lambda seen: self.solver.solve(self.profiles, seen),
-        )
-
     def reduction(self) -> tuple[Reduction, ...] | None:
         """The mean of the representation."""
         return (MeanOf(self.representation),)
@@ -191,31 +165,25 @@ class MedianOfHistograms(Aggregation):
         profiles = training.class_means(histograms.embed(items))
         return MedianOfHistograms(histograms, self.solver, profiles)
 
-    def solve(self, items: NDArray[Any], samples: Samples) -> Solution:
-        """Shares of the classes in each sample of the items."""
-        return _in_batches(self.histograms.embed(items), samples, self._median)
-
     def reduction(self) -> tuple[Reduction, ...]:
         """The histograms."""
         return (MeanOf(self.histograms),)
 
     def solve_reduced(self, reduced: Reduced, sizes: NDArray[np.int64]) -> Solution:
         """Shares of the classes in samples given by their histograms."""
-        (means,) = reduced
-        return self._median(np.asarray(means))
-
-    def _median(self, seen: NDArray[np.float64]) -> Solution:
+        seen = np.asarray(reduced[0])
         edges = np.concatenate([[0], np.cumsum(self.histograms.bins)])
-        each = []
+        solutions = []
         for left, right in pairwise(edges):
             profiles = np.ascontiguousarray(self.profiles[:, left:right])
-            each.append(self.solver.solve(profiles, np.ascontiguousarray(seen[:, left:right])))
-        positive = np.median([part.prevalence[:, 1] for part in each], axis=0)
+            histogram = np.ascontiguousarray(seen[:, left:right])
+            solutions.append(self.solver.solve(profiles, histogram))
+        positive = np.median([solution.prevalence[:, 1] for solution in solutions], axis=0)
         return Solution(
             np.column_stack([1 - positive, positive]),
-            np.all([part.converged for part in each], axis=0),
-            np.max([part.iterations for part in each], axis=0),
-            np.mean([part.objective for part in each], axis=0),
+            np.all([solution.converged for solution in solutions], axis=0),
+            np.max([solution.iterations for solution in solutions], axis=0),
+            np.mean([solution.objective for solution in solutions], axis=0),
         )
 
 
@@ -274,11 +242,6 @@ class Mixture(Aggregation):
         """Learn the likelihoods."""
         return replace(self, likelihood=self.likelihood.fit(training), prior=training.prior)
 
-    def solve(self, items: NDArray[Any], samples: Samples) -> Solution:
-        """Shares of the classes in each sample of the items."""
-        ratios = np.ascontiguousarray(self.likelihood.ratios(items))
-        return self.solver.solve(ratios, samples, self.prior)
-
     def solve_training(self, training: Training, samples: Samples) -> Solution:
         """Shares of the classes in samples of the training items.
 
@@ -301,10 +264,11 @@ class Mixture(Aggregation):
         """Shares of the classes in samples given by cells."""
         (cells,) = reduced
         assert isinstance(cells, WeightedRows)
-        ratios = self.likelihood.ratios(cells.rows) if self.likelihood.smooth else cells.rows
-        return self.solver.solve(
-            np.ascontiguousarray(ratios), cells.samples, self.prior, cells.weights
-        )
+        rows = self.likelihood.ratios(cells.rows) if self.likelihood.smooth else cells.rows
+        ratios = np.ascontiguousarray(rows)
+        if cells.weights is None:
+            return self.solver.solve(ratios, cells.samples, self.prior)
+        return self.solver.solve(ratios, cells.samples, self.prior, cells.weights)
 
 
 @dataclass(frozen=True, eq=False)
@@ -325,20 +289,6 @@ def _distinct(samples: Samples) -> tuple[Samples, NDArray[np.float64]]:
     items, counts = np.empty(most, samples.indices.dtype), np.empty(most)
     ends, seen = np.zeros(len(samples) + 1, np.int64), np.zeros(samples.n_pool, np.int32)
     count_items(samples.indices, samples.offsets, seen, items, counts, ends)
-    made = Samples.unchecked(items[: ends[-1]], ends, samples.n_pool, copies=samples.copies)
-    return made, counts[: ends[-1]]
-
-
-def _in_batches(
-    embedding: Embedding,
-    samples: Samples,
-    solve: Callable[[NDArray[np.float64]], Solution],
-) -> Solution:
-    """Solve in batches, so that memory does not grow with the number of samples."""
-    step = max(1, _BATCH_NUMBERS // embedding.width)
-    return Solution.concatenate(
-        [
-            solve(embedding.means(samples[first : first + step]))
-            for first in range(0, len(samples), step)
-        ]
-    )
+    n = ends[-1]
+    distinct = Samples.unchecked(items[:n], ends, samples.n_pool, copies=samples.copies)
+    return distinct, counts[:n]

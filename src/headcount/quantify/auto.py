@@ -119,10 +119,10 @@ class AutoQuantifier(Conditioned):
             )
         ]
 
-    def _prior(self) -> Any:
+    def _share_prior(self, prior: NDArray[np.float64]) -> Any:
         if self.prior is not None or not self.ordered:
             return self.prior
-        return ordered_shares(self.prior_)
+        return ordered_shares(prior)
 
     def _unfitted(self) -> list[Quantifier]:
         # Nothing but the folds is seeded: classifiers are used as they are.
@@ -131,9 +131,7 @@ class AutoQuantifier(Conditioned):
             folds = base_seeds(None, 1)[0] % 2**32
         return [clone(each.set_params(random_state=folds)) for each in self._given()]
 
-    @property
-    def takes(self) -> Input:
-        """Kind of items that the quantifier inside works on."""
+    def _takes(self) -> Input:
         return "posteriors"
 
     @contextmanager
@@ -157,30 +155,30 @@ class AutoQuantifier(Conditioned):
         -------
         str
         """
-        check_is_fitted(self, "model_")
-        training: Any = self._simulation_items()
-        model: Any = self.model_
+        check_is_fitted(self, "fitted_")
+        training: Any = self.fitted_.simulation_items()
+        model: Any = self.fitted_.model
         strata = Training(None, training.codes, training.n_classes, training.weights)
         size = min(size, _LARGEST_TRIAL)
-        made = simulate(strata, size, _TRIALS, model.shares.prior, seed=0)
-        answers = model.answers.solve_training(training, made.samples).prevalence
+        trials = simulate(strata, size, _TRIALS, model.shares.prior, seed=0)
+        answers = model.answers.solve_training(training, trials.samples).prevalence
         sizes = np.full(len(answers), size)
         combined = model.shares.means(answers, sizes)
-        counted = made.samples.prevalence_of(
+        counted = trials.samples.prevalence_of(
             training.items[0].argmax(axis=1), len(self.classes_)
         )
         names = [_name(member) for member in self.members_]
         alone = np.split(answers, len(names), axis=1)
-        each = ", ".join(
-            f"{name} {_error(part, made.shares)}"
-            for name, part in zip(names, alone, strict=True)
+        errors = ", ".join(
+            f"{name} {_error(shares, trials.shares)}"
+            for name, shares in zip(names, alone, strict=True)
         )
         listed = " and ".join([", ".join(names[:-1]), names[-1]])
         ordered = " for ordered classes" if self.ordered else ""
         return (
             f"{listed} combined{ordered}. Mean absolute error in simulated samples of "
-            f"{size:,} items: {_error(combined, made.shares)} combined; alone {each}; "
-            f"classify and count {_error(counted, made.shares)}."
+            f"{size:,} items: {_error(combined, trials.shares)} combined; alone {errors}; "
+            f"classify and count {_error(counted, trials.shares)}."
         )
 
 
@@ -190,17 +188,6 @@ def ordered_shares(training: NDArray[np.float64], n: int = 4000) -> NDArray[np.f
     Half are the default of `estimate`. For the others, the classes are intervals of a normal
     variable with the training shares, whose mean and standard deviation change: by as much as
     between the lowest and the highest grades, or hardly at all.
-
-    Parameters
-    ----------
-    training : ndarray of shape (K,)
-        Shares of the classes in the training set, in their order.
-    n : int, default=4000
-        Number of draws.
-
-    Returns
-    -------
-    ndarray of shape (n, K)
 
     Examples
     --------
@@ -229,5 +216,5 @@ def _name(member: Any) -> str:
     return type(member).__name__ + (f"({calibration})" if calibration else "")
 
 
-def _error(found: Any, true: Any) -> str:
-    return f"{np.abs(found - true).mean():.4f}"
+def _error(shares: Any, true: Any) -> str:
+    return f"{np.abs(shares - true).mean():.4f}"

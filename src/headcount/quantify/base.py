@@ -3,39 +3,38 @@
 from __future__ import annotations
 
 from copy import copy
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
-from headcount.data import check_features, column_names, count_rows
-from headcount.errors import HeadcountError, warn
+from headcount.data import check_features, count_rows
+from headcount.errors import HeadcountError
+from headcount.labels import LabelPlan
 from headcount.quantify.aggregation import Aggregation, Model
-from headcount.quantify.estimation import EstimationMixin, pool_samples
-from headcount.quantify.from_statistics import FromStatistics
-from headcount.quantify.info import MethodInfo
-from headcount.quantify.items import ItemsMixin
-from headcount.quantify.statistics_parts import ScoredItems
+from headcount.quantify.estimation import (
+    EstimateOptions,
+    estimate_groups,
+    estimate_pool,
+    plan_labels,
+)
+from headcount.quantify.fitted import Fitted, ItemSource
+from headcount.quantify.info import Input, MethodInfo
 from headcount.representation import Training
-from headcount.sampling import Samples
 from headcount.scores import ItemScorer, Scored, Scorer, Verdicts
 from headcount.scores.checks import check_labels, check_lengths, check_weights, class_shares
-from headcount.solve import Solution
-
-if TYPE_CHECKING:
-    from headcount.uncertainty import ShareConditioning
-
-__all__ = ["Quantifier", "is_simple"]
+from headcount.uncertainty import Estimate, Estimates
 
 
-class Quantifier(ItemsMixin, EstimationMixin, FromStatistics, BaseEstimator):
+class Quantifier(BaseEstimator):
     """Base of methods that estimate the shares of classes in samples of unlabelled items.
 
     A method is a subclass with an ``info`` and an ``_aggregation``. Posteriors, predicted
     labels or features are computed here, as ``info.input`` demands. A method with parameters
-    of its own has an ``__init__``.
+    of its own has an ``__init__``. A method made of others has ``_fit`` instead.
 
     Parameters
     ----------
@@ -53,10 +52,8 @@ class Quantifier(ItemsMixin, EstimationMixin, FromStatistics, BaseEstimator):
         The classes, in the order of the columns of every result.
     prior_ : ndarray of shape (K,)
         Shares of the classes in the training set.
-    model_ : Model
-        The fitted model.
-    scorer_ : Scorer or None
-        Scorer of the items; None if the quantifier was fitted on scores or features.
+    fitted_ : Fitted
+        What `fit` made: model, scorer and training items, for other packages.
     """
 
     info: ClassVar[MethodInfo]
@@ -64,76 +61,16 @@ class Quantifier(ItemsMixin, EstimationMixin, FromStatistics, BaseEstimator):
     # the items; empty if there is none.
     posterior_kind: ClassVar[str] = ""
 
+    classes_: NDArray[Any]
+    prior_: NDArray[np.float64]
+    fitted_: Fitted
+
     def __init__(
         self, classifier: Any = None, *, cv: Any = 5, random_state: Any = None
     ) -> None:
         self.classifier = classifier
         self.cv = cv
         self.random_state = random_state
-
-    def _aggregation(self) -> Aggregation:
-        """Unfitted aggregation with checked parameters."""
-        raise HeadcountError(
-            f"{type(self).__name__} is not made of one classifier and what is done with its "
-            "scores: it cannot be a part of another quantifier."
-        )
-
-    def _learns_from_scores(self) -> bool:
-        """True if out-of-fold scores of the training items are needed."""
-        return True
-
-    def _scorer(self) -> Any:
-        """Unfitted scorer; None if there is no single classifier."""
-        return Scorer(self.classifier, cv=self.cv, random_state=self.random_state)
-
-    @property
-    def learns_from_scores(self) -> bool:
-        """True if `fit` needs out-of-fold scores of the training items."""
-        return self._learns_from_scores()
-
-    def unfitted_scorer(self) -> Any:
-        """Scorer that `fit` trains, so that quantifiers with equal ones can share it.
-
-        Returns
-        -------
-        Scorer or None
-            None if the items are not scored by one classifier.
-        """
-        return None if self.takes == "features" else self._scorer()
-
-    @property
-    def answering_(self) -> Quantifier:
-        """Fitted quantifier whose model answers: this one, unless it selected another."""
-        return self
-
-    @property
-    def n_features_in_(self) -> int:
-        """Number of columns of the training items, if they are a table."""
-        return int(self._seen("n_features_in_"))
-
-    @property
-    def feature_names_in_(self) -> NDArray[Any]:
-        """Names of the columns of the training items, if they are a frame."""
-        return np.asarray(self._seen("feature_names_in_"))
-
-    def _seen(self, name: str) -> Any:
-        """Attribute of the scorer, or of the items if they were not scored."""
-        check_is_fitted(self, "model_")
-        scorer = self.scorer_[0] if isinstance(self.scorer_, tuple) else self.scorer_
-        if scorer is not None:
-            return getattr(scorer, name)
-        items = None if self.training_ is None else self.training_.items
-        found = None
-        if self.takes == "features" and items is not None:
-            found = column_names(items) if name == "feature_names_in_" else items.shape[1]
-        if found is None:
-            raise AttributeError(f"{type(self).__name__} has no {name}.")
-        return found
-
-    @property
-    def training_(self) -> Training | None:
-        """Labelled items in the form the method learnt from them; None if it kept none."""
-        return self.answering_._training
 
     def fit(
         self,
@@ -163,28 +100,7 @@ class Quantifier(ItemsMixin, EstimationMixin, FromStatistics, BaseEstimator):
             This quantifier, fitted. Fitted on `Scored` or `Verdicts`, it takes later items
             in the same form.
         """
-        if isinstance(X, Scored | Verdicts):
-            return self._fit_classified(X, y, sample_weight)
-        if self.takes == "features":
-            training, classes = self._labelled(X, y, sample_weight)
-            return self._learn(training, classes, None)
-        scorer = self._scorer()
-        scorer.fit(
-            X,
-            y,
-            sample_weight,
-            groups=groups,
-            out_of_fold=self._learns_from_scores() or self._cv() is not None,
-            posteriors=self.takes != "labels",
-        )
-        return self.fit_scorer(scorer)
-
-    def _fit_classified(self, X: Scored | Verdicts, y: ArrayLike, sample_weight: Any) -> Self:
-        self._check_classified(X)
-        classes, codes = check_labels(y, classes=X.classes)
-        check_lengths("X", len(X), codes)
-        items = self._arranged(self._classified(X, classes), len(classes))
-        return self._learn(_training(items, codes, classes, sample_weight), classes, None)
+        return self._keep(self._fit(X, y, sample_weight, groups))
 
     def fit_scorer(self, scorer: Any) -> Self:
         """Learn from a fitted `Scorer`, so that many quantifiers share one scoring.
@@ -209,43 +125,14 @@ class Quantifier(ItemsMixin, EstimationMixin, FromStatistics, BaseEstimator):
         >>> [q.predict(X[200:]).round(1).tolist() for q in quantifiers]
         [[0.5, 0.5], [0.5, 0.5], [0.5, 0.5]]
         """
-        self._check_takes_scores()
+        self._source(np.empty(0)).check_takes_scores()
         if not isinstance(scorer, ItemScorer):
             raise HeadcountError(
                 f"scorer is {scorer!r}; it must be a fitted Scorer: pass for instance "
                 "Scorer(LogisticRegression()).fit(X, y)."
             )
         check_is_fitted(scorer)
-        needed = self._learns_from_scores() or scorer.n_folds_ > 0
-        items = self._out_of_fold(scorer) if needed else None
-        K = len(scorer.classes_)
-        training = Training(self._arranged(items, K), scorer.codes_, K, scorer.weights_)
-        # A copy, so that fitting the scorer again does not change this quantifier.
-        self._learn(training, scorer.classes_, copy(scorer))
-        by_folds = scorer.fold_scoring and self.info.scoring == "folds"
-        self._by_folds = by_folds and self._learns_from_scores()
-        return self
-
-    def trained_arrays(self) -> dict[str, NDArray[Any]]:
-        """Arrays that take long to compute, for `fit_trained`; none where `fit` is quick."""
-        return {}
-
-    def fit_trained(self, X: Any, y: ArrayLike, arrays: dict[str, NDArray[Any]]) -> Self:
-        """Repeat `fit`, but for the computation of ``arrays``.
-
-        Parameters
-        ----------
-        X, y
-            Labelled items that a quantifier with these parameters was fitted on.
-        arrays : dict of str to ndarray
-            Its `trained_arrays`.
-
-        Returns
-        -------
-        Quantifier
-            This quantifier, fitted.
-        """
-        return self.fit(X, y)
+        return self._keep(self._fit(scorer, None, None, None))
 
     def explain(self, size: int = 500) -> str:
         """Reason for the choice of methods or settings.
@@ -292,10 +179,104 @@ class Quantifier(ItemsMixin, EstimationMixin, FromStatistics, BaseEstimator):
         ndarray of shape (S, K)
             Shares, one row per sample, in the order of ``classes_``.
         """
-        return self.solve_many(X, samples).prevalence
+        check_is_fitted(self, "fitted_")
+        return self.fitted_.solve_many(X, samples).prevalence
 
-    def solve_many(self, X: Any, samples: Any) -> Solution:
-        """Like `predict_many`, with the diagnostics of the solver.
+    def estimate(
+        self,
+        X: Any,
+        *,
+        labelled: Any = None,
+        design: LabelPlan | None = None,
+        guarantee: str = "approximate",
+        weights: ArrayLike | None = None,
+        clusters: ArrayLike | None = None,
+        estimand: str = "realised",
+        prior: Any = None,
+        posterior: bool = False,
+        replicates: int = 4000,
+        random_state: Any = None,
+    ) -> Estimate:
+        """Estimate the shares of the classes among the items, with intervals.
+
+        Samples with known shares are simulated from the training items, and the quantifier
+        answers to each of them. The shares that lead to answers like the one for X are the
+        estimate: their mean, their quantiles, and any region of them. This holds under prior
+        shift. With labels of some items it holds under any shift.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or frame of shape (n, d), list of texts, Scored, Verdicts
+            One sample: the items whose shares are wanted.
+        labelled : pair of array-like, default=None
+            Rows of X that have a label, and their labels. The rows must have been drawn at
+            random: by `plan_labels`, or as a simple random sample.
+        design : LabelPlan, default=None
+            Plan that the labelled rows were drawn by. None for a simple random sample.
+        guarantee : {"approximate", "exact"}, default="approximate"
+            Kind of intervals from labels. Exact ones hold in finite samples, and are wider.
+        weights : array-like of shape (n,), default=None
+            Survey weights of the items: how many items of the population each stands for.
+        clusters : array-like of shape (n,), default=None
+            Cluster of each item, such as an author or a conversation. Items of one cluster may
+            be alike.
+        estimand : {"realised", "expected"}, default="realised"
+            Shares among these very items, or of the population that they are a random
+            sample of, which are less certain.
+        prior : None, float, array-like of shape (K,) or (M, K), default=None
+            Prior distribution of the shares: parameters of a Dirichlet distribution, or draws
+            from any other one. None is a mixture of the uniform distribution (half), one that
+            prefers rare classes, and one around the training shares (a quarter each); with
+            ``posterior`` it is the uniform distribution.
+        posterior : bool, default=False
+            Draw from the posterior under the method's own likelihood instead: binned scores
+            or predicted classes with unknown rates (ACC, PACC, GAC, GPAC, DyS, HDy), or
+            likelihoods of the items that are taken as known (SLD, KDEyML).
+        replicates : int, default=4000
+            Number of simulated samples; fewer if the sample has more than 5,000 items.
+        random_state : int, RandomState, Generator or None, default=None
+            Random seed; None takes the quantifier's own, if that is a number.
+
+        Returns
+        -------
+        Estimate
+            With ``prevalence`` by class, ``raw`` (the answer of `predict`), ``draws``, and
+            ``interval(level)``, ``region(level)`` and ``counts(level)`` at any level; prints
+            as a table. With labels a `LabelledEstimate`, which has ``agreement`` and
+            ``under_shift`` besides.
+        """
+        return self.estimate_many(
+            X,
+            None,
+            labelled=labelled,
+            design=design,
+            guarantee=guarantee,
+            weights=weights,
+            clusters=clusters,
+            estimand=estimand,
+            prior=prior,
+            posterior=posterior,
+            replicates=replicates,
+            random_state=random_state,
+        )[0]
+
+    def estimate_many(
+        self,
+        X: Any,
+        samples: Any,
+        *,
+        labelled: Any = None,
+        design: LabelPlan | None = None,
+        guarantee: str = "approximate",
+        weights: ArrayLike | None = None,
+        clusters: ArrayLike | None = None,
+        estimand: str = "realised",
+        prior: Any = None,
+        posterior: bool = False,
+        replicates: int = 4000,
+        random_state: Any = None,
+    ) -> list[Estimate]:
+        """Estimate the shares in many samples of a pool, such as months or groups.
 
         Parameters
         ----------
@@ -303,141 +284,347 @@ class Quantifier(ItemsMixin, EstimationMixin, FromStatistics, BaseEstimator):
             The pool.
         samples : Samples, iterable of index arrays, or None
             The samples, as rows of the pool; None for one sample of all rows.
+        labelled : pair of array-like, default=None
+            Rows of the pool that have a label, and their labels. Each sample is estimated
+            from the labels of its own items.
+        design : LabelPlan, default=None
+            Plan that the labelled rows were drawn by, with the samples as its groups. None
+            for a simple random sample of the pool.
+        guarantee : {"approximate", "exact"}, default="approximate"
+        weights, clusters : array-like of shape (n,), default=None
+        estimand : {"realised", "expected"}, default="realised"
+        prior : None, float, array-like of shape (K,) or (M, K), default=None
+        posterior : bool, default=False
+        replicates : int, default=4000
+        random_state : int, RandomState, Generator or None, default=None
+            As for `estimate`.
 
         Returns
         -------
-        Solution
-            ``prevalence``, ``converged``, ``iterations`` and ``objective`` by sample.
+        list of Estimate
+            One per sample. Samples of similar size share their simulations.
         """
-        check_is_fitted(self, "model_")
-        items = self.items_of(X)
-        return self._solve(items, pool_samples(samples, X))
+        check_is_fitted(self, "fitted_")
+        return estimate_pool(
+            self.fitted_,
+            X,
+            samples,
+            EstimateOptions(estimand, prior, posterior, replicates, random_state),
+            labelled=labelled,
+            design=design,
+            guarantee=guarantee,
+            weights=weights,
+            clusters=clusters,
+        )
 
-    def _learn(self, training: Training, classes: NDArray[Any], scorer: Any) -> Self:
+    def estimate_statistics(
+        self,
+        statistics: Any,
+        *,
+        by: str | None = None,
+        estimand: str = "realised",
+        prior: Any = None,
+        replicates: int = 4000,
+        random_state: Any = None,
+    ) -> Estimates:
+        """Estimate the shares in groups of items from their statistics.
+
+        Parameters
+        ----------
+        statistics : Statistics, or frame of pandas, polars or pyarrow
+            Statistics of the items, made with this quantifier. For two classes also the
+            result of the query of ``headcount statistics sql``: one row per group and cell, with the
+            columns cell, items and total.
+        by : str, default=None
+            Column of the groups in such a frame; by default the only other one.
+        estimand : {"realised", "expected"}, default="realised"
+        prior : None, float, array-like of shape (K,) or (M, K), default=None
+        replicates : int, default=4000
+        random_state : int, RandomState, Generator or None, default=None
+            As for `estimate`.
+
+        Returns
+        -------
+        Estimates
+            Estimates by the name of the group, computed when they are read.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import make_classification
+        >>> import headcount as hc
+        >>> X, y = make_classification(1000, class_sep=2, random_state=0)
+        >>> q = hc.SLD(random_state=0).fit(X[:500], y[:500])
+        >>> months = ["January"] * 300 + ["February"] * 200
+        >>> statistics = hc.Statistics(q).update(X[500:], groups=months)
+        >>> estimates = q.estimate_statistics(statistics)
+        >>> list(estimates)
+        ['February', 'January']
+        >>> estimates["January"].n_items
+        300
+
+        Scores that a database has counted:
+
+        >>> import polars as pl
+        >>> q = hc.PACC().fit(hc.Scored([0.1, 0.3, 0.8, 0.9]), ["ham", "ham", "spam", "spam"])
+        >>> cells = pl.DataFrame({"cell": [464, 559], "items": [60, 40], "total": [12.0, 32.0]})
+        >>> q.estimate_statistics(cells).raw.round(2)
+        array([[0.63, 0.37]])
+        """
+        check_is_fitted(self, "fitted_")
+        options = EstimateOptions(
+            estimand, prior, replicates=replicates, random_state=random_state
+        )
+        return estimate_groups(self.fitted_, statistics, by, options)
+
+    def plan_labels(
+        self,
+        X: Any,
+        *,
+        precision: float | None = None,
+        budget: int | None = None,
+        positive: Any = None,
+        groups: ArrayLike | None = None,
+        strata: int = 5,
+        estimand: str = "realised",
+        level: float = 0.95,
+        random_state: Any = None,
+    ) -> LabelPlan:
+        """Choose items to label, at random, so that few labels buy much precision.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or frame of shape (n, d), list of texts, Scored, Verdicts
+            The pool whose shares are wanted.
+        precision : float, default=None
+            Half the width that the widest interval should have, such as 0.01.
+        budget : int, default=None
+            Number of labels. Pass either precision or budget.
+        positive : Any, default=None
+            The only class whose share matters: precision is that of its interval, and labels
+            serve it more than the others. All classes by default.
+        groups : array-like of shape (n,), default=None
+            Group of each item, such as its month. Precision and budget are then those of each
+            group, and `estimate_many` can use the labels for the groups.
+        strata : int, default=5
+            Number of strata at most, in each group. Items that the scores leave uncertain are
+            in strata that get more labels. 1 draws a simple random sample.
+        estimand : {"realised", "expected"}, default="realised"
+            Shares that the precision is for: those of the pool, or of its population.
+        level : float, default=0.95
+            Level of the intervals.
+        random_state : int, RandomState, Generator or None, default=None
+            Random seed; None takes the quantifier's own, if that is a number.
+
+        Returns
+        -------
+        LabelPlan
+            With ``rows`` to label and ``to_frame()``. Prints the precision that several
+            budgets buy. Pass it to `estimate` as ``design``, with the labels.
+        """
+        check_is_fitted(self, "fitted_")
+        return plan_labels(
+            self.fitted_,
+            X,
+            precision=precision,
+            budget=budget,
+            positive=positive,
+            groups=groups,
+            strata=strata,
+            estimand=estimand,
+            level=level,
+            random_state=random_state,
+        )
+
+    @property
+    def n_features_in_(self) -> int:
+        """Number of columns of the training items, if they are a table."""
+        check_is_fitted(self, "fitted_")
+        return int(self.fitted_.column_fact("n_features_in_"))
+
+    @property
+    def feature_names_in_(self) -> NDArray[Any]:
+        """Names of the columns of the training items, if they are a frame."""
+        check_is_fitted(self, "fitted_")
+        return np.asarray(self.fitted_.column_fact("feature_names_in_"))
+
+    # What a method defines.
+
+    def _aggregation(self) -> Aggregation:
+        """Unfitted aggregation with checked parameters."""
+        raise HeadcountError(
+            f"{type(self).__name__} is not made of one classifier and what is done with its "
+            "scores: it cannot be a part of another quantifier."
+        )
+
+    def _learns_from_scores(self) -> bool:
+        """True if out-of-fold scores of the training items are needed."""
+        return True
+
+    def _takes(self) -> Input:
+        """Kind of items that the method works on: see ``info.input``."""
+        return self.info.input
+
+    def _scorer(self) -> Any:
+        """Unfitted scorer; None if there is no single classifier."""
+        return Scorer(self.classifier, cv=self.cv, random_state=self.random_state)
+
+    def _cv(self) -> Any:
+        """The folds; None if training items are not scored without need."""
+        return self.get_params().get("cv", 5)
+
+    def _why_no_scores(self) -> str:
+        """Reason why the quantifier takes no scores, for messages; empty if it takes them."""
+        if self._takes() == "features":
+            return "works on the features, not on a classifier's scores"
+        return self.info.no_scores
+
+    def _fit(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> Fitted:
+        """Fitted method, learnt from items, from `Scored` or `Verdicts`, or from a scorer.
+
+        X is a fitted scorer, and the others are None, in `fit_scorer`.
+        """
+        training, source = self._labelled(X, y, sample_weight, groups)
+        return self._learnt(training, source)
+
+    # Steps of `_fit`.
+
+    def _labelled(
+        self, X: Any, y: Any, sample_weight: Any, groups: Any
+    ) -> tuple[Training, ItemSource]:
+        """Training items in the form that the method learns from, and their maker."""
+        if isinstance(X, Scored | Verdicts):
+            self._source(np.empty(0)).check_classified(X)
+            classes, codes = check_labels(y, classes=X.classes)
+            check_lengths("X", len(X), codes)
+            source = self._source(classes)
+            items = source.arranged(source.classified(X))
+            return weighted_training(items, codes, classes, sample_weight), source
+        if isinstance(X, ItemScorer):
+            # A copy, so that fitting the scorer again does not change this quantifier.
+            scorer: Any = copy(X)
+        elif self._takes() == "features":
+            training, classes = labelled_items(X, y, sample_weight)
+            return training, self._source(classes)
+        else:
+            scorer = self._scorer()
+            scorer.fit(
+                X,
+                y,
+                sample_weight,
+                groups=groups,
+                out_of_fold=self._learns_from_scores() or self._cv() is not None,
+                posteriors=self._takes() != "labels",
+            )
+        source = self._source(scorer.classes_, scorer)
+        needed = self._learns_from_scores() or scorer.n_folds_ > 0
+        items = source.arranged(source.out_of_fold() if needed else None)
+        return Training(items, scorer.codes_, len(scorer.classes_), scorer.weights_), source
+
+    def _source(self, classes: NDArray[Any], scorer: Any = None) -> ItemSource:
+        """Maker of the items that the model takes."""
+        return ItemSource(
+            method=type(self).__name__,
+            takes=self._takes(),
+            classes=classes,
+            scorer=scorer,
+            refusal=self._why_no_scores(),
+            by_class=self._by_class(),
+        )
+
+    def _by_class(self) -> bool:
+        """True if predicted classes are taken as one column per class."""
+        return False
+
+    def _noisy(self) -> bool:
+        """True if training items are posteriors, which simulations move a little."""
+        return self._takes() == "posteriors"
+
+    def _learnt(self, training: Training, source: ItemSource) -> Fitted:
+        """Fitted method whose aggregation has learnt from training items."""
+        classes, scorer = source.classes, source.scorer
         if self.info.multiclass == "one-vs-rest" and len(classes) > 2:
             name = type(self).__name__
             raise HeadcountError(
                 f"{name} works with two classes, but y has {len(classes)}: wrap it as "
                 f"OneVsRest({name}())."
             )
-        model = self._aggregation().fit(training)
-        return self._keep(model, classes, training.prior, scorer, training)
+        return self._made(
+            source,
+            self._aggregation().fit(training),
+            training.prior,
+            training,
+            by_folds=self._predicts_by_folds(scorer),
+        )
 
-    def _keep(
+    def _predicts_by_folds(self, scorer: Any) -> bool:
+        """True if the classifiers of the folds score the items of `predict`."""
+        scores_by_folds = scorer is not None and scorer.fold_scoring
+        return scores_by_folds and self.info.scoring == "folds" and self._learns_from_scores()
+
+    def _made(
         self,
+        source: ItemSource,
         model: Model,
-        classes: NDArray[Any],
         prior: NDArray[np.float64],
-        scorer: Any,
-        training: Training | None = None,
-    ) -> Self:
+        training: Training | None,
+        **more: Any,
+    ) -> Fitted:
+        """`Fitted` with the facts about this quantifier."""
+        given = (
+            training is not None
+            and source.scorer is None
+            and source.takes != "features"
+            and training.are_posteriors
+        )
+        facts = {
+            "noisy": self._noisy(),
+            "tested": training if given else None,
+            "likelihood": self.posterior_kind,
+        }
+        return Fitted(
+            method=type(self).__name__,
+            info=self.info,
+            settings=self.get_params(deep=False),
+            classes=source.classes,
+            prior=prior,
+            source=source,
+            model=model,
+            training=training,
+            **facts | more,
+        )
+
+    def _keep(self, fitted: Fitted) -> Self:
         """Remember what was learnt: the last step of every fit, so that none is half done."""
-        self.model_ = model
-        self.classes_ = classes
-        self.prior_ = prior
-        self.scorer_ = scorer
-        # Samples for estimates are simulated from it.
-        self._training = training
-        # Whether the classifiers of the folds score items for predict.
-        self._by_folds = False
+        self.fitted_ = fitted
+        self.classes_ = fitted.classes
+        self.prior_ = fitted.prior
         return self
 
-    def _labelled(
-        self,
-        X: Any,
-        y: ArrayLike,
-        sample_weight: Any,
-        *,
-        allow_nan: bool = False,
-        any_shape: bool = False,
-    ) -> tuple[Training, NDArray[Any]]:
-        """Labelled items as they came, checked, and the classes."""
-        X = check_features(X, allow_nan=allow_nan, any_shape=any_shape)
-        classes, codes = check_labels(y)
-        check_lengths("X", count_rows(X), codes)
-        return _training(X, codes, classes, sample_weight), classes
 
-    def _out_of_fold(self, scorer: Any) -> NDArray[Any]:
-        """Out-of-fold predictions or posteriors of the items that a scorer was fitted on."""
-        return scorer.labels_ if self.takes == "labels" else scorer.posteriors_
+@dataclass(frozen=True, eq=False)
+class ScoringPlan:
+    """Scoring that an unfitted quantifier plans, so that several can share a classifier."""
 
-    def _simulation_items(self) -> Training:
-        """Labelled items that samples for estimates are simulated from."""
-        items: Any = None if self._training is None else self._training.items
-        if items is None or (isinstance(items, list) and any(part is None for part in items)):
-            raise HeadcountError(
-                f"{type(self).__name__} has no out-of-fold scores of its training items, from "
-                "which samples are simulated for estimates: set cv=5, or fit the scorer with "
-                "out_of_fold=True."
-            )
-        assert self._training is not None
-        return self._training
-
-    def _items_are_posteriors(self) -> bool | list[Any]:
-        """True if the items for simulations are posteriors that sum to 1.
-
-        A list if the items are a list and only some entries are; False if none is.
-        """
-        return self.takes == "posteriors"
-
-    def _cv(self) -> Any:
-        """The folds; None if training items are not scored without need."""
-        return self.get_params().get("cv", 5)
-
-    def _prior(self) -> Any:
-        """Prior distribution of the shares for estimates, if none is given."""
-        return None
-
-    def _training_posteriors(self) -> Training | None:
-        """Training items by the posteriors that were given for them; None if none were."""
-        training = self._training
-        return training if training is not None and training.are_posteriors else None
-
-    def _known_conditioning(self) -> ShareConditioning | None:
-        """Simulations that `predict` uses; None if it needs none."""
-        return None
+    quantifier: Quantifier
 
     @property
-    def scores_by_folds(self) -> bool:
-        """True if the classifiers of the folds score the items of estimates."""
-        one_scorer = self.scorer_ is not None and not isinstance(self.scorer_, tuple)
-        return one_scorer and self.takes != "features"
+    def takes(self) -> Input:
+        """Kind of items that the method works on."""
+        return self.quantifier._takes()
 
     @property
-    def predicts_by_folds(self) -> bool:
-        """True if the classifiers of the folds score the items of `predict`."""
-        return self._by_folds
+    def takes_scores(self) -> bool:
+        """True if `fit` accepts `Scored`; a method on features does not."""
+        return not self.quantifier._why_no_scores()
 
-    def statistics_sources(self, by_folds: bool) -> list[ScoredItems]:
-        """Makers of the items of each reduction of the model.
+    @property
+    def learns(self) -> bool:
+        """True if `fit` needs out-of-fold scores of the training items."""
+        return self.quantifier._learns_from_scores()
 
-        Parameters
-        ----------
-        by_folds : bool
-            True if items are scored by the classifiers of all folds.
-
-        Returns
-        -------
-        list of ScoredItems
-        """
-        return [ScoredItems(self, by_folds)] * len(self.model_.reduction() or ())
-
-    def _solve(self, items: NDArray[Any], samples: Samples) -> Solution:
-        solution = self.model_.solve(items, samples.over(count_rows(items)))
-        self._warn_of_failures(solution)
-        return solution
-
-    def _warn_of_failures(self, solution: Solution) -> None:
-        """Warn if the solver did not converge on some samples."""
-        failed = int(np.count_nonzero(~solution.converged))
-        if failed:
-            limited = "max_iter" in self.get_params(deep=False)
-            advice = "raise max_iter, or " if limited else ""
-            warn(
-                f"{type(self).__name__} did not converge on {failed:,} of "
-                f"{len(solution.converged):,} samples: their shares are the last ones "
-                f"reached; {advice}see which by solve_many(...).converged."
-            )
+    def scorer(self) -> Any:
+        """Scorer that `fit` trains; None if the items are not scored by one classifier."""
+        return None if self.takes == "features" else self.quantifier._scorer()
 
 
 def is_simple(quantifier: Any) -> bool:
@@ -447,9 +634,40 @@ def is_simple(quantifier: Any) -> bool:
     return type(quantifier)._aggregation is not Quantifier._aggregation
 
 
-def _training(
+def labelled_items(
+    X: Any,
+    y: ArrayLike,
+    sample_weight: Any,
+    *,
+    allow_nan: bool = False,
+    any_shape: bool = False,
+) -> tuple[Training, NDArray[Any]]:
+    """Labelled items as they came, checked, and the classes."""
+    X = check_features(X, allow_nan=allow_nan, any_shape=any_shape)
+    classes, codes = check_labels(y)
+    check_lengths("X", count_rows(X), codes)
+    return weighted_training(X, codes, classes, sample_weight), classes
+
+
+def weighted_training(
     items: Any, codes: NDArray[np.int64], classes: NDArray[Any], sample_weight: Any
 ) -> Training:
+    """Training items with checked weights."""
     weights = check_weights(sample_weight, len(codes), name="sample_weight")
     class_shares(codes, weights, classes)
     return Training(items, codes, len(classes), None if sample_weight is None else weights)
+
+
+_Seeded = TypeVar("_Seeded", Quantifier, Scorer)
+
+
+def seeded(estimator: _Seeded, seed: int) -> _Seeded:
+    """Copy of the estimator in which every `random_state` of None is replaced by a seed."""
+    copied: Any = clone(estimator)
+    unset = [
+        name
+        for name, value in copied.get_params().items()
+        if value is None and name.split("__")[-1] == "random_state"
+    ]
+    # scikit-learn takes seeds below 2**32.
+    return copied.set_params(**dict.fromkeys(unset, seed % 2**32))

@@ -112,8 +112,7 @@ class Compose(Quantifier):
         self.solver = solver
         self.input = input
 
-    @property
-    def takes(self) -> Input:
+    def _takes(self) -> Input:
         """Kind of items that the representation takes."""
         if self.input is None:
             return _TAKEN.get(type(self.representation), "posteriors")

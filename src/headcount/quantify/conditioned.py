@@ -4,28 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
-from copy import copy
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Self
+from itertools import chain
+from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from sklearn.base import clone
 
-from headcount.data import check_features, count_rows
+from headcount.data import check_features
 from headcount.errors import HeadcountError
 from headcount.quantify.adjusted import GPAC
 from headcount.quantify.aggregation import Model
-from headcount.quantify.base import Quantifier
-from headcount.quantify.estimation import conditioning
+from headcount.quantify.base import Quantifier, ScoringPlan, seeded
+from headcount.quantify.estimation import EstimateOptions, conditioning
+from headcount.quantify.fitted import Fitted, MemberItems, PoolSamples
 from headcount.quantify.info import Input, MethodInfo
 from headcount.quantify.likelihood import SLD
-from headcount.quantify.seeds import seeded
-from headcount.quantify.statistics_parts import ScoredItems
 from headcount.representation import Reduced, Reduction, Training
 from headcount.sampling import Samples
 from headcount.sampling._streams import base_seeds
-from headcount.scores import Scored, ScoredPool, Verdicts, equal_scorers
+from headcount.scores import ItemScorer, Scored, ScoredPool, Verdicts, equal_scorers
 from headcount.solve import Solution
 from headcount.uncertainty import ShareConditioning
 
@@ -84,8 +83,6 @@ class Conditioned(Quantifier):
         resamples=True,
     )
 
-    model_: _Means
-
     def __init__(
         self,
         quantifier: Quantifier | Sequence[Quantifier] | None = None,
@@ -116,10 +113,8 @@ class Conditioned(Quantifier):
         seed = base_seeds(self.random_state, 1)[0]
         return [seeded(clone(each), seed) for each in given]
 
-    @property
-    def takes(self) -> Input:
-        """Kind of items that the quantifier inside works on."""
-        inputs = {each.takes for each in self._given() if isinstance(each, Quantifier)}
+    def _takes(self) -> Input:
+        inputs = {each._takes() for each in self._given() if isinstance(each, Quantifier)}
         return inputs.pop() if len(inputs) == 1 else "posteriors"
 
     def _why_no_scores(self) -> str:
@@ -131,131 +126,90 @@ class Conditioned(Quantifier):
 
     def _scorer(self) -> Any:
         """The scorer of all members; None if they have different ones."""
-        scorers = [each.unfitted_scorer() for each in self._unfitted()]
+        scorers = [ScoringPlan(each).scorer() for each in self._unfitted()]
         return scorers[0] if len(equal_scorers(scorers)) == 1 else None
 
-    def _prior(self) -> Any:
+    def _share_prior(self, prior: NDArray[np.float64]) -> Any:
+        """Prior distribution of the shares, given those of the training set."""
         return self.prior
-
-    def _training_posteriors(self) -> Training | None:
-        found = (member._training_posteriors() for member in self.members_)
-        return next((training for training in found if training is not None), None)
-
-    def _known_conditioning(self) -> ShareConditioning | None:
-        model: Any = self.model_
-        # While it is fitted, the model has no simulations yet.
-        return model.shares if isinstance(model, _Means) else None
-
-    def _items_are_posteriors(self) -> bool | list[Any]:
-        each = [member._items_are_posteriors() for member in self.members_]
-        return each if any(each) else False
-
-    def fit(
-        self,
-        X: Any,
-        y: ArrayLike,
-        sample_weight: ArrayLike | None = None,
-        groups: ArrayLike | None = None,
-    ) -> Self:
-        """Fit the quantifiers, those with equal classifiers on shared scores.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix or frame of shape (n, d), list of texts, Scored, Verdicts
-            Items, as the classifiers take them, or classified elsewhere.
-        y : array-like of shape (n,)
-            Labels of the items, of any kind.
-        sample_weight : array-like of shape (n,), default=None
-            Weights of the items.
-        groups : array-like of shape (n,), default=None
-            Groups of the items, for cross-fitting: handed to the splitter ``cv``. With a
-            number of folds, no group is divided.
-
-        Returns
-        -------
-        Conditioned
-            This quantifier, fitted.
-        """
-        if isinstance(X, Scored | Verdicts):
-            return self._fit_classified(X, y, sample_weight)
-        members = self._unfitted()
-        scorers = [member.unfitted_scorer() for member in members]
-        with self._while_fitting():
-            for group in equal_scorers(scorers):
-                scorer = scorers[group[0]]
-                if scorer is not None:
-                    scorer.fit(X, y, sample_weight, groups=groups)
-                for i in group:
-                    if scorer is None:
-                        members[i].fit(X, y, sample_weight, groups)
-                    else:
-                        members[i].fit_scorer(scorer)
-        return self._gather(members)
-
-    def _fit_classified(self, X: Scored | Verdicts, y: ArrayLike, sample_weight: Any) -> Self:
-        self._check_classified(X)
-        with self._while_fitting():
-            members = [member.fit(X, y, sample_weight) for member in self._unfitted()]
-        return self._gather(members)
-
-    def fit_scorer(self, scorer: Any) -> Self:
-        """Fit all quantifiers on the scores of one scorer.
-
-        Parameters
-        ----------
-        scorer : Scorer
-            Fitted on labelled items.
-
-        Returns
-        -------
-        Conditioned
-            This quantifier, fitted.
-        """
-        self._check_takes_scores()
-        with self._while_fitting():
-            members = [member.fit_scorer(scorer) for member in self._unfitted()]
-        return self._gather(members)
 
     def _while_fitting(self) -> AbstractContextManager[None]:
         """Context in which the members are fitted."""
         return nullcontext()
 
-    def _gather(self, members: list[Quantifier]) -> Self:
+    def _fit(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> Fitted:
+        if isinstance(X, Scored | Verdicts):
+            self._source(np.empty(0)).check_classified(X)
+        with self._while_fitting():
+            members = self._fit_members(X, y, sample_weight, groups)
+        fitted = self._combined([member.fitted_ for member in members])
+        self.members_ = members
+        return fitted
+
+    def _fit_members(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> list[Quantifier]:
+        """The quantifiers, those with equal classifiers fitted on shared scores."""
+        members = self._unfitted()
+        if isinstance(X, Scored | Verdicts):
+            return [member.fit(X, y, sample_weight) for member in members]
+        if isinstance(X, ItemScorer):
+            return [member.fit_scorer(X) for member in members]
+        scorers = [ScoringPlan(member).scorer() for member in members]
+        for places in equal_scorers(scorers):
+            scorer = scorers[places[0]]
+            if scorer is not None:
+                scorer.fit(X, y, sample_weight, groups=groups)
+            for i in places:
+                if scorer is None:
+                    members[i].fit(X, y, sample_weight, groups)
+                else:
+                    members[i].fit_scorer(scorer)
+        return members
+
+    def _combined(self, members: Sequence[Fitted]) -> Fitted:
+        """The members as one method, whose answers are conditioned on theirs."""
         first = members[0]
-        parts = [member._simulation_items() for member in members]
-        items: Any = [part.items for part in parts]
-        training = replace(parts[0], items=items)
+        training_sets = [member.simulation_items() for member in members]
+        items: Any = [training.items for training in training_sets]
         joint = _Joint(
             members,
             [
-                member.model_.cross_fitted(part)
-                for member, part in zip(members, parts, strict=True)
+                member.model.cross_fitted(training)
+                for member, training in zip(members, training_sets, strict=True)
             ],
         )
-        # On a copy first: a fit that fails leaves this quantifier as it was.
-        fitted = copy(self)
-        fitted.members_ = members
-        # The first of several scorers: what the assumption is tested on.
-        fitted._keep(joint, first.classes_, first.prior_, first.scorer_, training)
-        shares = conditioning(fitted, joint, self.prior, self.replicates, self.random_state)
-        fitted.model_ = _Means(joint, shares)
-        self.__dict__.update(fitted.__dict__)
-        return self
+        noisy = [member.noisy for member in members]
+        source = _SharedPool(
+            method=type(self).__name__,
+            takes=self._takes(),
+            classes=first.classes,
+            # The first of several scorers: what the assumption is tested on.
+            scorer=first.scorer,
+            refusal=self._why_no_scores(),
+            members=members,
+        )
+        tested = [member.tested for member in members if member.tested is not None]
+        fitted = self._made(
+            source,
+            joint,
+            first.prior,
+            replace(training_sets[0], items=items),
+            noisy=noisy if any(noisy) else False,
+            tested=tested[0] if tested else None,
+            share_prior=self._share_prior(first.prior),
+        )
+        options = EstimateOptions(
+            prior=self.prior, replicates=self.replicates, random_state=self.random_state
+        )
+        shares = conditioning(fitted, joint, options)
+        return replace(fitted, model=_Means(joint, shares), conditioning=shares)
 
-    def items_of(self, X: Any, *, by_folds: bool | None = None) -> Any:
-        """The pool itself, checked: each member takes its items from it.
 
-        Parameters
-        ----------
-        X : array-like, sparse matrix or frame of shape (n, d), list of texts, Scored, Verdicts
-            The pool.
-        by_folds : bool, default=None
-            No effect: the members decide.
+@dataclass(frozen=True, eq=False)
+class _SharedPool(MemberItems):
+    """A pool that keeps its scores, so that members with equal classifiers share them."""
 
-        Returns
-        -------
-        ScoredPool, Scored or Verdicts
-        """
+    def items(self, X: Any, *, by_folds: bool) -> Any:
+        """The pool itself: each member takes its items from it."""
         if isinstance(X, Scored | Verdicts):
             self._check_one_classifier()
         if isinstance(X, ScoredPool | Scored | Verdicts):
@@ -263,67 +217,46 @@ class Conditioned(Quantifier):
         return ScoredPool(check_features(X, allow_nan=True, any_shape=True))
 
     def _check_one_classifier(self) -> None:
-        scorers = [member.scorer_ for member in self.members_ if member.scorer_ is not None]
+        scorers = [member.scorer for member in self.members if member.scorer is not None]
         # Members that share a scorer have copies of it, with the same classifiers.
         if len({id(scorer.judge_) for scorer in scorers}) > 1:
             raise HeadcountError(
-                f"{type(self).__name__} was fitted with several classifiers, and X holds what "
+                f"{self.method} was fitted with several classifiers, and X holds what "
                 "one of them returned: pass the items themselves."
             )
-
-    @property
-    def scores_by_folds(self) -> bool:
-        """True if the classifiers of the folds score the items of estimates."""
-        return False  # each member does
-
-    def statistics_sources(self, by_folds: bool) -> list[ScoredItems]:
-        """Makers of the items of the members.
-
-        Parameters
-        ----------
-        by_folds : bool
-            No effect: the members decide.
-
-        Returns
-        -------
-        list of ScoredItems
-        """
-        return [
-            source
-            for member in self.members_
-            for source in member.statistics_sources(member.scores_by_folds)
-        ]
 
 
 @dataclass(frozen=True, eq=False)
 class _Joint(Model):
     """Answers of several quantifiers in a row."""
 
-    members: Sequence[Quantifier]
+    members: Sequence[Fitted]
     models: Sequence[Model]
 
     def solve(self, items: Any, samples: Samples) -> Solution:
-        answers = []
-        for member, model in zip(self.members, self.models, strict=True):
-            own = member.items_of(items, by_folds=member.scores_by_folds)
-            answers.append(model.solve(own, samples.over(count_rows(own))))
-        return _in_a_row(answers)
+        pool = PoolSamples(items, samples)
+        return _in_a_row(
+            [
+                member.answer(pool, model, by_folds=member.source.has_folds)
+                for member, model in zip(self.members, self.models, strict=True)
+            ]
+        )
 
     def solve_training(self, training: Training, samples: Samples) -> Solution:
         items: Any = training.items
         return _in_a_row(
             [
-                model.solve_training(replace(training, items=own), samples)
-                for model, own in zip(self.models, items, strict=True)
+                model.solve_training(replace(training, items=scores), samples)
+                for model, scores in zip(self.models, items, strict=True)
             ]
         )
 
     def reduction(self) -> tuple[Reduction, ...] | None:
-        each = [model.reduction() for model in self.models]
-        known = [reductions for reductions in each if reductions is not None]
-        if len(known) < len(each):
+        by_model = [model.reduction() for model in self.models]
+        reductions = [each for each in by_model if each is not None]
+        if len(reductions) < len(by_model):
             return None
-        return tuple(reduction for reductions in known for reduction in reductions)
+        return tuple(chain.from_iterable(reductions))
 
     def solve_reduced(self, reduced: Reduced, sizes: NDArray[np.int64]) -> Solution:
         answers, first = [], 0
@@ -336,10 +269,10 @@ class _Joint(Model):
 
 def _in_a_row(answers: Sequence[Solution]) -> Solution:
     return Solution(
-        np.concatenate([each.prevalence for each in answers], axis=1),
-        np.all([each.converged for each in answers], axis=0),
-        np.max([each.iterations for each in answers], axis=0),
-        np.mean([each.objective for each in answers], axis=0),
+        np.concatenate([answer.prevalence for answer in answers], axis=1),
+        np.all([answer.converged for answer in answers], axis=0),
+        np.max([answer.iterations for answer in answers], axis=0),
+        np.mean([answer.objective for answer in answers], axis=0),
     )
 
 
@@ -351,9 +284,9 @@ class _Means(Model):
     shares: ShareConditioning
 
     def solve(self, items: Any, samples: Samples) -> Solution:
-        found = self.answers.solve(items, samples)
-        means = self.shares.means(found.prevalence, samples.n_items)
-        return replace(found, prevalence=means)
+        solution = self.answers.solve(items, samples)
+        means = self.shares.means(solution.prevalence, samples.n_items)
+        return replace(solution, prevalence=means)
 
     def cross_fitted(self, training: Training) -> Model:
         return self.answers
@@ -362,5 +295,5 @@ class _Means(Model):
         return self.answers.reduction()
 
     def solve_reduced(self, reduced: Reduced, sizes: NDArray[np.int64]) -> Solution:
-        found = self.answers.solve_reduced(reduced, sizes)
-        return replace(found, prevalence=self.shares.means(found.prevalence, sizes))
+        solution = self.answers.solve_reduced(reduced, sizes)
+        return replace(solution, prevalence=self.shares.means(solution.prevalence, sizes))

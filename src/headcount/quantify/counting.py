@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +18,6 @@ from headcount.representation import (
     Reduction,
     Training,
 )
-from headcount.sampling import Samples
 from headcount.solve import Solution
 
 __all__ = ["CC", "MLPE", "PCC"]
@@ -61,9 +60,6 @@ class _TrainingShares(Aggregation):
 
     def fit(self, training: Training) -> _TrainingShares:
         return _TrainingShares(training.prior)
-
-    def solve(self, items: NDArray[Any], samples: Samples) -> Solution:
-        return Solution.closed_form(np.tile(self.prior, (len(samples), 1)))
 
     def reduction(self) -> tuple[Reduction, ...]:
         return ()

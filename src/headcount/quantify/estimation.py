@@ -1,455 +1,582 @@
-"""Estimates with intervals, and the test of their assumption."""
+"""From the answers of a fitted method to estimates: the only maker of estimates."""
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils.validation import check_is_fitted
 
 from headcount._parameters import check_choice, check_count, check_flag
 from headcount.data import count_rows, encode_labels
+from headcount.diagnose import Diagnosis, Diagnostics, assumption_warnings
+from headcount.diagnose.diagnostics import BROKEN_LEVEL
+from headcount.diagnose.fit_test import format_p_value
 from headcount.errors import HeadcountError
+from headcount.labels import (
+    LabelPlan,
+    PoolPosteriors,
+    check_clusters,
+    effective_size,
+    estimates_from_labels,
+    join_plans,
+    make_plan,
+    pool_key,
+    weighted_rows,
+)
 from headcount.quantify.aggregation import Model
-from headcount.quantify.evidence import Evidence, doubted, examined
-from headcount.quantify.item_posteriors import ItemPosteriors
-from headcount.quantify.posterior import posteriors_of
+from headcount.quantify.fitted import EvidenceItems, Fitted, PoolSamples
+from headcount.quantify.posterior import share_posteriors
+from headcount.quantify.statistics_parts import Form, GroupStatistics, Part, solved
+from headcount.quantify.warehouse_cells import CountedScores
 from headcount.representation import Training
 from headcount.sampling import Samples, as_samples
 from headcount.sampling._streams import base_seeds
-from headcount.scores import Scored, ScoredPool, Verdicts, one_fold_each
 from headcount.scores.checks import check_weights
+from headcount.uncertainty import (
+    Answers,
+    ConditionedEstimates,
+    Estimand,
+    Estimate,
+    Estimates,
+    GroupAnswers,
+    ShareConditioning,
+    check_prior,
+)
 
-if TYPE_CHECKING:
-    from headcount.labels import LabelPlan
-    from headcount.quantify.base import Quantifier
-    from headcount.uncertainty import Estimate, ShareConditioning
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
 
-__all__ = ["EstimationMixin", "conditioning", "pool_samples"]
+_ESTIMANDS = ("realised", "expected")
 
 
-class EstimationMixin:
-    """Estimates with intervals, for every quantifier."""
+@dataclass(frozen=True, eq=False)
+class EstimateOptions:
+    """Options of estimates, as `Quantifier.estimate` documents them."""
 
-    def estimate(
-        self: Any,
-        X: Any,
-        *,
-        labelled: Any = None,
-        design: LabelPlan | None = None,
-        guarantee: str = "approximate",
-        weights: ArrayLike | None = None,
-        clusters: ArrayLike | None = None,
-        target: str = "realised",
-        prior: Any = None,
-        posterior: bool = False,
-        replicates: int = 4000,
-        random_state: Any = None,
-    ) -> Estimate:
-        """Estimate the shares of the classes among the items, with intervals.
+    estimand: Any = "realised"
+    prior: Any = None
+    posterior: bool = False
+    replicates: Any = 4000
+    random_state: Any = None
 
-        Samples with known shares are simulated from the training items, and the quantifier
-        answers to each of them. The shares that lead to answers like the one for X are the
-        estimate: their mean, their quantiles, and any region of them. This holds under prior
-        shift. With labels of some items it holds under any shift.
+    def __post_init__(self) -> None:
+        check_choice("estimand", self.estimand, _ESTIMANDS)
+        check_flag("posterior", self.posterior)
 
-        Parameters
-        ----------
-        X : array-like, sparse matrix or frame of shape (n, d), list of texts, Scored, Verdicts
-            One sample: the items whose shares are wanted.
-        labelled : pair of array-like, default=None
-            Rows of X that have a label, and their labels. The rows must have been drawn at
-            random: by `plan_labels`, or as a simple random sample.
-        design : LabelPlan, default=None
-            Plan that the labelled rows were drawn by. None for a simple random sample.
-        guarantee : {"approximate", "exact"}, default="approximate"
-            Kind of intervals from labels. Exact ones hold in finite samples, and are wider.
-        weights : array-like of shape (n,), default=None
-            Survey weights of the items: how many items of the population each stands for.
-        clusters : array-like of shape (n,), default=None
-            Cluster of each item, such as an author or a conversation. Items of one cluster may
-            be alike.
-        target : {"realised", "expected"}, default="realised"
-            Shares among these very items, or of the population that they are a random
-            sample of, which are less certain.
-        prior : None, float, array-like of shape (K,) or (M, K), default=None
-            Prior distribution of the shares: parameters of a Dirichlet distribution, or draws
-            from any other one. None is a mixture of the uniform distribution (half), one that
-            prefers rare classes, and one around the training shares (a quarter each); with
-            ``posterior`` it is the uniform distribution.
-        posterior : bool, default=False
-            Draw from the posterior under the method's own likelihood instead: binned scores
-            or predicted classes with unknown rates (ACC, PACC, GAC, GPAC, DyS, HDy), or
-            likelihoods of the items that are taken as known (SLD, KDEyML).
-        replicates : int, default=4000
-            Number of simulated samples; fewer if the sample has more than 5,000 items.
-        random_state : int, RandomState, Generator or None, default=None
-            Random seed; None takes the quantifier's own, if that is a number.
 
-        Returns
-        -------
-        Estimate
-            With ``prevalence`` by class, ``raw`` (the answer of `predict`), ``draws``, and
-            ``interval(level)``, ``region(level)`` and ``counts(level)`` at any level; prints
-            as a table. With labels a `LabelledEstimate`, which has ``agreement`` and
-            ``under_shift`` besides.
-        """
-        return self.estimate_many(
-            X,
-            None,
-            labelled=labelled,
-            design=design,
-            guarantee=guarantee,
-            weights=weights,
-            clusters=clusters,
-            target=target,
-            prior=prior,
-            posterior=posterior,
-            replicates=replicates,
-            random_state=random_state,
-        )[0]
-
-    def plan_labels(
-        self: Any,
-        X: Any,
-        *,
-        precision: float | None = None,
-        budget: int | None = None,
-        positive: Any = None,
-        groups: ArrayLike | None = None,
-        strata: int = 5,
-        target: str = "realised",
-        level: float = 0.95,
-        random_state: Any = None,
-    ) -> LabelPlan:
-        """Choose items to label, at random, so that few labels buy much precision.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix or frame of shape (n, d), list of texts, Scored, Verdicts
-            The pool whose shares are wanted.
-        precision : float, default=None
-            Half the width that the widest interval should have, such as 0.01.
-        budget : int, default=None
-            Number of labels. Pass either precision or budget.
-        positive : Any, default=None
-            The only class whose share matters: precision is that of its interval, and labels
-            serve it more than the others. All classes by default.
-        groups : array-like of shape (n,), default=None
-            Group of each item, such as its month. Precision and budget are then those of each
-            group, and `estimate_many` can use the labels for the groups.
-        strata : int, default=5
-            Number of strata at most, in each group. Items that the scores leave uncertain are
-            in strata that get more labels. 1 draws a simple random sample.
-        target : {"realised", "expected"}, default="realised"
-            Shares that the precision is for: those of the pool, or of its population.
-        level : float, default=0.95
-            Level of the intervals.
-        random_state : int, RandomState, Generator or None, default=None
-            Random seed; None takes the quantifier's own, if that is a number.
-
-        Returns
-        -------
-        LabelPlan
-            With ``rows`` to label and ``to_frame()``. Prints the precision that several
-            budgets buy. Pass it to `estimate` as ``design``, with the labels.
-        """
-        from headcount.labels import check_clusters, join_plans, make_plan
-
-        check_is_fitted(self, "model_")
-        X = self._prepared(X)
-        source = ItemPosteriors.of(self, X)
-        rng = np.random.default_rng(base_seeds(_own_seed(self, random_state), 1)[0])
-        codes = check_clusters(groups, source.n_items, "groups")
-        wanted = None
-        if positive is not None:
-            place = encode_labels([positive], name="positive", classes=self.classes_)[1]
-            wanted = int(place[0])
-        drawn = Samples.whole(source.n_items)
-        if codes is not None:
-            drawn = Samples.by_code(codes, int(codes.max()) + 1)
-        predicted = self.predict_many(X, drawn)
-        plans = [
-            make_plan(
-                source.corrected(items, shares, None),
-                source.key,
-                precision=precision,
-                budget=budget,
-                n_strata=strata,
-                target=target,
-                level=level,
-                rng=rng,
-                positive=wanted,
-            )
-            for items, shares in zip(drawn, predicted, strict=True)
-        ]
-        plan = plans[0] if len(plans) == 1 else join_plans(plans, list(drawn), source.key, rng)
-        return doubted(plan, self.evidence(X), drawn, predicted)
-
-    def estimate_many(
-        self: Any,
-        X: Any,
-        samples: Any,
-        *,
-        labelled: Any = None,
-        design: LabelPlan | None = None,
-        guarantee: str = "approximate",
-        weights: ArrayLike | None = None,
-        clusters: ArrayLike | None = None,
-        target: str = "realised",
-        prior: Any = None,
-        posterior: bool = False,
-        replicates: int = 4000,
-        random_state: Any = None,
-    ) -> list[Estimate]:
-        """Estimate the shares in many samples of a pool, such as months or groups.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix or frame of shape (n, d), list of texts, Scored, Verdicts
-            The pool.
-        samples : Samples, iterable of index arrays, or None
-            The samples, as rows of the pool; None for one sample of all rows.
-        labelled : pair of array-like, default=None
-            Rows of the pool that have a label, and their labels. Each sample is estimated
-            from the labels of its own items.
-        design : LabelPlan, default=None
-            Plan that the labelled rows were drawn by, with the samples as its groups. None
-            for a simple random sample of the pool.
-        guarantee : {"approximate", "exact"}, default="approximate"
-        weights, clusters : array-like of shape (n,), default=None
-        target : {"realised", "expected"}, default="realised"
-        prior : None, float, array-like of shape (K,) or (M, K), default=None
-        posterior : bool, default=False
-        replicates : int, default=4000
-        random_state : int, RandomState, Generator or None, default=None
-            As for `estimate`.
-
-        Returns
-        -------
-        list of Estimate
-            One per sample. Samples of similar size share their simulations.
-        """
-        check_is_fitted(self, "model_")
-        X = self._prepared(X)
-        drawn = pool_samples(samples, X)
-        if labelled is None and (design is not None or guarantee != "approximate"):
-            raise HeadcountError(
-                "design and guarantee are for labels of some items: pass them with labelled."
-            )
-        options = {
-            "target": target,
-            "prior": prior,
-            "posterior": check_flag("posterior", posterior),
-            "replicates": replicates,
-            "random_state": random_state,
-        }
-        if weights is None and clusters is None:
-            mass = groups = None
-            found = _estimate_samples(self, X, drawn, **options)
-        else:
-            from headcount.labels import check_clusters
-
-            n_items = drawn.n_pool
-            mass = None if weights is None else check_weights(weights, n_items)
-            groups = check_clusters(clusters, n_items)
-            found = _weighted(self, X, drawn, mass, groups, **options)
-        if labelled is None:
-            return found
-        from headcount.labels import estimates_from_labels
-
-        source = ItemPosteriors.of(self, X)
-        return estimates_from_labels(
-            source.corrected,
-            list(drawn),
-            found,
-            labelled,
-            n_pool=source.n_items,
-            design=design,
-            key=source.key,
-            weights=mass,
-            clusters=groups,
-            guarantee=guarantee,
+def estimates(
+    fitted: Fitted, reduced: PoolSamples | GroupStatistics, options: EstimateOptions
+) -> Estimates:
+    """Estimates of samples of a pool, or of groups given by their statistics."""
+    if options.posterior:
+        return _under_likelihood(fitted, reduced, options)
+    groups: _Groups = (
+        _PoolGroups(fitted, reduced)
+        if isinstance(reduced, PoolSamples)
+        else _StatisticsGroups(fitted, reduced)
+    )
+    shares = conditioning(fitted, groups.model, options)
+    # The answers of methods that are combined are the means given those of the methods.
+    known = shares is fitted.conditioning and not groups.weighted
+    return ConditionedEstimates(
+        GroupAnswers(
+            names=groups.names,
+            method=fitted.method,
+            classes=fitted.classes,
+            sizes=groups.sizes,
+            estimand=options.estimand,
+            conditioning=shares,
+            answers=groups.answers(warn=known),
+            own=None if known else groups.own_answers(),
+            conditioned_sizes=groups.conditioned_sizes,
+            n_effective=groups.n_effective,
+            examine=groups.examination(),
         )
-
-    def evidence(self: Any, X: Any) -> Evidence | None:
-        """Posteriors that the assumption of prior shift is tested on.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix or frame of shape (n, d), list of texts, Scored, Verdicts
-            The pool.
-
-        Returns
-        -------
-        Evidence or None
-            None if there are no posteriors of both training items and pool that were made
-            in the same way.
-        """
-        X, scorer = self._prepared(X), self.scorer_
-        if isinstance(scorer, tuple) or isinstance(X, Verdicts):
-            return None
-        if scorer is None:
-            training = self.answering_._training_posteriors()
-            if isinstance(X, Scored) and training is not None:
-                return Evidence(training, X.posteriors_of(self.classes_))
-            return None
-        if not scorer.has_posteriors_ or (isinstance(X, Scored) and not X.folds):
-            return None
-        if isinstance(X, Scored):
-            by_folds = np.stack([fold.posteriors_of(self.classes_) for fold in X.folds])
-        elif isinstance(X, ScoredPool):
-            by_folds = X.fold_posteriors(scorer)
-        else:
-            by_folds = scorer.fold_posteriors(X)
-        K = len(scorer.classes_)
-        training = Training(scorer.posteriors_, scorer.codes_, K, scorer.weights_)
-        return Evidence(training, one_fold_each(by_folds))
+    )
 
 
-def pool_samples(samples: Any, X: Any) -> Samples:
-    """Samples of a pool, checked; one of all rows for None."""
-    n_items = count_rows(X)
-    return Samples.whole(n_items) if samples is None else as_samples(samples, n_items)
+def estimate_groups(
+    fitted: Fitted, statistics: Any, by: str | None, options: EstimateOptions
+) -> Estimates:
+    """Estimates of groups from their statistics, or from a frame of counted cells."""
+    if isinstance(statistics, GroupStatistics):
+        if by is not None:
+            raise HeadcountError("by is for a frame of counted cells: leave it out.")
+        return estimates(fitted, statistics, options)
+    if len(fitted.classes) != 2:
+        raise HeadcountError(
+            f"Cells hold the scores of two classes, and the quantifier has "
+            f"{len(fitted.classes)}: use Statistics.update_stream instead."
+        )
+    return estimates(fitted, CountedScores.of(statistics, by), options)
 
 
-def conditioning(
-    quantifier: Quantifier, model: Model, prior: Any, replicates: Any, random_state: Any
-) -> ShareConditioning:
-    """Distribution of the shares given the answers of a fitted quantifier.
-
-    Parameters
-    ----------
-    quantifier : Quantifier
-        The quantifier.
-    model : Model
-        Its model, cross-fitted.
-    prior, replicates, random_state
-        As for `estimate`.
-
-    Returns
-    -------
-    ShareConditioning
-    """
-    # Imported here, as predictions do not need it.
-    from headcount.uncertainty import ShareConditioning, check_prior
-
-    training, own = quantifier._simulation_items(), prior is None
-    prior = check_prior(quantifier._prior() if prior is None else prior, training.n_classes)
+def conditioning(fitted: Fitted, model: Model, options: EstimateOptions) -> ShareConditioning:
+    """Distribution of the shares given the answers of a model of a fitted method."""
+    training = fitted.simulation_items()
+    prior = fitted.share_prior if options.prior is None else options.prior
+    checked = check_prior(prior, training.n_classes)
     if training.weights is not None and np.ptp(training.weights) == 0:
         training = replace(training, weights=None)
-    made = ShareConditioning(
+    shares = ShareConditioning(
         model,
         training,
-        quantifier._items_are_posteriors(),
-        prior,
-        check_count("replicates", replicates, 100),
-        base_seeds(_own_seed(quantifier, random_state), 1)[0],
+        fitted.noisy,
+        checked,
+        check_count("replicates", options.replicates, 100),
+        base_seeds(fitted.seed_or(options.random_state), 1)[0],
     )
     # Simulations of `predict` serve `estimate` as well.
-    known = quantifier._known_conditioning()
-    return known if own and known is not None and made.same_as(known) else made
+    known = fitted.conditioning
+    same = options.prior is None and known is not None and shares.same_as(known)
+    return known if same else shares
 
 
-def _own_seed(quantifier: Quantifier, random_state: Any) -> Any:
-    """Seed of the quantifier for None, if that is a number."""
-    own = quantifier.get_params().get("random_state")
-    return own if random_state is None and isinstance(own, int) else random_state
+class _Groups(Protocol):
+    """Samples or groups whose shares are estimated."""
+
+    @property
+    def names(self) -> tuple[Any, ...]:
+        """Names of the groups."""
+
+    @property
+    def model(self) -> Model:
+        """Model that answers, cross-fitted."""
+
+    @property
+    def sizes(self) -> Integers:
+        """Numbers of items."""
+
+    @property
+    def conditioned_sizes(self) -> Integers:
+        """Numbers of independent items."""
+
+    @property
+    def n_effective(self) -> Sequence[float | None]:
+        """The same where it differs from the number of items, not rounded."""
+
+    @property
+    def weighted(self) -> bool:
+        """True if items have weights or clusters."""
+
+    def answers(self, *, warn: bool) -> Answers:
+        """Answers of the model; `warn` of those that did not converge."""
+
+    def own_answers(self) -> Answers:
+        """Answers of ``predict``."""
+
+    def examination(self) -> Examination:
+        """Test of the assumption."""
+
+
+@dataclass(frozen=True, eq=False)
+class Examination:
+    """Means over samples of what the assumption is tested on; without, warnings alone."""
+
+    classes: Sequence[Any]
+    sizes: Integers
+    diagnostics: Diagnostics | None = None
+    seen: Floats | None = None
+    outside: Floats | None = None
+
+    @classmethod
+    def of_pool(cls, fitted: Fitted, X: Any, samples: Samples) -> Examination:
+        """Examination of samples of a pool."""
+        evidence, classes = fitted.evidence(X), fitted.classes.tolist()
+        if evidence is None:
+            return cls(classes, samples.sizes)
+        diagnostics = Diagnostics.learn(evidence.training, classes)
+        seen, outside = diagnostics.means(evidence.posteriors, samples)
+        return cls(classes, samples.sizes, diagnostics, seen, outside)
+
+    def __call__(self, places: list[int], shares: Floats) -> list[Diagnosis]:
+        """Tests and warnings of some samples, given their estimated shares."""
+        sizes = self.sizes[places]
+        if self.diagnostics is None:
+            return [
+                Diagnosis(None, assumption_warnings(row, self.classes, n=int(n), shift="prior"))
+                for row, n in zip(shares, sizes, strict=True)
+            ]
+        assert self.seen is not None
+        assert self.outside is not None
+        return self.diagnostics.examine_means(
+            self.seen[places], self.outside[places], sizes, shares, shift="prior"
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class WeightedSamples(PoolSamples):
+    """Samples of items with survey weights or clusters.
+
+    `samples` repeat items by their weights, `tested` are as many items as there are
+    independent ones, `n_items` and `n_effective` the numbers of items and of independent ones.
+    """
+
+    tested: Samples
+    n_items: Integers
+    n_effective: Sequence[float]
+
+
+@dataclass(frozen=True, eq=False)
+class _PoolGroups:
+    """Samples of a pool in memory."""
+
+    fitted: Fitted
+    reduced: PoolSamples
+
+    @property
+    def names(self) -> tuple[int, ...]:
+        return tuple(range(len(self.reduced.samples)))
+
+    @cached_property
+    def model(self) -> Model:
+        return self.fitted.cross_fitted()
+
+    @property
+    def weighted(self) -> bool:
+        return isinstance(self.reduced, WeightedSamples)
+
+    @property
+    def sizes(self) -> Integers:
+        reduced = self.reduced
+        return reduced.n_items if isinstance(reduced, WeightedSamples) else self._tested.sizes
+
+    @property
+    def conditioned_sizes(self) -> Integers:
+        return self._tested.sizes
+
+    @property
+    def n_effective(self) -> Sequence[float | None]:
+        reduced = self.reduced
+        if isinstance(reduced, WeightedSamples):
+            return reduced.n_effective
+        return [None] * len(reduced.samples)
+
+    @property
+    def _tested(self) -> Samples:
+        reduced = self.reduced
+        return reduced.tested if isinstance(reduced, WeightedSamples) else reduced.samples
+
+    def answers(self, *, warn: bool) -> Answers:
+        fitted = self.fitted
+        solution = fitted.answer(self.reduced, self.model, by_folds=fitted.source.has_folds)
+        if warn:
+            fitted.warn_of_failures(solution)
+        return Answers(solution.prevalence)
+
+    def own_answers(self) -> Answers:
+        return Answers(self.fitted.solve(self.reduced).prevalence)
+
+    def examination(self) -> Examination:
+        return Examination.of_pool(self.fitted, self.reduced.X, self._tested)
+
+
+@dataclass(frozen=True, eq=False)
+class _StatisticsGroups:
+    """Groups given by statistics of their items."""
+
+    fitted: Fitted
+    statistics: GroupStatistics
+
+    weighted = False
+
+    @cached_property
+    def _needs(self) -> _Needs:
+        return _Needs.of(self.fitted, self.statistics.form)
+
+    @property
+    def names(self) -> tuple[Any, ...]:
+        return tuple(self.statistics.groups)
+
+    @property
+    def model(self) -> Model:
+        return self._needs.model
+
+    @property
+    def sizes(self) -> Integers:
+        return self.statistics.sizes
+
+    @cached_property
+    def conditioned_sizes(self) -> Integers:
+        needs = self._needs
+        return self.statistics.effective_sizes([*needs.answers, *needs.raw])
+
+    @property
+    def n_effective(self) -> Sequence[float | None]:
+        pairs = zip(self.conditioned_sizes.tolist(), self.sizes.tolist(), strict=True)
+        return [None if effective == size else float(effective) for effective, size in pairs]
+
+    def answers(self, *, warn: bool) -> Answers:
+        return self._solved(self.model, self._needs.answers)
+
+    def own_answers(self) -> Answers:
+        return self._solved(self.fitted.model, self._needs.raw)
+
+    def _solved(self, model: Model, parts: Sequence[Part]) -> Answers:
+        return Answers(
+            *solved(
+                lambda reduced, sizes: model.solve_reduced(reduced, sizes).prevalence,
+                self.statistics,
+                parts,
+            )
+        )
+
+    def examination(self) -> Examination:
+        needs, classes = self._needs, self.fitted.classes.tolist()
+        if needs.diagnostics is None:
+            return Examination(classes, self.sizes)
+        everything = slice(0, len(self.sizes))
+        seen, outside = self.statistics.reduced(needs.evidence, everything)
+        return Examination(
+            classes, self.sizes, needs.diagnostics, np.asarray(seen), np.asarray(outside)
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class _Needs:
+    """Statistics that the estimates of a fitted method need."""
+
+    model: Model
+    answers: list[Part]
+    raw: list[Part]
+    evidence: list[Part]
+    diagnostics: Diagnostics | None
+
+    @classmethod
+    def of(cls, fitted: Fitted, form: Form) -> _Needs:
+        model = fitted.cross_fitted()
+        answers = fitted.parts(model, by_folds=fitted.source.has_folds)
+        raw = fitted.parts(fitted.model, by_folds=fitted.by_folds)
+        training = fitted.evidence_training(form)
+        if training is None:
+            return cls(model, answers, raw, [], None)
+        diagnostics = Diagnostics.learn(training, fitted.classes.tolist())
+        source = EvidenceItems(fitted.source, fitted.scorer is not None)
+        evidence = [Part(source, reduction) for reduction in diagnostics.reduction]
+        return cls(model, answers, raw, evidence, diagnostics)
+
+
+def needed_statistics(fitted: Fitted, form: Form) -> list[Part]:
+    """Statistics that the estimates of a fitted method need, for items of a form."""
+    needs = _Needs.of(fitted, form)
+    return [*needs.answers, *needs.raw, *needs.evidence]
+
+
+def _under_likelihood(
+    fitted: Fitted, reduced: PoolSamples | GroupStatistics, options: EstimateOptions
+) -> Estimates:
+    """Estimates under the likelihood of the method itself."""
+    assert isinstance(reduced, PoolSamples)
+    if isinstance(reduced, WeightedSamples):
+        raise HeadcountError(
+            "posterior is True with weights or clusters of items, which a likelihood of "
+            "independent items does not know: leave posterior out."
+        )
+    seed = base_seeds(fitted.seed_or(options.random_state), 1)[0]
+    raw = fitted.solve(reduced).prevalence
+    posteriors = share_posteriors(fitted, reduced, options.prior, seed)
+    shares = np.stack([posterior.mean for posterior in posteriors])
+    places = list(range(len(posteriors)))
+    examined = Examination.of_pool(fitted, reduced.X, reduced.samples)(places, shares)
+    estimand: Estimand = options.estimand
+    return Estimates(
+        {
+            place: Estimate(
+                method=fitted.method,
+                classes=fitted.classes,
+                shares=shares[place],
+                raw=raw[place],
+                n_items=int(reduced.samples.sizes[place]),
+                estimand=estimand,
+                posterior=posteriors[place],
+                fit_test=examined[place].fit_test,
+                warnings=examined[place].warnings,
+            )
+            for place in places
+        }
+    )
+
+
+def estimate_pool(
+    fitted: Fitted,
+    X: Any,
+    samples: Any,
+    options: EstimateOptions,
+    *,
+    labelled: Any = None,
+    design: LabelPlan | None = None,
+    guarantee: str = "approximate",
+    weights: ArrayLike | None = None,
+    clusters: ArrayLike | None = None,
+) -> list[Estimate]:
+    """Estimates of samples of a pool, from labels of some of its items if there are any."""
+    reduced = fitted.reduce(X, samples)
+    if labelled is None and (design is not None or guarantee != "approximate"):
+        raise HeadcountError(
+            "design and guarantee are for labels of some items: pass them with labelled."
+        )
+    n_items = reduced.samples.n_pool
+    mass = None if weights is None else check_weights(weights, n_items)
+    codes = check_clusters(clusters, n_items)
+    plain = mass is None and codes is None
+    weighted = reduced if plain else _weighted(fitted, reduced, mass, codes)
+    under_shift = estimates(fitted, weighted, options).to_list()
+    if labelled is None:
+        return under_shift
+    scores = PoolScores.of(fitted, reduced.X)
+    return estimates_from_labels(
+        scores.corrected,
+        list(reduced.samples),
+        under_shift,
+        labelled,
+        n_pool=scores.n_items,
+        design=design,
+        key=scores.key,
+        weights=mass,
+        clusters=codes,
+        guarantee=guarantee,
+    )
 
 
 def _weighted(
-    quantifier: Any,
-    X: Any,
-    drawn: Samples,
-    weights: NDArray[np.float64] | None,
-    clusters: NDArray[np.int64] | None,
-    **options: Any,
-) -> list[Estimate]:
-    """Estimates for items with survey weights or clusters: see `EstimationMixin.estimate`."""
-    from headcount.labels import effective_size, weighted_rows
-
-    answering = quantifier.answering_
-    values = None
-    if clusters is not None:
-        items: Any = answering.items_of(X, by_folds=False)
-        if answering.takes == "labels":
-            values = (items[:, None] == np.arange(len(quantifier.classes_))).astype(np.float64)
-        elif isinstance(items, np.ndarray) and answering.takes == "posteriors":
-            values = items
-    sizes, repeated, tested = [], [], []
-    for rows in drawn:
+    fitted: Fitted, reduced: PoolSamples, weights: Floats | None, clusters: Integers | None
+) -> WeightedSamples:
+    """Samples of items with survey weights or clusters."""
+    values = None if clusters is None else _scores_of_items(fitted, reduced.X)
+    sizes, n_items, repeated, tested = [], [], [], []
+    for rows in reduced.samples:
         n = len(rows)
         mass = None if weights is None else weights[rows]
-        groups = None
+        members = None
         if clusters is not None:
-            groups = np.unique(clusters[rows], return_inverse=True)[1]
-        own = None if values is None else values[rows]
-        sizes.append(effective_size(n, mass, groups, own))
-        known = np.ones(n) if mass is None else mass
+            members = np.unique(clusters[rows], return_inverse=True)[1]
+        scores = None if values is None else values[rows]
+        sizes.append(effective_size(n, mass, members, scores))
+        n_items.append(n)
+        masses = np.ones(n) if mass is None else mass
         copies = 1 if mass is None or n > 50_000 else 4
-        repeated.append(rows[weighted_rows(known, n * copies)])
+        repeated.append(rows[weighted_rows(masses, n * copies)])
         # As many items as there are independent ones, for the test of the assumption.
-        tested.append(rows[weighted_rows(known, max(round(sizes[-1]), 1))])
-    found = _estimate_samples(
-        quantifier,
-        X,
-        as_samples(repeated, drawn.n_pool),
-        tested=as_samples(tested, drawn.n_pool),
-        **options,
+        tested.append(rows[weighted_rows(masses, max(round(sizes[-1]), 1))])
+    n_pool = reduced.samples.n_pool
+    return WeightedSamples(
+        reduced.X,
+        as_samples(repeated, n_pool),
+        tested=as_samples(tested, n_pool),
+        n_items=np.array(n_items, np.int64),
+        n_effective=sizes,
     )
-    return [
-        replace(estimate, n_items=len(rows), n_effective=size)
-        for estimate, rows, size in zip(found, drawn, sizes, strict=True)
-    ]
 
 
-def _estimate_samples(
-    quantifier: Any,
+def _scores_of_items(fitted: Fitted, X: Any) -> Floats | None:
+    """Scores that show how alike the items of a cluster are; None if there are none."""
+    items: Any = fitted.source.items(X, by_folds=False)
+    if fitted.takes == "labels":
+        return _one_hot(items, len(fitted.classes))
+    return items if isinstance(items, np.ndarray) and fitted.takes == "posteriors" else None
+
+
+def _one_hot(codes: Integers, n_classes: int) -> Floats:
+    return (codes[:, None] == np.arange(n_classes)).astype(np.float64)
+
+
+def plan_labels(
+    fitted: Fitted,
     X: Any,
-    drawn: Samples,
     *,
-    tested: Samples | None = None,
-    target: Any,
-    prior: Any,
-    posterior: bool,
-    replicates: Any,
+    precision: float | None,
+    budget: int | None,
+    positive: Any,
+    groups: ArrayLike | None,
+    strata: int,
+    estimand: str,
+    level: float,
     random_state: Any,
-) -> list[Estimate]:
-    """Estimates for samples of a pool.
-
-    ``tested`` are samples of as many items as there are independent ones, if these are fewer.
-    """
-    from headcount.uncertainty import Estimate
-
-    check_choice("target", target, ("realised", "expected"))
-    answering = quantifier.answering_
-    if posterior:
-        if tested is not None:
-            raise HeadcountError(
-                "posterior is True with weights or clusters of items, which a likelihood of "
-                "independent items does not know: leave posterior out."
-            )
-        seed = base_seeds(_own_seed(answering, random_state), 1)[0]
-        raw = quantifier.predict_many(X, drawn)
-        posteriors = posteriors_of(answering, X, drawn, prior, seed)
-    else:
-        model = answering.model_.cross_fitted(answering._simulation_items())
-        shares = conditioning(answering, model, prior, replicates, random_state)
-        items = answering.items_of(X, by_folds=answering.scores_by_folds)
-        solution = model.solve(items, drawn.over(count_rows(items)))
-        sizes = (drawn if tested is None else tested).sizes
-        posteriors = shares.posteriors(solution.prevalence, sizes)
-        if tested is None and shares is answering._known_conditioning():
-            answering._warn_of_failures(solution)
-            raw = np.stack([each.mean for each in posteriors])  # what predict returns
-        else:
-            raw = quantifier.predict_many(X, drawn)
-    tested = drawn if tested is None else tested
-    name = type(answering).__name__
-    found = [
-        Estimate(name, quantifier.classes_, each.mean, own, size, target, each)
-        for each, own, size in zip(posteriors, raw, tested.sizes.tolist(), strict=True)
+) -> LabelPlan:
+    """Items to label, as `Quantifier.plan_labels` chooses them."""
+    X = fitted.source.prepared(X)
+    scores = PoolScores.of(fitted, X)
+    rng = np.random.default_rng(base_seeds(fitted.seed_or(random_state), 1)[0])
+    codes = check_clusters(groups, scores.n_items, "groups")
+    positive_code = None
+    if positive is not None:
+        place = encode_labels([positive], name="positive", classes=fitted.classes)[1]
+        positive_code = int(place[0])
+    samples = Samples.whole(scores.n_items)
+    if codes is not None:
+        samples = Samples.by_code(codes, int(codes.max()) + 1)
+    predicted = fitted.solve(PoolSamples(X, samples)).prevalence
+    plans = [
+        make_plan(
+            scores.corrected(items, shares, None),
+            scores.key,
+            precision=precision,
+            budget=budget,
+            n_strata=strata,
+            estimand=estimand,
+            level=level,
+            rng=rng,
+            positive=positive_code,
+        )
+        for items, shares in zip(samples, predicted, strict=True)
     ]
-    return examined(found, quantifier.evidence(X), tested)
+    plan = plans[0] if len(plans) == 1 else join_plans(plans, list(samples), scores.key, rng)
+    return _doubted(plan, Examination.of_pool(fitted, X, samples), predicted)
+
+
+def _doubted(plan: LabelPlan, examination: Examination, shares: Floats) -> LabelPlan:
+    """The plan, with a warning if the assumption behind its precision is broken."""
+    diagnoses = examination(list(range(len(shares))), shares)
+    tests = [diagnosis.fit_test for diagnosis in diagnoses if diagnosis.fit_test is not None]
+    broken = [test for test in tests if test.p_value < BROKEN_LEVEL]
+    if not broken:
+        return plan
+    worst = min(broken, key=lambda test: test.p_value)
+    return plan.doubted(len(broken), format_p_value(worst))
+
+
+@dataclass(frozen=True, eq=False)
+class PoolScores:
+    """Scores of a pool that labels are combined with.
+
+    Posteriors, or predicted classes if there are none. Without either, labels are used alone.
+    """
+
+    n_items: int
+    key: str
+    posteriors: Floats | None = None
+    decisions: Integers | None = None
+    training: Training | None = None
+
+    @classmethod
+    def of(cls, fitted: Fitted, X: Any) -> PoolScores:
+        """Scores of a pool by the classifier of a fitted method."""
+        n_items = count_rows(X)
+        evidence = fitted.evidence(X)
+        if evidence is not None:
+            posteriors = evidence.posteriors
+            key = pool_key(n_items, posteriors)
+            return cls(n_items, key, posteriors, None, evidence.training)
+        training = fitted.training
+        if fitted.takes == "labels" and training is not None and training.items is not None:
+            codes = fitted.source.items(X, by_folds=False)
+            key = pool_key(n_items, _one_hot(codes, training.n_classes))
+            return cls(n_items, key, None, codes, training)
+        return cls(n_items, pool_key(n_items, None))
+
+    def corrected(
+        self, items: NDArray[Any], shares: Floats, weights: Floats | None
+    ) -> PoolPosteriors:
+        """Posteriors of some items, corrected to their shares."""
+        if self.training is None:
+            return PoolPosteriors.none(len(items), shares)
+        if self.posteriors is not None:
+            return PoolPosteriors.of(self.posteriors[items], self.training, shares, weights)
+        assert self.decisions is not None
+        return PoolPosteriors.of_decisions(
+            self.decisions[items], self.training, shares, weights
+        )

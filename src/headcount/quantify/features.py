@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
-from itertools import pairwise
 from typing import Any, ClassVar
 
 import numpy as np
@@ -15,16 +12,12 @@ from headcount._parameters import check_choice, check_count
 from headcount.quantify.aggregation import Aggregation, Moments, MomentSolver
 from headcount.quantify.base import Quantifier
 from headcount.quantify.info import MethodInfo
-from headcount.quantify.training_pool import LabelledPool, SharedAggregation
 from headcount.representation import (
-    Binned,
     Dense,
     EuclideanDistance,
     FeatureHistograms,
     FeaturePatterns,
     Training,
-    distances_to_sets,
-    joint_codes,
 )
 from headcount.sampling import Samples
 from headcount.sampling._streams import base_seeds
@@ -91,68 +84,24 @@ class HDx(Quantifier):
     def _aggregation(self) -> Aggregation:
         histograms = FeatureHistograms(check_count("bins", self.bins, 2))
         combine = check_choice("combine", self.combine, ("stacked", "mean"))
-        return _MatchedHistograms(histograms, Divergence("hellinger"), combine=combine)
+        return MatchedHistograms(histograms, Divergence("hellinger"), combine=combine)
 
 
 @dataclass(frozen=True, eq=False)
-class _MatchedHistograms(Moments, SharedAggregation):
+class MatchedHistograms(Moments):
     """Histograms of features, matched by the sum or the mean of their distances."""
 
     combine: str = "stacked"
 
-    def fit(self, training: Training) -> _MatchedHistograms:
+    def fit(self, training: Training) -> MatchedHistograms:
         fitted = super().fit(training)
         histograms: Any = fitted.representation
-        solver = self._solver(histograms.fitted.edges)
+        solver = self.solver_of(histograms.fitted.edges)
         return replace(self, representation=histograms, solver=solver, profiles=fitted.profiles)
 
-    def share(self, pool: LabelledPool) -> _SharedHistograms | None:
-        if not pool.categorical:
-            return None
-        codes, edges = _numbered(np.asarray(pool.training.items))
-        return _SharedHistograms(pool.training, codes, edges, self._solver(edges))
-
-    def _solver(self, edges: NDArray[np.int64]) -> MomentSolver:
+    def solver_of(self, edges: NDArray[np.int64]) -> MomentSolver:
+        """Solver for histograms of features that end at some edges."""
         return self.solver if self.combine == "stacked" else _MeanHellinger(edges)
-
-
-@dataclass(frozen=True, eq=False)
-class _SharedHistograms:
-    """Values of categories, numbered once; a training set or a sample is counts of them."""
-
-    pool: Training
-    codes: NDArray[np.integer[Any]]
-    edges: NDArray[np.int64]
-    solver: MomentSolver
-
-    def fit_many(self, training_sets: Sequence[Rows]) -> list[partial[Solution]]:
-        return [partial(self._solve, rows) for rows in training_sets]
-
-    def _solve(self, rows: Rows, samples: Samples) -> Solution:
-        histograms = _indicators(self.codes, self.edges)
-        profiles = histograms.means(_class_samples(self.pool, rows))
-        return self.solver.solve(profiles, histograms.means(samples))
-
-
-def _class_samples(pool: Training, rows: Rows) -> Samples:
-    """A training set as one sample of the pool per class."""
-    codes = pool.codes[rows]
-    own = [rows[codes == k] for k in range(pool.n_classes)]
-    return Samples.from_arrays(own, n_pool=len(pool.codes))
-
-
-def _numbered(
-    table: NDArray[np.integer[Any]],
-) -> tuple[NDArray[np.integer[Any]], NDArray[np.int64]]:
-    """Columns in the smallest integer type, and where each starts in a common numbering."""
-    edges = np.concatenate([[0], np.cumsum(table.max(axis=0).astype(np.int64) + 1)])
-    return table.astype(np.min_scalar_type(table.max()), copy=False), edges
-
-
-def _indicators(codes: NDArray[np.integer[Any]], edges: NDArray[np.int64]) -> Binned:
-    """Items as indicators of the values of some columns."""
-    starts = (edges[:-1] - edges[0]).astype(np.int32)
-    return Binned(codes.astype(np.int32) + starts, int(edges[-1] - edges[0]))
 
 
 @dataclass(frozen=True, eq=False)
@@ -262,7 +211,7 @@ class ReadMe(Quantifier):
 
     def _aggregation(self) -> Aggregation:
         size = self.subset_size
-        return _MeanOverSubsets(
+        return MeanOverSubsets(
             FeaturePatterns(
                 check_count("bins", self.bins, 2),
                 check_count("n_subsets", self.n_subsets),
@@ -273,7 +222,7 @@ class ReadMe(Quantifier):
 
 
 @dataclass(frozen=True, eq=False)
-class _MeanOverSubsets(SharedAggregation):
+class MeanOverSubsets(Aggregation):
     """Patterns of several sets of features, each matched alone; the mean of the shares.
 
     The squared distance |q - M'p|^2 needs of q, the sample's pattern shares, only M q: the
@@ -283,13 +232,13 @@ class _MeanOverSubsets(SharedAggregation):
     patterns: FeaturePatterns
     prior: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
 
-    def fit(self, training: Training) -> _MeanOverSubsets:
-        return _MeanOverSubsets(self.patterns.fit(training), training.prior)
+    def fit(self, training: Training) -> MeanOverSubsets:
+        return MeanOverSubsets(self.patterns.fit(training), training.prior)
 
     def solve(self, items: Any, samples: Samples) -> Solution:
         S, K = len(samples), len(self.prior)
         tables, codes = self.patterns.tables, self.patterns.codes(items)
-        votes = _Votes.none(S, K)
+        votes = Votes.none(S, K)
         together = max(1, _BLOCK_NUMBERS // (samples.n_pool * (K + 1)))
         for first in range(0, len(tables), together):
             block = tables[first : first + together]
@@ -303,51 +252,9 @@ class _MeanOverSubsets(SharedAggregation):
                     votes.cast(table.overlap, own[:, :-1], own[:, -1], batch)
         return votes.mean(self.prior)
 
-    def share(self, pool: LabelledPool) -> _SharedPatterns | None:
-        if not pool.categorical:
-            return None
-        columns = np.asarray(pool.training.items).T.astype(np.int64)
-        patterns = [joint_codes(columns[each]) for each in self.patterns.draw(len(columns))]
-        return _SharedPatterns(pool.training, *_numbered(np.column_stack(patterns)))
-
 
 @dataclass(frozen=True, eq=False)
-class _SharedPatterns:
-    """Patterns of categories, numbered once for each set of features."""
-
-    pool: Training
-    codes: NDArray[np.integer[Any]]
-    edges: NDArray[np.int64]
-
-    def fit_many(self, training_sets: Sequence[Rows]) -> list[partial[Solution]]:
-        return [partial(self._solve, rows) for rows in training_sets]
-
-    def _solve(self, rows: Rows, samples: Samples) -> Solution:
-        classes = _class_samples(self.pool, rows)
-        votes = _Votes.none(len(samples), self.pool.n_classes)
-        for first, last in self._blocks(len(samples)):
-            edges = self.edges[first : last + 1]
-            patterns = _indicators(self.codes[:, first:last], edges)
-            profiles, seen = patterns.means(classes), patterns.means(samples)
-            for left, right in pairwise(edges - edges[0]):
-                met = profiles[:, left:right].any(axis=0)
-                own, found = profiles[:, left:right][:, met], seen[:, left:right][:, met]
-                votes.cast(own @ own.T, found @ own.T, found.sum(axis=1))
-        return votes.mean(classes.sizes / len(rows))
-
-    def _blocks(self, n_samples: int) -> Iterator[tuple[int, int]]:
-        """Ranges of sets whose patterns are few enough to be counted at once."""
-        most = max(1, _BLOCK_NUMBERS // n_samples)
-        first = 0
-        while first < len(self.edges) - 1:
-            end = np.searchsorted(self.edges, self.edges[first] + most, side="right")
-            last = max(int(end) - 1, first + 1)
-            yield first, last
-            first = last
-
-
-@dataclass(frozen=True, eq=False)
-class _Votes:
+class Votes:
     """Estimates of the sets of features for each sample, added up."""
 
     shares: NDArray[np.float64]
@@ -356,7 +263,7 @@ class _Votes:
     values: NDArray[np.float64]
 
     @classmethod
-    def none(cls, S: int, K: int) -> _Votes:
+    def none(cls, S: int, K: int) -> Votes:
         return cls(np.zeros((S, K)), np.zeros(S), np.zeros(S, np.int32), np.zeros(S))
 
     def cast(
@@ -405,43 +312,4 @@ class ED(Quantifier):
         pass
 
     def _aggregation(self) -> Aggregation:
-        return _MatchedDistances(EuclideanDistance(), EnergyDistance())
-
-
-@dataclass(frozen=True, eq=False)
-class _MatchedDistances(Moments, SharedAggregation):
-    """Mean distances to the classes, matched by energy distance."""
-
-    def share(self, pool: LabelledPool) -> _SharedDistances | None:
-        items = pool.training.items
-        is_table = isinstance(items, np.ndarray) and items.dtype.kind in "iuf"
-        if pool.categorical or not is_table:
-            return None
-        return _SharedDistances(pool.training, self.solver)
-
-
-@dataclass(frozen=True, eq=False)
-class _SharedDistances:
-    """Distances between all items of the pool, each measured once."""
-
-    pool: Training
-    solver: MomentSolver
-
-    def fit_many(self, training_sets: Sequence[Rows]) -> list[partial[Solution]]:
-        codes, K = self.pool.codes, self.pool.n_classes
-        weights = np.zeros((len(codes), len(training_sets) * K), np.float32)
-        for number, rows in enumerate(training_sets):
-            weights[rows, number * K + codes[rows]] = 1
-        weights /= weights.sum(axis=0)
-        distances = distances_to_sets(np.asarray(self.pool.items), weights)
-        return [
-            partial(self._solve, weights[:, first : first + K], distances[:, first : first + K])
-            for first in range(0, weights.shape[1], K)
-        ]
-
-    def _solve(
-        self, weights: NDArray[np.float32], distances: NDArray[np.float32], samples: Samples
-    ) -> Solution:
-        profiles = (weights.T @ distances).astype(np.float64)
-        seen = Dense(distances.astype(np.float64)).means(samples)
-        return self.solver.solve(profiles, seen)
+        return Moments(EuclideanDistance(), EnergyDistance())

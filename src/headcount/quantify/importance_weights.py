@@ -21,7 +21,6 @@ from headcount.representation import (
     Reduction,
     Training,
 )
-from headcount.sampling import Samples
 from headcount.solve import LeastSquares, Solution
 
 __all__ = ["BBSE", "RLLS"]
@@ -34,8 +33,7 @@ class _WithSoft(Quantifier):
 
     soft: bool
 
-    @property
-    def takes(self) -> Input:
+    def _takes(self) -> Input:
         return "posteriors" if self.soft else "labels"
 
     def _moments(self) -> Moments:
@@ -189,27 +187,20 @@ class _ShrunkWeights(Aggregation):
             n_training=training.effective_size,
         )
 
-    def solve(self, items: NDArray[Any], samples: Samples) -> Solution:
-        seen = self.moments.representation.embed(items).means(samples)
-        return self._solve_means(seen, samples.n_items)
-
     def reduction(self) -> tuple[Reduction, ...] | None:
         return self.moments.reduction()
 
     def solve_reduced(self, reduced: Reduced, sizes: NDArray[np.int64]) -> Solution:
-        (means,) = reduced
-        return self._solve_means(np.asarray(means), sizes)
-
-    def _solve_means(self, seen: Array, n_items: NDArray[np.int64]) -> Solution:
+        seen = np.asarray(reduced[0])
         # Samples of equal size have the same penalty.
-        sizes, which = np.unique(n_items, return_inverse=True)
+        distinct, which = np.unique(sizes, return_inverse=True)
         order = np.argsort(which, kind="stable")
-        edges = np.searchsorted(which[order], np.arange(len(sizes) + 1))
-        parts = [
+        edges = np.searchsorted(which[order], np.arange(len(distinct) + 1))
+        solutions = [
             self._solve_alike(seen[order[edges[i] : edges[i + 1]]], size)
-            for i, size in enumerate(sizes)
+            for i, size in enumerate(distinct)
         ]
-        return _in_order(Solution.concatenate(parts), order)
+        return _in_order(Solution.concatenate(solutions), order)
 
     def _solve_alike(self, seen: Array, size: int) -> Solution:
         assert self.prior is not None

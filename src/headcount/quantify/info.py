@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-__all__ = ["Input", "Labels", "MethodInfo", "Multiclass", "Scoring", "Shift"]
-
 Input = Literal["posteriors", "labels", "features", "any"]
 Multiclass = Literal["native", "one-vs-rest"]
 Shift = Literal["prior", "covariate", "none"]

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -13,12 +11,9 @@ from numpy.typing import NDArray
 
 from headcount.errors import HeadcountError
 from headcount.learn import ProportionWeightedKNN, QuantificationForestClassifier
-from headcount.learn.neighbours import NeighbourLists
 from headcount.quantify.aggregation import Aggregation, Counting, Model, Moments
-from headcount.quantify.base import Quantifier
+from headcount.quantify.base import Quantifier, seeded
 from headcount.quantify.info import MethodInfo
-from headcount.quantify.seeds import seeded
-from headcount.quantify.training_pool import LabelledPool, SharedAggregation
 from headcount.representation import PredictedClass, Training
 from headcount.sampling import Samples
 from headcount.scores import Scorer
@@ -30,13 +25,13 @@ _OUT_OF_BAG = "oob"
 _MILLI = "Milli et al., ICDM 2013"
 
 
-def counted(learner: Any, random_state: Any = None) -> _Trained:
+def counted(learner: Any, random_state: Any = None) -> Trained:
     """Train the learner and count its predictions."""
-    return _Trained(Scorer(learner, random_state=random_state), Counting(PredictedClass()))
+    return Trained(Scorer(learner, random_state=random_state), Counting(PredictedClass()))
 
 
 @dataclass(frozen=True, eq=False)
-class _Trained(Aggregation):
+class Trained(Aggregation):
     """Learner trained on the features, and an aggregation of its predictions.
 
     Attributes
@@ -59,7 +54,7 @@ class _Trained(Aggregation):
         """The trained learner."""
         return self.scorer.classifier_
 
-    def fit(self, training: Training) -> _Trained:
+    def fit(self, training: Training) -> Trained:
         scorer = copy(self.scorer).fit(
             training.items,
             training.codes,
@@ -72,7 +67,7 @@ class _Trained(Aggregation):
         else:
             labels = None if self.rates is None else scorer.labels_
             training = replace(training, items=labels)
-        return _Trained(scorer, self.then.fit(training), self.rates)
+        return Trained(scorer, self.then.fit(training), self.rates)
 
     def solve(self, items: NDArray[Any], samples: Samples) -> Solution:
         return self.then.solve(self.scorer.labels(items), samples)
@@ -126,7 +121,7 @@ class PWK(Quantifier):
     See Also
     --------
     headcount.learn.ProportionWeightedKNN : The learner; once trained it is
-        ``model_.learner``.
+        ``fitted_.model.learner``.
 
     Examples
     --------
@@ -152,33 +147,7 @@ class PWK(Quantifier):
 
     def _aggregation(self) -> Aggregation:
         learner = ProportionWeightedKNN(self.n_neighbors, alpha=self.alpha)
-        return _CountedNeighbours(Scorer(learner), Counting(PredictedClass()))
-
-
-@dataclass(frozen=True, eq=False)
-class _CountedNeighbours(_Trained, SharedAggregation):
-    """Predictions of nearest neighbours, counted."""
-
-    def share(self, pool: LabelledPool) -> _SharedNeighbours | None:
-        training, items = pool.training, pool.training.items
-        if pool.seed is None or items is None or not NeighbourLists.takes(items):
-            return None
-        lists = NeighbourLists(items, training.codes, random_state=pool.seed)
-        return _SharedNeighbours(lists, self.scorer.classifier, self.then.fit(training))
-
-
-@dataclass(frozen=True, eq=False)
-class _SharedNeighbours:
-    """Neighbours of all items of the pool, searched once."""
-
-    lists: NeighbourLists
-    learner: ProportionWeightedKNN
-    then: Aggregation
-
-    def fit_many(self, training_sets: Sequence[NDArray[np.int64]]) -> list[partial[Solution]]:
-        k, alpha = self.learner.n_neighbors, self.learner.alpha
-        labels = self.lists.predict(training_sets, n_neighbors=k, alpha=alpha)
-        return [partial(self.then.solve, each) for each in labels]
+        return counted(learner)
 
 
 class QF(Quantifier):
@@ -204,7 +173,7 @@ class QF(Quantifier):
     See Also
     --------
     headcount.learn.QuantificationForestClassifier : The learner; once trained it is
-        ``model_.learner``.
+        ``fitted_.model.learner``.
 
     Examples
     --------
@@ -286,7 +255,7 @@ class QFAC(QF):
     See Also
     --------
     headcount.learn.QuantificationForestClassifier : The learner; once trained it is
-        ``model_.learner``.
+        ``fitted_.model.learner``.
 
     Examples
     --------
@@ -337,5 +306,5 @@ class QFAC(QF):
                 raise HeadcountError(
                     f"cv is {self.cv!r}; it must be 'oob', a number of folds or a splitter."
                 )
-            return _Trained(scorer, adjusted, "oob")
-        return _Trained(scorer.set_params(cv=self.cv), adjusted, "folds")
+            return Trained(scorer, adjusted, "oob")
+        return Trained(scorer.set_params(cv=self.cv), adjusted, "folds")

@@ -99,15 +99,7 @@ class HierarchicalLikelihood(WithCalibration):
 
 @dataclass(frozen=True)
 class LearntStrength:
-    """Mean of the modes under Dirichlet priors of different strength, by their likelihoods.
-
-    Parameters
-    ----------
-    tol : float
-        Largest distance of each mode from the maximum.
-    max_iter : int
-        Largest number of steps for each mode.
-    """
+    """Mean of the modes under Dirichlet priors of different strength, by their likelihoods."""
 
     tol: float
     max_iter: int

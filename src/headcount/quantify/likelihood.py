@@ -258,11 +258,6 @@ class PosteriorRatios:
 
     These shares are those of the training set, or the mean of the calibrated posteriors of
     its items: a calibration without free biases changes the mean.
-
-    Parameters
-    ----------
-    calibration : str or None
-        Method of recalibrating the posteriors first.
     """
 
     calibration: str | None = None

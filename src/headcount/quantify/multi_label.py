@@ -14,16 +14,16 @@ from sklearn.utils.validation import check_is_fitted
 
 from headcount._text import Cell, Table, html_result
 from headcount.errors import HeadcountError
-from headcount.quantify.base import Quantifier
+from headcount.quantify.base import Quantifier, ScoringPlan
 from headcount.quantify.likelihood import SLD
 from headcount.scores import Scored, ScoredPool, Scorer, TagScorer, check_tags
 from headcount.scores.checks import check_lengths
+from headcount.uncertainty import Estimate, Intervals
 
 if TYPE_CHECKING:
     import polars as pl
     from matplotlib.axes import Axes
 
-    from headcount.uncertainty import Estimate, Intervals
 
 __all__ = ["MultiLabel", "TagEstimate"]
 
@@ -103,7 +103,7 @@ class MultiLabel(BaseEstimator):
             )
         tags, indicators = check_tags(y)
         unfitted, columns = [clone(base) for _ in tags], list(indicators.T)
-        scorer = base.unfitted_scorer()
+        scorer = ScoringPlan(base).scorer()
         shared: TagScorer | None = None
         if _is_scored(X):
             given = _one_per_tag(X, len(tags))
@@ -119,7 +119,7 @@ class MultiLabel(BaseEstimator):
                 tags.tolist(),
                 sample_weight,
                 groups=groups,
-                out_of_fold=base.learns_from_scores or scorer.cv is not None,
+                out_of_fold=ScoringPlan(base).learns or scorer.cv is not None,
             )
             fitted = [
                 each.fit_scorer(own) for each, own in zip(unfitted, shared.each_, strict=True)
@@ -187,7 +187,7 @@ class MultiLabel(BaseEstimator):
         if self.scorer_ is None or not self.scorer_.scores_items:
             pool = X if isinstance(X, ScoredPool) else ScoredPool(X)
             return [pool] * len(self.tags_)
-        counts_predictions = self.quantifiers_[0].takes == "labels"
+        counts_predictions = self.quantifiers_[0].fitted_.takes == "labels"
         return list(self.scorer_.score(X, predictions=counts_predictions))
 
     def estimate(self, X: Any, **options: Any) -> TagEstimate:
@@ -198,7 +198,7 @@ class MultiLabel(BaseEstimator):
         X : array-like, sparse matrix or frame of shape (n, d), list of texts
             One sample, or a list of `Scored`, one per tag.
         **options : Any
-            ``weights``, ``clusters``, ``target``, ``prior``, ``replicates`` and
+            ``weights``, ``clusters``, ``estimand``, ``prior``, ``replicates`` and
             ``random_state``, as for ``estimate`` of a quantifier. A prior is that of the
             shares of items without and with a tag.
 
@@ -312,8 +312,6 @@ class TagEstimate:
         Intervals
             Mapping of tags to (low, high), with arrays ``low`` and ``high``.
         """
-        from headcount.uncertainty import Intervals
-
         ends = [each.interval(level) for each in self.estimates]
         low, high = (np.array([side[1] for side in sides]) for sides in
                      ([e.low for e in ends], [e.high for e in ends]))  # fmt: skip
@@ -355,7 +353,7 @@ class TagEstimate:
         Returns
         -------
         dict
-            ``method``, ``n_items``, ``target``, ``level``, and ``tags``, a list with one dict
+            ``method``, ``n_items``, ``estimand``, ``level``, and ``tags``, a list with one dict
             per tag: the values of `to_frame`, ``fit_test`` and ``warnings``.
         """
         first = self.estimates[0].to_dict(level)
@@ -367,7 +365,7 @@ class TagEstimate:
             }
             tags.append({"tag": tag, **values,
                          "fit_test": own["fit_test"], "warnings": own["warnings"]})  # fmt: skip
-        facts = {name: first[name] for name in ("method", "n_items", "target", "level")}
+        facts = {name: first[name] for name in ("method", "n_items", "estimand", "level")}
         return {**facts, "tags": tags}
 
     def plot(self, *, level: float = 0.95, ax: Axes | None = None) -> Axes:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,15 +13,14 @@ from sklearn.utils.validation import check_is_fitted
 from headcount._parameters import check_choice, check_count, check_random_state
 from headcount.data import check_features, count_rows, encode_labels, take_rows
 from headcount.errors import HeadcountError
-from headcount.quantify.estimation import pool_samples
+from headcount.quantify.fitted import pool_samples
 from headcount.quantify.info import MethodInfo
 from headcount.representation import Binned
 from headcount.sampling import Samples
 from headcount.sampling._streams import base_seeds
 from headcount.scores.checks import check_lengths
-
-if TYPE_CHECKING:
-    from headcount.uncertainty import Estimate, SharePosterior
+from headcount.uncertainty import Estimate, SharePosterior, check_prior
+from headcount.uncertainty.simulation import whole_counts
 
 __all__ = ["PAT", "OneClassQuantifier"]
 
@@ -166,7 +165,7 @@ class OneClassQuantifier(BaseEstimator):
         X: Any,
         samples: Any,
         *,
-        target: str = "realised",
+        estimand: str = "realised",
         prior: Any = None,
         replicates: int = 4000,
         random_state: Any = None,
@@ -179,7 +178,7 @@ class OneClassQuantifier(BaseEstimator):
             The pool.
         samples : Samples, iterable of index arrays, or None
             The samples, as rows of the pool; None for one sample of all rows.
-        target : {"realised", "expected"}, default="realised"
+        estimand : {"realised", "expected"}, default="realised"
             Shares among the items of a sample, or in the population behind them.
         prior : None, float, array-like of shape (2,) or (M, 2), default=None
             Shares that are thought possible: parameters of a Dirichlet distribution, or
@@ -194,18 +193,26 @@ class OneClassQuantifier(BaseEstimator):
         list of Estimate
             One per sample.
         """
-        from headcount.uncertainty import Estimate
-
-        chosen: Any = check_choice("target", target, ("realised", "expected"))
+        kind: Any = check_choice("estimand", estimand, ("realised", "expected"))
         name = type(self).__name__
         check_count("replicates", replicates, 100)
         raw = self.predict_many(X, samples)
-        drawn = pool_samples(samples, X)
+        pool = pool_samples(samples, X)
         seed = base_seeds(self.random_state if random_state is None else random_state, 1)[0]
-        found = self._posteriors(check_features(X), drawn, prior, replicates, seed)
+        posteriors = self._posteriors(check_features(X), pool, prior, replicates, seed)
         return [
-            Estimate(name, self.classes_, each.mean, own, size, chosen, each)
-            for each, own, size in zip(found, raw, drawn.sizes.tolist(), strict=True)
+            Estimate(
+                method=name,
+                classes=self.classes_,
+                shares=posterior.mean,
+                raw=predicted,
+                n_items=size,
+                estimand=kind,
+                posterior=posterior,
+            )
+            for posterior, predicted, size in zip(
+                posteriors, raw, pool.sizes.tolist(), strict=True
+            )
         ]
 
 
@@ -323,10 +330,6 @@ class PAT(OneClassQuantifier):
     def _posteriors(
         self, X: Any, samples: Samples, prior: Any, replicates: int, seed: int
     ) -> list[SharePosterior]:
-        from headcount.uncertainty import SharePosterior
-        from headcount.uncertainty.prior import check_prior
-        from headcount.uncertainty.simulation import whole_counts
-
         rng = np.random.default_rng(seed)
         n_draws = _DRAWS_PER_KEPT * replicates
         shares = check_prior(_PRIOR if prior is None else prior, 2).draw(

@@ -75,12 +75,10 @@ class OneVsRest(Quantifier):
             )
         return base
 
-    @property
-    def takes(self) -> Input:
-        """Kind of items that the quantifier inside works on."""
+    def _takes(self) -> Input:
         # Wrong quantifiers are refused when they are used.
         base: Any = self.quantifier
-        return base.takes if isinstance(base, Quantifier) else "posteriors"
+        return base._takes() if isinstance(base, Quantifier) else "posteriors"
 
     def _learns_from_scores(self) -> bool:
         return self._base()._learns_from_scores()
@@ -94,17 +92,15 @@ class OneVsRest(Quantifier):
             return SeparateScorer(scorer, ordered=self._ordered)
         return scorer
 
-    def _items_are_posteriors(self) -> bool:
-        return self.takes == "posteriors" and self.scoring == "shared"
-
     def _aggregation(self) -> Aggregation:
-        return _EachClass(self._base()._aggregation(), self.takes, self._ordered)
+        return _EachClass(self._base()._aggregation(), self._takes(), self._ordered)
 
-    def _arranged(self, items: Any, K: int) -> Any:
-        """One column per class: its posterior, or 1 for items predicted as the class."""
-        if items is None or items.ndim == 2 or self.takes == "features":
-            return items
-        return items[:, None] == np.arange(K)
+    def _by_class(self) -> bool:
+        return True
+
+    def _noisy(self) -> bool:
+        # Posteriors of separate classifiers do not sum to 1.
+        return self._takes() == "posteriors" and self.scoring == "shared"
 
 
 def _positive(codes: NDArray[np.int64], j: int, ordered: bool) -> NDArray[np.bool_]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -11,18 +11,18 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
 from headcount._parameters import check_choice, check_count
+from headcount.diagnose.diagnostics import UNLIKE
+from headcount.diagnose.fit_test import format_p_value
 from headcount.errors import HeadcountError, warn
 from headcount.quantify.aggregation import Model
-from headcount.quantify.base import Quantifier, is_simple
+from headcount.quantify.base import Quantifier, ScoringPlan, is_simple
 from headcount.quantify.likelihood import SLD
 from headcount.representation import Training
 from headcount.sampling import Samples
 from headcount.scores import Scorer
 from headcount.scores.novelty import NOVELTIES, NoveltyScorer
 from headcount.solve import Solution
-
-if TYPE_CHECKING:
-    from headcount.uncertainty import Estimate
+from headcount.uncertainty import Estimate
 
 __all__ = ["OpenSet"]
 
@@ -131,7 +131,7 @@ class OpenSet(BaseEstimator):
         check_choice("novelty", self.novelty, NOVELTIES)
         check_count("held_out", self.held_out, 2)
         base: Any = SLD() if self.quantifier is None else self.quantifier
-        scorer = base.unfitted_scorer() if is_simple(base) else None
+        scorer = ScoringPlan(base).scorer() if is_simple(base) else None
         if not isinstance(scorer, Scorer):
             raise HeadcountError(
                 f"quantifier is {base!r}; it must be a quantifier with one classifier: pass "
@@ -146,9 +146,10 @@ class OpenSet(BaseEstimator):
         scored = NoveltyScorer(
             scorer, novelty=self.novelty, other=self.other, held_out=self.held_out
         ).fit(X, y, sample_weight, groups=groups)
-        fitted = clone(base).fit_scorer(scored)
-        fitted.model_ = _LeftOut.of(fitted, scored.source_)
-        self.quantifier_, self.classes_ = fitted, scored.classes_
+        quantifier = clone(base).fit_scorer(scored)
+        model = _LeftOut.of(quantifier, scored.source_)
+        quantifier.fitted_ = replace(quantifier.fitted_, model=model)
+        self.quantifier_, self.classes_ = quantifier, scored.classes_
         self.separation_ = scored.separation_
         # Shares in training, in which nothing is unknown.
         known = Training(
@@ -231,18 +232,17 @@ class OpenSet(BaseEstimator):
             One per sample.
         """
         check_is_fitted(self, "quantifier_")
-        found = self.quantifier_.estimate_many(X, samples, **options)
+        estimates = self.quantifier_.estimate_many(X, samples, **options)
         return [
-            replace(each, method=f"OpenSet({each.method})", warnings=_reworded(each))
-            for each in found
+            replace(
+                estimate, method=f"OpenSet({estimate.method})", warnings=_reworded(estimate)
+            )
+            for estimate in estimates
         ]
 
 
 def _reworded(estimate: Estimate) -> tuple[str, ...]:
     """Warnings of an estimate, with the one on the assumption for unknown classes."""
-    from headcount.diagnose.diagnostics import UNLIKE
-    from headcount.diagnose.fit_test import format_p_value
-
     test: Any = estimate.fit_test
     return tuple(
         f"{UNLIKE} the known classes and those that were left out in turn "
@@ -275,7 +275,7 @@ class _LeftOut(Model):
 
     @classmethod
     def of(cls, quantifier: Quantifier, source: NDArray[np.int64]) -> _LeftOut:
-        training = quantifier.training_
+        training = quantifier.fitted_.training
         assert training is not None
         left_out, own = np.unique(source[source >= 0], return_inverse=True)
         numbers = np.full(len(source), -1)
@@ -285,7 +285,7 @@ class _LeftOut(Model):
         for i in range(len(left_out)):
             part = _subset(training, numbers != i)
             without.append(aggregation.fit(part))
-        return cls(quantifier.model_, tuple(without), numbers)
+        return cls(quantifier.fitted_.model, tuple(without), numbers)
 
     def solve(self, items: Any, samples: Samples) -> Solution:
         return self.whole.solve(items, samples)

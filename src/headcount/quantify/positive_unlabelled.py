@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,9 +18,7 @@ from headcount.representation import Dense, FourierFeatures, Training
 from headcount.sampling import Samples
 from headcount.sampling._streams import base_seeds
 from headcount.scores.outputs import numeric_space
-
-if TYPE_CHECKING:
-    from headcount.uncertainty import SharePosterior
+from headcount.uncertainty import SharePosterior
 
 __all__ = ["TCPU"]
 
@@ -177,8 +175,6 @@ class TCPU(OneClassQuantifier):
     def _posteriors(
         self, X: Any, samples: Samples, prior: Any, replicates: int, seed: int
     ) -> list[SharePosterior]:
-        from headcount.uncertainty import SharePosterior
-
         if prior is not None:
             raise HeadcountError("prior is for PAT; TCPU has none: leave it out.")
         rng = np.random.default_rng(seed)

@@ -17,22 +17,10 @@ from headcount._text import Cell, Table, html_result
 from headcount.errors import HeadcountError, warn
 from headcount.quantify.base import Quantifier
 from headcount.quantify.info import MethodInfo
+from headcount.quantify.one_class import OneClassQuantifier
 
 if TYPE_CHECKING:
     import polars as pl
-
-    from headcount.quantify.one_class import OneClassQuantifier
-
-__all__ = [
-    "ENTRY_POINTS",
-    "MethodTable",
-    "find_methods",
-    "installed_methods",
-    "method",
-    "methods",
-    "one_class_quantifiers",
-    "quantifiers",
-]
 
 ENTRY_POINTS = "headcount.methods"
 """Group of entry points by which other packages add methods."""
@@ -45,20 +33,7 @@ _FACTS = ("title", "family", "input", "multiclass", "shift", "reference", "alias
 
 
 def find_methods(package: str, base: type[_Method]) -> dict[str, type[_Method]]:
-    """Methods of a package: classes with an ``info`` of their own in its public modules.
-
-    Parameters
-    ----------
-    package : str
-        Package whose modules are searched.
-    base : type
-        Base class of the methods.
-
-    Returns
-    -------
-    dict of str to type
-        Methods by name, sorted without regard to case.
-    """
+    """Methods of a package: classes with an ``info`` of their own in its public modules."""
     found = [each for each in _described_classes(package) if issubclass(each[1], base)]
     return dict(sorted(found, key=lambda entry: entry[0].lower()))
 
@@ -112,8 +87,6 @@ def one_class_quantifiers() -> dict[str, type[OneClassQuantifier]]:
     >>> list(one_class_quantifiers())
     ['PAT', 'TCPU']
     """
-    from headcount.quantify.one_class import OneClassQuantifier
-
     return find_methods("headcount.quantify", OneClassQuantifier)
 
 

@@ -7,8 +7,6 @@ from typing import Any
 from headcount._parameters import check_not_negative
 from headcount.quantify.base import Quantifier
 
-__all__ = ["WithSmoothness"]
-
 
 class WithSmoothness(Quantifier):
     """Base of methods that can expect smooth shares along ordered classes."""

@@ -16,7 +16,6 @@ from headcount.quantify.aggregation import Aggregation
 from headcount.quantify.base import Quantifier
 from headcount.quantify.info import MethodInfo
 from headcount.representation import Dense, MeanOf, Reduced, Reduction, Training
-from headcount.sampling import Samples
 from headcount.solve import Solution
 
 __all__ = ["ContinuousSweep"]
@@ -132,9 +131,6 @@ class _MeanOverThresholds(Aggregation):
             weights[k] @ (scores[k] - mean) ** 2 for k, mean in zip(own, means, strict=True)
         ]
         return replace(fitted, sweep=_plan(means, np.sqrt(squares), self.p_delta))
-
-    def solve(self, items: NDArray[Any], samples: Samples) -> Solution:
-        return self.solve_reduced((self.embed(items).means(samples),), samples.n_items)
 
     def embed(self, items: NDArray[Any]) -> Dense:
         """Contribution of each item."""

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
+from itertools import pairwise
 from typing import Any, Protocol
 
 import numpy as np
@@ -13,14 +13,26 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
 from headcount.data import check_features, count_rows, take_rows
-from headcount.quantify.aggregation import Aggregation
+from headcount.learn import ProportionWeightedKNN
+from headcount.learn.neighbours import NeighbourLists
+from headcount.quantify.aggregation import Aggregation, Moments, MomentSolver
 from headcount.quantify.base import Quantifier, is_simple
-from headcount.representation import Training
+from headcount.quantify.features import MatchedHistograms, MeanOverSubsets, Votes
+from headcount.quantify.learners import Trained
+from headcount.representation import (
+    Binned,
+    Dense,
+    EuclideanDistance,
+    Training,
+    distances_to_sets,
+    joint_codes,
+)
 from headcount.sampling import Samples
 from headcount.scores.checks import check_labels, check_lengths
-from headcount.solve import Solution
+from headcount.solve import EnergyDistance, Solution
 
-__all__ = ["LabelledPool", "SharedAggregation", "SharedTraining", "TrainingPool"]
+# Numbers held for a block of sample means of patterns: 64 MB.
+_BLOCK_NUMBERS = 8_000_000
 
 Rows = NDArray[np.int64]
 Solve = Callable[[Samples], Solution]
@@ -52,14 +64,6 @@ class SharedTraining(Protocol):
         """Functions that solve samples of the pool, one per training set."""
 
 
-class SharedAggregation(Aggregation):
-    """Aggregation whose training sets can share computations."""
-
-    @abstractmethod
-    def share(self, pool: LabelledPool) -> SharedTraining | None:
-        """Shared computations; None if this pool does not allow any."""
-
-
 class TrainingPool:
     """Fit a quantifier on many training sets, and predict samples, of one labelled pool.
 
@@ -69,20 +73,6 @@ class TrainingPool:
 
     Shares are those of a quantifier that was fitted on the training set alone; those of `ED`
     to about 1e-5, as distances are then in single precision.
-
-    Parameters
-    ----------
-    quantifier : Quantifier
-        Quantifier to fit; it is cloned.
-    X : array-like, sparse matrix or frame of shape (n, d)
-        Items of the pool.
-    y : array-like of shape (n,)
-        Their labels.
-    categorical : bool, default=False
-        Treat the features, an array of whole numbers from 0 on, as categories.
-    random_state : int, default=None
-        Random seed. Decides which of equally near items are neighbours (`PWK`). By default
-        the order of the items decides, and nothing is shared.
 
     Examples
     --------
@@ -115,28 +105,12 @@ class TrainingPool:
     def _shared(self) -> SharedTraining | None:
         if not is_simple(self.quantifier):
             return None
-        aggregation = self.quantifier._aggregation()
-        if not isinstance(aggregation, SharedAggregation):
-            return None
-        return aggregation.share(self.pool)
+        return shared_training(self.quantifier._aggregation(), self.pool)
 
     def fit_many(
         self, training_sets: Sequence[ArrayLike]
     ) -> list[Callable[[Samples], NDArray[np.float64]]]:
-        """Fit the quantifier on each training set.
-
-        Parameters
-        ----------
-        training_sets : sequence of array-like of int
-            Rows of the pool; each set has items of every class.
-
-        Returns
-        -------
-        list of callable
-            For each training set a function from samples of the pool to their shares, one
-            row per sample, in the order of the sorted classes. Where nothing is shared, the
-            first call fits the quantifier.
-        """
+        """Fit the quantifier on each training set."""
         rows = [np.asarray(each, dtype=np.int64) for each in training_sets]
         if self._shared is None:
             return [_Alone(self.quantifier, self._items, self._labels, each) for each in rows]
@@ -172,3 +146,147 @@ class _Alone:
 
 def _prevalence(solve: Solve, samples: Samples) -> NDArray[np.float64]:
     return solve(samples).prevalence
+
+
+def shared_training(aggregation: Aggregation, pool: LabelledPool) -> SharedTraining | None:
+    """Computations that training sets of a pool can share; None if there are none."""
+    items = pool.training.items
+    if isinstance(aggregation, MatchedHistograms | MeanOverSubsets) and pool.categorical:
+        if isinstance(aggregation, MatchedHistograms):
+            codes, edges = _numbered(np.asarray(items))
+            return _SharedHistograms(pool.training, codes, edges, aggregation.solver_of(edges))
+        columns = np.asarray(items).T.astype(np.int64)
+        patterns = [
+            joint_codes(columns[each]) for each in aggregation.patterns.draw(len(columns))
+        ]
+        return _SharedPatterns(pool.training, *_numbered(np.column_stack(patterns)))
+    if isinstance(aggregation, Moments) and isinstance(aggregation.solver, EnergyDistance):
+        is_table = isinstance(items, np.ndarray) and items.dtype.kind in "iuf"
+        distances = isinstance(aggregation.representation, EuclideanDistance)
+        if pool.categorical or not is_table or not distances:
+            return None
+        return _SharedDistances(pool.training, aggregation.solver)
+    if isinstance(aggregation, Trained):
+        learner = aggregation.scorer.classifier
+        if not isinstance(learner, ProportionWeightedKNN) or pool.seed is None:
+            return None
+        if items is None or not NeighbourLists.takes(items):
+            return None
+        lists = NeighbourLists(items, pool.training.codes, random_state=pool.seed)
+        return _SharedNeighbours(lists, learner, aggregation.then.fit(pool.training))
+    return None
+
+
+@dataclass(frozen=True, eq=False)
+class _SharedHistograms:
+    """Values of categories, numbered once; a training set or a sample is counts of them."""
+
+    pool: Training
+    codes: NDArray[np.integer[Any]]
+    edges: NDArray[np.int64]
+    solver: MomentSolver
+
+    def fit_many(self, training_sets: Sequence[Rows]) -> list[partial[Solution]]:
+        return [partial(self._solve, rows) for rows in training_sets]
+
+    def _solve(self, rows: Rows, samples: Samples) -> Solution:
+        histograms = _indicators(self.codes, self.edges)
+        profiles = histograms.means(_class_samples(self.pool, rows))
+        return self.solver.solve(profiles, histograms.means(samples))
+
+
+def _class_samples(pool: Training, rows: Rows) -> Samples:
+    """A training set as one sample of the pool per class."""
+    codes = pool.codes[rows]
+    own = [rows[codes == k] for k in range(pool.n_classes)]
+    return Samples.from_arrays(own, n_pool=len(pool.codes))
+
+
+def _numbered(
+    table: NDArray[np.integer[Any]],
+) -> tuple[NDArray[np.integer[Any]], NDArray[np.int64]]:
+    """Columns in the smallest integer type, and where each starts in a common numbering."""
+    edges = np.concatenate([[0], np.cumsum(table.max(axis=0).astype(np.int64) + 1)])
+    return table.astype(np.min_scalar_type(table.max()), copy=False), edges
+
+
+def _indicators(codes: NDArray[np.integer[Any]], edges: NDArray[np.int64]) -> Binned:
+    """Items as indicators of the values of some columns."""
+    starts = (edges[:-1] - edges[0]).astype(np.int32)
+    return Binned(codes.astype(np.int32) + starts, int(edges[-1] - edges[0]))
+
+
+@dataclass(frozen=True, eq=False)
+class _SharedPatterns:
+    """Patterns of categories, numbered once for each set of features."""
+
+    pool: Training
+    codes: NDArray[np.integer[Any]]
+    edges: NDArray[np.int64]
+
+    def fit_many(self, training_sets: Sequence[Rows]) -> list[partial[Solution]]:
+        return [partial(self._solve, rows) for rows in training_sets]
+
+    def _solve(self, rows: Rows, samples: Samples) -> Solution:
+        classes = _class_samples(self.pool, rows)
+        votes = Votes.none(len(samples), self.pool.n_classes)
+        for first, last in self._blocks(len(samples)):
+            edges = self.edges[first : last + 1]
+            patterns = _indicators(self.codes[:, first:last], edges)
+            profiles, seen = patterns.means(classes), patterns.means(samples)
+            for left, right in pairwise(edges - edges[0]):
+                met = profiles[:, left:right].any(axis=0)
+                own, found = profiles[:, left:right][:, met], seen[:, left:right][:, met]
+                votes.cast(own @ own.T, found @ own.T, found.sum(axis=1))
+        return votes.mean(classes.sizes / len(rows))
+
+    def _blocks(self, n_samples: int) -> Iterator[tuple[int, int]]:
+        """Ranges of sets whose patterns are few enough to be counted at once."""
+        most = max(1, _BLOCK_NUMBERS // n_samples)
+        first = 0
+        while first < len(self.edges) - 1:
+            end = np.searchsorted(self.edges, self.edges[first] + most, side="right")
+            last = max(int(end) - 1, first + 1)
+            yield first, last
+            first = last
+
+
+@dataclass(frozen=True, eq=False)
+class _SharedDistances:
+    """Distances between all items of the pool, each measured once."""
+
+    pool: Training
+    solver: MomentSolver
+
+    def fit_many(self, training_sets: Sequence[Rows]) -> list[partial[Solution]]:
+        codes, K = self.pool.codes, self.pool.n_classes
+        weights = np.zeros((len(codes), len(training_sets) * K), np.float32)
+        for number, rows in enumerate(training_sets):
+            weights[rows, number * K + codes[rows]] = 1
+        weights /= weights.sum(axis=0)
+        distances = distances_to_sets(np.asarray(self.pool.items), weights)
+        return [
+            partial(self._solve, weights[:, first : first + K], distances[:, first : first + K])
+            for first in range(0, weights.shape[1], K)
+        ]
+
+    def _solve(
+        self, weights: NDArray[np.float32], distances: NDArray[np.float32], samples: Samples
+    ) -> Solution:
+        profiles = (weights.T @ distances).astype(np.float64)
+        seen = Dense(distances.astype(np.float64)).means(samples)
+        return self.solver.solve(profiles, seen)
+
+
+@dataclass(frozen=True, eq=False)
+class _SharedNeighbours:
+    """Neighbours of all items of the pool, searched once."""
+
+    lists: NeighbourLists
+    learner: ProportionWeightedKNN
+    then: Aggregation
+
+    def fit_many(self, training_sets: Sequence[NDArray[np.int64]]) -> list[partial[Solution]]:
+        k, alpha = self.learner.n_neighbors, self.learner.alpha
+        labels = self.lists.predict(training_sets, n_neighbors=k, alpha=alpha)
+        return [partial(self.then.solve, each) for each in labels]

@@ -81,7 +81,7 @@ class SVMQ(_CountedSVM):
 
     See Also
     --------
-    headcount.learn.MultivariateSVC : The learner; once trained it is ``model_.learner``.
+    headcount.learn.MultivariateSVC : The learner; once trained it is ``fitted_.model.learner``.
 
     Examples
     --------
@@ -127,7 +127,7 @@ class SVMK(_CountedSVM):
 
     See Also
     --------
-    headcount.learn.MultivariateSVC : The learner; once trained it is ``model_.learner``.
+    headcount.learn.MultivariateSVC : The learner; once trained it is ``fitted_.model.learner``.
 
     Examples
     --------
@@ -173,7 +173,7 @@ class SVMN(_CountedSVM):
 
     See Also
     --------
-    headcount.learn.MultivariateSVC : The learner; once trained it is ``model_.learner``.
+    headcount.learn.MultivariateSVC : The learner; once trained it is ``fitted_.model.learner``.
 
     Examples
     --------
@@ -218,7 +218,7 @@ class SVMAE(_CountedSVM):
 
     See Also
     --------
-    headcount.learn.MultivariateSVC : The learner; once trained it is ``model_.learner``.
+    headcount.learn.MultivariateSVC : The learner; once trained it is ``fitted_.model.learner``.
 
     Examples
     --------
@@ -263,7 +263,7 @@ class SVMRAE(_CountedSVM):
 
     See Also
     --------
-    headcount.learn.MultivariateSVC : The learner; once trained it is ``model_.learner``.
+    headcount.learn.MultivariateSVC : The learner; once trained it is ``fitted_.model.learner``.
 
     Examples
     --------

@@ -12,15 +12,13 @@ from numpy.typing import NDArray
 from headcount._parameters import check_choice
 from headcount.data.columns import as_narwhals
 from headcount.errors import HeadcountError
-from headcount.quantify.statistics_parts import Form, Part
+from headcount.quantify.statistics_parts import Form, GroupStatistics, Part
 from headcount.representation import CellsOf, MeanOf, Reduced, WeightedRows
 from headcount.sampling import Samples
 from headcount.scores import Scored
 
 if TYPE_CHECKING:
     import polars as pl
-
-__all__ = ["DIALECTS", "CountedScores", "cells_query"]
 
 # Cells of the logit from -15 to 15. Wider cells show the error.
 _N_CELLS, _REACH = 1024, 15
@@ -44,23 +42,6 @@ def cells_query(
     of_first_class: bool = False,
 ) -> str:
     """Query that counts scores of two classes in cells.
-
-    Parameters
-    ----------
-    dialect : {"duckdb", "bigquery", "snowflake", "postgres"}
-        Dialect of SQL.
-    table : str
-        Table of the scored items, as it is written in a query.
-    score : str
-        Column of the posteriors of the second class.
-    by : sequence of str, default=()
-        Columns of the groups.
-    of_first_class : bool, default=False
-        True if the column holds the posteriors of the first class.
-
-    Returns
-    -------
-    str
 
     Examples
     --------
@@ -105,40 +86,20 @@ def cells_query(
     )
 
 
-@dataclass(frozen=True, eq=False)
-class CountedScores:
+class CountedScores(GroupStatistics):
     """Scores of two classes, counted in cells: statistics that estimates can be made of.
 
-    Attributes
-    ----------
-    groups : tuple
-        Names of the groups.
-    sizes : ndarray of shape (G,)
-        Number of items of each group.
-    variants : tuple of CellRows
-        The cells, and cells of twice and four times the width.
+    `variants` are the cells, and cells of twice and four times the width.
     """
 
-    groups: tuple[Any, ...]
-    sizes: NDArray[np.int64]
-    variants: tuple[CellRows, ...]
-    form: Form = "scored"
+    def __init__(
+        self, groups: tuple[Any, ...], sizes: NDArray[np.int64], variants: tuple[CellRows, ...]
+    ) -> None:
+        self._groups, self._sizes, self._variants = groups, sizes, variants
 
     @classmethod
     def of(cls, frame: Any, by: str | None = None) -> CountedScores:
-        """Read the table that a query returned.
-
-        Parameters
-        ----------
-        frame : frame of pandas, polars or pyarrow
-            With the columns cell, items and total, and at most one for the groups.
-        by : str, default=None
-            Column of the groups; by default the only other one.
-
-        Returns
-        -------
-        CountedScores
-        """
+        """Read the table that a query returned, of which `by` are the groups."""
         import polars as pl
 
         table = _checked(frame, by)
@@ -147,17 +108,32 @@ class CountedScores:
         variants = tuple(_joined(table, width) for width in range(_N_WIDTHS + 1))
         return cls(tuple(groups["group"].to_list()), groups["items"].to_numpy(), variants)
 
+    @property
+    def form(self) -> Form:
+        """Scores of one classifier."""
+        return "scored"
+
+    @property
+    def groups(self) -> tuple[Any, ...]:
+        """Names of the groups."""
+        return self._groups
+
+    @property
+    def sizes(self) -> NDArray[np.int64]:
+        """Number of items of each group."""
+        return self._sizes
+
     def n_variants(self, parts: Sequence[Part]) -> int:
         """Number of variants, which show the error of the cells."""
         return _N_WIDTHS
 
     def effective_sizes(self, parts: Sequence[Part]) -> NDArray[np.int64]:
         """Number of items of each group: none are left out."""
-        return self.sizes
+        return self._sizes
 
     def reduced(self, parts: Sequence[Part], groups: slice, variant: int = 0) -> Reduced:
         """Values of the statistics that a method needs."""
-        rows = self.variants[variant].of_groups(groups)
+        rows = self._variants[variant].of_groups(groups)
         return [rows.reduced(part) for part in parts]
 
 
@@ -207,13 +183,13 @@ def _checked(frame: Any, by: str | None) -> pl.DataFrame:
     import narwhals.stable.v2 as nw
     import polars as pl
 
-    found = as_narwhals(frame, "frame")
-    if not isinstance(found, nw.DataFrame):
+    read = as_narwhals(frame, "frame")
+    if not isinstance(read, nw.DataFrame):
         raise HeadcountError(
             f"frame is of type {type(frame).__name__}; it must be a table of pandas, polars or "
             "pyarrow, as the query of headcount statistics sql returns it."
         )
-    table = found.to_polars()
+    table = read.to_polars()
     table = table.rename(
         {name: name.lower() for name in table.columns if name.lower() in _COLUMNS}
     )

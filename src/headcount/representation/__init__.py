@@ -26,6 +26,7 @@ from headcount.representation.reduction import (
     Reduced,
     Reduction,
     WeightedRows,
+    reduce_in_batches,
 )
 from headcount.representation.thresholds import AtThreshold, Rates, rates_by_threshold
 from headcount.representation.training import Training
@@ -63,4 +64,5 @@ __all__ = [
     "largest_log_ratio",
     "log_ratios",
     "rates_by_threshold",
+    "reduce_in_batches",
 ]

@@ -19,8 +19,6 @@ from headcount.representation.feature_table import Features, Header, is_missing
 from headcount.representation.training import Training
 from headcount.sampling import Samples
 
-__all__ = ["Bins", "FeatureHistograms", "SparseCodes"]
-
 _NO_WEIGHTS = np.empty(0)
 
 

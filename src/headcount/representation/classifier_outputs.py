@@ -12,8 +12,6 @@ from headcount._kernels.statistics import histogram_codes
 from headcount.representation.embedding import Binned, Dense
 from headcount.representation.training import Training
 
-__all__ = ["AbovePrior", "ExpectedClass", "Histograms", "Posterior", "PredictedClass"]
-
 
 @dataclass(frozen=True)
 class PredictedClass:

@@ -11,8 +11,6 @@ from headcount._kernels.distances import add_mean_distances
 from headcount.representation.embedding import Dense
 from headcount.representation.training import Training
 
-__all__ = ["MeanDistance"]
-
 _EMPTY = np.empty((0, 0))
 
 

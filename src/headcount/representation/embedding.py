@@ -14,8 +14,6 @@ from headcount._threads import each_range
 from headcount.errors import HeadcountError
 from headcount.sampling import Samples
 
-__all__ = ["LARGEST_SUMMAND", "Binned", "Dense", "Embedding"]
-
 LARGEST_SUMMAND = 1024.0
 """Largest absolute value of an item that sums are taken of, in fixed point."""
 _NO_WEIGHTS = np.empty(0)

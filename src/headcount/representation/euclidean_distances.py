@@ -21,8 +21,6 @@ from headcount.representation.embedding import Dense
 from headcount.representation.feature_table import Features, Header
 from headcount.representation.training import Training
 
-__all__ = ["EuclideanDistance", "distances_to_sets"]
-
 # Pairs of items at a time: 64 MB of distances.
 _BLOCK_PAIRS = 1 << 24
 

@@ -16,8 +16,6 @@ from scipy import sparse
 from headcount.data.columns import as_narwhals
 from headcount.errors import HeadcountError
 
-__all__ = ["Features", "Header", "is_missing"]
-
 # Names of the types of None and of the missing values of pandas, without importing pandas.
 _MISSING = ("NoneType", "NAType", "NaTType")
 

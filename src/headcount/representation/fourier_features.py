@@ -13,8 +13,6 @@ from headcount.representation.embedding import Dense
 from headcount.representation.feature_table import Features, Header
 from headcount.representation.training import Training
 
-__all__ = ["FourierFeatures"]
-
 
 @dataclass(frozen=True, eq=False)
 class FourierFeatures:

@@ -13,8 +13,6 @@ from headcount.representation.embedding import Dense, Embedding
 from headcount.representation.training import Training
 from headcount.sampling import Samples
 
-__all__ = ["ClassDensities", "KernelMeans", "MixturePoints"]
-
 # Number of points evaluated at a time: with 50,000 items, 100 MB of kernel values.
 _BLOCK = 256
 

@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 from headcount.representation.embedding import Embedding
 from headcount.representation.training import Training
 
-__all__ = ["InLogRatios", "largest_log_ratio", "log_ratios"]
-
 # Added to every share, so that zeros have a logarithm.
 _LEAST = 1e-12
 

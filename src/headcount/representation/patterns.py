@@ -16,8 +16,6 @@ from headcount.representation.binning import Bins, SparseCodes
 from headcount.representation.feature_table import Features
 from headcount.representation.training import Training
 
-__all__ = ["FeaturePatterns", "PatternTable", "joint_codes"]
-
 # Keys of patterns are looked up in a table if there are no more of them; else they are sorted.
 _MOST_KEYS = 2**16
 _LARGEST_KEY = 2**62

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from headcount.representation.embedding import Embedding
 from headcount.sampling import Samples
 
-__all__ = ["CellsOf", "Embedder", "MeanOf", "Reduced", "Reduction", "WeightedRows"]
+# Number of values in a batch of sample statistics: 64 MB.
+_BATCH_NUMBERS = 8_000_000
 
 
 class Embedder(Protocol):
@@ -81,17 +82,49 @@ class WeightedRows:
     ----------
     rows : ndarray of shape (m, K)
         Mean of the items of each cell, or an item.
-    weights : ndarray of shape (m,)
-        Number of rows of the pool that each one stands for.
+    weights : ndarray of shape (m,) or None
+        Number of rows of the pool that each one stands for; None if that is 1.
     samples : Samples
         Rows of each sample, one sample after the other. ``samples.copies`` is the number of
         rows of the pool per item.
     """
 
     rows: NDArray[np.float64]
-    weights: NDArray[np.float64]
+    weights: NDArray[np.float64] | None
     samples: Samples
 
 
 Reduced = Sequence[NDArray[np.float64] | WeightedRows]
 """Values of the reductions of a model: means, one row per sample, or weighted rows."""
+
+
+def reduce_in_batches(
+    reductions: Sequence[Reduction], items: Any, samples: Samples
+) -> Iterator[tuple[Reduced, NDArray[np.int64]]]:
+    """Statistics of samples of items, exact, and the numbers of items.
+
+    Means are in batches, so that memory does not grow with the number of samples.
+    """
+    embeddings = {
+        place: reduction.representation.embed(items)
+        for place, reduction in enumerate(reductions)
+        if isinstance(reduction, MeanOf)
+    }
+    rows = {
+        place: items if reduction.before is None else reduction.before.ratios(items)
+        for place, reduction in enumerate(reductions)
+        if isinstance(reduction, CellsOf)
+    }
+    width = sum(embedding.width for embedding in embeddings.values())
+    step = len(samples) if rows or not width else max(1, _BATCH_NUMBERS // width)
+    for first in range(0, len(samples), step):
+        batch = samples[first : first + step]
+        yield (
+            [
+                embeddings[place].means(batch)
+                if place in embeddings
+                else WeightedRows(rows[place], None, batch)
+                for place in range(len(reductions))
+            ],
+            batch.n_items,
+        )

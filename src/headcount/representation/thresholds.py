@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 from headcount.representation.embedding import Binned
 from headcount.representation.training import Training
 
-__all__ = ["AtThreshold", "Rates", "rates_by_threshold"]
-
 
 @dataclass(frozen=True, eq=False)
 class Rates:

@@ -12,8 +12,6 @@ from numpy.typing import NDArray
 from headcount.representation.embedding import Embedding
 from headcount.sampling import Samples
 
-__all__ = ["Training"]
-
 
 @dataclass(frozen=True, eq=False)
 class Training:

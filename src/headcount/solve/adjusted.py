@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 from headcount.solve.quadratic import LeastSquares
 from headcount.solve.solution import Solution
 
-__all__ = ["AdjustedCount"]
-
 
 @dataclass(frozen=True)
 class AdjustedCount:

@@ -19,8 +19,6 @@ from headcount.solve.quadratic import LeastSquares
 from headcount.solve.roughness import attainable, roughness
 from headcount.solve.solution import Solution
 
-__all__ = ["DIVERGENCES", "Divergence"]
-
 _SMOOTH = {
     "hellinger": kinds.HELLINGER,
     "topsoe": kinds.TOPSOE,

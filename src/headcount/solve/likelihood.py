@@ -16,8 +16,6 @@ from headcount.sampling import Samples
 from headcount.solve.roughness import attainable, roughness
 from headcount.solve.solution import Solution
 
-__all__ = ["ExpectationMaximisation", "MaximumLikelihood"]
-
 # EM steps before Newton takes over, for more than two classes.
 _EM_STEPS = 5
 _NO_WEIGHTS = np.empty(0)

@@ -12,8 +12,6 @@ from headcount._threads import each_range
 from headcount.solve.roughness import roughness
 from headcount.solve.solution import Solution
 
-__all__ = ["CauchySchwarz", "EnergyDistance", "KernelDistance", "LeastSquares"]
-
 # Curvature added to flat directions, relative to the largest: it selects the most even of
 # equally good solutions and is far too small to change a well-posed one.
 _RIDGE = 1e-13

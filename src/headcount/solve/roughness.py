@@ -5,8 +5,6 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["attainable", "roughness"]
-
 
 def roughness(
     n_classes: int, smoothness: float = 0.0, flatness: float = 0.0

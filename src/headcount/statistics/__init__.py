@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from headcount.statistics.statistics import Statistics
-from headcount.statistics.streams import BatchReader, ScoreReader, summarise_batches
+from headcount.statistics.statistics import Statistics, summarise_batches
+from headcount.statistics.streams import BatchReader, ScoreReader
 
 __all__ = ["BatchReader", "ScoreReader", "Statistics", "summarise_batches"]

@@ -12,8 +12,6 @@ from headcount.errors import HeadcountError
 from headcount.representation import WeightedRows
 from headcount.sampling import Samples
 
-__all__ = ["N_WIDTHS", "Entries", "GrowingEntries", "check", "check_groups", "weighted_rows"]
-
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
 

@@ -30,8 +30,6 @@ from numpy.typing import NDArray
 
 from headcount.errors import HeadcountError
 
-__all__ = ["VERSION", "pack", "unpack"]
-
 VERSION = 2
 """Version of the format that is written."""
 _MAGIC = b"HCSTATS\n"
@@ -45,19 +43,7 @@ _DAMAGED = HeadcountError(
 
 
 def pack(header: dict[str, Any], arrays: list[dict[str, NDArray[Any]]]) -> bytes:
-    """Bytes of a header with ``parts``, and of the arrays of each part.
-
-    Parameters
-    ----------
-    header : dict
-        Plain values, with one entry of ``parts`` for each dict of arrays.
-    arrays : list of dict of ndarray
-        Arrays by name.
-
-    Returns
-    -------
-    bytes
-    """
+    """Bytes of a header with ``parts``, and of the arrays of each part."""
     body, parts = [], []
     for part, content in zip(header["parts"], arrays, strict=True):
         described = {}
@@ -75,21 +61,10 @@ def pack(header: dict[str, Any], arrays: list[dict[str, NDArray[Any]]]) -> bytes
 
 
 def unpack(content: bytes) -> tuple[dict[str, Any], list[dict[str, NDArray[Any]]]]:
-    """Header and arrays of what `pack` returned; everything else is refused.
-
-    Parameters
-    ----------
-    content : bytes
-        Content of a file.
-
-    Returns
-    -------
-    header : dict
-    arrays : list of dict of ndarray
-    """
+    """Header and arrays of what `pack` returned; everything else is refused."""
     if not content.startswith(_MAGIC):
         raise HeadcountError(
-            "These are not statistics of headcount: pass a file that headcount summarise or "
+            "These are not statistics of headcount: pass a file that headcount statistics or "
             "Statistics.save has written."
         )
     version = int.from_bytes(content[8:10], "little")

@@ -10,8 +10,6 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-__all__ = ["fingerprint"]
-
 _DIGEST_BYTES = 16
 _NAMED = (type, FunctionType, BuiltinFunctionType)
 _PLAIN = (bool, int, float, complex, str, bytes, type(None))
@@ -22,16 +20,6 @@ def fingerprint(value: Any) -> str:
 
     Two objects have the same fingerprint if they have the same type and content, whether they
     were made in this process, in another one, or read from a file.
-
-    Parameters
-    ----------
-    value : Any
-        Numbers, texts, arrays, and objects that can be pickled.
-
-    Returns
-    -------
-    str
-        32 hexadecimal digits.
 
     Examples
     --------

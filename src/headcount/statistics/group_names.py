@@ -19,8 +19,6 @@ Integers = NDArray[np.int64]
 # Slots of the first table of hashes, and how many times larger the next one is.
 _SLOTS, _GROWTH = 1 << 12, 16
 
-__all__ = ["GroupNames", "Numbered", "number_groups"]
-
 
 class Numbered(NamedTuple):
     """Groups of rows: the different names as they come, and the number of each row's name."""
@@ -38,18 +36,6 @@ class Numbered(NamedTuple):
 
 def number_groups(groups: Any, n_rows: int) -> Numbered:
     """Number the groups of rows.
-
-    Parameters
-    ----------
-    groups : array-like of shape (n,), series, Numbered, or None
-        Name of the group of each row: text, numbers or dates. A missing name is a group of
-        its own. None for one group of all rows, without a name.
-    n_rows : int
-        Number of rows.
-
-    Returns
-    -------
-    Numbered
 
     Examples
     --------
@@ -138,13 +124,7 @@ def _as_column(groups: Any) -> pl.Series:
 
 
 class GroupNames:
-    """Different names of groups, in the order in which they came.
-
-    Parameters
-    ----------
-    names : polars.Series, default=None
-        The names.
-    """
+    """Different names of groups, in the order in which they came."""
 
     def __init__(self, names: pl.Series | None = None) -> None:
         import polars as pl
@@ -155,19 +135,7 @@ class GroupNames:
         return len(self._names)
 
     def find(self, names: pl.Series) -> tuple[GroupNames, NDArray[np.int64]]:
-        """Numbers of names here, and these names with those that are new.
-
-        Parameters
-        ----------
-        names : polars.Series
-            Different names.
-
-        Returns
-        -------
-        grown : GroupNames
-        numbers : ndarray of int64
-            Number of each name in `grown`.
-        """
+        """Numbers of names here, and these names with those that are new."""
         import polars as pl
 
         own, given = self._names, names

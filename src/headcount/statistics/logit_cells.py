@@ -28,8 +28,6 @@ from headcount.statistics.entries import (
 )
 from headcount.statistics.sums import add_in_threads
 
-__all__ = ["LogitCells"]
-
 # Cells of the logit from -15 to 15.
 _N_CELLS, _REACH = 1024, 15.0
 _GRAIN_ROWS = 1 << 16

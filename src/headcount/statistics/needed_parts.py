@@ -10,14 +10,14 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from headcount.errors import HeadcountError
+from headcount.quantify.estimation import needed_statistics
+from headcount.quantify.fitted import Fitted, HasFitted
 from headcount.quantify.statistics_parts import Form, NeedsStatistics, Part
 from headcount.representation import CellsOf, MeanOf
 from headcount.statistics.fingerprint import fingerprint
 from headcount.statistics.logit_cells import LogitCells
 from headcount.statistics.ratio_cells import RatioCells
 from headcount.statistics.sums import Sums
-
-__all__ = ["KINDS", "NO_MODEL", "Batch", "NeededParts", "Store", "empty_store"]
 
 Store = Sums | LogitCells | RatioCells
 KINDS: dict[str, Any] = {each.__name__: each for each in (Sums, LogitCells, RatioCells)}
@@ -47,13 +47,7 @@ class Batch(NamedTuple):
 
 
 class NeededParts:
-    """Statistics that fitted methods need.
-
-    Parameters
-    ----------
-    model : Quantifier or Predictor, sequence of them, or None
-        Fitted methods; None if only keys are needed.
-    """
+    """Statistics that fitted methods need."""
 
     def __init__(self, model: Any) -> None:
         self.models: tuple[Any, ...] | None = None
@@ -70,7 +64,7 @@ class NeededParts:
         if self.models is None:
             raise NO_MODEL
         if form not in self._by_form:
-            parts = [part for model in self.models for part in model.statistics_parts(form)]
+            parts = [part for model in self.models for part in _parts_of(model, form)]
             self._by_form[form] = {
                 self.key(part): _Needed(part, self._source(part)) for part in parts
             }
@@ -120,14 +114,22 @@ def empty_store(part: Part) -> Store:
     return LogitCells() if reduction.n_classes == 2 else RatioCells(reduction.n_classes)
 
 
+def _parts_of(model: HasFitted | Fitted | NeedsStatistics, form: Form) -> list[Part]:
+    """Statistics that estimates of a fitted method need of items of a form."""
+    if isinstance(model, NeedsStatistics):
+        return model.statistics_parts(form)
+    fitted = model if isinstance(model, Fitted) else model.fitted_
+    return needed_statistics(fitted, form)
+
+
 def _check_models(models: tuple[Any, ...]) -> None:
     for each in models:
-        if not isinstance(each, NeedsStatistics):
+        if isinstance(each, BaseEstimator):
+            check_is_fitted(each, ["fitted_", "model_"], all_or_any=any)
+        if not isinstance(each, HasFitted | Fitted | NeedsStatistics):
             raise HeadcountError(
                 f"model is {each!r}; it must be a fitted quantifier or accuracy predictor, or "
                 "a list of them."
             )
-        if isinstance(each, BaseEstimator):
-            check_is_fitted(each, "model_")
     if not models:
         raise HeadcountError("model is empty: pass at least one fitted method.")

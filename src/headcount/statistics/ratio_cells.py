@@ -22,8 +22,6 @@ from headcount.statistics.entries import (
     weighted_rows,
 )
 
-__all__ = ["RatioCells"]
-
 # How often the width of bins is doubled at most, and numbers that the cells of a group and
 # its sampled items have at most.
 _MOST_LEVELS, _MOST_NUMBERS = 2, 1 << 16

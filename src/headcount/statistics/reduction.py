@@ -17,8 +17,6 @@ from headcount.scores import Scored, Verdicts
 from headcount.statistics.group_names import Numbered, number_groups
 from headcount.statistics.needed_parts import Batch, NeededParts
 
-__all__ = ["FORM_NAMES", "ReducedBatch", "form_of", "reduce_batch", "reduce_batches"]
-
 FORM_NAMES: dict[Form, str] = {
     "items": "items with scores of all folds",
     "scored": "scores of one classifier",
@@ -44,19 +42,7 @@ def form_of(X: Any) -> Form:
 
 
 def reduce_batch(needed: NeededParts, X: Any, groups: Any) -> ReducedBatch:
-    """Statistics of a batch.
-
-    Parameters
-    ----------
-    needed : NeededParts
-        The statistics.
-    X, groups
-        As `Statistics.update` takes them.
-
-    Returns
-    -------
-    ReducedBatch
-    """
+    """Statistics of a batch."""
     form = form_of(X)
     given = number_groups(groups, count_rows(X))
     parts = needed.batch(form, X, given.codes, len(given.names))
@@ -67,19 +53,7 @@ def reduce_batch(needed: NeededParts, X: Any, groups: Any) -> ReducedBatch:
 def reduce_batches(
     needed: NeededParts, batches: Iterable[tuple[Any, Any]]
 ) -> Iterator[ReducedBatch]:
-    """Statistics of batches, in their order; several are computed at once if they are scored.
-
-    Parameters
-    ----------
-    needed : NeededParts
-        The statistics.
-    batches : iterable of pairs (X, groups)
-        As `Statistics.update` takes them.
-
-    Yields
-    ------
-    ReducedBatch
-    """
+    """Statistics of batches in their order; several at once if they are scored."""
     for scored, same in groupby(batches, lambda each: isinstance(each[0], Scored | Verdicts)):
         tasks = (_task(needed, *each) for each in same)
         # Classifiers, which may not be safe for threads, are called in that of the caller.

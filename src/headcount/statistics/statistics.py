@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from headcount._files import write_bytes
 from headcount._text import Cell, Table, html_result
 from headcount.errors import HeadcountError
-from headcount.quantify.statistics_parts import Form, Part
+from headcount.quantify.statistics_parts import Form, GroupStatistics, Part
 from headcount.representation import Reduced
 from headcount.statistics.file_format import pack, unpack
 from headcount.statistics.group_names import GroupNames, number_groups
@@ -27,17 +27,16 @@ from headcount.statistics.reduction import (
     reduce_batch,
     reduce_batches,
 )
+from headcount.statistics.streams import BatchReader, read_batches
 from headcount.statistics.sums import Sums, check_room
 
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["Statistics"]
-
 _MOST_SHOWN = 10
 
 
-class Statistics:
+class Statistics(GroupStatistics):
     """All that fitted methods need of items, by group. Parts of it merge.
 
     Items are read once, in any number of batches, on any number of machines. What is kept of
@@ -166,8 +165,6 @@ class Statistics:
         Statistics
             This object. If there is an error in any batch it is unchanged.
         """
-        from headcount.statistics.streams import read_batches
-
         if self._needed.models is None:
             raise NO_MODEL
         return self.update_many(read_batches(self._needed.models[0], batches, by, reader))
@@ -494,3 +491,48 @@ _OTHER_MODEL = HeadcountError(
     "The statistics were made with another model: pass the one that they were made with, or "
     "make them again."
 )
+
+
+def summarise_batches(
+    model: Any,
+    batches: Any,
+    *,
+    by: str | None = None,
+    reader: BatchReader | None = None,
+) -> Statistics:
+    """Statistics of the rows of record batches.
+
+    It depends on its arguments alone, so that any part of a table can be read anywhere, and
+    the results merged.
+
+    Parameters
+    ----------
+    model : Quantifier or Predictor, or sequence of them
+        Fitted methods.
+    batches : iterable of record batches, or object with ``__arrow_c_stream__``
+        Tables of any library that supports Arrow. All have the same columns. Batches of an
+        iterable are read one at a time; so are those of a stream if pyarrow is installed.
+    by : str, default=None
+        Column of the groups.
+    reader : BatchReader, default=None
+        Turns a batch into items; by default a `ScoreReader`.
+
+    Returns
+    -------
+    Statistics
+        Without items if there are no rows.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> import headcount as hc
+    >>> from headcount.statistics import summarise_batches
+    >>> q = hc.SLD().fit(hc.Scored([0.1, 0.3, 0.8, 0.9]), ["ham", "ham", "spam", "spam"])
+    >>> table = pl.DataFrame({"spam": [0.2, 0.6, 0.7], "day": ["Mon", "Tue", "Mon"]})
+    >>> summarise_batches(q, [table[:2], table[2:]], by="day")
+    Statistics of 3 items in 2 groups
+    group  items
+    Mon        2
+    Tue        1
+    """
+    return Statistics(model).update_stream(batches, by=by, reader=reader)

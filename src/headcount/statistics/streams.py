@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from headcount.errors import HeadcountError
 from headcount.scores import Scored, Verdicts
-from headcount.statistics.statistics import Statistics
 
 if TYPE_CHECKING:
     import polars as pl
@@ -19,8 +18,6 @@ if TYPE_CHECKING:
 # smaller, as several of them are in memory at once.
 _BATCH_ROWS, _BATCH_VALUES, _FEWEST_ROWS = 1 << 19, 1 << 22, 1 << 10
 _SCORED_VALUES = 1 << 20
-
-__all__ = ["BatchReader", "ScoreReader", "frames_of", "read_batches", "summarise_batches"]
 
 
 class BatchReader(Protocol):
@@ -107,70 +104,10 @@ class ScoreReader:
         return classes[1:] if len(classes) == 2 and classes[1] in names else None
 
 
-def summarise_batches(
-    model: Any,
-    batches: Any,
-    *,
-    by: str | None = None,
-    reader: BatchReader | None = None,
-) -> Statistics:
-    """Statistics of the rows of record batches.
-
-    It depends on its arguments alone, so that any part of a table can be read anywhere, and
-    the results merged.
-
-    Parameters
-    ----------
-    model : Quantifier or Predictor, or sequence of them
-        Fitted methods.
-    batches : iterable of record batches, or object with ``__arrow_c_stream__``
-        Tables of any library that supports Arrow. All have the same columns. Batches of an
-        iterable are read one at a time; so are those of a stream if pyarrow is installed.
-    by : str, default=None
-        Column of the groups.
-    reader : BatchReader, default=None
-        Turns a batch into items; by default a `ScoreReader`.
-
-    Returns
-    -------
-    Statistics
-        Without items if there are no rows.
-
-    Examples
-    --------
-    >>> import polars as pl
-    >>> import headcount as hc
-    >>> from headcount.statistics import summarise_batches
-    >>> q = hc.SLD().fit(hc.Scored([0.1, 0.3, 0.8, 0.9]), ["ham", "ham", "spam", "spam"])
-    >>> table = pl.DataFrame({"spam": [0.2, 0.6, 0.7], "day": ["Mon", "Tue", "Mon"]})
-    >>> summarise_batches(q, [table[:2], table[2:]], by="day")
-    Statistics of 3 items in 2 groups
-    group  items
-    Mon        2
-    Tue        1
-    """
-    return Statistics(model).update_stream(batches, by=by, reader=reader)
-
-
 def read_batches(
     model: Any, batches: Any, by: str | None, reader: BatchReader | None
 ) -> Iterator[tuple[Any, pl.Series | None]]:
-    """Items of record batches, and their groups.
-
-    Parameters
-    ----------
-    model : Quantifier or Predictor
-        Fitted method.
-    batches, by, reader
-        As `summarise_batches` takes them.
-
-    Yields
-    ------
-    items : object
-        Items, as the methods take them.
-    groups : polars.Series or None
-        The column of the groups.
-    """
+    """Items of record batches, and their groups."""
     import polars as pl
 
     reader = ScoreReader(model, by=by) if reader is None else reader
@@ -192,17 +129,7 @@ def read_batches(
 
 
 def frames_of(batches: Any) -> Iterator[pl.DataFrame]:
-    """Frames of a stream or of record batches, all with the same columns.
-
-    Parameters
-    ----------
-    batches : iterable of record batches, or object with ``__arrow_c_stream__``
-        Tables of any library that supports Arrow.
-
-    Yields
-    ------
-    polars.DataFrame
-    """
+    """Frames of a stream or of record batches, all with the same columns."""
     import polars as pl
 
     schema: dict[str, Any] | None = None

@@ -15,8 +15,6 @@ from headcount.errors import HeadcountError
 from headcount.quantify.statistics_parts import Part
 from headcount.representation import Embedder, MeanOf
 
-__all__ = ["Sums", "add_in_threads", "check_room"]
-
 Integers = NDArray[np.int64]
 
 # Rows that are embedded at a time: more of a narrow representation, for which calls take a good

@@ -21,6 +21,7 @@ from headcount.errors import HeadcountError, HeadcountWarning
 from headcount.evaluation.candidates import Labelled, Split, try_candidates
 from headcount.evaluation.measures import Measure
 from headcount.quantify import Quantifier
+from headcount.quantify.base import ScoringPlan
 from headcount.quantify.one_vs_rest import base_scorer
 from headcount.quantify.registry import method
 from headcount.sampling import Samples
@@ -237,7 +238,7 @@ def _answers_of_sharing(
     try:
         scorer.fit(
             *train,
-            out_of_fold=any(each.learns_from_scores for each in learners.values()),
+            out_of_fold=any(ScoringPlan(each).learns for each in learners.values()),
         )
     except Exception as error:
         return {name: [Answer(None, reason(error))] * len(tests) for name in learners}
@@ -255,7 +256,7 @@ def shares_classifier(quantifier: Quantifier) -> bool:
 
 def _scorer(quantifier: Quantifier) -> Any:
     """Scorer of its items, unfitted; None if it trains something of its own."""
-    scorer = quantifier.unfitted_scorer()
+    scorer = ScoringPlan(quantifier).scorer()
     if scorer is not None:
         # As in the published studies.
         base_scorer(scorer).set_params(fold_scoring=False)

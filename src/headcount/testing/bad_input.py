@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from headcount.quantify import OneVsRest
+from headcount.quantify.base import ScoringPlan
 from headcount.sampling import Samples
 from headcount.scores import Scored, Scorer
 from headcount.testing.cases import (
@@ -145,7 +146,7 @@ def check_class_missing_from_a_fold(case: Case) -> None:
     case.require_scores()
     made = case.make_base()
     names = [name for name in ("cv", "quantifier__cv") if name in made.get_params()]
-    if not names or not made.learns_from_scores:
+    if not names or not ScoringPlan(made).learns:
         raise NotApplicable("does not cross-fit")
     X, y = labelled(case.n_classes)
     by_class = np.argsort(y, kind="stable")

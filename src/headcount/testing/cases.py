@@ -14,6 +14,7 @@ from sklearn.base import clone
 from sklearn.naive_bayes import GaussianNB
 
 from headcount.quantify import MethodInfo, OneVsRest, Quantifier
+from headcount.quantify.base import ScoringPlan
 from headcount.sampling import Samples
 from headcount.scores import Scored
 from headcount.testing.expectations import NotApplicable
@@ -66,12 +67,12 @@ class Case:
     @property
     def takes_scores(self) -> bool:
         """True if it can be fitted on scores made elsewhere."""
-        return self.prototype.takes_scores
+        return ScoringPlan(self.prototype).takes_scores
 
     @property
     def trains_several(self) -> bool:
         """True if it trains more than one classifier, so that no scorer can be shared."""
-        return self.info.input == "any" and self.prototype.unfitted_scorer() is None
+        return self.info.input == "any" and ScoringPlan(self.prototype).scorer() is None
 
     @property
     def simulates(self) -> bool:

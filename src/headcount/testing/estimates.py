@@ -37,9 +37,9 @@ def _check(estimate: Estimate, n_items: int, K: int) -> None:
 def check_intervals(case: Case) -> None:
     """`estimate` has intervals, is repeatable, and can be stored as JSON and by pickle."""
     X, quantifier = pool(case.n_classes)[:60], case.fitted
-    for target in ("realised", "expected"):
+    for estimand in ("realised", "expected"):
         estimate, again = (
-            quantifier.estimate(X, target=target, replicates=_REPLICATES, random_state=0)
+            quantifier.estimate(X, estimand=estimand, replicates=_REPLICATES, random_state=0)
             for _ in range(2)
         )
         _check(estimate, 60, case.n_classes)

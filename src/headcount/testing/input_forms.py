@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.frozen import FrozenEstimator
 from sklearn.naive_bayes import GaussianNB, MultinomialNB
 
-from headcount.data import count_rows
+from headcount.quantify.base import ScoringPlan
 from headcount.scores import Scored, Scorer
 from headcount.testing.cases import Array, Case, labelled, pool, samples, scored, scored_pool
 from headcount.testing.expectations import close, equal, expect, refuses
@@ -102,7 +102,7 @@ def check_shared_scorer(case: Case) -> None:
     scorer = Scorer(case.classifier, random_state=0).fit(X, y)
     quantifier = case.make()
     expect(quantifier.fit_scorer(scorer) is quantifier, "fit_scorer returns another object")
-    own: Any = quantifier.scorer_
+    own: Any = quantifier.fitted_.scorer
     expect(own.classifier_ is scorer.classifier_, "the classifier is not the given one")
     before = quantifier.predict_many(new, samples())
     if not case.trains_several:
@@ -135,9 +135,9 @@ def check_scores_after_items(case: Case) -> None:
             lambda: quantifier.predict(Scored(scored_pool(case.n_classes))),
         )
         return
-    scorer: Any = quantifier.scorer_
+    scorer: Any = quantifier.fitted_.scorer
     scores, drawn = scorer.posteriors(new), samples()
-    if case.simulates or count_rows(quantifier.items_of(new)) > len(new):
+    if case.simulates or quantifier.fitted_.by_folds:
         scores = scorer.fold_posteriors(new).reshape(-1, case.n_classes)
         drawn = drawn.over(len(scores))
     given = quantifier.predict_many(Scored(scores), drawn)
@@ -165,7 +165,7 @@ def check_labels_are_enough(case: Case) -> None:
     case.require_scores()
     X, y = labelled(case.n_classes)
     new, quantifier = pool(case.n_classes), case.make(_OnlyLabels())
-    if quantifier.takes == "labels":
+    if ScoringPlan(quantifier).takes == "labels":
         same = case.make(GaussianNB()).fit(X, y).predict_many(new, samples())
         equal(quantifier.fit(X, y).predict_many(new, samples()), same)
     else:
@@ -193,7 +193,7 @@ def check_scorer_without_folds(case: Case) -> None:
     X, y = labelled(case.n_classes)
     scorer = Scorer(case.classifier).fit(X, y, out_of_fold=False)
     quantifier, new = case.make(), pool(case.n_classes)
-    if quantifier.learns_from_scores:
+    if ScoringPlan(quantifier).learns:
         refuses("was not made", lambda: quantifier.fit_scorer(scorer))
     else:
         fitted = quantifier.fit_scorer(scorer)

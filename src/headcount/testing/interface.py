@@ -12,6 +12,7 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 from headcount.quantify import MethodInfo
+from headcount.quantify.base import ScoringPlan
 from headcount.sampling import Samples
 from headcount.scores import Scored, Scorer
 from headcount.testing.cases import (
@@ -73,9 +74,9 @@ def check_defaults(case: Case) -> None:
 
 
 def check_solutions(case: Case) -> None:
-    """`solve_many` returns the shares of `predict_many` and reports convergence."""
+    """`fitted_.solve_many` returns the shares of `predict_many` and reports convergence."""
     quantifier, X = case.fitted, pool(case.n_classes)
-    solution = quantifier.solve_many(X, samples())
+    solution = quantifier.fitted_.solve_many(X, samples())
     equal(solution.prevalence, quantifier.predict_many(X, samples()))
     expect(len(solution) == len(samples()), "not one solution per sample")
     expect(solution.converged.all(), "the solver did not converge on all samples")
@@ -105,14 +106,14 @@ def check_unfitted(case: Case) -> None:
     calls: list[Callable[[], Any]] = [
         lambda: quantifier.predict(X),
         lambda: quantifier.predict_many(X, samples()),
-        lambda: quantifier.solve_many(X, samples()),
+        lambda: quantifier.fitted_.solve_many(X, samples()),
     ]
     if case.takes_scores:
         new = Scored(scored_pool(case.n_classes))
         calls += [
             lambda: quantifier.predict(new),
             lambda: quantifier.predict_many(new, samples()),
-            lambda: quantifier.solve_many(new, samples()),
+            lambda: quantifier.fitted_.solve_many(new, samples()),
             lambda: quantifier.fit_scorer(Scorer()),
         ]
     for call in calls:
@@ -123,7 +124,7 @@ def check_unfitted(case: Case) -> None:
 def check_declared_scores(case: Case) -> None:
     """A method takes scores, unless it works on features or ``info.no_scores`` is declared."""
     case.require_two_classes()
-    closed = case.prototype.takes == "features" or case.info.no_scores != ""
+    closed = ScoringPlan(case.prototype).takes == "features" or case.info.no_scores != ""
     expect(case.takes_scores is not closed, "takes_scores differs from the declared facts")
     if closed:
         quantifier = case.make()

@@ -108,9 +108,9 @@ def check_batches(case: OneClassCase) -> None:
 
 def check_intervals(case: OneClassCase) -> None:
     """`estimate` has intervals that hold its shares, and can be stored."""
-    for target in ("realised", "expected"):
+    for estimand in ("realised", "expected"):
         estimate = case.fitted.estimate(
-            case.mixed, target=target, replicates=_REPLICATES, random_state=0
+            case.mixed, estimand=estimand, replicates=_REPLICATES, random_state=0
         )
         on_simplex(estimate.shares, 2)
         wide, narrow = estimate.interval(0.95), estimate.interval(0.5)
@@ -142,5 +142,5 @@ def check_bad_input(case: OneClassCase) -> None:
     refuses("^X", lambda: case.fit(np.full((300, 3), np.nan)))
     refuses("", lambda: quantifier.predict(np.full((5, 3), np.nan)))
     refuses("", lambda: quantifier.predict_many(X, [[]]), lambda: quantifier.predict(X[:0]))
-    refuses("^target is", lambda: quantifier.estimate(X, target="all"))
+    refuses("^estimand is", lambda: quantifier.estimate(X, estimand="all"))
     refuses("^replicates is", lambda: quantifier.estimate(X, replicates=3))

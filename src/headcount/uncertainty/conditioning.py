@@ -18,8 +18,6 @@ from headcount.representation import Training
 from headcount.uncertainty.prior import Prior
 from headcount.uncertainty.simulation import Simulated, simulate, simulated_size
 
-__all__ = ["Conditional", "Conditioning", "Posterior"]
-
 Floats = NDArray[np.float64]
 
 # Of the simulations, the part that is near enough to an answer.

@@ -11,8 +11,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from headcount.uncertainty.intervals import check_shares, spread_over, volume_of
 
-__all__ = ["Ellipse"]
-
 Floats = NDArray[np.float64]
 
 # Points inside the ellipse that its volume is computed from.

@@ -13,15 +13,13 @@ from headcount._text import Cell, Table, html_result
 from headcount.errors import HeadcountError
 from headcount.uncertainty.ellipses import Ellipse
 from headcount.uncertainty.intervals import Intervals, Region, around_shares
-from headcount.uncertainty.shares import SharePosterior
+from headcount.uncertainty.shares import RepeatedPosterior, SharePosterior
 
 if TYPE_CHECKING:
     import polars as pl
     from matplotlib.axes import Axes
 
-__all__ = ["Counts", "Estimate", "Target"]
-
-Target = Literal["realised", "expected"]
+Estimand = Literal["realised", "expected"]
 
 _OF = {"realised": "among these", "expected": "behind these"}
 
@@ -36,7 +34,7 @@ class Counts:
         The classes.
     count, low, high : ndarray of shape (K,)
         Estimates, which sum to the number of items, and ends of the intervals. They are
-        whole numbers, except for the target "expected".
+        whole numbers, except for the estimand "expected".
     level : float
         Probability that an interval contains the count.
     """
@@ -84,7 +82,7 @@ class Estimate:
         Shares that `predict` of the quantifier returns.
     n_items : int
         Number of items in the sample.
-    target : {"realised", "expected"}
+    estimand : {"realised", "expected"}
         Shares among these items, or in the population of which the items are a random
         sample. The latter are less certain.
     posterior : SharePosterior
@@ -121,8 +119,8 @@ class Estimate:
     shares: NDArray[np.float64]
     raw: NDArray[np.float64]
     n_items: int
-    target: Target
-    posterior: SharePosterior
+    estimand: Estimand
+    posterior: SharePosterior | RepeatedPosterior
     fit_test: Any = None
     warnings: tuple[str, ...] = ()
     n_effective: float | None = None
@@ -142,7 +140,7 @@ class Estimate:
     def draws(self) -> NDArray[np.float64]:
         """Equally likely draws of the shares, one row per draw."""
         realised = self.posterior.draws
-        if self.target == "realised":
+        if self.estimand == "realised":
             return realised
         # Given the counts of the classes among n items, the shares of the population have a
         # Dirichlet distribution. The seed is fixed, so that an estimate is reproducible.
@@ -210,9 +208,9 @@ class Estimate:
 
     @property
     def count(self) -> NDArray[Any]:
-        """Number of items of each class; whole numbers for the target "realised"."""
+        """Number of items of each class; whole numbers for the estimand "realised"."""
         due = self.n_items * self.shares
-        return due if self.target == "expected" else _whole(due)
+        return due if self.estimand == "expected" else _whole(due)
 
     def counts(self, level: float = 0.95) -> Counts:
         """Number of items of each class, with intervals.
@@ -225,12 +223,12 @@ class Estimate:
         Returns
         -------
         Counts
-            Whole numbers. With the target "expected", mean numbers in a sample of this size,
+            Whole numbers. With the estimand "expected", mean numbers in a sample of this size,
             which are not whole.
         """
         ends = self.interval(level)
         count, low, high = self.count, self.n_items * ends.low, self.n_items * ends.high
-        if self.target == "expected":
+        if self.estimand == "expected":
             return Counts(self.classes, count, low, high, ends.level)
         # Whole numbers within the interval, extended to contain the estimate.
         least = np.minimum(np.ceil(low - 1e-9).astype(np.int64), count)
@@ -288,7 +286,7 @@ class Estimate:
         return {
             "method": self.method,
             "n_items": self.n_items,
-            "target": self.target,
+            "estimand": self.estimand,
             "level": ends.level,
             "classes": [dict(zip(columns, row, strict=True)) for row in values],
             "fit_test": None if test is None else test.to_dict(),
@@ -337,7 +335,7 @@ class Estimate:
         str
         """
         return (
-            f"{self.method}: shares {_OF[self.target]} {self.n_items:,} "
+            f"{self.method}: shares {_OF[self.estimand]} {self.n_items:,} "
             f"item{'' if self.n_items == 1 else 's'}, with {100 * level:.6g}% intervals"
         )
 

@@ -13,8 +13,6 @@ from numpy.typing import ArrayLike, NDArray
 from headcount._text import Cell, Table, html_result
 from headcount.errors import HeadcountError
 
-__all__ = ["Intervals", "Region", "around_shares", "check_shares", "spread_over", "volume_of"]
-
 # Points that the volume of a region is computed from, in the simplex and in its neighbourhood.
 _N_POINTS = 10_000
 
@@ -196,19 +194,6 @@ def volume_of(around: NDArray[np.float64], within: NDArray[np.bool_]) -> float:
     smaller standard error relative to the volume are used: one of about one percent with few
     classes. Where neither has a point in the region it is smaller than can be computed, and 0
     is returned.
-
-    Parameters
-    ----------
-    around : ndarray of shape (n,)
-        Numbers whose mean is the volume, of points spread evenly over a shape that contains
-        the region: the size of the shape, or 0 for a point that is not in the region.
-    within : ndarray of bool, shape (n,)
-        True for points of `spread_over` in the region.
-
-    Returns
-    -------
-    float
-        Fraction of all possible shares, from 0 to 1.
     """
 
     def relative_error(values: NDArray[Any]) -> float:

@@ -14,8 +14,6 @@ from headcount.sampling import Samples
 from headcount.uncertainty.prior import check_prior
 from headcount.uncertainty.shares import SharePosterior
 
-__all__ = ["check_dirichlet", "posteriors_from_counts", "posteriors_from_ratios"]
-
 Floats = NDArray[np.float64]
 
 # Draws of each sample, and steps of its chain before the first of them.

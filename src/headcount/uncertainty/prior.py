@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 
 from headcount.errors import HeadcountError
 
-__all__ = ["Prior", "check_prior"]
-
 Floats = NDArray[np.float64]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any, Protocol
@@ -17,8 +17,6 @@ from headcount.uncertainty.conditioning import Conditional, Conditioning, Poster
 from headcount.uncertainty.prior import Prior
 from headcount.uncertainty.simulation import Simulated, size_factor
 from headcount.uncertainty.smoothing import smooth
-
-__all__ = ["ShareConditioning", "SharePosterior"]
 
 Floats = NDArray[np.float64]
 
@@ -41,41 +39,39 @@ class SharePosterior(Posterior):
         return np.asarray(mean / mean.sum())
 
 
-class RepeatedPosterior(SharePosterior):
+class RepeatedPosterior:
     """Distribution of the shares of a sample that is computed again whenever it is used.
 
     For so many samples that the draws of all would not fit into memory. Only the mean is kept
-    after `release`.
+    after `release`. It is read as a `SharePosterior` is.
     """
 
-    _make: Callable[[], SharePosterior]
-    _made: SharePosterior | None
-    _mean: Floats
-
     def __init__(self, make: Callable[[], SharePosterior]) -> None:
-        made = make()
-        # The base class is frozen.
-        for name, value in {"_make": make, "_made": made, "_mean": made.mean}.items():
-            object.__setattr__(self, name, value)
+        self._make = make
+        self._posterior: SharePosterior | None = make()
+        self.mean = self._posterior.mean
 
     def release(self) -> None:
         """Forget the draws, until they are used again."""
-        object.__setattr__(self, "_made", None)
-
-    @property
-    def mean(self) -> Floats:
-        """Mean shares."""
-        return self._mean
+        self._posterior = None
 
     @property
     def draws(self) -> Floats:
         """Draws with equal weights, (1000, K)."""
-        return (self._made or self._make()).draws
+        return self._current().draws
 
-    def __getattr__(self, name: str) -> Any:
-        if name in ("weighted", "weights"):
-            return getattr(self._made or self._make(), name)
-        raise AttributeError(name)
+    @property
+    def weighted(self) -> Floats:
+        """Draws, one row per draw."""
+        return self._current().weighted
+
+    @property
+    def weights(self) -> Floats:
+        """Weights of the draws; they sum to 1."""
+        return self._current().weights
+
+    def _current(self) -> SharePosterior:
+        return self._make() if self._posterior is None else self._posterior
 
 
 class Answering(Protocol):
@@ -126,44 +122,23 @@ class ShareConditioning:
     replicates: int
     seed: int
 
-    def posteriors(self, answers: Floats, sizes: NDArray[np.int64]) -> list[SharePosterior]:
-        """Distribution of the realised shares of each sample.
-
-        Parameters
-        ----------
-        answers : ndarray of shape (S, D)
-            Answers of the method, one row per sample.
-        sizes : ndarray of shape (S,)
-            Number of items in each sample.
-
-        Returns
-        -------
-        list of SharePosterior
-        """
+    def posteriors(
+        self, answers: Floats, sizes: NDArray[np.int64]
+    ) -> Sequence[SharePosterior | RepeatedPosterior]:
+        """Distribution of the realised shares of each sample, given answers of shape (S, D)."""
         draws_of_each = self.replicates * self.training.n_classes / 10
         if len(answers) * draws_of_each <= _MOST_KEPT:
             return [make() for make in self._makers(answers, sizes)]
-        found: list[SharePosterior] = []
+        released = []
         for posterior in self.repeated(answers, sizes):
             posterior.release()
-            found.append(posterior)
-        return found
+            released.append(posterior)
+        return released
 
     def repeated(
         self, answers: Floats, sizes: NDArray[np.int64]
     ) -> Iterator[RepeatedPosterior]:
-        """Distributions that can be released, as `posteriors` returns for many samples.
-
-        Parameters
-        ----------
-        answers : ndarray of shape (S, D)
-        sizes : ndarray of shape (S,)
-            As for `posteriors`.
-
-        Returns
-        -------
-        iterator of RepeatedPosterior
-        """
+        """Distributions that can be released, as `posteriors` returns for many samples."""
         return (RepeatedPosterior(make) for make in self._makers(answers, sizes))
 
     def _makers(
@@ -185,17 +160,7 @@ class ShareConditioning:
         return np.stack([self._posterior(answer, size).mean for answer, size in pairs])
 
     def same_as(self, other: ShareConditioning) -> bool:
-        """True if the simulations of both are the same; their priors are not compared.
-
-        Parameters
-        ----------
-        other : ShareConditioning
-            The other one.
-
-        Returns
-        -------
-        bool
-        """
+        """True if the simulations of both are the same; their priors are not compared."""
         return (
             self.model is other.model
             and self.training is other.training

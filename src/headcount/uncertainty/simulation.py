@@ -14,8 +14,6 @@ from headcount.sampling import Samples
 from headcount.sampling.samples import sort_by_code
 from headcount.uncertainty.prior import Prior
 
-__all__ = ["Simulated", "simulate", "simulated_size", "size_factor"]
-
 Floats = NDArray[np.float64]
 
 # Sizes up to the first are simulated as they are. Larger ones are rounded to powers of the

@@ -12,8 +12,6 @@ from scipy.spatial import KDTree
 from headcount.data import take_rows
 from headcount.representation import Training
 
-__all__ = ["smooth"]
-
 Floats = NDArray[np.float64]
 Rows = NDArray[np.int64]
 

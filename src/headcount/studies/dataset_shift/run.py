@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headcount.evaluation.measures import check_measure
-from headcount.evaluation.selected import labelled, make_splits
+from headcount.evaluation.splits import labelled, make_splits
 from headcount.sampling import APP
 from headcount.scores import ScoredPool
 from headcount.shift import ShiftExperiment

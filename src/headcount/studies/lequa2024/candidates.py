@@ -20,6 +20,7 @@ from headcount.data.lequa import LequaTask
 from headcount.deep.base import NetworkQuantifier
 from headcount.errors import HeadcountError
 from headcount.quantify import Quantifier
+from headcount.quantify.base import ScoringPlan
 from headcount.studies.classifier_grid import is_installed, made
 from headcount.study.spec import MethodSpec, Spec
 
@@ -92,7 +93,9 @@ def named_method(spec: Spec, name: str) -> MethodSpec:
             return each
     wanted = MethodSpec(name)
     quantifier = made(wanted)
-    if not quantifier.takes_scores and not isinstance(quantifier, NetworkQuantifier):
+    if not ScoringPlan(quantifier).takes_scores and not isinstance(
+        quantifier, NetworkQuantifier
+    ):
         names = ", ".join(each.name for each in spec.methods)
         raise HeadcountError(
             f"method is {name!r}, which does not work on the scores of one classifier: choose "

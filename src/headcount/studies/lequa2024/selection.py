@@ -24,6 +24,7 @@ from headcount._progress import track
 from headcount.datasets import LequaData, LequaSamples
 from headcount.evaluation.measures import Measure, check_measure
 from headcount.quantify import Quantifier
+from headcount.quantify.base import ScoringPlan
 from headcount.sampling import Samples
 from headcount.scores import Scored, Scorer
 from headcount.studies.classifier_grid import quietly, reason
@@ -442,7 +443,7 @@ def _fitted_scorer(unit: _Unit, X: Any, y: NDArray[np.int64], protocol: Protocol
     scorer = Scorer(
         classifier, cv=protocol.folds, fold_scoring=False, random_state=protocol.seed
     )
-    learns = any(each.quantifier.learns_from_scores for _, each in unit.candidates)
+    learns = any(ScoringPlan(each.quantifier).learns for _, each in unit.candidates)
     return scorer.fit(X, y, out_of_fold=learns)
 
 

@@ -12,7 +12,7 @@ from sklearn.base import clone
 
 from headcount.errors import HeadcountError
 from headcount.evaluation.evaluation import parameters_of
-from headcount.evaluation.fitting import Fitted, fit_together
+from headcount.evaluation.fitting import FitResult, fit_together
 from headcount.evaluation.intervals import interval_errors
 from headcount.evaluation.measures import check_measure
 from headcount.evaluation.search import GridSearch
@@ -72,7 +72,7 @@ def _trial(spec: Spec, task: Task, data: Path, seed: int) -> Trial:
 
 
 def _estimated(
-    spec: Spec, fitted: Fitted, pool: ScoredPool, trial: Trial, classes: list[Any]
+    spec: Spec, fitted: FitResult, pool: ScoredPool, trial: Trial, classes: list[Any]
 ) -> tuple[NDArray[np.float64] | None, dict[str, NDArray[np.float64]], str | None]:
     """Shares of all samples, metrics of their intervals, and the reason if there are none."""
     try:
@@ -98,7 +98,7 @@ def _estimated(
     return shares, measured, None
 
 
-def _described(quantifier: Any, fitted: Fitted) -> str:
+def _described(quantifier: Any, fitted: FitResult) -> str:
     """Parameters of a method without seeds; of a search those that it chose."""
     if isinstance(quantifier, GridSearch) and fitted.quantifier is not None:
         quantifier = fitted.quantifier.best_quantifier_

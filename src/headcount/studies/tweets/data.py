@@ -14,7 +14,7 @@ from scipy import sparse
 from headcount.data.datasets.texts import TWEETS_FILE, Tweets, load_tweets
 from headcount.data.datasets.word_counts import Words, count_words
 from headcount.evaluation.candidates import Labelled, Split
-from headcount.evaluation.selected import labelled
+from headcount.evaluation.splits import labelled
 from headcount.sampling import APP, Samples
 from headcount.study.spec import Spec
 

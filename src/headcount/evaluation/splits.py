@@ -1,9 +1,9 @@
-"""Base of searches: once fitted, they predict by the quantifier they selected."""
+"""Splits of labelled items that settings of a quantifier are tried on."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, ClassVar, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,97 +13,14 @@ from headcount._parameters import check_count
 from headcount.data import check_features, count_rows
 from headcount.errors import HeadcountError
 from headcount.evaluation.candidates import Labelled, Split
-from headcount.quantify import Quantifier
-from headcount.quantify.info import Input, MethodInfo
-from headcount.representation import Training
-from headcount.sampling import UPP, Samples
+from headcount.sampling import UPP
 from headcount.sampling._streams import base_seeds
-from headcount.scores import Scored, ScoredPool, Verdicts
+from headcount.scores import Scored, Verdicts
 from headcount.scores.checks import check_labels, check_lengths, check_weights, class_shares
 from headcount.scores.folds import make_folds
-from headcount.solve import Solution
 
-__all__ = ["Selected", "labelled", "make_splits"]
-
-# Items in a sample that a search draws where nothing is said: as many as there are, at most.
+# Items in a sample that a search draws by default: as many as there are, at most.
 _LARGEST = 500
-
-
-class Selected(Quantifier):
-    """A quantifier that chose another one, ``best_quantifier_``, and answers with it."""
-
-    info: ClassVar = MethodInfo(
-        title="chosen on samples of the training set",
-        family="meta",
-        input="any",
-        multiclass="native",
-        shift="prior",
-        reference="",
-    )
-
-    best_quantifier_: Quantifier
-    preparation_: Any = None
-
-    def _take_on(self, chosen: Quantifier) -> Self:
-        self.best_quantifier_ = chosen
-        self._keep(chosen.model_, chosen.classes_, chosen.prior_, chosen.scorer_)
-        self._by_folds = chosen._by_folds
-        return self
-
-    @property
-    def takes(self) -> Input:
-        """Kind of items that the quantifier inside works on."""
-        chosen = getattr(self, "best_quantifier_", None)
-        return "posteriors" if chosen is None else chosen.takes
-
-    def items_of(self, X: Any, *, by_folds: bool | None = None) -> Any:
-        """Items of a pool in the form that the chosen quantifier takes.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix or frame of shape (n, d), list of texts, Scored, Verdicts
-            The pool.
-        by_folds : bool, default=None
-            Score the pool by the classifier of every fold.
-
-        Returns
-        -------
-        ndarray, or whatever the model takes
-        """
-        return self.best_quantifier_.items_of(self._prepared(X), by_folds=by_folds)
-
-    def _prepared(self, X: Any) -> Any:
-        """Items as the steps of a pipeline before the quantifier make them."""
-        if self.preparation_ is None or isinstance(X, Scored | Verdicts | _PreparedPool):
-            return X
-        given = X.X if isinstance(X, ScoredPool) else X
-        return _PreparedPool(self.preparation_.transform(given))
-
-    def _scorer(self) -> Any:
-        return None  # the candidates have theirs
-
-    def _simulation_items(self) -> Training:
-        return self.best_quantifier_._simulation_items()
-
-    def _items_are_posteriors(self) -> bool | list[Any]:
-        return self.best_quantifier_._items_are_posteriors()
-
-    @property
-    def scores_by_folds(self) -> bool:
-        """True if the classifiers of the folds score the items of estimates."""
-        return self.best_quantifier_.scores_by_folds
-
-    @property
-    def answering_(self) -> Quantifier:
-        """Fitted quantifier whose model answers."""
-        return self.best_quantifier_.answering_
-
-    def _solve(self, items: NDArray[Any], samples: Samples) -> Solution:
-        return self.best_quantifier_._solve(items, samples)
-
-
-class _PreparedPool(ScoredPool):
-    """Pool that the steps of a pipeline have made."""
 
 
 def labelled(
@@ -117,10 +34,10 @@ def labelled(
     check_lengths("X", count_rows(X), codes)
     weights = check_weights(sample_weight, len(codes), name="sample_weight")
     class_shares(codes, weights, names)
-    members = None if groups is None else np.asarray(groups)
-    if members is not None:
-        check_lengths("groups", len(members), codes)
-    return Labelled(X, names, codes, None if sample_weight is None else weights, members)
+    group_names = None if groups is None else np.asarray(groups)
+    if group_names is not None:
+        check_lengths("groups", len(group_names), codes)
+    return Labelled(X, names, codes, None if sample_weight is None else weights, group_names)
 
 
 def make_splits(
@@ -140,10 +57,10 @@ def make_splits(
     if items.groups is not None:
         rows = _rows_of_groups(items, holdout, folds, split_seed)
     for train, test in rows:
-        drawn = _protocol(protocol, len(test), draw_seed).draw(
+        samples = _protocol(protocol, len(test), draw_seed).draw(
             items.codes[test], classes=np.arange(len(counts))
         )
-        splits.append(Split(train, test, drawn))
+        splits.append(Split(train, test, samples))
     return splits
 
 
@@ -165,10 +82,10 @@ def _rows_of_groups(
     n = round(1 / holdout) if folds is None else folds
     splitter = StratifiedGroupKFold(max(2, n), shuffle=True, random_state=seed)
     number = None if folds is not None else 1
-    found = make_folds(
+    made_folds = make_folds(
         splitter, items.codes, items.codes, items.classes, None, groups=items.groups
     )
-    yield from (found or [])[:number]
+    yield from (made_folds or [])[:number]
 
 
 def _rows(
@@ -197,5 +114,5 @@ def _rows(
     # The place of each item among those of its class, in the shuffled order.
     by_class = shuffled[np.argsort(codes[shuffled], kind="stable")]
     places = np.arange(len(codes)) - np.repeat(np.cumsum(counts) - counts, counts)
-    chosen = places < np.repeat(held, counts)
-    yield np.sort(by_class[~chosen]), np.sort(by_class[chosen])
+    held_out = places < np.repeat(held, counts)
+    yield np.sort(by_class[~held_out]), np.sort(by_class[held_out])

@@ -21,7 +21,7 @@ from tests.oracle.ensembles import (
 
 import headcount as hc
 from headcount.errors import HeadcountError
-from headcount.quantify.ensembles.committee import combined
+from headcount.quantify.committees import combined
 from headcount.solve import Solution
 
 BAYES = [GaussianNB(), GaussianNB(var_smoothing=0.1), GaussianNB(var_smoothing=0.5)]
@@ -346,7 +346,7 @@ def test_weights_of_classifiers_by_their_errors(rule, error, keep, n_kept):
     median = hc.Median(base, BAYES, weights=rule, keep=keep, protocol=protocol).fit(X, y)
     alone = [clone(base).set_params(classifier=each).fit(X, y) for each in BAYES]
     errors = errors_by_hand(
-        lambda m, rows: alone[m].predict(hc.Scored(alone[m].scorer_.posteriors_[rows])),
+        lambda m, rows: alone[m].predict(hc.Scored(alone[m].fitted_.scorer.posteriors_[rows])),
         protocol.draw(y),
         error,
     )

@@ -36,8 +36,9 @@ from tests.oracle.ensembles import (
 
 import headcount as hc
 from headcount.errors import HeadcountError, HeadcountWarning
-from headcount.quantify.ensembles import ensemble as module
-from headcount.quantify.ensembles.member_training import TrainedMember, scores_by_member
+from headcount.quantify import ensemble as module
+from headcount.quantify.base import ScoringPlan
+from headcount.quantify.ensemble import TrainedMember, scores_by_member
 from headcount.representation import Training
 
 
@@ -158,7 +159,7 @@ def test_members_learn_from_samples_of_the_features():
     X, y = labelled(3)
     frame = pd.DataFrame(X, columns=list("abc"))
     fitted = small(hc.HDx()).fit(frame, y)
-    assert not fitted.takes_scores
+    assert not ScoringPlan(fitted).takes_scores
     for member, rows in zip(fitted.members_, fitted.samples_, strict=True):
         alone = hc.HDx().fit(frame.iloc[rows], y[rows])
         np.testing.assert_array_equal(
@@ -193,16 +194,16 @@ def test_rates_come_from_items_a_member_was_not_trained_on(scoring):
     for member, rows in zip(fitted.members_, fitted.samples_, strict=True):
         honest, known = honest_scores(member, rows, X, scoring)
         profiles = [honest[y[known] == j].mean(axis=0) for j in (0, 1)]
-        np.testing.assert_allclose(member.model_.profiles, profiles, atol=1e-12)
+        np.testing.assert_allclose(member.fitted_.model.profiles, profiles, atol=1e-12)
 
 
 def honest_scores(member, rows, X, scoring):
     """Scores by a member's classifier of items it was not trained on, and their rows."""
     outside = np.setdiff1d(np.arange(len(X)), rows)
     if scoring == "left-out":
-        return member.scorer_.classifier_.predict_proba(X[outside]), outside
-    honest = member.scorer_.classifier_.predict_proba(X)
-    honest[rows] = member.scorer_.posteriors_
+        return member.fitted_.scorer.classifier_.predict_proba(X[outside]), outside
+    honest = member.fitted_.scorer.classifier_.predict_proba(X)
+    honest[rows] = member.fitted_.scorer.posteriors_
     return honest, np.arange(len(X))
 
 
@@ -213,7 +214,7 @@ def test_copies_of_an_item_never_help_to_score_it():
     fitted = small(hc.ACC(DecisionTreeClassifier()), size=300).fit(X, y)
     for member, rows in zip(fitted.members_, fitted.samples_, strict=True):
         assert len(np.unique(rows)) < len(rows)
-        scorer = member.scorer_
+        scorer = member.fitted_.scorer
         by_class = [(scorer.labels_ == y[rows])[y[rows] == j].mean() for j in (0, 1)]
         assert np.mean(by_class) < 0.7
         assert (scorer.labels(X[rows]) == y[rows]).all()
@@ -240,8 +241,8 @@ def test_a_frozen_classifier_scores_once():
     X, y = labelled(2)
     classifier = GaussianNB().fit(X[:90], y[:90])
     fitted = small(hc.PACC(FrozenEstimator(classifier))).fit(X[90:], y[90:])
-    assert isinstance(fitted.scorer_, hc.Scorer)
-    assert all(member.scorer_ is None for member in fitted.members_)
+    assert isinstance(fitted.fitted_.scorer, hc.Scorer)
+    assert all(member.fitted_.scorer is None for member in fitted.members_)
 
 
 @pytest.mark.parametrize("scoring", ["shared", "separate"])
@@ -320,7 +321,9 @@ def training_histogram(member, rows, door, K):
         items = member._items(X[known])
     else:
         items = member._items(X).copy()
-        items[rows] = member.scorer_.labels_ if labels else member.scorer_.posteriors_
+        items[rows] = (
+            member.fitted_.scorer.labels_ if labels else member.fitted_.scorer.posteriors_
+        )
     shares = np.bincount(y[rows]) / len(rows)
     there = np.bincount(y[known]) / len(known)
     return weighted_bin_shares(one_hot(items, K), (shares / there)[y[known]])
@@ -527,8 +530,10 @@ def test_solutions_are_put_together():
     fitted = small(hc.SLD(max_iter=1)).fit(*labelled_scores(3))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", HeadcountWarning)
-        whole = fitted.solve_many(hc.Scored(scored_pool(3)), samples())
-        parts = [m.solve_many(hc.Scored(scored_pool(3)), samples()) for m in fitted.members_]
+        whole = fitted.fitted_.solve_many(hc.Scored(scored_pool(3)), samples())
+        parts = [
+            m.fitted_.solve_many(hc.Scored(scored_pool(3)), samples()) for m in fitted.members_
+        ]
     np.testing.assert_array_equal(whole.converged, np.all([p.converged for p in parts], axis=0))
     np.testing.assert_array_equal(
         whole.iterations, np.max([p.iterations for p in parts], axis=0)

@@ -1,1 +1,0 @@
-"""Quantifiers made of several quantifiers or classifiers."""
