@@ -20,7 +20,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import headcount as hc
-from headcount.analysis.pages import about_counting, accuracy_page, grouped_notes, share_page
+from headcount.analysis.accuracy import accuracy_page
+from headcount.analysis.pages import about_counting, grouped_notes, share_page
 from headcount.diagnose.diagnostics import UNLIKE
 from headcount.report.assets import script_json
 from headcount.report.charts import tag

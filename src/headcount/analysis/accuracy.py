@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from markupsafe import Markup
 from numpy.typing import NDArray
 
 from headcount._files import did_you_mean
 from headcount._text import Cell, Table, chance, html_result, printable
+from headcount._versions import versions
 from headcount.accuracy import (
     METRIC_NAMES,
     AccuracyEstimate,
@@ -22,13 +25,48 @@ from headcount.analysis.analysis import Result
 from headcount.analysis.groups import Groups
 from headcount.analysis.label_columns import match_labels, read_labelled, read_true_labels
 from headcount.analysis.options import Options
-from headcount.analysis.pages import accuracy_page
+from headcount.analysis.pages import (
+    ADVICE,
+    MANY_CLASSES,
+    MOST_ROWS,
+    QUESTION,
+    answer,
+    grouped_notes,
+    plain_notes,
+    short_p,
+    written_level,
+)
 from headcount.analysis.score_columns import find_score_columns
-from headcount.analysis.words import MARK, plain, range_of_groups
+from headcount.analysis.words import MARK, plain, range_of_groups, words
 from headcount.data.readers import TableFile
 from headcount.diagnose.diagnostics import BROKEN_LEVEL
 from headcount.errors import HeadcountError
-from headcount.report.page import Page
+from headcount.report.charts import Axis, Row, group_chart, rows_chart
+from headcount.report.page import (
+    FLAG,
+    Column,
+    Page,
+    advice,
+    element,
+    estimate_legend,
+    facts,
+    figure,
+    flag,
+    folded,
+    headline,
+    hidden_rows,
+    note,
+    notes_section,
+    now,
+    pair,
+    panels,
+    paragraph,
+    scrolled,
+    section,
+    table,
+    warnings_link,
+    warnings_section,
+)
 from headcount.scores import Scored
 
 
@@ -217,6 +255,7 @@ def analyse_accuracy(
     Examples
     --------
     >>> import numpy as np
+    from markupsafe import Markup
     >>> import polars as pl
     >>> from headcount.analysis.accuracy import analyse_accuracy
     >>> def scored(n, share, seed):
@@ -320,3 +359,241 @@ def _predictions(
             "`prediction` out."
         )
     return np.asarray(classes[codes])
+
+
+# Page of the accuracy of a model.
+
+
+def accuracy_page(analysis: AccuracyAnalysis) -> Page:
+    """Page of the accuracy of a model on unlabelled items."""
+    first, *groups = _accuracy_rows(analysis)
+    estimate, level = analysis.estimates[0], written_level(analysis.estimates[0].level)
+    axis = Axis.around(
+        [value for row in (first, *groups) for value in row.values], estimate.measure.high
+    )
+    status = _accuracy_status(analysis)
+    doubtful = status == "broken" or any(row.is_broken for row in groups)
+    warnings = grouped_notes(
+        (
+            (name, each.warnings)
+            for name, each in zip(analysis.groups, analysis.estimates, strict=True)
+        ),
+        len(analysis.groups),
+    )
+    tests = [
+        (_p_value(each), analysis.is_broken(i)) for i, each in enumerate(analysis.estimates)
+    ]
+    links = {"advice": "What to do"} if doubtful else {}
+    is_known, info = analysis.truths is not None, analysis.info
+    chart = rows_chart([first], f"{estimate.metric} on all items, with its interval", axis)
+    return Page(
+        title="How accurate is the model?",
+        eyebrow=[estimate.method, f"{estimate.size:,} items", now()],
+        headline=headline(
+            status,
+            answer(tests[0], tests[1:], f"the {estimate.metric}"),
+            _accuracy_sentences(analysis),
+            question=QUESTION,
+            muted=status == "broken",
+            links=links | warnings_link(warnings),
+        ),
+        sections=[
+            advice(ADVICE[:2]) if doubtful else Markup(""),
+            section(
+                "All items, if only the mix had changed" if status == "broken" else "All items",
+                estimate_legend(level, truth=is_known, flagged=first.is_broken),
+                pair(figure(chart, estimate.metric), _confusion_block(estimate)),
+                css="muted" if status == "broken" else "",
+            ),
+            _accuracy_groups_section(analysis, groups, axis, level),
+            _accuracy_likeness_section(analysis, status),
+            warnings_section(warnings),
+            notes_section(plain_notes(analysis.notes)),
+            section(
+                "How it was done",
+                pair(
+                    facts(
+                        "Method",
+                        {
+                            "name": f"{estimate.method}: {info.title}",
+                            "metric": estimate.metric,
+                            "answer of the method itself": f"{estimate.raw:.3f}",
+                            "reference": info.reference,
+                        },
+                    ),
+                    facts("Versions", versions()),
+                ),
+            ),
+        ],
+        columns=analysis.to_frame().columns,
+        rows=analysis.to_frame().fill_nan(None).rows(),
+        content=analysis.to_dict(),
+    )  # fmt: skip
+
+
+def _p_value(estimate: AccuracyEstimate) -> float | None:
+    test = estimate.fit_test
+    return None if test is None or math.isnan(test.p_value) else float(test.p_value)
+
+
+def _accuracy_rows(analysis: AccuracyAnalysis) -> list[Row]:
+    rows = []
+    for i, (name, each) in enumerate(zip(analysis.groups, analysis.estimates, strict=True)):
+        low, high = each.interval()
+        truth = None if analysis.truths is None else analysis.truths[i]
+        rows.append(
+            Row(
+                words(name), each.value, low, high, each.size,
+                truth=None if truth is None or math.isnan(truth) else truth,
+                is_broken=analysis.is_broken(i),
+                text="{:.3f}".format,
+            )
+        )  # fmt: skip
+    return rows
+
+
+def _accuracy_status(analysis: AccuracyAnalysis) -> str:
+    if analysis.is_broken(0):
+        return "broken"
+    is_tested = _p_value(analysis.estimates[0]) is not None
+    return "fits" if is_tested and analysis.is_reliable else "unsure"
+
+
+def _accuracy_sentences(analysis: AccuracyAnalysis) -> list[str]:
+    estimate = analysis.estimates[0]
+    low, high = estimate.interval()
+    text = (
+        f"On {estimate.size:,} new items the {estimate.metric} is about {estimate.value:.3f} "
+        f"({written_level(estimate.level)} interval {low:.3f} to {high:.3f})"
+    )
+    if analysis.before is not None and not math.isnan(analysis.before):
+        text += f"; on the labelled ones it is {analysis.before:.3f}"
+    text += "."
+    if analysis.is_broken(0):
+        doubt, *more = analysis.sentences
+        return [doubt, f"If only the mix had changed: {text}", *more]
+    return [text, *analysis.sentences]
+
+
+def _confusion_block(estimate: AccuracyEstimate) -> Markup:
+    """Shares by true and predicted class; nothing if they are many or not known."""
+    if estimate.table is None or len(estimate.classes) > MANY_CLASSES:
+        return Markup("")
+    names = [words(name) for name in estimate.classes.tolist()]
+    rows = [
+        [Cell(name), *(Cell(f"{share:.1%}") for share in row)]
+        for name, row in zip(names, estimate.table, strict=True)
+    ]
+    head = ["really", *(f"predicted {name}" for name in names)]
+    by_class = Table(head, rows, [False] + [True] * len(names))
+    return element(
+        "div",
+        note(
+            "Shares of the items by true and predicted class, as "
+            f"{estimate.method} estimates them",
+            name="classes-caption",
+        ),
+        scrolled(
+            by_class.to_html(
+                css_class="sortable even", label="Shares by true and predicted class"
+            )
+        ),
+    )
+
+
+def _accuracy_groups_section(
+    analysis: AccuracyAnalysis, rows: list[Row], axis: Axis, level: str
+) -> Markup:
+    """Chart and table of the groups; nothing without groups."""
+    if not rows:
+        return Markup("")
+    metric, is_known = analysis.estimates[0].metric, analysis.truths is not None
+    flagged = any(row.is_broken for row in rows)
+    caption = f"{metric} with {level} intervals."
+    p_values = list(map(_p_value, analysis.estimates[1:]))
+    if any(p_value is not None for p_value in p_values):
+        caption += (
+            " p: the chance of items at least so unlike the labelled ones if only the mix has "
+            f"changed. Below {BROKEN_LEVEL}, do not rely on the {metric}."
+        )
+    columns = [FLAG] * flagged + [Column("Group", "words", names=True)]
+    columns += [Column(metric), Column("From"), Column("To"), Column("Items")]
+    columns += [Column("Truth")] * is_known + [Column("p")]
+    cells = []
+    for row, p_value in zip(rows[:MOST_ROWS], p_values, strict=False):
+        truth = "" if row.truth is None else row.text(row.truth)
+        cells.append(
+            [
+                *([flag(row.is_broken)] * flagged),
+                row.label,
+                *map(row.text, (row.value, row.low, row.high)),
+                f"{row.items:,}",
+                *([truth] * is_known),
+                short_p(p_value),
+            ]
+        )
+    chart = group_chart(rows, f"{metric} by group", axis, ordered=analysis.ordered)
+    return section(
+        "Over time" if analysis.ordered else "By group",
+        estimate_legend(level, truth=is_known, flagged=flagged),
+        panels([(metric, chart)], wide=True, scrolls=True),
+        note(caption, name="groups-caption"),
+        scrolled(
+            table(
+                columns,
+                cells,
+                name="groups",
+                css="sortable flagged" if flagged else "sortable",
+                muted=[row.is_broken for row in rows],
+            ),
+            "tall",
+        ),
+        hidden_rows(len(rows) - MOST_ROWS),
+    )
+
+
+def _accuracy_likeness_section(analysis: AccuracyAnalysis, status: str) -> Markup:
+    p_value = _p_value(analysis.estimates[0])
+    n_tested = sum(_p_value(each) is not None for each in analysis.estimates[1:])
+    n_broken = sum(analysis.is_broken(i) for i in range(1, len(analysis.groups)))
+    if p_value is None:
+        result = Markup("This was not tested.")
+    elif status == "broken":
+        result = Markup(
+            "The new items do <strong>not</strong> look like the labelled ones, whatever the "
+            "mix."
+        )
+    else:
+        result = Markup("All new items together look like the labelled ones, but for the mix.")
+    if n_tested and not n_broken:
+        which = "does the group" if n_tested == 1 else f"do all {n_tested} groups"
+        result += f" So {which}."
+    elif n_tested:
+        verb = "does" if n_broken == 1 else "do"
+        result += (
+            f" Of {n_tested} groups, {n_broken} {verb} not; by chance alone "
+            f"{BROKEN_LEVEL * n_tested:.2g} would not."
+        )
+    tested = "Without posteriors, or with a single class, this cannot be tested."
+    if p_value is not None:
+        tested = (
+            "The test compares the distribution of the posteriors with that of the nearest "
+            f"mixture: {chance(p_value)} for all items. Below {BROKEN_LEVEL} the estimate is "
+            "not to be relied on."
+        )
+    return section(
+        QUESTION,
+        paragraph(
+            "The estimate is right if only the mix of the classes has changed since the "
+            "reference was labelled: the items of each class look as they did then, and the "
+            "model errs on them as often."
+        ),
+        paragraph(result),
+        folded(
+            "How this was tested",
+            paragraph(
+                "Under prior shift any sample is a mixture of the classes of the reference. "
+                + tested
+            ),
+        ),
+    )

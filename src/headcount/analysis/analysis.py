@@ -22,7 +22,7 @@ from headcount.diagnose.diagnostics import BROKEN_LEVEL
 from headcount.errors import HeadcountError
 from headcount.labels import LabelledEstimate
 from headcount.report.page import Page
-from headcount.uncertainty import Estimate
+from headcount.uncertainty import Estimate, Estimates
 
 if TYPE_CHECKING:
     import polars as pl
@@ -359,6 +359,11 @@ class Analysis(Result):
     def table_columns(self) -> tuple[str, ...]:
         """Columns of `to_frame`."""
         return COLUMNS
+
+    @property
+    def estimates(self) -> Estimates:
+        """Estimates by group; None is the name of all items."""
+        return Estimates({item.name: item.estimate for item in self.slices})
 
     @property
     def slices(self) -> tuple[Slice, ...]:

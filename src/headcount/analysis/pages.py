@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -12,11 +11,9 @@ import numpy as np
 from markupsafe import Markup
 
 from headcount._text import Cell, Table, chance, percent
-from headcount._versions import versions
-from headcount.analysis.words import compared_with_truth, plain, words
+from headcount.analysis.words import compared_with_truth, words
 from headcount.diagnose.diagnostics import BROKEN_LEVEL, UNLIKE
 from headcount.report.charts import (
-    Axis,
     Row,
     group_chart,
     histogram_chart,
@@ -42,7 +39,6 @@ from headcount.report.page import (
     note,
     notes_list,
     notes_section,
-    now,
     pair,
     panels,
     paragraph,
@@ -54,10 +50,7 @@ from headcount.report.page import (
 )
 
 if TYPE_CHECKING:
-    from headcount.accuracy import AccuracyEstimate
-    from headcount.analysis.accuracy import AccuracyAnalysis
     from headcount.analysis.analysis import Analysis, Slice
-    from headcount.analysis.judge_analysis import JudgeAnalysis
     from headcount.analysis.tags import TagAnalysis
 
 ADVICE = (
@@ -70,11 +63,11 @@ ADVICE = (
 )
 """Sentences on what to do if the new items do not look like the labelled ones."""
 
-_QUESTION = "Do the new items look like the labelled ones?"
+QUESTION = "Do the new items look like the labelled ones?"
 # Beyond these a page would be too large to read or to send; downloads have all of it.
-_MOST_PANELS, _MOST_ROWS, _MOST_JUDGED, _MOST_NAMED = 12, 2000, 60, 12
+MOST_PANELS, MOST_ROWS, _MOST_NAMED = 12, 2000, 12
 # Classes above which they are sorted by size, and those that then stay in view.
-_MANY_CLASSES, _LARGEST = 12, 10
+MANY_CLASSES, _LARGEST = 12, 10
 # Groups that a note names, and a number in a note.
 _NAMED, _NUMBER = 3, re.compile(r"\d[\d.,e-]*")
 # Difference between counting and an estimate that is worth a sentence.
@@ -172,15 +165,18 @@ def _joint_note(named: list[tuple[str, str]], n_all: int) -> Note:
     return Note(about, f"{texts[0]} (This is about {names[0]}.)" if varies else texts[0])
 
 
-def _notes(texts: Iterable[str]) -> list[Note]:
+def plain_notes(texts: Iterable[str]) -> list[Note]:
+    """Notes that are about no group."""
     return [Note("", text) for text in texts]
 
 
-def _written_level(level: float) -> str:
+def written_level(level: float) -> str:
+    """Level of intervals in percent."""
     return f"{100 * level:.6g}%"
 
 
-def _short_p(p_value: float | None) -> str:
+def short_p(p_value: float | None) -> str:
+    """p-value for a cell of a table."""
     if p_value is None:
         return ""
     return "<0.0001" if p_value < 0.0001 else f"{p_value:.2g}"
@@ -207,7 +203,7 @@ def share_page(analysis: Analysis) -> Page:
             status,
             _share_answer(analysis),
             analysis.verdict.sentences,
-            question="What do the shares rest on?" if is_labelled else _QUESTION,
+            question="What do the shares rest on?" if is_labelled else QUESTION,
             muted=status == "broken",
             links=links | warnings_link(warnings),
         ),
@@ -218,7 +214,7 @@ def share_page(analysis: Analysis) -> Page:
             _before_section(analysis, shown) if is_labelled else Markup(""),
             _likeness_section(analysis, shown),
             warnings_section(warnings),
-            notes_section(_notes(analysis.notes)),
+            notes_section(plain_notes(analysis.notes)),
             section(
                 "How it was done",
                 paragraph(analysis.method.why),
@@ -253,7 +249,7 @@ def _by_size(analysis: Analysis) -> list[int]:
 def _split_classes(analysis: Analysis) -> tuple[list[int], list[int]]:
     """Classes in view, and those that are folded: the second of two; the largest of many."""
     K = len(analysis.classes)
-    if K <= _MANY_CLASSES:
+    if K <= MANY_CLASSES:
         return ([1] if K == 2 else list(range(K))), []
     order = _by_size(analysis)
     return order[:_LARGEST], order[_LARGEST:]
@@ -261,7 +257,7 @@ def _split_classes(analysis: Analysis) -> tuple[list[int], list[int]]:
 
 def _shown_classes(analysis: Analysis) -> list[int]:
     """Classes that have panels: one of two, or the largest."""
-    return [1] if len(analysis.classes) == 2 else sorted(_by_size(analysis)[:_MOST_PANELS])
+    return [1] if len(analysis.classes) == 2 else sorted(_by_size(analysis)[:MOST_PANELS])
 
 
 def _share_row(analysis: Analysis, item: Slice, j: int, label: Any) -> Row:
@@ -308,7 +304,7 @@ def _numbers(item: Slice, j: int) -> list[str]:
 def _shares_section(analysis: Analysis) -> Markup:
     """Shares of the classes among all items."""
     overall, is_broken = analysis.overall, analysis.verdict.status == "broken"
-    shares, level = overall.estimate.shares, _written_level(analysis.level)
+    shares, level = overall.estimate.shares, written_level(analysis.level)
     classes, tail = _split_classes(analysis)
     where = "among" if overall.estimate.estimand == "realised" else "behind"
     caption = f"Shares {where} all {overall.estimate.n_items:,} items, with {level} intervals"
@@ -368,7 +364,7 @@ def _groups_section(analysis: Analysis, shown: list[int]) -> Markup:
     """Charts and table of the groups; nothing without groups."""
     if not analysis.groups:
         return Markup("")
-    overall, level = analysis.overall, _written_level(analysis.level)
+    overall, level = analysis.overall, written_level(analysis.level)
     is_binary, flagged = len(analysis.classes) == 2, bool(analysis.broken_groups)
     charts = []
     for j in shown:
@@ -389,9 +385,9 @@ def _groups_section(analysis: Analysis, shown: list[int]) -> Markup:
             *([words(analysis.classes[j])] * (not is_binary)),
             *_numbers(item, j),
             f"{item.estimate.n_items:,}",
-            _short_p(item.p_value),
+            short_p(item.p_value),
         ]
-        for item, j in rows_of[:_MOST_ROWS]
+        for item, j in rows_of[:MOST_ROWS]
     ]
     return section(
         "Over time" if analysis.ordered else "By group",
@@ -413,11 +409,11 @@ def _groups_section(analysis: Analysis, shown: list[int]) -> Markup:
                 cells,
                 name="groups",
                 css="sortable flagged" if flagged else "sortable",
-                muted=[item.is_broken for item, _ in rows_of[:_MOST_ROWS]],
+                muted=[item.is_broken for item, _ in rows_of[:MOST_ROWS]],
             ),
             "tall",
         ),
-        hidden_rows(len(rows_of) - _MOST_ROWS),
+        hidden_rows(len(rows_of) - MOST_ROWS),
     )
 
 
@@ -434,7 +430,7 @@ def _groups_caption(analysis: Analysis, level: str) -> str:
             f"changed. Below {BROKEN_LEVEL}, "
             f"{'the labels are needed' if labels else 'do not rely on the share'}."
         )
-    n_hidden = len(analysis.classes) - _MOST_PANELS
+    n_hidden = len(analysis.classes) - MOST_PANELS
     if n_hidden > 0:
         caption += f" The {n_hidden} smallest classes are in the downloads."
     return caption
@@ -487,7 +483,7 @@ def _rows_without_labels(analysis: Analysis, j: int) -> list[Row]:
 
 def _before_table(analysis: Analysis, shown: list[int]) -> Markup:
     rows = []
-    for item in (analysis.overall, *analysis.groups)[:_MOST_ROWS]:
+    for item in (analysis.overall, *analysis.groups)[:MOST_ROWS]:
         if item.labelled is None:
             return Markup("")
         ends = item.labelled.under_shift.interval(analysis.level)
@@ -530,7 +526,7 @@ def _likeness_section(analysis: Analysis, shown: list[int]) -> Markup:
             "biased as soon as the mix has changed."
         )
     return section(
-        _QUESTION,
+        QUESTION,
         paragraph(assumption),
         facts("", _likeness_facts(analysis)),
         *_histogram_blocks(analysis, shown),
@@ -632,7 +628,7 @@ def _test_paragraphs(analysis: Analysis) -> list[Markup]:
 def _share_warnings(analysis: Analysis) -> list[Note]:
     slices = (analysis.overall, *analysis.groups)
     about_slices = ((item.name, item.estimate.warnings) for item in slices)
-    return [*_notes(analysis.warnings), *grouped_notes(about_slices, len(slices))]
+    return [*plain_notes(analysis.warnings), *grouped_notes(about_slices, len(slices))]
 
 
 def _method_facts(analysis: Analysis) -> dict[str, str | Markup]:
@@ -655,12 +651,12 @@ def _data_facts(analysis: Analysis) -> dict[str, str]:
 
 def tag_page(analysis: TagAnalysis) -> Page:
     """Page of the shares of tags."""
-    first, level = analysis.first, _written_level(analysis.first.level)
+    first, level = analysis.first, written_level(analysis.first.level)
     rows = [
         replace(_class_rows(shares, [1])[0], label=tag)
         for tag, shares in analysis.analyses.items()
     ]
-    warnings, reliable = _notes(analysis.warnings), analysis.is_reliable
+    warnings, reliable = plain_notes(analysis.warnings), analysis.is_reliable
     marks = {
         "training": True,
         "counted": True,
@@ -668,7 +664,7 @@ def tag_page(analysis: TagAnalysis) -> Page:
         "flagged": not reliable,
     }
     shown_table = analysis.to_table()
-    shortened = replace(shown_table, rows=shown_table.rows[:_MOST_ROWS])
+    shortened = replace(shown_table, rows=shown_table.rows[:MOST_ROWS])
     return Page(
         title=analysis.title,
         eyebrow=[
@@ -700,13 +696,13 @@ def tag_page(analysis: TagAnalysis) -> Page:
                 scrolled(
                     shortened.to_html(css_class="sortable", label="Shares of tags"), "tall"
                 ),
-                hidden_rows(len(shown_table.rows) - _MOST_ROWS),
+                hidden_rows(len(shown_table.rows) - MOST_ROWS),
             ),
             warnings_section(warnings),
             section(
                 "How it was done",
                 paragraph(f"{first.method.name}: {first.method.title}, for each tag."),
-                notes_list(_notes(analysis.notes)) if analysis.notes else Markup(""),
+                notes_list(plain_notes(analysis.notes)) if analysis.notes else Markup(""),
                 facts("Data and versions", {**first.data_facts, **first.versions}),
             ),
         ],
@@ -725,7 +721,7 @@ def _tag_groups_section(analysis: TagAnalysis, legend_block: Markup) -> Markup:
         analysis.analyses,
         key=lambda tag: -float(analysis.analyses[tag].overall.estimate.shares[1]),
     )
-    shown = by_size[:_MOST_PANELS]
+    shown = by_size[:MOST_PANELS]
     charts = []
     for tag in shown:
         rows = _group_rows(analysis.analyses[tag], 1)
@@ -741,389 +737,3 @@ def _tag_groups_section(analysis: TagAnalysis, legend_block: Markup) -> Markup:
         panels(charts, wide=is_wide(len(shown), len(first.groups)), scrolls=True),
         note(f"The {n_hidden} rarest tags are in the table only." if n_hidden else ""),
     )
-
-
-# Page of the accuracy of a model.
-
-
-def accuracy_page(analysis: AccuracyAnalysis) -> Page:
-    """Page of the accuracy of a model on unlabelled items."""
-    first, *groups = _accuracy_rows(analysis)
-    estimate, level = analysis.estimates[0], _written_level(analysis.estimates[0].level)
-    axis = Axis.around(
-        [value for row in (first, *groups) for value in row.values], estimate.measure.high
-    )
-    status = _accuracy_status(analysis)
-    doubtful = status == "broken" or any(row.is_broken for row in groups)
-    warnings = grouped_notes(
-        (
-            (name, each.warnings)
-            for name, each in zip(analysis.groups, analysis.estimates, strict=True)
-        ),
-        len(analysis.groups),
-    )
-    tests = [
-        (_p_value(each), analysis.is_broken(i)) for i, each in enumerate(analysis.estimates)
-    ]
-    links = {"advice": "What to do"} if doubtful else {}
-    is_known, info = analysis.truths is not None, analysis.info
-    chart = rows_chart([first], f"{estimate.metric} on all items, with its interval", axis)
-    return Page(
-        title="How accurate is the model?",
-        eyebrow=[estimate.method, f"{estimate.size:,} items", now()],
-        headline=headline(
-            status,
-            answer(tests[0], tests[1:], f"the {estimate.metric}"),
-            _accuracy_sentences(analysis),
-            question=_QUESTION,
-            muted=status == "broken",
-            links=links | warnings_link(warnings),
-        ),
-        sections=[
-            advice(ADVICE[:2]) if doubtful else Markup(""),
-            section(
-                "All items, if only the mix had changed" if status == "broken" else "All items",
-                estimate_legend(level, truth=is_known, flagged=first.is_broken),
-                pair(figure(chart, estimate.metric), _confusion_block(estimate)),
-                css="muted" if status == "broken" else "",
-            ),
-            _accuracy_groups_section(analysis, groups, axis, level),
-            _accuracy_likeness_section(analysis, status),
-            warnings_section(warnings),
-            notes_section(_notes(analysis.notes)),
-            section(
-                "How it was done",
-                pair(
-                    facts(
-                        "Method",
-                        {
-                            "name": f"{estimate.method}: {info.title}",
-                            "metric": estimate.metric,
-                            "answer of the method itself": f"{estimate.raw:.3f}",
-                            "reference": info.reference,
-                        },
-                    ),
-                    facts("Versions", versions()),
-                ),
-            ),
-        ],
-        columns=analysis.to_frame().columns,
-        rows=analysis.to_frame().fill_nan(None).rows(),
-        content=analysis.to_dict(),
-    )  # fmt: skip
-
-
-def _p_value(estimate: AccuracyEstimate) -> float | None:
-    test = estimate.fit_test
-    return None if test is None or math.isnan(test.p_value) else float(test.p_value)
-
-
-def _accuracy_rows(analysis: AccuracyAnalysis) -> list[Row]:
-    rows = []
-    for i, (name, each) in enumerate(zip(analysis.groups, analysis.estimates, strict=True)):
-        low, high = each.interval()
-        truth = None if analysis.truths is None else analysis.truths[i]
-        rows.append(
-            Row(
-                words(name), each.value, low, high, each.size,
-                truth=None if truth is None or math.isnan(truth) else truth,
-                is_broken=analysis.is_broken(i),
-                text="{:.3f}".format,
-            )
-        )  # fmt: skip
-    return rows
-
-
-def _accuracy_status(analysis: AccuracyAnalysis) -> str:
-    if analysis.is_broken(0):
-        return "broken"
-    is_tested = _p_value(analysis.estimates[0]) is not None
-    return "fits" if is_tested and analysis.is_reliable else "unsure"
-
-
-def _accuracy_sentences(analysis: AccuracyAnalysis) -> list[str]:
-    estimate = analysis.estimates[0]
-    low, high = estimate.interval()
-    text = (
-        f"On {estimate.size:,} new items the {estimate.metric} is about {estimate.value:.3f} "
-        f"({_written_level(estimate.level)} interval {low:.3f} to {high:.3f})"
-    )
-    if analysis.before is not None and not math.isnan(analysis.before):
-        text += f"; on the labelled ones it is {analysis.before:.3f}"
-    text += "."
-    if analysis.is_broken(0):
-        doubt, *more = analysis.sentences
-        return [doubt, f"If only the mix had changed: {text}", *more]
-    return [text, *analysis.sentences]
-
-
-def _confusion_block(estimate: AccuracyEstimate) -> Markup:
-    """Shares by true and predicted class; nothing if they are many or not known."""
-    if estimate.table is None or len(estimate.classes) > _MANY_CLASSES:
-        return Markup("")
-    names = [words(name) for name in estimate.classes.tolist()]
-    rows = [
-        [Cell(name), *(Cell(f"{share:.1%}") for share in row)]
-        for name, row in zip(names, estimate.table, strict=True)
-    ]
-    head = ["really", *(f"predicted {name}" for name in names)]
-    by_class = Table(head, rows, [False] + [True] * len(names))
-    return element(
-        "div",
-        note(
-            "Shares of the items by true and predicted class, as "
-            f"{estimate.method} estimates them",
-            name="classes-caption",
-        ),
-        scrolled(
-            by_class.to_html(
-                css_class="sortable even", label="Shares by true and predicted class"
-            )
-        ),
-    )
-
-
-def _accuracy_groups_section(
-    analysis: AccuracyAnalysis, rows: list[Row], axis: Axis, level: str
-) -> Markup:
-    """Chart and table of the groups; nothing without groups."""
-    if not rows:
-        return Markup("")
-    metric, is_known = analysis.estimates[0].metric, analysis.truths is not None
-    flagged = any(row.is_broken for row in rows)
-    caption = f"{metric} with {level} intervals."
-    p_values = list(map(_p_value, analysis.estimates[1:]))
-    if any(p_value is not None for p_value in p_values):
-        caption += (
-            " p: the chance of items at least so unlike the labelled ones if only the mix has "
-            f"changed. Below {BROKEN_LEVEL}, do not rely on the {metric}."
-        )
-    columns = [FLAG] * flagged + [Column("Group", "words", names=True)]
-    columns += [Column(metric), Column("From"), Column("To"), Column("Items")]
-    columns += [Column("Truth")] * is_known + [Column("p")]
-    cells = []
-    for row, p_value in zip(rows[:_MOST_ROWS], p_values, strict=False):
-        truth = "" if row.truth is None else row.text(row.truth)
-        cells.append(
-            [
-                *([flag(row.is_broken)] * flagged),
-                row.label,
-                *map(row.text, (row.value, row.low, row.high)),
-                f"{row.items:,}",
-                *([truth] * is_known),
-                _short_p(p_value),
-            ]
-        )
-    chart = group_chart(rows, f"{metric} by group", axis, ordered=analysis.ordered)
-    return section(
-        "Over time" if analysis.ordered else "By group",
-        estimate_legend(level, truth=is_known, flagged=flagged),
-        panels([(metric, chart)], wide=True, scrolls=True),
-        note(caption, name="groups-caption"),
-        scrolled(
-            table(
-                columns,
-                cells,
-                name="groups",
-                css="sortable flagged" if flagged else "sortable",
-                muted=[row.is_broken for row in rows],
-            ),
-            "tall",
-        ),
-        hidden_rows(len(rows) - _MOST_ROWS),
-    )
-
-
-def _accuracy_likeness_section(analysis: AccuracyAnalysis, status: str) -> Markup:
-    p_value = _p_value(analysis.estimates[0])
-    n_tested = sum(_p_value(each) is not None for each in analysis.estimates[1:])
-    n_broken = sum(analysis.is_broken(i) for i in range(1, len(analysis.groups)))
-    if p_value is None:
-        result = Markup("This was not tested.")
-    elif status == "broken":
-        result = Markup(
-            "The new items do <strong>not</strong> look like the labelled ones, whatever the "
-            "mix."
-        )
-    else:
-        result = Markup("All new items together look like the labelled ones, but for the mix.")
-    if n_tested and not n_broken:
-        which = "does the group" if n_tested == 1 else f"do all {n_tested} groups"
-        result += f" So {which}."
-    elif n_tested:
-        verb = "does" if n_broken == 1 else "do"
-        result += (
-            f" Of {n_tested} groups, {n_broken} {verb} not; by chance alone "
-            f"{BROKEN_LEVEL * n_tested:.2g} would not."
-        )
-    tested = "Without posteriors, or with a single class, this cannot be tested."
-    if p_value is not None:
-        tested = (
-            "The test compares the distribution of the posteriors with that of the nearest "
-            f"mixture: {chance(p_value)} for all items. Below {BROKEN_LEVEL} the estimate is "
-            "not to be relied on."
-        )
-    return section(
-        _QUESTION,
-        paragraph(
-            "The estimate is right if only the mix of the classes has changed since the "
-            "reference was labelled: the items of each class look as they did then, and the "
-            "model errs on them as often."
-        ),
-        paragraph(result),
-        folded(
-            "How this was tested",
-            paragraph(
-                "Under prior shift any sample is a mixture of the classes of the reference. "
-                + tested
-            ),
-        ),
-    )
-
-
-# Page of a judge.
-
-
-def judge_page(analysis: JudgeAnalysis) -> Page:
-    """Page of rates that were corrected for the errors of a judge."""
-    level = _written_level(analysis.level)
-    groups, several = analysis.groups[:_MOST_JUDGED], len(analysis.groups) > 1
-    rates, *more_tables = analysis.tables(analysis.level)
-    names = [(k, words(analysis.classes.tolist()[k])) for k in analysis.shown_classes]
-    charts = [(name, _rate_chart(analysis, k, name)) for k, name in names[:_MOST_PANELS]]
-    marks = [("estimate", f"corrected rate, {level} interval")]
-    if any(group.raw is not None for group in analysis.groups):
-        marks.append(("counted", "raw rate, as the judge counts"))
-    warnings, n_hidden = _notes(analysis.warnings), len(analysis.groups) - len(groups)
-    differences = Markup("")
-    if len(more_tables) > 1:
-        differences = section(
-            "Differences between groups",
-            note(
-                f"In percentage points, with {level} intervals. An interval that contains 0 "
-                "does not tell the groups apart. Each interval holds by itself: of twenty, one "
-                "is wrong on average."
-            ),
-            scrolled(_sortable(more_tables[0], "Differences"), "tall"),
-        )
-    frame = analysis.to_frame(analysis.level)
-    content = {"title": analysis.heading, "created": analysis.created}
-    content |= analysis.to_dict(analysis.level) | {"data": dict(analysis.data_facts)}
-    return Page(
-        title=analysis.heading,
-        eyebrow=[
-            f"{sum(group.n_items for group in analysis.groups):,} items",
-            f"{sum(group.n_gold for group in analysis.groups):,} with gold labels",
-            analysis.created,
-        ],
-        headline=headline(
-            "unsure" if warnings else "fits",
-            "Read with care" if warnings else "Corrected for its errors",
-            _judge_sentences(analysis),
-            muted=True,
-            links=warnings_link(warnings),
-        ),
-        sections=[
-            section(
-                "Rates by group" if several else "Rates",
-                legend(*marks),
-                panels(charts, wide=len(charts) == 1),
-                note(f"{n_hidden} more groups are in the table only." if n_hidden else ""),
-                note(
-                    f"Corrected rates with {level} intervals, the raw rate beside them, and "
-                    "what they rest on: the group's own gold labels, or the judge's error "
-                    "rates on other items."
-                ),
-                scrolled(_sortable(rates, "Corrected rates"), "tall"),
-            ),
-            differences,
-            section(
-                "How good is the judge?",
-                paragraph(
-                    "How often it gives each verdict to items of each true class, with "
-                    f"{level} intervals. For two classes these are its sensitivity and its "
-                    "specificity."
-                ),
-                scrolled(_sortable(more_tables[-1], "Verdicts by true class")),
-            ),
-            section(
-                "Which estimator, and why",
-                notes_list(
-                    [
-                        Note(words(group.group) if several else "", _judge_reason(group))
-                        for group in groups
-                    ]
-                ),
-                css="calm",
-            ),
-            warnings_section(warnings),
-            section("How it was done", facts("Data and versions", dict(analysis.data_facts))),
-        ],
-        columns=frame.columns,
-        rows=([plain(value) for value in row] for row in frame.iter_rows()),
-        content=content,
-    )
-
-
-def _rate_chart(analysis: JudgeAnalysis, k: int, name: str) -> Markup:
-    rows = []
-    for group in analysis.groups[:_MOST_JUDGED]:
-        ends = group.interval(analysis.level)
-        rows.append(
-            Row(
-                words(group.group) if len(analysis.groups) > 1 else "all items",
-                float(group.shares[k]),
-                float(ends.low[k]),
-                float(ends.high[k]),
-                group.n_items,
-                counted=None if group.raw is None else float(group.raw[k]),
-                counted_name="raw",
-            )
-        )
-    return rows_chart(rows, f"Rate of {name} by group, with intervals", share_axis(rows))
-
-
-def _judge_sentences(analysis: JudgeAnalysis) -> list[str]:
-    """First sentences: the rates, and the difference that is clearest."""
-    k = analysis.shown_classes[-1]
-    name = words(analysis.classes.tolist()[k])
-    first = analysis.groups[0]
-    ends = first.interval(analysis.level)
-    level = _written_level(analysis.level)
-    between = f"{level} interval {percent(ends.low[k])} to {percent(ends.high[k])}"
-    raw = "" if first.raw is None else f" The judge alone counts {percent(first.raw[k])}."
-    if len(analysis.groups) == 1:
-        return [
-            f"Of {first.n_items:,} items, about {percent(first.shares[k])} are “{name}” "
-            f"({between}).{raw}"
-        ]
-    by_rate = sorted(analysis.groups, key=lambda group: -float(group.shares[k]))
-    most, least = by_rate[0], by_rate[-1]
-    sentence = (
-        f"The corrected rate of “{name}” goes from {percent(least.shares[k])} "
-        f"({words(least.group)}) to {percent(most.shares[k])} ({words(most.group)})."
-    )
-    difference = next(
-        pair
-        for pair in analysis.differences(analysis.level)
-        if {pair.first, pair.second} == {most.group, least.group}
-    )
-    is_clear = difference.low[k] > 0 or difference.high[k] < 0
-    low, high = sorted((abs(difference.low[k]), abs(difference.high[k])))
-    comparison = (
-        f"Their difference is clear: {100 * low:.1f} to {100 * high:.1f} points."
-        if is_clear
-        else "Their difference may be chance: its interval contains 0."
-    )
-    return [sentence, comparison]
-
-
-def _judge_reason(group: Any) -> str:
-    text = str(group.reason)
-    if group.agreement is not None:
-        text += f" {group.agreement.sentence('the error rates of the judge')}"
-    return text
-
-
-def _sortable(shown: Table, label: str) -> Markup:
-    return shown.to_html(css_class="sortable", label=label)

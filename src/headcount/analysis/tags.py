@@ -34,6 +34,7 @@ from headcount.quantify import Quantifier
 from headcount.quantify.multi_label import MultiLabel
 from headcount.report.page import Page
 from headcount.scores import Scored
+from headcount.uncertainty import Estimates
 
 if TYPE_CHECKING:
     import polars as pl
@@ -74,6 +75,17 @@ class TagAnalysis(Result):
     def first(self) -> Analysis:
         """Analysis of the first tag, with facts that all tags have in common."""
         return next(iter(self.analyses.values()))
+
+    @property
+    def estimates(self) -> Estimates:
+        """Estimates by tag, or with groups by tag and group; None is that of all items."""
+        return Estimates(
+            {
+                (tag, item.name) if analysis.groups else tag: item.estimate
+                for tag, analysis in self.analyses.items()
+                for item in analysis.slices
+            }
+        )
 
     @property
     def is_reliable(self) -> bool:
