@@ -99,20 +99,20 @@ class AccuracyAnalysis(Result):
     @property
     def sentences(self) -> tuple[str, ...]:
         """Doubts about the estimate, and the range of the groups that can be relied on."""
-        said, broken = [], [i for i in range(1, len(self.groups)) if self.is_broken(i)]
+        sentences, broken = [], [i for i in range(1, len(self.groups)) if self.is_broken(i)]
         test, metric = self.estimates[0].fit_test, self.estimates[0].metric
         if self.is_broken(0):
             p_value = None if test is None else test.p_value
-            said.append(
+            sentences.append(
                 f"We cannot say what the {metric} is: the new items do not look like the "
                 f"labelled ones, whatever the mix ({chance(p_value)}). "
                 "Label a random sample of them."
             )
-        kept = [i for i in range(1, len(self.groups)) if i not in broken]
-        said.append(
+        reliable = [i for i in range(1, len(self.groups)) if i not in broken]
+        sentences.append(
             range_of_groups(
                 f"the {metric}",
-                {self._name(i): self.estimates[i].value for i in kept},
+                {self._name(i): self.estimates[i].value for i in reliable},
                 len(self.groups) - 1,
                 "{:.3f}".format,
             )
@@ -120,11 +120,11 @@ class AccuracyAnalysis(Result):
         if broken:
             named = ", ".join(self._name(i) for i in broken[:3])
             more = f" and {len(broken) - 3} more" if len(broken) > 3 else ""
-            said.append(
+            sentences.append(
                 f"{len(broken)} of the groups {'does' if len(broken) == 1 else 'do'} not look "
                 f"like the labelled items, whatever the mix: do not rely on {named}{more}."
             )
-        return tuple(filter(None, said))
+        return tuple(filter(None, sentences))
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON: those of all items, and a list of ``groups``."""
@@ -132,12 +132,12 @@ class AccuracyAnalysis(Result):
         for i, estimate in enumerate(self.estimates):
             facts = {"reliable": not self.is_broken(i), "true": self._truth(i)}
             rows.append({"group": self._name(i), **estimate.to_dict(), **facts})
-        others = {
+        facts_of_all = {
             "before": self.before,
             "sentences": list(self.sentences),
             "notes": list(self.notes),
         }
-        return {**rows[0], "groups": rows[1:], **others}
+        return {**rows[0], "groups": rows[1:], **facts_of_all}
 
     @property
     def table_columns(self) -> tuple[str, ...]:

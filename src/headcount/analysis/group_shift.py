@@ -88,36 +88,38 @@ def examine_groups(
             f"than the mix, as fewer than two have {_FEWEST_TESTED} labelled items of a class.",
         )
     place = {name: i for i, name in enumerate(names.tolist())}
-    known = [-1, *(place.get(name, -1) for name in group_names[1:])]
+    labelled_group = [-1, *(place.get(name, -1) for name in group_names[1:])]
     if test.p_value >= _LEVEL or test.error <= _LEAST_ERROR:
-        return _similar(test, column, of_time, estimates, known)
+        return _similar(test, column, of_time, estimates, labelled_group)
     sizes = np.zeros((len(names), len(quantifier.classes_)), np.int64)
     np.add.at(sizes, (members, codes), 1)
-    own = [i for i, k in enumerate(known) if k >= 0 and sizes[k].min() >= _FEWEST][:_MOST_FITS]
-    others = [i for i in range(1, len(known)) if i not in set(own)]
-    found = {}
-    for i in own:
-        rows = np.flatnonzero(members == known[i])
-        found[i] = _from_own_labels(quantifier, evidence, rows, samples[i], random_state)
+    with_labels = [
+        i for i, k in enumerate(labelled_group) if k >= 0 and sizes[k].min() >= _FEWEST
+    ][:_MOST_FITS]
+    with_few = [i for i in range(1, len(labelled_group)) if i not in set(with_labels)]
+    replaced = {}
+    for i in with_labels:
+        rows = np.flatnonzero(members == labelled_group[i])
+        replaced[i] = _from_own_labels(quantifier, evidence, rows, samples[i], random_state)
     points = f"by about {100 * test.points:.0f} points" if test.points < 0.5 else "beyond use"
-    said = [
+    sentences = [
         f"Within a class, labelled items of different groups of {column} have different "
         f"scores ({chance(test.p_value)}): shares estimated from all of them would be off "
         f"{points}."
     ]
-    if own:
-        which = f"{_number(len(own), 'group')}:" if others else "Each group was"
-        said.append(f"{which} estimated from labelled items of the same group only.")
+    if with_labels:
+        which = f"{_number(len(with_labels), 'group')}:" if with_few else "Each group was"
+        sentences.append(f"{which} estimated from labelled items of the same group only.")
     doubts = {}
-    if others and not of_time:
+    if with_few and not of_time:
         mixes = _mixes(overall, quantifier.prior_)
         counted = _Counting.of(evidence, members, len(names), mixes)
-        for i in others:
-            found[i] = counted.estimate(quantifier, samples[i], known[i], i)
-            if known[i] < 0 and not counted.holds:
+        for i in with_few:
+            replaced[i] = counted.estimate(quantifier, samples[i], labelled_group[i], i)
+            if labelled_group[i] < 0 and not counted.holds:
                 doubts[i] = "no labelled items"
-        said += _sentences_on_others(len(others) - len(doubts), len(doubts))
-    return GroupShift(found, doubts, " ".join(said))
+        sentences += _sentences_on_others(len(with_few) - len(doubts), len(doubts))
+    return GroupShift(replaced, doubts, " ".join(sentences))
 
 
 def _similar(
@@ -125,10 +127,10 @@ def _similar(
     column: str,
     of_time: bool,
     estimates: Sequence[Estimate],
-    known: Sequence[int],
+    labelled_group: Sequence[int],
 ) -> GroupShift:
     """Groups without a difference that was found."""
-    widened = {} if of_time else test.widened(estimates, known)
+    widened = {} if of_time else test.widened(estimates, labelled_group)
     sentence = (
         f"Within a class, the labelled items of all groups of {column} have similar "
         f"scores ({chance(test.p_value)}), as the method assumes."
@@ -147,17 +149,17 @@ def _mixes(overall: Estimate | None, prior: Floats) -> Floats:
 
 
 def _sentences_on_others(n_counted: int, n_doubted: int) -> list[str]:
-    said = []
+    sentences = []
     if n_counted:
-        said.append(
+        sentences.append(
             f"{_number(n_counted, 'group')} with fewer than {_FEWEST} labelled items of a "
             "class: mean posteriors, corrected by the labels of the group."
         )
     if n_doubted:
-        said.append(
+        sentences.append(
             f"{_number(n_doubted, 'group')} without labelled items: do not rely on the shares."
         )
-    return said
+    return sentences
 
 
 def _number(n: int, what: str) -> str:
@@ -178,7 +180,7 @@ class _Differences:
         cls, scores: Floats, codes: NDArray[Any], members: NDArray[Any], n_groups: int
     ) -> _Differences | None:
         """Differences among labelled items; None if they cannot be tested."""
-        found, squares = [], np.zeros((n_groups + 1, scores.shape[1]))
+        tests, squares = [], np.zeros((n_groups + 1, scores.shape[1]))
         for j in range(scores.shape[1]):
             within = codes == j
             values, group = scores[within, j], members[within]
@@ -190,34 +192,34 @@ class _Differences:
             apart = abs(values.mean() - scores[~within, j].mean()) if len(values) else 0.0
             if G < 2 or apart <= 0:
                 continue
-            n, own = len(values), sizes[tested]
-            variance = float((values**2).sum() - own @ means[tested] ** 2) / (n - G)
+            n, n_each = len(values), sizes[tested]
+            variance = float((values**2).sum() - n_each @ means[tested] ** 2) / (n - G)
             if variance <= 1e-12 * float(values @ values):
                 continue
-            between = float(own @ (means[tested] - values.mean()) ** 2) / (G - 1)
-            scale = (n - float(own @ own) / n) / (G - 1)
+            between = float(n_each @ (means[tested] - values.mean()) ** 2) / (G - 1)
+            scale = (n - float(n_each @ n_each) / n) / (G - 1)
             error = float(np.sqrt(max(between - variance, 0.0) / scale)) / apart
             p_value = float(stats.f.sf(between / variance, G - 1, n - G))
-            found.append((p_value, error, error * float(within.mean())))
+            tests.append((p_value, error, error * float(within.mean())))
             noise = variance / apart**2 / np.maximum(sizes, 1e-9)
             squares[:, j] = _expected_squares(means / apart, noise, tested)
-        if not found:
+        if not tests:
             return None
-        p_values, errors, points = zip(*found, strict=True)
-        return cls(min(1.0, len(found) * min(p_values)), max(errors), max(points), squares)
+        p_values, errors, points = zip(*tests, strict=True)
+        return cls(min(1.0, len(tests) * min(p_values)), max(errors), max(points), squares)
 
     def widened(
-        self, estimates: Sequence[Estimate], known: Sequence[int]
+        self, estimates: Sequence[Estimate], labelled_group: Sequence[int]
     ) -> dict[int, Estimate]:
         """Estimates by position, from 1, whose intervals allow for the differences."""
-        found = {}
+        estimates_by_place = {}
         for i, estimate in enumerate(estimates, 1):
-            error = float(np.sqrt(estimate.shares**2 @ self.squares[known[i]]))
+            error = float(np.sqrt(estimate.shares**2 @ self.squares[labelled_group[i]]))
             if error > _LEAST_SPREAD:
                 posterior = RepeatedPosterior(partial(_widened, estimate.posterior, error))
                 posterior.release()
-                found[i] = replace(estimate, posterior=posterior)
-        return found
+                estimates_by_place[i] = replace(estimate, posterior=posterior)
+        return estimates_by_place
 
 
 def _expected_squares(means: Floats, noise: Floats, tested: NDArray[np.bool_]) -> Floats:
@@ -234,11 +236,11 @@ def _expected_squares(means: Floats, noise: Floats, tested: NDArray[np.bool_]) -
     chances = np.exp(log - log.max()) / (1 + (_SPREADS / _USUAL_SPREAD) ** 2)
     chances /= chances.sum()
     worth = squared / (squared + noise[:, None])
-    found = (worth**2 * away**2 + squared * (1 - worth)) @ chances
+    squares = (worth**2 * away**2 + squared * (1 - worth)) @ chances
     # For a group without labels, the mean square would be that of the largest deviations. A
     # few groups with labels say nothing about others.
-    found[-1] = (_SPREADS @ chances) ** 2 if tested.sum() >= _FEWEST_GROUPS else 0.0
-    return np.asarray(found)
+    squares[-1] = (_SPREADS @ chances) ** 2 if tested.sum() >= _FEWEST_GROUPS else 0.0
+    return np.asarray(squares)
 
 
 def _widened(posterior: SharePosterior, error: float) -> SharePosterior:
@@ -261,13 +263,13 @@ def _from_own_labels(
 ) -> Estimate:
     """Estimate of a group by the same method, fitted on the scores of its labelled items."""
     classes, training = quantifier.classes_, evidence.training
-    known = Scored(np.asarray(training.items)[rows], classes)
-    own: Any = clone(quantifier)
+    labelled = Scored(np.asarray(training.items)[rows], classes)
+    of_group: Any = clone(quantifier)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", HeadcountWarning)
-        own.fit(known, classes[training.codes[rows]])
+        of_group.fit(labelled, classes[training.codes[rows]])
         new = Scored(evidence.posteriors[sample], classes)
-        estimate: Estimate = own.estimate(new, random_state=random_state)
+        estimate: Estimate = of_group.estimate(new, random_state=random_state)
     return estimate
 
 
@@ -295,20 +297,20 @@ class _Counting:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", HeadcountWarning)
             calibrator = fit_calibrator("bcts", scores, codes)
-        known = calibrator.transform(scores)
-        K = known.shape[1]
+        posteriors = calibrator.transform(scores)
+        K = posteriors.shape[1]
         labels = np.eye(K)[codes]
         # A label has mean p and variance p (1 - p), in any group.
         counts, sums, noise = np.zeros((3, n_groups, K))
         np.add.at(counts, members, labels)
-        np.add.at(sums, members, labels - known)
-        np.add.at(noise, members, known * (1 - known))
+        np.add.at(sums, members, labels - posteriors)
+        np.add.at(noise, members, posteriors * (1 - posteriors))
         chi2 = (sums**2 / (noise + _UNSEEN)).sum(axis=0)
         return cls(
             calibrator.transform(evidence.posteriors),
             min(1.0, K * float(stats.chi2.sf(chi2, n_groups).min())),
             counts,
-            GroupEffects.of(known, codes, members, n_groups),
+            GroupEffects.of(posteriors, codes, members, n_groups),
             mixes / np.maximum(labels.mean(axis=0), 1e-12),
         )
 

@@ -50,14 +50,19 @@ def read_labelled(table: TableFile, target: str, *, random_state: int = 0) -> La
             "would take longer and change little.",
         )
         rng = np.random.default_rng(random_state)
-        drawn = np.sort(rng.choice(len(rows), _MOST_ROWS, replace=False))
-        labels, rows = labels[drawn], rows[drawn]
-    others = [name for name in table.columns if name != target]
+        sampled = np.sort(rng.choice(len(rows), _MOST_ROWS, replace=False))
+        labels, rows = labels[sampled], rows[sampled]
+    columns = [name for name in table.columns if name != target]
     every = len(rows) == len(column)
-    frame = table.read(others, None if every else rows) if others else column.to_frame()[:, :0]
-    left = "" if every else f" of {len(column):,}"
+    frame = (
+        table.read(columns, None if every else rows) if columns else column.to_frame()[:, :0]
+    )
+    of_all = "" if every else f" of {len(column):,}"
     return LabelledItems(
-        frame_table(frame, table.name), labels, f"{table.name}, {len(rows):,}{left} rows", notes
+        frame_table(frame, table.name),
+        labels,
+        f"{table.name}, {len(rows):,}{of_all} rows",
+        notes,
     )
 
 
@@ -69,24 +74,24 @@ def read_labels(
 
     what = f"Column {column.name!r} of {table!r}"
     raw, notes = _without_headers(stripped(column), table)
-    there = raw.is_not_null()
-    if not there.any():
+    filled = raw.is_not_null()
+    if not filled.any():
         raise HeadcountError(f"{what} has no labels: name another column by `target`.")
-    n_missing = len(raw) - int(there.sum()) - sum("header" in note for note in notes)
+    n_missing = len(raw) - int(filled.sum()) - sum("header" in note for note in notes)
     if n_missing > 0:
         notes.append(
             f"{n_missing:,} of {len(raw):,} rows of {table} have no label in {column.name} and "
             "were not learnt from."
         )
-    rows = there.arg_true().to_numpy().astype(np.int64)
+    rows = filled.arg_true().to_numpy().astype(np.int64)
     labels, merged = _one_spelling(_typed(raw.drop_nulls(), what))
     if merged:
         notes.append(f"{table}: {merged}")
     counts = labels.value_counts(sort=True)
     single = counts.filter(pl.col("count") == 1)[labels.name].to_list()
     if single and len(counts) - len(single) >= 2:
-        kept = ~labels.is_in(single)
-        labels, rows = labels.filter(kept), rows[kept.to_numpy()]
+        frequent = ~labels.is_in(single)
+        labels, rows = labels.filter(frequent), rows[frequent.to_numpy()]
         named = ", ".join(map(repr, single[:3])) + (" ..." if len(single) > 3 else "")
         one = len(single) == 1
         notes.append(
@@ -102,9 +107,9 @@ def read_labels(
 def _typed(raw: pl.Series, what: str) -> pl.Series:
     import polars as pl
 
-    known = parse_texts(raw)
+    parsed = parse_texts(raw)
     # A class may be called NA.
-    labels = raw if known.null_count() else known
+    labels = raw if parsed.null_count() else parsed
     if labels.dtype.is_temporal() or labels.dtype.is_nested():
         labels = raw.cast(pl.String, strict=False)
     return _whole(labels, what) if labels.dtype.is_float() else labels
@@ -156,8 +161,8 @@ def _one_spelling(labels: pl.Series) -> tuple[pl.Series, str]:
     if not several:
         return labels, ""
     names = {name: group[0] for group in several for name in group}
-    said = "; ".join(f"{' and '.join(map(repr, group))}" for group in several[:3])
-    return labels.replace(names), f"{said} in {labels.name} were taken for one class."
+    listed = "; ".join(f"{' and '.join(map(repr, group))}" for group in several[:3])
+    return labels.replace(names), f"{listed} in {labels.name} were taken for one class."
 
 
 def split_by_label(table: TableFile, target: str) -> tuple[TableFile, TableFile, str]:
@@ -222,8 +227,8 @@ def match_labels(
     texts = texts.replace(spelt) if spelt else texts
     codes = texts.replace_strict(names, np.arange(len(classes)), default=-1)
     strange = texts.filter(texts.is_not_null() & (codes == -1))
-    found = codes.fill_null(-1).to_numpy().astype(np.int64)
-    return np.where(texts.is_null().to_numpy(), -1, found), next(iter(strange), None)
+    numbers = codes.fill_null(-1).to_numpy().astype(np.int64)
+    return np.where(texts.is_null().to_numpy(), -1, numbers), next(iter(strange), None)
 
 
 def stripped(column: pl.Series) -> pl.Series:

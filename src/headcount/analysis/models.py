@@ -88,14 +88,14 @@ class TableModel:
     def items(self, table: TableFile, date_order: str | None = None) -> tuple[Any, Tally]:
         """Rows of a table as the quantifier takes them, made in batches."""
         tally = Tally()
-        made = [items for items, _ in self.item_batches(table, date_order, tally)]
-        if not made:
+        batches = [items for items, _ in self.item_batches(table, date_order, tally)]
+        if not batches:
             raise HeadcountError(f"{table.name!r} has no rows: pass a table with some.")
         tally.check(table.name)
         if self.features is None:
-            return Scored.concatenate(made), tally
-        stack = sparse.vstack if sparse.issparse(made[0]) else np.concatenate
-        return stack(made), tally
+            return Scored.concatenate(batches), tally
+        stack = sparse.vstack if sparse.issparse(batches[0]) else np.concatenate
+        return stack(batches), tally
 
     def item_batches(
         self, table: TableFile, date_order: str | None, tally: Tally, beside: str | None = None

@@ -308,10 +308,10 @@ def _shares_section(analysis: Analysis) -> Markup:
     classes, tail = _split_classes(analysis)
     where = "among" if overall.estimate.estimand == "realised" else "behind"
     caption = f"Shares {where} all {overall.estimate.n_items:,} items, with {level} intervals"
-    rest = Markup("")
+    of_first_class = Markup("")
     if len(analysis.classes) == 2:
         first = words(analysis.classes[0])
-        rest = note(f"The rest, {percent(shares[0])}, are “{first}”.")
+        of_first_class = note(f"The rest, {percent(shares[0])}, are “{first}”.")
     folded_classes = Markup("")
     if tail:
         folded_classes = folded(
@@ -330,7 +330,7 @@ def _shares_section(analysis: Analysis) -> Markup:
             flagged=overall.is_broken,
         ),
         _class_table(analysis, "shares", classes, caption),
-        rest,
+        of_first_class,
         folded_classes,
         Markup("") if analysis.groups else note(about_counting(analysis), "cc-cell"),
         css="muted" if is_broken else "",

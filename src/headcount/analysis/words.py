@@ -291,9 +291,9 @@ def _trust(analysis: Analysis) -> tuple[Literal["fits", "unsure", "broken"], str
     )
 
 
-def _named(parts: list[Slice]) -> str:
-    names = [_quoted(item.name) for item in parts[:_NAMED]]
-    more = len(parts) - len(names)
+def _named(slices: list[Slice]) -> str:
+    names = [_quoted(item.name) for item in slices[:_NAMED]]
+    more = len(slices) - len(names)
     return ", ".join(names) + (f" and {more} more" if more else "")
 
 

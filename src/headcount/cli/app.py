@@ -102,11 +102,11 @@ def methods(json: JSON = False) -> str:
     rows = hc.methods().to_frame().to_dicts()
     if json:
         return as_json(rows)
-    shown = [
+    cells = [
         [str(row[name]) for name in ("method", "title", "multiclass", "shift")] for row in rows
     ]
     head = ["method", "title", "more than two classes", "assumed shift"]
-    return "\n".join(text_table(head, [_AUTO, *shown], n_texts=4))
+    return "\n".join(text_table(head, [_AUTO, *cells], n_texts=4))
 
 
 @app.command()

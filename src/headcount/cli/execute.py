@@ -110,7 +110,7 @@ def _collected_warnings() -> Iterator[dict[str, None]]:
     """Collect warnings, once each, to be printed after the result."""
     notes: dict[str, None] = {}
 
-    def note(message: Any, category: type[Warning], *rest: Any, **options: Any) -> None:
+    def note(message: Any, category: type[Warning], *more: Any, **options: Any) -> None:
         if issubclass(category, UserWarning):
             notes[" ".join(str(message).split())] = None
 

@@ -184,9 +184,9 @@ class _Items:
         rows = np.flatnonzero(members)
         one_hot = self.one_hot(rows)
         weights, clusters = self.survey(rows)
-        seen = np.average(one_hot, axis=0, weights=weights)
+        verdict_shares = np.average(one_hot, axis=0, weights=weights)
         size = effective_size(len(rows), weights, clusters, one_hot)
-        return RateEstimate.of(calibration, seen, size)
+        return RateEstimate.of(calibration, verdict_shares, size)
 
     def survey(self, rows: Ints) -> tuple[Floats | None, Ints | None]:
         """Weights of some items, and their clusters, numbered from 0."""
@@ -283,8 +283,8 @@ def _from_gold(
         difference = replace(difference, population=variance)
     influence = None
     if items.clusters is not None:
-        parts = sample.weights[:, None] * (outcomes - (sums / counts)[strata])
-        influence = sums_by(parts, items.clusters[rows], int(items.clusters.max()) + 1)
+        deviations = sample.weights[:, None] * (outcomes - (sums / counts)[strata])
+        influence = sums_by(deviations, items.clusters[rows], int(items.clusters.max()) + 1)
     notes = []
     p_value = _randomness(items, members)
     if p_value < _NOT_RANDOM:
@@ -317,8 +317,8 @@ def _raw(items: _Items, members: NDArray[np.bool_], mass: Floats) -> Floats | No
     names = list(items.kinds.names)
     if items.kinds.edges is not None or any(name not in items.classes for name in names):
         return None
-    seen = np.bincount(items.verdicts[members], mass[members], len(names))
-    shares = dict(zip(names, seen / seen.sum(), strict=True))
+    counts = np.bincount(items.verdicts[members], mass[members], len(names))
+    shares = dict(zip(names, counts / counts.sum(), strict=True))
     return np.array([shares.get(label, 0.0) for label in items.classes.tolist()])
 
 
@@ -328,8 +328,8 @@ def _randomness(items: _Items, members: NDArray[np.bool_]) -> float:
     has_gold = items.gold >= 0
     table = np.stack(
         [
-            np.bincount(items.verdicts[members & part], minlength=V)
-            for part in (has_gold, ~has_gold)
+            np.bincount(items.verdicts[members & which], minlength=V)
+            for which in (has_gold, ~has_gold)
         ]
     ).astype(np.float64)
     table = table[:, table.sum(axis=0) > 0]
@@ -350,10 +350,10 @@ def _pair(calibration: Any) -> tuple[Any, ...]:
 
 
 def _calibration(
-    given: tuple[Any, ...], kinds: VerdictKinds, classes: NDArray[Any], present: Ints
+    arrays: tuple[Any, ...], kinds: VerdictKinds, classes: NDArray[Any], present: Ints
 ) -> Calibration:
-    verdicts = kinds.codes(given[0], "verdicts of calibration")
-    _, codes = gold_codes(given[1], "gold of calibration", classes)
+    verdicts = kinds.codes(arrays[0], "verdicts of calibration")
+    _, codes = gold_codes(arrays[1], "gold of calibration", classes)
     _check_length("gold of calibration", len(codes), len(verdicts))
     missing = int((codes < 0).sum())
     if missing:
@@ -367,8 +367,8 @@ def _calibration(
             f"calibration has no item of class {absent!r}, so that the judge's errors on it "
             "are not known: add some."
         )
-    known = np.bincount(verdicts, minlength=len(kinds.names)) > 0
-    strange = ~known[present]
+    calibrated = np.bincount(verdicts, minlength=len(kinds.names)) > 0
+    strange = ~calibrated[present]
     if strange.any():
         name = kinds.names[int(present[strange.argmax()])]
         raise HeadcountError(
@@ -376,7 +376,7 @@ def _calibration(
             "calibration, so that its errors are not known: add calibration items with it, or "
             "drop these items."
         )
-    clusters = check_clusters(given[2] if len(given) == 3 else None, len(codes))
+    clusters = check_clusters(arrays[2] if len(arrays) == 3 else None, len(codes))
     return Calibration.of(codes, verdicts, len(classes), len(kinds.names), None, clusters)
 
 

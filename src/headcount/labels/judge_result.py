@@ -269,8 +269,8 @@ class JudgeResult:
         frame = self.to_frame(level)
         if len(self.groups) == 1:
             return plots.bars(frame, ax=ax)
-        shown = self.shown_classes
-        positive = self.classes.tolist()[shown[0]] if len(shown) == 1 else None
+        classes = self.shown_classes
+        positive = self.classes.tolist()[classes[0]] if len(classes) == 1 else None
         return plots.by_group(frame, positive=positive, ax=ax)
 
     def title(self, level: float = 0.95) -> str:
@@ -284,10 +284,10 @@ class JudgeResult:
 
     def tables(self, level: float = 0.95) -> list[Table]:
         """Tables that `print` shows: rates, differences, and the judge's verdicts."""
-        shown = [self._rates_table(level)]
+        tables = [self._rates_table(level)]
         if 1 < len(self.groups) <= 6:
-            shown.append(self._differences_table(level))
-        return [*shown, self._verdicts_table(level)]
+            tables.append(self._differences_table(level))
+        return [*tables, self._verdicts_table(level)]
 
     @property
     def shown_classes(self) -> list[int]:
