@@ -38,6 +38,11 @@ def test_gold_of_the_target_corrects_the_verdicts():
     assert not low < group.raw[0] < high
     assert sum(group.prevalence.values()) == pytest.approx(1)
     assert (group.n_items, group.n_gold) == (2000, int((gold != "").sum()))
+    assert isinstance(group, hc.Estimate)
+    assert group.basis == "labels"
+    assert result.estimates["all"] is group
+    assert "gold labels: shares behind these 2,000 items" in repr(group)
+    assert np.abs(group.draws.mean(axis=0) - group.shares).max() < 0.01
 
 
 def test_estimate_is_the_poststratified_mean():
