@@ -81,7 +81,7 @@ def step_statistics(folder: Path) -> dict:
 
 
 def step_summarise(folder: Path) -> dict:
-    """As ``headcount summarise`` does, with what a report shows besides the estimates."""
+    """As ``headcount statistics make`` does, with what a report shows besides the estimates."""
     import polars as pl
 
     import headcount as hc

@@ -79,6 +79,7 @@ if not TYPE_CHECKING:
 
     def __getattr__(name: str) -> Any:
         # Imports on first use, so that `import headcount` takes no time.
+        name = {"analyze": "analyse"}.get(name, name)  # the American spelling
         if name == "__all__":
             return [each for each in __dir__() if each != "__version__"]
         if name in _PACKAGES:

@@ -220,6 +220,30 @@ def printable(value: object) -> str:
     return "".join(sign if sign.isprintable() else "\ufffd" for sign in text)
 
 
+def percent(share: float) -> str:
+    """Share as a percentage.
+
+    Examples
+    --------
+    >>> percent(0.1234)
+    '12.3%'
+    """
+    return f"{share:.1%}"
+
+
+def chance(p_value: float | None) -> str:
+    """p-value as text.
+
+    Examples
+    --------
+    >>> chance(0.034), chance(1e-9), chance(None)
+    ('p = 0.034', 'p < 0.0001', 'not tested')
+    """
+    if p_value is None:
+        return "not tested"
+    return "p < 0.0001" if p_value < 1e-4 else f"p = {p_value:.2g}"
+
+
 def _lines(
     header: Sequence[str],
     rows: Sequence[Sequence[str]],

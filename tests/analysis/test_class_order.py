@@ -5,7 +5,7 @@ import polars as pl
 import pytest
 
 import headcount as hc
-from headcount.analysis.class_order import are_ordered
+from headcount.analysis.models import are_ordered
 
 
 def grades(n, centres, seed):

@@ -47,7 +47,8 @@ def test_groups_and_all_items_are_what_the_quantifier_says_of_them():
     quantifier = hc.PACC(random_state=0).fit(X[:500], y[:500])
     analysis = analyse_items(quantifier, X_new, groups=MONTHS, truth=y_new)
     parts = {None: slice(None), "2024-01": MONTHS == "2024-01", "2024-02": MONTHS == "2024-02"}
-    assert [part.name for part in (analysis.overall, *analysis.groups)] == list(parts)
+    assert [part.name for part in analysis.slices] == list(analysis.estimates) == list(parts)
+    assert analysis.estimates["2024-02"] is analysis.groups[1].estimate
     for part in (analysis.overall, *analysis.groups):
         rows = parts[part.name]
         np.testing.assert_allclose(part.estimate.raw, quantifier.predict(X_new[rows]))

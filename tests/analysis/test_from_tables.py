@@ -151,8 +151,8 @@ def test_scores_made_elsewhere():
         ({"method": "PACCC"}, "`method` is 'PACCC', which is no method: did you mean PACC"),
         ({"classifier": "magic"}, "`classifier` is 'magic'"),
         ({"by": "week2"}, "which `by` names"),
-        ({"date": "day"}, "`date` has no use without `by`"),
-        ({"by": "month", "date": "city"}, "does not hold dates"),
+        ({"date_column": "day"}, "`date_column` has no use without `by`"),
+        ({"by": "month", "date_column": "city"}, "does not hold dates"),
         ({"train": [[1, 2]]}, "train is of type list; it must be a frame"),
         ({"train": None, "model": 3}, "`model` is of type int"),
         (

@@ -37,7 +37,9 @@ def folder(tmp_path_factory):
         )
     for source, kind in (("train", "items"), ("scores", "posteriors")):
         arguments = {source: made / f"{source}.csv", "target": "label", "method": "SLD"}
-        analysis = hc.analyse(made / "part-0.parquet", by="month", date="day", **arguments)
+        analysis = hc.analyse(
+            made / "part-0.parquet", by="month", date_column="day", **arguments
+        )
         analysis.save(made / f"{kind}.skops")
     return made
 
@@ -49,7 +51,7 @@ def small_batches(monkeypatch):
 
 @pytest.mark.parametrize("kind", ["items", "posteriors"])
 def test_batches_give_the_analysis_of_the_table(folder, monkeypatch, kind):
-    given = {"model": folder / f"{kind}.skops", "by": "month", "date": "day"}
+    given = {"model": folder / f"{kind}.skops", "by": "month", "date_column": "day"}
     expected = hc.analyse(str(folder / "part-*.parquet"), **given)
     monkeypatch.setattr(from_tables, "batch_rows", lambda n_columns: 100)
     found = hc.analyse(str(folder / "part-*.parquet"), **given)
@@ -98,16 +100,21 @@ def test_labels_and_weights_keep_the_table_in_memory(folder, small_batches):
 
 def test_parts_merge_to_the_statistics_of_the_whole(folder, tmp_path, capsys):
     model = str(folder / "items.skops")
-    by = ["--by", "month", "--date", "day"]
+    by = ["--by", "month", "--date-column", "day"]
     for i in range(3):
         part = str(folder / f"part-{i}.parquet")
         output = str(tmp_path / f"{i}.hcs")
-        assert execute(["summarise", part, "--model", model, *by, "--output", output]) == 0
+        assert (
+            execute(["statistics", "make", part, "--model", model, *by, "--output", output])
+            == 0
+        )
     assert "300 items in 3 groups" in capsys.readouterr().out
     files = [str(tmp_path / f"{i}.hcs") for i in (2, 0, 1)]
     together = str(tmp_path / "all.hcs")
-    assert execute(["merge", *files, "--output", together]) == 0
-    whole = summarise(str(folder / "part-*.parquet"), model=model, by="month", date="day")
+    assert execute(["statistics", "merge", *files, "--output", together]) == 0
+    whole = summarise(
+        str(folder / "part-*.parquet"), model=model, by="month", date_column="day"
+    )
     assert (tmp_path / "all.hcs").read_bytes() == whole.to_bytes()
     assert merge_files([tmp_path / "?.hcs"]).to_bytes() == whole.to_bytes()
     capsys.readouterr()
@@ -130,16 +137,17 @@ def test_errors_are_one_sentence(folder, tmp_path, capsys):
     short.write_bytes(statistics.read_bytes()[:50])
     output = ["--output", str(tmp_path / "out.hcs")]
     calls = [
-        (["merge", str(statistics), str(other), *output], "one form for all"),
-        (["merge", str(statistics), str(short), *output], "damaged"),
-        (["merge", str(tmp_path / "none.hcs"), *output], "no file"),
+        (["statistics", "merge", str(statistics), str(other), *output], "one form for all"),
+        (["statistics", "merge", str(statistics), str(short), *output], "damaged"),
+        (["statistics", "merge", str(tmp_path / "none.hcs"), *output], "no file"),
         (["estimate", str(other), "--model", model], "made with different models"),
         (["estimate", str(statistics)], "--model is missing"),
         (["estimate", str(statistics), "--model", model, "--by", "day"], "leave them out"),
         (["estimate", str(statistics), "--model", str(short)], "not a model"),
         (
             [
-                "summarise",
+                "statistics",
+                "make",
                 str(folder / "part-0.parquet"),
                 "--model",
                 model,
@@ -148,7 +156,10 @@ def test_errors_are_one_sentence(folder, tmp_path, capsys):
             ],
             ".hcs",
         ),
-        (["summarise", str(folder / "scores.csv"), "--model", model, *output], "lacks"),
+        (
+            ["statistics", "make", str(folder / "scores.csv"), "--model", model, *output],
+            "lacks",
+        ),
     ]
     for arguments, message in calls:
         assert execute(arguments) == 2, arguments

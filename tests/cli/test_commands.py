@@ -6,12 +6,15 @@ import subprocess
 import sys
 import zipfile
 from dataclasses import replace
+from importlib.metadata import EntryPoint
+from types import SimpleNamespace
 
 import numpy as np
 import polars as pl
 import pytest
 
 import headcount as hc
+import headcount.analysis
 
 
 def test_version(call):
@@ -40,6 +43,25 @@ def test_no_arguments_show_the_help(call):
     assert "estimate" in out + err
     assert "demo" in out + err
     assert code == 0
+
+
+def test_other_packages_add_commands(call, refused, monkeypatch):
+    def greet(name: str = "you") -> str:
+        return f"hello {name}"
+
+    entries = {
+        "greet": SimpleNamespace(name="greet", value="there:greet", load=lambda: greet),
+        "gone": EntryPoint("gone", "headcount.none:gone", "headcount.commands"),
+    }
+    monkeypatch.setattr("headcount.cli.app._added_commands", lambda: entries)
+    assert call("greet", "--name", "me")[:2] == (0, "hello me\n")
+    assert "cannot be loaded from 'headcount.none:gone'" in refused("gone")
+    assert "No such command" in refused("nothing")
+
+
+def test_the_american_spelling_is_accepted():
+    assert hc.analyze is hc.analyse
+    assert hc.analysis.summarize is hc.analysis.summarise
 
 
 def test_methods(call):

@@ -84,7 +84,7 @@ def test_batches_make_no_difference(files, call, monkeypatch):
     ("by", "groups"),
     [
         (["month"], ["2024-01", "2024-02", "2024-03"]),
-        (["quarter", "--date", "day"], ["2024-Q1"]),
+        (["quarter", "--date-column", "day"], ["2024-Q1"]),
         (["city"], ["Oslo", "Rome"]),
     ],
 )

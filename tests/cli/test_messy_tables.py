@@ -76,12 +76,12 @@ def test_months_of_dates_in_either_order(files, call):
 def test_dates_in_an_order_that_nobody_knows(files, call, refused):
     change("new.csv", day=pl.lit("03/04/2024"))
     sentence = refused("estimate", *LEARN, "new.csv", "--by", "month", "--leave-out", "day")
-    assert "--dates day-first or month-first" in sentence
+    assert "--date-order day-first or month-first" in sentence
     for order, month in (("day-first", "2024-04"), ("month-first", "2024-03")):
-        said = estimated(call, "--by", "month", "--dates", order)
+        said = estimated(call, "--by", "month", "--date-order", order)
         assert [part["group"] for part in said["groups"]] == [month]
     assert "'day-first', 'month-first'" in refused(
-        "estimate", *LEARN, "new.csv", "--by", "month", "--dates", "us"
+        "estimate", *LEARN, "new.csv", "--by", "month", "--date-order", "us"
     )
 
 

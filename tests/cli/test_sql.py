@@ -23,7 +23,9 @@ def here(tmp_path, monkeypatch, call):
 
 
 def test_the_query_of_a_model(here, call):
-    code, out, _ = call("sql", "--model", "m.skops", "--dialect", "duckdb", "--by", "month")
+    code, out, _ = call(
+        "statistics", "sql", "--model", "m.skops", "--dialect", "duckdb", "--by", "month"
+    )
     assert code == 0
     assert out.startswith('select "month",\n')
     assert 'cast("spam" as double)' in out
@@ -37,7 +39,7 @@ def test_the_printed_query_in_duckdb(here, call):
     table = pl.DataFrame({"spam": 1 / (1 + np.exp(-logits)), "month": months})
     table.write_parquet("items.parquet")
     _, query, _ = call(
-        "sql", "--model", "m.skops", "--dialect", "duckdb", "--by", "month",
+        "statistics", "sql", "--model", "m.skops", "--dialect", "duckdb", "--by", "month",
         "--table", "'items.parquet'",
     )  # fmt: skip
     model = load_model(here / "m.skops")
@@ -51,11 +53,11 @@ def test_the_printed_query_in_duckdb(here, call):
 
 
 def test_wrong_calls(here, call, refused):
-    assert "duckdb" in refused("sql", "--model", "m.skops", "--dialect", "mysql")
+    assert "duckdb" in refused("statistics", "sql", "--model", "m.skops", "--dialect", "mysql")
     table = pl.DataFrame({"x": [i % 7 for i in range(40)], "label": ["a", "b"] * 20})
     table.write_csv("train.csv")
     table.drop("label").write_csv("items.csv")
     learn = ("--train", "train.csv", "--target", "label", "--method", "SLD")
     assert call("estimate", "items.csv", *learn, "--save", "items.skops")[0] == 0
-    said = refused("sql", "--model", "items.skops", "--dialect", "duckdb")
+    said = refused("statistics", "sql", "--model", "items.skops", "--dialect", "duckdb")
     assert "learnt from the items themselves" in said

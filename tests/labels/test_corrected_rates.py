@@ -8,7 +8,7 @@ import pytest
 import headcount as hc
 from headcount import HeadcountError
 from headcount.labels import correct_verdicts
-from headcount.labels.verdict_kinds import VerdictKinds, gold_codes
+from headcount.labels.corrected_rates import VerdictKinds, gold_codes
 
 WRONG = {"bad": 0.1, "ok": 0.15}
 
@@ -38,6 +38,11 @@ def test_gold_of_the_target_corrects_the_verdicts():
     assert not low < group.raw[0] < high
     assert sum(group.prevalence.values()) == pytest.approx(1)
     assert (group.n_items, group.n_gold) == (2000, int((gold != "").sum()))
+    assert isinstance(group, hc.Estimate)
+    assert group.basis == "labels"
+    assert result.estimates["all"] is group
+    assert "gold labels: shares behind these 2,000 items" in repr(group)
+    assert np.abs(group.draws.mean(axis=0) - group.shares).max() < 0.01
 
 
 def test_estimate_is_the_poststratified_mean():
@@ -131,7 +136,7 @@ def test_three_classes_and_a_verdict_of_its_own():
     gold = np.where(rng.random(3000) < 0.15, truth, "")
     result = correct_verdicts(verdicts, gold)
     assert result.verdicts == ("a", "b", "c", "unsure")
-    assert result.groups[0].raw is None
+    assert result.groups[0].verdict_shares is None
     ends = result.groups[0].interval(0.999)
     for label in "abc":
         assert ends[label][0] < np.mean(truth == label) < ends[label][1]
@@ -199,13 +204,13 @@ def test_shared_clusters_make_differences_more_certain():
     assert together.high[0] - together.low[0] < 0.95 * (apart.high[0] - apart.low[0])
 
 
-def test_weights_and_targets():
+def test_weights_and_estimands():
     verdicts, gold, truth = items()
     weights = np.where(truth == "bad", 3.0, 1.0)
     found = correct_verdicts(verdicts, gold, weights=weights).groups[0]
     low, high = found.interval(0.999)["bad"]
     assert low < weights[truth == "bad"].sum() / weights.sum() < high
-    here = correct_verdicts(verdicts, gold, target="realised").groups[0].interval()
+    here = correct_verdicts(verdicts, gold, estimand="realised").groups[0].interval()
     behind = correct_verdicts(verdicts, gold).groups[0].interval()
     assert behind.high[0] - behind.low[0] > here.high[0] - here.low[0]
 
@@ -290,7 +295,7 @@ V, G = ["x", "y", "x", "y"], ["a", "b", "", ""]
             (V, ["a", "a", "b", ""], {"by": ["m", "m", "n", "n"]}),
             "group 'n' has 1 gold labels for 2 classes: label at least 2 of its items",
         ),
-        ((V, G, {"target": "mean"}), "target is 'mean'"),
+        ((V, G, {"estimand": "mean"}), "estimand is 'mean'"),
         ((V, G, {"clusters": ["c"] * 4}), "all gold labels of a group are from one cluster"),
         ((["x", None, "y", "y"], G), "verdicts misses 1 of 4 labels"),
         ((np.r_[np.arange(19.0), np.inf], G * 5), "verdicts has infinite scores"),

@@ -20,11 +20,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import headcount as hc
+from headcount.analysis.accuracy import accuracy_page
+from headcount.analysis.pages import about_counting, grouped_notes, share_page
 from headcount.diagnose.diagnostics import UNLIKE
-from headcount.report import accuracy_page, page
 from headcount.report.assets import script_json
-from headcount.report.svg import tag
-from headcount.report.wording import Note, about_counting, grouped_notes
+from headcount.report.charts import tag
+from headcount.report.page import Note
 from tests.report.analyses import NASTY, broken_analysis, make_accuracies, make_analysis
 
 _EMPTY = {"meta", "input", "br"}
@@ -60,6 +61,14 @@ def read(html):
     reader.close()
     assert not reader.open
     return reader
+
+
+def page(analysis):
+    return share_page(analysis).to_html()
+
+
+def accuracies(analysis):
+    return accuracy_page(analysis).to_html()
 
 
 def embedded(html):
@@ -400,7 +409,7 @@ def test_numbers_that_rounding_puts_above_one_are_drawn():
 
 
 def test_a_page_of_accuracies():
-    html = accuracy_page(make_accuracies())
+    html = accuracies(make_accuracies())
     said = visible(html)
     read(html)
     assert "On 900 new items the accuracy is about 0." in said
@@ -413,10 +422,10 @@ def test_a_page_of_accuracies():
 
 
 def test_accuracies_that_are_not_to_be_relied_on():
-    html = accuracy_page(make_accuracies(odd="2024-02", known=False))
+    html = accuracies(make_accuracies(odd="2024-02", known=False))
     assert html.count('<tr class="muted">') == 1
     assert html.count("▲") == 1
-    broken = accuracy_page(make_accuracies(odd="all", metric="f1"))
+    broken = accuracies(make_accuracies(odd="all", metric="f1"))
     said = visible(broken)
     assert said.index("We cannot say what the f1 is") < said.index("0.")
     assert '<section class="muted">' in broken

@@ -2,37 +2,44 @@
 
 from __future__ import annotations
 
-from headcount.analysis.analysis import Analysis, Part
-from headcount.analysis.facts import MethodFacts
+from headcount.analysis.analysis import Analysis, ScoreHistogram, Slice
 from headcount.analysis.from_items import analyse_items
-from headcount.analysis.from_tables import analyse
+from headcount.analysis.from_tables import (
+    analyse,
+    analyse_files,
+    counting_query,
+    merge_files,
+    plan_labels,
+    summarise,
+)
 from headcount.analysis.groups import Groups
-from headcount.analysis.histograms import ScoreHistogram
 from headcount.analysis.judge_analysis import JudgeAnalysis, judge
-from headcount.analysis.label_plan import plan_labels
 from headcount.analysis.models import ScoreModel, TableModel
-from headcount.analysis.statistics_files import analyse_files, merge_files, summarise
 from headcount.analysis.tags import TagAnalysis
-from headcount.analysis.verdict import Verdict
-from headcount.analysis.warehouse import counting_query
+from headcount.analysis.words import MethodFacts, Verdict
+
+# The American spellings.
+analyze, summarize = analyse, summarise
 
 __all__ = [
     "Analysis",
     "Groups",
     "JudgeAnalysis",
     "MethodFacts",
-    "Part",
     "ScoreHistogram",
     "ScoreModel",
+    "Slice",
     "TableModel",
     "TagAnalysis",
     "Verdict",
     "analyse",
     "analyse_files",
     "analyse_items",
+    "analyze",
     "counting_query",
     "judge",
     "merge_files",
     "plan_labels",
     "summarise",
+    "summarize",
 ]

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import os
+import math
+from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from markupsafe import Markup
 from numpy.typing import NDArray
 
-from headcount._files import check_writable, did_you_mean, write_bytes
-from headcount._parameters import check_fraction
-from headcount._text import Cell, Table, html_result, printable
+from headcount._files import did_you_mean
+from headcount._text import Cell, Table, chance, html_result, printable
+from headcount._versions import versions
 from headcount.accuracy import (
     METRIC_NAMES,
     AccuracyEstimate,
@@ -20,48 +21,58 @@ from headcount.accuracy import (
     predictors,
     realised,
 )
-from headcount.analysis.facts import plain
-from headcount.analysis.from_tables import as_table
-from headcount.analysis.groups import Groups, group_column, read_groups
+from headcount.analysis.analysis import Result
+from headcount.analysis.groups import Groups
 from headcount.analysis.label_columns import match_labels, read_labelled, read_true_labels
+from headcount.analysis.options import Options
+from headcount.analysis.pages import (
+    ADVICE,
+    MANY_CLASSES,
+    MOST_ROWS,
+    QUESTION,
+    answer,
+    grouped_notes,
+    plain_notes,
+    short_p,
+    written_level,
+)
 from headcount.analysis.score_columns import find_score_columns
-from headcount.analysis.verdict import MARK, chance, range_of_groups
-from headcount.data.dates import check_order
+from headcount.analysis.words import MARK, plain, range_of_groups, words
 from headcount.data.readers import TableFile
 from headcount.diagnose.diagnostics import BROKEN_LEVEL
 from headcount.errors import HeadcountError
+from headcount.report.charts import Axis, Row, group_chart, rows_chart
+from headcount.report.page import (
+    FLAG,
+    Column,
+    Page,
+    advice,
+    element,
+    estimate_legend,
+    facts,
+    figure,
+    flag,
+    folded,
+    headline,
+    hidden_rows,
+    note,
+    notes_section,
+    now,
+    pair,
+    panels,
+    paragraph,
+    scrolled,
+    section,
+    table,
+    warnings_link,
+    warnings_section,
+)
 from headcount.scores import Scored
-
-if TYPE_CHECKING:
-    import polars as pl
-
-__all__ = ["COLUMNS", "AccuracyAnalysis", "analyse_accuracy"]
-
-COLUMNS = (
-    "group", "method", "metric", "value", "raw", "low", "high", "level", "items", "p_value",
-    "reliable", "warning", "truth",
-)  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class AccuracyAnalysis:
-    """Accuracy of a model on a table and its groups; prints as a table.
-
-    Attributes
-    ----------
-    groups : tuple
-        None, for all items, then the groups.
-    estimates : tuple of AccuracyEstimate
-        One per group.
-    truths : tuple of float or None
-        Values by the labels of the new table; None if they are not known.
-    notes : tuple of str
-        Notes about the tables.
-    ordered : bool
-        True if the groups are a sequence, such as months.
-    before : float or None
-        Value on the labelled items of the reference.
-    """
+class AccuracyAnalysis(Result):
+    """Accuracy of a model on a table and its groups; prints as a table."""
 
     groups: tuple[Any, ...]
     estimates: tuple[AccuracyEstimate, ...]
@@ -71,15 +82,14 @@ class AccuracyAnalysis:
     before: float | None = None
 
     def is_broken(self, i: int) -> bool:
-        """True if the items of a group do not look like a mixture of the reference classes.
-
-        Parameters
-        ----------
-        i : int
-            Position in `groups`.
-        """
+        """True if the items of a group do not look like a mixture of the reference classes."""
         test = self.estimates[i].fit_test
         return test is not None and bool(test.p_value < BROKEN_LEVEL)
+
+    @property
+    def info(self) -> Any:
+        """Title and reference of the method."""
+        return predictors()[self.estimates[0].method].info
 
     @property
     def is_reliable(self) -> bool:
@@ -89,20 +99,20 @@ class AccuracyAnalysis:
     @property
     def sentences(self) -> tuple[str, ...]:
         """Doubts about the estimate, and the range of the groups that can be relied on."""
-        said, broken = [], [i for i in range(1, len(self.groups)) if self.is_broken(i)]
+        sentences, broken = [], [i for i in range(1, len(self.groups)) if self.is_broken(i)]
         test, metric = self.estimates[0].fit_test, self.estimates[0].metric
         if self.is_broken(0):
             p_value = None if test is None else test.p_value
-            said.append(
+            sentences.append(
                 f"We cannot say what the {metric} is: the new items do not look like the "
                 f"labelled ones, whatever the mix ({chance(p_value)}). "
                 "Label a random sample of them."
             )
-        kept = [i for i in range(1, len(self.groups)) if i not in broken]
-        said.append(
+        reliable = [i for i in range(1, len(self.groups)) if i not in broken]
+        sentences.append(
             range_of_groups(
                 f"the {metric}",
-                {self._name(i): self.estimates[i].value for i in kept},
+                {self._name(i): self.estimates[i].value for i in reliable},
                 len(self.groups) - 1,
                 "{:.3f}".format,
             )
@@ -110,11 +120,11 @@ class AccuracyAnalysis:
         if broken:
             named = ", ".join(self._name(i) for i in broken[:3])
             more = f" and {len(broken) - 3} more" if len(broken) > 3 else ""
-            said.append(
+            sentences.append(
                 f"{len(broken)} of the groups {'does' if len(broken) == 1 else 'do'} not look "
                 f"like the labelled items, whatever the mix: do not rely on {named}{more}."
             )
-        return tuple(filter(None, said))
+        return tuple(filter(None, sentences))
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON: those of all items, and a list of ``groups``."""
@@ -122,48 +132,41 @@ class AccuracyAnalysis:
         for i, estimate in enumerate(self.estimates):
             facts = {"reliable": not self.is_broken(i), "true": self._truth(i)}
             rows.append({"group": self._name(i), **estimate.to_dict(), **facts})
-        others = {
+        facts_of_all = {
             "before": self.before,
             "sentences": list(self.sentences),
             "notes": list(self.notes),
         }
-        return {**rows[0], "groups": rows[1:], **others}
+        return {**rows[0], "groups": rows[1:], **facts_of_all}
 
-    def to_frame(self) -> pl.DataFrame:
-        """One row per group, all items first, with no group.
+    @property
+    def table_columns(self) -> tuple[str, ...]:
+        """Columns of `to_frame`."""
+        return (
+            "group", "method", "metric", "value", "raw", "low", "high", "level", "items",
+            "p_value", "reliable", "warning", "truth",
+        )  # fmt: skip
 
-        Returns
-        -------
-        polars.DataFrame
-            With the columns group, method, metric, value, raw, low, high, level, items,
-            p_value, reliable, warning, truth.
-        """
-        import polars as pl
-
-        rows = []
-        for i, each in enumerate(self.estimates):
-            test, (low, high) = each.fit_test, each.interval()
-            rows.append(
-                (
-                    plain(self.groups[i]), each.method, each.metric, each.value, each.raw, low,
-                    high, each.level, each.size, None if test is None else float(test.p_value),
-                    not self.is_broken(i), " ".join(each.warnings) or None, self._truth(i),
-                )
+    def rows(self) -> Iterator[tuple[Any, ...]]:
+        """Rows of `to_frame`, one per group, all items first."""
+        for i, estimate in enumerate(self.estimates):
+            test, (low, high) = estimate.fit_test, estimate.interval()
+            p_value = None if test is None else float(test.p_value)
+            yield (
+                plain(self.groups[i]), estimate.method, estimate.metric, estimate.value,
+                estimate.raw, low, high, estimate.level, estimate.size, p_value,
+                not self.is_broken(i), " ".join(estimate.warnings) or None, self._truth(i),
             )  # fmt: skip
-        kinds: dict[str, Any] = dict.fromkeys(COLUMNS)
-        kinds |= {"p_value": pl.Float64, "warning": pl.String, "truth": pl.Float64}
-        if len(self.groups) == 1:
-            kinds["group"] = pl.String
-        return pl.DataFrame(rows, schema=kinds, orient="row", infer_schema_length=None)
 
     def to_table(self) -> Table:
         """Estimates to print, one row per group, all items first."""
         first = self.estimates[0]
         head = ["group", first.metric, f"{100 * first.level:.6g}% from", "to", "items"]
         rows = []
-        for i, each in enumerate(self.estimates):
-            values = [each.value, *each.interval()]
-            cells = [self._name(i), *(f"{value:.3f}" for value in values), f"{each.size:,}"]
+        for i, estimate in enumerate(self.estimates):
+            values = [estimate.value, *estimate.interval()]
+            cells = [self._name(i), *(f"{value:.3f}" for value in values)]
+            cells.append(f"{estimate.size:,}")
             cells += [] if self.truths is None else [f"{self.truths[i]:.3f}"]
             rows.append([Cell(cell) for cell in (*cells, MARK * self.is_broken(i))])
         head += ["true"] * (self.truths is not None)
@@ -183,23 +186,9 @@ class AccuracyAnalysis:
         lines += [f"note: {note}" for note in self.notes]
         return "\n".join(printable(line) for line in "\n".join(lines).split("\n"))
 
-    def report(self, path: str | os.PathLike[str]) -> None:
-        """Write a page to show to others: one HTML file that needs nothing else.
-
-        Parameters
-        ----------
-        path : str or path
-            File that ends in .html, in a folder that exists.
-        """
-        # Imported here, as pages are drawn from analyses: report/ is above this package.
-        from headcount.report.accuracy_page import accuracy_page
-
-        path = Path(path)
-        check_writable(path, "path", (".html", ".htm"))
-        write_bytes(path, accuracy_page(self).encode("utf-8", "replace"))
-
-    def __repr__(self) -> str:
-        return self.to_text()
+    def page(self) -> Page:
+        """Page that `report` writes."""
+        return accuracy_page(self)
 
     def _repr_html_(self) -> str:
         first = self.estimates[0]
@@ -225,11 +214,11 @@ def analyse_accuracy(
     metric: str = "accuracy",
     method: str = "LEAP",
     by: str | None = None,
-    date: str | None = None,
+    date_column: str | None = None,
     level: float = 0.95,
     random_state: int = 0,
     separator: str | None = None,
-    dates: str | None = None,
+    date_order: str | None = None,
 ) -> AccuracyAnalysis:
     """Estimate how well a model does on a table of unlabelled items, and in its groups.
 
@@ -248,7 +237,7 @@ def analyse_accuracy(
         Name of a measure in `headcount.accuracy.METRIC_NAMES`.
     method : str, default="LEAP"
         Name of a method of `headcount.accuracy` that needs scores only.
-    by, date : str, default=None
+    by, date_column : str, default=None
         Groups, as for `headcount.analyse`.
     level : float, default=0.95
         Probability that an interval contains the value.
@@ -256,7 +245,7 @@ def analyse_accuracy(
         Random seed.
     separator : str, default=None
         Separator of columns in CSV files; found from the file by default.
-    dates : {"day-first", "month-first"}, default=None
+    date_order : {"day-first", "month-first"}, default=None
         Order of day and month in dates such as 03/04/2024; found from the column by default.
 
     Returns
@@ -266,6 +255,7 @@ def analyse_accuracy(
     Examples
     --------
     >>> import numpy as np
+    from markupsafe import Markup
     >>> import polars as pl
     >>> from headcount.analysis.accuracy import analyse_accuracy
     >>> def scored(n, share, seed):
@@ -277,32 +267,36 @@ def analyse_accuracy(
     >>> print(analyse_accuracy(new, reference=known, target="late", method="CBPE"))
     CBPE: accuracy on these 400 items 0...
     """
-    check_fraction("`level`", level)
+    options = Options(
+        by=by,
+        date_column=date_column,
+        date_order=date_order,
+        separator=separator,
+        level=level,
+        random_state=random_state,
+    )
     predictor = _predictor(method, metric, random_state)
-    check_order(dates)
-    labelled = as_table(reference, "reference", separator)
-    table = as_table(new, "new", separator)
-    column = group_column(table, by, date)
+    labelled = options.table(reference, "reference")
+    table = options.table(new, "new")
+    options = options.of_table(table)
     labelled.require([target], "which `target` names")
     if prediction is not None:
-        for each in (labelled, table):
-            each.require([prediction], "which `prediction` names")
+        for source in (labelled, table):
+            source.require([prediction], "which `prediction` names")
     reference_notes = labelled.notes
-    found = read_labelled(labelled, target, random_state=random_state)
-    labelled, y = found.table, found.labels
+    training = read_labelled(labelled, target, random_state=random_state)
+    labelled, y = training.table, training.labels
     classes = np.unique(y)
-    leave_out = tuple(filter(None, (prediction, column)))
+    leave_out = tuple(filter(None, (prediction, options.column)))
     columns = find_score_columns(labelled, target, classes.tolist(), leave_out)
     table.require(columns.names, "in which the reference has scores")
-    known, pool = (
-        Scored(columns.read(each), classes, _predictions(each, prediction, classes))
-        for each in (labelled, table)
+    reference_scores, pool = (
+        Scored(columns.read(source), classes, _predictions(source, prediction, classes))
+        for source in (labelled, table)
     )
-    predictor.fit(known, y)
-    before = realised(metric, known, np.searchsorted(classes, y), classes)
-    groups = Groups.of(None, len(pool))
-    if by is not None and column is not None:
-        groups = read_groups(table, by, column, dates)
+    predictor.fit(reference_scores, y)
+    before = realised(metric, reference_scores, np.searchsorted(classes, y), classes)
+    groups = options.groups(table) or Groups.of(None, len(pool))
     estimates = predictor.estimate_many(
         pool, groups.samples, metric, random_state=random_state, level=level
     )
@@ -320,7 +314,9 @@ def analyse_accuracy(
         label = classes.tolist()[columns.positive]
         meant = f"Column {columns.names[0]} was taken for the score of class {label!r}."
     notes = tuple(
-        filter(None, (*table.notes, *reference_notes, *found.notes, note, groups.note, meant))
+        filter(
+            None, (*table.notes, *reference_notes, *training.notes, note, groups.note, meant)
+        )
     )
     return AccuracyAnalysis(
         groups.names, tuple(estimates), truths, notes, groups.ordered, before
@@ -363,3 +359,241 @@ def _predictions(
             "`prediction` out."
         )
     return np.asarray(classes[codes])
+
+
+# Page of the accuracy of a model.
+
+
+def accuracy_page(analysis: AccuracyAnalysis) -> Page:
+    """Page of the accuracy of a model on unlabelled items."""
+    first, *groups = _accuracy_rows(analysis)
+    estimate, level = analysis.estimates[0], written_level(analysis.estimates[0].level)
+    axis = Axis.around(
+        [value for row in (first, *groups) for value in row.values], estimate.measure.high
+    )
+    status = _accuracy_status(analysis)
+    doubtful = status == "broken" or any(row.is_broken for row in groups)
+    warnings = grouped_notes(
+        (
+            (name, each.warnings)
+            for name, each in zip(analysis.groups, analysis.estimates, strict=True)
+        ),
+        len(analysis.groups),
+    )
+    tests = [
+        (_p_value(each), analysis.is_broken(i)) for i, each in enumerate(analysis.estimates)
+    ]
+    links = {"advice": "What to do"} if doubtful else {}
+    is_known, info = analysis.truths is not None, analysis.info
+    chart = rows_chart([first], f"{estimate.metric} on all items, with its interval", axis)
+    return Page(
+        title="How accurate is the model?",
+        eyebrow=[estimate.method, f"{estimate.size:,} items", now()],
+        headline=headline(
+            status,
+            answer(tests[0], tests[1:], f"the {estimate.metric}"),
+            _accuracy_sentences(analysis),
+            question=QUESTION,
+            muted=status == "broken",
+            links=links | warnings_link(warnings),
+        ),
+        sections=[
+            advice(ADVICE[:2]) if doubtful else Markup(""),
+            section(
+                "All items, if only the mix had changed" if status == "broken" else "All items",
+                estimate_legend(level, truth=is_known, flagged=first.is_broken),
+                pair(figure(chart, estimate.metric), _confusion_block(estimate)),
+                css="muted" if status == "broken" else "",
+            ),
+            _accuracy_groups_section(analysis, groups, axis, level),
+            _accuracy_likeness_section(analysis, status),
+            warnings_section(warnings),
+            notes_section(plain_notes(analysis.notes)),
+            section(
+                "How it was done",
+                pair(
+                    facts(
+                        "Method",
+                        {
+                            "name": f"{estimate.method}: {info.title}",
+                            "metric": estimate.metric,
+                            "answer of the method itself": f"{estimate.raw:.3f}",
+                            "reference": info.reference,
+                        },
+                    ),
+                    facts("Versions", versions()),
+                ),
+            ),
+        ],
+        columns=analysis.to_frame().columns,
+        rows=analysis.to_frame().fill_nan(None).rows(),
+        content=analysis.to_dict(),
+    )  # fmt: skip
+
+
+def _p_value(estimate: AccuracyEstimate) -> float | None:
+    test = estimate.fit_test
+    return None if test is None or math.isnan(test.p_value) else float(test.p_value)
+
+
+def _accuracy_rows(analysis: AccuracyAnalysis) -> list[Row]:
+    rows = []
+    for i, (name, each) in enumerate(zip(analysis.groups, analysis.estimates, strict=True)):
+        low, high = each.interval()
+        truth = None if analysis.truths is None else analysis.truths[i]
+        rows.append(
+            Row(
+                words(name), each.value, low, high, each.size,
+                truth=None if truth is None or math.isnan(truth) else truth,
+                is_broken=analysis.is_broken(i),
+                text="{:.3f}".format,
+            )
+        )  # fmt: skip
+    return rows
+
+
+def _accuracy_status(analysis: AccuracyAnalysis) -> str:
+    if analysis.is_broken(0):
+        return "broken"
+    is_tested = _p_value(analysis.estimates[0]) is not None
+    return "fits" if is_tested and analysis.is_reliable else "unsure"
+
+
+def _accuracy_sentences(analysis: AccuracyAnalysis) -> list[str]:
+    estimate = analysis.estimates[0]
+    low, high = estimate.interval()
+    text = (
+        f"On {estimate.size:,} new items the {estimate.metric} is about {estimate.value:.3f} "
+        f"({written_level(estimate.level)} interval {low:.3f} to {high:.3f})"
+    )
+    if analysis.before is not None and not math.isnan(analysis.before):
+        text += f"; on the labelled ones it is {analysis.before:.3f}"
+    text += "."
+    if analysis.is_broken(0):
+        doubt, *more = analysis.sentences
+        return [doubt, f"If only the mix had changed: {text}", *more]
+    return [text, *analysis.sentences]
+
+
+def _confusion_block(estimate: AccuracyEstimate) -> Markup:
+    """Shares by true and predicted class; nothing if they are many or not known."""
+    if estimate.table is None or len(estimate.classes) > MANY_CLASSES:
+        return Markup("")
+    names = [words(name) for name in estimate.classes.tolist()]
+    rows = [
+        [Cell(name), *(Cell(f"{share:.1%}") for share in row)]
+        for name, row in zip(names, estimate.table, strict=True)
+    ]
+    head = ["really", *(f"predicted {name}" for name in names)]
+    by_class = Table(head, rows, [False] + [True] * len(names))
+    return element(
+        "div",
+        note(
+            "Shares of the items by true and predicted class, as "
+            f"{estimate.method} estimates them",
+            name="classes-caption",
+        ),
+        scrolled(
+            by_class.to_html(
+                css_class="sortable even", label="Shares by true and predicted class"
+            )
+        ),
+    )
+
+
+def _accuracy_groups_section(
+    analysis: AccuracyAnalysis, rows: list[Row], axis: Axis, level: str
+) -> Markup:
+    """Chart and table of the groups; nothing without groups."""
+    if not rows:
+        return Markup("")
+    metric, is_known = analysis.estimates[0].metric, analysis.truths is not None
+    flagged = any(row.is_broken for row in rows)
+    caption = f"{metric} with {level} intervals."
+    p_values = list(map(_p_value, analysis.estimates[1:]))
+    if any(p_value is not None for p_value in p_values):
+        caption += (
+            " p: the chance of items at least so unlike the labelled ones if only the mix has "
+            f"changed. Below {BROKEN_LEVEL}, do not rely on the {metric}."
+        )
+    columns = [FLAG] * flagged + [Column("Group", "words", names=True)]
+    columns += [Column(metric), Column("From"), Column("To"), Column("Items")]
+    columns += [Column("Truth")] * is_known + [Column("p")]
+    cells = []
+    for row, p_value in zip(rows[:MOST_ROWS], p_values, strict=False):
+        truth = "" if row.truth is None else row.text(row.truth)
+        cells.append(
+            [
+                *([flag(row.is_broken)] * flagged),
+                row.label,
+                *map(row.text, (row.value, row.low, row.high)),
+                f"{row.items:,}",
+                *([truth] * is_known),
+                short_p(p_value),
+            ]
+        )
+    chart = group_chart(rows, f"{metric} by group", axis, ordered=analysis.ordered)
+    return section(
+        "Over time" if analysis.ordered else "By group",
+        estimate_legend(level, truth=is_known, flagged=flagged),
+        panels([(metric, chart)], wide=True, scrolls=True),
+        note(caption, name="groups-caption"),
+        scrolled(
+            table(
+                columns,
+                cells,
+                name="groups",
+                css="sortable flagged" if flagged else "sortable",
+                muted=[row.is_broken for row in rows],
+            ),
+            "tall",
+        ),
+        hidden_rows(len(rows) - MOST_ROWS),
+    )
+
+
+def _accuracy_likeness_section(analysis: AccuracyAnalysis, status: str) -> Markup:
+    p_value = _p_value(analysis.estimates[0])
+    n_tested = sum(_p_value(each) is not None for each in analysis.estimates[1:])
+    n_broken = sum(analysis.is_broken(i) for i in range(1, len(analysis.groups)))
+    if p_value is None:
+        result = Markup("This was not tested.")
+    elif status == "broken":
+        result = Markup(
+            "The new items do <strong>not</strong> look like the labelled ones, whatever the "
+            "mix."
+        )
+    else:
+        result = Markup("All new items together look like the labelled ones, but for the mix.")
+    if n_tested and not n_broken:
+        which = "does the group" if n_tested == 1 else f"do all {n_tested} groups"
+        result += f" So {which}."
+    elif n_tested:
+        verb = "does" if n_broken == 1 else "do"
+        result += (
+            f" Of {n_tested} groups, {n_broken} {verb} not; by chance alone "
+            f"{BROKEN_LEVEL * n_tested:.2g} would not."
+        )
+    tested = "Without posteriors, or with a single class, this cannot be tested."
+    if p_value is not None:
+        tested = (
+            "The test compares the distribution of the posteriors with that of the nearest "
+            f"mixture: {chance(p_value)} for all items. Below {BROKEN_LEVEL} the estimate is "
+            "not to be relied on."
+        )
+    return section(
+        QUESTION,
+        paragraph(
+            "The estimate is right if only the mix of the classes has changed since the "
+            "reference was labelled: the items of each class look as they did then, and the "
+            "model errs on them as often."
+        ),
+        paragraph(result),
+        folded(
+            "How this was tested",
+            paragraph(
+                "Under prior shift any sample is a mixture of the classes of the reference. "
+                + tested
+            ),
+        ),
+    )

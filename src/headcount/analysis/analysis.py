@@ -1,9 +1,10 @@
-"""Results of an analysis, as plain data."""
+"""Results of analyses, as plain data: shares of classes or tags, and what they are made of."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,34 +13,108 @@ import numpy as np
 from markupsafe import Markup
 from numpy.typing import NDArray
 
-from headcount._files import check_writable, write_bytes
+from headcount._files import check_writable
 from headcount._text import Cell, Table, printable
-from headcount.analysis.facts import MethodFacts, plain
-from headcount.analysis.histograms import ScoreHistogram
 from headcount.analysis.models import ScoreModel, TableModel
-from headcount.analysis.verdict import MARK, Verdict, verdict_of
+from headcount.analysis.pages import share_page
+from headcount.analysis.words import MARK, MethodFacts, Verdict, plain, verdict_of
 from headcount.diagnose.diagnostics import BROKEN_LEVEL
 from headcount.errors import HeadcountError
 from headcount.labels import LabelledEstimate
-from headcount.uncertainty import Estimate
+from headcount.report.page import Page
+from headcount.uncertainty import Estimate, Estimates
 
 if TYPE_CHECKING:
     import polars as pl
     from matplotlib.axes import Axes
 
-__all__ = ["COLUMNS", "Analysis", "Part"]
-
 COLUMNS = (
     "group", "class", "share", "low", "high", "items", "count", "classify_and_count",
     "p_value", "reliable", "warning", "truth",
 )  # fmt: skip
+# Columns that may have nothing but missing values.
+_NUMBERS, _TEXTS = ("classify_and_count", "p_value", "truth", "raw"), ("warning",)
 # Rows of groups and classes that notebooks and the prompt show.
 _MOST_ROWS = 40
 
 
+class Result(ABC):
+    """What all results of tables have in common: a table, a print and a page.
+
+    A result has `table_columns`, `rows` of plain values, and a `page`.
+    """
+
+    @property
+    @abstractmethod
+    def table_columns(self) -> tuple[str, ...]:
+        """Columns of `to_frame`."""
+
+    @abstractmethod
+    def rows(self) -> Iterator[tuple[Any, ...]]:
+        """Rows of `to_frame`."""
+
+    @abstractmethod
+    def page(self) -> Page:
+        """Page that `report` writes."""
+
+    @abstractmethod
+    def to_text(self) -> str:
+        """Text that `print` shows."""
+
+    def to_frame(self) -> pl.DataFrame:
+        """Table of the result, one row per group and class, all items first.
+
+        Returns
+        -------
+        polars.DataFrame
+        """
+        import polars as pl
+
+        kinds: dict[str, Any] = dict.fromkeys(_NUMBERS, pl.Float64)
+        kinds |= dict.fromkeys(_TEXTS, pl.String)
+        columns = dict(zip(self.table_columns, zip(*self.rows(), strict=True), strict=True))
+        if all(name is None for name in columns["group"]):
+            kinds["group"] = pl.String
+        return pl.DataFrame(
+            [
+                pl.Series(name, values, dtype=kinds.get(name), strict=False)
+                for name, values in columns.items()
+            ]
+        )
+
+    def report(self, path: str | os.PathLike[str]) -> None:
+        """Write a page to share: one HTML file that needs nothing else.
+
+        Parameters
+        ----------
+        path : str or path
+            File that ends in .html, in a folder that exists.
+        """
+        self.page().write(path)
+
+    def __repr__(self) -> str:
+        return self.to_text()
+
+
 @dataclass(frozen=True, eq=False)
-class Part:
-    """All items, or those of one group.
+class ScoreHistogram:
+    """Distribution of the posterior of one class, in training and in the sample.
+
+    `training` are the parts of the class's own training items in each bin, `sample` those of
+    the sample, and `mixture` those expected: the training classes, mixed as estimated.
+    """
+
+    label: Any
+    share: float
+    edges: NDArray[np.float64]
+    training: NDArray[np.float64]
+    sample: NDArray[np.float64]
+    mixture: NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Slice:
+    """All items, or those of one group: the estimate and what it is compared with.
 
     Attributes
     ----------
@@ -115,8 +190,52 @@ class Part:
         }
 
 
-@dataclass(frozen=True, eq=False)
-class Analysis:
+def share_rows(slices: Iterable[Slice], labels: Mapping[int, Any]) -> Iterator[tuple[Any, ...]]:
+    """Rows of `COLUMNS`: those of some classes, by position, with their names."""
+    for item in slices:
+        warning = " ".join(item.estimate.warnings) or None
+        for j, label in labels.items():
+            yield (
+                plain(item.name), plain(label), float(item.estimate.shares[j]),
+                float(item.low[j]), float(item.high[j]), item.estimate.n_items,
+                item.count[j].item(), _at(item.classify_and_count, j), item.p_value,
+                not item.is_broken, warning, _at(item.truth, j),
+            )  # fmt: skip
+
+
+def share_table(
+    slices: Sequence[Slice],
+    labels: Mapping[int, Any],
+    *,
+    level: float,
+    named: str = "class",
+    grouped: bool,
+    flagged: bool,
+) -> Table:
+    """Shares to print, one row per slice and class, with a mark on those not to rely on."""
+    overall = slices[0]
+    columns = ["group"] * grouped + [named, "share", f"{100 * level:.6g}% from", "to"]
+    columns += ["items", "of"] + ["without labels"] * (overall.labelled is not None)
+    columns += ["true share"] * (overall.truth is not None) + [""] * flagged
+    rows = []
+    for item in slices:
+        for j, label in labels.items():
+            shares = (item.estimate.shares[j], item.low[j], item.high[j])
+            cells = ["all" if item.name is None else str(item.name)] * grouped
+            cells += [str(plain(label)), *(f"{share:.1%}" for share in shares)]
+            cells += [f"{item.count[j].item():,}", f"{item.estimate.n_items:,}"]
+            if item.labelled is not None:
+                cells.append(f"{item.labelled.under_shift.shares[j]:.1%}")
+            if item.truth is not None:
+                cells.append(f"{item.truth[j]:.1%}")
+            cells += [MARK if item.is_broken else ""] * flagged
+            rows.append([Cell(cell) for cell in cells])
+    numeric = [i > grouped and name != "" for i, name in enumerate(columns)]
+    return Table(columns, rows, numeric)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Analysis(Result):
     """Shares of the classes in a table and its groups, with intervals and a verdict.
 
     Made by `headcount.analyse`; prints as its verdict and a table.
@@ -131,9 +250,9 @@ class Analysis:
         The classes.
     level : float
         Probability that an interval contains the share.
-    overall : Part
+    overall : Slice
         All items.
-    groups : tuple of Part
+    groups : tuple of Slice
         The groups; empty if there are none.
     ordered : bool
         True if the groups are a sequence, such as months.
@@ -162,8 +281,8 @@ class Analysis:
     created: str
     classes: tuple[Any, ...]
     level: float
-    overall: Part
-    groups: tuple[Part, ...]
+    overall: Slice
+    groups: tuple[Slice, ...]
     ordered: bool
     training: NDArray[np.float64]
     n_training: int | None
@@ -182,9 +301,9 @@ class Analysis:
         return verdict_of(self)
 
     @property
-    def broken_groups(self) -> list[Part]:
+    def broken_groups(self) -> list[Slice]:
         """Groups that do not look like mixtures of the training classes."""
-        return [part for part in self.groups if part.is_broken]
+        return [item for item in self.groups if item.is_broken]
 
     @property
     def is_reliable(self) -> bool:
@@ -216,18 +335,18 @@ class Analysis:
             "classes": [plain(label) for label in self.classes],
             "training": {"shares": self.training.tolist(), "items": self.n_training},
             "overall": self.overall.to_dict(),
-            "groups": [part.to_dict() for part in self.groups],
+            "groups": [item.to_dict() for item in self.groups],
             "ordered": self.ordered,
             "method": asdict(self.method),
             "histograms": [
                 {
-                    "class": plain(each.label),
-                    "edges": each.edges.tolist(),
-                    "training": each.training.tolist(),
-                    "sample": each.sample.tolist(),
-                    "mixture": each.mixture.tolist(),
+                    "class": plain(histogram.label),
+                    "edges": histogram.edges.tolist(),
+                    "training": histogram.training.tolist(),
+                    "sample": histogram.sample.tolist(),
+                    "mixture": histogram.mixture.tolist(),
                 }
-                for each in self.histograms
+                for histogram in self.histograms
             ],
             "warnings": list(self.warnings),
             "versions": dict(self.versions),
@@ -236,76 +355,35 @@ class Analysis:
             "notes": list(self.notes),
         }
 
+    @property
+    def table_columns(self) -> tuple[str, ...]:
+        """Columns of `to_frame`."""
+        return COLUMNS
+
+    @property
+    def estimates(self) -> Estimates:
+        """Estimates by group; None is the name of all items."""
+        return Estimates({item.name: item.estimate for item in self.slices})
+
+    @property
+    def slices(self) -> tuple[Slice, ...]:
+        """All items, then the groups."""
+        return (self.overall, *self.groups)
+
     def rows(self) -> Iterator[tuple[Any, ...]]:
         """Rows of `to_frame`."""
-        for part in (self.overall, *self.groups):
-            said = " ".join(part.estimate.warnings) or None
-            for j, label in enumerate(self.classes):
-                yield (
-                    plain(part.name), plain(label), float(part.estimate.shares[j]),
-                    float(part.low[j]), float(part.high[j]), part.estimate.n_items,
-                    part.count[j].item(), _at(part.classify_and_count, j), part.p_value,
-                    not part.is_broken, said, _at(part.truth, j),
-                )  # fmt: skip
-
-    def to_frame(self) -> pl.DataFrame:
-        """One row per group and class, all items first, with no group.
-
-        Returns
-        -------
-        polars.DataFrame
-            With the columns group, class, share, low, high, items, count,
-            classify_and_count, p_value, reliable, warning, truth.
-        """
-        import polars as pl
-
-        columns = zip(*self.rows(), strict=True)
-        numbers = {"classify_and_count": pl.Float64, "p_value": pl.Float64, "truth": pl.Float64}
-        kinds = numbers | {"warning": pl.String}
-        if not self.groups:
-            kinds["group"] = pl.String
-        return pl.DataFrame(
-            [
-                pl.Series(name, column, dtype=kinds.get(name), strict=False)
-                for name, column in zip(COLUMNS, columns, strict=True)
-            ]
-        )
+        return share_rows(self.slices, dict(enumerate(self.classes)))
 
     def to_table(self, most_rows: int | None = None) -> Table:
-        """Shares to print, one row per group and class.
-
-        Parameters
-        ----------
-        most_rows : int, default=None
-            Rows above which the rest is left out; all by default.
-
-        Returns
-        -------
-        Table
-        """
-        known, marked = self.overall.truth is not None, not self.is_reliable
-        level = f"{100 * self.level:.6g}%"
-        head = ["class", "share", f"{level} from", "to", "items", "of"]
-        head += ["without labels"] * (self.overall.labelled is not None)
-        rows = []
-        for part in (self.overall, *self.groups):
-            for j, label in enumerate(self.classes):
-                shares = (part.estimate.shares[j], part.low[j], part.high[j])
-                cells = [str(plain(label)), *(f"{share:.1%}" for share in shares)]
-                cells += [f"{part.count[j].item():,}", f"{part.estimate.n_items:,}"]
-                if part.labelled is not None:
-                    cells.append(f"{part.labelled.under_shift.shares[j]:.1%}")
-                if part.truth is not None:
-                    cells.append(f"{part.truth[j]:.1%}")
-                if self.groups:
-                    cells.insert(0, "all" if part.name is None else str(part.name))
-                if marked:
-                    cells.append(MARK if part.is_broken else "")
-                rows.append([Cell(cell) for cell in cells])
-        grouped = bool(self.groups)
-        columns = ["group"] * grouped + head + ["true share"] * known + [""] * marked
-        numeric = [i > grouped and name != "" for i, name in enumerate(columns)]
-        return Table(columns, rows[:most_rows], numeric)
+        """Shares to print, one row per group and class; of many rows, the first."""
+        table = share_table(
+            self.slices,
+            dict(enumerate(self.classes)),
+            level=self.level,
+            grouped=bool(self.groups),
+            flagged=not self.is_reliable,
+        )
+        return Table(table.columns, table.rows[:most_rows], table.numeric)
 
     def to_text(self, *, verbose: bool = False, most_rows: int | None = None) -> str:
         """Verdict, table and notes as plain text.
@@ -321,30 +399,18 @@ class Analysis:
         -------
         str
         """
-        parts = [str(self.verdict), self.to_table(most_rows).to_text(ruled=False)]
+        table = self.to_table(most_rows).to_text(ruled=False)
         if left_out := self._left_out(most_rows):
-            parts[1] += f"\n{left_out}"
-        if verbose:
-            parts.append("\n".join(f"{name}: {done}" for name, done in self.columns.items()))
-        parts.append("\n".join([self._method(), *(f"note: {n}" for n in self._all_notes())]))
-        lines = "\n\n".join(part for part in parts if part).split("\n")
-        return "\n".join(map(printable, lines))
+            table += f"\n{left_out}"
+        method = self.method.why or f"{self.method.name}, {self.method.title}."
+        treatments = self.columns if verbose else {}
+        return blocks_of_text(
+            str(self.verdict), table, treatments, f"method: {method}", self._all_notes()
+        )
 
-    def report(self, path: str | os.PathLike[str]) -> None:
-        """Write a page to show to others: one HTML file that needs nothing else.
-
-        Parameters
-        ----------
-        path : str or path
-            File that ends in .html, in a folder that exists.
-        """
-        # Imported here, as pages are drawn from analyses: report/ is above this package. The
-        # contract of import-linter lists this line as an exception.
-        from headcount.report.page import page
-
-        path = Path(path)
-        check_writable(path, "path", (".html", ".htm"))
-        write_bytes(path, page(self).encode("utf-8", "replace"))
+    def page(self) -> Page:
+        """Page that `report` writes."""
+        return share_page(self)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted model, for ``headcount.analyse(new, model=path)``.
@@ -398,9 +464,11 @@ class Analysis:
         return f"{printable(self.title)}\n{self.to_text(most_rows=_MOST_ROWS)}"
 
     def _repr_html_(self) -> str:
-        sentences = [Markup("<p>{}</p>").format(each) for each in self.verdict.sentences]
+        sentences = [
+            Markup("<p>{}</p>").format(sentence) for sentence in self.verdict.sentences
+        ]
         left_out = Markup("<p>{}</p>").format(self._left_out(_MOST_ROWS))
-        notes = [Markup("<li>{}</li>").format(each) for each in self._all_notes()]
+        notes = [Markup("<li>{}</li>").format(note) for note in self._all_notes()]
         return Markup("\n").join(
             [
                 Markup("<h3>{}</h3>").format(self.title),
@@ -416,17 +484,25 @@ class Analysis:
             dict.fromkeys([*self.warnings, *self.overall.estimate.warnings, *self.notes])
         )
 
-    def _method(self) -> str:
-        """Method and why it was chosen, in a line."""
-        if self.method.why:
-            return f"method: {self.method.why}"
-        return f"method: {self.method.name}, {self.method.title}."
-
     def _left_out(self, most_rows: int | None) -> str:
         n_rows = (1 + len(self.groups)) * len(self.classes)
         if most_rows is None or n_rows <= most_rows:
             return ""
         return f"{n_rows - most_rows:,} more rows are in to_frame()."
+
+
+def blocks_of_text(
+    summary: str, table: str, treatments: Mapping[str, str], method: str, notes: Sequence[str]
+) -> str:
+    """Summary, table, treatment of columns, method and notes as plain text."""
+    blocks = [
+        summary,
+        table,
+        "\n".join(f"{name}: {treatment}" for name, treatment in treatments.items()),
+        "\n".join([method, *(f"note: {note}" for note in notes)]),
+    ]
+    lines = "\n\n".join(filter(None, blocks)).split("\n")
+    return "\n".join(map(printable, lines))
 
 
 def _listed(values: NDArray[np.float64] | None) -> list[float] | None:

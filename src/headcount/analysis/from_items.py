@@ -1,11 +1,12 @@
-"""From a fitted quantifier and new items to an analysis."""
+"""One path to an analysis: from items, or from the statistics of items read in batches."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping, Sequence
-from datetime import UTC, datetime
-from typing import Any, TypeVar
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,21 +14,36 @@ from sklearn.utils.validation import check_is_fitted
 
 from headcount._parameters import check_fraction
 from headcount._versions import versions
-from headcount.analysis.analysis import Analysis, Part
-from headcount.analysis.facts import method_facts, plain
-from headcount.analysis.groups import Groups
-from headcount.analysis.histograms import ScoreHistogram, score_histograms
+from headcount.analysis.analysis import Analysis, ScoreHistogram, Slice
+from headcount.analysis.groups import MISSING, Groups, group_names, order_names
+from headcount.analysis.models import ScoreModel, TableModel
+from headcount.analysis.options import Options
+from headcount.analysis.words import method_facts, plain
 from headcount.data import encode_labels
+from headcount.data.column_kinds import without_marks
+from headcount.data.dates import ORDERS, find_date_form
+from headcount.data.preparation import Tally
+from headcount.data.readers import TableFile
 from headcount.errors import HeadcountError, HeadcountWarning
 from headcount.labels import LabelPlan, check_enough, check_labelled_rows
 from headcount.quantify import Quantifier
+from headcount.quantify.statistics_parts import Form, NeedsStatistics
+from headcount.quantify.statistics_parts import Part as NeededPart
+from headcount.report.page import now
+from headcount.representation import Binned, Histograms, MeanOf, PredictedClass, Training
 from headcount.sampling import Samples
 from headcount.scores import ItemScorer, Scored, ScoredPool, Verdicts
+from headcount.statistics import Statistics
+from headcount.statistics.group_names import Numbered, number_groups
 from headcount.uncertainty import Estimate
 
-__all__ = ["analyse_items", "analysis_of_parts", "caught_warnings", "make_part"]
+if TYPE_CHECKING:
+    import polars as pl
 
-Found = TypeVar("Found")
+# Bins of the posteriors of a class.
+_BINS = 20
+
+Value = TypeVar("Value")
 
 
 def analyse_items(
@@ -107,127 +123,187 @@ def analyse_items(
     pool = X if isinstance(X, Scored | Verdicts) else ScoredPool(X)
     if not isinstance(groups, Groups):
         groups = Groups.of(groups, len(pool), order)
-    classes = quantifier.classes_
-    if labelled is not None:
-        _check_labels_of_groups(labelled, groups, len(classes))
-    estimates, caught = _estimates(
-        quantifier,
-        pool,
-        groups.samples,
-        labelled=labelled,
-        design=design,
-        weights=weights,
-        clusters=clusters,
-        random_state=random_state,
-    )
-    posteriors, predicted = _classified(quantifier, pool)
-    true_codes = None
-    if truth is not None:
-        true_codes = encode_labels(truth, name="truth", classes=classes)[1]
-    counted = _shares(predicted, groups.samples, len(classes))
-    true = _shares(true_codes, groups.samples, len(classes))
-    parts = [
-        make_part(name, estimate, level, own, known)
-        for name, estimate, own, known in zip(
-            groups.names, estimates, counted, true, strict=True
-        )
-    ]
-    histograms: tuple[ScoreHistogram, ...] = ()
-    evidence = quantifier.fitted_.evidence(pool)
-    if evidence is not None and posteriors is not None:
-        shares = parts[0].estimate.shares
-        histograms = score_histograms(evidence.training, posteriors, classes, shares)
-    return analysis_of_parts(
-        quantifier, parts, groups.ordered, histograms, caught, data_facts, title, level
+    source = TableItems(quantifier, pool, groups, truth, labelled, design, weights, clusters)
+    return analyse_source(
+        source, data_facts=data_facts, title=title, level=level, random_state=random_state
     )
 
 
-def analysis_of_parts(
-    quantifier: Quantifier,
-    parts: Sequence[Part],
-    ordered: bool,
-    histograms: tuple[ScoreHistogram, ...],
-    caught: tuple[str, ...],
-    data_facts: Mapping[str, str] | None,
-    title: str,
-    level: float,
+def analyse_source(
+    source: TableItems | TableStatistics,
+    *,
+    data_facts: Mapping[str, str] | None = None,
+    title: str = "How many of each?",
+    level: float = 0.95,
+    random_state: Any = 0,
 ) -> Analysis:
-    """Analysis of all items, the first part, and of groups, the others."""
+    """Analysis of items, or of their statistics."""
+    quantifier = source.quantifier
+    slices, ordered, caught = source.slices(level, random_state)
     training = quantifier.fitted_.training
     return Analysis(
         title=title,
-        created=f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC",
+        created=now(),
         classes=tuple(quantifier.classes_.tolist()),
         level=float(level),
-        overall=parts[0],
-        groups=tuple(parts[1:]),
+        overall=slices[0],
+        groups=tuple(slices[1:]),
         ordered=ordered,
         training=quantifier.prior_,
         n_training=None if training is None else len(training.codes),
-        method=method_facts(quantifier, parts[0].estimate.n_items),
-        histograms=histograms,
+        method=method_facts(quantifier, slices[0].estimate.n_items),
+        histograms=source.histograms(slices[0].estimate.shares),
         warnings=caught,
         versions=versions(),
         data_facts={str(key): str(text) for key, text in (data_facts or {}).items()},
     )
 
 
-def _check_labels_of_groups(labelled: Any, groups: Groups, n_classes: int) -> None:
-    rows = check_labelled_rows(labelled, groups.samples.n_pool)
-    for name, items in zip(groups.names[1:], list(groups.samples)[1:], strict=True):
-        check_enough(int(np.isin(rows, items).sum()), n_classes, f"group {plain(name)!r}")
+@dataclass(frozen=True, eq=False)
+class TableItems:
+    """Items in memory, their groups, and what is known of them besides."""
+
+    quantifier: Any
+    pool: ScoredPool | Scored | Verdicts
+    groups: Groups
+    truth: ArrayLike | None = None
+    labelled: Any = None
+    design: LabelPlan | None = None
+    weights: ArrayLike | None = None
+    clusters: ArrayLike | None = None
+
+    def slices(
+        self, level: float, random_state: Any
+    ) -> tuple[list[Slice], bool, tuple[str, ...]]:
+        """All items and each group, True if these are a sequence, and warnings."""
+        classes, groups = self.quantifier.classes_, self.groups
+        if self.labelled is not None:
+            rows = check_labelled_rows(self.labelled, groups.samples.n_pool)
+            for name, items in zip(groups.names[1:], list(groups.samples)[1:], strict=True):
+                n_labels = int(np.isin(rows, items).sum())
+                check_enough(n_labels, len(classes), f"group {plain(name)!r}")
+        estimates, caught = caught_warnings(
+            lambda: self.quantifier.estimate_many(
+                self.pool,
+                groups.samples,
+                labelled=self.labelled,
+                design=self.design,
+                weights=self.weights,
+                clusters=self.clusters,
+                random_state=random_state,
+            )
+        )
+        codes = None
+        if self.truth is not None:
+            codes = encode_labels(self.truth, name="truth", classes=classes)[1]
+        counted = _shares(self._classified[1], groups.samples, len(classes))
+        truths = _shares(codes, groups.samples, len(classes))
+        slices = make_slices(groups.names, estimates, level, counted, truths)
+        return slices, groups.ordered, caught
+
+    def histograms(self, shares: NDArray[np.float64]) -> tuple[ScoreHistogram, ...]:
+        """Posteriors of each class, compared with the mixture of the estimated shares."""
+        posteriors = self._classified[0]
+        evidence = self.quantifier.fitted_.evidence(self.pool)
+        if evidence is None or posteriors is None:
+            return ()
+        return score_histograms(evidence.training, posteriors, self.quantifier.classes_, shares)
+
+    @cached_property
+    def _classified(self) -> tuple[NDArray[np.float64] | None, NDArray[np.int64] | None]:
+        """Posteriors and predicted classes of the items, None if they are not known."""
+        pool, quantifier = self.pool, self.quantifier
+        classes, scorer = quantifier.classes_, quantifier.fitted_.scorer
+        if isinstance(pool, Verdicts):
+            return None, pool.codes_of(classes)
+        if isinstance(pool, Scored):
+            return pool.posteriors_of(classes), pool.codes_of(classes)
+        if not isinstance(scorer, ItemScorer):
+            return None, None  # works on features, or has several classifiers
+        posteriors = None
+        if scorer.has_posteriors_ or quantifier.fitted_.takes == "posteriors":
+            posteriors = pool.posteriors(scorer)
+        if posteriors is not None and quantifier.fitted_.takes != "labels":
+            return posteriors, posteriors.argmax(axis=1)
+        labels = pool.labels(scorer)
+        # Classifiers of each class against the rest do not predict the class of an item.
+        return posteriors, labels if labels.ndim == 1 else None
 
 
-def _estimates(
-    quantifier: Quantifier, pool: Any, samples: Samples, **options: Any
-) -> tuple[list[Estimate], tuple[str, ...]]:
-    """Estimates of the samples, and the warnings that were raised."""
-    return caught_warnings(lambda: quantifier.estimate_many(pool, samples, **options))
+@dataclass(frozen=True, eq=False)
+class TableStatistics:
+    """Statistics by group, which may be periods of time, of items that were read in batches."""
+
+    quantifier: Any
+    statistics: Statistics
+    of_time: bool = False
+
+    @cached_property
+    def _together(self) -> Statistics:
+        return self.statistics.pooled()
+
+    def slices(
+        self, level: float, random_state: Any
+    ) -> tuple[list[Slice], bool, tuple[str, ...]]:
+        """All items and each group, True if these are a sequence, and warnings."""
+        slices, caught = caught_warnings(
+            lambda: self._slices(self._together, [None], level, random_state)
+        )
+        groups = self.statistics.groups
+        if groups == [None]:
+            return slices, False, caught
+        by_group, of_groups = caught_warnings(
+            lambda: self._slices(self.statistics, groups, level, random_state)
+        )
+        named = {
+            MISSING if group.name is None else str(group.name): group for group in by_group
+        }
+        order, ordered = order_names(list(named), self.of_time)
+        slices += [replace(named[name], name=name) for name in order]
+        return slices, ordered, tuple(dict.fromkeys([*caught, *of_groups]))
+
+    def _slices(
+        self, statistics: Statistics, names: Sequence[Any], level: float, random_state: Any
+    ) -> list[Slice]:
+        counted = _PageParts(self.quantifier).counted(statistics) or [None] * len(names)
+        # Read one by one: all draws together would not fit into memory.
+        estimates = self.quantifier.estimate_statistics(statistics, random_state=random_state)
+        return make_slices(names, estimates.values(), level, counted, [None] * len(names))
+
+    def histograms(self, shares: NDArray[np.float64]) -> tuple[ScoreHistogram, ...]:
+        """Posteriors of each class, compared with the mixture of the estimated shares."""
+        return _PageParts(self.quantifier).histograms(self._together, shares)
 
 
-def caught_warnings(compute: Callable[[], Found]) -> tuple[Found, tuple[str, ...]]:
+def caught_warnings(compute: Callable[[], Value]) -> tuple[Value, tuple[str, ...]]:
     """Result of a call, and the warnings of the library that were raised."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", HeadcountWarning)
-        found = compute()
-    ours = [each for each in caught if issubclass(each.category, HeadcountWarning)]
-    for each in caught:
-        if each not in ours:
-            warnings.warn_explicit(each.message, each.category, each.filename, each.lineno)
-    return found, tuple(dict.fromkeys(str(each.message) for each in ours))
+        value = compute()
+    ours = [warning for warning in caught if issubclass(warning.category, HeadcountWarning)]
+    for warning in caught:
+        if warning not in ours:
+            warnings.warn_explicit(
+                warning.message, warning.category, warning.filename, warning.lineno
+            )
+    return value, tuple(dict.fromkeys(str(warning.message) for warning in ours))
 
 
-def _classified(
-    quantifier: Quantifier, pool: ScoredPool | Scored | Verdicts
-) -> tuple[NDArray[np.float64] | None, NDArray[np.int64] | None]:
-    """Posteriors and predicted classes of the items, None if they are not known."""
-    classes, scorer = quantifier.classes_, quantifier.fitted_.scorer
-    if isinstance(pool, Verdicts):
-        return None, pool.codes_of(classes)
-    if isinstance(pool, Scored):
-        return pool.posteriors_of(classes), pool.codes_of(classes)
-    if not isinstance(scorer, ItemScorer):
-        return None, None  # works on features, or has several classifiers
-    posteriors = None
-    if scorer.has_posteriors_ or quantifier.fitted_.takes == "posteriors":
-        posteriors = pool.posteriors(scorer)
-    if posteriors is not None and quantifier.fitted_.takes != "labels":
-        return posteriors, posteriors.argmax(axis=1)
-    labels = pool.labels(scorer)
-    # Classifiers of each class against the rest do not predict the class of an item.
-    return posteriors, labels if labels.ndim == 1 else None
-
-
-def make_part(
-    name: Any,
-    estimate: Estimate,
+def make_slices(
+    names: Iterable[Any],
+    estimates: Iterable[Estimate],
     level: float,
-    counted: NDArray[np.float64] | None,
-    truth: NDArray[np.float64] | None,
-) -> Part:
-    """Part of an analysis, of all items or a group, from its estimate."""
-    ends = estimate.interval(level)
-    return Part(plain(name), estimate, ends.low, ends.high, estimate.count, counted, truth)
+    counted: Iterable[NDArray[np.float64] | None],
+    truths: Iterable[NDArray[np.float64] | None],
+) -> list[Slice]:
+    """Slices of an analysis from their estimates."""
+    slices = []
+    for name, estimate, predicted, truth in zip(names, estimates, counted, truths, strict=True):
+        ends = estimate.interval(level)
+        slices.append(
+            Slice(plain(name), estimate, ends.low, ends.high, estimate.count, predicted, truth)
+        )
+    return slices
 
 
 def _shares(
@@ -235,3 +311,213 @@ def _shares(
 ) -> Sequence[NDArray[np.float64] | None]:
     """Shares of the classes in each sample; None for each if the codes are not known."""
     return [None] * len(samples) if codes is None else list(samples.prevalence_of(codes, K))
+
+
+# Histograms of the scores.
+
+
+def score_histograms(
+    training: Training,
+    posteriors: NDArray[np.float64],
+    classes: NDArray[Any],
+    shares: NDArray[np.float64],
+) -> tuple[ScoreHistogram, ...]:
+    """Histogram of the posterior of each class, in training and in a sample.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> P = np.array([[0.9, 0.1], [0.2, 0.8], [0.1, 0.9]])
+    >>> training = Training(P, np.array([0, 1, 1]), 2)
+    >>> both = score_histograms(training, P, np.array(["a", "b"]), np.array([0.25, 0.75]))
+    >>> both[1].mixture[both[1].mixture > 0]
+    array([0.25 , 0.375, 0.375])
+    """
+    sample = [
+        np.bincount(_bins(posterior), minlength=_BINS) / len(posterior)
+        for posterior in posteriors.T
+    ]
+    return _histograms_of_bins(training, np.stack(sample), classes, shares)
+
+
+def _histograms_of_bins(
+    training: Training,
+    sample: NDArray[np.float64],
+    classes: NDArray[Any],
+    shares: NDArray[np.float64],
+) -> tuple[ScoreHistogram, ...]:
+    """Like `score_histograms`, for a sample given by its histograms, (K, 20)."""
+    assert training.items is not None
+    posteriors = np.asarray(training.items, np.float64)
+    K, edges = len(classes), np.linspace(0, 1, _BINS + 1)
+    histograms = []
+    for j in range(K):
+        cells = _bins(posteriors[:, j]) + _BINS * training.codes
+        by_class = np.bincount(cells, training.class_weights, _BINS * K).reshape(K, _BINS)
+        histograms.append(
+            ScoreHistogram(
+                classes.tolist()[j], float(shares[j]), edges, by_class[j], sample[j],
+                shares @ by_class,
+            )
+        )  # fmt: skip
+    return tuple(histograms)
+
+
+def _bins(posterior: NDArray[np.float64]) -> NDArray[np.int64]:
+    return np.clip((posterior * _BINS).astype(np.int64), 0, _BINS - 1)
+
+
+# Statistics of tables that are larger than memory.
+
+
+@dataclass(frozen=True, eq=False)
+class Summary:
+    """Statistics of the rows of a table, unusable values, and notes on how groups were read."""
+
+    statistics: Statistics
+    tally: Tally
+    notes: tuple[str, ...]
+
+
+def empty_statistics(model: TableModel | ScoreModel) -> Statistics:
+    """Statistics of a model without items, with those that a report shows."""
+    return Statistics([model.quantifier, _PageParts(model.quantifier)])
+
+
+def summarise_table(
+    model: TableModel | ScoreModel,
+    table: TableFile,
+    options: Options,
+) -> Summary:
+    """Read a table once, in batches, into statistics by group."""
+    statistics, tally = empty_statistics(model), Tally()
+    reader, column = None, options.column
+    if options.by is not None and column is not None:
+        reader = _GroupReader(options.by, table.name, options.date_order)
+    statistics.update_many(
+        (items, None if reader is None or values is None else reader.read(values))
+        for items, values in model.item_batches(table, options.date_order, tally, column)
+    )
+    if not statistics.n:
+        raise HeadcountError(f"{table.name!r} has no rows: pass a table with some.")
+    tally.check(table.name)
+    return Summary(statistics, tally, () if reader is None else reader.notes(column))
+
+
+class _GroupReader:
+    """Groups of batches, whose dates are read in one order."""
+
+    def __init__(self, by: str, table: str, date_order: str | None) -> None:
+        self._by, self._table, self._date_order = by, table, date_order
+        self._first: dict[str, None] = {}
+        self._n_missing = self._n_rows = 0
+
+    def read(self, values: pl.Series) -> Numbered:
+        import polars as pl
+
+        texts = values.name == self._by and values.dtype == pl.String
+        # Each text is read once, not each row.
+        distinct = number_groups(values, len(values)) if texts else None
+        column = values if distinct is None else distinct.names
+        names, notes = group_names(column, self._by, self._table, self._date_order)
+        if not self._n_rows:
+            self._first = dict.fromkeys(notes)
+            if values.name != self._by and self._date_order is None:
+                form = find_date_form(without_marks(values), wanted=True)
+                if form is not None and form.order in ORDERS:
+                    self._date_order = form.order
+        if distinct is None:
+            numbered = number_groups(names, len(names))
+        else:
+            numbered = distinct.renamed(names)
+        missing = numbered.names.is_null().arg_max() if numbered.names.null_count() else None
+        if missing is not None:
+            self._n_missing += int((numbered.codes == missing).sum())
+        self._n_rows += len(values)
+        return numbered
+
+    def notes(self, column: str | None) -> tuple[str, ...]:
+        notes = list(self._first)
+        if self._n_missing:
+            notes.append(
+                f"{self._n_missing:,} of {self._n_rows:,} rows have no {column}: group "
+                f"{MISSING}."
+            )
+        return tuple(notes)
+
+
+@dataclass(frozen=True, eq=False)
+class _PageItems:
+    """Posteriors by the classifier itself, or its decisions, for a report."""
+
+    quantifier: Any
+    decisions: bool
+
+    def items(self, X: Any) -> NDArray[Any]:
+        classes = self.quantifier.classes_
+        if self.decisions:
+            return np.asarray(X.codes_of(classes))
+        return np.asarray(X.posteriors_of(classes))
+
+    def identity(self) -> Any:
+        scorer = self.quantifier.fitted_.scorer
+        judge = scorer.judge_ if isinstance(scorer, ItemScorer) else None
+        return "decisions" if self.decisions else "scores", self.quantifier.classes_, judge
+
+    def take(self, items: NDArray[Any], rows: slice) -> NDArray[Any]:
+        return items[rows]
+
+    def count(self, items: NDArray[Any]) -> int:
+        return len(items)
+
+
+@dataclass(frozen=True)
+class _LargestPosterior:
+    """Class with the largest posterior."""
+
+    n_classes: int
+
+    def embed(self, items: NDArray[np.float64]) -> Binned:
+        # The same as argmax, which numpy computes slowly along short rows.
+        two = self.n_classes == 2
+        largest = items[:, 1] > items[:, 0] if two else items.argmax(axis=1)
+        return PredictedClass(self.n_classes).embed(largest.astype(np.int64))
+
+
+class _PageParts(NeedsStatistics):
+    """Statistics that a report shows besides the estimates."""
+
+    def __init__(self, quantifier: Any) -> None:
+        self.quantifier = quantifier
+        self.classes_ = quantifier.classes_
+
+    def statistics_parts(self, form: Form) -> list[NeededPart]:
+        if self.quantifier.fitted_.takes == "features":
+            return []
+        K = len(self.classes_)
+        if form == "verdicts" or self.quantifier.fitted_.takes == "labels":
+            source = _PageItems(self.quantifier, True)
+            return [NeededPart(source, MeanOf(PredictedClass(K)))]
+        source = _PageItems(self.quantifier, False)
+        reductions = (MeanOf(_LargestPosterior(K)), MeanOf(Histograms((_BINS,))))
+        return [NeededPart(source, reduction) for reduction in reductions]
+
+    def counted(self, statistics: Statistics) -> list[Any]:
+        """Shares of the predicted classes in each group; empty if there are none."""
+        predicted = self.statistics_parts(statistics.form)[:1]
+        if not predicted:
+            return []
+        every = slice(0, len(statistics.groups))
+        return list(np.asarray(statistics.reduced(predicted, every)[0]))
+
+    def histograms(
+        self, together: Statistics, shares: NDArray[np.float64]
+    ) -> tuple[ScoreHistogram, ...]:
+        """Histograms of the posteriors of all items."""
+        needed = self.statistics_parts(together.form)[1:]
+        training = self.quantifier.fitted_.evidence_training(together.form)
+        if not needed or training is None:
+            return ()
+        K = len(self.classes_)
+        sample = np.asarray(together.reduced(needed, slice(0, 1))[0]).reshape(K, _BINS)
+        return _histograms_of_bins(training, sample, self.classes_, shares)

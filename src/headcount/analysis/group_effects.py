@@ -14,8 +14,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["GroupEffects"]
-
 Floats = NDArray[np.float64]
 
 # Standard deviations of effects, and one that is usual: the scale of a half-Cauchy prior
@@ -32,15 +30,6 @@ _TINY = 1e-12
 @dataclass(frozen=True, eq=False)
 class GroupEffects:
     """Effects of groups on the odds of the classes.
-
-    Attributes
-    ----------
-    modes : ndarray of shape (G, T, K)
-        Most likely effects of each group, for each standard deviation in ``_SPREADS``.
-    roots : ndarray of shape (G, T, K, K)
-        Roots of their covariances.
-    chances : ndarray of shape (T,)
-        Probabilities of the standard deviations.
 
     Examples
     --------
@@ -62,73 +51,43 @@ class GroupEffects:
     def of(
         cls, posteriors: Floats, codes: NDArray[np.int64], groups: NDArray[np.int64], n: int
     ) -> GroupEffects:
-        """Effects that labels show.
-
-        Parameters
-        ----------
-        posteriors : ndarray of shape (N, K)
-            Calibrated posteriors of labelled items.
-        codes, groups : ndarray of shape (N,)
-            Class and group of each item.
-        n : int
-            Number of groups.
-
-        Returns
-        -------
-        GroupEffects
-        """
+        """Effects that labels show."""
         logs, labels = np.log(np.maximum(posteriors, _TINY)), np.eye(posteriors.shape[1])[codes]
         order = np.argsort(groups, kind="stable")
-        parts = np.split(order, np.searchsorted(groups[order], np.arange(1, n)))
-        found = [_effects_of_one(logs[part], labels[part]) for part in parts]
-        modes, roots, likelihoods = (np.stack(each) for each in zip(*found, strict=True))
+        members = np.split(order, np.searchsorted(groups[order], np.arange(1, n)))
+        effects = [_effects_of_one(logs[rows], labels[rows]) for rows in members]
+        modes, roots, likelihoods = (np.stack(arrays) for arrays in zip(*effects, strict=True))
         log = likelihoods.sum(axis=0)
         # The standard deviations are evenly spaced in logarithms.
         chances = np.exp(log - log.max()) * _SPREADS / (1 + (_SPREADS / _USUAL) ** 2)
         return cls(modes, roots, chances / chances.sum())
 
     def shares(self, posteriors: Floats, odds: Floats, group: int, seed: int) -> Floats:
-        """Draws of the shares of the classes among new items of a group.
-
-        Parameters
-        ----------
-        posteriors : ndarray of shape (n, K)
-            Calibrated posteriors of the items.
-        odds : ndarray of shape (M, K)
-            Factors of the odds of the classes in all groups, draws of their distribution.
-        group : int
-            The group; -1 for one without labelled items.
-        seed : int
-            Random seed.
-
-        Returns
-        -------
-        ndarray of shape (1000, K)
-        """
+        """Draws of the shares of the classes among new items of a group."""
         rng = np.random.default_rng(seed)
         n, K = posteriors.shape
         moved = (
             self._draws(group, K, rng)
             + np.log(np.maximum(odds, _TINY))[np.arange(_DRAWS) % len(odds)]
         )
-        some = posteriors
+        sample = posteriors
         if n > _MOST_ITEMS:
             # Evenly spaced among items in the order of their predicted class and its posterior.
             order = np.lexsort((posteriors.max(axis=1), posteriors.argmax(axis=1)))
-            some = posteriors[order[np.linspace(0, n - 1, _MOST_ITEMS).round().astype(int)]]
-        logs = np.log(np.maximum(some, _TINY))
+            sample = posteriors[order[np.linspace(0, n - 1, _MOST_ITEMS).round().astype(int)]]
+        logs = np.log(np.maximum(sample, _TINY))
         draws = np.empty((_DRAWS, K))
         step = max(1, _AT_ONCE // logs.size)
         for first in range(0, _DRAWS, step):
-            part = slice(first, first + step)
-            chances = _softmax(logs + moved[part, None])
+            batch = slice(first, first + step)
+            chances = _softmax(logs + moved[batch, None])
             ends = np.cumsum(chances, axis=2)[:, :, :-1]
-            drawn = (rng.random((*ends.shape[:2], 1)) > ends).sum(axis=2)
-            counts = np.stack([(drawn == k).mean(axis=1) for k in range(K)], axis=1)
+            classes = (rng.random((*ends.shape[:2], 1)) > ends).sum(axis=2)
+            counts = np.stack([(classes == k).mean(axis=1) for k in range(K)], axis=1)
             means = chances.mean(axis=1)
             # Chance is that of all items, and their mean posteriors differ from those of some.
-            draws[part] = means + (counts - means) * np.sqrt(len(some) / n)
-        draws = np.maximum(draws + posteriors.mean(axis=0) - some.mean(axis=0), 0.0)
+            draws[batch] = means + (counts - means) * np.sqrt(len(sample) / n)
+        draws = np.maximum(draws + posteriors.mean(axis=0) - sample.mean(axis=0), 0.0)
         return np.asarray(draws / draws.sum(axis=1, keepdims=True))
 
     def _draws(self, group: int, K: int, rng: np.random.Generator) -> Floats:
@@ -164,10 +123,10 @@ def _effects_of_one(logs: Floats, labels: Floats) -> tuple[Floats, Floats, Float
 
 def _curvature(chances: Floats, precision: Floats) -> Floats:
     """Second derivatives of the negative log-posterior of effects, (T, K, K)."""
-    found = -np.einsum("tnk,tnl->tkl", chances, chances)
+    curvature = -np.einsum("tnk,tnl->tkl", chances, chances)
     diagonal = np.arange(chances.shape[2])
-    found[:, diagonal, diagonal] += chances.sum(axis=1) + precision[:, None]
-    return found
+    curvature[:, diagonal, diagonal] += chances.sum(axis=1) + precision[:, None]
+    return curvature
 
 
 def _softmax(logs: Floats) -> Floats:

@@ -23,16 +23,14 @@ from numpy.typing import NDArray
 from scipy import stats
 from sklearn.base import clone
 
+from headcount._text import chance
 from headcount.analysis.group_effects import GroupEffects
-from headcount.analysis.groups import Groups
-from headcount.analysis.verdict import chance
 from headcount.errors import HeadcountWarning
 from headcount.quantify import Quantifier
 from headcount.quantify.fitted import Evidence
+from headcount.sampling import Samples
 from headcount.scores import Scored, fit_calibrator
 from headcount.uncertainty import Estimate, RepeatedPosterior, SharePosterior
-
-__all__ = ["GroupShift", "examine_groups"]
 
 Floats = NDArray[np.float64]
 
@@ -55,17 +53,7 @@ _MIXES, _UNSEEN = 20, 0.5
 
 @dataclass(frozen=True, eq=False)
 class GroupShift:
-    """Estimates of groups whose classes look different.
-
-    Attributes
-    ----------
-    estimates : dict of int to Estimate
-        Estimates that replace those of all labelled items, by the position of the group.
-    doubts : dict of int to str
-        Groups that are not to be relied on, with the reason.
-    sentence : str
-        Result of the test, and the way the groups were estimated.
-    """
+    """Estimates of groups whose classes look different."""
 
     estimates: dict[int, Estimate]
     doubts: dict[int, str]
@@ -75,36 +63,17 @@ class GroupShift:
 def examine_groups(
     quantifier: Quantifier,
     items: Any,
-    groups: Groups,
+    group_names: Sequence[Any],
+    samples: Samples,
     labelled: NDArray[Any],
     *,
+    column: str,
+    of_time: bool,
     estimates: Sequence[Estimate],
     overall: Estimate | None = None,
     random_state: int = 0,
 ) -> GroupShift:
-    """Test on labelled items if prior shift holds between groups; estimate accordingly.
-
-    Parameters
-    ----------
-    quantifier : Quantifier
-        Fitted on all labelled items.
-    items : Scored
-        The new items.
-    groups : Groups
-        Groups of the new items.
-    labelled : ndarray of shape (N,)
-        Group of each labelled item, by name.
-    estimates : sequence of Estimate
-        Estimates of the groups by the quantifier.
-    overall : Estimate, default=None
-        Estimate of all new items; None if it is not to be relied on.
-    random_state : int, default=0
-        Random seed of the intervals.
-
-    Returns
-    -------
-    GroupShift
-    """
+    """Test on labelled items if prior shift holds between groups; estimate accordingly."""
     evidence = quantifier.fitted_.evidence(items)
     if evidence is None or len(evidence.training.codes) != len(labelled):
         return GroupShift({}, {}, "")
@@ -115,49 +84,55 @@ def examine_groups(
         return GroupShift(
             {},
             {},
-            f"It could not be tested on labels if the groups of {groups.column} differ in more "
+            f"It could not be tested on labels if the groups of {column} differ in more "
             f"than the mix, as fewer than two have {_FEWEST_TESTED} labelled items of a class.",
         )
     place = {name: i for i, name in enumerate(names.tolist())}
-    known = [-1, *(place.get(name, -1) for name in groups.names[1:])]
+    labelled_group = [-1, *(place.get(name, -1) for name in group_names[1:])]
     if test.p_value >= _LEVEL or test.error <= _LEAST_ERROR:
-        return _similar(test, groups, estimates, known)
+        return _similar(test, column, of_time, estimates, labelled_group)
     sizes = np.zeros((len(names), len(quantifier.classes_)), np.int64)
     np.add.at(sizes, (members, codes), 1)
-    own = [i for i, k in enumerate(known) if k >= 0 and sizes[k].min() >= _FEWEST][:_MOST_FITS]
-    others = [i for i in range(1, len(known)) if i not in set(own)]
-    found = {}
-    for i in own:
-        rows = np.flatnonzero(members == known[i])
-        found[i] = _from_own_labels(quantifier, evidence, rows, groups.samples[i], random_state)
+    with_labels = [
+        i for i, k in enumerate(labelled_group) if k >= 0 and sizes[k].min() >= _FEWEST
+    ][:_MOST_FITS]
+    with_few = [i for i in range(1, len(labelled_group)) if i not in set(with_labels)]
+    replaced = {}
+    for i in with_labels:
+        rows = np.flatnonzero(members == labelled_group[i])
+        replaced[i] = _from_own_labels(quantifier, evidence, rows, samples[i], random_state)
     points = f"by about {100 * test.points:.0f} points" if test.points < 0.5 else "beyond use"
-    said = [
-        f"Within a class, labelled items of different groups of {groups.column} have different "
+    sentences = [
+        f"Within a class, labelled items of different groups of {column} have different "
         f"scores ({chance(test.p_value)}): shares estimated from all of them would be off "
         f"{points}."
     ]
-    if own:
-        which = f"{_number(len(own), 'group')}:" if others else "Each group was"
-        said.append(f"{which} estimated from labelled items of the same group only.")
+    if with_labels:
+        which = f"{_number(len(with_labels), 'group')}:" if with_few else "Each group was"
+        sentences.append(f"{which} estimated from labelled items of the same group only.")
     doubts = {}
-    if others and not groups.of_time:
+    if with_few and not of_time:
         mixes = _mixes(overall, quantifier.prior_)
         counted = _Counting.of(evidence, members, len(names), mixes)
-        for i in others:
-            found[i] = counted.estimate(quantifier, groups.samples[i], known[i], i)
-            if known[i] < 0 and not counted.holds:
+        for i in with_few:
+            replaced[i] = counted.estimate(quantifier, samples[i], labelled_group[i], i)
+            if labelled_group[i] < 0 and not counted.holds:
                 doubts[i] = "no labelled items"
-        said += _sentences_on_others(len(others) - len(doubts), len(doubts))
-    return GroupShift(found, doubts, " ".join(said))
+        sentences += _sentences_on_others(len(with_few) - len(doubts), len(doubts))
+    return GroupShift(replaced, doubts, " ".join(sentences))
 
 
 def _similar(
-    test: _Differences, groups: Groups, estimates: Sequence[Estimate], known: Sequence[int]
+    test: _Differences,
+    column: str,
+    of_time: bool,
+    estimates: Sequence[Estimate],
+    labelled_group: Sequence[int],
 ) -> GroupShift:
     """Groups without a difference that was found."""
-    widened = {} if groups.of_time else test.widened(estimates, known)
+    widened = {} if of_time else test.widened(estimates, labelled_group)
     sentence = (
-        f"Within a class, the labelled items of all groups of {groups.column} have similar "
+        f"Within a class, the labelled items of all groups of {column} have similar "
         f"scores ({chance(test.p_value)}), as the method assumes."
     )
     if widened:
@@ -174,17 +149,17 @@ def _mixes(overall: Estimate | None, prior: Floats) -> Floats:
 
 
 def _sentences_on_others(n_counted: int, n_doubted: int) -> list[str]:
-    said = []
+    sentences = []
     if n_counted:
-        said.append(
+        sentences.append(
             f"{_number(n_counted, 'group')} with fewer than {_FEWEST} labelled items of a "
             "class: mean posteriors, corrected by the labels of the group."
         )
     if n_doubted:
-        said.append(
+        sentences.append(
             f"{_number(n_doubted, 'group')} without labelled items: do not rely on the shares."
         )
-    return said
+    return sentences
 
 
 def _number(n: int, what: str) -> str:
@@ -193,23 +168,7 @@ def _number(n: int, what: str) -> str:
 
 @dataclass(frozen=True, eq=False)
 class _Differences:
-    """Differences between the mean scores of groups within a class.
-
-    Attributes
-    ----------
-    p_value : float
-        Chance of differences as large if there are none. For each class, by an analysis of
-        variance of its posterior over the groups, corrected for the number of classes.
-    error : float
-        Error of the share that follows in a group of items of one class: the standard
-        deviation of the group means beyond chance, divided by the distance of the class from
-        the others; of the class with the largest.
-    points : float
-        Largest error of a share in a group with the shares of the labelled items.
-    squares : ndarray of shape (G + 1, K)
-        Expected square of the error that follows for each group, if all its items are of a
-        class; the last row is that of groups without labelled items.
-    """
+    """Differences between the mean scores of groups within a class."""
 
     p_value: float
     error: float
@@ -221,7 +180,7 @@ class _Differences:
         cls, scores: Floats, codes: NDArray[Any], members: NDArray[Any], n_groups: int
     ) -> _Differences | None:
         """Differences among labelled items; None if they cannot be tested."""
-        found, squares = [], np.zeros((n_groups + 1, scores.shape[1]))
+        tests, squares = [], np.zeros((n_groups + 1, scores.shape[1]))
         for j in range(scores.shape[1]):
             within = codes == j
             values, group = scores[within, j], members[within]
@@ -233,34 +192,34 @@ class _Differences:
             apart = abs(values.mean() - scores[~within, j].mean()) if len(values) else 0.0
             if G < 2 or apart <= 0:
                 continue
-            n, own = len(values), sizes[tested]
-            variance = float((values**2).sum() - own @ means[tested] ** 2) / (n - G)
+            n, n_each = len(values), sizes[tested]
+            variance = float((values**2).sum() - n_each @ means[tested] ** 2) / (n - G)
             if variance <= 1e-12 * float(values @ values):
                 continue
-            between = float(own @ (means[tested] - values.mean()) ** 2) / (G - 1)
-            scale = (n - float(own @ own) / n) / (G - 1)
+            between = float(n_each @ (means[tested] - values.mean()) ** 2) / (G - 1)
+            scale = (n - float(n_each @ n_each) / n) / (G - 1)
             error = float(np.sqrt(max(between - variance, 0.0) / scale)) / apart
             p_value = float(stats.f.sf(between / variance, G - 1, n - G))
-            found.append((p_value, error, error * float(within.mean())))
+            tests.append((p_value, error, error * float(within.mean())))
             noise = variance / apart**2 / np.maximum(sizes, 1e-9)
             squares[:, j] = _expected_squares(means / apart, noise, tested)
-        if not found:
+        if not tests:
             return None
-        p_values, errors, points = zip(*found, strict=True)
-        return cls(min(1.0, len(found) * min(p_values)), max(errors), max(points), squares)
+        p_values, errors, points = zip(*tests, strict=True)
+        return cls(min(1.0, len(tests) * min(p_values)), max(errors), max(points), squares)
 
     def widened(
-        self, estimates: Sequence[Estimate], known: Sequence[int]
+        self, estimates: Sequence[Estimate], labelled_group: Sequence[int]
     ) -> dict[int, Estimate]:
         """Estimates by position, from 1, whose intervals allow for the differences."""
-        found = {}
+        estimates_by_place = {}
         for i, estimate in enumerate(estimates, 1):
-            error = float(np.sqrt(estimate.shares**2 @ self.squares[known[i]]))
+            error = float(np.sqrt(estimate.shares**2 @ self.squares[labelled_group[i]]))
             if error > _LEAST_SPREAD:
                 posterior = RepeatedPosterior(partial(_widened, estimate.posterior, error))
                 posterior.release()
-                found[i] = replace(estimate, posterior=posterior)
-        return found
+                estimates_by_place[i] = replace(estimate, posterior=posterior)
+        return estimates_by_place
 
 
 def _expected_squares(means: Floats, noise: Floats, tested: NDArray[np.bool_]) -> Floats:
@@ -277,11 +236,11 @@ def _expected_squares(means: Floats, noise: Floats, tested: NDArray[np.bool_]) -
     chances = np.exp(log - log.max()) / (1 + (_SPREADS / _USUAL_SPREAD) ** 2)
     chances /= chances.sum()
     worth = squared / (squared + noise[:, None])
-    found = (worth**2 * away**2 + squared * (1 - worth)) @ chances
+    squares = (worth**2 * away**2 + squared * (1 - worth)) @ chances
     # For a group without labels, the mean square would be that of the largest deviations. A
     # few groups with labels say nothing about others.
-    found[-1] = (_SPREADS @ chances) ** 2 if tested.sum() >= _FEWEST_GROUPS else 0.0
-    return np.asarray(found)
+    squares[-1] = (_SPREADS @ chances) ** 2 if tested.sum() >= _FEWEST_GROUPS else 0.0
+    return np.asarray(squares)
 
 
 def _widened(posterior: SharePosterior | RepeatedPosterior, error: float) -> SharePosterior:
@@ -304,13 +263,13 @@ def _from_own_labels(
 ) -> Estimate:
     """Estimate of a group by the same method, fitted on the scores of its labelled items."""
     classes, training = quantifier.classes_, evidence.training
-    known = Scored(np.asarray(training.items)[rows], classes)
-    own: Any = clone(quantifier)
+    labelled = Scored(np.asarray(training.items)[rows], classes)
+    of_group: Any = clone(quantifier)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", HeadcountWarning)
-        own.fit(known, classes[training.codes[rows]])
+        of_group.fit(labelled, classes[training.codes[rows]])
         new = Scored(evidence.posteriors[sample], classes)
-        estimate: Estimate = own.estimate(new, random_state=random_state)
+        estimate: Estimate = of_group.estimate(new, random_state=random_state)
     return estimate
 
 
@@ -321,19 +280,6 @@ class _Counting:
     If the mix of all items has changed, the odds of the classes are taken to have changed by
     the same factors in every group. A class without labels in a group with at least 20 has at
     most the share that their number leaves possible, as a group may exclude a class.
-
-    Attributes
-    ----------
-    posteriors : ndarray of shape (n, K)
-        Calibrated posteriors of the new items.
-    p_value : float
-        Chance of differences as large as those of the groups without any effects.
-    counts : ndarray of shape (G, K)
-        Number of labelled items of each class per group.
-    effects : GroupEffects
-        Effects of the groups.
-    odds : ndarray of shape (M, K)
-        Factors of the odds of the classes, draws of their distribution.
     """
 
     posteriors: Floats
@@ -351,20 +297,20 @@ class _Counting:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", HeadcountWarning)
             calibrator = fit_calibrator("bcts", scores, codes)
-        known = calibrator.transform(scores)
-        K = known.shape[1]
+        posteriors = calibrator.transform(scores)
+        K = posteriors.shape[1]
         labels = np.eye(K)[codes]
         # A label has mean p and variance p (1 - p), in any group.
         counts, sums, noise = np.zeros((3, n_groups, K))
         np.add.at(counts, members, labels)
-        np.add.at(sums, members, labels - known)
-        np.add.at(noise, members, known * (1 - known))
+        np.add.at(sums, members, labels - posteriors)
+        np.add.at(noise, members, posteriors * (1 - posteriors))
         chi2 = (sums**2 / (noise + _UNSEEN)).sum(axis=0)
         return cls(
             calibrator.transform(evidence.posteriors),
             min(1.0, K * float(stats.chi2.sf(chi2, n_groups).min())),
             counts,
-            GroupEffects.of(known, codes, members, n_groups),
+            GroupEffects.of(posteriors, codes, members, n_groups),
             mixes / np.maximum(labels.mean(axis=0), 1e-12),
         )
 

@@ -21,16 +21,6 @@ from headcount.sampling import Samples
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = [
-    "MISSING",
-    "MOST_GROUPS",
-    "Groups",
-    "group_column",
-    "group_names",
-    "order_names",
-    "read_groups",
-    "too_many_groups",
-]
 
 _PERIODS = {
     "year": "%Y", "quarter": "", "month": "%Y-%m", "week": "%G-W%V", "day": "%Y-%m-%d",
@@ -48,23 +38,7 @@ _NUMBER = re.compile(r"[-+]?\d+(\.\d+)?")
 
 @dataclass(frozen=True, eq=False)
 class Groups:
-    """All items, then those of each group.
-
-    Attributes
-    ----------
-    names : tuple
-        None, for all items, then the groups.
-    samples : Samples
-        Rows of all items, then of each group.
-    ordered : bool
-        True if the groups are a sequence, such as months.
-    of_time : bool
-        True if the groups are periods of time.
-    column : str
-        Column of the table that the groups come from; empty if there is none.
-    note : str
-        Sentence for the reader; empty if there is none.
-    """
+    """All items, then those of each group."""
 
     names: tuple[Any, ...]
     samples: Samples
@@ -78,20 +52,6 @@ class Groups:
         cls, groups: ArrayLike | None, n_items: int, order: Sequence[Any] | None = None
     ) -> Groups:
         """Groups given by one value per item.
-
-        Parameters
-        ----------
-        groups : array-like of shape (n,) or None
-            Group of each item; None for no groups.
-        n_items : int
-            Number of items.
-        order : sequence, default=None
-            The groups in the order to show them; sorted by default, texts of numbers as
-            numbers.
-
-        Returns
-        -------
-        Groups
 
         Examples
         --------
@@ -109,66 +69,42 @@ class Groups:
             )
         ordered = order is not None or _is_sequence(names)
         names, codes = _reordered(names, codes, _sorted(names) if order is None else order)
-        each = Samples.by_code(codes, len(names))
+        by_group = Samples.by_code(codes, len(names))
         samples = Samples(
-            np.concatenate([np.arange(n_items), each.indices]),
-            np.concatenate([[0], n_items + each.offsets]),
+            np.concatenate([np.arange(n_items), by_group.indices]),
+            np.concatenate([[0], n_items + by_group.offsets]),
             n_pool=n_items,
         )
         return cls((None, *names.tolist()), samples, ordered)
 
 
-def group_column(table: TableFile, by: str | None, date: str | None) -> str | None:
-    """Column that groups come from; None if there are no groups.
-
-    Parameters
-    ----------
-    table : TableFile
-        The new items.
-    by : str or None
-        A column, or else a period of time.
-    date : str or None
-        Column of the dates, for a period.
-
-    Returns
-    -------
-    str or None
-    """
+def group_column(table: TableFile, by: str | None, date_column: str | None) -> str | None:
+    """Column that groups come from; None if there are no groups."""
     if by is None:
-        if date is not None:
-            raise HeadcountError("`date` has no use without `by`: add `by`, such as month.")
+        if date_column is not None:
+            raise HeadcountError(
+                "`date_column` has no use without `by`: add `by`, such as month."
+            )
         return None
-    if by in table.columns and date is None:
+    if by in table.columns and date_column is None:
         return by
     if by not in _PERIODS:
-        if date is not None:
+        if date_column is not None:
             raise HeadcountError(
-                f"`by` is {by!r}; with `date` it must be one of {', '.join(_PERIODS)}."
+                f"`by` is {by!r}; with `date_column` it must be one of {', '.join(_PERIODS)}."
             )
         table.require([by], "which `by` names")
-    if date is not None:
-        table.require([date], "which `date` names")
-        return date
+    if date_column is not None:
+        table.require([date_column], "which `date_column` names")
+        return date_column
     return _only_date(table, by)
 
 
-def read_groups(table: TableFile, by: str, column: str, dates: str | None = None) -> Groups:
-    """Groups of the rows of a table.
-
-    Parameters
-    ----------
-    table : TableFile
-        The new items.
-    by, column : str
-        As given to and found by `group_column`.
-    dates : {"day-first", "month-first"}, default=None
-        Order of day and month in the dates; found from them by default.
-
-    Returns
-    -------
-    Groups
-    """
-    names, notes = group_names(table.read([column])[column], by, table.name, dates)
+def read_groups(
+    table: TableFile, by: str, column: str, date_order: str | None = None
+) -> Groups:
+    """Groups of the rows of a table."""
+    names, notes = group_names(table.read([column])[column], by, table.name, date_order)
     n_missing = names.null_count()
     named = names.fill_null(MISSING)
     n_groups = named.n_unique()
@@ -176,7 +112,7 @@ def read_groups(table: TableFile, by: str, column: str, dates: str | None = None
         raise too_many_groups(by, n_groups)
     order = None if column == by else sorted(named.unique().to_list())
     if order and MISSING in order:
-        order = [*(each for each in order if each != MISSING), MISSING]
+        order = [*(name for name in order if name != MISSING), MISSING]
     groups = Groups.of(np.asarray(named.to_list(), dtype=np.str_), len(named), order)
     if n_missing:
         notes.append(f"{n_missing:,} of {len(names):,} rows have no {column}: group {MISSING}.")
@@ -192,64 +128,48 @@ def too_many_groups(by: str, n_groups: int) -> HeadcountError:
 
 
 def group_names(
-    values: pl.Series, by: str, table: str, dates: str | None = None
+    values: pl.Series, by: str, table: str, date_order: str | None = None
 ) -> tuple[pl.Series, list[str]]:
-    """Group of each row by name, null where there is none, and notes.
-
-    Parameters
-    ----------
-    values : polars.Series
-        Column that the groups come from.
-    by : str
-        Its name, or a period.
-    table : str
-        Name of the table, for messages.
-    dates : {"day-first", "month-first"}, default=None
-        Order of day and month in the dates; found from them by default.
-
-    Returns
-    -------
-    names : polars.Series
-        Names of the groups.
-    notes : list of str
-        Sentences on how dates were read.
-    """
+    """Group of each row by name, null where there is none, and notes."""
     column = values.name
     if column == by:
         return _texts(values), []
-    given = without_marks(values)
-    found = find_date_form(given, order=dates, wanted=True)
-    example = short(given.drop_nulls().head(1).to_list()[0]) if given.count() else "nothing"
-    if found is None:
+    texts = without_marks(values)
+    form = find_date_form(texts, order=date_order, wanted=True)
+    example = short(texts.drop_nulls().head(1).to_list()[0]) if texts.count() else "nothing"
+    if form is None:
         raise HeadcountError(
             f"`by` is {by!r}, but column {column!r} of {table!r} does not hold dates "
             f"throughout (such as {example}): write them as 2024-05-31."
         )
-    if found.order == "undecided" and by != "year":
+    if form.order == "undecided" and by != "year":
         raise HeadcountError(
             f"`by` is {by!r}, but dates in column {column!r} of {table!r}, such as {example}, "
-            "may have the day first or the month first: pass `dates` day-first or month-first."
+            "may have the day first or the month first: pass `date_order` day-first or "
+            "month-first."
         )
-    read = read_dates(given, found.form)
+    dates = read_dates(texts, form.form)
     notes = []
-    if n_bad := read.null_count() - given.null_count():
-        bad = short(given.filter(given.is_not_null() & read.is_null())[0])
-        notes.append(f"{n_bad:,} of {len(given):,} values of {column} are no dates: {bad}.")
-    if found.order in ORDERS and dates is None:
-        example = short(given.filter(read.is_not_null())[0])
-        notes.append(f"The dates of {column}, such as {example}, were read {found.order}.")
-    return _periods(read, by), notes
+    if n_bad := dates.null_count() - texts.null_count():
+        bad = short(texts.filter(texts.is_not_null() & dates.is_null())[0])
+        notes.append(f"{n_bad:,} of {len(texts):,} values of {column} are no dates: {bad}.")
+    if form.order in ORDERS and date_order is None:
+        example = short(texts.filter(dates.is_not_null())[0])
+        notes.append(f"The dates of {column}, such as {example}, were read {form.order}.")
+    return _periods(dates, by), notes
 
 
 def _only_date(table: TableFile, by: str) -> str:
     head = next(table.batches(table.columns, _LOOKED_AT), None)
     columns = [] if head is None else list(head.iter_columns())
-    dates = [each.name for each in columns if find_date_form(without_marks(each)) is not None]
+    dates = [
+        column.name for column in columns if find_date_form(without_marks(column)) is not None
+    ]
     if len(dates) != 1:
-        found = f"several ({', '.join(map(repr, dates))})" if dates else "none"
+        number = f"several ({', '.join(map(repr, dates))})" if dates else "none"
         raise HeadcountError(
-            f"`by` is {by!r}, which needs one column of dates, but {table.name!r} has {found}: "
-            "name it by `date`."
+            f"`by` is {by!r}, which needs one column of dates, but {table.name!r} has "
+            f"{number}: name it by `date_column`."
         )
     return dates[0]
 
@@ -273,45 +193,32 @@ def _periods(dates: pl.Series, by: str) -> pl.Series:
 def _reordered(
     names: NDArray[Any], codes: NDArray[np.int64], order: Sequence[Any]
 ) -> tuple[NDArray[Any], NDArray[np.int64]]:
-    wanted = list(order)
-    known = names.tolist()
-    missing = sorted(set(known) - set(wanted))
-    if missing or len(set(wanted)) != len(wanted):
+    ordered = list(order)
+    present = names.tolist()
+    missing = sorted(set(present) - set(ordered))
+    if missing or len(set(ordered)) != len(ordered):
         problem = f"misses {missing[0]!r}" if missing else "names a group twice"
         raise HeadcountError(f"order {problem}: name every group in it once.")
     # Groups without items have no shares, and no place.
-    place = {name: i for i, name in enumerate(known)}
-    places = [place[name] for name in wanted if name in place]
+    place = {name: i for i, name in enumerate(present)}
+    places = [place[name] for name in ordered if name in place]
     return names[places], np.argsort(places)[codes]
 
 
 def _sorted(names: NDArray[Any]) -> list[Any]:
-    known = names.tolist()
-    if not all(isinstance(name, str) for name in known):
-        return known
-    texts = [name for name in known if not _NUMBER.fullmatch(name)]
-    return [*sorted((name for name in known if _NUMBER.fullmatch(name)), key=float), *texts]
+    values = names.tolist()
+    if not all(isinstance(name, str) for name in values):
+        return values
+    texts = [name for name in values if not _NUMBER.fullmatch(name)]
+    return [*sorted((name for name in values if _NUMBER.fullmatch(name)), key=float), *texts]
 
 
 def order_names(names: Sequence[Any], of_time: bool) -> tuple[list[Any], bool]:
-    """Names of groups in the order to show them, and True if they are a sequence.
-
-    Parameters
-    ----------
-    names : sequence
-        Different names.
-    of_time : bool
-        True if they are periods of time, whose order is that of texts.
-
-    Returns
-    -------
-    names : list
-    ordered : bool
-    """
-    known = np.asarray([name for name in names if name != MISSING])
-    ordered = of_time or _is_sequence(known)
-    found = sorted(known.tolist()) if of_time else _sorted(known)
-    return found + [MISSING] * (MISSING in names), ordered
+    """Names of groups in the order to show them, and True if they are a sequence."""
+    named = np.asarray([name for name in names if name != MISSING])
+    ordered = of_time or _is_sequence(named)
+    in_order = sorted(named.tolist()) if of_time else _sorted(named)
+    return in_order + [MISSING] * (MISSING in names), ordered
 
 
 def _is_sequence(names: NDArray[Any]) -> bool:

@@ -11,19 +11,11 @@ from numpy.typing import NDArray
 from headcount.data.column_kinds import parse_texts
 from headcount.data.readers import TableFile, frame_table
 from headcount.errors import HeadcountError
+from headcount.labels import LabelPlan
 
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = [
-    "LabelledItems",
-    "match_labels",
-    "read_labelled",
-    "read_labels",
-    "read_true_labels",
-    "split_by_label",
-    "stripped",
-]
 
 _MOST_CLASSES = 500
 # Labelled rows that are learnt from. More hardly change estimates, and take long.
@@ -35,19 +27,7 @@ _UNKNOWN = "unknown"
 
 @dataclass(frozen=True, eq=False)
 class LabelledItems:
-    """Rows of a table with labels that can be learnt from.
-
-    Attributes
-    ----------
-    table : TableFile
-        The rows, without the labels.
-    labels : ndarray of shape (n,)
-        Their labels.
-    description : str
-        Name of the table and its number of rows.
-    notes : tuple of str
-        Sentences on rows that were left out and labels that were changed.
-    """
+    """Rows of a table with labels that can be learnt from."""
 
     table: TableFile
     labels: NDArray[Any]
@@ -60,19 +40,6 @@ def read_labelled(table: TableFile, target: str, *, random_state: int = 0) -> La
 
     Rows without a label, that repeat the header, or with the only item of a class are left
     out. Of very many rows, a random sample is read.
-
-    Parameters
-    ----------
-    table : TableFile
-        The table.
-    target : str
-        Column of the labels.
-    random_state : int, default=0
-        Random seed of the sample.
-
-    Returns
-    -------
-    LabelledItems
     """
     table.require([target], "which `target` names")
     column = table.read([target])[target]
@@ -83,60 +50,48 @@ def read_labelled(table: TableFile, target: str, *, random_state: int = 0) -> La
             "would take longer and change little.",
         )
         rng = np.random.default_rng(random_state)
-        drawn = np.sort(rng.choice(len(rows), _MOST_ROWS, replace=False))
-        labels, rows = labels[drawn], rows[drawn]
-    others = [name for name in table.columns if name != target]
+        sampled = np.sort(rng.choice(len(rows), _MOST_ROWS, replace=False))
+        labels, rows = labels[sampled], rows[sampled]
+    columns = [name for name in table.columns if name != target]
     every = len(rows) == len(column)
-    frame = table.read(others, None if every else rows) if others else column.to_frame()[:, :0]
-    left = "" if every else f" of {len(column):,}"
+    frame = (
+        table.read(columns, None if every else rows) if columns else column.to_frame()[:, :0]
+    )
+    of_all = "" if every else f" of {len(column):,}"
     return LabelledItems(
-        frame_table(frame, table.name), labels, f"{table.name}, {len(rows):,}{left} rows", notes
+        frame_table(frame, table.name),
+        labels,
+        f"{table.name}, {len(rows):,}{of_all} rows",
+        notes,
     )
 
 
 def read_labels(
     column: pl.Series, table: str
 ) -> tuple[NDArray[Any], NDArray[np.int64], tuple[str, ...]]:
-    """Labels of the training items: texts, whole numbers, or true and false.
-
-    Parameters
-    ----------
-    column : polars.Series
-        Column of the labels.
-    table : str
-        Name of the table, for messages.
-
-    Returns
-    -------
-    labels : ndarray of shape (n,)
-        Labels of the rows that have one.
-    rows : ndarray of shape (n,)
-        Numbers of these rows.
-    notes : tuple of str
-        Sentences on what was changed and left out.
-    """
+    """Labels of the training items: texts, whole numbers, or true and false."""
     import polars as pl
 
     what = f"Column {column.name!r} of {table!r}"
     raw, notes = _without_headers(stripped(column), table)
-    there = raw.is_not_null()
-    if not there.any():
+    filled = raw.is_not_null()
+    if not filled.any():
         raise HeadcountError(f"{what} has no labels: name another column by `target`.")
-    n_missing = len(raw) - int(there.sum()) - sum("header" in note for note in notes)
+    n_missing = len(raw) - int(filled.sum()) - sum("header" in note for note in notes)
     if n_missing > 0:
         notes.append(
             f"{n_missing:,} of {len(raw):,} rows of {table} have no label in {column.name} and "
             "were not learnt from."
         )
-    rows = there.arg_true().to_numpy().astype(np.int64)
+    rows = filled.arg_true().to_numpy().astype(np.int64)
     labels, merged = _one_spelling(_typed(raw.drop_nulls(), what))
     if merged:
         notes.append(f"{table}: {merged}")
     counts = labels.value_counts(sort=True)
     single = counts.filter(pl.col("count") == 1)[labels.name].to_list()
     if single and len(counts) - len(single) >= 2:
-        kept = ~labels.is_in(single)
-        labels, rows = labels.filter(kept), rows[kept.to_numpy()]
+        frequent = ~labels.is_in(single)
+        labels, rows = labels.filter(frequent), rows[frequent.to_numpy()]
         named = ", ".join(map(repr, single[:3])) + (" ..." if len(single) > 3 else "")
         one = len(single) == 1
         notes.append(
@@ -152,9 +107,9 @@ def read_labels(
 def _typed(raw: pl.Series, what: str) -> pl.Series:
     import polars as pl
 
-    known = parse_texts(raw)
+    parsed = parse_texts(raw)
     # A class may be called NA.
-    labels = raw if known.null_count() else known
+    labels = raw if parsed.null_count() else parsed
     if labels.dtype.is_temporal() or labels.dtype.is_nested():
         labels = raw.cast(pl.String, strict=False)
     return _whole(labels, what) if labels.dtype.is_float() else labels
@@ -206,27 +161,12 @@ def _one_spelling(labels: pl.Series) -> tuple[pl.Series, str]:
     if not several:
         return labels, ""
     names = {name: group[0] for group in several for name in group}
-    said = "; ".join(f"{' and '.join(map(repr, group))}" for group in several[:3])
-    return labels.replace(names), f"{said} in {labels.name} were taken for one class."
+    listed = "; ".join(f"{' and '.join(map(repr, group))}" for group in several[:3])
+    return labels.replace(names), f"{listed} in {labels.name} were taken for one class."
 
 
 def split_by_label(table: TableFile, target: str) -> tuple[TableFile, TableFile, str]:
-    """Divide a table into rows with a label and rows without.
-
-    Parameters
-    ----------
-    table : TableFile
-        A table with both.
-    target : str
-        Column of the labels.
-
-    Returns
-    -------
-    labelled, new : TableFile
-        The rows with a label, and the others without that column.
-    note : str
-        Numbers of both.
-    """
+    """Divide a table into rows with a label and rows without."""
     import polars as pl
 
     table.require([target], "which `target` names")
@@ -253,24 +193,7 @@ def split_by_label(table: TableFile, target: str) -> tuple[TableFile, TableFile,
 def read_true_labels(
     column: pl.Series, classes: NDArray[Any], table: str
 ) -> tuple[NDArray[Any] | None, str]:
-    """Labels of the new items if all are known, and a note if only some are.
-
-    Parameters
-    ----------
-    column : polars.Series
-        Column of the labels.
-    classes : ndarray of shape (K,)
-        The classes of training.
-    table : str
-        Name of the table, for messages.
-
-    Returns
-    -------
-    labels : ndarray of shape (n,) or None
-        Labels of the type of the classes.
-    note : str
-        Sentence for the reader; empty if there is none.
-    """
+    """Labels of the new items if all are known, and a note if only some are."""
     codes, strange = match_labels(column, classes)
     n_known = int((codes >= 0).sum())
     if n_known == len(codes):
@@ -287,22 +210,7 @@ def read_true_labels(
 def match_labels(
     column: pl.Series, classes: NDArray[Any]
 ) -> tuple[NDArray[np.int64], str | None]:
-    """Positions of labels among classes.
-
-    Parameters
-    ----------
-    column : polars.Series
-        Column of labels.
-    classes : ndarray of shape (K,)
-        The classes.
-
-    Returns
-    -------
-    codes : ndarray of shape (n,)
-        Positions; -1 for missing labels and other classes.
-    strange : str or None
-        A label that is none of the classes, if there is one.
-    """
+    """Positions of labels among classes."""
     import polars as pl
 
     raw = stripped(column)
@@ -319,8 +227,8 @@ def match_labels(
     texts = texts.replace(spelt) if spelt else texts
     codes = texts.replace_strict(names, np.arange(len(classes)), default=-1)
     strange = texts.filter(texts.is_not_null() & (codes == -1))
-    found = codes.fill_null(-1).to_numpy().astype(np.int64)
-    return np.where(texts.is_null().to_numpy(), -1, found), next(iter(strange), None)
+    numbers = codes.fill_null(-1).to_numpy().astype(np.int64)
+    return np.where(texts.is_null().to_numpy(), -1, numbers), next(iter(strange), None)
 
 
 def stripped(column: pl.Series) -> pl.Series:
@@ -347,3 +255,144 @@ def _whole(labels: pl.Series, what: str) -> pl.Series:
             "another column by `target`."
         )
     return whole
+
+
+# Labels, weights and clusters of some rows of a table.
+
+_PLAN = ("row", "stratum", "weight", "label", "pool")
+
+
+@dataclass(frozen=True, eq=False)
+class FewLabels:
+    """Labels of some rows of a table."""
+
+    labelled: tuple[NDArray[np.int64], NDArray[Any]] | None = None
+    plan: LabelPlan | None = None
+    source: str = ""
+    note: str = ""
+
+
+def read_few_labels(
+    labelled: TableFile | None,
+    new: TableFile,
+    target: str,
+    classes: NDArray[Any],
+    *,
+    random_labels: bool,
+) -> FewLabels:
+    """Labels of some rows of a table, from a table of their own or from its own column."""
+    if labelled is not None:
+        return _of_table(labelled, classes, random_labels=random_labels)
+    if target not in new.columns:
+        if random_labels:
+            raise HeadcountError(
+                f"`random_labels` needs labels of some rows, but {new.name!r} has no column "
+                f"{target!r}: pass a table of rows and labels by `labelled`."
+            )
+        return FewLabels()
+    column = stripped(new.read([target])[target])
+    n_known, n = len(column) - column.null_count(), len(column)
+    if random_labels:
+        if n_known in (0, n):
+            which = "none" if n_known == 0 else "all"
+            raise HeadcountError(
+                f"`random_labels` is for labels of some rows, but {which} of the rows of "
+                f"{new.name!r} have one in column {target!r}: leave it out."
+            )
+        rows = np.flatnonzero(column.is_not_null().to_numpy())
+        labels = _known_labels(column.drop_nulls(), classes, new.name)
+        return FewLabels((rows, labels), None, new.name)
+    note = ""
+    if 0 < n_known < n:
+        note = (
+            f"{new.name} has {n_known:,} of {n:,} labels in column {target!r}. They are not "
+            "used, as it is not known how their rows were chosen: if at random, say so by "
+            "random_labels (--random-labels), and the shares will rest on them."
+        )
+    return FewLabels(note=note)
+
+
+def read_weights(table: TableFile, column: str | None) -> list[float] | None:
+    """Survey weights of the rows of a table; None without a column."""
+    import polars as pl
+
+    if column is None:
+        return None
+    values = table.read([column])[column].cast(pl.Float64, strict=False)
+    if values.null_count():
+        row = int(values.is_null().arg_max() or 0) + 1
+        raise HeadcountError(
+            f"Column {column!r} of {table.name!r}, which `weight` names, has no number in row "
+            f"{row:,}: fill it in or leave the item out."
+        )
+    return values.to_list()
+
+
+def read_clusters(table: TableFile, column: str | None) -> list[str] | None:
+    """Clusters of the rows of a table; None without a column.
+
+    A row without one is a cluster of its own.
+    """
+    import polars as pl
+
+    if column is None:
+        return None
+    texts = stripped(table.read([column])[column]).cast(pl.String)
+    return [f"(row {i})" if text is None else text for i, text in enumerate(texts.to_list())]
+
+
+def _of_table(table: TableFile, classes: NDArray[Any], *, random_labels: bool) -> FewLabels:
+    table.require(["row", "label"], "the rows of NEW from 0 and their labels")
+    planned = all(name in table.columns for name in _PLAN)
+    if not planned and not random_labels:
+        raise HeadcountError(
+            f"{table.name!r} does not say how its rows were chosen, as it lacks columns of a "
+            "plan (stratum, weight, pool): draw rows by headcount label, or if they are a "
+            "simple random sample, add `random_labels`."
+        )
+    if planned and random_labels:
+        raise HeadcountError(
+            f"{table.name!r} is a plan, which states how its rows were drawn: leave out "
+            "`random_labels`."
+        )
+    frame = table.read(list(_PLAN) if planned else ["row", "label"])
+    plan = LabelPlan.from_frame(_numbers(frame)) if planned else None
+    filled = frame.filter(stripped(frame["label"]).is_not_null())
+    if not len(filled):
+        raise HeadcountError(
+            f"The column 'label' of {table.name!r} is empty: fill in the labels of its rows."
+        )
+    labels = _known_labels(filled["label"], classes, table.name)
+    return FewLabels((_rows(filled, table.name), labels), plan, table.name)
+
+
+def _known_labels(column: pl.Series, classes: NDArray[Any], table: str) -> NDArray[Any]:
+    """Labels, each of which must be one of the classes."""
+    codes, strange = match_labels(column, classes)
+    if strange is not None:
+        raise HeadcountError(
+            f"{table!r} has the class {strange!r} in column {column.name!r}, which was never "
+            "seen in training: leave these items out, or label some for training."
+        )
+    return np.asarray(classes[codes])
+
+
+def _rows(frame: pl.DataFrame, table: str) -> NDArray[np.int64]:
+    import polars as pl
+
+    rows = frame["row"].cast(pl.Float64, strict=False)
+    if rows.null_count() or (rows != rows.floor()).any():
+        raise HeadcountError(
+            f"The column 'row' of {table!r} has other values than whole numbers: it must name "
+            "the rows of NEW, from 0."
+        )
+    return rows.cast(pl.Int64).to_numpy()
+
+
+def _numbers(frame: pl.DataFrame) -> pl.DataFrame:
+    """Table of a plan with numbers as numbers, as a spreadsheet may have changed them."""
+    import polars as pl
+
+    return frame.with_columns(
+        pl.col("row", "stratum", "weight").cast(pl.Float64, strict=False).fill_null(-1)
+    )

@@ -1,63 +1,67 @@
-"""Options of an analysis that do not concern the model."""
+"""Options that all functions of tables share: how to read a table, and its groups."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import os
+from dataclasses import dataclass, replace
+from typing import Any
 
-from headcount.analysis.groups import Groups, read_groups
-from headcount.data.readers import TableFile
+from headcount._parameters import check_fraction
+from headcount.analysis.groups import Groups, group_column, read_groups
+from headcount.data.dates import check_order
+from headcount.data.readers import TableFile, frame_table, open_tables
 
-__all__ = ["Options"]
+
+def as_table(source: Any, name: str, separator: str | None = None) -> TableFile:
+    """Table of a path, of paths, or of a frame, which messages call by a name."""
+    if isinstance(source, TableFile):
+        return source
+    if isinstance(source, str | os.PathLike):
+        return open_tables([source], separator=separator)
+    if isinstance(source, list | tuple) and all(
+        isinstance(path, str | os.PathLike) for path in source
+    ):
+        return open_tables(source, separator=separator)
+    return frame_table(source, name)
 
 
 @dataclass(frozen=True)
 class Options:
-    """Options of an analysis that do not concern the model.
+    """What a caller chooses besides the model; `column` is what the groups are made of."""
 
-    Attributes
-    ----------
-    by, column : str or None
-        Groups as the caller names them, and the column that they are made of.
-    dates : {"day-first", "month-first"} or None
-        Order of day and month in dates.
-    weight, cluster : str or None
-        Columns of survey weights and clusters.
-    level : float
-        Probability that an interval contains the share.
-    random_state : int
-        Random seed.
-    title : str or None
-        Heading of the report.
-    """
+    by: str | None = None
+    date_column: str | None = None
+    date_order: str | None = None
+    separator: str | None = None
+    weight: str | None = None
+    cluster: str | None = None
+    level: float = 0.95
+    random_state: int = 0
+    title: str | None = None
+    column: str | None = None
 
-    by: str | None
-    column: str | None
-    dates: str | None
-    weight: str | None
-    cluster: str | None
-    level: float
-    random_state: int
-    title: str | None
+    def __post_init__(self) -> None:
+        check_fraction("`level`", self.level)
+        check_order(self.date_order)
 
-    def check_columns(self, table: TableFile) -> None:
-        """Raise an error if a table lacks a column that is named for its weights or clusters.
+    def table(self, source: Any, name: str) -> TableFile:
+        """Table of a path or frame."""
+        return as_table(source, name, self.separator)
 
-        Parameters
-        ----------
-        table : TableFile
-            The new items.
-        """
+    def of_table(self, table: TableFile) -> Options:
+        """The same options with the column of the groups; an error if a column is missing."""
         for option, name in (("weight", self.weight), ("cluster", self.cluster)):
             if name is not None:
                 table.require([name], f"which `{option}` names")
+        return replace(self, column=group_column(table, self.by, self.date_column))
+
+    @property
+    def of_time(self) -> bool:
+        """True if the groups are periods of time."""
+        return self.column is not None and self.column != self.by
 
     def not_features(self) -> dict[str, str]:
-        """Columns that must not become features, and why.
-
-        Returns
-        -------
-        dict of str to str
-        """
+        """Columns that must not become features, and why."""
         reasons = {}
         if self.column is not None:
             reasons[self.column] = (
@@ -69,17 +73,7 @@ class Options:
         return reasons
 
     def groups(self, table: TableFile) -> Groups | None:
-        """Groups of a table; None if there are none.
-
-        Parameters
-        ----------
-        table : TableFile
-            The new items.
-
-        Returns
-        -------
-        Groups or None
-        """
+        """Groups of a table; None if there are none."""
         if self.by is None or self.column is None:
             return None
-        return read_groups(table, self.by, self.column, self.dates)
+        return read_groups(table, self.by, self.column, self.date_order)

@@ -17,120 +17,106 @@ from headcount.scores import check_scores
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["ScoreColumns", "find_score_columns"]
-
 
 @dataclass(frozen=True)
 class ScoreColumns:
-    """Names of the columns with posteriors.
+    """Columns with posteriors: one per class, or that of one of two, at position `positive`.
 
-    Attributes
-    ----------
-    names : tuple of str
-        One column per class, or the column of one of two classes.
-    positive : int
-        Position of the class that a single column is of.
+    Examples
+    --------
+    >>> import polars as pl
+    >>> columns = ScoreColumns.named_after(["no", "yes"], ["yes", "month"])
+    >>> columns.of_batch(pl.DataFrame({"yes": [0.75, None]}), "new", missing=True)
+    array([[0.25, 0.75],
+           [ nan,  nan]])
     """
 
     names: tuple[str, ...]
-    positive: int
+    positive: int = 1
+
+    @classmethod
+    def named_after(
+        cls, classes: Sequence[Any], columns: Collection[str]
+    ) -> ScoreColumns | None:
+        """Columns named after all classes, or after one of two; None if there are none."""
+        names = tuple(map(str, classes))
+        present = [name for name in names if name in columns]
+        if len(present) == len(names):
+            return cls(names)
+        if len(names) == 2 and len(present) == 1:
+            return cls((present[0],), names.index(present[0]))
+        return None
+
+    def of_batch(
+        self, batch: pl.DataFrame, table: str, first_row: int = 0, *, missing: bool = False
+    ) -> NDArray[np.float64]:
+        """Posteriors of all classes of the rows of a frame, (n, K).
+
+        Rows without a score are NaN if scores may be `missing`; else they are an error.
+        """
+        numbers = [
+            Column(name, "number", "", 0, 0).conform(batch[name], table, first_row)
+            for name in self.names
+        ]
+        for column in numbers:
+            if column.null_count() and not missing:
+                row = first_row + int(column.is_null().arg_max() or 0) + 1
+                raise HeadcountError(
+                    f"{table!r} has no score in column {column.name!r} (row {row:,}): "
+                    "leave out items without scores."
+                )
+        if not any(column.null_count() for column in numbers):
+            return self._checked(numbers, table)
+        scored = np.logical_and.reduce([column.is_not_null().to_numpy() for column in numbers])
+        posteriors = np.full((len(batch), max(2, len(self.names))), np.nan)
+        if scored.any():
+            posteriors[scored] = self._checked(
+                [column.filter(scored) for column in numbers], table
+            )
+        return posteriors
+
+    def _checked(self, numbers: Sequence[pl.Series], table: str) -> NDArray[np.float64]:
+        if len(numbers) == 1:
+            both_classes = check_scores(numbers[0].to_numpy(), 2, name=repr(table))
+            if self.positive == 1:
+                return both_classes
+            return np.ascontiguousarray(both_classes[:, ::-1])
+        return check_scores(np.column_stack(numbers), len(numbers), name=repr(table))
 
     def read(self, table: TableFile) -> NDArray[np.float64]:
-        """Posteriors of all classes, read and checked in batches.
-
-        Parameters
-        ----------
-        table : TableFile
-            A table with these columns.
-
-        Returns
-        -------
-        ndarray of shape (n, K)
-        """
-        made = [posteriors for posteriors, _ in self.read_batches(table)]
-        if not made:
+        """Posteriors of all classes, read and checked in batches."""
+        batches = [posteriors for posteriors, _ in self.read_batches(table)]
+        if not batches:
             raise HeadcountError(f"{table.name!r} has no rows: pass a table with some.")
-        return np.concatenate(made)
+        return np.concatenate(batches)
 
     def read_batches(
         self, table: TableFile, beside: str | None = None, rows: int | None = None
     ) -> Iterator[tuple[NDArray[np.float64], pl.Series | None]]:
-        """Posteriors of all classes, batch by batch.
-
-        Parameters
-        ----------
-        table : TableFile
-            A table with these columns.
-        beside : str, default=None
-            Another column to read.
-        rows : int, default=None
-            Rows per batch; those of the table by default.
-
-        Yields
-        ------
-        posteriors : ndarray of shape (n, K)
-        values : polars.Series or None
-            The other column.
-        """
+        """Posteriors of all classes, batch by batch, and the values of another column."""
         first_row = 0
-        checks = [Column(name, "number", "", 0, 0) for name in self.names]
         columns = self.names if beside is None else (*self.names, beside)
         for batch in table.batches(columns, rows):
-            numbers = [each.conform(batch[each.name], table.name, first_row) for each in checks]
-            for column in numbers:
-                if column.null_count():
-                    row = first_row + int(column.is_null().arg_max() or 0) + 1
-                    raise HeadcountError(
-                        f"{table.name!r} has no score in column {column.name!r} (row {row:,}): "
-                        "leave out items without scores."
-                    )
+            posteriors = self.of_batch(batch, table.name, first_row)
             first_row += len(batch)
-            posteriors = self._posteriors(numbers, repr(table.name))
             yield posteriors, None if beside is None else batch[beside]
-
-    def _posteriors(self, given: Sequence[pl.Series], name: str) -> NDArray[np.float64]:
-        if len(given) == 1:
-            both = check_scores(given[0].to_numpy(), 2, name=name)
-            return both if self.positive == 1 else np.ascontiguousarray(both[:, ::-1])
-        return check_scores(np.column_stack(given), len(given), name=name)
 
 
 def find_score_columns(
     table: TableFile, target: str, classes: list[Any], leave_out: Collection[str] = ()
 ) -> ScoreColumns:
-    """Find the columns of the posteriors by their names.
-
-    Parameters
-    ----------
-    table : TableFile
-        A labelled table.
-    target : str
-        Column of the labels.
-    classes : list
-        The classes.
-    leave_out : collection of str, default=()
-        Columns that do not hold posteriors.
-
-    Returns
-    -------
-    ScoreColumns
-        Columns named after the classes, or one of two. Of two classes, the only column
-        besides the labels, or the only one with fractions from 0 to 1, holds the posteriors
-        of the second one.
-    """
+    """Find the columns of the posteriors by their names."""
     names = tuple(map(str, classes))
-    others = [name for name in table.columns if name != target and name not in leave_out]
-    found = [name for name in names if name in others]
-    if len(found) == len(names):
-        return ScoreColumns(names, 1)
-    if len(names) == 2 and len(found) == 1:
-        return ScoreColumns((found[0],), names.index(found[0]))
-    if len(names) == 2 and len(others) == 1:
-        return ScoreColumns((others[0],), 1)
-    fractions = _columns_of_fractions(table, others) if len(names) == 2 and others else []
+    columns = [name for name in table.columns if name != target and name not in leave_out]
+    scores = ScoreColumns.named_after(names, columns)
+    if scores is not None:
+        return scores
+    if len(names) == 2 and len(columns) == 1:
+        return ScoreColumns((columns[0],), 1)
+    fractions = _columns_of_fractions(table, columns) if len(names) == 2 and columns else []
     if len(fractions) == 1:
         return ScoreColumns((fractions[0],), 1)
-    missing = [name for name in names if name not in others]
+    missing = [name for name in names if name not in columns]
     one = ", or leave one column with those of the positive class" if len(names) == 2 else ""
     raise HeadcountError(
         f"{table.name!r} has no column for the class {missing[0]!r}, which column {target!r} "
@@ -144,10 +130,10 @@ def _columns_of_fractions(table: TableFile, names: list[str]) -> list[str]:
     first = next(iter(table.batches(names)), None)
     if first is None:
         return []
-    found = []
+    fractions = []
     for name in names:
         values = parse_texts(first[name]).drop_nulls()
         if values.dtype.is_float() and len(values):
             inside = bool(values.is_between(0, 1).all())
-            found += [name] * (inside and not bool(values.is_in([0.0, 1.0]).all()))
-    return found
+            fractions += [name] * (inside and not bool(values.is_in([0.0, 1.0]).all()))
+    return fractions

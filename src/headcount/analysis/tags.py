@@ -6,43 +6,49 @@ import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from headcount._files import check_writable, write_bytes
-from headcount._text import Cell, Table, html_result, printable
-from headcount.analysis.analysis import COLUMNS, Analysis
-from headcount.analysis.classifiers import make_classifier
-from headcount.analysis.few_labels import read_clusters, read_weights
+from headcount._text import Table, html_result, printable
+from headcount.analysis.analysis import (
+    COLUMNS,
+    Analysis,
+    Result,
+    blocks_of_text,
+    share_rows,
+    share_table,
+)
 from headcount.analysis.from_items import analyse_items
-from headcount.analysis.label_columns import stripped
-from headcount.analysis.models import named_quantifier
+from headcount.analysis.label_columns import read_clusters, read_weights, stripped
+from headcount.analysis.models import NamedMethod, make_classifier
 from headcount.analysis.options import Options
-from headcount.analysis.verdict import MARK
+from headcount.analysis.pages import tag_page
+from headcount.analysis.words import MARK
 from headcount.data.column_kinds import parse_texts
 from headcount.data.preparation import Preparation, Tally, prepare, prepared_batches
 from headcount.data.readers import TableFile
 from headcount.errors import HeadcountError
 from headcount.quantify import Quantifier
 from headcount.quantify.multi_label import MultiLabel
+from headcount.report.page import Page
 from headcount.scores import Scored
+from headcount.uncertainty import Estimates
 
 if TYPE_CHECKING:
     import polars as pl
     from matplotlib.axes import Axes
 
-__all__ = ["TagAnalysis", "analyse_tags", "tag_columns"]
-
 _FEWEST = 2
 _WORDS = {"yes": "1", "no": "0", "y": "1", "n": "0"}
 _NUMBERS = ["0", "1", "0.0", "1.0"]
+# Position of the items with a tag among the classes of its analysis.
+_TAGGED = 1
 
 
-@dataclass(frozen=True, eq=False)
-class TagAnalysis:
+@dataclass(frozen=True, eq=False, repr=False)
+class TagAnalysis(Result):
     """Shares of tags in a table and its groups, with intervals. Prints as a table.
 
     Made by `headcount.analyse` with a pattern of columns as its target. An item may have
@@ -71,46 +77,39 @@ class TagAnalysis:
         return next(iter(self.analyses.values()))
 
     @property
+    def estimates(self) -> Estimates:
+        """Estimates by tag, or with groups by tag and group; None is that of all items."""
+        return Estimates(
+            {
+                (tag, item.name) if analysis.groups else tag: item.estimate
+                for tag, analysis in self.analyses.items()
+                for item in analysis.slices
+            }
+        )
+
+    @property
     def is_reliable(self) -> bool:
         """False if the items, or a group, fail the test of the assumption for any tag."""
-        return all(each.is_reliable for each in self.analyses.values())
+        return all(analysis.is_reliable for analysis in self.analyses.values())
 
     @property
     def warnings(self) -> tuple[str, ...]:
         """Warnings, one sentence each, with the name of the tag."""
         return tuple(
             f"{tag}: {text}"
-            for tag, each in self.analyses.items()
-            for text in dict.fromkeys([*each.warnings, *each.overall.estimate.warnings])
+            for tag, analysis in self.analyses.items()
+            for text in dict.fromkeys([*analysis.warnings, *analysis.overall.estimate.warnings])
         )
 
     @property
     def table_columns(self) -> tuple[str, ...]:
-        """Columns of `to_frame`."""
+        """Columns of `to_frame`: those of ``Analysis.to_frame``, with tag instead of class."""
         return tuple("tag" if name == "class" else name for name in COLUMNS)
 
     def rows(self) -> Iterator[tuple[Any, ...]]:
-        """Rows of `to_frame`: those of items with a tag."""
-        place = COLUMNS.index("class")
-        for tag, each in self.analyses.items():
-            for row in list(each.rows())[1::2]:
-                yield (*row[:place], tag, *row[place + 1 :])
-
-    def to_frame(self) -> pl.DataFrame:
-        """One row per tag and group, all items first, with no group.
-
-        Returns
-        -------
-        polars.DataFrame
-            The columns of ``Analysis.to_frame``, with tag instead of class.
-        """
-        import polars as pl
-
-        frames = [
-            each.to_frame()[1::2].with_columns(pl.lit(tag).alias("class"))
-            for tag, each in self.analyses.items()
-        ]
-        return pl.concat(frames).rename({"class": "tag"})
+        """Rows of `to_frame`, those of items with a tag: one per tag and group."""
+        for tag, analysis in self.analyses.items():
+            yield from share_rows(analysis.slices, {_TAGGED: tag})
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as plain values for JSON.
@@ -124,15 +123,17 @@ class TagAnalysis:
             over items without and with the tag.
         """
         shared = self.first.to_dict()
-        kept = ("created", "level", "ordered", "method", "versions", "data")
+        names = ("created", "level", "ordered", "method", "versions", "data")
         tags = []
-        for tag, each in self.analyses.items():
-            own = each.to_dict()
-            parts = {"overall": own["overall"], "groups": own["groups"]}
-            tags.append({"tag": tag, "training": float(each.training[1]), **parts})
+        for tag, analysis in self.analyses.items():
+            content = analysis.to_dict()
+            estimates = {name: content[name] for name in ("overall", "groups")}
+            tags.append(
+                {"tag": tag, "training": float(analysis.training[_TAGGED]), **estimates}
+            )
         return {
             "title": self.title,
-            **{name: shared[name] for name in kept},
+            **{name: shared[name] for name in names},
             "columns": dict(self.columns),
             "notes": list(self.notes),
             "tags": tags,
@@ -140,90 +141,58 @@ class TagAnalysis:
 
     def to_table(self) -> Table:
         """Shares to print, one row per group and tag."""
-        tables = {tag: each.to_table() for tag, each in self.analyses.items()}
-        shown = next(iter(tables.values()))
-        place = list(shown.columns).index("class")
-        columns = ["tag" if name == "class" else name for name in shown.columns]
-        marked = not self.is_reliable
-        if marked and columns[-1] != "":
-            columns.append("")
-        rows: list[list[Cell]] = []
-        for tag, table in tables.items():
-            for row in table.rows[1::2]:
-                cells = [*row[:place], Cell(tag), *row[place + 1 :]]
-                rows.append(cells + [Cell("")] * (len(columns) - len(cells)))
-        numeric = [i > place and name != "" for i, name in enumerate(columns)]
-        return Table(columns, rows, numeric)
+        tables = [
+            share_table(
+                analysis.slices,
+                {_TAGGED: tag},
+                level=analysis.level,
+                named="tag",
+                grouped=bool(analysis.groups),
+                flagged=not self.is_reliable,
+            )
+            for tag, analysis in self.analyses.items()
+        ]
+        rows = [row for table in tables for row in table.rows]
+        return Table(tables[0].columns, rows, tables[0].numeric)
 
     def to_text(self, *, verbose: bool = False) -> str:
-        """Table and notes as plain text.
-
-        Parameters
-        ----------
-        verbose : bool, default=False
-            True adds the treatment of each column.
-
-        Returns
-        -------
-        str
-        """
-        parts = [self.summary, self.to_table().to_text(ruled=False)]
-        if verbose:
-            parts.append("\n".join(f"{name}: {done}" for name, done in self.columns.items()))
-        method = self.first.method
-        notes = [*self.warnings, *self.notes]
-        parts.append(
-            "\n".join(
-                [f"method: {method.name}, {method.title}, for each tag.",
-                 *(f"note: {note}" for note in notes)]
-            )
-        )  # fmt: skip
-        lines = "\n\n".join(part for part in parts if part).split("\n")
-        return "\n".join(map(printable, lines))
+        """Table and notes as plain text, with the treatment of each column if verbose."""
+        return blocks_of_text(
+            self.summary,
+            self.to_table().to_text(ruled=False),
+            self.columns if verbose else {},
+            f"method: {self.first.method.name}, {self.first.method.title}, for each tag.",
+            [*self.warnings, *self.notes],
+        )
 
     @property
     def summary(self) -> str:
         """The shares in a sentence, and how far to trust them."""
-        overall = {tag: each.overall for tag, each in self.analyses.items()}
+        shares = {
+            tag: float(analysis.overall.estimate.shares[_TAGGED])
+            for tag, analysis in self.analyses.items()
+        }
         n_items = self.first.overall.estimate.n_items
-        largest = max(overall, key=lambda tag: float(overall[tag].estimate.shares[1]))
-        found = (
-            f"Of {n_items:,} items, {overall[largest].estimate.shares[1]:.1%} have the tag "
-            f"“{largest}”, the most frequent of {len(overall):,}."
+        largest = max(shares, key=shares.__getitem__)
+        sentence = (
+            f"Of {n_items:,} items, {shares[largest]:.1%} have the tag “{largest}”, the most "
+            f"frequent of {len(shares):,}."
         )
-        broken = [tag for tag, each in self.analyses.items() if not each.is_reliable]
+        broken = [tag for tag, analysis in self.analyses.items() if not analysis.is_reliable]
         if not broken:
-            return found
+            return sentence
         named = ", ".join(broken[:3]) + (" ..." if len(broken) > 3 else "")
         return (
-            f"{found} Rows with “{MARK}” fail the test of the assumption that only the share "
-            f"of the tag has changed ({named})."
+            f"{sentence} Rows with “{MARK}” fail the test of the assumption that only the "
+            f"share of the tag has changed ({named})."
         )
 
-    def report(self, path: str | os.PathLike[str]) -> None:
-        """Write a page to show to others: one HTML file that needs nothing else.
-
-        Parameters
-        ----------
-        path : str or path
-            File that ends in .html, in a folder that exists.
-        """
-        # Imported here, as pages are drawn from analyses: report/ is above this package. The
-        # contract of import-linter lists this line as an exception.
-        from headcount.report.tags_page import tags_page
-
-        path = Path(path)
-        check_writable(path, "path", (".html", ".htm"))
-        write_bytes(path, tags_page(self).encode("utf-8", "replace"))
+    def page(self) -> Page:
+        """Page that `report` writes."""
+        return tag_page(self)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Raise an error: models of several tags cannot be saved.
-
-        Parameters
-        ----------
-        path : str or path
-            File.
-        """
+        """Raise an error: models of several tags cannot be saved."""
         raise HeadcountError(
             f"a model of {len(self.analyses)} tags cannot be saved: save the model of each "
             "tag, with the name of its column as the target."
@@ -249,7 +218,9 @@ class TagAnalysis:
         frame = self.to_frame().filter(pl.col("group").is_null())
         frame = frame.rename({"tag": "class", "truth": "reference"})
         if self.first.overall.truth is None:
-            training = [float(each.training[1]) for each in self.analyses.values()]
+            training = [
+                float(analysis.training[_TAGGED]) for analysis in self.analyses.values()
+            ]
             frame = frame.with_columns(reference=np.array(training))
         return plots.bars(frame, ax=ax)
 
@@ -261,19 +232,7 @@ class TagAnalysis:
 
 
 def tag_columns(table: TableFile, target: str) -> list[str]:
-    """Columns that a pattern names; none if the target is a column, or no pattern.
-
-    Parameters
-    ----------
-    table : TableFile
-        The labelled table.
-    target : str
-        Name of a column, or a pattern such as ``tag_*``.
-
-    Returns
-    -------
-    list of str
-    """
+    """Columns that a pattern names; none if the target is a column, or no pattern."""
     if target in table.columns or not any(sign in target for sign in "*?["):
         return []
     return [name for name in table.columns if fnmatchcase(name, target)]
@@ -288,39 +247,21 @@ def analyse_tags(
     classifier: Any,
     options: Options,
 ) -> TagAnalysis:
-    """Estimate the shares of several tags in a table, and in its groups.
-
-    Parameters
-    ----------
-    table, source : TableFile
-        New items, and labelled ones.
-    tags : list of str
-        Columns of `source` with 1 or 0, true or false, yes or no.
-    leave_out : mapping of str to str
-        Columns that must not become features, and why.
-    method, classifier
-        As for `headcount.analyse`.
-    options : Options
-        The other options.
-
-    Returns
-    -------
-    TagAnalysis
-    """
+    """Estimate the shares of several tags in a table, and in its groups."""
     indicators, rows, notes = _read_tags(source, tags)
     frame = source.read([name for name in source.columns if name not in tags], rows)
     preparation = prepare(
-        frame, leave_out=dict(leave_out), name=repr(source.name), dates=options.dates
+        frame, leave_out=dict(leave_out), name=repr(source.name), dates=options.date_order
     )
     quantifier = _quantifier(preparation, method, classifier, options.random_state)
     fitted = MultiLabel(quantifier).fit(preparation.conform(frame), indicators)
     tally = Tally()
-    batches = prepared_batches(preparation, table, options.dates, tally)
-    made = [fitted.score(batch) for batch, _ in batches]
-    if not made:
+    batches = prepared_batches(preparation, table, options.date_order, tally)
+    scored_batches = [fitted.score(batch) for batch, _ in batches]
+    if not scored_batches:
         raise HeadcountError(f"{table.name!r} has no rows: pass a table with some.")
     tally.check(table.name)
-    scored = [Scored.concatenate(batches) for batches in zip(*made, strict=True)]
+    scored = [Scored.concatenate(of_tag) for of_tag in zip(*scored_batches, strict=True)]
     groups = options.groups(table)
     truth, note = _known_tags(table, fitted.tags_.tolist())
     facts = {
@@ -330,9 +271,11 @@ def analyse_tags(
     weights = read_weights(table, options.weight)
     clusters = read_clusters(table, options.cluster)
     analyses = {}
-    for name, own, items in zip(fitted.tags_, fitted.quantifiers_, scored, strict=True):
+    for name, tag_quantifier, items in zip(
+        fitted.tags_, fitted.quantifiers_, scored, strict=True
+    ):
         analysis = analyse_items(
-            own,
+            tag_quantifier,
             items,
             groups=groups,
             truth=None if truth is None else truth[name].cast(int).to_numpy(),
@@ -360,12 +303,12 @@ def _quantifier(
             "as logistic or boosting."
         )
     model = make_classifier(preparation, classifier, random_state)
-    found = named_quantifier(method, model, np.array([0, 1]), random_state)
-    if found is None:
+    named = NamedMethod.of(method)
+    if not named.uses_classifier:
         raise HeadcountError(
             f"`method` is {method!r}, which has no classifier: choose another for several tags."
         )
-    return found
+    return named.quantifier(np.array([0, 1]), random_state, model)
 
 
 def _known_tags(table: TableFile, tags: list[str]) -> tuple[pl.DataFrame | None, str]:
@@ -380,18 +323,18 @@ def _known_tags(table: TableFile, tags: list[str]) -> tuple[pl.DataFrame | None,
 
 def _read_tags(table: TableFile, tags: list[str]) -> tuple[pl.DataFrame, Any, list[str]]:
     """Tags of the labelled rows, these rows, and notes on what was left out."""
-    found = _indicators(table, tags)
-    missing = np.array([found[name].is_null().to_numpy() for name in tags])
-    there: NDArray[np.bool_] = np.logical_not(missing).all(axis=0)
+    indicators = _indicators(table, tags)
+    missing = np.array([indicators[name].is_null().to_numpy() for name in tags])
+    complete: NDArray[np.bool_] = np.logical_not(missing).all(axis=0)
     notes = []
-    if not there.all():
+    if not complete.all():
         notes.append(
-            f"{int((~there).sum()):,} of {len(there):,} rows of {table.name} lack a tag and "
-            "were not learnt from."
+            f"{int((~complete).sum()):,} of {len(complete):,} rows of {table.name} lack a tag "
+            "and were not learnt from."
         )
-    kept = found.filter(there)
-    counts = {name: int(kept[name].sum()) for name in tags}
-    rare = [name for name in tags if not _FEWEST <= counts[name] <= len(kept) - _FEWEST]
+    labelled = indicators.filter(complete)
+    counts = {name: int(labelled[name].sum()) for name in tags}
+    rare = [name for name in tags if not _FEWEST <= counts[name] <= len(labelled) - _FEWEST]
     if len(rare) == len(tags):
         raise HeadcountError(
             f"{table.name!r} has fewer than {_FEWEST} rows with, or without, each of the tags "
@@ -403,8 +346,8 @@ def _read_tags(table: TableFile, tags: list[str]) -> tuple[pl.DataFrame, Any, li
             f"tag{'' if len(rare) == 1 else 's'} {named} of {table.name}: fewer than {_FEWEST} "
             "rows with or without it, so it was left out."
         )
-    rows = None if there.all() else np.flatnonzero(there)
-    return kept.drop(rare), rows, notes
+    rows = None if complete.all() else np.flatnonzero(complete)
+    return labelled.drop(rare), rows, notes
 
 
 def _indicators(table: TableFile, tags: list[str]) -> pl.DataFrame:
@@ -412,19 +355,19 @@ def _indicators(table: TableFile, tags: list[str]) -> pl.DataFrame:
     import polars as pl
 
     frame = table.read(tags)
-    made = []
+    columns = []
     for name in tags:
         values = parse_texts(stripped(frame[name]))
         if values.dtype == pl.String:
             values = values.str.to_lowercase().replace(_WORDS)
-        known = values.drop_nulls()
-        if values.dtype != pl.Boolean and not known.cast(pl.String).is_in(_NUMBERS).all():
-            strange = known.filter(~known.cast(pl.String).is_in(_NUMBERS))[0]
+        filled = values.drop_nulls()
+        if values.dtype != pl.Boolean and not filled.cast(pl.String).is_in(_NUMBERS).all():
+            strange = filled.filter(~filled.cast(pl.String).is_in(_NUMBERS))[0]
             raise HeadcountError(
                 f"Column {name!r} of {table.name!r} has values such as {str(strange)[:40]!r}, "
                 "but tags are marked by 1 and 0, true and false, or yes and no: name other "
                 "columns by `target`."
             )
         values = values.cast(pl.Float64, strict=False).cast(pl.Boolean)
-        made.append(values.alias(name))
-    return pl.DataFrame(made)
+        columns.append(values.alias(name))
+    return pl.DataFrame(columns)

@@ -6,17 +6,9 @@ import gc
 import os
 from collections.abc import Sequence
 
-__all__ = ["main"]
-
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the command ``headcount`` and end the program with its exit code.
-
-    Parameters
-    ----------
-    arguments : sequence of str, default=None
-        Arguments of the command; by default those of the program.
-    """
+    """Run the command ``headcount`` and end the program with its exit code."""
     # Most objects are those of imported packages: a search for garbage among them takes a
     # tenth of a second, and finds none.
     gc.set_threshold(50_000, 20, 50)

@@ -8,21 +8,22 @@ import typer
 
 from headcount.cli.options import (
     BY,
-    DATE,
-    DATES,
+    DATE_COLUMN,
+    DATE_ORDER,
     JSON,
+    LEARNING,
     LEVEL,
+    METHOD,
     OUTPUT,
     REPORT,
     SEED,
     SEPARATOR,
     STRICT,
     check_inputs,
+    check_outputs,
+    finish,
     plain_separator,
 )
-from headcount.cli.outputs import check_outputs, finish
-
-__all__ = ["accuracy"]
 
 
 def accuracy(
@@ -36,33 +37,42 @@ def accuracy(
             "--reference",
             help="Table of labelled items the model was not trained on, with its posteriors in "
             "a column for each class, or in one for the positive class.",
+            rich_help_panel=LEARNING,
         ),
     ],
     target: Annotated[
-        str, typer.Option("--target", help="Column of the labels, in the reference.")
+        str,
+        typer.Option(
+            "--target", help="Column of the labels, in the reference.", rich_help_panel=LEARNING
+        ),
     ],
     prediction: Annotated[
         str | None,
         typer.Option(
             "--prediction",
             help="Column of the predicted classes, in both tables; the likeliest by default.",
+            rich_help_panel=LEARNING,
         ),
     ] = None,
     metric: Annotated[
         str,
         typer.Option(
-            "--metric", help="accuracy, f1, precision, recall, balanced_accuracy, mcc ..."
+            "--metric",
+            help="accuracy, f1, precision, recall, balanced_accuracy, mcc ...",
+            rich_help_panel=METHOD,
         ),
     ] = "accuracy",
     method: Annotated[
         str,
         typer.Option(
-            "--method", help="LEAP and others for a new mix of classes, CBPE for new inputs."
+            "--method",
+            help="LEAP and others for a new mix of classes, CBPE for new inputs.",
+            rich_help_panel=METHOD,
         ),
     ] = "LEAP",
     by: BY = None,
-    date: DATE = None,
-    dates: DATES = None,
+    date_column: DATE_COLUMN = None,
+    date_order: DATE_ORDER = None,
     level: LEVEL = 0.95,
     seed: SEED = 0,
     separator: SEPARATOR = None,
@@ -77,7 +87,7 @@ def accuracy(
     check_outputs(output, report)
     from headcount.analysis.accuracy import analyse_accuracy
 
-    found = analyse_accuracy(
+    analysis = analyse_accuracy(
         new,
         reference=reference,
         target=target,
@@ -85,11 +95,11 @@ def accuracy(
         metric=metric,
         method=method,
         by=by,
-        date=date,
-        dates=dates,
+        date_column=date_column,
+        date_order=date_order,
         level=level,
         random_state=seed,
         separator=plain_separator(separator),
     )
-    text = "" if json else found.to_text()
-    return finish(found, text, output=output, report=report, json=json, strict=strict)
+    text = "" if json else analysis.to_text()
+    return finish(analysis, text, output=output, report=report, json=json, strict=strict)

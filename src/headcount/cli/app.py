@@ -1,45 +1,79 @@
-"""The commands and their options. Commands return the text to print."""
+"""The commands. Commands return the text to print.
+
+Other packages add commands by entry points of the group ``headcount.commands``: a function with
+options, or an application of Typer for several commands under one name.
+"""
 
 from __future__ import annotations
 
-import json as json_text
-from importlib.metadata import entry_points
-from typing import Annotated
+from importlib.metadata import EntryPoint, entry_points
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
+from typer.main import get_command
 
 from headcount.cli.accuracy import accuracy
-from headcount.cli.estimate import estimate
+from headcount.cli.estimate import estimate, label
 from headcount.cli.judge import judge
-from headcount.cli.label import label
 from headcount.cli.monitor import monitor
-from headcount.cli.options import JSON
-from headcount.cli.sql import sql
-from headcount.cli.summarise import merge, summarise
-
-__all__ = ["app"]
-
-app = typer.Typer(
-    name="headcount",
-    help="How much of each class is in a set of items nobody has labelled.",
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
-app.add_typer(monitor)
-app.command()(estimate)
-app.command()(accuracy)
-app.command()(judge)
-app.command()(label)
-app.command()(sql)
-app.command()(summarise)
-app.command()(merge)
+from headcount.cli.options import JSON, as_json
+from headcount.cli.statistics import statistics
+from headcount.errors import HeadcountError
 
 _AUTO = ["auto", "strong methods combined, see AutoQuantifier", "native", "prior"]
 
 
-def _version(wanted: bool) -> None:
-    if wanted:
+class _Commands(TyperGroup):
+    """The commands of headcount, and those of other packages, loaded when they are called."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        commands = super().list_commands(ctx)
+        return [*commands, *sorted(_added_commands().keys() - set(commands))]
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        command = super().get_command(ctx, cmd_name)
+        if command is None and cmd_name in (added := _added_commands()):
+            return _loaded(added[cmd_name])
+        return command
+
+
+def _added_commands() -> dict[str, EntryPoint]:
+    return {entry.name: entry for entry in entry_points(group="headcount.commands")}
+
+
+def _loaded(entry: EntryPoint) -> Any:
+    try:
+        command = entry.load()
+    except (ImportError, AttributeError) as error:
+        raise HeadcountError(
+            f"The command {entry.name!r} cannot be loaded from {entry.value!r} ({error}): "
+            "install the package that it belongs to again."
+        ) from None
+    if not isinstance(command, typer.Typer):
+        single = typer.Typer(add_completion=False)
+        single.command(entry.name)(command)
+        command = single
+    return get_command(command)
+
+
+app = typer.Typer(
+    name="headcount",
+    cls=_Commands,
+    help="How much of each class is in a set of items nobody has labelled.",
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.command()(estimate)
+app.command()(label)
+app.command()(judge)
+app.command()(accuracy)
+app.add_typer(monitor)
+app.add_typer(statistics)
+
+
+def _version(is_asked: bool) -> None:
+    if is_asked:
         from headcount import __version__
 
         typer.echo(f"headcount {__version__}")
@@ -66,18 +100,9 @@ def methods(json: JSON = False) -> str:
 
     rows = hc.methods().to_frame().to_dicts()
     if json:
-        return json_text.dumps(rows, ensure_ascii=False, indent=2)
-    shown = [
+        return as_json(rows)
+    cells = [
         [str(row[name]) for name in ("method", "title", "multiclass", "shift")] for row in rows
     ]
     head = ["method", "title", "more than two classes", "assumed shift"]
-    return "\n".join(text_table(head, [_AUTO, *shown], n_texts=4))
-
-
-# Commands of other packages.
-for _entry in sorted(entry_points(group="headcount.commands")):
-    _command = _entry.load()
-    if isinstance(_command, typer.Typer):
-        app.add_typer(_command)
-    else:
-        app.command(_entry.name)(_command)
+    return "\n".join(text_table(head, [_AUTO, *cells], n_texts=4))

@@ -1,4 +1,4 @@
-"""``headcount estimate``: options in, text out."""
+"""``headcount estimate`` and ``headcount label``: options in, text out."""
 
 from __future__ import annotations
 
@@ -10,23 +10,28 @@ import typer
 from headcount.cli.options import (
     BY,
     CLUSTER,
-    DATE,
-    DATES,
+    DATE_COLUMN,
+    DATE_ORDER,
     JSON,
+    LEARNING,
     LEVEL,
+    METHOD,
+    MODEL,
     OUTPUT,
     REPORT,
+    RESULTS,
     SEED,
     SEPARATOR,
+    STATISTICS_ENDING,
     STRICT,
     WEIGHT,
+    as_json,
     check_inputs,
+    check_outputs,
+    finish,
     plain_separator,
 )
-from headcount.cli.outputs import check_outputs, finish
-from headcount.cli.summarise import ENDING
-
-__all__ = ["estimate"]
+from headcount.errors import HeadcountError
 
 
 def estimate(
@@ -35,7 +40,7 @@ def estimate(
         typer.Argument(
             metavar="NEW",
             help="Table of the items to count, without labels: files, patterns, a folder, or - "
-            "for standard input; or statistics that headcount summarise wrote, as .hcs.",
+            "for standard input; or statistics that headcount statistics wrote, as .hcs.",
         ),
     ],
     train: Annotated[
@@ -44,6 +49,7 @@ def estimate(
             "--train",
             help="Table of labelled items to learn from; repeatable. Without it, rows of NEW "
             "with a label are learnt from, and the others counted.",
+            rich_help_panel=LEARNING,
         ),
     ] = None,
     scores: Annotated[
@@ -53,11 +59,16 @@ def estimate(
             help="Instead of --train: a table of labelled items with a classifier's "
             "posteriors, made out-of-sample, in a column for each class, or in one for the "
             "positive class. NEW then has the same columns.",
+            rich_help_panel=LEARNING,
         ),
     ] = None,
     model: Annotated[
         Path | None,
-        typer.Option("--model", help="Instead of --train: a file that --save wrote."),
+        typer.Option(
+            "--model",
+            help="Instead of --train: a file that --save wrote.",
+            rich_help_panel=LEARNING,
+        ),
     ] = None,
     target: Annotated[
         str | None,
@@ -65,15 +76,19 @@ def estimate(
             "--target",
             help="Column of the labels, in the labelled table, or a pattern of columns of tags "
             'such as "tag_*".',
+            rich_help_panel=LEARNING,
         ),
     ] = None,
     by: BY = None,
-    date: DATE = None,
-    dates: DATES = None,
+    date_column: DATE_COLUMN = None,
+    date_order: DATE_ORDER = None,
     leave_out: Annotated[
         list[str] | None,
         typer.Option(
-            "--leave-out", metavar="COLUMN", help="Do not learn from this column; repeatable."
+            "--leave-out",
+            metavar="COLUMN",
+            help="Do not learn from this column; repeatable.",
+            rich_help_panel=LEARNING,
         ),
     ] = None,
     labelled: Annotated[
@@ -82,6 +97,7 @@ def estimate(
             "--labelled",
             help="Labels of some rows of NEW: the table of headcount label, filled in. The "
             "shares then hold whatever has changed.",
+            rich_help_panel=LEARNING,
         ),
     ] = None,
     random_labels: Annotated[
@@ -90,12 +106,18 @@ def estimate(
             "--random-labels",
             help="The rows with labels, in --labelled or in the column --target of NEW, are a "
             "simple random sample.",
+            rich_help_panel=LEARNING,
         ),
     ] = False,
     weight: WEIGHT = None,
     cluster: CLUSTER = None,
     method: Annotated[
-        str, typer.Option("--method", help="See headcount methods; auto combines strong ones.")
+        str,
+        typer.Option(
+            "--method",
+            help="See headcount methods; auto combines strong ones.",
+            rich_help_panel=METHOD,
+        ),
     ] = "auto",
     classifier: Annotated[
         str,
@@ -103,6 +125,7 @@ def estimate(
             "--classifier",
             help="Classifier of the columns: logistic, forest, boosting, or auto for the best "
             "of logistic and boosting by log loss.",
+            rich_help_panel=METHOD,
         ),
     ] = "logistic",
     level: LEVEL = 0.95,
@@ -110,14 +133,26 @@ def estimate(
     separator: SEPARATOR = None,
     report: REPORT = None,
     output: OUTPUT = None,
-    title: Annotated[str | None, typer.Option("--title", help="Heading of the page.")] = None,
+    title: Annotated[
+        str | None,
+        typer.Option("--title", help="Heading of the page.", rich_help_panel=RESULTS),
+    ] = None,
     save: Annotated[
-        Path | None, typer.Option("--save", help="Write the fitted model, for --model.")
+        Path | None,
+        typer.Option(
+            "--save", help="Write the fitted model, for --model.", rich_help_panel=RESULTS
+        ),
     ] = None,
     json: JSON = False,
     strict: STRICT = False,
     verbose: Annotated[
-        bool, typer.Option("--verbose", "-v", help="Print the treatment of each column.")
+        bool,
+        typer.Option(
+            "--verbose",
+            "-v",
+            help="Print the treatment of each column.",
+            rich_help_panel=RESULTS,
+        ),
     ] = False,
 ) -> tuple[str, int]:
     """Estimate the share of each class among new items, with intervals."""
@@ -126,7 +161,7 @@ def estimate(
     check_outputs(output, report, save)
     from headcount.analysis import analyse, analyse_files
 
-    if all(name.lower().endswith(ENDING) for name in new):
+    if all(name.lower().endswith(STATISTICS_ENDING) for name in new):
         _check_statistics(model, by, labelled, weight, cluster, save)
         merged = analyse_files(new, model=model, level=level, random_state=seed, title=title)
         text = "" if json else merged.to_text(verbose=verbose)
@@ -138,8 +173,8 @@ def estimate(
         model=model,
         target=target,
         by=by,
-        date=date,
-        dates=dates,
+        date_column=date_column,
+        date_order=date_order,
         method=method,
         classifier=classifier,
         leave_out=leave_out or (),
@@ -158,14 +193,78 @@ def estimate(
     return finish(analysis, text, output=output, report=report, json=json, strict=strict)
 
 
-def _check_statistics(model: Path | None, *others: object) -> None:
+def _check_statistics(model: Path | None, *options: object) -> None:
     """Raise an error if options do not fit files of statistics."""
-    from headcount.errors import HeadcountError
-
     if model is None:
         raise HeadcountError("`model` is missing: pass the model of the statistics.")
-    if any(given is not None for given in others):
+    if any(option is not None for option in options):
         raise HeadcountError(
             "`by`, `labelled`, `weight`, `cluster` and `save` are for tables, not for files of "
             "statistics: leave them out."
         )
+
+
+def label(
+    new: Annotated[
+        Path,
+        typer.Argument(metavar="NEW", help="Table of the items whose shares are wanted."),
+    ],
+    model: MODEL,
+    output: Annotated[
+        Path,
+        typer.Option("--output", help="Table of the rows to label; .csv, .xlsx or another."),
+    ],
+    precision: Annotated[
+        float | None,
+        typer.Option("--precision", help="Half the width that intervals should have, as 0.01."),
+    ] = None,
+    budget: Annotated[
+        int | None, typer.Option("--budget", help="Instead of --precision: number of labels.")
+    ] = None,
+    positive: Annotated[
+        str | None,
+        typer.Option(
+            "--positive", help="The only class whose share matters; all classes by default."
+        ),
+    ] = None,
+    by: BY = None,
+    date_column: DATE_COLUMN = None,
+    show: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--show",
+            metavar="COLUMN",
+            help="Column of NEW that people need to see to label a row; repeatable. All "
+            "columns by default, but for those that hold scores or labels.",
+        ),
+    ] = None,
+    level: LEVEL = 0.95,
+    seed: SEED = 0,
+    separator: SEPARATOR = None,
+    json: JSON = False,
+) -> str:
+    """Choose rows to label, at random, so that few labels buy much precision."""
+    check_outputs(output)
+    from headcount.analysis import plan_labels
+    from headcount.data.writers import write_table
+
+    plan, table = plan_labels(
+        new,
+        model=model,
+        precision=precision,
+        budget=budget,
+        positive=positive,
+        by=by,
+        date_column=date_column,
+        show=show,
+        level=level,
+        random_state=seed,
+        separator=plain_separator(separator),
+    )
+    write_table(table, output)
+    if json:
+        return as_json(plan.to_dict() | {"output": str(output)})
+    return (
+        f"{plan!r}\nFill in the column label of {output.name}, keep all its rows, and pass it "
+        f"to headcount estimate as --labelled."
+    )

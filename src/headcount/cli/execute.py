@@ -13,8 +13,6 @@ from typing import Any
 from headcount.cli.exit_codes import DONE, FAILED, INTERRUPTED, WRONG
 from headcount.errors import HeadcountError
 
-__all__ = ["DONE", "FAILED", "INTERRUPTED", "WRONG", "execute"]
-
 # Environment variable that shows where an error came from.
 _DEBUG = "HEADCOUNT_TRACEBACK"
 # Parameters as the messages of the library write them.
@@ -22,19 +20,11 @@ _PARAMETER = re.compile(r"`(\w+)`")
 
 
 def execute(arguments: Sequence[str] | None = None) -> int:
-    """Run a command.
+    """Run a command and return its exit code.
 
-    Parameters
-    ----------
-    arguments : sequence of str, default=None
-        Arguments of the command; by default those of the program.
-
-    Returns
-    -------
-    int
-        0 on success, 2 for a bad call or bad data, 3 for results that are not to be relied on
-        (with ``--strict``), 4 if tasks of a study failed, 130 if interrupted, 1 for a defect of
-        headcount.
+    0 on success, 2 for a bad call or bad data, 3 for results that are not to be relied on (with
+    ``--strict``), 4 if tasks of a study failed, 130 if interrupted, 1 for a defect of
+    headcount.
     """
     try:
         with _collected_warnings() as notes:
@@ -65,9 +55,9 @@ def _invoke(arguments: Sequence[str] | None) -> str | int | tuple[str, int] | No
 
     from headcount.cli.app import app
 
-    given = None if arguments is None else list(arguments)
+    called = None if arguments is None else list(arguments)
     try:
-        result = get_command(app).main(given, prog_name="headcount", standalone_mode=False)
+        result = get_command(app).main(called, prog_name="headcount", standalone_mode=False)
     except Abort:
         raise KeyboardInterrupt from None
     if result == INTERRUPTED:
@@ -80,8 +70,8 @@ def _explained(error: Exception) -> tuple[str, int]:
     if isinstance(error, HeadcountError):
         return _with_options(str(error)), WRONG
     if hasattr(error, "format_message"):  # a call that the parser refused
-        said = error.format_message().strip().rstrip(".")
-        return f"{said}: see headcount --help.", WRONG
+        message = error.format_message().strip().rstrip(".")
+        return f"{message}: see headcount --help.", WRONG
     if isinstance(error, OSError):
         _discard_output()
         what = f" to {error.filename!r}" if error.filename else ""
@@ -98,7 +88,7 @@ def _explained(error: Exception) -> tuple[str, int]:
 
 def _with_options(sentence: str) -> str:
     """Message of the library with its parameters as options of the command."""
-    options = _PARAMETER.sub(lambda found: f"--{found[1].replace('_', '-')}", sentence)
+    options = _PARAMETER.sub(lambda name: f"--{name[1].replace('_', '-')}", sentence)
     return options.replace("hc.methods()", "headcount methods")
 
 
@@ -120,7 +110,7 @@ def _collected_warnings() -> Iterator[dict[str, None]]:
     """Collect warnings, once each, to be printed after the result."""
     notes: dict[str, None] = {}
 
-    def note(message: Any, category: type[Warning], *rest: Any, **options: Any) -> None:
+    def note(message: Any, category: type[Warning], *more: Any, **options: Any) -> None:
         if issubclass(category, UserWarning):
             notes[" ".join(str(message).split())] = None
 

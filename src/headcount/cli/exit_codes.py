@@ -2,7 +2,5 @@
 
 from __future__ import annotations
 
-__all__ = ["ALERT", "DONE", "FAILED", "INCOMPLETE", "INTERRUPTED", "UNRELIABLE", "WRONG"]
-
 DONE, FAILED, WRONG, UNRELIABLE, INCOMPLETE, INTERRUPTED = 0, 1, 2, 3, 4, 130
 ALERT = UNRELIABLE

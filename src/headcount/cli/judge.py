@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json as json_text
 from pathlib import Path
 from typing import Annotated
 
@@ -10,16 +9,19 @@ import typer
 
 from headcount.cli.options import (
     CLUSTER,
+    GROUPS,
     JSON,
+    LEARNING,
     LEVEL,
+    METHOD,
     OUTPUT,
     REPORT,
     SEPARATOR,
     WEIGHT,
+    check_outputs,
+    finish,
     plain_separator,
 )
-
-__all__ = ["judge"]
 
 
 def judge(
@@ -30,7 +32,9 @@ def judge(
     verdict: Annotated[
         str,
         typer.Option(
-            "--verdict", help="Column of the judge's verdicts: texts, numbers or scores."
+            "--verdict",
+            help="Column of the judge's verdicts: texts, numbers or scores.",
+            rich_help_panel=LEARNING,
         ),
     ],
     gold: Annotated[
@@ -39,22 +43,33 @@ def judge(
             "--gold",
             help="Column of the true classes, empty where they are not known. Items with gold "
             "must be a random part, of all items or of those with the same verdict.",
+            rich_help_panel=LEARNING,
         ),
     ],
     by: Annotated[
         str | None,
-        typer.Option("--by", help="Column of groups to compare, such as the model judged."),
+        typer.Option(
+            "--by",
+            help="Column of groups to compare, such as the model judged.",
+            rich_help_panel=GROUPS,
+        ),
     ] = None,
     calibration: Annotated[
         Path | None,
-        typer.Option("--calibration", help="Table of other items, all with verdict and gold."),
+        typer.Option(
+            "--calibration",
+            help="Table of other items, all with verdict and gold.",
+            rich_help_panel=LEARNING,
+        ),
     ] = None,
     cluster: CLUSTER = None,
     weight: WEIGHT = None,
     positive: Annotated[
         str | None,
         typer.Option(
-            "--positive", help="Class whose rate is shown; the second of two by default."
+            "--positive",
+            help="Class whose rate is shown; the second of two by default.",
+            rich_help_panel=METHOD,
         ),
     ] = None,
     level: LEVEL = 0.95,
@@ -62,18 +77,12 @@ def judge(
     report: REPORT = None,
     output: OUTPUT = None,
     json: JSON = False,
-) -> str:
+) -> tuple[str, int]:
     """Correct the rates that an LLM judge measures, by gold labels of some items."""
-    from headcount._files import TABLE_ENDINGS, check_writable
+    check_outputs(output, report)
     from headcount.analysis import judge as corrected
-    from headcount.data.writers import write_table
 
-    # Before any work is done.
-    if report is not None:
-        check_writable(report, "--report", (".html", ".htm"))
-    if output is not None:
-        check_writable(output, "--output", TABLE_ENDINGS)
-    found = corrected(
+    rates = corrected(
         items,
         verdict=verdict,
         gold=gold,
@@ -85,11 +94,5 @@ def judge(
         level=level,
         separator=plain_separator(separator),
     )
-    if output is not None:
-        write_table(found.to_frame(level), output)
-    if report is not None:
-        found.report(report)
-    if json:
-        content = found.to_dict(level)
-        return json_text.dumps(content, ensure_ascii=False, indent=2, allow_nan=False)
-    return found.to_text(level)
+    text = "" if json else rates.to_text()
+    return finish(rates, text, output=output, report=report, json=json)

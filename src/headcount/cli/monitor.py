@@ -19,7 +19,6 @@ monitor = typer.Typer(
     name="monitor",
     help="Watch shares and accuracy over time; exit code 3 while an alert is open.",
     no_args_is_help=True,
-    rich_markup_mode=None,
 )
 
 _WATCH = Annotated[Path, typer.Argument(metavar="WATCH", help="Folder of the monitor.")]
@@ -53,7 +52,9 @@ def create(
     chunk_size: Annotated[
         int | None, typer.Option("--chunk-size", help="Instead of --by: rows of a chunk.")
     ] = None,
-    date: Annotated[str | None, typer.Option("--date", help="Column of the dates.")] = None,
+    date_column: Annotated[
+        str | None, typer.Option("--date-column", help="Column of the dates.")
+    ] = None,
     group: Annotated[
         str | None,
         typer.Option("--group", help="Column of groups that are watched one by one."),
@@ -98,7 +99,7 @@ def create(
         target=target,
         by=by,
         chunk_size=chunk_size,
-        date=date,
+        date_column=date_column,
         group=group,
         key=key,
         prediction=prediction,

@@ -51,7 +51,7 @@ class DateForm:
 
 def check_order(dates: str | None) -> str | None:
     """Check the order of day and month that a caller names."""
-    return None if dates is None else check_choice("`dates`", dates, ORDERS)
+    return None if dates is None else check_choice("`date_order`", dates, ORDERS)
 
 
 def allowed_bad(n_values: int) -> int:

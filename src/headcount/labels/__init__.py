@@ -17,7 +17,7 @@ from headcount.labels.from_labels import (
     places_within,
     share_difference,
 )
-from headcount.labels.judge_result import GroupDifference, GroupRate, JudgeResult
+from headcount.labels.judge_result import GroupDifference, JudgedEstimate, JudgeResult
 from headcount.labels.labelled_estimate import Agreement, LabelledEstimate
 from headcount.labels.plan import Budget, LabelPlan, pool_key
 from headcount.labels.plan_design import join_plans, make_plan
@@ -31,8 +31,8 @@ __all__ = [
     "Budget",
     "Difference",
     "GroupDifference",
-    "GroupRate",
     "JudgeResult",
+    "JudgedEstimate",
     "LabelPlan",
     "LabelSample",
     "LabelledEstimate",

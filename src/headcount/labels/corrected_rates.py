@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -11,18 +12,17 @@ from scipy import special
 
 from headcount._parameters import check_choice
 from headcount.data import encode_labels
+from headcount.data.columns import plain_column
 from headcount.errors import HeadcountError
 from headcount.labels.difference import Difference
-from headcount.labels.judge_result import GroupRate, JudgeResult
+from headcount.labels.judge_result import JudgedEstimate, JudgeResult
 from headcount.labels.labelled_estimate import Agreement, agreement_of
 from headcount.labels.rates import Calibration, RateEstimate
 from headcount.labels.sample import LabelSample, check_clusters, sums_by
-from headcount.labels.verdict_kinds import VerdictKinds, gold_codes
 from headcount.labels.weighting import effective_size, population_variance
+from headcount.scores import Verdicts
 from headcount.scores.checks import check_weights
-from headcount.uncertainty import Estimand
-
-__all__ = ["correct_verdicts"]
+from headcount.uncertainty import Estimand, Estimates
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -41,7 +41,7 @@ def correct_verdicts(
     calibration: tuple[Any, ...] | None = None,
     clusters: ArrayLike | None = None,
     weights: ArrayLike | None = None,
-    target: str = "expected",
+    estimand: str = "expected",
     positive: Any = None,
 ) -> JudgeResult:
     """Correct the rates that a judge measures, by gold labels of some items.
@@ -68,7 +68,7 @@ def correct_verdicts(
         Cluster of each item, such as a conversation. Items of one cluster may be alike.
     weights : array-like of shape (n,), default=None
         Survey weights of the items.
-    target : {"expected", "realised"}, default="expected"
+    estimand : {"expected", "realised"}, default="expected"
         Rates in the population that the items are a random sample of, or among these items.
     positive : Any, default=None
         Class whose rate is printed; by default the second of two classes, or all of more.
@@ -92,23 +92,25 @@ def correct_verdicts(
     >>> low < 0.2 < high
     True
     """
-    check_choice("target", target, ("realised", "expected"))
+    check_choice("estimand", estimand, ("realised", "expected"))
     items = _Items.of(verdicts, gold, by, calibration, clusters, weights)
     if positive is not None and positive not in items.classes.tolist():
         raise HeadcountError(
             f"positive is {positive!r}; it must be one of the classes, which are "
             f"{', '.join(map(repr, items.classes.tolist()))}."
         )
-    groups = [
-        _group(items, g, name, "realised" if target == "realised" else "expected")
+    estimates = {
+        name: _group(items, g, name, "realised" if estimand == "realised" else "expected")
         for g, name in enumerate(items.names)
-    ]
+    }
     sources = {}
     if (items.gold >= 0).any():
         sources["gold"] = items.calibrated(items.gold >= 0)
     if items.calibration is not None:
         sources["calibration"] = items.calibration
-    return JudgeResult(items.classes, items.kinds.names, tuple(groups), sources, positive)
+    return JudgeResult(
+        items.classes, items.kinds.names, Estimates(estimates), sources, positive
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,10 +160,10 @@ class _Items:
             None if weights is None else check_weights(weights, n),
         )
 
-    def calibrated(self, chosen: NDArray[np.bool_]) -> Calibration:
+    def calibrated(self, members: NDArray[np.bool_]) -> Calibration:
         """Verdicts by true class on items with gold, weighted by what they stand for."""
         V = len(self.kinds.names)
-        rows = np.flatnonzero(chosen & (self.gold >= 0))
+        rows = np.flatnonzero(members & (self.gold >= 0))
         mass = np.ones(len(self.gold)) if self.weights is None else self.weights
         cell = self.groups * V + self.verdicts
         all_items = np.bincount(cell, mass)
@@ -177,14 +179,14 @@ class _Items:
             clusters,
         )
 
-    def estimated(self, chosen: NDArray[np.bool_], calibration: Calibration) -> RateEstimate:
+    def estimated(self, members: NDArray[np.bool_], calibration: Calibration) -> RateEstimate:
         """Shares of some items from the rates of a calibration set."""
-        rows = np.flatnonzero(chosen)
+        rows = np.flatnonzero(members)
         one_hot = self.one_hot(rows)
         weights, clusters = self.survey(rows)
-        seen = np.average(one_hot, axis=0, weights=weights)
+        verdict_shares = np.average(one_hot, axis=0, weights=weights)
         size = effective_size(len(rows), weights, clusters, one_hot)
-        return RateEstimate.of(calibration, seen, size)
+        return RateEstimate.of(calibration, verdict_shares, size)
 
     def survey(self, rows: Ints) -> tuple[Floats | None, Ints | None]:
         """Weights of some items, and their clusters, numbered from 0."""
@@ -199,20 +201,20 @@ class _Items:
         return (self.verdicts[rows][:, None] == kinds).astype(np.float64)
 
 
-def _group(items: _Items, g: int, name: Any, target: Estimand) -> GroupRate:
+def _group(items: _Items, g: int, name: Any, estimand: Estimand) -> JudgedEstimate:
     """Corrected rates of one group."""
-    chosen = items.groups == g
-    n_gold = int((chosen & (items.gold >= 0)).sum())
+    members = items.groups == g
+    n_gold = int((members & (items.gold >= 0)).sum())
     learnt, source = items.calibration, "the calibration set"
-    elsewhere = ~chosen & (items.gold >= 0)
+    elsewhere = ~members & (items.gold >= 0)
     if learnt is None and n_gold < _ENOUGH and _has_all(items.gold[elsewhere], items.classes):
         learnt, source = items.calibrated(elsewhere), "the gold labels of the other groups"
-    by_rates = None if learnt is None else items.estimated(chosen, learnt)
+    by_rates = None if learnt is None else items.estimated(members, learnt)
     by_labels: Difference | None = None
     influence: Floats | None = None
     notes: list[str] = []
     if n_gold >= max(2, len(items.classes)) and (n_gold >= _ENOUGH or by_rates is None):
-        by_labels, influence, notes = _from_gold(items, chosen, target)
+        by_labels, influence, notes = _from_gold(items, members, estimand)
     agreement: Agreement | None = None
     if by_labels is not None:
         reason = (
@@ -237,32 +239,32 @@ def _group(items: _Items, g: int, name: Any, target: Estimand) -> GroupRate:
             f"group {name!r} has {n_gold} gold labels for {len(items.classes)} classes: label "
             f"at least {max(2, len(items.classes))} of its items, or pass a calibration set."
         )
-    mass = np.ones(len(chosen)) if items.weights is None else items.weights
-    return GroupRate(
+    mass = np.ones(len(members)) if items.weights is None else items.weights
+    return JudgedEstimate.of(
         name,
         items.classes,
-        int(chosen.sum()),
-        n_gold,
-        _raw(items, chosen, mass),
-        "rates" if by_labels is None else "labels",
-        reason,
+        int(members.sum()),
+        estimand,
+        _raw(items, members, mass),
         by_labels,
         by_rates,
-        agreement,
         tuple(notes),
-        influence,
+        n_gold=n_gold,
+        reason=reason,
+        agreement=agreement,
+        influence=influence,
     )
 
 
 def _from_gold(
-    items: _Items, chosen: NDArray[np.bool_], target: Estimand
+    items: _Items, members: NDArray[np.bool_], estimand: Estimand
 ) -> tuple[Difference, Floats | None, list[str]]:
     """Shares of a group from its gold labels, by verdict.
 
     With clusters also the deviations of the estimate by cluster, for the covariance of two
     groups.
     """
-    rows, strata, sizes = _strata(items, chosen)
+    rows, strata, sizes = _strata(items, members)
     sample = LabelSample.stratified(rows, strata, sizes, items.weights, items.clusters)
     if sample.clusters is not None and sample.clusters.max() < 1:
         raise HeadcountError(
@@ -272,62 +274,62 @@ def _from_gold(
     outcomes = (items.gold[rows][:, None] == np.arange(K)).astype(np.float64)
     sums = sums_by(outcomes, strata, len(sizes))
     means = (sums + 0.5) / (counts + 0.5 * K)
-    found = Difference.of(sample, outcomes, np.zeros(K), means[strata])
-    if target == "expected":
-        every = np.flatnonzero(chosen)
+    difference = Difference.of(sample, outcomes, np.zeros(K), means[strata])
+    if estimand == "expected":
+        every = np.flatnonzero(members)
         variance = population_variance(
-            found.centre, items.one_hot(every), *items.survey(every), sample, outcomes
+            difference.centre, items.one_hot(every), *items.survey(every), sample, outcomes
         )
-        found = replace(found, population=variance)
+        difference = replace(difference, population=variance)
     influence = None
     if items.clusters is not None:
-        parts = sample.weights[:, None] * (outcomes - (sums / counts)[strata])
-        influence = sums_by(parts, items.clusters[rows], int(items.clusters.max()) + 1)
+        deviations = sample.weights[:, None] * (outcomes - (sums / counts)[strata])
+        influence = sums_by(deviations, items.clusters[rows], int(items.clusters.max()) + 1)
     notes = []
-    p_value = _randomness(items, chosen)
+    p_value = _randomness(items, members)
     if p_value < _NOT_RANDOM:
         notes.append(
             "The items with gold labels have other verdicts than the rest "
             f"(p = {p_value:.1g}). The rates hold if gold labels were drawn at random among "
             "the items with the same verdict."
         )
-    return found, influence, notes
+    return difference, influence, notes
 
 
-def _strata(items: _Items, chosen: NDArray[np.bool_]) -> tuple[Ints, Ints, Ints]:
+def _strata(items: _Items, members: NDArray[np.bool_]) -> tuple[Ints, Ints, Ints]:
     """Rows with gold of a group, their strata, and the sizes of the strata.
 
     Strata are verdicts; those with fewer than two labels join the one with most.
     """
     V = len(items.kinds.names)
-    rows = np.flatnonzero(chosen & (items.gold >= 0)).astype(np.int64)
-    sizes = np.bincount(items.verdicts[chosen], minlength=V)
+    rows = np.flatnonzero(members & (items.gold >= 0)).astype(np.int64)
+    sizes = np.bincount(items.verdicts[members], minlength=V)
     counts = np.bincount(items.verdicts[rows], minlength=V)
     place = np.arange(V)
     place[counts < np.minimum(2, sizes)] = int(counts.argmax())
-    used, merged = np.unique(place[items.verdicts[chosen]], return_inverse=True)
+    used, merged = np.unique(place[items.verdicts[members]], return_inverse=True)
     strata = np.searchsorted(used, place[items.verdicts[rows]]).astype(np.int64)
     return rows, strata, np.bincount(merged)
 
 
-def _raw(items: _Items, chosen: NDArray[np.bool_], mass: Floats) -> Floats | None:
+def _raw(items: _Items, members: NDArray[np.bool_], mass: Floats) -> Floats | None:
     """Shares of the verdicts themselves; None if verdicts are not named as the classes."""
     names = list(items.kinds.names)
     if items.kinds.edges is not None or any(name not in items.classes for name in names):
         return None
-    seen = np.bincount(items.verdicts[chosen], mass[chosen], len(names))
-    shares = dict(zip(names, seen / seen.sum(), strict=True))
+    counts = np.bincount(items.verdicts[members], mass[members], len(names))
+    shares = dict(zip(names, counts / counts.sum(), strict=True))
     return np.array([shares.get(label, 0.0) for label in items.classes.tolist()])
 
 
-def _randomness(items: _Items, chosen: NDArray[np.bool_]) -> float:
+def _randomness(items: _Items, members: NDArray[np.bool_]) -> float:
     """P-value of the hypothesis that verdicts with and without gold are distributed alike."""
     V = len(items.kinds.names)
     has_gold = items.gold >= 0
     table = np.stack(
         [
-            np.bincount(items.verdicts[chosen & part], minlength=V)
-            for part in (has_gold, ~has_gold)
+            np.bincount(items.verdicts[members & which], minlength=V)
+            for which in (has_gold, ~has_gold)
         ]
     ).astype(np.float64)
     table = table[:, table.sum(axis=0) > 0]
@@ -348,10 +350,10 @@ def _pair(calibration: Any) -> tuple[Any, ...]:
 
 
 def _calibration(
-    given: tuple[Any, ...], kinds: VerdictKinds, classes: NDArray[Any], present: Ints
+    arrays: tuple[Any, ...], kinds: VerdictKinds, classes: NDArray[Any], present: Ints
 ) -> Calibration:
-    verdicts = kinds.codes(given[0], "verdicts of calibration")
-    _, codes = gold_codes(given[1], "gold of calibration", classes)
+    verdicts = kinds.codes(arrays[0], "verdicts of calibration")
+    _, codes = gold_codes(arrays[1], "gold of calibration", classes)
     _check_length("gold of calibration", len(codes), len(verdicts))
     missing = int((codes < 0).sum())
     if missing:
@@ -365,8 +367,8 @@ def _calibration(
             f"calibration has no item of class {absent!r}, so that the judge's errors on it "
             "are not known: add some."
         )
-    known = np.bincount(verdicts, minlength=len(kinds.names)) > 0
-    strange = ~known[present]
+    calibrated = np.bincount(verdicts, minlength=len(kinds.names)) > 0
+    strange = ~calibrated[present]
     if strange.any():
         name = kinds.names[int(present[strange.argmax()])]
         raise HeadcountError(
@@ -374,7 +376,7 @@ def _calibration(
             "calibration, so that its errors are not known: add calibration items with it, or "
             "drop these items."
         )
-    clusters = check_clusters(given[2] if len(given) == 3 else None, len(codes))
+    clusters = check_clusters(arrays[2] if len(arrays) == 3 else None, len(codes))
     return Calibration.of(codes, verdicts, len(classes), len(kinds.names), None, clusters)
 
 
@@ -410,8 +412,111 @@ def _has_all(codes: Ints, classes: NDArray[Any]) -> bool:
     return bool((counts > 0).all())
 
 
-def _check_length(name: str, found: int, n: int) -> None:
-    if found != n:
+def _check_length(name: str, length: int, n: int) -> None:
+    if length != n:
         raise HeadcountError(
-            f"{name} has {found:,} entries, but there are {n:,} verdicts: pass one per verdict."
+            f"{name} has {length:,} entries, but there are {n:,} verdicts: pass one per "
+            "verdict."
         )
+
+
+# Verdicts of any kind as numbered kinds: texts, numbers of a few values, or binned scores.
+
+# Different numbers above which verdicts are scores, which are cut into bins.
+_MOST_KINDS, _BINS = 10, 5
+# Different gold labels, or verdicts in words, above which they are no classes.
+_MOST_CLASSES = 50
+
+
+@dataclass(frozen=True, eq=False)
+class VerdictKinds:
+    """Kinds of verdicts.
+
+    Examples
+    --------
+    >>> kinds = VerdictKinds.of(["ok", "bad", "ok"])
+    >>> kinds.names, kinds.codes(["bad", "ok"], "verdicts").tolist()
+    (('bad', 'ok'), [0, 1])
+    """
+
+    names: tuple[Any, ...]
+    edges: NDArray[np.float64] | None
+
+    @classmethod
+    def of(cls, verdicts: Any, *more: Any) -> VerdictKinds:
+        """Kinds of the verdicts on some items; scores are cut at the quintiles of the first."""
+        first, *more_values = (_values(labels, "verdicts") for labels in (verdicts, *more))
+        every = [label for values in (first, *more_values) for label in values.tolist()]
+        names = encode_labels(every if more_values else first, name="verdicts")[0]
+        if names.dtype.kind not in "iuf" and len(names) > _MOST_CLASSES:
+            raise HeadcountError(
+                f"verdicts has {len(names):,} different texts, but at most {_MOST_CLASSES} "
+                "kinds make sense here: pass the verdicts themselves, not texts about them."
+            )
+        if names.dtype.kind not in "iuf" or len(names) <= _MOST_KINDS:
+            return cls(tuple(names.tolist()), None)
+        if not np.isfinite(names).all():
+            raise HeadcountError("verdicts has infinite scores: drop these items.")
+        scores = first.astype(np.float64)
+        edges = np.unique(np.quantile(scores, np.arange(1, _BINS) / _BINS))
+        edges = edges[edges > scores.min()]
+        texts = [f"{edge:.3g}" for edge in edges]
+        inner = [f"{low} to {high}" for low, high in pairwise(texts)]
+        return cls((f"below {texts[0]}", *inner, f"from {texts[-1]}"), edges)
+
+    def codes(self, verdicts: Any, name: str) -> Ints:
+        """Number of the kind of each verdict."""
+        values = _values(verdicts, name)
+        if self.edges is not None:
+            return np.searchsorted(self.edges, values, side="right").astype(np.int64)
+        return encode_labels(values, name=name, classes=list(self.names))[1]
+
+
+def _values(verdicts: Any, name: str) -> NDArray[Any]:
+    return plain_column(verdicts.labels if isinstance(verdicts, Verdicts) else verdicts, name)
+
+
+def gold_codes(
+    gold: Any, name: str, classes: NDArray[Any] | None = None
+) -> tuple[NDArray[Any], Ints]:
+    """Classes of gold labels, and the class of each item; -1 where there is no label.
+
+    None, NaN and empty texts are missing labels. The classes are by default those found,
+    sorted.
+
+    Examples
+    --------
+    >>> gold_codes(["yes", None, "no", ""], "gold")[1]
+    array([ 1, -1,  0, -1])
+    """
+    column = plain_column(gold, name)
+    values = column.astype(object)
+    if column.dtype.kind in "iufb":
+        filled = column == column  # not NaN
+    else:
+        filled = np.array([_is_filled(value) for value in values.tolist()], bool)
+    codes = np.full(len(values), -1, np.int64)
+    if not filled.any():
+        return np.empty(0, column.dtype) if classes is None else classes, codes
+    labels = _whole_numbers(values[filled])
+    classes, codes[filled] = encode_labels(labels, name=name, classes=classes)
+    if len(classes) > _MOST_CLASSES:
+        raise HeadcountError(
+            f"{name} has {len(classes)} different labels, but at most {_MOST_CLASSES} classes "
+            "make sense here: cut numbers into a few classes first."
+        )
+    return classes, codes
+
+
+def _is_filled(value: Any) -> bool:
+    if value is None or (isinstance(value, str) and not value.strip()):
+        return False
+    return bool(value == value)
+
+
+def _whole_numbers(labels: NDArray[Any]) -> list[Any]:
+    """Labels as a list; whole numbers that missing values made floats are whole again."""
+    values = labels.tolist()
+    if all(isinstance(label, float) and label == int(label) for label in values):
+        return [int(label) for label in values]
+    return values

@@ -142,7 +142,7 @@ def _estimate(
         under_shift.raw,
         under_shift.n_items,
         under_shift.estimand,
-        normal_posterior(difference),
+        normal_posterior(difference.centre, difference.with_unseen()),
         under_shift.fit_test,
         _notes(pool, sample, design),
         under_shift.n_effective,

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import combinations
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,33 +13,28 @@ from numpy.typing import NDArray
 from headcount._parameters import check_fraction
 from headcount._text import Cell, Table, html_result
 from headcount.labels.difference import Difference, on_simplex, share_ends
-from headcount.labels.labelled_estimate import Agreement
+from headcount.labels.labelled_estimate import Agreement, normal_posterior
 from headcount.labels.rates import Calibration, RateEstimate, rate_difference
-from headcount.uncertainty import Intervals
+from headcount.uncertainty import Estimand, Estimate, Estimates
 
 if TYPE_CHECKING:
     import polars as pl
     from matplotlib.axes import Axes
 
-__all__ = ["GroupDifference", "GroupRate", "JudgeResult"]
 
 Floats = NDArray[np.float64]
 
 
-@dataclass(frozen=True, eq=False)
-class GroupRate:
-    """Corrected rates of one group of items.
+@dataclass(frozen=True, eq=False, repr=False)
+class JudgedEstimate(Estimate):
+    """Rates of one group of items, corrected for the errors of a judge. Prints as a table.
 
     Attributes
     ----------
     group : Any
         Name of the group.
-    classes : ndarray of shape (K,)
-        The classes.
-    n_items, n_gold : int
-        Number of items and of gold labels.
-    raw : ndarray of shape (K,) or None
-        Shares of the verdicts themselves; None if verdicts are not named as the classes.
+    n_gold : int
+        Number of gold labels.
     estimator : {"labels", "rates"}
         Estimator of ``shares``: from the group's own gold labels, or from the judge's error
         rates on other items.
@@ -51,58 +46,82 @@ class GroupRate:
         Estimate from the judge's error rates.
     agreement : Agreement or None
         Test whether the two agree, if there are both.
-    warnings : tuple of str
-        Warnings, one sentence each.
     influence : ndarray of shape (C, K) or None
         Deviation of the estimate by cluster.
     """
 
-    group: Any
-    classes: NDArray[Any]
-    n_items: int
-    n_gold: int
-    raw: Floats | None
-    estimator: str
-    reason: str
-    by_labels: Difference | None
-    by_rates: RateEstimate | None
-    agreement: Agreement | None
-    warnings: tuple[str, ...]
-    influence: Floats | None = None
+    group: Any = field(kw_only=True)
+    n_gold: int = field(kw_only=True)
+    estimator: str = field(kw_only=True)
+    reason: str = field(kw_only=True)
+    by_labels: Difference | None = field(kw_only=True)
+    by_rates: RateEstimate | None = field(kw_only=True)
+    agreement: Agreement | None = field(kw_only=True)
+    influence: Floats | None = field(default=None, kw_only=True)
+
+    @classmethod
+    def of(
+        cls,
+        group: Any,
+        classes: NDArray[Any],
+        n_items: int,
+        estimand: Estimand,
+        raw: Floats | None,
+        by_labels: Difference | None,
+        by_rates: RateEstimate | None,
+        warnings: tuple[str, ...],
+        **facts: Any,
+    ) -> JudgedEstimate:
+        """Rates from gold labels, if there are enough, or else from error rates.
+
+        `raw` are the shares of the verdicts; None if verdicts are not named as the classes.
+        """
+        corrected = by_rates if by_labels is None else by_labels
+        assert corrected is not None
+        if by_labels is None:
+            posterior = normal_posterior(corrected.centre, corrected.covariance)
+        else:
+            posterior = normal_posterior(by_labels.centre, by_labels.with_unseen())
+        return cls(
+            method="error rates" if by_labels is None else "gold labels",
+            classes=classes,
+            shares=on_simplex(corrected.centre),
+            raw=np.full(len(classes), np.nan) if raw is None else raw,
+            n_items=n_items,
+            estimand=estimand,
+            posterior=posterior,
+            warnings=warnings,
+            group=group,
+            estimator="rates" if by_labels is None else "labels",
+            by_labels=by_labels,
+            by_rates=by_rates,
+            **facts,
+        )
 
     @property
-    def shares(self) -> Floats:
-        """Corrected shares of the classes, which sum to 1."""
-        return on_simplex(self._estimate.centre)
+    def basis(self) -> str:
+        """Foundation of the shares: "labels" of the items, or error "rates" on others."""
+        return self.estimator
 
     @property
-    def prevalence(self) -> dict[Any, float]:
-        """Corrected shares by class."""
-        return dict(zip(self.classes.tolist(), self.shares.tolist(), strict=True))
+    def verdict_shares(self) -> Floats | None:
+        """Shares of the verdicts themselves; None if they are not named as the classes."""
+        return None if np.isnan(self.raw).any() else self.raw
+
+    def _ends(self, level: float) -> tuple[Floats, Floats]:
+        corrected = self.by_rates if self.by_labels is None else self.by_labels
+        assert corrected is not None
+        return share_ends(corrected, self.n_items, level)
 
     @property
-    def _estimate(self) -> Difference | RateEstimate:
-        found = self.by_rates if self.by_labels is None else self.by_labels
-        assert found is not None
-        return found
-
-    def interval(self, level: float = 0.95) -> Intervals:
-        """Interval for the share of each class, as `Estimate.interval`."""
-        level = check_fraction("level", level)
-        ends = share_ends(self._estimate, self.n_items, level)
-        return Intervals(self.classes, *ends, level=level)
+    def _remarks(self) -> tuple[str, ...]:
+        compared = self.agreement
+        sentence = "" if compared is None else compared.sentence("the error rates of the judge")
+        return tuple(filter(None, (self.reason, sentence)))
 
 
 class GroupDifference(NamedTuple):
-    """Difference of the rates of two groups.
-
-    Attributes
-    ----------
-    first, second : Any
-        Names of the groups.
-    difference, low, high : ndarray of shape (K,)
-        Shares of the first group minus those of the second, and the ends of their intervals.
-    """
+    """Difference of the rates of two groups."""
 
     first: Any
     second: Any
@@ -111,7 +130,7 @@ class GroupDifference(NamedTuple):
     high: Floats
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class JudgeResult:
     """Rates of groups, corrected for the errors of a judge. Prints as tables.
 
@@ -121,8 +140,8 @@ class JudgeResult:
         The classes.
     verdicts : tuple
         Kinds of verdicts.
-    groups : tuple of GroupRate
-        Corrected rates of each group.
+    estimates : Estimates
+        Corrected rates of each group, a `JudgedEstimate` each.
     rates : mapping of str to Calibration
         Verdicts by true class, on the items with gold ("gold") and on the calibration set
         ("calibration").
@@ -132,9 +151,14 @@ class JudgeResult:
 
     classes: NDArray[Any]
     verdicts: tuple[Any, ...]
-    groups: tuple[GroupRate, ...]
+    estimates: Estimates
     rates: Mapping[str, Calibration]
     positive: Any = None
+
+    @property
+    def groups(self) -> tuple[JudgedEstimate, ...]:
+        """Corrected rates of each group."""
+        return tuple(cast(JudgedEstimate, rate) for rate in self.estimates.to_list())
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -143,7 +167,7 @@ class JudgeResult:
             self._of_group(group, text) for group in self.groups for text in group.warnings
         )
 
-    def _of_group(self, group: GroupRate, text: str) -> str:
+    def _of_group(self, group: JudgedEstimate, text: str) -> str:
         return text if len(self.groups) == 1 else f"{group.group}: {text}"
 
     def differences(self, level: float = 0.95) -> list[GroupDifference]:
@@ -152,19 +176,17 @@ class JudgeResult:
         return [_difference(a, b, level) for a, b in combinations(self.groups, 2)]
 
     def to_frame(self, level: float = 0.95) -> pl.DataFrame:
-        """Table with one row per group and class, and intervals of a level.
-
-        Returns
-        -------
-        polars.DataFrame
-            With columns group, class, share, low, high, raw, items, gold, estimator.
-        """
+        """Table with one row per group and class, and intervals of a level."""
         import polars as pl
 
         rows = []
         for group in self.groups:
             ends = group.interval(level)
-            raw = [None] * len(self.classes) if group.raw is None else group.raw.tolist()
+            raw = (
+                [None] * len(self.classes)
+                if group.verdict_shares is None
+                else group.verdict_shares.tolist()
+            )
             for k, label in enumerate(self.classes.tolist()):
                 rows.append(
                     {
@@ -182,13 +204,7 @@ class JudgeResult:
         return pl.DataFrame(rows)
 
     def differences_frame(self, level: float = 0.95) -> pl.DataFrame:
-        """Table of `differences` with one row per pair of groups and class.
-
-        Returns
-        -------
-        polars.DataFrame
-            With columns first, second, class, difference, low, high.
-        """
+        """Table of `differences` with one row per pair of groups and class."""
         import polars as pl
 
         return pl.DataFrame(
@@ -207,14 +223,7 @@ class JudgeResult:
         )
 
     def rates_frame(self, level: float = 0.95) -> pl.DataFrame:
-        """Table of the judge's verdicts by true class, with intervals of a level.
-
-        Returns
-        -------
-        polars.DataFrame
-            With columns source, class, verdict, rate, low, high. For two classes the rates of
-            right verdicts are sensitivity and specificity.
-        """
+        """Table of the judge's verdicts by true class, with intervals of a level."""
         import polars as pl
 
         level = check_fraction("level", level)
@@ -260,8 +269,8 @@ class JudgeResult:
         frame = self.to_frame(level)
         if len(self.groups) == 1:
             return plots.bars(frame, ax=ax)
-        shown = self.shown_classes
-        positive = self.classes.tolist()[shown[0]] if len(shown) == 1 else None
+        classes = self.shown_classes
+        positive = self.classes.tolist()[classes[0]] if len(classes) == 1 else None
         return plots.by_group(frame, positive=positive, ax=ax)
 
     def title(self, level: float = 0.95) -> str:
@@ -275,10 +284,10 @@ class JudgeResult:
 
     def tables(self, level: float = 0.95) -> list[Table]:
         """Tables that `print` shows: rates, differences, and the judge's verdicts."""
-        shown = [self._rates_table(level)]
+        tables = [self._rates_table(level)]
         if 1 < len(self.groups) <= 6:
-            shown.append(self._differences_table(level))
-        return [*shown, self._verdicts_table(level)]
+            tables.append(self._differences_table(level))
+        return [*tables, self._verdicts_table(level)]
 
     @property
     def shown_classes(self) -> list[int]:
@@ -349,9 +358,9 @@ class JudgeResult:
         return html_result(self.title(), self.tables(), self.notes())
 
 
-def _group_dict(group: GroupRate, level: float) -> dict[str, Any]:
+def _group_dict(group: JudgedEstimate, level: float) -> dict[str, Any]:
     ends = group.interval(level)
-    other = group.by_rates if group.by_labels is not None else None
+    by_rates = group.by_rates if group.by_labels is not None else None
     return {
         "group": group.group,
         "n_items": group.n_items,
@@ -361,14 +370,14 @@ def _group_dict(group: GroupRate, level: float) -> dict[str, Any]:
         "shares": group.shares.tolist(),
         "low": ends.low.tolist(),
         "high": ends.high.tolist(),
-        "raw": None if group.raw is None else group.raw.tolist(),
-        "by_rates": None if other is None else np.clip(other.centre, 0, 1).tolist(),
+        "raw": None if group.verdict_shares is None else group.verdict_shares.tolist(),
+        "by_rates": None if by_rates is None else np.clip(by_rates.centre, 0, 1).tolist(),
         "agreement": None if group.agreement is None else group.agreement.to_dict(),
         "warnings": list(group.warnings),
     }
 
 
-def _difference(first: GroupRate, second: GroupRate, level: float) -> GroupDifference:
+def _difference(first: JudgedEstimate, second: JudgedEstimate, level: float) -> GroupDifference:
     """Difference of two groups; the squares of half-widths add (Zou and Donner's MOVER)."""
     rates = first.by_rates, second.by_rates
     if first.by_labels is None and second.by_labels is None:
@@ -379,12 +388,12 @@ def _difference(first: GroupRate, second: GroupRate, level: float) -> GroupDiffe
             return GroupDifference(
                 first.group, second.group, gap, np.clip(low, -1, 1), np.clip(high, -1, 1)
             )
-    ours, theirs = first.interval(level), second.interval(level)
+    first_ends, second_ends = first.interval(level), second.interval(level)
     gap = first.shares - second.shares
     correlation = _correlation(first, second)
     pairs = (
-        (first.shares - ours.low, theirs.high - second.shares),
-        (ours.high - first.shares, second.shares - theirs.low),
+        (first.shares - first_ends.low, second_ends.high - second.shares),
+        (first_ends.high - first.shares, second.shares - second_ends.low),
     )
     down, up = (
         np.sqrt(np.maximum(a**2 + b**2 - 2 * correlation * a * b, 0.0)) for a, b in pairs
@@ -399,11 +408,11 @@ def _difference(first: GroupRate, second: GroupRate, level: float) -> GroupDiffe
     )
 
 
-def _correlation(first: GroupRate, second: GroupRate) -> Floats:
+def _correlation(first: JudgedEstimate, second: JudgedEstimate) -> Floats:
     """Correlation of two estimates whose groups have items in the same clusters."""
     if first.influence is None or second.influence is None:
         return np.zeros(len(first.classes))
     together = (first.influence * second.influence).sum(axis=0)
     alone = (first.influence**2).sum(axis=0) * (second.influence**2).sum(axis=0)
-    found = together / np.sqrt(np.where(alone > 0, alone, 1.0))
-    return np.where(alone > 0, found, 0.0)
+    correlation = together / np.sqrt(np.where(alone > 0, alone, 1.0))
+    return np.where(alone > 0, correlation, 0.0)

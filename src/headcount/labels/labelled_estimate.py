@@ -89,11 +89,11 @@ def agreement_of(difference: Difference, shares: Floats, covariance: Floats) -> 
     return Agreement.of(gap, both, difference.df)
 
 
-def normal_posterior(difference: Difference) -> SharePosterior:
+def normal_posterior(centre: Floats, covariance: Floats) -> SharePosterior:
     """Normal approximation of the uncertainty of realised shares, on the simplex."""
-    values, vectors = np.linalg.eigh(difference.with_unseen())
+    values, vectors = np.linalg.eigh(covariance)
     normal = np.random.default_rng(0).standard_normal((_N_DRAWS, len(values)))
-    moved = difference.centre + normal * np.sqrt(np.maximum(values, 0)) @ vectors.T
+    moved = centre + normal * np.sqrt(np.maximum(values, 0)) @ vectors.T
     positive = np.maximum(moved, 0.0) + 1e-12
     draws = positive / positive.sum(axis=1, keepdims=True)
     return SharePosterior(draws, np.full(_N_DRAWS, 1 / _N_DRAWS))

@@ -16,8 +16,6 @@ from headcount.labels.difference import on_simplex
 from headcount.labels.exact import clopper_pearson
 from headcount.labels.weighting import effective_size
 
-__all__ = ["Calibration", "RateEstimate", "rate_difference"]
-
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
@@ -28,13 +26,6 @@ _SINGULAR = 1e10
 @dataclass(frozen=True, eq=False)
 class Calibration:
     """Verdicts on items whose true class is known.
-
-    Attributes
-    ----------
-    counts : ndarray of shape (K, V)
-        Number of items by true class and verdict, weighted.
-    sizes : ndarray of shape (K,)
-        Number of independent items of each class.
 
     Examples
     --------
@@ -68,10 +59,10 @@ class Calibration:
         one_hot = (verdicts[:, None] == np.arange(n_verdicts)).astype(np.float64)
         sizes = np.ones(n_classes)
         for k in range(n_classes):
-            own = codes == k
-            if own.any():
-                groups = None if clusters is None else clusters[own]
-                sizes[k] = _independent(one_hot[own], mass[own], groups)
+            of_class = codes == k
+            if of_class.any():
+                groups = None if clusters is None else clusters[of_class]
+                sizes[k] = _independent(one_hot[of_class], mass[of_class], groups)
         return cls(counts, sizes)
 
     @property
@@ -99,20 +90,6 @@ class Calibration:
 @dataclass(frozen=True, eq=False)
 class RateEstimate:
     """Shares of the classes among items with verdicts, from the rates of a calibration set.
-
-    Attributes
-    ----------
-    calibration : Calibration
-        Verdicts by true class.
-    seen : ndarray of shape (V,)
-        Shares of the verdicts among the items.
-    n_effective : float
-        Number of independent items.
-    inverse : ndarray of shape (K, V)
-        Weights of the verdicts in the shares of the classes. NaN if the verdicts do not
-        depend on the class.
-    centre : ndarray of shape (K,)
-        Estimated shares, which sum to 1. Single ones may be below 0 or above 1.
 
     Examples
     --------
@@ -153,11 +130,11 @@ class RateEstimate:
             normal = weighted @ apart
             if np.linalg.cond(normal) > _SINGULAR:
                 return cls(calibration, seen, n_effective, inverse, shares)
-            found = np.linalg.solve(normal, weighted)
+            weights_of_verdicts = np.linalg.solve(normal, weighted)
             inverse = np.zeros((K, V))
-            inverse[:-1, :-1] = found
+            inverse[:-1, :-1] = weights_of_verdicts
             inverse[-1] = -inverse[:-1].sum(axis=0)
-            first = found @ (seen - rates[-1])[: V - 1]
+            first = weights_of_verdicts @ (seen - rates[-1])[: V - 1]
             shares = np.append(first, 1 - first.sum())
         return cls(calibration, seen, n_effective, inverse, shares)
 
@@ -199,17 +176,19 @@ class RateEstimate:
         spreads = np.einsum("v,jvw,w->j", weights, self.calibration.spreads, weights)
         sampling = float(weights @ _sampling(self.seen, self.n_effective) @ weights)
         # The others keep their proportions while the share of class k is t.
-        others = np.maximum(self.centre, 0.0)
-        others[k] = 0.0
-        total = others.sum()
-        others = others / total if total > 0 else others + 1 / max(len(others) - 1, 1)
-        others[k] = 0.0
-        rest = float((others**2) @ spreads)
-        own = float(spreads[k])
+        proportions = np.maximum(self.centre, 0.0)
+        proportions[k] = 0.0
+        total = proportions.sum()
+        proportions = (
+            proportions / total if total > 0 else proportions + 1 / max(len(proportions) - 1, 1)
+        )
+        proportions[k] = 0.0
+        of_others = float((proportions**2) @ spreads)
+        of_class = float(spreads[k])
         # (centre - t)^2 <= z2 (sampling + t^2 own + (1 - t)^2 rest)
-        a = 1 - z2 * (own + rest)
-        b = -2 * float(self.centre[k]) + 2 * z2 * rest
-        c = float(self.centre[k]) ** 2 - z2 * (sampling + rest)
+        a = 1 - z2 * (of_class + of_others)
+        b = -2 * float(self.centre[k]) + 2 * z2 * of_others
+        c = float(self.centre[k]) ** 2 - z2 * (sampling + of_others)
         return a, b, c
 
 

@@ -87,7 +87,7 @@ class Monitor:
         target: Any = None,
         by: str | None = None,
         chunk_size: int | None = None,
-        date: str | None = None,
+        date_column: str | None = None,
         group: str | None = None,
         key: str | None = None,
         prediction: str | None = None,
@@ -118,7 +118,7 @@ class Monitor:
             Period of a chunk, or a column with the name of the chunk; names are sorted.
         chunk_size : int, default=None
             Instead of `by`: number of rows of a chunk, in the order of delivery.
-        date : str, default=None
+        date_column : str, default=None
             Column of the dates; needed if there are several.
         group : str, default=None
             Column of groups that are watched one by one, such as regions.
@@ -178,7 +178,7 @@ class Monitor:
             "",
             prediction=prediction or "",
             by=by or "",
-            date=date or "",
+            date=date_column or "",
             chunk_size=0 if chunk_size is None else check_count("`chunk_size`", chunk_size, 2),
             group=group or "",
             key=key or "",
@@ -417,9 +417,9 @@ class Monitor:
         path : str or path
             HTML file.
         """
-        from headcount.report.monitor_page import write_monitor_page
+        from headcount.monitor.report import monitor_page
 
-        write_monitor_page(self._history(), path)
+        monitor_page(self._history()).write(path)
 
     def _repr_html_(self) -> str:
         head, *lines = str(self).split("\n")

@@ -11,7 +11,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from headcount._text import html_result
-from headcount.analysis.from_tables import as_table
+from headcount.analysis.options import as_table
 from headcount.errors import HeadcountError
 from headcount.monitor.deliveries import Delivery, MonitorSpec, class_codes
 from headcount.monitor.folder import Chunk, Ids, MonitorFolder, Rows, positions, value_hashes

@@ -187,7 +187,7 @@ def _checked(frame: Any, by: str | None) -> pl.DataFrame:
     if not isinstance(read, nw.DataFrame):
         raise HeadcountError(
             f"frame is of type {type(frame).__name__}; it must be a table of pandas, polars or "
-            "pyarrow, as the query of headcount sql returns it."
+            "pyarrow, as the query of headcount statistics sql returns it."
         )
     table = read.to_polars()
     table = table.rename(
@@ -200,7 +200,7 @@ def _checked(frame: Any, by: str | None) -> pl.DataFrame:
     if missing:
         raise HeadcountError(
             f"frame has no column {missing[0]!r}; it must have cell, items and "
-            "total, and a column for the groups if there are any: see headcount sql."
+            "total, and a column for the groups if there are any: see headcount statistics sql."
         )
     if by is None and len(group_columns) > 1:
         raise HeadcountError(
@@ -240,7 +240,7 @@ def _check_values(table: pl.DataFrame) -> None:
         row = wrong.row(0, named=True)
         raise HeadcountError(
             f"Row {row['index'] + 1} of frame has cell {row['cell']}, items {row['items']} and "
-            f"total {row['total']}, which no scores give: run the query of headcount sql again."
+            f"total {row['total']}, which no scores give: run the query of headcount statistics sql again."
         )
     twice = table.group_by("group", "cell").len().filter(pl.col("len") > 1)
     if len(twice):

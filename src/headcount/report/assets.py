@@ -16,8 +16,6 @@ from markupsafe import Markup
 
 from headcount._text import csv_text
 
-__all__ = ["asset", "content_policy", "packed_csv", "rendered", "rounded", "script_json"]
-
 # A script ends at its closing tag, wherever that is; old browsers end lines at U+2028.
 _UNSAFE = str.maketrans(
     {sign: f"\\u{ord(sign):04x}" for sign in ("<", ">", "&", "\u2028", "\u2029")}
@@ -34,15 +32,6 @@ def asset(name: str) -> str:
 def script_json(value: Any) -> str:
     r"""JSON that can stand inside a script element of a page.
 
-    Parameters
-    ----------
-    value : Any
-        Plain values.
-
-    Returns
-    -------
-    str
-
     Examples
     --------
     >>> print(script_json({"class": "</script>"}))
@@ -53,20 +42,7 @@ def script_json(value: Any) -> str:
 
 
 def packed_csv(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
-    """CSV table, compressed, for the download of a page.
-
-    Parameters
-    ----------
-    header : sequence of str
-        Names of the columns.
-    rows : iterable of sequences
-        The cells.
-
-    Returns
-    -------
-    str
-        Base64 of gzip.
-    """
+    """CSV table, compressed, for the download of a page."""
     # The mark at the start shows spreadsheets that the text is UTF-8. Warnings, which are on
     # every row of a group, would be most of the page: compressed they are next to nothing.
     table = ("\ufeff" + csv_text(header, rows)).encode("utf-8", "replace")
@@ -84,25 +60,14 @@ def rounded(value: Any) -> Any:
     if isinstance(value, float):
         return float(f"{value:.6g}") if math.isfinite(value) else None
     if isinstance(value, dict):
-        return {key: rounded(each) for key, each in value.items()}
+        return {key: rounded(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [rounded(each) for each in value]
+        return [rounded(item) for item in value]
     return value
 
 
 def content_policy(style: str, script: str, *, images: bool = False) -> str:
     """Policy that lets a browser use one style and one script, and load nothing.
-
-    Parameters
-    ----------
-    style, script : str
-        Their texts.
-    images : bool, default=False
-        True if the page contains pictures.
-
-    Returns
-    -------
-    str
 
     Examples
     --------
@@ -128,27 +93,7 @@ def rendered(
     styles: Sequence[str] = ("page.css",),
     images: bool = False,
 ) -> str:
-    """Page of a template, which escapes all values and raises an error for missing ones.
-
-    Parameters
-    ----------
-    name : str
-        File of the template, which extends ``base.html``.
-    values : mapping of str to Any
-        Variables of the template; ``title`` is one of them.
-    data : mapping of str to Any
-        Plain values of the downloads: ``csv_gzip`` and ``analysis``.
-    filters : mapping of str to callable, default=None
-        Functions that the template can apply to values.
-    styles : sequence of str, default=("page.css",)
-        Files of the styles.
-    images : bool, default=False
-        True if the page contains pictures.
-
-    Returns
-    -------
-    str
-    """
+    """Page of a template, which escapes all values and raises an error for missing ones."""
     style, script = "".join(map(asset, styles)), asset("page.js")
     return str(
         _template(name, *(filters or {}).items()).render(

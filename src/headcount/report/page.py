@@ -1,245 +1,326 @@
-"""Page of an analysis."""
+"""One page with sections, from plain data: a heading, a headline, sections and downloads.
+
+Sections are made of the blocks below: paragraphs, tables, charts, legends and notes. All of
+them escape the text that they are given.
+"""
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
-import numpy as np
 from markupsafe import Markup
 
-from headcount._text import Cell, Table
-from headcount.analysis.analysis import COLUMNS, Analysis, Part
-from headcount.analysis.facts import words
-from headcount.analysis.verdict import chance, compared_with_truth, percent
-from headcount.diagnose.diagnostics import BROKEN_LEVEL
+from headcount._files import check_writable, write_bytes
 from headcount.report.assets import packed_csv, rendered, rounded
-from headcount.report.charts import (
-    Row,
-    class_rows,
-    group_rows,
-    rows_chart,
-    rows_without_labels,
-    share_axis,
-)
-from headcount.report.densities import histogram_chart
-from headcount.report.svg import Axis
-from headcount.report.trends import trend_chart
-from headcount.report.wording import ADVICE, Note, about_counting, answer, grouped_notes
 
-__all__ = ["group_chart", "is_wide", "page"]
+# Notes that a list shows at most.
+_MOST_NOTES = 12
 
-# Beyond these a page would be too large to read or to send; downloads have all of it.
-_MOST_PANELS = 12
-_MOST_ROWS = 2000
-# Classes above which they are sorted by size, and those that then stay in view.
-_MANY_CLASSES = 12
-_LARGEST = 10
-# Groups above which each no longer has a row of its own in a chart, and panels are wide.
-_MOST_GROUP_ROWS = 24
-_MOST_NARROW = 20
+GLYPHS = {
+    "estimate": '<svg width="26" height="14" aria-hidden="true"><rect class="interval" x="1" '
+    'y="3" width="24" height="8" rx="4"/><circle class="estimate" cx="13" cy="7" r="5"/></svg>',
+    "truth": '<svg width="16" height="14" aria-hidden="true">'
+    '<path class="truth" d="M4 3L12 11M4 11L12 3"/></svg>',
+    "truth line": '<svg width="16" height="14" aria-hidden="true">'
+    '<path class="truth" d="M4 3L12 11M4 11L12 3"/></svg><svg width="18" height="14" '
+    'aria-hidden="true"><line class="truth" x1="0" x2="14" y1="7" y2="7"/></svg>',
+    "flag": '<svg width="16" height="14" aria-hidden="true">'
+    '<path class="flag" d="M8 1.5L14 12H2Z"/></svg>',
+    "reference": '<svg width="16" height="14" aria-hidden="true">'
+    '<line class="reference" x1="8" x2="8" y1="0" y2="14"/></svg>',
+    "reference line": '<svg width="16" height="14" aria-hidden="true">'
+    '<line class="reference" x1="0" x2="16" y1="7" y2="7"/></svg>',
+    "counted": '<svg width="16" height="14" aria-hidden="true">'
+    '<circle class="cc" cx="8" cy="7" r="4"/></svg>',
+    "counted line": '<svg width="16" height="14" aria-hidden="true">'
+    '<path class="cc" d="M0 7H16"/></svg>',
+    "alert": '<svg width="16" height="14" aria-hidden="true">'
+    '<line class="alert" x1="8" x2="8" y1="0" y2="14"/></svg>',
+    "sample": '<svg width="16" height="14" aria-hidden="true">'
+    '<rect class="sample" x="0" y="1" width="16" height="12"/></svg>',
+    "band": '<svg width="22" height="14" aria-hidden="true"><rect class="band" x="0" y="2" '
+    'width="22" height="10"/><path class="line" d="M0 7H22"/></svg>',
+    "own": '<svg width="16" height="14" aria-hidden="true">'
+    '<rect class="own" x="0" y="1" width="16" height="12"/></svg>',
+}
+"""Marks of legends, by name."""
 
 
-def page(analysis: Analysis) -> str:
-    """Render an analysis as one self-contained HTML page.
+def now() -> str:
+    """Date and time, as pages and results state it."""
+    return f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC"
 
-    Parameters
-    ----------
-    analysis : Analysis
-        Result of `headcount.analyse`.
 
-    Returns
-    -------
-    str
-        HTML that loads nothing and is readable without scripts.
+@dataclass(frozen=True)
+class Page:
+    """One HTML file that loads nothing and is readable without scripts.
 
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import headcount as hc
-    >>> from headcount.analysis import analyse_items
-    >>> from headcount.report import page
-    >>> scores, y = hc.Scored(np.linspace(0.01, 0.99, 200)), np.repeat(["ham", "spam"], 100)
-    >>> html = page(analyse_items(hc.PACC().fit(scores, y), scores))
-    >>> html.startswith("<!doctype html>"), len(html) < 100_000
-    (True, True)
+    The downloads are a table, `columns` and `rows`, and `content` as JSON. With `counts`, a
+    switch hides what is marked as classify and count.
     """
-    classes, tail = _split(analysis)
-    shown = _shown(analysis)
-    values = {
-        "title": analysis.title,
-        "analysis": analysis,
-        "verdict": analysis.verdict,
-        "answer": _answer(analysis),
-        "advice": ADVICE,
-        "level": f"{100 * analysis.level:.6g}%",
-        "classes": classes,
-        "shares_chart": _class_chart(analysis, classes),
-        "tail": tail,
-        "tail_share": float(analysis.overall.estimate.shares[tail].sum()),
-        "tail_chart": _class_chart(analysis, tail) if tail else "",
-        "panels": _panels(analysis, shown),
-        "wide": is_wide(len(shown), len(analysis.groups)),
-        "histograms": _histograms(analysis, shown),
-        "rows": _table(analysis, shown),
-        "hidden_rows": max(0, len(analysis.groups) * len(shown) - _MOST_ROWS),
-        "hidden_classes": max(0, len(analysis.classes) - _MOST_PANELS),
-        "broken": analysis.broken_groups,
-        "unlike": [part for part in analysis.groups if part.is_unlike],
-        "before": _before_and_after(analysis, shown),
-        "before_table": _before_table(analysis, shown),
-        "all_broken": analysis.overall.is_broken,
-        "compared_with_truth": compared_with_truth(analysis),
-        "counting": about_counting(analysis),
-        "tested": sum(part.p_value is not None for part in analysis.groups),
-        "broken_level": BROKEN_LEVEL,
-        "warnings": _warnings(analysis),
-        "notes": [Note("", text) for text in analysis.notes],
-        "method_facts": _method_facts(analysis),
-        "data_facts": _data_facts(analysis),
-    }
-    filters = {"percent": percent, "words": words, "chance": chance}
-    return rendered("page.html", values, data=_embedded(analysis), filters=filters)
+
+    title: str
+    eyebrow: Sequence[str]
+    headline: Markup
+    sections: Sequence[Markup]
+    columns: Sequence[str]
+    rows: Iterable[Sequence[Any]]
+    content: Any
+    counts: bool = False
+
+    def to_html(self) -> str:
+        """Text of the file."""
+        values = {
+            "title": self.title,
+            "eyebrow": " · ".join(self.eyebrow),
+            "headline": self.headline,
+            "sections": Markup("\n").join(filter(None, self.sections)),
+            "counts": self.counts,
+        }
+        table = packed_csv(self.columns, map(rounded, map(list, self.rows)))
+        data = {"csv_gzip": table, "analysis": rounded(self.content)}
+        return rendered("page.html", values, data=data)
+
+    def write(self, path: str | os.PathLike[str]) -> None:
+        """Write the file atomically."""
+        file = Path(path)
+        check_writable(file, "path", (".html", ".htm"))
+        write_bytes(file, self.to_html().encode("utf-8", "replace"))
 
 
-def _answer(analysis: Analysis) -> str:
-    if analysis.overall.labelled is not None:
-        return f"{analysis.overall.labelled.n_labels:,} labels of the new items"
-    if analysis.method.shift != "prior":
-        return "Read with care"
-    overall, *groups = (
-        (part.p_value, part.is_broken) for part in (analysis.overall, *analysis.groups)
-    )
-    return answer(overall, groups, "the shares")
+@dataclass(frozen=True)
+class Note:
+    """Warning or note, with the groups that it is about, if there are any."""
+
+    about: str
+    text: str
 
 
-def is_wide(n_panels: int, n_groups: int) -> bool:
-    """True if panels need the whole width."""
-    return n_panels == 1 or n_groups > _MOST_NARROW
+@dataclass(frozen=True)
+class Column:
+    """Column of a table: its heading and class; `names` if its cells are names of the rows."""
+
+    heading: str
+    css: str = ""
+    names: bool = False
 
 
-def group_chart(
-    rows: list[Row], label: str, axis: Axis, *, ordered: bool, n_panels: int = 1
+def headline(
+    status: str,
+    answer: str,
+    sentences: Sequence[str],
+    *,
+    question: str = "",
+    muted: bool = False,
+    n_leads: int = 1,
+    links: Mapping[str, str] | None = None,
 ) -> Markup:
-    """Chart of groups: one line each if they are few and no sequence, else left to right."""
-    if not ordered and len(rows) <= _MOST_GROUP_ROWS:
-        return rows_chart(rows, label, axis)
-    wide, height = is_wide(n_panels, len(rows)), 260 if n_panels == 1 else 190
-    return trend_chart(rows, label, axis, line=ordered, wide=wide, height=height)
+    """First words of a page: the answer, and sentences, the first of which stand out."""
+    lines = [paragraph(question, "question")] if question else []
+    lines.append(paragraph(answer, "mark-word"))
+    for i, sentence in enumerate(sentences):
+        css = "lead" if i < n_leads else "muted" if muted else ""
+        lines.append(paragraph(sentence, css))
+    for target, text in (links or {}).items():
+        lines.append(Markup('<p><a href="#{}">{}</a></p>').format(target, text))
+    return element("div", *lines, css=f"verdict {status}")
 
 
-def _embedded(analysis: Analysis) -> dict[str, Any]:
-    rows = map(rounded, analysis.rows())
-    return {"csv_gzip": packed_csv(COLUMNS, rows), "analysis": rounded(analysis.to_dict())}
+def warnings_link(notes: Sequence[Note]) -> dict[str, str]:
+    """Link of a headline to the warnings, if there are any."""
+    if not notes:
+        return {}
+    return {"warnings": f"{len(notes)} warning{'' if len(notes) == 1 else 's'}"}
 
 
-def _by_size(analysis: Analysis) -> list[int]:
-    return np.argsort(-analysis.overall.estimate.shares, kind="stable").tolist()
+def section(title: str, *content: str, name: str = "", css: str = "") -> Markup:
+    """Section with a heading."""
+    return element("section", Markup("<h2>{}</h2>").format(title), *content, name=name, css=css)
 
 
-def _split(analysis: Analysis) -> tuple[list[int], list[int]]:
-    """Classes in view, and those that are folded: the second of two; the largest of many."""
-    K = len(analysis.classes)
-    if K <= _MANY_CLASSES:
-        return ([1] if K == 2 else list(range(K))), []
-    order = _by_size(analysis)
-    return order[:_LARGEST], order[_LARGEST:]
+def element(kind: str, *content: str, name: str = "", css: str = "") -> Markup:
+    """Element of HTML with an id and a class; empty content is left out."""
+    attributes = "".join(
+        Markup(' {}="{}"').format(key, text)
+        for key, text in (("id", name), ("class", css))
+        if text
+    )
+    inside = Markup("\n").join(block for block in content if block)
+    return Markup(f"<{kind}{attributes}>\n{{}}\n</{kind}>").format(inside)
 
 
-def _shown(analysis: Analysis) -> list[int]:
-    """Classes that have panels: one of two, or the largest."""
-    return [1] if len(analysis.classes) == 2 else sorted(_by_size(analysis)[:_MOST_PANELS])
+def paragraph(text: str, css: str = "", name: str = "") -> Markup:
+    """Paragraph; nothing for an empty text."""
+    if not text:
+        return Markup("")
+    identity = Markup(' id="{}"').format(name) if name else Markup("")
+    style = Markup(' class="{}"').format(css) if css else Markup("")
+    return Markup("<p{}{}>{}</p>").format(style, identity, text)
 
 
-def _class_chart(analysis: Analysis, classes: list[int]) -> Markup:
-    rows = class_rows(analysis, classes)
-    return rows_chart(rows, "Share of each class, with its interval", share_axis(rows))
+def note(text: str, css: str = "", name: str = "") -> Markup:
+    """Paragraph in small print."""
+    return paragraph(text, f"note {css}".rstrip(), name)
 
 
-def _panels(analysis: Analysis, shown: list[int]) -> list[tuple[str, Markup]]:
-    if not analysis.groups:
-        return []
-    panels = []
-    for j in shown:
-        name, rows = words(analysis.classes[j]), group_rows(analysis, j)
-        label = f"Share of {name} by group, with intervals"
-        drawn = group_chart(
-            rows, label, share_axis(rows), ordered=analysis.ordered, n_panels=len(shown)
-        )
-        panels.append((name, drawn))
-    return panels
+def bullets(sentences: Sequence[str]) -> Markup:
+    """List of sentences."""
+    return element("ul", *(Markup("<li>{}</li>").format(sentence) for sentence in sentences))
 
 
-def _before_and_after(analysis: Analysis, shown: list[int]) -> list[tuple[str, Markup, Markup]]:
-    """Charts of the shares without and with labels, on one axis; none without labels."""
-    if analysis.overall.labelled is None:
-        return []
-    charts = []
-    for j in shown:
-        after = group_rows(analysis, j) if analysis.groups else class_rows(analysis, [j])
-        before = rows_without_labels(analysis, j)
-        axis, name = share_axis([*before, *after]), words(analysis.classes[j])
-        drawn = [
-            group_chart(rows, f"Share of {name} {what} labels", axis, ordered=analysis.ordered)
-            for rows, what in ((before, "without"), (after, "with"))
-        ]
-        charts.append((name, drawn[0], drawn[1]))
-    return charts
+def advice(sentences: Sequence[str]) -> Markup:
+    """Section on what to do."""
+    return section("What to do", bullets(sentences), name="advice")
 
 
-def _before_table(analysis: Analysis, shown: list[int]) -> Markup:
-    rows = []
-    for part in (analysis.overall, *analysis.groups)[:_MOST_ROWS]:
-        if part.labelled is None:
-            return Markup("")
-        ends = part.labelled.under_shift.interval(analysis.level)
-        for j in shown:
-            before, after = part.labelled.under_shift.shares[j], part.estimate.shares[j]
-            numbers = [before, ends.low[j], ends.high[j], after, part.low[j], part.high[j]]
-            texts = [words(part.name), words(analysis.classes[j]), *map(percent, numbers)]
-            if part.truth is not None:
-                texts.append(percent(part.truth[j]))
-            agreement = (
-                chance(part.labelled.agreement.p_value).removeprefix("p ").removeprefix("= ")
-            )
-            texts += [f"{part.labelled.n_labels:,}", agreement]
-            rows.append([Cell(text) for text in texts])
-    known = ["truth"] * (analysis.overall.truth is not None)
-    head = ["group", "class", "without", "from", "to", "with", "from", "to", *known]
-    head += ["labels", "agreement"]
-    table = Table(head, rows, [False] * 2 + [True] * (len(head) - 2))
-    return table.to_html(label="Shares without and with labels")
+def folded(summary: str, *content: str) -> Markup:
+    """Content that opens on a click."""
+    return element("details", Markup("<summary>{}</summary>").format(summary), *content)
 
 
-def _histograms(analysis: Analysis, shown: list[int]) -> list[tuple[str, Markup]]:
-    if not analysis.histograms:
-        return []
-    n = analysis.overall.estimate.n_items
-    return [
-        (words(analysis.classes[j]), histogram_chart(analysis.histograms[j], n)) for j in shown
+def legend(*marks: tuple[str, str]) -> Markup:
+    """Legend: names of `GLYPHS`, and what they mean."""
+    lines = []
+    for glyph, text in marks:
+        style = ' class="cc-legend"' if text == "classify and count" else ""
+        lines.append(Markup(f"<li{style}>{GLYPHS[glyph]}{{}}</li>").format(text))
+    return Markup('<ul class="legend" aria-label="Legend">\n{}\n</ul>').format(
+        Markup("\n").join(lines)
+    )
+
+
+def estimate_legend(
+    level: str,
+    *,
+    line: bool = False,
+    training: bool = False,
+    counted: bool = False,
+    truth: bool = False,
+    flagged: bool = False,
+) -> Markup:
+    """Legend of estimates with intervals and what they are compared with."""
+    of_line = " line" if line else ""
+    marks = [("estimate", f"estimate, {level} interval")]
+    marks += [(f"reference{of_line}", "share in training")] * training
+    marks += [(f"counted{of_line}", "classify and count")] * counted
+    marks += [("truth", "truth")] * truth
+    return legend(*marks, *([("flag", "do not rely on it")] * flagged))
+
+
+def figure(chart: str, caption: str = "", *, scrolls: bool = False) -> Markup:
+    """Chart with a caption."""
+    inside = Markup('<div class="scroll" tabindex="0">{}</div>').format(chart)
+    above = Markup("<figcaption>{}</figcaption>").format(caption) if caption else Markup("")
+    return Markup("<figure>{}{}</figure>").format(above, inside if scrolls else chart)
+
+
+def panels(
+    charts: Sequence[tuple[str, str]], *, wide: bool = False, scrolls: bool = False
+) -> Markup:
+    """Charts with captions, beside each other where there is room."""
+    figures = [figure(chart, caption, scrolls=scrolls) for caption, chart in charts]
+    return element("div", *figures, css="panels wide" if wide else "panels")
+
+
+def scrolled(table: str, css: str = "") -> Markup:
+    """Table that scrolls if it is too wide, or, with the class tall, too long."""
+    return Markup('<div class="{}" tabindex="0">{}</div>').format(
+        f"scroll {css}".rstrip(), table
+    )
+
+
+def table(
+    columns: Sequence[Column],
+    rows: Iterable[Sequence[str]],
+    *,
+    name: str,
+    css: str = "sortable",
+    muted: Sequence[bool] = (),
+) -> Markup:
+    """Table that the element with the id name-caption describes; some rows may be muted."""
+    head = [
+        Markup('<th scope="col"{}>{}</th>').format(_class(column.css), column.heading)
+        for column in columns
     ]
+    lines = []
+    for i, row in enumerate(rows):
+        is_muted = i < len(muted) and muted[i]
+        cells, scope = [], ' scope="row"'
+        for column, cell in zip(columns, row, strict=True):
+            if column.names:
+                cells.append(Markup(f"<th{scope}>{{}}</th>").format(cell))
+                scope = ""
+            else:
+                style = "bad" if column.heading == FLAG.heading else column.css
+                cells.append(Markup("<td{}>{}</td>").format(_class(style), cell))
+        line = Markup("").join(cells)
+        lines.append(Markup("<tr{}>{}</tr>").format(_class("muted" if is_muted else ""), line))
+    return Markup(
+        '<table id="{name}" class="{css}" aria-labelledby="{name}-caption">\n'
+        "<thead><tr>{head}</tr></thead>\n<tbody>\n{body}\n</tbody>\n</table>"
+    ).format(name=name, css=css, head=Markup("").join(head), body=Markup("\n").join(lines))
 
 
-def _table(analysis: Analysis, shown: list[int]) -> list[tuple[Part, int]]:
-    return [(part, j) for part in analysis.groups for j in shown][:_MOST_ROWS]
+FLAG = Column("Rely on it?", "words")
+"""Column of the flags of estimates that are not to be relied on."""
 
 
-def _warnings(analysis: Analysis) -> list[Note]:
-    parts = (analysis.overall, *analysis.groups)
-    about_parts = ((part.name, part.estimate.warnings) for part in parts)
-    found = grouped_notes(about_parts, len(parts))
-    return [*(Note("", text) for text in analysis.warnings), *found]
+def flag(is_broken: bool) -> Markup:
+    """Cell of `FLAG`."""
+    return Markup('<span aria-hidden="true">▲</span> no') if is_broken else Markup("")
 
 
-def _method_facts(analysis: Analysis) -> dict[str, str | Markup]:
-    method = analysis.method
-    facts: dict[str, str | Markup] = {"name": f"{method.name}: {method.title}"}
-    facts |= {
-        name: Markup("<code>{}</code>").format(value) for name, value in method.settings.items()
-    }
-    return facts | ({"reference": method.reference} if method.reference else {})
+def _class(css: str) -> Markup:
+    return Markup(' class="{}"').format(css) if css else Markup("")
 
 
-def _data_facts(analysis: Analysis) -> dict[str, str]:
-    n = analysis.n_training
-    known = {} if n is None else {"training items": f"{n:,}"}
-    return {**analysis.data_facts, **known, **analysis.versions}
+def facts(caption: str, values: Mapping[str, Any]) -> Markup:
+    """Table of names and values."""
+    rows = [
+        Markup('<tr><th scope="row">{}</th><td>{}</td></tr>').format(name, value)
+        for name, value in values.items()
+    ]
+    above = Markup("<caption>{}</caption>").format(caption) if caption else Markup("")
+    return Markup('<table class="facts">{}<tbody>\n{}\n</tbody></table>').format(
+        above, Markup("\n").join(rows)
+    )
+
+
+def pair(*content: str, css: str = "pair") -> Markup:
+    """Blocks beside each other where there is room."""
+    return element("div", *content, css=css)
+
+
+def notes_list(notes: Sequence[Note]) -> Markup:
+    """List of notes, the first dozen of them."""
+    lines = [
+        Markup("<li>{}{}</li>").format(
+            Markup("<strong>{}</strong> ").format(item.about) if item.about else "", item.text
+        )
+        for item in notes[:_MOST_NOTES]
+    ]
+    hidden = len(notes) - _MOST_NOTES
+    more = note(f"{hidden} more are in the downloads.") if hidden > 0 else Markup("")
+    return Markup('<ul class="warnings">\n{}\n</ul>{}').format(Markup("\n").join(lines), more)
+
+
+def warnings_section(notes: Sequence[Note]) -> Markup:
+    """Section of warnings; nothing if there are none."""
+    return section("Warnings", notes_list(notes), name="warnings") if notes else Markup("")
+
+
+def notes_section(notes: Sequence[Note]) -> Markup:
+    """Section of notes on the data; nothing if there are none."""
+    if not notes:
+        return Markup("")
+    return section("Notes on the data", notes_list(notes), name="notes", css="calm")
+
+
+def hidden_rows(n_hidden: int, what: str = "more rows") -> Markup:
+    """Note on rows that are in the downloads only; nothing if there are none."""
+    return note(f"{n_hidden:,} {what} are in the downloads.") if n_hidden > 0 else Markup("")

@@ -64,7 +64,7 @@ def unpack(content: bytes) -> tuple[dict[str, Any], list[dict[str, NDArray[Any]]
     """Header and arrays of what `pack` returned; everything else is refused."""
     if not content.startswith(_MAGIC):
         raise HeadcountError(
-            "These are not statistics of headcount: pass a file that headcount summarise or "
+            "These are not statistics of headcount: pass a file that headcount statistics or "
             "Statistics.save has written."
         )
     version = int.from_bytes(content[8:10], "little")

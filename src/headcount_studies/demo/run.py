@@ -467,7 +467,7 @@ def _run_story(story: Story, folder: Path, seed: int) -> StoryResult:
         train=labelled,
         target=story.target,
         by=story.by,
-        date="date",
+        date_column="date",
         random_state=seed,
         title=story.question,
     )
@@ -476,7 +476,7 @@ def _run_story(story: Story, folder: Path, seed: int) -> StoryResult:
     write_table(analysis.to_frame(), folder / f"{story.name}-shares.csv")
     if not story.n_labels:
         return StoryResult(story, analysis, page)
-    periods: dict[str, Any] = {"by": story.by, "date": "date", "random_state": seed}
+    periods: dict[str, Any] = {"by": story.by, "date_column": "date", "random_state": seed}
     periods["model"] = analysis.model
     _, table = plan_labels(new, budget=story.n_labels, **periods)
     truth = tables[1][story.target]

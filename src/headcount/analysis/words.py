@@ -1,4 +1,4 @@
-"""Conclusions of an analysis: the shares in words, and how far to trust them."""
+"""Words about results: what a method is, what was found, and how far to trust it."""
 
 from __future__ import annotations
 
@@ -7,23 +7,121 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
+from sklearn.pipeline import Pipeline
 
-from headcount.analysis.facts import words
+from headcount._text import chance, percent
 from headcount.analysis.groups import MISSING
+from headcount.data.preparation import Tally
 from headcount.diagnose.diagnostics import BROKEN_LEVEL
+from headcount.quantify import Quantifier
+from headcount.scores import Scorer
 
 if TYPE_CHECKING:
-    from headcount.analysis.analysis import Analysis, Part
+    from headcount.analysis.analysis import Analysis, Slice
 
-__all__ = [
-    "MARK",
-    "Verdict",
-    "chance",
-    "compared_with_truth",
-    "percent",
-    "range_of_groups",
-    "verdict_of",
-]
+_LONGEST = 300
+# Columns that are named; others are counted.
+_MOST_NAMES = 6
+
+
+@dataclass(frozen=True)
+class MethodFacts:
+    """A method, its settings, and why it was chosen."""
+
+    name: str
+    title: str
+    shift: str
+    reference: str
+    settings: dict[str, str]
+    why: str
+
+
+def method_facts(quantifier: Quantifier, size: int) -> MethodFacts:
+    """Facts about a fitted quantifier, or about the one that it selected."""
+    fitted = quantifier.fitted_
+    settings = {
+        name: "" if name == "classifier" else _shortened(value)
+        for name, value in fitted.settings.items()
+    }
+    if "classifier" in settings:
+        # The one that was used: a search has its own, and None stands for the default.
+        if isinstance(fitted.scorer, Scorer):
+            settings["classifier"] = _shortened(fitted.scorer.classifier_)
+        else:
+            settings["classifier"] = "none: the scores were made elsewhere"
+            settings.pop("cv", None)
+    info = fitted.info
+    return MethodFacts(
+        fitted.method, info.title, info.shift, info.reference, settings,
+        quantifier.explain(size),
+    )  # fmt: skip
+
+
+def _shortened(value: Any) -> str:
+    if isinstance(value, Pipeline):
+        *before, last = [step for _, step in value.steps]
+        # The preparation is described column by column, and slow to print.
+        return ", ".join([*(type(step).__name__ for step in before), _shortened(last)])
+    text = " ".join(repr(value).split())
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
+
+
+def plain(label: Any) -> str | int | float | bool | None:
+    """Class or group as a value for JSON and tables.
+
+    Examples
+    --------
+    >>> from datetime import datetime
+    >>> plain(3), plain(datetime(2024, 5, 1))
+    (3, '2024-05-01')
+    """
+    if label is None or isinstance(label, str | int | float):
+        return label
+    return str(label).removesuffix(" 00:00:00")
+
+
+def words(label: Any) -> str:
+    """Class or group as text.
+
+    Examples
+    --------
+    >>> words(None), words(True)
+    ('all items', 'True')
+    """
+    return "all items" if label is None else str(plain(label))
+
+
+def add_counts(columns: dict[str, str], tally: Tally, n_rows: int, table: str) -> None:
+    """Add numbers of missing and unseen values to the treatments of columns."""
+    for counts, what in ((tally.missing, "missing"), (tally.unseen, "never seen in training")):
+        for name, count in counts.items():
+            if count:
+                columns[name] += f"; {count:,} of {n_rows:,} {what} in {table}"
+
+
+def by_treatment(columns: dict[str, str]) -> dict[str, str]:
+    """Treatment of the columns, once for those that were treated alike.
+
+    Examples
+    --------
+    >>> by_treatment({"age": "number", "city": "category", "size": "number"})
+    {'Columns age, size': 'number', 'Column city': 'category'}
+    """
+    alike: dict[str, list[str]] = {}
+    for name, treatment in columns.items():
+        alike.setdefault(treatment, []).append(name)
+    return {
+        f"Column{'' if len(names) == 1 else 's'} {_listed_columns(names)}": treatment
+        for treatment, names in alike.items()
+    }
+
+
+def _listed_columns(names: list[str]) -> str:
+    more = len(names) - _MOST_NAMES + 1
+    if len(names) <= _MOST_NAMES:
+        return ", ".join(names)
+    return f"{', '.join(names[: _MOST_NAMES - 1])} and {more} more"
+
 
 MARK = "do not rely on it"
 """Mark of a row whose number is not to be relied on."""
@@ -32,15 +130,7 @@ _NAMED = 3
 
 @dataclass(frozen=True)
 class Verdict:
-    """Summary of an analysis for a reader with ten seconds.
-
-    Attributes
-    ----------
-    status : {"fits", "unsure", "broken"}
-        The assumption of the method holds, may not hold, or does not hold.
-    sentences : tuple of str
-        The shares, how they differ from training, the groups, and the status in words.
-    """
+    """Summary of an analysis for a reader with ten seconds."""
 
     status: Literal["fits", "unsure", "broken"]
     sentences: tuple[str, ...]
@@ -64,42 +154,18 @@ def verdict_of(analysis: Analysis) -> Verdict:
     return Verdict(status, tuple(sentence for sentence in sentences if sentence))
 
 
-def percent(share: float) -> str:
-    """Share as a percentage.
-
-    Examples
-    --------
-    >>> percent(0.1234)
-    '12.3%'
-    """
-    return f"{share:.1%}"
-
-
-def chance(p_value: float | None) -> str:
-    """p-value as text.
-
-    Examples
-    --------
-    >>> chance(0.034), chance(1e-9), chance(None)
-    ('p = 0.034', 'p < 0.0001', 'not tested')
-    """
-    if p_value is None:
-        return "not tested"
-    return "p < 0.0001" if p_value < 1e-4 else f"p = {p_value:.2g}"
-
-
 def compared_with_truth(analysis: Analysis) -> str:
     """Errors and coverage of the groups in words; empty if the true shares are not known."""
-    parts = [part for part in analysis.groups if part.truth is not None]
-    if not parts:
+    slices = [item for item in analysis.groups if item.truth is not None]
+    if not slices:
         return ""
-    truth = np.array([part.truth for part in parts])
-    shares = np.array([part.estimate.shares for part in parts])
-    low, high = np.array([(part.low, part.high) for part in parts]).transpose(1, 0, 2)
+    truth = np.array([item.truth for item in slices])
+    shares = np.array([item.estimate.shares for item in slices])
+    low, high = np.array([(item.low, item.high) for item in slices]).transpose(1, 0, 2)
     error = np.abs(shares - truth).mean()
-    counted = [part.classify_and_count for part in parts]
+    counted = [item.classify_and_count for item in slices]
     counts = ""
-    if all(each is not None for each in counted):
+    if all(predicted is not None for predicted in counted):
         counts = f" (classify and count: {100 * np.abs(np.array(counted) - truth).mean():.1f})"
     # An interval that ends at the truth contains it, up to rounding.
     held = (low - 1e-9 <= truth) & (truth <= high + 1e-9)
@@ -131,10 +197,14 @@ def _shares(analysis: Analysis) -> str:
             f"{percent(overall.high[j])}), {moved}."
         )
     order = np.argsort(-shares, kind="stable")
-    named, rest = (order, order[:0]) if len(order) <= _NAMED + 1 else np.split(order, [_NAMED])
-    listed = [f"{percent(shares[i])} are {_quoted(analysis.classes[i])}" for i in named]
-    if len(rest):
-        listed.append(f"{percent(float(shares[rest].sum()))} are of {len(rest)} other classes")
+    largest, small = order, order[:0]
+    if len(order) > _NAMED + 1:
+        largest, small = np.split(order, [_NAMED])
+    listed = [f"{percent(shares[i])} are {_quoted(analysis.classes[i])}" for i in largest]
+    if len(small):
+        listed.append(
+            f"{percent(float(shares[small].sum()))} are of {len(small)} other classes"
+        )
     return (
         f"Of {items}, about {', '.join(listed[:-1])} and {listed[-1]}; the greatest change is "
         f"in {_quoted(analysis.classes[j])}, {moved}."
@@ -150,10 +220,10 @@ def _moved(before: float, now: float) -> str:
 def _groups(analysis: Analysis) -> str:
     j = _main_class(analysis)
     # Shares that are not to be relied on say nothing about the range.
-    kept = [part for part in analysis.groups if not part.is_broken]
+    reliable = [item for item in analysis.groups if not item.is_broken]
     return range_of_groups(
         f"the share of {_quoted(analysis.classes[j])}",
-        {words(part.name): float(part.estimate.shares[j]) for part in kept},
+        {words(item.name): float(item.estimate.shares[j]) for item in reliable},
         len(analysis.groups),
         percent,
     )
@@ -178,9 +248,9 @@ def range_of_groups(
     if len(values) < 2:
         return ""
     least, most = min(values, key=values.__getitem__), max(values, key=values.__getitem__)
-    others = " other" if len(values) < n_groups else ""
+    which = " other" if len(values) < n_groups else ""
     return (
-        f"Over {len(values):,}{others} groups {what} goes from {written(values[least])} "
+        f"Over {len(values):,}{which} groups {what} goes from {written(values[least])} "
         f"({least}) to {written(values[most])} ({most})."
     )
 
@@ -221,9 +291,9 @@ def _trust(analysis: Analysis) -> tuple[Literal["fits", "unsure", "broken"], str
     )
 
 
-def _named(parts: list[Part]) -> str:
-    names = [_quoted(part.name) for part in parts[:_NAMED]]
-    more = len(parts) - len(names)
+def _named(slices: list[Slice]) -> str:
+    names = [_quoted(item.name) for item in slices[:_NAMED]]
+    more = len(slices) - len(names)
     return ", ".join(names) + (f" and {more} more" if more else "")
 
 
