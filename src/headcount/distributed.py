@@ -60,7 +60,7 @@ def dask(
     Statistics
     """
     tasks = _tasks(parts)
-    made = Statistics(model)
+    statistics = Statistics(model)
     connection = (
         dask_client(scheduler) if isinstance(scheduler, str) else nullcontext(scheduler)
     )
@@ -68,8 +68,8 @@ def dask(
         wait_for_workers(client)
         for content in _computed(client, tasks, model, by, reader):
             if content is not None:
-                made.merge(Statistics.from_bytes(content))
-    return made
+                statistics.merge(Statistics.from_bytes(content))
+    return statistics
 
 
 def spark(
@@ -100,7 +100,7 @@ def spark(
         raise HeadcountError(
             "Spark is not installed: install headcount[spark], and Java 17 or newer."
         )
-    made = Statistics(model)
+    statistics = Statistics(model)
     if by is not None and by not in frame.columns:
         raise HeadcountError(
             f"by is {by!r}, which is not a column of the table; it has "
@@ -111,8 +111,8 @@ def spark(
         rows = frame.mapInArrow(summarise, "statistics binary").toLocalIterator()
         contents = [bytes(row["statistics"]) for row in rows]
     for content in contents:
-        made.merge(Statistics.from_bytes(content))
-    return made
+        statistics.merge(Statistics.from_bytes(content))
+    return statistics
 
 
 @contextmanager
@@ -174,12 +174,12 @@ def _tasks(parts: Any) -> list[Any]:
             f"parts is of type {type(parts).__name__}; pass files, patterns, or a Dask "
             "collection such as a DataFrame."
         )
-    found = [path for each in named for path in input_files(each, _ENDINGS)]
-    files = [str(path.resolve()) for path in found]
-    for each in files:
-        if not each.endswith(_ENDINGS):
+    paths = [path for name in named for path in input_files(name, _ENDINGS)]
+    files = [str(path.resolve()) for path in paths]
+    for name in files:
+        if not name.endswith(_ENDINGS):
             raise HeadcountError(
-                f"{Path(each).name!r} is not a Parquet or Arrow file, which workers read in "
+                f"{Path(name).name!r} is not a Parquet or Arrow file, which workers read in "
                 "batches: convert it."
             )
     return files

@@ -305,7 +305,11 @@ def seen_by(fitted, rows, door, K):
         scores = scored_pool(K)[rows]
         labels = fitted.quantifier.info.input == "labels"
         return [one_hot(scores.argmax(axis=1) if labels else scores, K)] * len(fitted.members_)
-    return [one_hot(member._items(pool(K)[rows]), K) for member in fitted.members_]
+    return [one_hot(items_of(member, pool(K)[rows]), K) for member in fitted.members_]
+
+
+def items_of(member, X):
+    return member.fitted_.source.items(X, by_folds=False)
 
 
 def training_histogram(member, rows, door, K):
@@ -318,9 +322,9 @@ def training_histogram(member, rows, door, K):
     known = np.arange(len(X))
     if door == "left-out":
         known = np.setdiff1d(known, rows)
-        items = member._items(X[known])
+        items = items_of(member, X[known])
     else:
-        items = member._items(X).copy()
+        items = items_of(member, X).copy()
         items[rows] = (
             member.fitted_.scorer.labels_ if labels else member.fitted_.scorer.posteriors_
         )

@@ -8,6 +8,7 @@ from tests.oracle import weights as oracle
 from tests.quantify.test_oracle import drawn, real
 
 import headcount as hc
+from headcount.quantify.base import ScoringPlan
 
 
 @pytest.fixture(scope="module", params=[(real, 2), (drawn, 2), (real, 3), (drawn, 3)])
@@ -107,8 +108,10 @@ def test_a_classifier_that_never_errs_is_believed():
 
 
 def test_predicted_classes_do_without_posteriors_and_means_do_not():
-    assert hc.RLLS(soft=False).takes == hc.BBSE().takes == "labels"
-    assert hc.RLLS().takes == hc.BBSE(soft=True).takes == "posteriors"
+    for quantifier in (hc.RLLS(soft=False), hc.BBSE()):
+        assert ScoringPlan(quantifier).takes == "labels"
+    for quantifier in (hc.RLLS(), hc.BBSE(soft=True)):
+        assert ScoringPlan(quantifier).takes == "posteriors"
 
 
 @pytest.mark.parametrize("soft", [False, True])

@@ -99,7 +99,7 @@ def test_verdicts_are_words_of_any_number_of_classes(name, n_classes):
 def test_methods_on_posteriors_refuse_verdicts(name):
     said, y = decisions(2)
     quantifier = METHODS[name]()
-    if quantifier.takes == "labels":
+    if ScoringPlan(quantifier).takes == "labels":
         quantifier.fit(hc.Verdicts(said), y)
         return
     message = "takes decisions, such as CC, ACC or GAC|pass the items themselves"

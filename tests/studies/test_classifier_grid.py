@@ -10,6 +10,7 @@ from headcount.errors import HeadcountError
 from headcount.evaluation.measures import check_measure
 from headcount.evaluation.splits import labelled, make_splits
 from headcount.quantify import Quantifier
+from headcount.quantify.base import ScoringPlan
 from headcount.quantify.one_vs_rest import base_scorer
 from headcount.sampling import APP, UPP
 from headcount.scores import ScoredPool
@@ -37,7 +38,7 @@ def test_shared_training_answers_as_if_each_had_trained_alone() -> None:
     for name, quantifier in QUANTIFIERS.items():
         alone = GRID.quantifier(quantifier, choices[name].setting or 0)
         # As in the published studies: without fold scoring.
-        scorer = None if alone.takes == "features" else alone._scorer()
+        scorer = ScoringPlan(alone).scorer()
         if scorer is None:
             alone.fit(*train)
         else:

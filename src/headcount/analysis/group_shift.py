@@ -243,7 +243,7 @@ def _expected_squares(means: Floats, noise: Floats, tested: NDArray[np.bool_]) -
     return np.asarray(squares)
 
 
-def _widened(posterior: SharePosterior, error: float) -> SharePosterior:
+def _widened(posterior: SharePosterior | RepeatedPosterior, error: float) -> SharePosterior:
     """Shares with a further error, a standard deviation that is added to theirs."""
     draws, mean = posterior.draws, posterior.mean
     variance = np.maximum(draws.var(axis=0), 1e-12)

@@ -120,16 +120,16 @@ class NetworkQuantifier(Quantifier):
                 "as ['SLD', 'PACC'], or empty."
             )
         try:
-            found = [method(name) for name in self.estimates]
+            classes = [method(name) for name in self.estimates]
         except HeadcountError as error:
             raise HeadcountError(f"estimates has{str(error).removeprefix('name is')}") from None
-        for each in found:
-            if each.info.input not in ("posteriors", "labels"):
+        for cls in classes:
+            if cls.info.input not in ("posteriors", "labels"):
                 raise HeadcountError(
-                    f"estimates has {each.__name__!r}, which does not work on the scores of "
+                    f"estimates has {cls.__name__!r}, which does not work on the scores of "
                     "one classifier: name methods such as 'SLD', 'PACC' or 'KDEyML'."
                 )
-        return [each() for each in found]
+        return [cls() for cls in classes]
 
     def _learnt(self, training: Training, source: ItemSource) -> Fitted:
         model = self._aggregation().fit(training)
@@ -215,22 +215,24 @@ class NetworkQuantifier(Quantifier):
         """
         aggregation = self._aggregation()
         pool = check_features(X_pool, name="X_pool")
-        drawn = as_samples(samples, count_rows(pool))
-        if len(drawn) < _LEAST_BAGS:
+        bags = as_samples(samples, count_rows(pool))
+        if len(bags) < _LEAST_BAGS:
             raise HeadcountError(
-                f"samples has {len(drawn)} bags; pass at least {_LEAST_BAGS}, some of which "
+                f"samples has {len(bags)} bags; pass at least {_LEAST_BAGS}, some of which "
                 "are used for validation."
             )
         if classes is None and labelled is not None:
             classes = check_labels(labelled[1])[0]
-        known, names = _known_bags(pool, drawn, prevalence, y, classes)
+        known_bags, names = _known_bags(pool, bags, prevalence, y, classes)
         items = None
         if labelled is not None:
             items = labelled_items(*labelled, None)[0]
             codes = check_labels(labelled[1], classes=names)[1]
             items = Training(items.items, codes, len(names))
-        prior = known.shares.mean(axis=0) if items is None else items.prior
-        return self._keep(self._of_network(aggregation.fit_bags(items, known), names, prior))
+        prior = known_bags.shares.mean(axis=0) if items is None else items.prior
+        return self._keep(
+            self._of_network(aggregation.fit_bags(items, known_bags), names, prior)
+        )
 
 
 def _known_bags(

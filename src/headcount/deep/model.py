@@ -93,8 +93,8 @@ class FittedNetwork(Model):
                 self.weights,
             )
             estimates = pool.estimates(samples)
-            found = answers(network.to(self.device), pool.inputs, samples, estimates)
-        return Solution.closed_form(found)
+            shares = answers(network.to(self.device), pool.inputs, samples, estimates)
+        return Solution.closed_form(shares)
 
 
 @dataclass(frozen=True, eq=False)
@@ -231,8 +231,8 @@ class NetworkTraining(Aggregation):
         classifier, posteriors = ClassifierInputs.learn(
             self.scorer, self.methods, tables[0], codes, rows
         )
-        others = [classifier.posteriors(table) for table in tables[1:]]
-        posteriors = np.concatenate([posteriors, *others])
+        of_others = [classifier.posteriors(table) for table in tables[1:]]
+        posteriors = np.concatenate([posteriors, *of_others])
         return inputs, classifier, Pool.of(values, posteriors, classifier, split.n_classes)
 
 

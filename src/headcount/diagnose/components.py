@@ -72,8 +72,8 @@ def components(
         together = search.fit_transform(together)
     elif sparse.issparse(together):
         together = together.toarray()
-    found = np.asarray(together, np.float64)
-    return found[:n], found[n:]
+    scores = np.asarray(together, np.float64)
+    return scores[:n], scores[n:]
 
 
 def fit_test_items(
@@ -166,5 +166,5 @@ def _scaled(columns: Floats) -> Floats:
     """Standardise columns, and leave out constant ones."""
     centred = columns - columns.mean(axis=0)
     spread = centred.std(axis=0)
-    there = spread > 1e-12 * np.maximum(np.abs(columns).max(axis=0), 1e-300)
-    return np.asarray(centred[:, there] / spread[there])
+    varying = spread > 1e-12 * np.maximum(np.abs(columns).max(axis=0), 1e-300)
+    return np.asarray(centred[:, varying] / spread[varying])

@@ -268,7 +268,7 @@ class MixtureTest:
         Those of a Wishart matrix with the moments of the sum over the classes.
         """
         d = self.means.shape[1]
-        found = np.empty(len(shares))
+        degrees = np.empty(len(shares))
         at_once = max(1, min(_AT_ONCE, _MOST_NUMBERS // max(1, self.covariances.size)))
         for first in range(0, len(shares), at_once):
             batch = slice(first, first + at_once)
@@ -279,21 +279,23 @@ class MixtureTest:
             covariance = np.einsum("sj,jab->sab", amounts, self.covariances)
             covariance += np.einsum("sj,sja,sjb->sab", p / n, away, away)
             covariance += _RIDGE * np.eye(d)
-            parts = np.linalg.inv(covariance)[:, None] @ self.covariances
-            parts *= amounts[:, :, None, None]
-            trace = np.einsum("sjaa->sj", parts)
-            square = np.einsum("sjab,sjba->sj", parts, parts)
+            shares_of_variance = np.linalg.inv(covariance)[:, None] @ self.covariances
+            shares_of_variance *= amounts[:, :, None, None]
+            trace = np.einsum("sjaa->sj", shares_of_variance)
+            square = np.einsum("sjab,sjba->sj", shares_of_variance, shares_of_variance)
             noise = (square + trace**2) / np.maximum(self.sizes - 1, 1)
-            found[batch] = (d + d**2) / np.maximum(noise.sum(axis=1), 1e-300)
-        return found
+            degrees[batch] = (d + d**2) / np.maximum(noise.sum(axis=1), 1e-300)
+        return degrees
 
 
 def _chance(
     statistics: NDArray[np.float64], df: NDArray[np.int64], spare: NDArray[np.float64]
 ) -> NDArray[np.float64]:
     """Probability of larger statistics, by Hotelling's distribution."""
-    left = np.maximum(spare - df + 1, 1.0)
-    return np.asarray(f.sf(statistics * left / (np.maximum(spare, df) * df), df, left))
+    remaining = np.maximum(spare - df + 1, 1.0)
+    return np.asarray(
+        f.sf(statistics * remaining / (np.maximum(spare, df) * df), df, remaining)
+    )
 
 
 def _with_covariates(
@@ -321,8 +323,8 @@ def _learn(
     own = sizes[:, None, None] * covariances + pooled
     covariances = own / (spare[:, None, None] + 1)
     values, axes = np.linalg.eigh(pooled)
-    there = values > _LEAST_VARIANCE * max(values[-1], 1e-12)
-    directions = np.ascontiguousarray(axes[:, there] / np.sqrt(values[there]))
+    varying = values > _LEAST_VARIANCE * max(values[-1], 1e-12)
+    directions = np.ascontiguousarray(axes[:, varying] / np.sqrt(values[varying]))
     return MixtureTest(
         representation,
         np.ascontiguousarray(means @ directions),

@@ -75,20 +75,20 @@ def try_candidates(
     progress: bool | None = None,
 ) -> list[Outcome]:
     """Fit every candidate on every split and measure it; one outcome per candidate."""
-    known = items.classified
-    scorers = [None if known else unfitted_scorer(candidate) for candidate in candidates]
+    classified = items.classified
+    scorers = [None if classified else unfitted_scorer(candidate) for candidate in candidates]
     groups = equal_scorers(scorers)
     tasks = [(members, split) for split in splits for members in groups]
     work = joblib.Parallel(n_jobs=n_jobs, return_as="generator")(
         joblib.delayed(_try_group)([candidates[i] for i in members], items, split, measure)
         for members, split in tasks
     )
-    found: list[list[Outcome]] = [[] for _ in candidates]
+    by_candidate: list[list[Outcome]] = [[] for _ in candidates]
     done = track(zip(tasks, work, strict=True), len(tasks), "Trying settings", show=progress)
     for (members, _), outcomes in done:
         for i, outcome in zip(members, outcomes, strict=True):
-            found[i].append(outcome)
-    return [_joined(outcomes) for outcomes in found]
+            by_candidate[i].append(outcome)
+    return [_joined(outcomes) for outcomes in by_candidate]
 
 
 def _joined(outcomes: Sequence[Outcome]) -> Outcome:
@@ -137,8 +137,8 @@ def _prepared(
         return candidates, train, test
     if len(first) > 1:
         steps = clone(first[:-1])
-        made = steps.fit_transform(train.X, train.classes[train.codes])
-        train, test = replace(train, X=made), replace(test, X=steps.transform(test.X))
+        items = steps.fit_transform(train.X, train.classes[train.codes])
+        train, test = replace(train, X=items), replace(test, X=steps.transform(test.X))
     return [first[-1]], train, test
 
 

@@ -62,8 +62,8 @@ def fit_together(
         members = {names[i]: quantifiers[names[i]] for i in group}
         shared = scorers[group[0]] if len(group) > 1 else None
         options = {"sample_weight": sample_weight, "groups": groups}
-        given = {name: each for name, each in options.items() if each is not None}
-        yield from _fit_group(members, shared, X, y, given)
+        arguments = {name: value for name, value in options.items() if value is not None}
+        yield from _fit_group(members, shared, X, y, arguments)
 
 
 def is_pipeline(quantifier: Any) -> bool:
@@ -92,9 +92,9 @@ def _fit_group(
                 X,
                 y,
                 **given,
-                out_of_fold=any(ScoringPlan(each).learns for each in members.values()),
+                out_of_fold=any(ScoringPlan(member).learns for member in members.values()),
                 posteriors=any(
-                    ScoringPlan(each).takes != "labels" for each in members.values()
+                    ScoringPlan(member).takes != "labels" for member in members.values()
                 ),
             )
         except Exception as error:

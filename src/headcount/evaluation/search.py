@@ -208,7 +208,7 @@ class GridSearch(Quantifier):
         outcomes: list[Outcome] = [Outcome(None, "not tried")] * len(settings)
         reached = np.zeros(len(settings), np.int64)
         for number, share in enumerate(rounds):
-            made = try_candidates(
+            tried = try_candidates(
                 [candidates[i] for i in alive],
                 items,
                 [_thinned(split, items.codes, share, self.random_state) for split in splits],
@@ -216,10 +216,10 @@ class GridSearch(Quantifier):
                 n_jobs=self.n_jobs,
                 progress=self.progress,
             )
-            for i, outcome in zip(alive, made, strict=True):
+            for i, outcome in zip(alive, tried, strict=True):
                 outcomes[i], reached[i] = outcome, number
             if number + 1 < len(rounds):
-                alive = _survivors(alive, made, rounds, number)
+                alive = _survivors(alive, tried, rounds, number)
         self.results_ = SearchResults.of(settings, outcomes, reached, measure.name)
         best = self.results_.best
         self.best_params_ = settings[best]
@@ -234,7 +234,7 @@ def _candidates(quantifier: Any, settings: list[dict[str, Any]]) -> list[Quantif
             "in one: pass for instance PACC()."
         )
     try:
-        return [clone(quantifier).set_params(**_own_copies(each)) for each in settings]
+        return [clone(quantifier).set_params(**_own_copies(setting)) for setting in settings]
     except ValueError as error:
         raise HeadcountError(f"param_grid does not suit the quantifier: {error}") from None
 
@@ -270,8 +270,8 @@ def _thinned(split: Split, codes: NDArray[np.int64], share: float, random_state:
     if share == 1:
         return split
     rng = np.random.default_rng(base_seeds(random_state, 3)[2])
-    kept = []
+    thinned = []
     for code in np.unique(codes[split.train]):
         rows = split.train[codes[split.train] == code]
-        kept.append(rng.permutation(rows)[: max(2, round(share * len(rows)))])
-    return replace(split, train=np.sort(np.concatenate(kept)))
+        thinned.append(rng.permutation(rows)[: max(2, round(share * len(rows)))])
+    return replace(split, train=np.sort(np.concatenate(thinned)))

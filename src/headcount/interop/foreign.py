@@ -71,10 +71,10 @@ class ForeignQuantifier(Quantifier):
         self.random_state = random_state
 
     def _aggregation(self) -> Aggregation:
-        for part in ("fit", "predict"):
-            if isinstance(self.method, type) or not callable(getattr(self.method, part, None)):
+        for name in ("fit", "predict"):
+            if isinstance(self.method, type) or not callable(getattr(self.method, name, None)):
                 raise HeadcountError(
-                    f"method is {self.method!r}; it must be a quantifier with {part}()."
+                    f"method is {self.method!r}; it must be a quantifier with {name}()."
                 )
         return ForeignAggregation(self.method, self._seed())
 
@@ -127,10 +127,10 @@ class ForeignAggregation(Aggregation):
             raise HeadcountError(
                 f"sample_weight was given, but {self._name} takes none: repeat items instead."
             )
-        made = deepcopy(self.method)
+        method = deepcopy(self.method)
         with self._calling("fitted"):
-            made.fit(training.items, training.codes)
-        return replace(self, method=made, n_classes=training.n_classes)
+            method.fit(training.items, training.codes)
+        return replace(self, method=method, n_classes=training.n_classes)
 
     def solve(self, items: Any, samples: Samples) -> Solution:
         """Shares of the classes in each sample of the items."""
@@ -140,10 +140,10 @@ class ForeignAggregation(Aggregation):
                 np.asarray(predict(take_rows(rows, index)), dtype=np.float64).ravel()
                 for index in samples
             ]
-        for each in shares:
-            if each.shape != (self.n_classes,) or not np.isfinite(each).all():
+        for row in shares:
+            if row.shape != (self.n_classes,) or not np.isfinite(row).all():
                 raise HeadcountError(
-                    f"{self._name} returned {each.tolist()} for {self.n_classes} classes: it "
+                    f"{self._name} returned {row.tolist()} for {self.n_classes} classes: it "
                     "must return one finite share per class."
                 )
         return Solution.closed_form(np.stack(shares))

@@ -139,15 +139,15 @@ def from_quapy(
     aggregation: Any = quantifier._aggregation()
     if classes is None:
         return quantifier
-    known = encode_labels(classes)[0]
-    if known.tolist() != np.asarray(classes).tolist():
+    names = encode_labels(classes)[0]
+    if names.tolist() != np.asarray(classes).tolist():
         raise HeadcountError(
             f"classes is {classes!r}; they must be sorted and distinct, as QuaPy orders them: "
-            f"pass {known.tolist()}."
+            f"pass {names.tolist()}."
         )
-    model = _QuaPyAggregation(method, aggregation.seed, len(known))
-    prior = np.full(len(known), np.nan)
-    source = quantifier._source(known)
+    model = _QuaPyAggregation(method, aggregation.seed, len(names))
+    prior = np.full(len(names), np.nan)
+    source = quantifier._source(names)
     return quantifier._keep(quantifier._made(source, model, prior, None))
 
 
@@ -238,9 +238,9 @@ def to_labelled_collection(X: Any, y: ArrayLike, classes: ArrayLike | None = Non
     >>> hc.interop.to_labelled_collection(X, y).prevalence()  # doctest: +SKIP
     """
     module = _import("quapy.data")
-    known, codes = encode_labels(y, classes=classes)
+    names, codes = encode_labels(y, classes=classes)
     check_lengths("X", count_rows(X), codes)
-    return module.LabelledCollection(X, known[codes], classes)
+    return module.LabelledCollection(X, names[codes], classes)
 
 
 def from_labelled_collection(collection: Any) -> tuple[Any, NDArray[Any]]:

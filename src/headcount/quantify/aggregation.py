@@ -287,8 +287,8 @@ def _distinct(samples: Samples) -> tuple[Samples, NDArray[np.float64]]:
     """Samples with each of their items once, and the number of times that it was there."""
     most = int(np.minimum(samples.sizes, samples.n_pool).sum()) + 1
     items, counts = np.empty(most, samples.indices.dtype), np.empty(most)
-    ends, seen = np.zeros(len(samples) + 1, np.int64), np.zeros(samples.n_pool, np.int32)
-    count_items(samples.indices, samples.offsets, seen, items, counts, ends)
+    ends, counted = np.zeros(len(samples) + 1, np.int64), np.zeros(samples.n_pool, np.int32)
+    count_items(samples.indices, samples.offsets, counted, items, counts, ends)
     n = ends[-1]
     distinct = Samples.unchecked(items[:n], ends, samples.n_pool, copies=samples.copies)
     return distinct, counts[:n]

@@ -129,7 +129,7 @@ class AutoQuantifier(Conditioned):
         folds = self.random_state
         if folds is None:
             folds = base_seeds(None, 1)[0] % 2**32
-        return [clone(each.set_params(random_state=folds)) for each in self._given()]
+        return [clone(method.set_params(random_state=folds)) for method in self._given()]
 
     def _takes(self) -> Input:
         return "posteriors"

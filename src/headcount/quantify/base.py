@@ -570,7 +570,7 @@ class Quantifier(BaseEstimator):
         **more: Any,
     ) -> Fitted:
         """`Fitted` with the facts about this quantifier."""
-        given = (
+        made_elsewhere = (
             training is not None
             and source.scorer is None
             and source.takes != "features"
@@ -578,7 +578,7 @@ class Quantifier(BaseEstimator):
         )
         facts = {
             "noisy": self._noisy(),
-            "tested": training if given else None,
+            "tested": training if made_elsewhere else None,
             "likelihood": self.posterior_kind,
         }
         return Fitted(

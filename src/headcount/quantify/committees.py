@@ -133,8 +133,8 @@ def _mean(
     # Member by member: the last bit of numpy's own sums depends on the number of samples.
     sums = np.zeros_like(shares[0])
     total = np.zeros(len(sums))
-    for part, weight in zip(shares, weights, strict=True):
-        sums += weight[:, None] * part
+    for prevalence, weight in zip(shares, weights, strict=True):
+        sums += weight[:, None] * prevalence
         total += weight
     return np.asarray(sums / total[:, None], dtype=np.float64)
 
@@ -266,8 +266,8 @@ def number_kept(keep: float, n_members: int) -> int:
 
 def check_jobs(n_jobs: Any) -> int | None:
     """Number of processes to train in, as joblib takes it."""
-    whole = isinstance(n_jobs, int | np.integer) and not isinstance(n_jobs, bool)
-    if n_jobs is not None and (not whole or n_jobs == 0):
+    is_integer = isinstance(n_jobs, int | np.integer) and not isinstance(n_jobs, bool)
+    if n_jobs is not None and (not is_integer or n_jobs == 0):
         raise HeadcountError(
             f"n_jobs is {n_jobs!r}; it must be None, or a whole number other than 0: -1 trains "
             "on all cores."
@@ -395,17 +395,17 @@ class Median(Quantifier):
     def _pairs(self, n_classes: int) -> list[Quantifier]:
         """A quantifier for each classifier."""
         classifiers = _checked_classifiers(self.classifiers)
-        given: Any = self.quantifier
-        if given is None:
-            given = DyS() if n_classes == 2 else OneVsRest(DyS())
-        if not isinstance(given, list | tuple):
-            given = [given] * len(classifiers)
-        if len(given) != len(classifiers):
+        quantifiers: Any = self.quantifier
+        if quantifiers is None:
+            quantifiers = DyS() if n_classes == 2 else OneVsRest(DyS())
+        if not isinstance(quantifiers, list | tuple):
+            quantifiers = [quantifiers] * len(classifiers)
+        if len(quantifiers) != len(classifiers):
             raise HeadcountError(
-                f"quantifier has {len(given)} entries, but there are {len(classifiers)} "
+                f"quantifier has {len(quantifiers)} entries, but there are {len(classifiers)} "
                 "classifiers: pass one for each of them, or one for all."
             )
-        return [_paired(*pair) for pair in zip(given, classifiers, strict=True)]
+        return [_paired(*pair) for pair in zip(quantifiers, classifiers, strict=True)]
 
 
 def _default_classifiers() -> Sequence[Any]:
@@ -445,9 +445,9 @@ def _checked_classifiers(classifiers: Any) -> Sequence[Any]:
 def _paired(quantifier: Any, classifier: Any) -> Quantifier:
     """A copy of the quantifier with this classifier."""
     if is_simple(quantifier) and quantifier._takes() != "features":
-        known = quantifier.get_params()
+        parameters = quantifier.get_params()
         for place in ("classifier", "quantifier__classifier"):
-            if place in known:
+            if place in parameters:
                 return clone(quantifier).set_params(**{place: clone(classifier)})
     raise HeadcountError(
         f"quantifier is {quantifier!r}; it must be a quantifier on the scores of a classifier: "
@@ -528,32 +528,32 @@ class Mean(Quantifier):
         self.random_state = random_state
 
     def _checked_quantifiers(self) -> Sequence[Quantifier]:
-        given: Any = self.quantifiers
-        if given is None:
+        quantifiers: Any = self.quantifiers
+        if quantifiers is None:
             return EDy(), KDEyML(), GPAC(), SLD()
-        is_list = isinstance(given, list | tuple) and len(given) > 0
-        if not is_list or not all(is_simple(each) for each in given):
+        is_list = isinstance(quantifiers, list | tuple) and len(quantifiers) > 0
+        if not is_list or not all(is_simple(quantifier) for quantifier in quantifiers):
             raise HeadcountError(
-                f"quantifiers is {given!r}; it must be a list of quantifiers on the scores of "
-                "one classifier, such as [SLD(), GPAC()]."
+                f"quantifiers is {quantifiers!r}; it must be a list of quantifiers on the "
+                "scores of one classifier, such as [SLD(), GPAC()]."
             )
-        for each in given:
-            if each._takes() == "features":
+        for quantifier in quantifiers:
+            if quantifier._takes() == "features":
                 raise HeadcountError(
-                    f"quantifiers holds {type(each).__name__}, which works on features: "
+                    f"quantifiers holds {type(quantifier).__name__}, which works on features: "
                     "only quantifiers on the scores of a classifier can share one."
                 )
-        return given
+        return quantifiers
 
     def _learns_from_scores(self) -> bool:
-        each = [quantifier._learns_from_scores() for quantifier in self._checked_quantifiers()]
-        return any(each) or isinstance(self.weights, str)
+        learn = [quantifier._learns_from_scores() for quantifier in self._checked_quantifiers()]
+        return any(learn) or isinstance(self.weights, str)
 
     def _aggregation(self) -> Aggregation:
         quantifiers = self._checked_quantifiers()
         weighting = Weighting.checked(self.weights, self.keep, self.protocol, len(quantifiers))
         member_seed, trial_seed = base_seeds(self.random_state, 2)
-        members = [seeded(each, member_seed) for each in quantifiers]
+        members = [seeded(quantifier, member_seed) for quantifier in quantifiers]
         return _MeanOfMembers(members, weighting, trial_seed)
 
     @property

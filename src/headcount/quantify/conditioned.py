@@ -98,35 +98,41 @@ class Conditioned(Quantifier):
 
     def _given(self) -> Sequence[Any]:
         """The quantifiers as the user gave them."""
-        given: Any = self.quantifier
-        if given is None:
+        quantifiers: Any = self.quantifier
+        if quantifiers is None:
             return [SLD(calibration="bcts"), SLD(), GPAC()]
-        return given if isinstance(given, list | tuple) else [given]
+        return quantifiers if isinstance(quantifiers, list | tuple) else [quantifiers]
 
     def _unfitted(self) -> list[Quantifier]:
-        given = self._given()
-        if not given or not all(isinstance(each, Quantifier) for each in given):
+        quantifiers = self._given()
+        if not quantifiers or not all(
+            isinstance(quantifier, Quantifier) for quantifier in quantifiers
+        ):
             raise HeadcountError(
-                f"quantifier is {given!r}; it must be a quantifier or a list of quantifiers, "
-                "such as [SLD(), GPAC()]."
+                f"quantifier is {quantifiers!r}; it must be a quantifier or a list of "
+                "quantifiers, such as [SLD(), GPAC()]."
             )
         seed = base_seeds(self.random_state, 1)[0]
-        return [seeded(clone(each), seed) for each in given]
+        return [seeded(clone(quantifier), seed) for quantifier in quantifiers]
 
     def _takes(self) -> Input:
-        inputs = {each._takes() for each in self._given() if isinstance(each, Quantifier)}
+        inputs = {
+            quantifier._takes()
+            for quantifier in self._given()
+            if isinstance(quantifier, Quantifier)
+        }
         return inputs.pop() if len(inputs) == 1 else "posteriors"
 
     def _why_no_scores(self) -> str:
-        for each in self._given():
-            reason = each._why_no_scores() if isinstance(each, Quantifier) else ""
+        for quantifier in self._given():
+            reason = quantifier._why_no_scores() if isinstance(quantifier, Quantifier) else ""
             if reason:
-                return f"has {type(each).__name__}, which {reason}"
+                return f"has {type(quantifier).__name__}, which {reason}"
         return ""
 
     def _scorer(self) -> Any:
         """The scorer of all members; None if they have different ones."""
-        scorers = [ScoringPlan(each).scorer() for each in self._unfitted()]
+        scorers = [ScoringPlan(member).scorer() for member in self._unfitted()]
         return scorers[0] if len(equal_scorers(scorers)) == 1 else None
 
     def _share_prior(self, prior: NDArray[np.float64]) -> Any:
@@ -253,7 +259,7 @@ class _Joint(Model):
 
     def reduction(self) -> tuple[Reduction, ...] | None:
         by_model = [model.reduction() for model in self.models]
-        reductions = [each for each in by_model if each is not None]
+        reductions = [of_model for of_model in by_model if of_model is not None]
         if len(reductions) < len(by_model):
             return None
         return tuple(chain.from_iterable(reductions))

@@ -80,8 +80,10 @@ class MemberSamples:
     ) -> MemberSamples:
         """Check the size; `halve` leaves half of each class out of every sample."""
         K, codes = training.n_classes, training.codes
-        there = codes if training.weights is None else np.where(training.weights > 0, codes, -1)
-        by_class = [np.flatnonzero(there == j) for j in range(K)]
+        weighted = (
+            codes if training.weights is None else np.where(training.weights > 0, codes, -1)
+        )
+        by_class = [np.flatnonzero(weighted == j) for j in range(K)]
         counts = [len(rows) for rows in by_class]
         if halve and min(counts) < 2:
             label = classes.tolist()[int(np.argmin(counts))]
@@ -180,11 +182,11 @@ class MemberTraining:
         member, rows = seeded(self.base, seed), self.draws[number]
         if self.scoring is None:
             scorer, items = None, self.training.items
-            known = np.arange(len(self.training.codes))
+            scored_rows = np.arange(len(self.training.codes))
             training = self._drawn(rows)
         else:
-            scorer, items, known = self._scored(member, rows, seed)
-            learnt = (items, known) if self._learns_from_scores else (None, rows)
+            scorer, items, scored_rows = self._scored(member, rows, seed)
+            learnt = (items, scored_rows) if self._learns_from_scores else (None, rows)
             training = self._weighted_as(rows, *learnt)
         fitted = member._learnt(training, member._source(self.classes, scorer))
         # Members return no estimates with intervals; the ensemble keeps the scores it needs.
@@ -196,8 +198,8 @@ class MemberTraining:
             target = scores.means(Samples.whole(len(training.codes)), training.weights)[0]
         error = 0.0
         if self.policy in BY_ERROR:
-            error = self._error(number, fitted, items, known)
-        return TrainedMember(fitted, target, error, items, known)
+            error = self._error(number, fitted, items, scored_rows)
+        return TrainedMember(fitted, target, error, items, scored_rows)
 
     def _scored(
         self, member: Quantifier, rows: NDArray[Any], seed: int
@@ -218,20 +220,20 @@ class MemberTraining:
             posteriors=not labels,
         )
         X = training.items
-        known = np.arange(len(training.codes))
+        scored_rows = np.arange(len(training.codes))
         if not folds:
-            known = np.setdiff1d(known, rows)
-            X = take_rows(X, known)
+            scored_rows = np.setdiff1d(scored_rows, rows)
+            X = take_rows(X, scored_rows)
         score = scorer.labels if labels else scorer.posteriors
-        scores = np.array(score(X)) if len(known) else np.empty((0, len(self.classes)))
+        scores = np.array(score(X)) if len(scored_rows) else np.empty((0, len(self.classes)))
         if folds:
             scores[rows] = scorer.labels_ if labels else scorer.posteriors_
             if self.groups is not None:
                 # The classifier has seen the groups of the sample.
                 unseen = ~np.isin(self.groups, self.groups[rows])
                 unseen[rows] = True
-                known, scores = np.flatnonzero(unseen), scores[unseen]
-        return scorer, member._source(self.classes).arranged(scores), known
+                scored_rows, scores = np.flatnonzero(unseen), scores[unseen]
+        return scorer, member._source(self.classes).arranged(scores), scored_rows
 
     def _fold_by_item(self, scorer: Any, rows: NDArray[Any], seed: int) -> None:
         """Set the folds of a scorer so that all copies of an item are in one fold."""
@@ -263,21 +265,23 @@ class MemberTraining:
         codes, K = self.training.codes, self.training.n_classes
         weights = self.training.weights
         weights = np.ones(len(codes)) if weights is None else weights
-        wanted = np.bincount(codes[rows], weights[rows], K)
-        there = np.bincount(codes[known], weights[known], K)
-        return Training(items, codes[known], K, weights[known] * (wanted / there)[codes[known]])
+        of_sample = np.bincount(codes[rows], weights[rows], K)
+        of_known = np.bincount(codes[known], weights[known], K)
+        return Training(
+            items, codes[known], K, weights[known] * (of_sample / of_known)[codes[known]]
+        )
 
     def _error(self, number: int, member: Fitted, items: Any, known: NDArray[Any]) -> float:
         """Mean error on the known items in the samples of the other members."""
         position = np.full(len(self.training.codes), -1)
         position[known] = np.arange(len(known))
-        others = [position[rows] for i, rows in enumerate(self.draws) if i != number]
-        others = [rows[rows >= 0] for rows in others]
-        others = [rows for rows in others if len(rows)]
-        if not others:
+        samples_of_others = [position[rows] for i, rows in enumerate(self.draws) if i != number]
+        samples_of_others = [rows[rows >= 0] for rows in samples_of_others]
+        samples_of_others = [rows for rows in samples_of_others if len(rows)]
+        if not samples_of_others:
             return 0.0
         codes = self.training.codes[known]
-        samples = Samples.from_arrays(others, n_pool=len(known), y=codes)
+        samples = Samples.from_arrays(samples_of_others, n_pool=len(known), y=codes)
         return mean_error(member, items, samples, self.policy)
 
 
@@ -293,19 +297,19 @@ def scores_by_member(
     """
     N, M = len(training.codes), len(trained)
     places = np.full((M, N), -1)
-    for number, each in enumerate(trained):
-        places[number, each.known] = np.arange(len(each.known))
-        if len(np.unique(training.codes[each.known])) < training.n_classes:
+    for number, member in enumerate(trained):
+        places[number, member.known] = np.arange(len(member.known))
+        if len(np.unique(training.codes[member.known])) < training.n_classes:
             return None
     rng = np.random.default_rng(seed)
     rows = np.flatnonzero((places >= 0).any(axis=0))
     most = max(1, _MOST_SCORES // (M * training.n_classes))
     if len(rows) > most:
         rows = np.sort(rng.choice(rows, most, replace=False))
-    codes, known = training.codes[rows], places[:, rows] >= 0
+    codes, is_known = training.codes[rows], places[:, rows] >= 0
     # Rows that are not known are replaced when they are matched.
-    scores = [each.items[places[m, rows]] for m, each in enumerate(trained)]
-    items = [_matched(m, scores, known, codes, rng) for m in range(M)]
+    scores = [member.items[places[m, rows]] for m, member in enumerate(trained)]
+    items = [_matched(m, scores, is_known, codes, rng) for m in range(M)]
     weights = None if training.weights is None else training.weights[rows]
     return Training(items, codes, training.n_classes, weights)  # type: ignore[arg-type]
 
@@ -319,22 +323,22 @@ def _matched(
 ) -> NDArray[Any]:
     """Scores by a member; those of items it was trained on come from similar items."""
     M = len(scores)
-    own = scores[member].copy()
+    matched = scores[member].copy()
     # For each item, the next member in cyclic order that has scored it out of sample.
     other_of = (member + known[np.arange(member, member + M) % M].argmax(axis=0)) % M
     unknown = np.flatnonzero(~known[member])
-    for j, other in set(zip(codes[unknown].tolist(), other_of[unknown].tolist(), strict=True)):
-        wanted = unknown[(codes[unknown] == j) & (other_of[unknown] == other)]
-        there = known[member] & (codes == j)
-        both = np.flatnonzero(there & known[other])
-        if len(both) == 0:
-            own[wanted] = scores[member][rng.choice(np.flatnonzero(there), len(wanted))]
+    for j, scorer in set(zip(codes[unknown].tolist(), other_of[unknown].tolist(), strict=True)):
+        missing = unknown[(codes[unknown] == j) & (other_of[unknown] == scorer)]
+        present = known[member] & (codes == j)
+        shared = np.flatnonzero(present & known[scorer])
+        if len(shared) == 0:
+            matched[missing] = scores[member][rng.choice(np.flatnonzero(present), len(missing))]
             continue
-        nearest = KDTree(_with_ties_broken(scores[other][both], rng)).query(
-            _with_ties_broken(scores[other][wanted], rng)
+        nearest = KDTree(_with_ties_broken(scores[scorer][shared], rng)).query(
+            _with_ties_broken(scores[scorer][missing], rng)
         )[1]
-        own[wanted] = scores[member][both[nearest]]
-    return own
+        matched[missing] = scores[member][shared[nearest]]
+    return matched
 
 
 def _with_ties_broken(scores: NDArray[Any], rng: np.random.Generator) -> NDArray[np.float64]:
@@ -560,14 +564,14 @@ class Ensemble(Quantifier):
         trained = Parallel(n_jobs=n_jobs)(
             delayed(trainer.train)(number, seed) for number, seed in enumerate(seeds)
         )
-        members = [each.fitted for each in trained]
-        errors = np.array([each.error for each in trained])
+        members = [member_training.fitted for member_training in trained]
+        errors = np.array([member_training.error for member_training in trained])
         weights, n_kept = np.ones(n_members), number_kept(keep, n_members)
         if policy in BY_ERROR:
             weights[np.argsort(errors, kind="stable")[n_kept:]] = 0
         model = Committee(members, "shared" if scoring is None else "own", combine, weights)
         if policy in ("ptr", "ds"):
-            targets = np.stack([each.target for each in trained])
+            targets = np.stack([member_training.target for member_training in trained])
             model = _NearestMembers(
                 members, model.input, combine, weights, targets, policy, n_kept
             )
@@ -645,6 +649,6 @@ def _score_gaps(
     scores = histograms(items, n_classes)
     gaps = []
     for start in range(0, len(samples), _BATCH_SAMPLES):
-        seen = scores.means(samples[start : start + _BATCH_SAMPLES])
-        gaps.append(((np.sqrt(seen) - np.sqrt(target)) ** 2).sum(axis=1))
+        means = scores.means(samples[start : start + _BATCH_SAMPLES])
+        gaps.append(((np.sqrt(means) - np.sqrt(target)) ** 2).sum(axis=1))
     return np.concatenate(gaps)

@@ -81,7 +81,7 @@ def estimates(
     )
     shares = conditioning(fitted, groups.model, options)
     # The answers of methods that are combined are the means given those of the methods.
-    known = shares is fitted.conditioning and not groups.weighted
+    conditioned = shares is fitted.conditioning and not groups.weighted
     return ConditionedEstimates(
         GroupAnswers(
             names=groups.names,
@@ -90,8 +90,8 @@ def estimates(
             sizes=groups.sizes,
             estimand=options.estimand,
             conditioning=shares,
-            answers=groups.answers(warn=known),
-            own=None if known else groups.own_answers(),
+            answers=groups.answers(warn=conditioned),
+            own=None if conditioned else groups.own_answers(),
             conditioned_sizes=groups.conditioned_sizes,
             n_effective=groups.n_effective,
             examine=groups.examination(),
@@ -131,9 +131,9 @@ def conditioning(fitted: Fitted, model: Model, options: EstimateOptions) -> Shar
         base_seeds(fitted.seed_or(options.random_state), 1)[0],
     )
     # Simulations of `predict` serve `estimate` as well.
-    known = fitted.conditioning
-    same = options.prior is None and known is not None and shares.same_as(known)
-    return known if same else shares
+    of_predict = fitted.conditioning
+    same = options.prior is None and of_predict is not None and shares.same_as(of_predict)
+    return of_predict if same else shares
 
 
 class _Groups(Protocol):

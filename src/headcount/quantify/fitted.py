@@ -81,7 +81,7 @@ class ItemSource:
         self.check_classified(X)
         folds = X.folds if by_folds and isinstance(X, Scored) else ()
         scored: Sequence[Any] = folds or [X]
-        copies = [self.classified(each) for each in scored]
+        copies = [self.classified(scores) for scores in scored]
         return self.arranged(copies[0] if len(copies) == 1 else np.concatenate(copies))
 
     def _scored_here(self, X: Any, by_folds: bool) -> Any:
@@ -110,8 +110,8 @@ class ItemSource:
         """Items as the steps of a pipeline before the method make them."""
         if self.preparation is None or isinstance(X, Scored | Verdicts | PreparedPool):
             return X
-        given = X.X if isinstance(X, ScoredPool) else X
-        return PreparedPool(self.preparation.transform(given))
+        items = X.X if isinstance(X, ScoredPool) else X
+        return PreparedPool(self.preparation.transform(items))
 
     def after(self, steps: Any) -> ItemSource:
         """Maker of items that steps of a pipeline transform first."""
@@ -323,7 +323,9 @@ class Fitted:
         if self.no_simulation:
             raise HeadcountError(self.no_simulation)
         items: Any = None if self.training is None else self.training.items
-        if items is None or (isinstance(items, list) and any(each is None for each in items)):
+        if items is None or (
+            isinstance(items, list) and any(scores is None for scores in items)
+        ):
             raise HeadcountError(
                 f"{self.method} has no out-of-fold scores of its training items, from "
                 "which samples are simulated for estimates: set cv=5, or fit the scorer with "
@@ -434,7 +436,7 @@ class EvidenceItems(ScoredItems):
         scorer, classes = self.source.scorer, self.source.classes
         if isinstance(X, Scored):
             scored: Sequence[Scored] = X.folds if self.by_folds else [X]
-            return np.concatenate([each.posteriors_of(classes) for each in scored])
+            return np.concatenate([copy.posteriors_of(classes) for copy in scored])
         pooled = isinstance(X, ScoredPool)
         by_folds = X.fold_posteriors(scorer) if pooled else scorer.fold_posteriors(X)
         return by_folds.reshape(-1, len(classes))
@@ -447,4 +449,7 @@ class EvidenceItems(ScoredItems):
 def pool_samples(samples: Any, X: Any) -> Samples:
     """Samples of a pool, checked; one of all rows for None."""
     n_items = count_rows(X)
+    if not n_items:
+        # Raises the error that says so.
+        check_features(X.X if isinstance(X, ScoredPool) else X, allow_nan=True, any_shape=True)
     return Samples.whole(n_items) if samples is None else as_samples(samples, n_items)

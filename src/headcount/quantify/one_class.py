@@ -296,24 +296,24 @@ class PAT(OneClassQuantifier):
             )
         detector = _default_detector() if self.detector is None else self.detector
         rng = np.random.default_rng(base_seeds(self.random_state, 1)[0])
-        part = rng.permutation(n) % cv
-        made = []
+        fold = rng.permutation(n) % cv
+        folds = []
         for number in range(cv):
-            fitted = clone(detector).fit(take_rows(X, np.flatnonzero(part != number)))
-            held = take_rows(X, np.flatnonzero(part == number))
-            made.append((fitted, np.sort(_typicality(fitted, held))))
-        self.folds_, self.n_items_ = made, n
+            fitted = clone(detector).fit(take_rows(X, np.flatnonzero(fold != number)))
+            held = take_rows(X, np.flatnonzero(fold == number))
+            folds.append((fitted, np.sort(_typicality(fitted, held))))
+        self.folds_, self.n_items_ = folds, n
         # Step of 0.01, as in the paper.
         self.thresholds_ = np.linspace(low, high, max(round((high - low) * 100), 0) + 1)
 
     def _ranks(self, X: Any) -> Floats:
         """Rank of each item among the labelled ones, from 0 to 1: one copy per detector."""
         ranks = []
-        for detector, known in self.folds_:
+        for detector, labelled in self.folds_:
             scores = _typicality(detector, X)
-            below = np.searchsorted(known, scores, "left")
-            equal = np.searchsorted(known, scores, "right")
-            ranks.append((below + equal + 1) / (2 * len(known) + 2))
+            below = np.searchsorted(labelled, scores, "left")
+            equal = np.searchsorted(labelled, scores, "right")
+            ranks.append((below + equal + 1) / (2 * len(labelled) + 2))
         return np.concatenate(ranks)
 
     def _histograms(self, X: Any, samples: Samples, edges: Floats) -> Floats:
@@ -335,21 +335,21 @@ class PAT(OneClassQuantifier):
         shares = check_prior(_PRIOR if prior is None else prior, 2).draw(
             n_draws, np.array([0.5, 0.5]), rng
         )
-        own, others = np.diff(_EDGES), _other_ranks(n_draws, rng)
-        logs = np.log(shares[:, :1] * own + shares[:, 1:] * others + 1e-12)
-        found = []
-        for seen, size in zip(
+        of_class, of_other = np.diff(_EDGES), _other_ranks(n_draws, rng)
+        logs = np.log(shares[:, :1] * of_class + shares[:, 1:] * of_other + 1e-12)
+        posteriors = []
+        for histogram, size in zip(
             self._histograms(X, samples, _EDGES), samples.sizes.tolist(), strict=True
         ):
             # The noise of the ranks is that of both the sample and the labelled items.
             n = 1 / (1 / size + 1 / self.n_items_)
-            fit = min(n, _MOST_ITEMS) * (logs @ seen)
+            fit = min(n, _MOST_ITEMS) * (logs @ histogram)
             edges = np.cumsum(np.exp(fit - fit.max()))
             places = (np.arange(replicates) + 0.5) / replicates * edges[-1]
-            kept = shares[np.searchsorted(edges, places)]
-            kept = whole_counts(kept, size, np.random.default_rng(seed)) / size
-            found.append(SharePosterior(kept, np.full(replicates, 1 / replicates)))
-        return found
+            draws = shares[np.searchsorted(edges, places)]
+            draws = whole_counts(draws, size, np.random.default_rng(seed)) / size
+            posteriors.append(SharePosterior(draws, np.full(replicates, 1 / replicates)))
+        return posteriors
 
 
 def _other_ranks(n: int, rng: np.random.Generator) -> Floats:
@@ -359,14 +359,14 @@ def _other_ranks(n: int, rng: np.random.Generator) -> Floats:
     with a lower mean than those of the class. In some, a part of the items looks like those
     of the class.
     """
-    others = np.zeros((n, len(_EDGES) - 1))
+    ranks = np.zeros((n, len(_EDGES) - 1))
     first = rng.random((n, 1))
-    for part in (first, 1 - first):
+    for fraction in (first, 1 - first):
         separation = rng.uniform(*_SEPARATIONS, (n, 1))
         spread = rng.uniform(*_SPREADS, (n, 1))
-        others += part * np.diff(ndtr((ndtri(_EDGES) + separation) / spread), axis=1)
+        ranks += fraction * np.diff(ndtr((ndtri(_EDGES) + separation) / spread), axis=1)
     alike = np.where(rng.random((n, 1)) < _ALIKE, rng.random((n, 1)), 0.0)
-    return np.asarray(alike * np.diff(_EDGES) + (1 - alike) * others)
+    return np.asarray(alike * np.diff(_EDGES) + (1 - alike) * ranks)
 
 
 def _check_quantiles(given: Any) -> tuple[float, float]:

@@ -118,7 +118,7 @@ class _EachClass(Aggregation):
     fitted: tuple[Model, ...] = field(default=())
 
     def fit(self, training: Training) -> _EachClass:
-        fitted = tuple(self.base.fit(part) for part in self._parts(training))
+        fitted = tuple(self.base.fit(problem) for problem in self._parts(training))
         return replace(self, fitted=fitted)
 
     def solve(self, items: NDArray[Any], samples: Samples) -> Solution:
@@ -130,12 +130,16 @@ class _EachClass(Aggregation):
         )
 
     def solve_training(self, training: Training, samples: Samples) -> Solution:
-        parts = zip(self.fitted, self._parts(training), strict=True)
-        return self._joined([model.solve_training(part, samples) for model, part in parts])
+        problems = zip(self.fitted, self._parts(training), strict=True)
+        return self._joined(
+            [model.solve_training(problem, samples) for model, problem in problems]
+        )
 
     def cross_fitted(self, training: Training) -> _EachClass:
-        parts = zip(self.fitted, self._parts(training), strict=True)
-        return replace(self, fitted=tuple(model.cross_fitted(part) for model, part in parts))
+        problems = zip(self.fitted, self._parts(training), strict=True)
+        return replace(
+            self, fitted=tuple(model.cross_fitted(problem) for model, problem in problems)
+        )
 
     def _parts(self, training: Training) -> Iterator[Training]:
         """The problems of two classes."""
@@ -159,12 +163,12 @@ class _EachClass(Aggregation):
         return np.column_stack([1 - positive, positive])
 
     def _joined(self, each: list[Solution]) -> Solution:
-        positive = np.column_stack([part.prevalence[:, 1] for part in each])
+        positive = np.column_stack([solution.prevalence[:, 1] for solution in each])
         return Solution(
             _from_cumulative(1 - positive) if self.ordered else _divided_by_sum(positive),
-            np.all([part.converged for part in each], axis=0),
-            np.max([part.iterations for part in each], axis=0),
-            np.sum([part.objective for part in each], axis=0),
+            np.all([solution.converged for solution in each], axis=0),
+            np.max([solution.iterations for solution in each], axis=0),
+            np.sum([solution.objective for solution in each], axis=0),
         )
 
 
@@ -208,13 +212,13 @@ class SeparateScorer(ItemScorer):
         posteriors: bool = True,
     ) -> Self:
         self.classes_, self.codes_ = check_labels(y)
-        wanted: dict[str, Any] = {"out_of_fold": out_of_fold, "posteriors": posteriors}
+        options: dict[str, Any] = {"out_of_fold": out_of_fold, "posteriors": posteriors}
         targets = [
             _positive(self.codes_, j, self.ordered)
             for j in range(len(self.classes_) - self.ordered)
         ]
         self.each_ = [
-            clone(self.scorer).fit(X, target, sample_weight, groups=groups, **wanted)
+            clone(self.scorer).fit(X, target, sample_weight, groups=groups, **options)
             for target in targets
         ]
         self.weights_ = self.each_[0].weights_

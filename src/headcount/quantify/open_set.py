@@ -152,10 +152,10 @@ class OpenSet(BaseEstimator):
         self.quantifier_, self.classes_ = quantifier, scored.classes_
         self.separation_ = scored.separation_
         # Shares in training, in which nothing is unknown.
-        known = Training(
+        of_known = Training(
             None, scored.fitted_.codes_, len(scored.classes_), scored.fitted_.weights_
         )
-        self.prior_ = known.prior
+        self.prior_ = of_known.prior
         if self.separation_ < _LEAST_SEPARATION:
             warn(
                 "classes that are left out of training are hardly told from the known ones "
@@ -277,14 +277,14 @@ class _LeftOut(Model):
     def of(cls, quantifier: Quantifier, source: NDArray[np.int64]) -> _LeftOut:
         training = quantifier.fitted_.training
         assert training is not None
-        left_out, own = np.unique(source[source >= 0], return_inverse=True)
+        left_out, classes = np.unique(source[source >= 0], return_inverse=True)
         numbers = np.full(len(source), -1)
-        numbers[source >= 0] = own
+        numbers[source >= 0] = classes
         aggregation = quantifier._aggregation()
         without = []
         for i in range(len(left_out)):
-            part = _subset(training, numbers != i)
-            without.append(aggregation.fit(part))
+            remaining = _subset(training, numbers != i)
+            without.append(aggregation.fit(remaining))
         return cls(quantifier.fitted_.model, tuple(without), numbers)
 
     def solve(self, items: Any, samples: Samples) -> Solution:
@@ -331,8 +331,8 @@ def _subset(training: Training, kept: NDArray[np.bool_]) -> Training:
     items: Any = training.items
     weights = training.weights
     assert weights is not None
-    other = training.codes == training.n_classes - 1
-    left = weights[kept & other].sum()
-    scaled = np.where(other, weights * (weights[other].sum() / left), weights)
-    part = items[kept] if items is not None else None
-    return Training(part, training.codes[kept], training.n_classes, scaled[kept])
+    unknown = training.codes == training.n_classes - 1
+    mass = weights[kept & unknown].sum()
+    scaled = np.where(unknown, weights * (weights[unknown].sum() / mass), weights)
+    remaining = items[kept] if items is not None else None
+    return Training(remaining, training.codes[kept], training.n_classes, scaled[kept])

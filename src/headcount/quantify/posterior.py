@@ -56,7 +56,8 @@ def share_posteriors(
         bins = _ScoreBins.learn(training)
         n_bins, bin_of = bins.n_bins, bins.of
     in_training, in_pool = (
-        Binned(bin_of(np.asarray(each))[:, None], n_bins) for each in (training.items, items)
+        Binned(bin_of(np.asarray(items_of_one))[:, None], n_bins)
+        for items_of_one in (training.items, items)
     )
     rates = training.class_means(in_training) * training.class_sizes[:, None]
     counts = np.rint(in_pool.means(samples) * samples.sizes[:, None]).astype(np.int64)

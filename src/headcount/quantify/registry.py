@@ -34,8 +34,8 @@ _FACTS = ("title", "family", "input", "multiclass", "shift", "reference", "alias
 
 def find_methods(package: str, base: type[_Method]) -> dict[str, type[_Method]]:
     """Methods of a package: classes with an ``info`` of their own in its public modules."""
-    found = [each for each in _described_classes(package) if issubclass(each[1], base)]
-    return dict(sorted(found, key=lambda entry: entry[0].lower()))
+    classes = [member for member in _described_classes(package) if issubclass(member[1], base)]
+    return dict(sorted(classes, key=lambda entry: entry[0].lower()))
 
 
 @cache
@@ -106,17 +106,17 @@ def installed_methods() -> dict[str, type[Quantifier]]:
     >>> isinstance(installed_methods(), dict)
     True
     """
-    taken = {_plain(name) for name in _all_names(quantifiers())}
-    found: dict[str, type[Quantifier]] = {}
+    names = {_plain(name) for name in _all_names(quantifiers())}
+    methods: dict[str, type[Quantifier]] = {}
     for entry in sorted(entry_points(group=ENTRY_POINTS), key=lambda each: each.name.lower()):
         try:
-            loaded = _load(entry, taken)
+            loaded = _load(entry, names)
         except HeadcountError as error:
             warn(str(error))
             continue
-        found[entry.name] = loaded
-        taken |= {_plain(name) for name in _all_names({entry.name: loaded})}
-    return found
+        methods[entry.name] = loaded
+        names |= {_plain(name) for name in _all_names({entry.name: loaded})}
+    return methods
 
 
 def _load(entry: EntryPoint, taken: set[str]) -> type[Quantifier]:

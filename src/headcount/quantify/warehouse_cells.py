@@ -67,11 +67,11 @@ def cells_query(
     number = f"cast({quote}{score}{quote} as {_DOUBLES.get(dialect, 'double')})"
     number = f"1 - {number}" if of_first_class else number
     cell = f"floor((ln(p / (1 - p)) + {_REACH}) * {_N_CELLS} / {2 * _REACH})"
-    whole = "int64" if dialect == "bigquery" else "integer"
+    integer = "int64" if dialect == "bigquery" else "integer"
     return "\n".join(
         [
             f"select {groups.rstrip()}" if by else "select",
-            f"  least(greatest(cast({cell} as {whole}), 0), {_N_CELLS - 1})",
+            f"  least(greatest(cast({cell} as {integer}), 0), {_N_CELLS - 1})",
             "    as cell,",
             "  count(*) as items,",
             "  sum(s) as total",
@@ -193,21 +193,21 @@ def _checked(frame: Any, by: str | None) -> pl.DataFrame:
     table = table.rename(
         {name: name.lower() for name in table.columns if name.lower() in _COLUMNS}
     )
-    others = [name for name in table.columns if name not in _COLUMNS]
+    group_columns = [name for name in table.columns if name not in _COLUMNS]
     missing = [name for name in _COLUMNS if name not in table.columns]
-    if by is not None and by not in others:
+    if by is not None and by not in group_columns:
         missing.append(by)
     if missing:
         raise HeadcountError(
             f"frame has no column {missing[0]!r}; it must have cell, items and "
             "total, and a column for the groups if there are any: see headcount statistics sql."
         )
-    if by is None and len(others) > 1:
+    if by is None and len(group_columns) > 1:
         raise HeadcountError(
-            f"frame has the columns {', '.join(map(repr, others))}: pass by, the one of the "
-            "groups."
+            f"frame has the columns {', '.join(map(repr, group_columns))}: pass by, the one of "
+            "the groups."
         )
-    by = by if by is not None or not others else others[0]
+    by = by if by is not None or not group_columns else group_columns[0]
     group = pl.lit(None, pl.String) if by is None else pl.col(by)
     table = table.select(
         group.alias("group"),

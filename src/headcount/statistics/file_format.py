@@ -88,13 +88,13 @@ def _read(content: bytes) -> tuple[dict[str, Any], list[dict[str, NDArray[Any]]]
     header = json.loads(content[_FIXED:place])
     arrays = []
     for part in header["parts"]:
-        own = {}
+        content_of = {}
         for name, (kind, shape, length) in part["arrays"].items():
             if kind not in _TYPES or not all(isinstance(n, int) and n >= 0 for n in shape):
                 raise ValueError
-            own[name] = _array(content[place : place + length], kind, shape)
+            content_of[name] = _array(content[place : place + length], kind, shape)
             place += length
-        arrays.append(own)
+        arrays.append(content_of)
     if place != len(content):
         raise ValueError
     return header, arrays
@@ -111,8 +111,8 @@ def _array(packed: bytes, kind: str, shape: list[int]) -> NDArray[Any]:
     if len(plain) != size or not reader.eof:
         raise ValueError
     columns = np.frombuffer(plain, np.uint8).reshape(dtype.itemsize, -1)
-    found = np.ascontiguousarray(columns.T).view(dtype).reshape(shape)
-    return found.astype(dtype.newbyteorder("="), copy=False)
+    numbers = np.ascontiguousarray(columns.T).view(dtype).reshape(shape)
+    return numbers.astype(dtype.newbyteorder("="), copy=False)
 
 
 def _by_bytes(array: NDArray[Any]) -> bytes:

@@ -163,10 +163,10 @@ def _no_cells() -> Integers:
 def _entries(dense: Integers) -> Entries:
     """Cells that are not empty, of an array (G, 1024, 2)."""
     cells = dense.reshape(-1, 2)
-    there = np.flatnonzero(cells[:, 0])
-    groups, keys = np.divmod(there, _N_CELLS)
-    counts, sums = cells[there].T
-    bins = np.empty((len(there), 0), np.uint8)
+    filled = np.flatnonzero(cells[:, 0])
+    groups, keys = np.divmod(filled, _N_CELLS)
+    counts, sums = cells[filled].T
+    bins = np.empty((len(filled), 0), np.uint8)
     return Entries(groups, keys.astype(np.uint64), counts, sums[:, None], bins)
 
 

@@ -79,7 +79,7 @@ class NeededParts:
     def _source(self, part: Part) -> str:
         """Fingerprint of the maker of items, computed once for the same classifiers."""
         identity = part.source.identity()
-        place = tuple(id(each) for each in identity)
+        place = tuple(id(thing) for thing in identity)
         if place not in self._sources:
             self._sources[place] = identity, fingerprint(identity)
         return self._sources[place][1]
@@ -89,21 +89,21 @@ class NeededParts:
         by_source: dict[str, dict[str, Part]] = {}
         for key, (part, source) in self.of_form(form).items():
             by_source.setdefault(source, {})[key] = part
-        found = Batch({}, {})
+        batch = Batch({}, {})
         for parts in by_source.values():
             maker = next(iter(parts.values())).source
             items = maker.items(pool)
             copies = maker.count(items) // len(codes)
-            found.copies.update(dict.fromkeys(parts, copies))
+            batch.copies.update(dict.fromkeys(parts, copies))
             sums = {k: part for k, part in parts.items() if isinstance(part.reduction, MeanOf)}
             deltas = Sums.deltas(list(sums.values()), items, codes, n_groups)
-            found.deltas.update(zip(sums, deltas, strict=True))
+            batch.deltas.update(zip(sums, deltas, strict=True))
             for key, part in parts.items():
                 if isinstance(part.reduction, CellsOf):
                     store, rows = empty_store(part), part.reduction.rows(items)
                     assert not isinstance(store, Sums)
-                    found.deltas[key] = store.delta(rows, codes, n_groups)
-        return found
+                    batch.deltas[key] = store.delta(rows, codes, n_groups)
+        return batch
 
 
 def empty_store(part: Part) -> Store:
@@ -123,12 +123,12 @@ def _parts_of(model: HasFitted | Fitted | NeedsStatistics, form: Form) -> list[P
 
 
 def _check_models(models: tuple[Any, ...]) -> None:
-    for each in models:
-        if isinstance(each, BaseEstimator):
-            check_is_fitted(each, ["fitted_", "model_"], all_or_any=any)
-        if not isinstance(each, HasFitted | Fitted | NeedsStatistics):
+    for model in models:
+        if isinstance(model, BaseEstimator):
+            check_is_fitted(model, ["fitted_", "model_"], all_or_any=any)
+        if not isinstance(model, HasFitted | Fitted | NeedsStatistics):
             raise HeadcountError(
-                f"model is {each!r}; it must be a fitted quantifier or accuracy predictor, or "
+                f"model is {model!r}; it must be a fitted quantifier or accuracy predictor, or "
                 "a list of them."
             )
     if not models:

@@ -111,9 +111,9 @@ class RatioCells:
 
     def regrouped(self, numbers: Integers) -> RatioCells:
         """The content of groups with other numbers; equal numbers are added."""
-        made = RatioCells(self._n_classes)
-        made.merge(self, numbers)
-        return made
+        regrouped = RatioCells(self._n_classes)
+        regrouped.merge(self, numbers)
+        return regrouped
 
     def _grow(self, n_groups: int) -> None:
         more = n_groups - len(self._totals)

@@ -44,10 +44,10 @@ def form_of(X: Any) -> Form:
 def reduce_batch(needed: NeededParts, X: Any, groups: Any) -> ReducedBatch:
     """Statistics of a batch."""
     form = form_of(X)
-    given = number_groups(groups, count_rows(X))
-    parts = needed.batch(form, X, given.codes, len(given.names))
-    sizes = np.bincount(given.codes, minlength=len(given.names))
-    return ReducedBatch(form, given, sizes, parts)
+    numbered = number_groups(groups, count_rows(X))
+    parts = needed.batch(form, X, numbered.codes, len(numbered.names))
+    sizes = np.bincount(numbered.codes, minlength=len(numbered.names))
+    return ReducedBatch(form, numbered, sizes, parts)
 
 
 def reduce_batches(

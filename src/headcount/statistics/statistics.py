@@ -138,13 +138,13 @@ class Statistics(GroupStatistics):
         Statistics
             This object. If there is an error in any batch it is unchanged.
         """
-        made = Statistics(self._needed)
+        added = Statistics(self._needed)
         for reduced in reduce_batches(self._needed, batches):
-            made._add(reduced)
+            added._add(reduced)
         if self._form is not None:
-            return self.merge(made)
-        self._form, self._names, self._sizes = made._form, made._names, made._sizes
-        self._stores, self._copies = made._stores, made._copies
+            return self.merge(added)
+        self._form, self._names, self._sizes = added._form, added._names, added._sizes
+        self._stores, self._copies = added._stores, added._copies
         return self
 
     def update_stream(self, batches: Any, *, by: str | None = None, reader: Any = None) -> Self:
@@ -192,10 +192,10 @@ class Statistics(GroupStatistics):
             return self
         self._check_form(other._form)
         with_model = self._needed.models is not None
-        known = set(self._stores)
+        keys = set(self._stores)
         if self._form is None and with_model:
-            known = set(self._needed.of_form(other._form))
-        if (self._form is not None or with_model) and known != set(other._stores):
+            keys = set(self._needed.of_form(other._form))
+        if (self._form is not None or with_model) and keys != set(other._stores):
             raise HeadcountError(
                 "The statistics were made with different models: merge those of one model "
                 "only, trained once and saved."
@@ -219,13 +219,15 @@ class Statistics(GroupStatistics):
         -------
         Statistics
         """
-        made = copy(self)
+        pooled = copy(self)
         if self._form is not None:
             zeros = np.zeros(len(self._names), np.int64)
-            made._stores = {key: each.regrouped(zeros) for key, each in self._stores.items()}
-            made._names = GroupNames().find(number_groups(None, 1).names)[0]
-            made._sizes = np.array([self.n], np.int64)
-        return made
+            pooled._stores = {
+                key: store.regrouped(zeros) for key, store in self._stores.items()
+            }
+            pooled._names = GroupNames().find(number_groups(None, 1).names)[0]
+            pooled._sizes = np.array([self.n], np.int64)
+        return pooled
 
     def to_bytes(self) -> bytes:
         """Return the content in the format that `headcount.statistics.file_format` documents.
@@ -261,10 +263,10 @@ class Statistics(GroupStatistics):
         Statistics
         """
         header, arrays = unpack(bytes(content))
-        made = cls(model)
+        statistics = cls(model)
         names = GroupNames.from_json(header.get("groups"))
         try:
-            made._form = {form: form for form in FORM_NAMES}[header["form"]]
+            statistics._form = {form: form for form in FORM_NAMES}[header["form"]]
             first, *parts = zip(header["parts"], arrays, strict=True)
             sizes = first[1]["sizes"]
             if sizes.shape != (len(names),) or not (sizes > 0).all():
@@ -273,16 +275,20 @@ class Statistics(GroupStatistics):
                 key, copies = str(part["key"]), part["copies"]
                 if type(copies) is not int or copies < 1:
                     raise ValueError
-                made._stores[key] = KINDS[part["kind"]].from_arrays(content_of, len(names))
-                made._copies[key] = copies
+                statistics._stores[key] = KINDS[part["kind"]].from_arrays(
+                    content_of, len(names)
+                )
+                statistics._copies[key] = copies
         except (KeyError, TypeError, ValueError, IndexError):
             raise HeadcountError(
                 "The statistics are damaged: their tables cannot be read. Make the file again."
             ) from None
-        made._names, made._sizes = names, sizes
-        if model is not None and set(made._needed.of_form(made.form)) != set(made._stores):
+        statistics._names, statistics._sizes = names, sizes
+        if model is not None and set(statistics._needed.of_form(statistics.form)) != set(
+            statistics._stores
+        ):
             raise _OTHER_MODEL
-        return made
+        return statistics
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the content to a file, atomically.
@@ -333,7 +339,7 @@ class Statistics(GroupStatistics):
         """
         stores = [self._stored(part)[0] for part in parts]
         return max(
-            (each.n_variants for each in stores if not isinstance(each, Sums)), default=0
+            (store.n_variants for store in stores if not isinstance(store, Sums)), default=0
         )
 
     def effective_sizes(self, parts: Sequence[Part]) -> NDArray[np.int64]:
@@ -349,12 +355,12 @@ class Statistics(GroupStatistics):
         ndarray of int
         """
         self._sort()
-        found = self._sizes
+        sizes = self._sizes
         for part in parts:
             store, copies = self._stored(part)
             if isinstance(store, RatioCells):
-                found = np.minimum(found, np.maximum(store.sample_sizes() // copies, 1))
-        return found
+                sizes = np.minimum(sizes, np.maximum(store.sample_sizes() // copies, 1))
+        return sizes
 
     def reduced(self, parts: Sequence[Part], groups: slice, variant: int = 0) -> Reduced:
         """Values of the statistics that a method needs.
@@ -374,14 +380,14 @@ class Statistics(GroupStatistics):
             One entry per part: means, one row per group, or `WeightedRows`.
         """
         self._sort()
-        found: list[Any] = []
+        values: list[Any] = []
         for part in parts:
             store, copies = self._stored(part)
             if isinstance(store, Sums):
-                found.append(store.means(groups, copies * self._sizes[groups]))
+                values.append(store.means(groups, copies * self._sizes[groups]))
             else:
-                found.append(store.weighted_rows(groups, variant, copies))
-        return found
+                values.append(store.weighted_rows(groups, variant, copies))
+        return values
 
     def to_frame(self) -> pl.DataFrame:
         """Table with the columns group and items, one row per group.
@@ -409,8 +415,8 @@ class Statistics(GroupStatistics):
             for name, size in zip(names, self._sizes, strict=False)
         ]
         if len(self._names) > _MOST_SHOWN:
-            rest = self._sizes[_MOST_SHOWN:]
-            rows.append([Cell(f"{len(rest):,} more"), Cell(f"{int(rest.sum()):,}")])
+            further = self._sizes[_MOST_SHOWN:]
+            rows.append([Cell(f"{len(further):,} more"), Cell(f"{int(further.sum()):,}")])
         return Table(["group", "items"], rows, [False, True])
 
     def _title(self) -> str:
@@ -426,13 +432,13 @@ class Statistics(GroupStatistics):
         return html_result(self._title(), [self.to_table()], ())
 
     def _add(self, reduced: ReducedBatch) -> None:
-        form, given, sizes, (deltas, copies) = reduced
+        form, numbered, sizes, (deltas, copies) = reduced
         self._check_form(form)
         self._check_copies(copies)
-        names, numbers = self._names.find(given.names)
+        names, numbers = self._names.find(numbered.names)
         stores = {
-            key: self._stores.get(key, empty_store(each.part))
-            for key, each in self._needed.of_form(form).items()
+            key: self._stores.get(key, empty_store(needed.part))
+            for key, needed in self._needed.of_form(form).items()
         }
         check_room(stores, deltas, numbers)
         # Nothing below fails.
@@ -468,7 +474,7 @@ class Statistics(GroupStatistics):
         if (np.diff(order) > 0).all():
             return
         numbers = np.argsort(order)
-        self._stores = {key: each.regrouped(numbers) for key, each in self._stores.items()}
+        self._stores = {key: store.regrouped(numbers) for key, store in self._stores.items()}
         self._names, self._sizes = self._names.take(order), self._sizes[order]
 
     def _check_form(self, form: Form) -> None:

@@ -98,7 +98,7 @@ class ScoreReader:
         """Columns of the posteriors; None if there are features instead."""
         if self._columns is not None:
             return self._columns
-        classes = tuple(str(each) for each in self._classes.tolist())
+        classes = tuple(str(label) for label in self._classes.tolist())
         if all(name in names for name in classes):
             return classes
         return classes[1:] if len(classes) == 2 and classes[1] in names else None
@@ -114,9 +114,9 @@ def read_batches(
     if isinstance(batches, pl.LazyFrame) and isinstance(reader, ScoreReader):
         with _reading():
             names = batches.collect_schema().names()
-        used = {*reader.used(names), *([] if by is None else [by])}
-        if used.issubset(names):
-            batches = batches.select(name for name in names if name in used)
+        columns = {*reader.used(names), *([] if by is None else [by])}
+        if columns.issubset(names):
+            batches = batches.select(name for name in names if name in columns)
     for frame in frames_of(batches):
         if by is not None:
             _require(frame, [by])
@@ -135,16 +135,16 @@ def frames_of(batches: Any) -> Iterator[pl.DataFrame]:
     schema: dict[str, Any] | None = None
     for number, batch in enumerate(_readable(batches)):
         frame = batch if isinstance(batch, pl.DataFrame) else _frame(batch)
-        found = dict(frame.schema)
+        columns = dict(frame.schema)
         if schema is None:
-            schema = found
-        elif list(found.items()) != list(schema.items()):
+            schema = columns
+        elif list(columns.items()) != list(schema.items()):
             differing = [
-                name for name in {**schema, **found} if schema.get(name) != found.get(name)
+                name for name in {**schema, **columns} if schema.get(name) != columns.get(name)
             ]
             raise HeadcountError(
                 f"Batch {number + 1:,} has other columns than the first: {differing[0]!r} is "
-                f"{found.get(differing[0], 'missing')} and was "
+                f"{columns.get(differing[0], 'missing')} and was "
                 f"{schema.get(differing[0], 'missing')}; make all parts alike."
                 if differing
                 else f"Batch {number + 1:,} has its columns in another order than the first."
@@ -209,12 +209,12 @@ def _frame(batch: Any) -> pl.DataFrame:
     import polars as pl
 
     try:
-        made = pl.DataFrame(batch)
+        frame = pl.DataFrame(batch)
     except (TypeError, ValueError, pl.exceptions.PolarsError):
         raise HeadcountError(
             f"A batch is of type {type(batch).__name__}; pass record batches or frames."
         ) from None
-    return made
+    return frame
 
 
 def _require(batch: pl.DataFrame, columns: Sequence[str]) -> None:

@@ -115,9 +115,9 @@ class Sums:
 
     def regrouped(self, numbers: Integers) -> Sums:
         """The sums of groups with other numbers; equal numbers are added."""
-        made = Sums()
-        made.add(self._values, numbers)
-        return made
+        regrouped = Sums()
+        regrouped.add(self._values, numbers)
+        return regrouped
 
     def means(self, groups: slice, n_rows: Integers) -> NDArray[np.float64]:
         """Means over the rows of some groups."""

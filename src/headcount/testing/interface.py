@@ -106,14 +106,12 @@ def check_unfitted(case: Case) -> None:
     calls: list[Callable[[], Any]] = [
         lambda: quantifier.predict(X),
         lambda: quantifier.predict_many(X, samples()),
-        lambda: quantifier.fitted_.solve_many(X, samples()),
     ]
     if case.takes_scores:
         new = Scored(scored_pool(case.n_classes))
         calls += [
             lambda: quantifier.predict(new),
             lambda: quantifier.predict_many(new, samples()),
-            lambda: quantifier.fitted_.solve_many(new, samples()),
             lambda: quantifier.fit_scorer(Scorer()),
         ]
     for call in calls:

@@ -114,12 +114,12 @@ class Conditional:
         near = min(int(_NEAR * len(gaps)), len(gaps) - 1)
         reach = np.partition(gaps, near)[near]
         # All simulations with the same gap, so that the order of the simulations is irrelevant.
-        chosen = np.flatnonzero(gaps <= reach)
-        weights = np.ones(len(chosen))
+        nearest = np.flatnonzero(gaps <= reach)
+        weights = np.ones(len(nearest))
         if reach > 0:
-            weights = np.maximum(1 - gaps[chosen] / reach, 1e-9)
+            weights = np.maximum(1 - gaps[nearest] / reach, 1e-9)
         weights /= weights.sum()
-        answers, truths = self.answers.take(chosen, axis=0), self.truths.take(chosen, axis=0)
+        answers, truths = self.answers.take(nearest, axis=0), self.truths.take(nearest, axis=0)
         mean_answer, mean_truth = weights @ answers, weights @ truths
         away = answers - mean_answer
         local = _slopes(away, truths - mean_truth, weights, _LOCAL_RIDGE)
@@ -189,7 +189,7 @@ class Conditioning:
         """
         simulated = simulated_size(size)
         if simulated not in self._by_size:
-            made = simulate(
+            samples = simulate(
                 self.training,
                 simulated,
                 self.replicates,
@@ -198,7 +198,7 @@ class Conditioning:
                 self.class_sizes,
                 self.foreign,
             )
-            self._by_size[simulated] = self.outcomes(made)
+            self._by_size[simulated] = self.outcomes(samples)
         return self._by_size[simulated].given(answer)
 
 

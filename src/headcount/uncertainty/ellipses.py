@@ -74,10 +74,10 @@ class Ellipse:
     @property
     def centre(self) -> Floats:
         """Shares at the centre."""
-        found, n = self._shares(self.middle[None])[0], self.n_items
+        shares, n = self._shares(self.middle[None])[0], self.n_items
         if self.logs:
-            found = np.clip((found * (n + len(found) / 2) - 0.5) / n, 0, None)
-        return np.asarray(found / found.sum())
+            shares = np.clip((shares * (n + len(shares) / 2) - 0.5) / n, 0, None)
+        return np.asarray(shares / shares.sum())
 
     @cached_property
     def volume(self) -> float:

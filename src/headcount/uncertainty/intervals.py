@@ -177,8 +177,8 @@ class Region:
         -------
         bool
         """
-        given = check_shares(shares, len(self.centre))
-        inside = (self.low - 1e-9 <= given) & (given <= self.high + 1e-9)
+        point = check_shares(shares, len(self.centre))
+        inside = (self.low - 1e-9 <= point) & (point <= self.high + 1e-9)
         return bool(inside.all())
 
 
@@ -206,13 +206,13 @@ def volume_of(around: NDArray[np.float64], within: NDArray[np.bool_]) -> float:
 def check_shares(shares: ArrayLike, n_classes: int) -> NDArray[np.float64]:
     """Check shares of all classes, which sum to 1."""
     try:
-        given = np.asarray(shares, dtype=np.float64)
+        numbers = np.asarray(shares, dtype=np.float64)
     except (TypeError, ValueError):
-        given = np.empty(0)
-    fine = given.shape == (n_classes,) and np.isfinite(given).all()
-    if not fine or given.min() < 0 or abs(given.sum() - 1) > 1e-6:
+        numbers = np.empty(0)
+    fine = numbers.shape == (n_classes,) and np.isfinite(numbers).all()
+    if not fine or numbers.min() < 0 or abs(numbers.sum() - 1) > 1e-6:
         raise HeadcountError(
             f"shares is {shares!r}; it must have {n_classes} shares, one per class, "
             "that sum to 1."
         )
-    return given
+    return numbers

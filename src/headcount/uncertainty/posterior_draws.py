@@ -150,4 +150,4 @@ def check_dirichlet(prior: Any, n_classes: int) -> Floats:
 
 def _equally_likely(draws: Floats) -> list[SharePosterior]:
     weights = np.full(draws.shape[1], 1 / draws.shape[1])
-    return [SharePosterior(each, weights) for each in draws]
+    return [SharePosterior(of_sample, weights) for of_sample in draws]

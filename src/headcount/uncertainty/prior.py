@@ -73,16 +73,16 @@ def check_prior(prior: Any, n_classes: int) -> Prior:
     if isinstance(prior, Prior):
         return prior
     try:
-        given = np.asarray(prior, dtype=np.float64)
+        numbers = np.asarray(prior, dtype=np.float64)
     except (TypeError, ValueError):
-        given = np.empty(0)
-    if given.ndim <= 1 and given.shape in ((), (n_classes,)):
-        if np.isfinite(given).all() and (given > 0).all():
-            return Prior(concentration=np.broadcast_to(given, n_classes).copy())
-    elif given.ndim == 2 and given.shape[1] == n_classes and len(given):
-        sums = given.sum(axis=1)
-        if (given >= 0).all() and (np.abs(sums - 1) < 1e-6).all():
-            return Prior(draws=given / sums[:, None])
+        numbers = np.empty(0)
+    if numbers.ndim <= 1 and numbers.shape in ((), (n_classes,)):
+        if np.isfinite(numbers).all() and (numbers > 0).all():
+            return Prior(concentration=np.broadcast_to(numbers, n_classes).copy())
+    elif numbers.ndim == 2 and numbers.shape[1] == n_classes and len(numbers):
+        sums = numbers.sum(axis=1)
+        if (numbers >= 0).all() and (np.abs(sums - 1) < 1e-6).all():
+            return Prior(draws=numbers / sums[:, None])
     raise HeadcountError(
         f"prior is {prior!r}; it must be None, a positive number or {n_classes} of them (the "
         f"parameters of a Dirichlet distribution), or an array with rows of {n_classes} shares "

@@ -99,7 +99,7 @@ def simulate(
     if training.weights is not None:
         mass = np.concatenate([[0.0], np.cumsum(training.class_weights[items])])
     offsets = np.arange(n + 1) * size
-    drawn = np.empty(n * size, items.dtype)
+    indices = np.empty(n * size, items.dtype)
     seeds = rng.integers(2**64, size=n, dtype=np.uint64)
 
     def work(start: int, stop: int) -> None:
@@ -116,11 +116,11 @@ def simulate(
                 foreign,
                 mass,
                 offsets,
-                drawn,
+                indices,
             )
 
     each_range(work, n, grain=1 + _FEWEST_ITEMS_PER_THREAD // size)
-    samples = Samples.unchecked(drawn, offsets, len(training.codes))
+    samples = Samples.unchecked(indices, offsets, len(training.codes))
     return Simulated(samples, composition / size)
 
 

@@ -96,11 +96,11 @@ def _moved(items: Any, posteriors: Any, rows: Rows, pairs: _Pairs) -> Any:
     if not posteriors:
         return take_rows(items, rows)
     logs = _centred_logs(items)
-    own, first, second = logs[rows], logs[pairs.first], logs[pairs.second]
+    centre, first, second = logs[rows], logs[pairs.first], logs[pairs.second]
     # As much noise as similar items have variance.
-    free = own + (first - second) / np.sqrt(2)
+    free = centre + (first - second) / np.sqrt(2)
     # Squares of the factors sum to 1: the variance is that of similar items.
-    bound = (2 * own + 2 * first - second) / 3
+    bound = (2 * centre + 2 * first - second) / 3
     moved = bound + pairs.freedom[:, None] * (free - bound)
     odds = np.exp(moved - moved.max(axis=1, keepdims=True))
     return np.asarray(odds / odds.sum(axis=1, keepdims=True))
@@ -147,5 +147,5 @@ def _similar_pairs(
 def _neighbours(logs: Floats) -> Rows:
     """Nearest rows to each row: as many as the square root of their number, at least 2."""
     near = min(max(2, int(np.ceil(np.sqrt(len(logs))))), len(logs))
-    found = KDTree(logs).query(logs, near)[1]
-    return np.asarray(found, np.int64).reshape(len(logs), near)
+    places = KDTree(logs).query(logs, near)[1]
+    return np.asarray(places, np.int64).reshape(len(logs), near)
