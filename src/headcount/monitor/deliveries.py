@@ -9,9 +9,9 @@ import numpy as np
 import polars as pl
 from numpy.typing import ArrayLike, NDArray
 
-from headcount.analysis.options import as_table
 from headcount.analysis.groups import group_column, read_groups
 from headcount.analysis.models import TableModel
+from headcount.analysis.options import as_table
 from headcount.data.readers import TableFile
 from headcount.errors import HeadcountError
 from headcount.monitor.folder import Chunk

@@ -13,10 +13,10 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from headcount.analysis.options import as_table
 from headcount.analysis.label_columns import read_labelled
 from headcount.analysis.model_files import load_model
 from headcount.analysis.models import TableModel
+from headcount.analysis.options import as_table
 from headcount.analysis.score_columns import find_score_columns
 from headcount.data.readers import TableFile
 from headcount.errors import HeadcountError, warn
