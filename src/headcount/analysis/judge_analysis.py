@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
 
-from headcount._parameters import check_fraction
 from headcount._text import Table, percent
 from headcount._versions import versions
 from headcount.analysis.label_columns import stripped
-from headcount.analysis.options import as_table
+from headcount.analysis.options import Options
 from headcount.analysis.pages import MOST_PANELS, plain_notes, written_level
 from headcount.analysis.words import plain, words
 from headcount.data.readers import TableFile
@@ -159,8 +158,8 @@ def judge(
     >>> low < 0.2 < high
     True
     """
-    check_fraction("`level`", level)
-    table = as_table(items, "items", separator)
+    options = Options(separator=separator, level=level, weight=weight, cluster=cluster)
+    table = options.table(items, "items")
     columns = {"verdict": verdict, "by": by, "cluster": cluster, "weight": weight}
     for option, column in columns.items():
         if column is not None:
@@ -172,7 +171,7 @@ def judge(
     data_facts = {"Items": f"{table.name}, {len(frame):,} rows"}
     learnt = None
     if calibration is not None:
-        source = as_table(calibration, "calibration", separator)
+        source = options.table(calibration, "calibration")
         learnt, n_rows = _calibration(source, verdict, gold, cluster)
         data_facts["Calibration set"] = f"{source.name}, {n_rows:,} rows"
     data_facts["Columns"] = ", ".join(

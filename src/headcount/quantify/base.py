@@ -334,8 +334,8 @@ class Quantifier(BaseEstimator):
         ----------
         statistics : Statistics, or frame of pandas, polars or pyarrow
             Statistics of the items, made with this quantifier. For two classes also the
-            result of the query of ``headcount statistics sql``: one row per group and cell, with the
-            columns cell, items and total.
+            result of the query of ``headcount statistics sql``: one row per group and cell,
+            with the columns cell, items and total.
         by : str, default=None
             Column of the groups in such a frame; by default the only other one.
         estimand : {"realised", "expected"}, default="realised"

@@ -240,7 +240,8 @@ def _check_values(table: pl.DataFrame) -> None:
         row = wrong.row(0, named=True)
         raise HeadcountError(
             f"Row {row['index'] + 1} of frame has cell {row['cell']}, items {row['items']} and "
-            f"total {row['total']}, which no scores give: run the query of headcount statistics sql again."
+            f"total {row['total']}, which no scores give: run the query of headcount "
+            "statistics sql again."
         )
     twice = table.group_by("group", "cell").len().filter(pl.col("len") > 1)
     if len(twice):
