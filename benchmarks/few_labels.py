@@ -114,7 +114,7 @@ def shares_of(n_classes, share):
 def posteriors_of(quantifier, X):
     from headcount.labels import PoolPosteriors
 
-    evidence = quantifier.evidence(X)
+    evidence = quantifier.fitted_.evidence(X)
     return PoolPosteriors.of(evidence.posteriors, evidence.training, quantifier.predict(X))
 
 

@@ -119,7 +119,7 @@ BAD_CALLS = [
 BAD_CALLS_WITH_SCORES = [
     call
     for call in BAD_CALLS
-    if ScoringPlan(call.values[0]).takes_scores and call.values[1] not in UNUSED_WITH_SCORES
+    if call.values[0].takes_scores and call.values[1] not in UNUSED_WITH_SCORES
 ]
 
 

@@ -7,8 +7,7 @@ import sys
 import numpy as np
 
 from headcount import _threads
-from headcount.quantify import aggregation
-from headcount.representation import kernel_density
+from headcount.representation import kernel_density, reduction
 from tests.conformance.cases import each_case, samples
 
 
@@ -17,7 +16,7 @@ def test_batches_make_no_difference(case, monkeypatch):
     quantifier = case.fit_quick()
     expected = case.predict_quick(quantifier, samples())
     for numbers in (1, 50):
-        monkeypatch.setattr(aggregation, "_BATCH_NUMBERS", numbers)
+        monkeypatch.setattr(reduction, "_BATCH_NUMBERS", numbers)
         np.testing.assert_array_equal(case.predict_quick(quantifier, samples()), expected)
     monkeypatch.setattr(kernel_density, "_BLOCK", 7)
     np.testing.assert_array_equal(case.predict_quick(quantifier, samples()), expected)

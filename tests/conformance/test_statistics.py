@@ -22,7 +22,7 @@ def test_answers_are_those_to_the_items(case):
     rows = [np.flatnonzero(groups == group) for group in range(3)]
     expected = quantifier.predict_many(scores, rows)
     if case.wrapped or case.name in NOT_REDUCED | COMPOSED:
-        name = type(quantifier.fitted_).__name__
+        name = quantifier.fitted_.method
         with pytest.raises(HeadcountError, match=f"{name} .* cannot be reduced to statistics"):
             Statistics(quantifier).update(scores, groups)
         return

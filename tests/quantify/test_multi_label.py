@@ -50,9 +50,9 @@ def test_shares_are_those_of_one_quantifier_per_tag(data, quantifier):
     for j in range(3):
         alone = clone(quantifier)
         if isinstance(quantifier, hc.Conditioned):
-            alone.set_params(quantifier__cv=many.fitted_.scorer.each_[j].cv)
+            alone.set_params(quantifier__cv=many.scorer_.each_[j].cv)
         elif "cv" in quantifier.get_params() and quantifier.cv is not None:
-            alone.set_params(cv=many.fitted_.scorer.each_[j].cv)
+            alone.set_params(cv=many.scorer_.each_[j].cv)
         alone.fit(X, y[:, j])
         expected = alone.predict_many(X_new, samples)[:, 1]
         np.testing.assert_array_equal(many.predict_many(X_new, samples)[:, j], expected)
@@ -66,7 +66,7 @@ def test_estimates_are_those_of_one_quantifier_per_tag(data, quantifier):
     options = {"replicates": 300, "weights": np.linspace(1, 2, len(X_new))}
     found = many.estimate(X_new, **options)
     for j in range(3):
-        alone = clone(quantifier).set_params(cv=many.fitted_.scorer.each_[j].cv).fit(X, y[:, j])
+        alone = clone(quantifier).set_params(cv=many.scorer_.each_[j].cv).fit(X, y[:, j])
         expected = alone.estimate(X_new, **options)
         assert found.shares[j] == expected.shares[1]
         assert found.interval(0.9)[j] == expected.interval(0.9)[1]
@@ -112,7 +112,7 @@ def test_texts_and_groups(data):
 def test_scores_of_each_tag_made_elsewhere(data):
     X, y, X_new, _ = data
     shared = hc.MultiLabel(hc.PACC(random_state=0)).fit(X, y)
-    scored = [hc.Scored(each.posteriors_) for each in shared.fitted_.scorer.each_]
+    scored = [hc.Scored(each.posteriors_) for each in shared.scorer_.each_]
     quantifier = hc.MultiLabel(hc.PACC()).fit(scored, y)
     new = [hc.Scored(each.posteriors) for each in shared.score(X_new)]
     np.testing.assert_allclose(quantifier.predict(new), shared.predict(X_new), atol=0.02)
@@ -173,7 +173,7 @@ def test_a_classifier_without_scores_counts_its_predictions(data):
         predict_proba = property()
 
     quantifier = hc.MultiLabel(hc.ACC(Labels(), random_state=0)).fit(X, y)
-    alone = hc.ACC(Labels(), cv=quantifier.fitted_.scorer.each_[0].cv).fit(X, y[:, 0])
+    alone = hc.ACC(Labels(), cv=quantifier.scorer_.each_[0].cv).fit(X, y[:, 0])
     assert quantifier.predict(X_new)[0] == alone.predict(X_new)[1]
 
 

@@ -97,7 +97,7 @@ def test_members_of_an_ensemble_do_not_learn_from_the_groups_they_score():
     )
     for given, right in ((None, 0.95), (groups, 0.7)):
         fitted = clone(ensemble).fit(items, labels, groups=given)
-        for scorer in fitted.fitted_.scorer:
+        for scorer in (member.fitted_.scorer for member in fitted.members_):
             accuracy = (scorer.labels_ == scorer.codes_).mean()
             assert accuracy > right if given is None else accuracy < right
         estimate = fitted.estimate(items[:100], random_state=0)

@@ -284,7 +284,7 @@ def _expected_squares(means: Floats, noise: Floats, tested: NDArray[np.bool_]) -
     return np.asarray(found)
 
 
-def _widened(posterior: SharePosterior, error: float) -> SharePosterior:
+def _widened(posterior: SharePosterior | RepeatedPosterior, error: float) -> SharePosterior:
     """Shares with a further error, a standard deviation that is added to theirs."""
     draws, mean = posterior.draws, posterior.mean
     variance = np.maximum(draws.var(axis=0), 1e-12)

@@ -115,7 +115,7 @@ class TableModel:
         quantifier = clone(self.quantifier)
         if isinstance(self.source, Scorer):
             return replace(self, quantifier=quantifier.fit_scorer(self.source))
-        source = self.source
+        source: Any = self.source
         if isinstance(quantifier, NetworkQuantifier):
             quantifier.fit_trained(source.items, source.labels, source.arrays)
         else:

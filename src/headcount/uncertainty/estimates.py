@@ -42,9 +42,9 @@ class Estimates(Mapping[Hashable, Estimate]):
     >>> halves = q.estimate_many(X, [range(500, 750), range(750, 1000)])
     >>> hc.Estimates({"first": halves[0], "second": halves[1]})
     SLD: shares in 2 groups, with 95% intervals
-    group   items  0                       1
-    first     250  52.3% (50.1% to 54.5%)  47.7% (45.5% to 49.9%)
-    second    250  48.0% (46.0% to 49.9%)  52.0% (50.1% to 54.0%)
+    group   items                       0                       1
+    first     250  47.5% (46.1% to 49.1%)  52.5% (50.9% to 53.9%)
+    second    250  53.1% (51.6% to 54.6%)  46.9% (45.4% to 48.4%)
     """
 
     def __init__(self, estimates: Mapping[Hashable, Estimate]) -> None:
