@@ -97,8 +97,8 @@ class LeastSquaresTables:
         K, first = len(self.rates), 0 if self.every else 1
         profiles = equations(self.rates, every=self.every)
         zeros = np.zeros((len(shares), profiles.shape[1] - 2 * (K - first)))
-        seen = np.hstack([zeros, predicted[:, first:], shares[:, first:]])
-        return _least_squares(profiles, np.ascontiguousarray(seen)).reshape(-1, K, K)
+        sums = np.hstack([zeros, predicted[:, first:], shares[:, first:]])
+        return _least_squares(profiles, np.ascontiguousarray(sums)).reshape(-1, K, K)
 
 
 def equations(rates: Floats, *, every: bool) -> Floats:
@@ -119,14 +119,14 @@ def equations(rates: Floats, *, every: bool) -> Floats:
     return np.ascontiguousarray(np.concatenate(sides).T)
 
 
-def _least_squares(profiles: Floats, seen: Floats) -> Floats:
+def _least_squares(profiles: Floats, sums: Floats) -> Floats:
     """Points of the simplex nearest to the observed sums, one row per sample."""
     if len(profiles) < _MANY_CELLS:
-        return LeastSquares().solve(profiles, seen).prevalence
+        return LeastSquares().solve(profiles, sums).prevalence
     H = profiles @ profiles.T
     H += 1e-13 * np.trace(H) / len(H) * np.eye(len(H))
-    points = np.empty((len(seen), len(H)))
-    for number, row in enumerate(seen):
+    points = np.empty((len(sums), len(H)))
+    for number, row in enumerate(sums):
         point = _nearest(H, profiles @ row)
         if point is None:
             point = LeastSquares().solve(profiles, row[None]).prevalence[0]

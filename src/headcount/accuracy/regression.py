@@ -342,8 +342,8 @@ def _drawn_samples(
     """Samples of these rows of a reference, with shares uniform on the simplex."""
     codes = reference.codes[rows]
     protocol = NPP if (codes == codes[0]).all() else UPP
-    drawn = protocol(n_samples=n_samples, size=size, random_state=rng).draw(codes)
-    return Samples(rows[drawn.indices], drawn.offsets, n_pool=len(reference))
+    samples = protocol(n_samples=n_samples, size=size, random_state=rng).draw(codes)
+    return Samples(rows[samples.indices], samples.offsets, n_pool=len(reference))
 
 
 class NuclearNorm(RegressionPredictor):

@@ -236,8 +236,8 @@ class MeanOverSubsets(Aggregation):
             block = tables[first : first + together]
             embedding = Dense(np.hstack([table.look_up(codes) for table in block]))
             step = max(1, _BLOCK_NUMBERS // embedding.width)
-            for left in range(0, S, step):
-                batch = slice(left, left + step)
+            for start in range(0, S, step):
+                batch = slice(start, start + step)
                 means = embedding.means(samples[batch]).reshape(-1, len(block), K + 1)
                 for number, table in enumerate(block):
                     of_table = means[:, number]
@@ -263,8 +263,8 @@ class Votes:
         self, overlap: Floats, products: Floats, mass: Floats, batch: slice = slice(None)
     ) -> None:
         """Add the vote of one set: inner products with the classes, share of known patterns."""
-        seen = products / np.where(mass > 0, mass, 1)[:, None]
-        solution = KernelDistance().solve(overlap, seen)
+        means = products / np.where(mass > 0, mass, 1)[:, None]
+        solution = KernelDistance().solve(overlap, means)
         self.shares[batch] += np.where(mass[:, None] > 0, solution.prevalence, 0)
         self.voters[batch] += mass > 0
         self.rounds[batch] = np.maximum(self.rounds[batch], solution.iterations)
