@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from numpy.typing import NDArray
 
 from headcount.errors import HeadcountError
+from headcount.quantify.fitted import Fitted
 from headcount.scores import Scored, Verdicts
 
 if TYPE_CHECKING:
@@ -50,7 +51,8 @@ class ScoreReader:
         verdicts: str | None = None,
         by: str | None = None,
     ) -> None:
-        self._classes: NDArray[Any] = model.classes_
+        classes = model.classes if isinstance(model, Fitted) else model.classes_
+        self._classes: NDArray[Any] = classes
         self._columns = None if columns is None else tuple(columns)
         self._verdicts, self._by = verdicts, by
 
