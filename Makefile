@@ -42,7 +42,7 @@ pytest: $(VENV)/.test-stamp  ## The tests alone
 
 # Parts that use other packages most; ARGS=tests runs all. Old versions of other packages may use
 # what newer ones have deprecated.
-test-lowest: ARGS := tests/cli/test_writing.py tests/cli/test_estimate.py tests/report tests/data \
+test-lowest: ARGS := tests/cli/test_writing.py tests/cli/test_estimate.py tests/report tests/items \
 	tests/scores
 test-lowest: .venv-lowest/.stamp  ## Tests with the lowest versions in pyproject.toml
 	$(TESTED) NUMBA_CACHE_DIR=$(CURDIR)/.venv-lowest/numba .venv-lowest/bin/python -m pytest \

@@ -28,8 +28,8 @@ from sklearn.linear_model import LogisticRegression  # noqa: E402
 from sklearn.pipeline import make_pipeline  # noqa: E402
 
 from headcount import accuracy  # noqa: E402
-from headcount.accuracy import METRICS, table_of  # noqa: E402
-from headcount.scores import ScoredPool  # noqa: E402
+from headcount.accuracy.metrics import METRICS, table_of  # noqa: E402
+from headcount.scores.scorer import ScoredPool  # noqa: E402
 from real_datasets import SelectWords, load  # noqa: E402
 from tables import markdown_table  # noqa: E402
 

@@ -16,7 +16,8 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
 
 from environment import PROJECT
-from headcount.sampling import Prevalences, Samples
+from headcount.samples.protocols import Prevalences
+from headcount.samples.samples import Samples
 
 __all__ = ["Workload", "adult", "clouds", "covariate_chunks", "prior_chunks"]
 

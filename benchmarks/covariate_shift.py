@@ -22,6 +22,7 @@ from sklearn.preprocessing import StandardScaler
 import headcount as hc
 from environment import RESULTS, describe_machine
 from headcount.errors import HeadcountWarning
+from headcount.scores import fit_calibrator
 from real_datasets import load
 from tables import bullets, markdown_table
 
@@ -58,7 +59,7 @@ def row_of(name: str, seed: int) -> list[float]:
     samples = shifted(X_pool, rng)
     truth = np.array([np.bincount(y_pool[rows], minlength=K) / SIZE for rows in samples])
     scorer = hc.Scorer(linear, random_state=0).fit(X, y)
-    calibrator = hc.scores.fit_calibrator("bcts", scorer.posteriors_, scorer.codes_)
+    calibrator = fit_calibrator("bcts", scorer.posteriors_, scorer.codes_)
     calibrated = calibrator.transform(scorer.posteriors(X_pool))
     answers = [
         hc.SLD(linear, random_state=0).fit(X, y).predict_many(X_pool, samples),

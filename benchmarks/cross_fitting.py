@@ -54,7 +54,7 @@ def measure(name, X, y, rounds):
     from sklearn.linear_model import LogisticRegression
     from sklearn.model_selection import StratifiedKFold
 
-    from headcount.scores import Scorer
+    from headcount.scores.scorer import Scorer
 
     folds = list(StratifiedKFold(5, shuffle=True, random_state=0).split(y, y))
 

@@ -38,7 +38,7 @@ def measure(name: str, K: int) -> tuple[float, float]:
     import numpy as np
 
     import headcount as hc
-    from headcount.sampling import Samples
+    from headcount.samples.samples import Samples
 
     rng = np.random.default_rng(0)
 

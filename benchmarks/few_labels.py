@@ -112,7 +112,7 @@ def shares_of(n_classes, share):
 
 
 def posteriors_of(quantifier, X):
-    from headcount.labels import PoolPosteriors
+    from headcount.estimates.labels.pool import PoolPosteriors
 
     evidence = quantifier.fitted_.evidence(X)
     return PoolPosteriors.of(evidence.posteriors, evidence.training, quantifier.predict(X))
@@ -127,7 +127,8 @@ class Cuts:
 
     def draw(self, n, design, rng):
         """Labelled rows as a sample, and the stratum of every item."""
-        from headcount.labels import LabelSample, Strata, suitable_strata
+        from headcount.estimates.labels.plan import Strata, suitable_strata
+        from headcount.estimates.labels.sample import LabelSample
 
         size, K = self.pool.values.shape
         wanted = 1 if design == "uniform" else suitable_strata(5, n, size)
@@ -140,14 +141,14 @@ class Cuts:
 
 
 def estimate_of(pool, sample, codes, target):
-    from headcount.labels import of_population, share_difference
+    from headcount.estimates.labels.from_labels import of_population, share_difference
 
     found = share_difference(pool, sample, codes)
     return found if target == "realised" else of_population(found, pool, sample, codes)
 
 
 def ends_of(pool, sample, codes, target):
-    from headcount.labels import share_ends
+    from headcount.estimates.labels.difference import share_ends
 
     return share_ends(estimate_of(pool, sample, codes, target), len(pool.values), LEVEL)
 
@@ -157,7 +158,7 @@ def coverage_cell(n_classes, distance, share, shift, target, replications):
     import numpy as np
 
     from few_labels_peers import peer_ends
-    from headcount.labels import clopper_pearson, share_ends
+    from headcount.estimates.labels.difference import clopper_pearson, share_ends
 
     truth = np.array(shares_of(n_classes, share))
     designs = (*DESIGNS, FOR_ONE) if n_classes > 2 and share <= 0.1 else DESIGNS

@@ -29,17 +29,12 @@ from few_labels import (
     shares_of,
     summary,
 )
-from headcount.labels import (
-    LabelSample,
-    PoolPosteriors,
-    check_clusters,
-    clopper_pearson,
-    correct_verdicts,
-    make_plan,
-    of_population,
-    share_difference,
-    share_ends,
-)
+from headcount.estimates.labels.difference import clopper_pearson, share_ends
+from headcount.estimates.labels.from_labels import of_population, share_difference
+from headcount.estimates.labels.judge_rates import correct_verdicts
+from headcount.estimates.labels.plan import make_plan
+from headcount.estimates.labels.pool import PoolPosteriors
+from headcount.estimates.labels.sample import LabelSample, check_clusters
 
 # Name, training items, and how pools differ: by time, or by a shift that is made.
 REAL = {

@@ -21,10 +21,11 @@ pin_blas_threads()
 import numpy as np  # noqa: E402
 from sklearn.linear_model import LogisticRegression  # noqa: E402
 
-from headcount.diagnose import MixtureTest, fit_test_items  # noqa: E402
-from headcount.representation import Training  # noqa: E402
-from headcount.sampling import Samples  # noqa: E402
-from headcount.scores import Scorer, one_fold_each  # noqa: E402
+from headcount.estimates.fit_test import MixtureTest, fit_test_items  # noqa: E402
+from headcount.parts.training import Training  # noqa: E402
+from headcount.samples.samples import Samples  # noqa: E402
+from headcount.scores.folds import one_fold_each  # noqa: E402
+from headcount.scores.scorer import Scorer  # noqa: E402
 
 RESULTS = PROJECT / "benchmarks" / "results" / "fit_test.json"
 PARTS = ("level", "simulated", "real", "draw")
@@ -199,7 +200,7 @@ def reviews(name):
 
 
 def protocols(name, seed, quick):
-    from headcount.shift import (
+    from headcount.shift.shift_protocols import (
         ConceptShift,
         GlobalCovariateShift,
         LocalCovariateShift,

@@ -29,7 +29,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 import headcount as hc
 from headcount import accuracy, metrics, shift
-from headcount.quantify.registry import quantifiers
+from headcount.quantifiers.registry import quantifiers
 from versions import (
     estimand_name,
     evaluate_scores,

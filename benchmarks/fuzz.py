@@ -19,7 +19,7 @@ sys.path.insert(0, str(PROJECT))
 
 from tests.conformance.cases import PROTOTYPES
 
-from headcount.quantify.base import ScoringPlan
+from headcount.quantifiers.base import ScoringPlan
 from headcount.testing.random_problems import (
     fit_problem,
     random_problems,

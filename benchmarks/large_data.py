@@ -85,7 +85,7 @@ def step_summarise(folder: Path) -> dict:
     import polars as pl
 
     import headcount as hc
-    from headcount.analysis import summarise
+    from headcount.tables.from_tables import summarise
 
     scores, y = training()
     labelled = pl.DataFrame({"yes": scores, "label": np.where(y, "yes", "no")})

@@ -31,7 +31,7 @@ def record(what: str, seconds: float, goal: float, **facts: Any) -> dict[str, An
 
 def vector_machines() -> list[dict[str, Any]]:
     """Each loss on 10,000 items of 20 features, C=1, to the default tolerance."""
-    from headcount.learn import MultivariateSVC
+    from headcount.learn.multivariate_svc import MultivariateSVC
 
     X, y = items(10_000, 20, 0)
     found = []
@@ -53,7 +53,7 @@ def error_rate() -> dict[str, Any]:
     import numpy as np
     from sklearn.svm import LinearSVC
 
-    from headcount.learn import MultivariateSVC
+    from headcount.learn.multivariate_svc import MultivariateSVC
 
     X, y = items(2_000, 20, 0)
     signs, C = np.where(y == 1, 1, -1), 100 / len(y)

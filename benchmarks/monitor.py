@@ -42,7 +42,7 @@ from headcount.monitor.folder import Rows  # noqa: E402
 from headcount.monitor.history import ERROR_WEIGHT  # noqa: E402
 from headcount.monitor.reference import MonitorReference  # noqa: E402
 from headcount.monitor.summaries import ChunkSummaries  # noqa: E402
-from headcount.sampling import Samples  # noqa: E402
+from headcount.samples.samples import Samples  # noqa: E402
 from monitor_story import STORY_HEADER, flights_by_week  # noqa: E402
 from real_datasets import load  # noqa: E402
 from tables import bullets, markdown_table, write_json  # noqa: E402

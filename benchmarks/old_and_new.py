@@ -96,7 +96,7 @@ class Worker:
         from sklearn.naive_bayes import GaussianNB
 
         import headcount as hc
-        from headcount.quantify.registry import quantifiers
+        from headcount.quantifiers.registry import quantifiers
 
         shared = {
             "random_state": 0, "n_members": 10, "n_estimators": 20, "replicates": 500,
@@ -200,7 +200,7 @@ def tasks(chosen: list[str] | None) -> list[dict[str, str]]:
     """Everything that is timed."""
     sys.path.insert(0, str(SOURCE))
     from headcount import accuracy
-    from headcount.quantify.registry import quantifiers
+    from headcount.quantifiers.registry import quantifiers
 
     found = []
     for workload in ("binary", "multiclass"):

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 import headcount as hc
-from headcount.quantify.registry import quantifiers
+from headcount.quantifiers.registry import quantifiers
 
 __all__ = ["CORE", "LEVEL", "NEWER", "applicable", "known_methods", "measure"]
 

@@ -24,8 +24,8 @@ from sklearn.preprocessing import StandardScaler
 
 import headcount as hc
 import real_data_methods
-from headcount.sampling import Samples
-from headcount.scores import ScoredPool
+from headcount.samples.samples import Samples
+from headcount.scores.scorer import ScoredPool
 from real_datasets import Items, SelectWords, prepared, replace_file
 
 __all__ = ["CLASSIFIERS", "SHARES", "Settings", "Task", "cells", "pending", "run"]

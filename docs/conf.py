@@ -107,7 +107,7 @@ def link_methods(app: Any, name: str, source: list[str]) -> None:
     """Link the names in the tables of methods to the reference."""
     if name == "methods":
         source[0] = re.sub(
-            r"^\| `(\w+)` \|", r"| {py:class}`\1 <headcount.quantify.\1>` |", source[0],
+            r"^\| `(\w+)` \|", r"| {py:class}`\1 <headcount.quantifiers.\1>` |", source[0],
             flags=re.MULTILINE,
         )  # fmt: skip
 

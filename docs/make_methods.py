@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from headcount.quantify import one_class_quantifiers, quantifiers
+from headcount.quantifiers.registry import one_class_quantifiers, quantifiers
 
 PAGE = Path(__file__).with_name("methods.md")
 BEGIN, END = "<!-- methods: begin -->", "<!-- methods: end -->"

@@ -14,8 +14,9 @@ import polars as pl
 import pytest
 
 import headcount as hc
+from headcount import distributed
 from headcount.errors import HeadcountError
-from headcount.statistics import ScoreReader
+from headcount.estimates.statistics.streams import ScoreReader
 
 N_FILES = 6
 
@@ -74,7 +75,7 @@ def cluster():
 
 
 def test_files_on_dask(cluster, quantifier, files, expected):
-    made = hc.distributed.dask(
+    made = distributed.dask(
         str(files / "part-*.parquet"),
         quantifier,
         by="month",
@@ -86,7 +87,7 @@ def test_files_on_dask(cluster, quantifier, files, expected):
 
 def test_a_worker_that_dies(cluster, quantifier, files, expected, tmp_path):
     marker = tmp_path / "died"
-    made = hc.distributed.dask(
+    made = distributed.dask(
         [files],
         quantifier,
         by="month",
@@ -106,7 +107,7 @@ def test_partitions_of_a_dask_collection(cluster, quantifier, files, expected):
             return [delayed(pl.read_parquet)(path) for path in sorted(files.iterdir())]
 
     with Client(cluster, set_as_default=False) as client:
-        made = hc.distributed.dask(Collection(), quantifier, by="month", scheduler=client)
+        made = distributed.dask(Collection(), quantifier, by="month", scheduler=client)
     assert made.to_bytes() == expected
 
 
@@ -114,7 +115,7 @@ def test_a_file_with_other_columns(cluster, quantifier, files, tmp_path):
     shutil.copytree(files, tmp_path / "parts")
     table(9).rename({"month": "day"}).write_parquet(tmp_path / "parts" / "part-3.parquet")
     with pytest.raises(HeadcountError, match=r"part-3.parquet: .*no column 'month'"):
-        hc.distributed.dask(
+        distributed.dask(
             tmp_path / "parts", quantifier, by="month", scheduler=cluster.scheduler_address
         )
 
@@ -129,25 +130,25 @@ def test_a_file_with_other_columns(cluster, quantifier, files, tmp_path):
 )
 def test_wrong_parts(quantifier, parts, message):
     with pytest.raises(HeadcountError, match=message):
-        hc.distributed.dask(parts, quantifier, scheduler="tcp://127.0.0.1:9")
+        distributed.dask(parts, quantifier, scheduler="tcp://127.0.0.1:9")
 
 
 def test_a_file_of_another_kind(quantifier, tmp_path):
     (tmp_path / "a.csv").write_text("spam\n0.5\n")
     with pytest.raises(HeadcountError, match="not a Parquet or Arrow file"):
-        hc.distributed.dask(tmp_path / "a.csv", quantifier, scheduler="tcp://127.0.0.1:9")
+        distributed.dask(tmp_path / "a.csv", quantifier, scheduler="tcp://127.0.0.1:9")
 
 
 def test_no_scheduler(quantifier, files, monkeypatch):
-    monkeypatch.setattr("headcount._dask.PATIENCE", 0.2)
+    monkeypatch.setattr("headcount.distributed.PATIENCE", 0.2)
     with pytest.raises(HeadcountError, match="cannot be reached"):
-        hc.distributed.dask(files, quantifier, scheduler="tcp://127.0.0.1:9")
+        distributed.dask(files, quantifier, scheduler="tcp://127.0.0.1:9")
 
 
 def test_spark_is_not_installed(quantifier, monkeypatch):
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     with pytest.raises(HeadcountError, match=r"install headcount\[spark\], and Java"):
-        hc.distributed.spark(None, quantifier)
+        distributed.spark(None, quantifier)
 
 
 @pytest.fixture(scope="module")
@@ -173,13 +174,13 @@ def session():
 @pytest.mark.filterwarnings("ignore::FutureWarning:pyspark")
 def test_spark(session, quantifier, files, expected):
     frame = session.read.parquet(str(files))
-    made = hc.distributed.spark(frame.repartition(5), quantifier, by="month")
+    made = distributed.spark(frame.repartition(5), quantifier, by="month")
     assert made.to_bytes() == expected
     with pytest.raises(HeadcountError, match="by is 'day'"):
-        hc.distributed.spark(frame, quantifier, by="day")
+        distributed.spark(frame, quantifier, by="day")
     doubled = frame.withColumn("spam", frame["spam"] * 2)
     with pytest.raises(
         HeadcountError, match=r"^Spark: .*posteriors lie between 0 and 1"
     ) as said:
-        hc.distributed.spark(doubled, quantifier, by="month")
+        distributed.spark(doubled, quantifier, by="month")
     assert "\n" not in str(said.value)

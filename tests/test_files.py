@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from headcount._files import check_writable, write_bytes
+from headcount._support.files import check_writable, write_bytes
 from headcount.errors import HeadcountError
 
 

@@ -12,8 +12,9 @@ from sklearn.base import BaseEstimator
 
 import headcount
 import headcount as hc
-from headcount.accuracy import LEAP, AccuracyEstimate
-from headcount.diagnose import FitTest, FitTests
+from headcount.accuracy.estimates import AccuracyEstimate
+from headcount.accuracy.leap import LEAP
+from headcount.estimates.fit_test import FitTest, FitTests
 from headcount_studies.engine.store import DatasetStatus, Failure, Status
 from tests.report.analyses import make_accuracies, make_analysis, scored
 

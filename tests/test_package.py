@@ -11,8 +11,9 @@ from types import ModuleType
 import pytest
 
 import headcount as hc
-from headcount import deep, quantify
+from headcount import quantifiers as quantify
 from headcount.errors import HeadcountError, HeadcountWarning
+from headcount.quantifiers import deep
 
 HEAVY = ("numba", "sklearn", "polars", "pandas", "scipy", "numpy", "narwhals")
 
@@ -66,7 +67,7 @@ def for_type_checkers(module):
 
 def test_type_checkers_see_the_same_names():
     block = for_type_checkers(hc)
-    assert "from headcount.quantify import *" in block
+    assert "from headcount.quantifiers import *" in block
     named = set(re.findall(r" as (\w+)", block))
     assert named == set(hc.__all__) - set(quantify.__all__)
 
@@ -75,7 +76,7 @@ def test_type_checkers_see_every_module_with_methods():
     named = re.findall(r"from ([\w.]+) import \*", for_type_checkers(quantify))
     holding = {found.__module__ for found in quantify.quantifiers().values()}
     # Networks belong to a package above this one.
-    holding = {name for name in holding if name.startswith("headcount.quantify.")}
+    holding = {name for name in holding if name.startswith("headcount.quantifiers.")}
     missing = [f"from {name} import *" for name in sorted(holding - set(named))]
     assert not missing, f"add to headcount/quantify/__init__.py: {missing}"
     assert set(named) == holding
@@ -86,7 +87,7 @@ def test_type_checkers_see_every_module_with_methods():
 
 
 def test_type_checkers_see_the_networks():
-    assert "from headcount.deep import *" in for_type_checkers(hc)
+    assert "from headcount.quantifiers.deep import *" in for_type_checkers(hc)
     found = quantify.quantifiers().values()
     networks = {each.__name__ for each in found if each.info.family == "network"}
     assert set(deep.__all__) == networks
@@ -114,7 +115,7 @@ def test_unknown_names_are_refused():
     with pytest.raises(AttributeError, match="module 'headcount' has no attribute 'SLDD'"):
         _ = hc.SLDD
     assert not hasattr(hc, "find_methods")
-    assert "headcount.quantify" not in imported_by(
+    assert "headcount.quantifiers" not in imported_by(
         "import headcount; hasattr(headcount, '__x__')"
     )
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headcount._text import Cell, Table, csv_text, printable, text_table
+from headcount._support.text import Cell, Table, csv_text, printable, text_table
 
 NASTY = "<script>alert(1)</script>"
 

@@ -18,14 +18,13 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 
 from headcount.errors import HeadcountError, HeadcountWarning
-from headcount.evaluation.candidates import Labelled, Split, try_candidates
 from headcount.evaluation.measures import Measure
-from headcount.quantify import Quantifier
-from headcount.quantify.base import ScoringPlan
-from headcount.quantify.one_vs_rest import base_scorer
-from headcount.quantify.registry import method
-from headcount.sampling import Samples
-from headcount.scores import ScoredPool, equal_scorers
+from headcount.evaluation.search import Labelled, Split, try_candidates
+from headcount.quantifiers.base import Quantifier, ScoringPlan
+from headcount.quantifiers.one_vs_rest import base_scorer
+from headcount.quantifiers.registry import method
+from headcount.samples.samples import Samples
+from headcount.scores.scorer import ScoredPool, equal_scorers
 from headcount_studies.engine.spec import MethodSpec
 from headcount_studies.engine.store import share_columns
 

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from headcount._files import did_you_mean
-from headcount._parameters import check_count
+from headcount._support.files import did_you_mean
+from headcount._support.parameters import check_count
 from headcount.errors import HeadcountError
-from headcount.sampling import Samples
+from headcount.samples.samples import Samples
 from headcount_studies.data.folder import CATALOGUE, data_folder, download
 from headcount_studies.data.lequa import (
     CachedVectors,
@@ -49,8 +49,8 @@ def catalogue() -> pl.DataFrame:
 
     Examples
     --------
-    >>> import headcount as hc
-    >>> hc.datasets.catalogue().columns
+    >>> from headcount_studies import datasets
+    >>> datasets.catalogue().columns
     ['name', 'title', 'terms', 'page', 'files']
     """
     import polars as pl
@@ -92,16 +92,16 @@ def fetch(
 
     Examples
     --------
-    >>> import headcount as hc
-    >>> folder = hc.datasets.fetch("lequa2024-T1", "data", accept_terms=True)  # doctest: +SKIP
-    >>> data = hc.datasets.lequa(folder, "T1")  # doctest: +SKIP
+    >>> from headcount_studies import datasets
+    >>> folder = datasets.fetch("lequa2024-T1", "data", accept_terms=True)  # doctest: +SKIP
+    >>> data = datasets.lequa(folder, "T1")  # doctest: +SKIP
     """
     key: Any = name
     source = CATALOGUE.get(key) if isinstance(key, str) else None
     if source is None:
         raise HeadcountError(
             f"name is {name!r}, which is no dataset: {did_you_mean(str(name), CATALOGUE)}"
-            "hc.datasets.catalogue() lists them all."
+            "headcount_studies.datasets.catalogue() lists them all."
         )
     if not (source.open or accept_terms is True):
         raise HeadcountError(
@@ -272,11 +272,11 @@ def lequa(
     Examples
     --------
     >>> import tempfile
-    >>> import headcount as hc
+    >>> from headcount_studies import datasets
     >>> from headcount_studies.data.lequa_generator import generate
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     _ = generate(folder, "T1", n_train=200, n_dev=3, n_test=4)
-    ...     data = hc.datasets.lequa(folder, "T1")
+    ...     data = datasets.lequa(folder, "T1")
     ...     quantifier = hc.SLD().fit(data.X, data.y)
     ...     quantifier.predict_many(data.dev.X, data.dev.samples).shape
     (3, 2)

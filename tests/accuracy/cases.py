@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.linear_model import LogisticRegression
 
 import headcount as hc
-from headcount.accuracy import predictors
+from headcount.accuracy.base import predictors
 
 SIMPLE = hc.PACC(LogisticRegression(C=0.1, max_iter=1000), cv=2, random_state=0)
 PARAMETERS = {

@@ -11,17 +11,12 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.svm import LinearSVC
 
 import headcount as hc
-from headcount.accuracy import (
-    METRIC_NAMES,
-    METRICS,
-    AccuracyEstimate,
-    as_metric,
-    methods,
-    predictors,
-    table_of,
-)
+from headcount.accuracy.base import methods, predictors
+from headcount.accuracy.estimates import AccuracyEstimate
+from headcount.accuracy.metrics import METRIC_NAMES, METRICS, as_metric, table_of
 from headcount.errors import HeadcountError
-from headcount.scores import Scored, ScoredPool, Verdicts
+from headcount.items.inputs import Scored, Verdicts
+from headcount.scores.scorer import ScoredPool
 from tests.accuracy.cases import (
     NAMES,
     OF_SCORES,

@@ -8,7 +8,7 @@ from sklearn.linear_model import LogisticRegression
 
 import headcount as hc
 from headcount import HeadcountError
-from headcount.accuracy import LabelledAccuracy
+from headcount.accuracy.estimates import LabelledAccuracy
 
 
 def world(n_classes=2, moved=False, seed=0):

@@ -9,11 +9,11 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
 import headcount as hc
-from headcount.accuracy import METRICS, QuAcc
+from headcount.accuracy.metrics import METRICS
 from headcount.accuracy.model_outputs import CellFolds, ModelOutputs
-from headcount.accuracy.quacc import cell_sets, cells_of, confidences, inputs
+from headcount.accuracy.quacc import QuAcc, cell_sets, cells_of, confidences, inputs
 from headcount.errors import HeadcountError, HeadcountWarning
-from headcount.sampling import Samples
+from headcount.samples.samples import Samples
 
 VARIANTS = ("1xn2", "nxn", "1xn+1")
 

@@ -10,7 +10,7 @@ import headcount as hc
 from headcount import accuracy
 from headcount.accuracy.metrics import RANKINGS
 from headcount.errors import HeadcountError
-from headcount.sampling import Samples
+from headcount.samples.samples import Samples
 
 NAMES = ("auroc", "average_precision")
 

@@ -7,16 +7,16 @@ import pytest
 from scipy import sparse
 from sklearn.linear_model import LogisticRegression
 
-import headcount as hc
 from headcount import accuracy
 from headcount.accuracy.model_outputs import ModelOutputs
 from headcount.accuracy.regression import nuclear_norms
+from headcount.samples import as_samples
 from tests.accuracy.cases import data, fitted, some_samples
 
 
 def test_nuclear_norms():
     P = np.random.default_rng(0).dirichlet(np.ones(4), 100)
-    samples = hc.sampling.as_samples(some_samples(100), 100)
+    samples = as_samples(some_samples(100), 100)
     found = nuclear_norms(ModelOutputs(P, P.argmax(axis=1)), samples)
     expected = [
         np.linalg.norm(P[rows], "nuc") / np.sqrt(min(len(rows), 4) * len(rows))
@@ -30,7 +30,7 @@ def test_nuclear_norms():
 def test_dispersion(K):
     model, (X, _), (Z, _) = data(K)
     predictor = fitted("DispersionScore", K)
-    samples = hc.sampling.as_samples(some_samples(len(Z)), len(Z))
+    samples = as_samples(some_samples(len(Z)), len(Z))
     found = predictor.fitted_.model.statistic(
         ModelOutputs(None, model.predict(Z) == "ant", Z), samples
     )

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn import metrics as sk
 
-from headcount.accuracy import METRICS, as_metric, cost, table_of
+from headcount.accuracy.metrics import METRICS, as_metric, cost, table_of
 from headcount.errors import HeadcountError
 from tests.oracle import accuracy as oracle
 

@@ -162,13 +162,13 @@ def test_models_with_strange_types_are_refused(files, refused):
 
 
 @pytest.mark.parametrize(
-    "name", ["headcount.cli.main", "os.system", "headcount.data.readers.os"]
+    "name", ["headcount.cli.main", "os.system", "headcount.tables.readers.os"]
 )
 def test_no_function_that_does_more_than_arithmetic_is_allowed(name):
-    from headcount.analysis.model_files import _is_allowed
+    from headcount.tables.model_files import _is_allowed
 
     assert not _is_allowed(name)
-    assert _is_allowed("headcount.quantify.adjusted.PACC")
+    assert _is_allowed("headcount.quantifiers.adjusted.PACC")
 
 
 def test_a_model_that_learnt_from_the_groups(files, call, refused):
@@ -181,7 +181,7 @@ def test_a_defect_is_a_sentence_too(files, call, monkeypatch):
     def broken(new, **options):
         raise RuntimeError("boom")
 
-    monkeypatch.setattr("headcount.analysis.analyse", broken)
+    monkeypatch.setattr("headcount.tables.analyse", broken)
     code, out, err = call("estimate", *LEARN, "new.csv")
     assert (code, out) == (1, "")
     assert "boom" in err

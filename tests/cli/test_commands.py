@@ -14,7 +14,7 @@ import polars as pl
 import pytest
 
 import headcount as hc
-import headcount.analysis
+from headcount import tables
 
 
 def test_version(call):
@@ -61,7 +61,7 @@ def test_other_packages_add_commands(call, refused, monkeypatch):
 
 def test_the_american_spelling_is_accepted():
     assert hc.analyze is hc.analyse
-    assert hc.analysis.summarize is hc.analysis.summarise
+    assert tables.summarize is tables.summarise
 
 
 def test_methods(call):

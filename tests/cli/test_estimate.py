@@ -9,7 +9,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
 import headcount as hc
-from headcount.data.preparation import prepare
+from headcount.tables.preparation import prepare
 from tests.cli.conftest import LEARN, customers
 
 
@@ -63,7 +63,7 @@ def test_every_format_gives_the_same_answer(files, call):
 
 
 def test_batches_make_no_difference(files, call, monkeypatch):
-    import headcount.data.readers as readers
+    import headcount.tables.readers as readers
 
     whole = estimated(call, *LEARN, "new.csv")["overall"]
     sizes = []

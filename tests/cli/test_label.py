@@ -100,8 +100,7 @@ def test_rows_to_label_and_shares_from_them(here, call):
 
 def test_a_spreadsheet_to_fill_in(here, call):
     """The same shares from .xlsx as from .csv, whoever wrote its numbers."""
-    from headcount.data.readers import open_table
-    from headcount.data.writers import write_table
+    from headcount.tables.readers import open_table, write_table
 
     ask = ["label", "new.csv", "--model", "m.skops", "--budget", 100, "--output"]
     for out in ("plan.csv", "plan.xlsx"):

@@ -5,7 +5,7 @@ import polars as pl
 import pytest
 
 import headcount as hc
-from headcount.analysis.model_files import load_model
+from headcount.tables.model_files import load_model
 
 
 @pytest.fixture

@@ -7,8 +7,9 @@ import polars as pl
 import pytest
 
 import headcount as hc
-from headcount.analysis import TagAnalysis
 from headcount.errors import HeadcountError
+from headcount.tables import Analysis
+from headcount.tables.tags import TagAnalysis
 
 TRAIN = ("--train", "labelled.csv", "--method", "PACC")
 
@@ -99,7 +100,7 @@ def test_rows_without_a_tag_are_left_out_with_a_note(files):
 def test_a_column_with_a_strange_name_is_no_pattern(files):
     train = reviews(300, [0.3, 0.4], 0).rename({"tag_late": "late[1]"})
     found = hc.analyse("new.csv", train=train.drop("^tag_.*$"), target="late[1]", method="CC")
-    assert isinstance(found, hc.Analysis)
+    assert isinstance(found, Analysis)
 
 
 @pytest.mark.parametrize(

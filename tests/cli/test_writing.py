@@ -10,7 +10,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from headcount._files import write_bytes
+from headcount._support.files import write_bytes
 from headcount.errors import HeadcountError
 from tests.cli.conftest import LEARN
 
@@ -70,7 +70,7 @@ def test_links_are_followed_and_not_replaced(tmp_path):
 
 
 SLOW_DISK = """
-import time, headcount._files as files
+import time, headcount._support.files as files
 from headcount.cli import main
 
 def wait(file):
@@ -106,7 +106,7 @@ def test_an_interrupt_leaves_nothing_half_written(files):
 
 
 SLOW_TABLE = """
-import os, time, headcount.data.readers as readers
+import os, time, headcount.tables.readers as readers
 from headcount.cli import main
 
 plain = readers.TableFile.batches

@@ -9,9 +9,13 @@ from typing import Any
 import pytest
 from sklearn.naive_bayes import GaussianNB
 
-from headcount.quantify import PACC, DyS, OneVsRest, Quantifier, quantifiers
-from headcount.testing import Case
+from headcount.quantifiers.adjusted import PACC
+from headcount.quantifiers.base import Quantifier
+from headcount.quantifiers.matching import DyS
+from headcount.quantifiers.one_vs_rest import OneVsRest
+from headcount.quantifiers.registry import quantifiers
 from headcount.testing.cases import (
+    Case,
     labelled,
     labelled_scores,
     pool,

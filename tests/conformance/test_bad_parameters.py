@@ -9,9 +9,11 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 from headcount.errors import HeadcountError
-from headcount.quantify import DyS, Ensemble, HDx
-from headcount.quantify.base import ScoringPlan
-from headcount.sampling import UPP
+from headcount.quantifiers.base import ScoringPlan
+from headcount.quantifiers.ensemble import Ensemble
+from headcount.quantifiers.features import HDx
+from headcount.quantifiers.matching import DyS
+from headcount.samples.protocols import UPP
 from headcount.testing.bad_input import UNUSED_WITH_SCORES, checked_parameters
 from tests.conformance.cases import CASES, labelled, labelled_scores
 

@@ -6,8 +6,9 @@ import sys
 
 import numpy as np
 
-from headcount import _threads
-from headcount.representation import kernel_density, reduction
+from headcount._support import threads as _threads
+from headcount.parts import kernel_density
+from headcount.parts import training as reduction
 from tests.conformance.cases import each_case, samples
 
 

@@ -13,9 +13,9 @@ from sklearn.naive_bayes import MultinomialNB
 from sklearn.pipeline import make_pipeline
 
 import headcount as hc
-from headcount.quantify import one_class_quantifiers
-from headcount.testing import quantifier_checks
+from headcount.quantifiers.registry import one_class_quantifiers
 from headcount.testing.cases import on_simplex, refuses
+from headcount.testing.run import quantifier_checks
 from tests.conformance.cases import (
     METHODS,
     PROTOTYPES,

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from headcount.errors import HeadcountError
-from headcount.scores import Scored
-from headcount.statistics import Statistics
+from headcount.estimates.statistics.statistics import Statistics
+from headcount.items.inputs import Scored
 from tests.conformance.cases import each_scored_case, scored_pool
 
 # Methods that need all items of a sample at once.

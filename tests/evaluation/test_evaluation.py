@@ -17,10 +17,10 @@ from sklearn.naive_bayes import GaussianNB
 from tests.oracle.evaluation import evaluate_slowly, summarise_slowly
 
 import headcount as hc
-from headcount.errors import HeadcountError, HeadcountWarning
+from headcount.errors import HeadcountError, HeadcountWarning, warn
 from headcount.evaluation import run
-from headcount.scores import ScoredPool
-from headcount.shift import PriorShift
+from headcount.scores.scorer import ScoredPool
+from headcount.shift.shift_protocols import PriorShift
 
 METRICS = ("ae", "rae", "nkld", "se", "nmd")
 
@@ -472,7 +472,7 @@ def test_bad_data(case):
 
 class Worried(Foreign):
     def predict_many(self, X, samples):
-        hc.errors.warn("look out")
+        warn("look out")
         return super().predict_many(X, samples)
 
 

@@ -7,6 +7,7 @@ import polars as pl
 import pytest
 
 import headcount as hc
+import headcount_studies
 from headcount.errors import HeadcountError
 from headcount.testing.cases import labelled, pool
 
@@ -90,16 +91,18 @@ def test_a_study(tmp_path):
     y = rng.integers(0, 2, 200)
     table = {"x": rng.normal(2 * y), "kind": np.array(["a", "b"])[y]}
     pl.DataFrame(table).write_csv(tmp_path / "shop.csv")
-    spec = hc.study.Spec(
+    spec = headcount_studies.Spec(
         name="intervals",
         kind="own-data",
         datasets=("shop",),
         data={"shop": {"file": "shop.csv", "target": "kind"}},
-        methods=(hc.study.MethodSpec("CC"), hc.study.MethodSpec("PACC")),
+        methods=(headcount_studies.MethodSpec("CC"), headcount_studies.MethodSpec("PACC")),
         metrics=("ae", "winkler"),
         protocol={"name": "UPP", "n_samples": 5, "size": 30},
     )
-    store = hc.study.run_study(spec, tmp_path / "store", data=tmp_path, workers=1).store
+    store = headcount_studies.run_study(
+        spec, tmp_path / "store", data=tmp_path, workers=1
+    ).store
     results = store.results()
     assert results["failure"].is_null().all()
     assert (results["winkler"] > 0).all()

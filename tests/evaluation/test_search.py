@@ -8,9 +8,8 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 
 import headcount as hc
-from headcount.evaluation.candidates import Labelled
-from headcount.evaluation.splits import make_splits
-from headcount.scores import Scorer
+from headcount.evaluation.search import Labelled, make_splits
+from headcount.scores.scorer import Scorer
 
 X, y = make_classification(400, n_informative=4, class_sep=0.7, random_state=0)
 PROTOCOL = hc.APP(n_prevalences=5, repeats=4, size=50, random_state=0)

@@ -15,8 +15,9 @@ from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 
 import headcount as hc
+import headcount_studies
 from headcount.errors import HeadcountError
-from headcount.interop import (
+from headcount.interop.quapy import (
     from_labelled_collection,
     from_quapy,
     is_quapy,
@@ -150,15 +151,15 @@ def test_a_study_names_classes_of_quapy(tmp_path):
     y = rng.integers(0, 2, 300)
     table = {"x": rng.normal(2 * y), "kind": np.array(["a", "b"])[y]}
     pl.DataFrame(table).write_csv(tmp_path / "shop.csv")
-    spec = hc.study.Spec(
+    spec = headcount_studies.Spec(
         name="bridge",
         kind="own-data",
         datasets=("shop",),
         data={"shop": {"file": "shop.csv", "target": "kind"}},
         methods=(
-            hc.study.MethodSpec("PACC"),
-            hc.study.MethodSpec("QuaPy", "quapy.method.aggregative:PACC"),
-            hc.study.MethodSpec(
+            headcount_studies.MethodSpec("PACC"),
+            headcount_studies.MethodSpec("QuaPy", "quapy.method.aggregative:PACC"),
+            headcount_studies.MethodSpec(
                 "tuned",
                 "quapy.method.aggregative:DyS",
                 options={"grid": {"method__n_bins": [4, 8]}},
@@ -167,8 +168,8 @@ def test_a_study_names_classes_of_quapy(tmp_path):
         metrics=("ae",),
         protocol={"name": "UPP", "n_samples": 10, "size": 50},
     )
-    hc.study.run_study(spec, tmp_path / "store", data=tmp_path, workers=1)
-    results = hc.study.Store(tmp_path / "store").results()
+    headcount_studies.run_study(spec, tmp_path / "store", data=tmp_path, workers=1)
+    results = headcount_studies.Store(tmp_path / "store").results()
     assert results["failure"].is_null().all()
     errors = dict(results.group_by("method").agg(pl.col("ae").mean()).iter_rows())
     assert set(errors) == {"PACC", "QuaPy", "tuned"}

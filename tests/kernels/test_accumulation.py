@@ -18,10 +18,10 @@ from headcount._kernels.accumulation import (
     number_distinct,
     ratio_bins,
 )
-from headcount.diagnose import Diagnostics
-from headcount.representation import Training
-from headcount.sampling import Samples
-from headcount.statistics.logit_cells import _TABLE as CELLS
+from headcount.estimates.diagnostics import Diagnostics
+from headcount.estimates.statistics.stores import _TABLE as CELLS
+from headcount.parts.training import Training
+from headcount.samples.samples import Samples
 
 few = settings(max_examples=20)
 seeds = st.integers(0, 999)

@@ -2,12 +2,9 @@ from __future__ import annotations
 
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from headcount.learn import (
-    MultivariateSVC,
-    ProportionWeightedKNN,
-    QuantificationForestClassifier,
-    QuantificationTreeClassifier,
-)
+from headcount.learn.multivariate_svc import MultivariateSVC
+from headcount.learn.neighbours import ProportionWeightedKNN
+from headcount.learn.trees import QuantificationForestClassifier, QuantificationTreeClassifier
 
 
 @parametrize_with_checks(

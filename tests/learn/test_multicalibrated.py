@@ -16,7 +16,7 @@ from sklearn.preprocessing import StandardScaler
 
 import headcount as hc
 from headcount.errors import HeadcountError
-from headcount.learn import MulticalibratedClassifier
+from headcount.learn.multicalibrated import MulticalibratedClassifier
 
 
 def curved(n, seed):

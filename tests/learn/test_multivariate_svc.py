@@ -10,8 +10,7 @@ from sklearn.datasets import make_classification
 from sklearn.svm import LinearSVC
 
 from headcount.errors import HeadcountError, HeadcountWarning
-from headcount.learn import MultivariateSVC
-from headcount.learn.multivariate_svc import LOSSES
+from headcount.learn.multivariate_svc import LOSSES, MultivariateSVC
 
 COUNT_LOSSES = ("ae", "rae", "kld", "nkld")
 

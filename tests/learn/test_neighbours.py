@@ -7,8 +7,7 @@ from scipy.sparse import csr_array
 from sklearn.neighbors import KNeighborsClassifier
 
 from headcount.errors import HeadcountError
-from headcount.learn import ProportionWeightedKNN
-from headcount.learn.neighbours import NeighbourLists
+from headcount.learn.neighbours import NeighbourLists, ProportionWeightedKNN
 
 
 def data(seed=0, sizes=(60, 25, 15)):

@@ -8,7 +8,7 @@ from scipy.sparse import csr_array
 from sklearn.datasets import make_classification
 
 from headcount.errors import HeadcountError
-from headcount.learn import QuantificationForestClassifier, QuantificationTreeClassifier
+from headcount.learn.trees import QuantificationForestClassifier, QuantificationTreeClassifier
 
 BOTH = [QuantificationTreeClassifier, QuantificationForestClassifier]
 

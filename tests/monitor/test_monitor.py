@@ -570,7 +570,7 @@ class TestBadInput:
             hc.Monitor.open(watch.path).update(new)
 
     def test_two_updates_at_once(self, watch, stream):
-        from headcount._files import locked
+        from headcount._support.files import locked
 
         before = state(watch.path)
         with locked(watch.path / "lock"), pytest.raises(HeadcountError, match="another run"):

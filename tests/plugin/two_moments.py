@@ -5,9 +5,9 @@ from dataclasses import dataclass
 import numpy as np
 
 import headcount as hc
-from headcount.quantify.aggregation import Moments
-from headcount.representation import Dense
-from headcount.solve import LeastSquares
+from headcount.parts.aggregation import Moments
+from headcount.parts.embedding import Dense
+from headcount.parts.quadratic import LeastSquares
 
 
 @dataclass(frozen=True)

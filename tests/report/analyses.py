@@ -9,8 +9,9 @@ import numpy as np
 import polars as pl
 
 import headcount as hc
-from headcount.analysis import Analysis, analyse_items
-from headcount.analysis.accuracy import AccuracyAnalysis, analyse_accuracy
+from headcount.tables.accuracy import AccuracyAnalysis, analyse_accuracy
+from headcount.tables.analysis import Analysis
+from headcount.tables.from_items import analyse_items
 
 NASTY = "<script>alert(1)</script>"
 

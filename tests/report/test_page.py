@@ -20,12 +20,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import headcount as hc
-from headcount.analysis.accuracy import accuracy_page
-from headcount.analysis.pages import about_counting, grouped_notes, share_page
-from headcount.diagnose.diagnostics import UNLIKE
+from headcount.estimates.diagnostics import UNLIKE
 from headcount.report.assets import script_json
 from headcount.report.charts import tag
 from headcount.report.page import Note
+from headcount.tables.accuracy import accuracy_page
+from headcount.tables.pages import about_counting, grouped_notes, share_page
 from tests.report.analyses import NASTY, broken_analysis, make_accuracies, make_analysis
 
 _EMPTY = {"meta", "input", "br"}
@@ -218,7 +218,7 @@ def test_devices_are_written_to_and_not_replaced():
 _AS_NOBODY = """
 import os, sys
 from pathlib import Path
-from headcount._files import write_bytes
+from headcount._support.files import write_bytes
 if os.getuid() == 0:
     os.setgroups([]); os.setgid(65534); os.setuid(65534)
 try:

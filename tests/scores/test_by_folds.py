@@ -11,7 +11,8 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.svm import LinearSVC
 
 import headcount as hc
-from headcount.scores import ScoredPool, one_fold_each
+from headcount.scores.folds import one_fold_each
+from headcount.scores.scorer import ScoredPool
 
 X, y = make_classification(300, random_state=0)
 NEW = X[200:]

@@ -11,7 +11,7 @@ from scipy.special import log_softmax, softmax
 from tests.oracle import calibration as oracle
 
 from headcount.errors import HeadcountError, HeadcountWarning
-from headcount.scores import CALIBRATIONS, fit_calibrator
+from headcount.scores.calibration import CALIBRATIONS, fit_calibrator
 
 SCALINGS = ("ts", "bcts", "vs", "nbvs")
 

@@ -10,7 +10,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.svm import LinearSVC
 
 from headcount.errors import HeadcountError
-from headcount.scores import Scorer
+from headcount.scores.scorer import Scorer
 
 
 @pytest.fixture

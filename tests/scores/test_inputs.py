@@ -10,7 +10,7 @@ from tests.conformance.cases import METHODS, labelled, pool, samples
 
 import headcount as hc
 from headcount.errors import HeadcountError
-from headcount.quantify.base import ScoringPlan
+from headcount.quantifiers.base import ScoringPlan
 
 
 def decisions(n_classes):

@@ -12,8 +12,9 @@ from sklearn.model_selection import StratifiedKFold, cross_val_predict
 from sklearn.pipeline import make_pipeline
 from tests.oracle import logistic as oracle
 
-from headcount.scores import Scorer, logistic
+from headcount.scores import logistic
 from headcount.scores.logistic import cross_fit, is_supported, stacked_posteriors
+from headcount.scores.scorer import Scorer
 
 
 def problem(n, d, n_classes, seed=0, spread=1.0):

@@ -7,7 +7,7 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.svm import LinearSVC
 
 import headcount as hc
-from headcount.scores import ScoredPool
+from headcount.scores.scorer import ScoredPool
 
 X, y = make_classification(200, random_state=0)
 NEW = X[120:]

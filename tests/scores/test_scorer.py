@@ -30,7 +30,7 @@ from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardSc
 from sklearn.svm import SVC, LinearSVC
 
 from headcount.errors import HeadcountError, HeadcountWarning
-from headcount.scores import Scorer
+from headcount.scores.scorer import Scorer
 
 # Converged, whoever fits it.
 LR = LogisticRegression(solver="newton-cholesky", tol=1e-10, max_iter=1000)

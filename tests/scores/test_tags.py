@@ -15,8 +15,9 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 
 from headcount.errors import HeadcountError
-from headcount.scores import Scorer, TagScorer, check_tags
 from headcount.scores.folds import make_tag_folds
+from headcount.scores.scorer import Scorer
+from headcount.scores.tags import TagScorer, check_tags
 
 
 class Counting(TransformerMixin, BaseEstimator):

@@ -5,7 +5,7 @@ import pytest
 
 import headcount as hc
 from headcount.errors import HeadcountError
-from headcount.shift import DomainMixer
+from headcount.shift.shift_protocols import DomainMixer
 
 FEW = {"train_size": 60, "test_size": 40, "repeats": 2, "test_repeats": 3, "random_state": 0}
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from headcount.shift import (
+from headcount.shift.shift_protocols import (
     ConceptShift,
     GlobalCovariateShift,
     KnockOut,

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from tests.oracle import shift as oracle
 
-from headcount.shift import (
+from headcount.shift.shift_protocols import (
     ConceptShift,
     GlobalCovariateShift,
     LocalCovariateShift,

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import headcount as hc
 from headcount.errors import HeadcountError
-from headcount.shift import (
+from headcount.shift.shift_protocols import (
     ConceptShift,
     GlobalCovariateShift,
     KnockOut,

@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 from headcount.errors import HeadcountError
-from headcount.shift import (
+from headcount.shift.shift_protocols import (
     ConceptShift,
     GlobalCovariateShift,
     LocalCovariateShift,

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from headcount.errors import HeadcountError
-from headcount.shift import make_shift
+from headcount.shift.synthetic import make_shift
 
 BIG = {"n_samples": 20, "size": 5000, "n_classes": 3, "n_train": 30_000, "random_state": 0}
 

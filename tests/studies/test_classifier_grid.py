@@ -8,12 +8,11 @@ from sklearn.linear_model import LogisticRegression
 import headcount as hc
 from headcount.errors import HeadcountError
 from headcount.evaluation.measures import check_measure
-from headcount.evaluation.splits import labelled, make_splits
-from headcount.quantify import Quantifier
-from headcount.quantify.base import ScoringPlan
-from headcount.quantify.one_vs_rest import base_scorer
-from headcount.sampling import APP, UPP
-from headcount.scores import ScoredPool
+from headcount.evaluation.search import labelled, make_splits
+from headcount.quantifiers.base import Quantifier, ScoringPlan
+from headcount.quantifiers.one_vs_rest import base_scorer
+from headcount.samples.protocols import APP, UPP
+from headcount.scores.scorer import ScoredPool
 from headcount_studies.classifier_grid import Choice, ClassifierGrid, answer, choose, made
 from headcount_studies.engine.spec import MethodSpec
 

@@ -11,8 +11,8 @@ from threading import Thread
 import numpy as np
 import pytest
 
-import headcount as hc
 from headcount.errors import HeadcountError
+from headcount_studies import datasets
 from headcount_studies.data.folder import CATALOGUE, CHECKSUMS, Source, download
 
 CONTENT = np.random.default_rng(0).bytes(3_000_000)
@@ -201,26 +201,26 @@ def catalogued(server, monkeypatch):
         "closed": Source("a test", "https://page", "for research", False, urls),
         "known": Source("a test", "https://page", "CC0", True, urls, (("a.zip", "0" * 64),)),
     }
-    monkeypatch.setattr(hc.datasets, "CATALOGUE", sources)
+    monkeypatch.setattr(datasets, "CATALOGUE", sources)
     return sources
 
 
 def test_fetch(catalogued, tmp_path, monkeypatch):
-    folder = hc.datasets.fetch("mine", tmp_path)
+    folder = datasets.fetch("mine", tmp_path)
     assert folder == tmp_path / "mine"
     assert sorted(each.name for each in folder.iterdir()) == ["a.zip", "b.txt", CHECKSUMS]
     monkeypatch.setenv("HEADCOUNT_DATA", str(tmp_path))
-    assert hc.datasets.fetch("mine") == folder
+    assert datasets.fetch("mine") == folder
     with pytest.raises(HeadcountError, match=r"000000000000\.\.\. was expected"):
-        hc.datasets.fetch("known", tmp_path)
+        datasets.fetch("known", tmp_path)
 
 
 def test_terms_must_be_accepted(catalogued, server, tmp_path):
     message = r"^'closed' has no open licence \(for research\): read https://page, then pass"
     with pytest.raises(HeadcountError, match=message):
-        hc.datasets.fetch("closed", tmp_path)
+        datasets.fetch("closed", tmp_path)
     assert not server.requests
-    assert hc.datasets.fetch("closed", tmp_path, accept_terms=True).is_dir()
+    assert datasets.fetch("closed", tmp_path, accept_terms=True).is_dir()
 
 
 @pytest.mark.parametrize(
@@ -232,19 +232,19 @@ def test_terms_must_be_accepted(catalogued, server, tmp_path):
 )
 def test_unknown_names(catalogued, tmp_path, name, message):
     with pytest.raises(HeadcountError, match=message):
-        hc.datasets.fetch(name, tmp_path)
+        datasets.fetch(name, tmp_path)
 
 
 def test_no_folder(catalogued, tmp_path, monkeypatch):
     monkeypatch.delenv("HEADCOUNT_DATA", raising=False)
     with pytest.raises(HeadcountError, match="there is no folder of datasets"):
-        hc.datasets.fetch("mine")
+        datasets.fetch("mine")
     with pytest.raises(HeadcountError, match="does not exist"):
-        hc.datasets.fetch("mine", tmp_path / "none")
+        datasets.fetch("mine", tmp_path / "none")
 
 
 def test_the_catalogue_is_complete_and_invents_no_checksums():
-    frame = hc.datasets.catalogue()
+    frame = datasets.catalogue()
     assert frame["name"].to_list() == list(CATALOGUE)
     assert {"lequa2022-T1A", "lequa2024-T4", "uci-spam", "reviews-imdb", "tweets"} <= set(
         frame["name"]

@@ -175,7 +175,7 @@ def test_a_classifier_is_trained_once_for_all_methods(
 def test_a_method_that_fails_leaves_the_others_alone(
     spec: Spec, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from headcount.quantify import DyS
+    from headcount.quantifiers.matching import DyS
 
     def fail(self: DyS) -> Any:
         raise RuntimeError("no histograms\ntoday")

@@ -10,9 +10,9 @@ from sklearn.linear_model import LogisticRegression
 
 import headcount as hc
 from headcount import metrics
-from headcount.deep import settings
 from headcount.errors import HeadcountError
-from headcount_studies import classifier_grid
+from headcount.quantifiers.deep import model as settings
+from headcount_studies import classifier_grid, datasets
 from headcount_studies.data.lequa import TASKS, find_task
 from headcount_studies.engine.spec import MethodSpec, Spec, read_spec
 from headcount_studies.engine.task import datasets_there
@@ -177,7 +177,7 @@ def test_a_study_needs_the_true_shares(spec, tmp_path):
 
 
 def test_selection_takes_the_setting_with_the_least_error(folder):
-    data = hc.datasets.lequa(folder, "T1")
+    data = datasets.lequa(folder, "T1")
     settings = [1e-4, 1.0]
     group = [Candidate(LogisticRegression(C=C), False, hc.PACC(), {"C": C}) for C in settings]
     protocol = Protocol(folds=3)
@@ -199,7 +199,7 @@ def test_selection_takes_the_setting_with_the_least_error(folder):
 def test_held_out_items_are_not_trained_on(folder):
     from sklearn.model_selection import train_test_split
 
-    data = hc.datasets.lequa(folder, "T1")
+    data = datasets.lequa(folder, "T1")
     chosen = select(
         data, {"ACC": [[Candidate(LogisticRegression(), True, hc.ACC())]]}, Protocol()
     )
@@ -216,7 +216,7 @@ def test_held_out_items_are_not_trained_on(folder):
 
 
 def test_a_race_tries_the_best_on_all_samples(folder, monkeypatch):
-    data = hc.datasets.lequa(folder, "T1")
+    data = datasets.lequa(folder, "T1")
     grid = [0.02, 0.05, 0.1, 0.2, 0.4]
 
     def group(race):
@@ -241,7 +241,7 @@ def test_a_race_tries_the_best_on_all_samples(folder, monkeypatch):
 
 
 def test_median_over_classifiers(folder, spec):
-    data = hc.datasets.lequa(folder, "T1")
+    data = datasets.lequa(folder, "T1")
     groups = candidates_of(spec, spec.methods[-1], data.task, 0)
     alone = [select(data, {"one": [group]}, Protocol())["one"] for group in groups]
     several = select(data, {"MC-SQ": groups}, Protocol())["MC-SQ"]
@@ -256,7 +256,7 @@ def test_median_over_classifiers(folder, spec):
 
 
 def test_a_method_that_fails_leaves_the_others_alone(folder):
-    data = hc.datasets.lequa(folder, "T3")
+    data = datasets.lequa(folder, "T3")
     given = {
         "MS": [[Candidate(LogisticRegression(), False, hc.MS())]],  # two classes only
         "PCC": [[Candidate(LogisticRegression(), False, hc.PCC())]],
@@ -267,7 +267,7 @@ def test_a_method_that_fails_leaves_the_others_alone(folder):
 
 
 def test_processes_give_the_same(folder):
-    data = hc.datasets.lequa(folder, "T1")
+    data = datasets.lequa(folder, "T1")
     one = make_submissions(data, "SLD,PACC", n_jobs=1)
     two = make_submissions(data, "SLD,PACC", n_jobs=2)
     for a, b in zip(one, two, strict=True):
@@ -276,7 +276,7 @@ def test_processes_give_the_same(folder):
 
 
 def test_submissions(folder):
-    data = hc.datasets.lequa(folder, "T1")
+    data = datasets.lequa(folder, "T1")
     several = make_submissions(data, "SLD,PCC,HDy", n_dev=4)
     assert [each.shares.shape for each in several] == [(6, 2)] * 3
     assert several[0].dev_error <= several[1].dev_error <= several[2].dev_error
@@ -299,7 +299,7 @@ def test_submissions(folder):
 @pytest.mark.parametrize(("name", "task"), [("GMNet", "T3"), ("QuaNet", "T1")])
 def test_networks_learn_from_development_samples(folder, spec, name, task):
     pytest.importorskip("torch", reason="PyTorch is not installed")
-    data = hc.datasets.lequa(folder, task)
+    data = datasets.lequa(folder, task)
     small = MethodSpec(name, parameters={"epochs": 1, "head": [4]})
     groups = {name: candidates_of(spec, small, data.task, 0)}
     ((candidate,),) = groups[name]
@@ -322,7 +322,7 @@ def test_networks_correct_sld_where_prior_shift_holds(name):
 
 def test_a_network_without_pytorch_is_a_failure(folder, monkeypatch):
     monkeypatch.setattr(settings, "find_spec", lambda name: None)
-    data = hc.datasets.lequa(folder, "T1")
+    data = datasets.lequa(folder, "T1")
     with pytest.raises(HeadcountError, match="HistNet needs PyTorch, which is not installed"):
         make_submissions(data, "HistNet")
 
@@ -330,7 +330,7 @@ def test_a_network_without_pytorch_is_a_failure(folder, monkeypatch):
 def test_auto_is_the_best_on_the_development_samples(folder, spec, monkeypatch):
     few = [each for each in spec.methods if each.name in ("CC", "PCC", "SLD")]
     monkeypatch.setattr(submission, "methods_of", lambda spec, task: few)
-    data = hc.datasets.lequa(folder, "T1")
+    data = datasets.lequa(folder, "T1")
     every = make_submissions(data, "all")
     first, *others = make_submissions(data, "auto")
     assert first.method == every[0].method
@@ -341,7 +341,7 @@ def test_auto_is_the_best_on_the_development_samples(folder, spec, monkeypatch):
 
 def test_texts_are_turned_into_words(tmp_path):
     make_texts(tmp_path)
-    data = hc.datasets.lequa(tmp_path, "T2A")
+    data = datasets.lequa(tmp_path, "T2A")
     (found,) = make_submissions(data, "PACC")
     true = data.test.samples.prevalence
     assert metrics.ae(true, found.shares).mean() < 0.1

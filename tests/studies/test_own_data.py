@@ -12,6 +12,7 @@ import polars as pl
 import pytest
 
 import headcount as hc
+import headcount_studies
 from headcount.errors import HeadcountError
 from headcount.evaluation.measures import check_measure
 from headcount_studies.engine.run import run_study
@@ -131,9 +132,9 @@ def test_results_are_those_of_the_library(folder):
     (task,) = store.tasks
     table = load_table(spec, "shop", folder)
     assert table.preparation.used == ("age", "plan", "note")
-    seed = hc.study.task_seed(0, "shop", 0)
-    protocol = hc.NPP(n_samples=5, random_state=hc.study.task_seed(seed, "samples"))
-    trial = table.split(protocol, 0.5, hc.study.task_seed(seed, "split"))
+    seed = headcount_studies.task_seed(0, "shop", 0)
+    protocol = hc.NPP(n_samples=5, random_state=headcount_studies.task_seed(seed, "samples"))
+    trial = table.split(protocol, 0.5, headcount_studies.task_seed(seed, "split"))
     classifier = hc.PACC(random_state=seed).fit(trial.X, trial.y)
     expected = classifier.predict_many(trial.pool, trial.samples)
     found = np.array(store.results()["estimated"].to_list())

@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from headcount.accuracy import METRICS
+from headcount.accuracy.metrics import METRICS
 from headcount.errors import HeadcountError
 from headcount_studies.engine.spec import read_spec
 from headcount_studies.engine.task import datasets_there

@@ -12,11 +12,11 @@ import pytest
 
 import headcount as hc
 from headcount.errors import HeadcountError
-from headcount.quantify.aggregation import Aggregation, Counting, Moments
-from headcount.representation import Posterior
-from headcount.solve import LeastSquares, Solution
-from headcount.testing import check_quantifier, quantifier_checks
+from headcount.parts.aggregation import Aggregation, Counting, Moments
+from headcount.parts.classifier_outputs import Posterior
+from headcount.parts.quadratic import LeastSquares, Solution
 from headcount.testing.cases import NotApplicable, close, expect, on_simplex, raises
+from headcount.testing.run import check_quantifier, quantifier_checks
 
 INFO = hc.MethodInfo("least squares", "adjusted count", "a test")
 
@@ -171,7 +171,8 @@ def test_no_quantifier(bad):
 
 def test_pytest_is_not_needed():
     script = (
-        "import sys; import headcount as hc; hc.testing.quantifier_checks(hc.CC())[0](); "
+        "import sys; import headcount as hc; from headcount import testing; "
+        "testing.quantifier_checks(hc.CC())[0](); "
         "print({'pytest', 'hypothesis'} & set(sys.modules))"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)

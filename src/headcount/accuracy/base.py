@@ -20,15 +20,13 @@ from headcount.accuracy.model_outputs import (
     Reference,
     check_classified,
 )
-from headcount.data import encode_labels
 from headcount.errors import HeadcountError
-from headcount.labels import LabelPlan
-from headcount.quantify.info import Input, MethodInfo, Shift
-from headcount.quantify.registry import MethodTable, find_methods
-from headcount.quantify.statistics_parts import GroupStatistics
-from headcount.scores import Scored, Verdicts
-from headcount.scores.checks import check_labels, check_lengths
-from headcount.uncertainty import Estimand
+from headcount.estimates.estimate import Estimand
+from headcount.estimates.labels.plan import LabelPlan
+from headcount.items.inputs import Scored, Verdicts, check_labels, check_lengths
+from headcount.items.labels import encode_labels
+from headcount.parts.fitted import GroupStatistics, Input, MethodInfo, Shift
+from headcount.quantifiers.registry import MethodTable, find_methods
 
 _FACTS = ("title", "input", "gives", "shift", "reference")
 

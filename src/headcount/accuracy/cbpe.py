@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.base import clone
 
-from headcount._parameters import check_choice
+from headcount._support.parameters import check_choice
 from headcount.accuracy.base import Predictor
 from headcount.accuracy.fitted import ConfusionModel, Floats
 from headcount.accuracy.metrics import ReferenceRanking, TableMetric
@@ -22,14 +22,14 @@ from headcount.accuracy.model_outputs import (
     among,
     features_of,
 )
-from headcount.data import take_rows
 from headcount.errors import HeadcountError
-from headcount.quantify.info import MethodInfo, Shift
-from headcount.representation import Dense, MeanOf, Reduced, Reduction
-from headcount.sampling import Samples
-from headcount.scores import CALIBRATIONS, fit_calibrator
-from headcount.scores.calibration import Calibrator
-from headcount.solve import MaximumLikelihood
+from headcount.items.features import take_rows
+from headcount.parts.embedding import Dense
+from headcount.parts.fitted import MethodInfo, Shift
+from headcount.parts.likelihood import MaximumLikelihood
+from headcount.parts.training import MeanOf, Reduced, Reduction
+from headcount.samples.samples import Samples
+from headcount.scores.calibration import CALIBRATIONS, Calibrator, fit_calibrator
 
 # Number of items that are reweighted at once.
 _BATCH_ITEMS = 1 << 20

@@ -8,14 +8,15 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from headcount._parameters import check_choice, check_count
+from headcount._support.parameters import check_choice, check_count
 from headcount.accuracy.base import Predictor
 from headcount.accuracy.fitted import AccuracyModel, ConfusionModel, Floats, MetricModel
 from headcount.accuracy.metrics import ReferenceRanking, TableMetric
 from headcount.accuracy.model_outputs import ModelOutputs, Reference
-from headcount.quantify.info import MethodInfo
-from headcount.representation import Binned, Dense, MeanOf, Reduced, Reduction
-from headcount.sampling import Samples
+from headcount.parts.embedding import Binned, Dense
+from headcount.parts.fitted import MethodInfo
+from headcount.parts.training import MeanOf, Reduced, Reduction
+from headcount.samples.samples import Samples
 
 _NO_ORDER = "ATC decides which items are correct, and gives no order: use LEAP or CBPE."
 _MOST_ROUNDS = 200

@@ -9,32 +9,31 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from headcount._parameters import check_fraction
-from headcount._text import Cell, Table, html_result
+from headcount._support.parameters import check_fraction
+from headcount._support.text import Cell, Table, html_result
 from headcount.accuracy.fitted import FittedPredictor, Floats
 from headcount.accuracy.metrics import ReferenceRanking, TableMetric
 from headcount.accuracy.model_outputs import ModelOutputs, Reference
 from headcount.errors import HeadcountError
-from headcount.labels import (
+from headcount.estimates.estimate import Estimand
+from headcount.estimates.labels.from_labels import (
     Agreement,
-    LabelledTable,
-    LabelPlan,
-    PoolPosteriors,
     check_design,
     check_enough,
     check_labelled,
     draw_of,
     places_within,
 )
-from headcount.representation import Training
-from headcount.sampling import Samples
-from headcount.uncertainty import Estimand
+from headcount.estimates.labels.plan import LabelPlan
+from headcount.estimates.labels.pool import LabelledTable, PoolPosteriors
+from headcount.parts.training import Training
+from headcount.samples.samples import Samples
 
 if TYPE_CHECKING:
     import polars as pl
     from matplotlib.axes import Axes
 
-    from headcount.diagnose import FitTest
+    from headcount.estimates.fit_test import FitTest
 
 # Classes up to which the table of true and predicted classes is printed.
 _MOST_CLASSES = 10

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from headcount._parameters import check_choice, check_count, check_fraction
-from headcount._random import base_seeds
+from headcount._support.parameters import check_choice, check_count, check_fraction
+from headcount._support.random import base_seeds
 from headcount.accuracy.estimates import AccuracyEstimate
 from headcount.accuracy.fitted import (
     FittedPredictor,
@@ -27,26 +27,15 @@ from headcount.accuracy.fitted import (
 )
 from headcount.accuracy.metrics import ReferenceRanking, TableMetric
 from headcount.accuracy.model_outputs import ModelOutputs, Reference, among
-from headcount.diagnose import FitTest
-from headcount.diagnose.diagnostics import BROKEN_LEVEL, FEW_ITEMS, UNLIKE
-from headcount.diagnose.fit_test import format_p_value
 from headcount.errors import HeadcountError
-from headcount.quantify.statistics_parts import (
-    GroupStatistics,
-    solved,
-)
-from headcount.representation import Training
-from headcount.sampling import Samples
-from headcount.uncertainty import (
-    Conditional,
-    Conditioning,
-    Posterior,
-    Prior,
-    Simulated,
-    check_prior,
-    deviations,
-    size_factor,
-)
+from headcount.estimates.conditioning import Conditional, Conditioning, Posterior
+from headcount.estimates.diagnostics import BROKEN_LEVEL, FEW_ITEMS, UNLIKE
+from headcount.estimates.estimates import deviations
+from headcount.estimates.fit_test import FitTest, format_p_value
+from headcount.estimates.simulation import Prior, Simulated, check_prior, size_factor
+from headcount.parts.fitted import GroupStatistics, solved
+from headcount.parts.training import Training
+from headcount.samples.samples import Samples
 
 # Numbers held for a batch of tables.
 _BATCH_NUMBERS = 8_000_000

@@ -22,20 +22,13 @@ from headcount.accuracy.model_outputs import (
     among,
     check_classified,
 )
-from headcount.diagnose import MixtureTest
 from headcount.errors import HeadcountError
-from headcount.quantify.info import Input, MethodInfo, Shift
-from headcount.quantify.statistics_parts import Form, NeedsStatistics, Part
-from headcount.representation import (
-    Embedding,
-    MeanOf,
-    Reduced,
-    Reduction,
-    Training,
-    reduce_in_batches,
-)
-from headcount.sampling import Samples
-from headcount.scores import Scored, Verdicts
+from headcount.estimates.fit_test import MixtureTest
+from headcount.items.inputs import Scored, Verdicts
+from headcount.parts.embedding import Embedding
+from headcount.parts.fitted import Form, Input, MethodInfo, NeedsStatistics, Part, Shift
+from headcount.parts.training import MeanOf, Reduced, Reduction, Training, reduce_in_batches
+from headcount.samples.samples import Samples
 
 Floats = NDArray[np.float64]
 

@@ -20,12 +20,12 @@ from headcount.accuracy.quantification import (
     check_quantifier,
     fit_class_shares,
 )
-from headcount.quantify import KDEyML, Quantifier
-from headcount.quantify.base import ScoringPlan
-from headcount.quantify.info import Input, MethodInfo
-from headcount.representation import MeanOf, Reduced, Reduction
-from headcount.sampling import Samples
-from headcount.solve import LeastSquares
+from headcount.parts.fitted import Input, MethodInfo
+from headcount.parts.quadratic import LeastSquares
+from headcount.parts.training import MeanOf, Reduced, Reduction
+from headcount.quantifiers.base import Quantifier, ScoringPlan
+from headcount.quantifiers.kernels import KDEyML
+from headcount.samples.samples import Samples
 
 TableSolver = Callable[[Floats, Floats], Floats]
 """Tables (S, K, K) from shares of true classes (S, K) and of predicted classes (S, K)."""

@@ -14,11 +14,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from headcount._kernels.score_order import rank_areas
-from headcount._threads import each_range
+from headcount._support.threads import each_range
 from headcount.accuracy.model_outputs import ModelOutputs, Reference
 from headcount.errors import HeadcountError
-from headcount.sampling import Samples
-from headcount.scores import Scored, Verdicts
+from headcount.items.inputs import Scored, Verdicts
+from headcount.samples.samples import Samples
 
 Floats = NDArray[np.float64]
 # Smaller shares are zero up to rounding.

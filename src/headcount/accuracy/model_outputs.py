@@ -16,14 +16,14 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from headcount._random import base_seeds
-from headcount.data import check_features, count_rows, take_rows
-from headcount.data.columns import as_narwhals
+from headcount._support.random import base_seeds
 from headcount.errors import HeadcountError, warn
-from headcount.sampling import Samples, as_samples
-from headcount.scores import Scored, ScoredPool, Verdicts
+from headcount.items.features import as_narwhals, check_features, count_rows, take_rows
+from headcount.items.inputs import Scored, Verdicts
+from headcount.samples.samples import Samples, as_samples
 from headcount.scores.folds import Fold
 from headcount.scores.outputs import allows_nan, predict_codes, score
+from headcount.scores.scorer import ScoredPool
 
 Floats = NDArray[np.float64]
 

@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from headcount.plots import diagonal, error_by_shift
 from headcount.plots._frames import read
 from headcount.plots._style import INK, method_styles, open_canvas
+from headcount.plots.error_plots import error_by_shift
+from headcount.plots.share_plots import diagonal
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -15,16 +15,17 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler
 
-from headcount._parameters import check_choice, check_flag
+from headcount._support.parameters import check_choice, check_flag
 from headcount.accuracy.base import Predictor
 from headcount.accuracy.fitted import ConfusionModel, Floats
 from headcount.accuracy.metrics import METRICS, TableMetric
 from headcount.accuracy.model_outputs import CellFolds, ModelOutputs, Reference, features_of
 from headcount.accuracy.quantification import FittedQuantifier, check_quantifier
-from headcount.data import take_rows
-from headcount.quantify import SLD, Quantifier
-from headcount.quantify.info import MethodInfo
-from headcount.sampling import Samples
+from headcount.items.features import take_rows
+from headcount.parts.fitted import MethodInfo
+from headcount.quantifiers.base import Quantifier
+from headcount.quantifiers.likelihood import SLD
+from headcount.samples.samples import Samples
 
 Solve = Callable[[Samples], Floats]
 

@@ -12,19 +12,11 @@ from sklearn.base import clone
 from headcount.accuracy.fitted import Floats
 from headcount.accuracy.model_outputs import ModelOutputs, Reference, among
 from headcount.errors import HeadcountError
-from headcount.quantify import Quantifier
-from headcount.quantify.base import ScoringPlan
-from headcount.representation import (
-    Binned,
-    CellsOf,
-    Embedding,
-    MeanOf,
-    Reduced,
-    Reduction,
-    Training,
-)
-from headcount.sampling import Samples
-from headcount.scores import Scored, Verdicts
+from headcount.items.inputs import Scored, Verdicts
+from headcount.parts.embedding import Binned, Embedding
+from headcount.parts.training import CellsOf, MeanOf, Reduced, Reduction, Training
+from headcount.quantifiers.base import Quantifier, ScoringPlan
+from headcount.samples.samples import Samples
 
 
 def check_quantifier(quantifier: Any, default: Quantifier) -> Quantifier:

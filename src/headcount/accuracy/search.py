@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from headcount._parameters import check_count, check_fraction, check_grid
-from headcount._random import base_seeds
+from headcount._support.parameters import check_count, check_fraction, check_grid
+from headcount._support.random import base_seeds
 from headcount.accuracy.base import Predictor
 from headcount.accuracy.fitted import FittedPredictor, Floats
 from headcount.accuracy.metrics import Metric, TableMetric, as_metric
@@ -28,13 +28,13 @@ from headcount.accuracy.quacc import (
     suited_quantifier,
     with_folds,
 )
-from headcount.data import take_rows
 from headcount.errors import HeadcountError
-from headcount.quantify import Quantifier
-from headcount.quantify.base import ScoringPlan
-from headcount.quantify.info import MethodInfo
-from headcount.sampling import UPP, Samples
-from headcount.scores import ScoredPool, equal_scorers
+from headcount.items.features import take_rows
+from headcount.parts.fitted import MethodInfo
+from headcount.quantifiers.base import Quantifier, ScoringPlan
+from headcount.samples.protocols import UPP
+from headcount.samples.samples import Samples
+from headcount.scores.scorer import ScoredPool, equal_scorers
 
 _GRID = {"variant": ["1xn2", "nxn", "1xn+1"], "covariates": [True, False]}
 

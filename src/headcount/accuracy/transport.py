@@ -9,16 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logsumexp, softmax
 
-from headcount._parameters import check_choice
+from headcount._support.parameters import check_choice
 from headcount.accuracy.base import Predictor
 from headcount.accuracy.fitted import AccuracyModel, Floats, MetricModel
 from headcount.accuracy.metrics import TableMetric
 from headcount.accuracy.model_outputs import ModelOutputs, Reference, among
 from headcount.errors import warn
-from headcount.quantify.info import MethodInfo
-from headcount.sampling import Samples
-from headcount.scores import CALIBRATIONS, fit_calibrator
-from headcount.scores.calibration import Calibrator
+from headcount.parts.fitted import MethodInfo
+from headcount.samples.samples import Samples
+from headcount.scores.calibration import CALIBRATIONS, Calibrator, fit_calibrator
 
 # Widths of the smoothed maximum, from coarse to fine, and steps for each.
 _WIDTHS, _MOST_STEPS, _MOST_HALVINGS = (0.1, 0.01, 0.001), 500, 30

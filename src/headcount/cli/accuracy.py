@@ -85,7 +85,7 @@ def accuracy(
     # Before anything heavy is imported.
     check_inputs(new, reference)
     check_outputs(output, report)
-    from headcount.analysis.accuracy import analyse_accuracy
+    from headcount.tables.accuracy import analyse_accuracy
 
     analysis = analyse_accuracy(
         new,

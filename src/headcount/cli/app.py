@@ -96,7 +96,7 @@ def _start(
 def methods(json: JSON = False) -> str:
     """List the methods."""
     import headcount as hc
-    from headcount._text import text_table
+    from headcount._support.text import text_table
 
     rows = hc.methods().to_frame().to_dicts()
     if json:

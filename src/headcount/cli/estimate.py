@@ -159,7 +159,7 @@ def estimate(
     # Before anything heavy is imported.
     check_inputs(new, train, scores)
     check_outputs(output, report, save)
-    from headcount.analysis import analyse, analyse_files
+    from headcount.tables.from_tables import analyse, analyse_files
 
     if all(name.lower().endswith(STATISTICS_ENDING) for name in new):
         _check_statistics(model, by, labelled, weight, cluster, save)
@@ -245,8 +245,8 @@ def label(
 ) -> str:
     """Choose rows to label, at random, so that few labels buy much precision."""
     check_outputs(output)
-    from headcount.analysis import plan_labels
-    from headcount.data.writers import write_table
+    from headcount.tables.from_tables import plan_labels
+    from headcount.tables.readers import write_table
 
     plan, table = plan_labels(
         new,

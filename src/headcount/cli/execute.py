@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from headcount.cli.exit_codes import DONE, FAILED, INTERRUPTED, WRONG
+from headcount.cli.options import DONE, FAILED, INTERRUPTED, WRONG
 from headcount.errors import HeadcountError
 
 # Environment variable that shows where an error came from.

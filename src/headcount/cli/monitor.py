@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from headcount.cli.exit_codes import ALERT, DONE
-from headcount.cli.options import JSON, SEPARATOR, plain_separator
+from headcount.cli.options import ALERT, DONE, JSON, SEPARATOR, plain_separator
 
 if TYPE_CHECKING:
-    from headcount.monitor import Monitor, MonitorStatus, Update
+    from headcount.monitor.history import MonitorStatus
+    from headcount.monitor.monitor import Monitor
+    from headcount.monitor.updates import Update
 
 monitor = typer.Typer(
     name="monitor",
@@ -91,7 +92,7 @@ def create(
     separator: SEPARATOR = None,
 ) -> str:
     """Create a monitor in a new folder."""
-    from headcount.monitor import Monitor
+    from headcount.monitor.monitor import Monitor
 
     Monitor.create(
         watch,
@@ -139,7 +140,7 @@ def update(
     json: JSON = False,
 ) -> tuple[str, int]:
     """Add rows or labels; the same rows a second time change nothing."""
-    from headcount.monitor import Monitor
+    from headcount.monitor.monitor import Monitor
 
     opened = Monitor.open(watch)
     updates: list[Update] = []
@@ -166,7 +167,7 @@ def status(
     watch: _WATCH, report: _REPORT = None, prom: _PROM = None, json: JSON = False
 ) -> tuple[str, int]:
     """Print open alerts and the state of the detector."""
-    from headcount.monitor import Monitor
+    from headcount.monitor.monitor import Monitor
 
     opened = Monitor.open(watch)
     _write(opened, report, prom)
@@ -183,7 +184,7 @@ def ack(
     ] = None,
 ) -> tuple[str, int]:
     """Note that alerts have been seen."""
-    from headcount.monitor import Monitor
+    from headcount.monitor.monitor import Monitor
 
     opened = Monitor.open(watch)
     opened.acknowledge(alert)
@@ -203,7 +204,7 @@ def rebase(
     ] = None,
 ) -> tuple[str, int]:
     """Accept a change: later chunks are compared with the new level."""
-    from headcount.monitor import Monitor
+    from headcount.monitor.monitor import Monitor
 
     opened = Monitor.open(watch)
     opened.rebase(chunk, group=group)
@@ -222,7 +223,7 @@ def replay(
     json: JSON = False,
 ) -> str:
     """Show the alerts that rows of the past would have raised; the monitor is unchanged."""
-    from headcount.monitor import Monitor
+    from headcount.monitor.monitor import Monitor
 
     replayed = Monitor.open(watch).replay(history, separator=plain_separator(separator))
     _write(replayed, report, None)
@@ -242,7 +243,7 @@ def _write(opened: Monitor, report: Path | None, prom: Path | None) -> None:
     if report is not None:
         opened.report(report)
     if prom is not None:
-        from headcount._files import write_bytes
+        from headcount._support.files import write_bytes
 
         write_bytes(prom, opened.to_prometheus().encode())
 

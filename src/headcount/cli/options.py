@@ -1,4 +1,4 @@
-"""Options that several commands share, and the files that commands read and write."""
+"""Exit codes of the command."""
 
 from __future__ import annotations
 
@@ -9,8 +9,11 @@ from typing import Annotated, Any
 
 import typer
 
-from headcount._files import TABLE_ENDINGS, check_writable, input_files
-from headcount.cli.exit_codes import DONE, UNRELIABLE
+from headcount._support.files import TABLE_ENDINGS, check_writable, input_files
+
+DONE, FAILED, WRONG, UNRELIABLE, INCOMPLETE, INTERRUPTED = 0, 1, 2, 3, 4, 130
+ALERT = UNRELIABLE
+
 
 # Panels of the help of a command.
 LEARNING = "What to learn from"
@@ -137,7 +140,7 @@ def finish(
 ) -> tuple[str, int]:
     """Write the table and the page of a result; text or JSON to print, and the exit code."""
     if output is not None:
-        from headcount.data.writers import write_table
+        from headcount.tables.readers import write_table
 
         write_table(result.to_frame(), output)
     if report is not None:

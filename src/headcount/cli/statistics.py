@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from headcount._files import check_writable
+from headcount._support.files import check_writable
 from headcount.cli.options import (
     BY,
     DATE_COLUMN,
@@ -47,7 +47,7 @@ def make(
     """Reduce tables to statistics, so that parts can be read on several machines."""
     check_inputs(new)
     check_writable(output, "--output", (STATISTICS_ENDING,))
-    from headcount.analysis import summarise
+    from headcount.tables.from_tables import summarise
 
     result = summarise(
         new,
@@ -74,7 +74,7 @@ def merge(
     """Merge statistics of several parts of a table."""
     check_inputs(files)
     check_writable(output, "--output", (STATISTICS_ENDING,))
-    from headcount.analysis import merge_files
+    from headcount.tables.from_tables import merge_files
 
     together = merge_files(files)
     together.save(output)
@@ -102,6 +102,6 @@ def sql(
     ] = None,
 ) -> str:
     """Print the query that counts scores of two classes in cells, in a database."""
-    from headcount.analysis import counting_query
+    from headcount.tables.from_tables import counting_query
 
     return counting_query(model, dialect, table=table, score=score, by=by or ())

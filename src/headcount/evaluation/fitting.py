@@ -10,9 +10,9 @@ from typing import Any, TypeVar
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
-from headcount.quantify import Quantifier
-from headcount.quantify.base import ScoringPlan
-from headcount.scores import Scored, Verdicts, equal_scorers
+from headcount.items.inputs import Scored, Verdicts
+from headcount.quantifiers.base import Quantifier, ScoringPlan
+from headcount.scores.scorer import equal_scorers
 
 Name = TypeVar("Name", bound=Hashable)
 

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from headcount import metrics
 from headcount.errors import HeadcountError
-from headcount.quantify import Quantifier
-from headcount.sampling import Samples
+from headcount.quantifiers.base import Quantifier
+from headcount.samples.samples import Samples
 
 Metric: TypeAlias = str | Callable[[NDArray[np.float64], NDArray[np.float64]], Any]
 Metrics: TypeAlias = Metric | Sequence[Metric] | Mapping[str, Metric]

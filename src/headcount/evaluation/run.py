@@ -12,9 +12,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.pipeline import Pipeline
 
-from headcount._parameters import check_choice
-from headcount._progress import track
-from headcount.data import check_features, count_rows, encode_labels, take_rows
+from headcount._support.parameters import check_choice
+from headcount._support.progress import track
 from headcount.errors import HeadcountError, warn
 from headcount.evaluation.evaluation import Evaluation, parameters_of
 from headcount.evaluation.fitting import fit_together, is_pipeline
@@ -26,11 +25,13 @@ from headcount.evaluation.measures import (
     interval_errors,
     naming_method,
 )
-from headcount.quantify import Quantifier
-from headcount.sampling import Samples, as_samples
-from headcount.scores import Scored, ScoredPool, Verdicts
-from headcount.scores.checks import check_lengths
-from headcount.shift import ShiftedSamples
+from headcount.items.features import check_features, count_rows, take_rows
+from headcount.items.inputs import Scored, Verdicts, check_lengths
+from headcount.items.labels import encode_labels
+from headcount.quantifiers.base import Quantifier
+from headcount.samples.samples import Samples, as_samples
+from headcount.scores.scorer import ScoredPool
+from headcount.shift.experiments import ShiftedSamples
 
 Floats: TypeAlias = NDArray[np.float64]
 

@@ -1,27 +1,369 @@
-"""Choosing the parameters of a quantifier by how well it quantifies."""
+"""Results of a search, as a table."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from typing import Any, ClassVar, Self
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
+import joblib
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
+from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
 from sklearn.utils.validation import check_is_fitted
 
-from headcount._parameters import check_count, check_grid
-from headcount._random import base_seeds
+from headcount._support.parameters import check_count, check_grid
+from headcount._support.progress import track
+from headcount._support.random import base_seeds
+from headcount._support.text import Cell, Table, html_result
 from headcount.errors import HeadcountError
-from headcount.evaluation.candidates import Labelled, Outcome, Split, try_candidates
-from headcount.evaluation.fitting import is_pipeline
+from headcount.evaluation.fitting import fit_together, is_pipeline, unfitted_scorer
 from headcount.evaluation.measures import Metric, check_measure
-from headcount.evaluation.results import SearchResults
-from headcount.evaluation.splits import labelled, make_splits
-from headcount.quantify import MethodInfo, Quantifier
-from headcount.quantify.fitted import Fitted
-from headcount.quantify.info import Input
+from headcount.items.features import check_features, count_rows, take_rows
+from headcount.items.inputs import (
+    Scored,
+    Verdicts,
+    check_labels,
+    check_lengths,
+    check_weights,
+    class_shares,
+)
+from headcount.parts.fitted import Fitted, Input, MethodInfo
+from headcount.quantifiers.base import Quantifier
+from headcount.samples.protocols import UPP
+from headcount.samples.samples import Samples
+from headcount.scores.folds import make_folds
+from headcount.scores.scorer import ScoredPool, equal_scorers
+
+if TYPE_CHECKING:
+    import polars as pl
+
+
+# Settings that are printed.
+_MOST_ROWS = 20
+
+
+@dataclass(frozen=True, eq=False)
+class SearchResults:
+    """Settings and their errors on the samples; prints as a table, the best first."""
+
+    settings: tuple[dict[str, Any], ...]  # settings that were tried
+    errors: tuple[NDArray[np.float64] | None, ...]
+    problems: tuple[str, ...]  # why a setting failed; empty if it did not
+    rounds: NDArray[np.int64]  # the last round of successive halving that each setting reached
+    metric: str  # name of the error
+
+    @classmethod
+    def of(
+        cls,
+        settings: Sequence[dict[str, Any]],
+        outcomes: Sequence[Outcome],
+        rounds: NDArray[np.int64],
+        metric: str,
+    ) -> SearchResults:
+        """Put together; refused if every setting failed."""
+        if all(outcome.errors is None for outcome in outcomes):
+            n = "The only setting" if len(outcomes) == 1 else f"All {len(outcomes)} settings"
+            raise HeadcountError(f"{n} failed; the first because: {outcomes[0].problem}")
+        return cls(
+            tuple(settings),
+            tuple(outcome.errors for outcome in outcomes),
+            tuple(outcome.problem for outcome in outcomes),
+            rounds,
+            metric,
+        )
+
+    def __len__(self) -> int:
+        return len(self.settings)
+
+    @property
+    def means(self) -> NDArray[np.float64]:
+        """Mean error of each setting; NaN if it failed."""
+        return np.array([np.nan if e is None else e.mean() for e in self.errors])
+
+    @property
+    def order(self) -> NDArray[np.int64]:
+        """Positions of the settings, the best first, those that failed last."""
+        means = self.means
+        return np.lexsort((np.nan_to_num(means, nan=np.inf), -self.rounds, np.isnan(means)))
+
+    @property
+    def best(self) -> int:
+        """Position of the best setting."""
+        return int(self.order[0])
+
+    def to_frame(self) -> pl.DataFrame:
+        """The table as a Polars frame: parameters, mean, standard deviation, problem."""
+        import polars as pl
+
+        names = list(dict.fromkeys(name for setting in self.settings for name in setting))
+        columns: dict[str, list[Any]] = {
+            name: [_plain(setting.get(name)) for setting in self.settings] for name in names
+        }
+        columns[f"mean_{self.metric}"] = [None if np.isnan(m) else m for m in self.means]
+        columns[f"sd_{self.metric}"] = [
+            None if e is None else float(e.std()) for e in self.errors
+        ]
+        columns["samples"] = [0 if e is None else len(e) for e in self.errors]
+        columns["round"] = self.rounds.tolist()
+        columns["problem"] = [problem or None for problem in self.problems]
+        return pl.DataFrame(columns, strict=False)[self.order.tolist()]
+
+    def __repr__(self) -> str:
+        lines = [f"{mean:8}  {setting}" for mean, setting in self._shown()]
+        return "\n".join([self._title, *lines, *self._left_out()])
+
+    def _repr_html_(self) -> str:
+        rows = [list(map(Cell, row)) for row in self._shown()]
+        table = Table([f"mean {self.metric}", "setting"], rows, [True, False])
+        return html_result(self._title, [table], self._left_out())
+
+    @property
+    def _title(self) -> str:
+        return f"mean {self.metric} by setting, the best first"
+
+    def _shown(self) -> list[tuple[str, str]]:
+        rows = []
+        for i in self.order[:_MOST_ROWS]:
+            setting = ", ".join(f"{name}={value!r}" for name, value in self.settings[i].items())
+            mean = "failed" if self.problems[i] else f"{self.means[i]:.6f}"
+            rows.append((mean, f"{setting}{self.problems[i] and ': ' + self.problems[i]}"))
+        return rows
+
+    def _left_out(self) -> list[str]:
+        more = len(self) - _MOST_ROWS
+        return [f"... and {more:,} more: see to_frame()."] if more > 0 else []
+
+
+def _plain(value: Any) -> Any:
+    """A value that fits a column: estimators and the like by their name."""
+    return value if isinstance(value, bool | int | float | str | None) else repr(value)
+
+
+# Items in a sample that a search draws by default: as many as there are, at most.
+_LARGEST = 500
+
+
+def labelled(
+    X: Any, y: ArrayLike, sample_weight: ArrayLike | None, groups: ArrayLike | None = None
+) -> Labelled:
+    """Items with labels, and their groups, checked."""
+    classified = isinstance(X, Scored | Verdicts)
+    names, codes = check_labels(y, classes=X.classes if classified else None)
+    # Classifiers check for missing numbers themselves: some accept them.
+    X = X if classified else check_features(X, allow_nan=True, any_shape=True)
+    check_lengths("X", count_rows(X), codes)
+    weights = check_weights(sample_weight, len(codes), name="sample_weight")
+    class_shares(codes, weights, names)
+    group_names = None if groups is None else np.asarray(groups)
+    if group_names is not None:
+        check_lengths("groups", len(group_names), codes)
+    return Labelled(X, names, codes, None if sample_weight is None else weights, group_names)
+
+
+def make_splits(
+    items: Labelled, protocol: Any, holdout: Any, folds: Any, random_state: Any
+) -> list[Split]:
+    """Rows to fit on and samples of the other rows: held out once, or fold by fold."""
+    split_seed, draw_seed = (seed % 2**32 for seed in base_seeds(random_state, 2))
+    counts = np.bincount(items.codes, minlength=len(items.classes))
+    if counts.min() < 2:
+        label = items.classes.tolist()[counts.argmin()]
+        raise HeadcountError(
+            f"y has a single item of class {label!r}: a search needs at least two of each "
+            "class, to fit on and to draw from."
+        )
+    splits = []
+    rows = _rows(items.codes, counts, holdout, folds, split_seed)
+    if items.groups is not None:
+        rows = _rows_of_groups(items, holdout, folds, split_seed)
+    for train, test in rows:
+        samples = _protocol(protocol, len(test), draw_seed).draw(
+            items.codes[test], classes=np.arange(len(counts))
+        )
+        splits.append(Split(train, test, samples))
+    return splits
+
+
+def _protocol(protocol: Any, n_items: int, seed: int) -> Any:
+    if protocol is None:
+        return UPP(n_samples=1000, size=min(_LARGEST, n_items), random_state=seed)
+    if not hasattr(protocol, "draw"):
+        raise HeadcountError(
+            f"protocol is {protocol!r}; it must be one that draws samples: pass for instance "
+            "UPP(n_samples=1000, size=500)."
+        )
+    return protocol
+
+
+def _rows_of_groups(
+    items: Labelled, holdout: float, folds: int | None, seed: int
+) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+    """Rows to fit on and rows to draw from, which have no group in common."""
+    n = round(1 / holdout) if folds is None else folds
+    splitter = StratifiedGroupKFold(max(2, n), shuffle=True, random_state=seed)
+    number = None if folds is not None else 1
+    made_folds = make_folds(
+        splitter, items.codes, items.codes, items.classes, None, groups=items.groups
+    )
+    yield from (made_folds or [])[:number]
+
+
+def _rows(
+    codes: NDArray[np.int64],
+    counts: NDArray[np.int64],
+    holdout: Any,
+    folds: Any,
+    seed: int,
+) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+    """Rows to fit on and rows to draw from, with every class among both."""
+    if folds is not None:
+        if check_count("folds", folds, 2) > counts.min():
+            raise HeadcountError(
+                f"folds is {folds}, but the smallest class has {counts.min()} items: it must "
+                "be at most that."
+            )
+        yield from StratifiedKFold(folds, shuffle=True, random_state=seed).split(codes, codes)
+        return
+    if not isinstance(holdout, int | float) or not 0 < holdout < 1:
+        raise HeadcountError(
+            f"holdout is {holdout!r}; it must be a share of the items between 0 and 1, such "
+            "as 0.4."
+        )
+    shuffled = np.random.default_rng(seed).permutation(len(codes))
+    held = np.clip(np.round(holdout * counts).astype(np.int64), 1, counts - 1)
+    # The place of each item among those of its class, in the shuffled order.
+    by_class = shuffled[np.argsort(codes[shuffled], kind="stable")]
+    places = np.arange(len(codes)) - np.repeat(np.cumsum(counts) - counts, counts)
+    held_out = places < np.repeat(held, counts)
+    yield np.sort(by_class[~held_out]), np.sort(by_class[held_out])
+
+
+Errors = Callable[[NDArray[np.float64], NDArray[np.float64], NDArray[np.int64]], Any]
+"""From true shares, estimated shares and sizes: one error per sample."""
+
+
+@dataclass(frozen=True, eq=False)
+class Labelled:
+    """Items with labels."""
+
+    X: Any
+    classes: NDArray[Any]
+    codes: NDArray[np.int64]
+    weights: NDArray[np.float64] | None
+    groups: NDArray[Any] | None = None
+
+    @property
+    def classified(self) -> bool:
+        """True if the items are given by scores or decisions."""
+        return isinstance(self.X, Scored | Verdicts)
+
+    def take(self, rows: NDArray[np.int64]) -> Labelled:
+        """Items at some positions."""
+        weights = None if self.weights is None else self.weights[rows]
+        X = self.X.take(rows) if self.classified else take_rows(self.X, rows)
+        groups = None if self.groups is None else self.groups[rows]
+        return Labelled(X, self.classes, self.codes[rows], weights, groups)
+
+
+@dataclass(frozen=True, eq=False)
+class Split:
+    """Rows to fit on, rows to draw samples from, and the samples (of the latter's rows)."""
+
+    train: NDArray[np.int64]
+    test: NDArray[np.int64]
+    samples: Samples
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """Result of a candidate: one error per sample, or the reason why there is none."""
+
+    errors: NDArray[np.float64] | None
+    problem: str = ""
+
+
+def try_candidates(
+    candidates: Sequence[Quantifier],
+    items: Labelled,
+    splits: Sequence[Split],
+    measure: Errors,
+    *,
+    n_jobs: int | None = None,
+    progress: bool | None = None,
+) -> list[Outcome]:
+    """Fit every candidate on every split and measure it; one outcome per candidate."""
+    classified = items.classified
+    scorers = [None if classified else unfitted_scorer(candidate) for candidate in candidates]
+    groups = equal_scorers(scorers)
+    tasks = [(members, split) for split in splits for members in groups]
+    work = joblib.Parallel(n_jobs=n_jobs, return_as="generator")(
+        joblib.delayed(_try_group)([candidates[i] for i in members], items, split, measure)
+        for members, split in tasks
+    )
+    by_candidate: list[list[Outcome]] = [[] for _ in candidates]
+    done = track(zip(tasks, work, strict=True), len(tasks), "Trying settings", show=progress)
+    for (members, _), outcomes in done:
+        for i, outcome in zip(members, outcomes, strict=True):
+            by_candidate[i].append(outcome)
+    return [_joined(outcomes) for outcomes in by_candidate]
+
+
+def _joined(outcomes: Sequence[Outcome]) -> Outcome:
+    """One outcome over all splits; it failed if it failed on one."""
+    errors = []
+    for outcome in outcomes:
+        if outcome.errors is None:
+            return outcome
+        errors.append(outcome.errors)
+    return Outcome(np.concatenate(errors))
+
+
+def _try_group(
+    candidates: Sequence[Quantifier], items: Labelled, split: Split, measure: Errors
+) -> list[Outcome]:
+    train, test = items.take(split.train), items.take(split.test)
+    try:
+        candidates, train, test = _prepared(candidates, train, test)
+    except Exception as error:
+        return [_failed(error)] * len(candidates)
+    pool = test.X if items.classified else ScoredPool(test.X)
+    true = split.samples.prevalence
+    assert true is not None  # protocols tell the shares they drew
+    outcomes = [Outcome(None, "not tried")] * len(candidates)
+    named = dict(enumerate(candidates))
+    y = train.classes[train.codes]
+    fits = fit_together(named, train.X, y, train.weights, train.groups)
+    for i, fitted in fits:
+        try:
+            if fitted.error is not None:
+                raise fitted.error
+            estimated = fitted.quantifier.predict_many(pool, split.samples)
+            errors = measure(true, estimated, split.samples.sizes)
+            outcomes[i] = Outcome(np.asarray(errors))
+        except Exception as error:
+            outcomes[i] = _failed(error)
+    return outcomes
+
+
+def _prepared(
+    candidates: Sequence[Any], train: Labelled, test: Labelled
+) -> tuple[Sequence[Quantifier], Labelled, Labelled]:
+    """Last step of a pipeline, and the items as its other steps make them."""
+    first = candidates[0]
+    if not is_pipeline(first):
+        return candidates, train, test
+    if len(first) > 1:
+        steps = clone(first[:-1])
+        items = steps.fit_transform(train.X, train.classes[train.codes])
+        train, test = replace(train, X=items), replace(test, X=steps.transform(test.X))
+    return [first[-1]], train, test
+
+
+def _failed(error: Exception) -> Outcome:
+    kind = "" if isinstance(error, ValueError) else f"{type(error).__name__}: "
+    return Outcome(None, f"{kind}{error}")
 
 
 class GridSearch(Quantifier):

@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special, stats
 
-from headcount._parameters import check_choice, check_count, check_fraction
-from headcount._text import Cell, Table, html_result
-from headcount.data.columns import as_narwhals
+from headcount._support.parameters import check_choice, check_count, check_fraction
+from headcount._support.text import Cell, Table, html_result
 from headcount.errors import HeadcountError
+from headcount.items.features import as_narwhals
 from headcount.plots.data import rank_groups
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from headcount._parameters import check_count
-from headcount._text import Cell, Table, html_result
+from headcount._support.parameters import check_count
+from headcount._support.text import Cell, Table, html_result
 from headcount.errors import HeadcountError
 from headcount.evaluation.significance import compare
 

@@ -11,16 +11,16 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from headcount._parameters import check_random_state
-from headcount._random import base_seeds
-from headcount.data import take_rows
+from headcount._support.parameters import check_random_state
+from headcount._support.random import base_seeds
 from headcount.errors import HeadcountError
-from headcount.quantify import MethodInfo, Quantifier
-from headcount.quantify.aggregation import Aggregation, Model
-from headcount.quantify.fitted import Fitted, ItemSource
-from headcount.representation import Training
-from headcount.sampling import Samples
-from headcount.solve import Solution
+from headcount.items.features import take_rows
+from headcount.parts.aggregation import Aggregation, Model
+from headcount.parts.fitted import Fitted, ItemSource, MethodInfo
+from headcount.parts.quadratic import Solution
+from headcount.parts.training import Training
+from headcount.quantifiers.base import Quantifier
+from headcount.samples.samples import Samples
 
 
 class ForeignQuantifier(Quantifier):

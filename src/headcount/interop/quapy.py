@@ -15,13 +15,15 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from sklearn.base import clone
 
-from headcount.data import count_rows, encode_labels
 from headcount.errors import HeadcountError
 from headcount.interop.foreign import ForeignAggregation, ForeignQuantifier
-from headcount.quantify import MethodInfo, Quantifier
-from headcount.quantify.aggregation import Aggregation
-from headcount.sampling import Samples
-from headcount.scores.checks import check_lengths
+from headcount.items.features import count_rows
+from headcount.items.inputs import check_lengths
+from headcount.items.labels import encode_labels
+from headcount.parts.aggregation import Aggregation
+from headcount.parts.fitted import MethodInfo
+from headcount.quantifiers.base import Quantifier
+from headcount.samples.samples import Samples
 
 
 def _import(module: str) -> Any:

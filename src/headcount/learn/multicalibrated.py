@@ -14,10 +14,11 @@ from sklearn.model_selection import StratifiedKFold
 from sklearn.tree import DecisionTreeRegressor
 from sklearn.utils.validation import check_is_fitted
 
-from headcount._parameters import check_count, check_positive
-from headcount._random import base_seeds
-from headcount.scores import Scorer, numeric_space
-from headcount.scores.checks import check_labels, check_weights
+from headcount._support.parameters import check_count, check_positive
+from headcount._support.random import base_seeds
+from headcount.items.inputs import check_labels, check_weights
+from headcount.scores.outputs import numeric_space
+from headcount.scores.scorer import Scorer
 
 Floats = NDArray[np.float64]
 

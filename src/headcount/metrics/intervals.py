@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from headcount._parameters import check_fraction
+from headcount._support.parameters import check_fraction
 from headcount.errors import HeadcountError
 from headcount.metrics.checks import Errors, Floats, check_numbers, check_shares, errors
 

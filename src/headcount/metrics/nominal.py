@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import rel_entr
 
-from headcount._parameters import check_log_base
+from headcount._support.parameters import check_log_base
 from headcount.errors import HeadcountError
 from headcount.metrics.checks import (
     Errors,

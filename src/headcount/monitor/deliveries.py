@@ -11,14 +11,14 @@ import numpy as np
 import polars as pl
 from numpy.typing import ArrayLike, NDArray
 
-from headcount._files import toml_text
-from headcount.analysis.groups import group_column, read_groups
-from headcount.analysis.models import TableModel
-from headcount.analysis.options import as_table
-from headcount.data.readers import TableFile
+from headcount._support.files import toml_text
 from headcount.errors import HeadcountError
+from headcount.items.inputs import Scored, Verdicts, check_scores
 from headcount.monitor.folder import Chunk, Rows, content_keys, value_hashes
-from headcount.scores import Scored, Verdicts, check_scores
+from headcount.tables.groups import group_column, read_groups
+from headcount.tables.models import TableModel
+from headcount.tables.options import as_table
+from headcount.tables.readers import TableFile
 
 FORMAT = 1
 

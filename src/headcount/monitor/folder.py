@@ -26,10 +26,10 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from headcount._files import clear_parts, write_bytes
 from headcount._kernels.stratified_draws import GOLDEN, mix
-from headcount.diagnose.diagnostics import BROKEN_LEVEL
+from headcount._support.files import clear_parts, write_bytes
 from headcount.errors import HeadcountError
+from headcount.estimates.diagnostics import BROKEN_LEVEL
 
 Ids = NDArray[np.uint64]
 

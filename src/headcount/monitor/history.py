@@ -13,7 +13,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from headcount._text import html_result
+from headcount._support.text import html_result
 from headcount.monitor.deliveries import MonitorSpec
 from headcount.monitor.detector import Alarm, Detection, Restart, WatchedSeries, detect
 from headcount.monitor.folder import Chunk, ChunkEstimates, ChunkSummary

@@ -17,21 +17,20 @@ import numpy as np
 import polars as pl
 from numpy.typing import ArrayLike
 
-from headcount._files import locked, write_bytes
-from headcount._parameters import check_choice, check_count
-from headcount._text import html_result
-from headcount.accuracy import METRIC_NAMES
-from headcount.accuracy.metrics import RANKINGS
-from headcount.analysis.model_files import load_model, save_model
-from headcount.analysis.models import TableModel
+from headcount._support.files import locked, write_bytes
+from headcount._support.parameters import check_choice, check_count
+from headcount._support.text import html_result
+from headcount.accuracy.metrics import METRIC_NAMES, RANKINGS
 from headcount.errors import HeadcountError
+from headcount.items.inputs import Scored, Verdicts
 from headcount.monitor.deliveries import Delivery, MonitorSpec, as_frame, read_delivery
 from headcount.monitor.folder import Chunk, ChunkSummary, MonitorFolder
 from headcount.monitor.history import Alert, History, MonitorStatus
 from headcount.monitor.reference import MonitorReference, read_reference
 from headcount.monitor.summaries import ChunkSummaries
 from headcount.monitor.updates import Update, find_additions
-from headcount.scores import Scored, Verdicts
+from headcount.tables.model_files import load_model, save_model
+from headcount.tables.models import TableModel
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

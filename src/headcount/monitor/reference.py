@@ -13,15 +13,15 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from headcount.analysis.label_columns import read_labelled
-from headcount.analysis.model_files import load_model
-from headcount.analysis.models import TableModel
-from headcount.analysis.options import as_table
-from headcount.analysis.score_columns import find_score_columns
-from headcount.data.readers import TableFile
 from headcount.errors import HeadcountError, warn
+from headcount.items.inputs import Scored, Verdicts
 from headcount.monitor.deliveries import LABEL, VERDICT, MonitorSpec, as_frame, class_codes
-from headcount.scores import Scored, Verdicts
+from headcount.tables.label_columns import read_labelled
+from headcount.tables.model_files import load_model
+from headcount.tables.models import TableModel
+from headcount.tables.options import as_table
+from headcount.tables.readers import TableFile
+from headcount.tables.score_columns import find_score_columns
 
 Floats = NDArray[np.float64]
 

@@ -10,16 +10,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from headcount.accuracy import LEAP, realised
-from headcount.diagnose import MixtureTest
+from headcount.accuracy.leap import LEAP
+from headcount.accuracy.metrics import realised
+from headcount.estimates.fit_test import MixtureTest
+from headcount.items.inputs import Scored, Verdicts
 from headcount.monitor.deliveries import MonitorSpec
 from headcount.monitor.folder import Chunk, ChunkEstimates, ChunkSummary, MonitorFolder, Rows
 from headcount.monitor.reference import MonitorReference
-from headcount.quantify import ACC
-from headcount.quantify import method as find_method
-from headcount.representation import Dense, Training
-from headcount.sampling import Samples
-from headcount.scores import Scored, Verdicts
+from headcount.parts.embedding import Dense
+from headcount.parts.training import Training
+from headcount.quantifiers.adjusted import ACC
+from headcount.quantifiers.registry import method as find_method
+from headcount.samples.samples import Samples
 
 Floats = NDArray[np.float64]
 

@@ -10,12 +10,12 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from headcount._text import html_result
-from headcount.analysis.options import as_table
+from headcount._support.text import html_result
 from headcount.errors import HeadcountError
 from headcount.monitor.deliveries import Delivery, MonitorSpec, class_codes
 from headcount.monitor.folder import Chunk, Ids, MonitorFolder, Rows, positions, value_hashes
 from headcount.monitor.history import Alert
+from headcount.tables.options import as_table
 
 
 @dataclass(frozen=True, eq=False)

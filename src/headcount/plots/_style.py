@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from headcount._parameters import check_count
+from headcount._support.parameters import check_count
 from headcount.errors import HeadcountError
 from headcount.plots._frames import names_in_order
 

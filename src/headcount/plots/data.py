@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from headcount._parameters import check_count, check_fraction
+from headcount._support.parameters import check_count, check_fraction
 from headcount.errors import HeadcountError
 from headcount.metrics.checks import check_shares
 from headcount.plots._frames import names_in_order, of_class, read

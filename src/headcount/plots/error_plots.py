@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from headcount._parameters import check_positive
+from headcount._support.parameters import check_positive
 from headcount.errors import HeadcountError
 from headcount.plots import data
 from headcount.plots._frames import names_in_order, read

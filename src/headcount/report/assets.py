@@ -14,7 +14,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from headcount._text import csv_text
+from headcount._support.text import csv_text
 
 # A script ends at its closing tag, wherever that is; old browsers end lines at U+2028.
 _UNSAFE = str.maketrans(

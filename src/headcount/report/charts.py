@@ -14,7 +14,7 @@ import numpy as np
 from markupsafe import Markup, escape
 from numpy.typing import NDArray
 
-from headcount._text import percent
+from headcount._support.text import percent
 
 # Width of what is stretched, in its own units.
 WIDTH = 1000

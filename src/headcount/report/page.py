@@ -15,7 +15,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from headcount._files import check_writable, write_bytes
+from headcount._support.files import check_writable, write_bytes
 from headcount.report.assets import packed_csv, rendered, rounded
 
 # Notes that a list shows at most.

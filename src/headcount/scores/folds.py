@@ -16,9 +16,9 @@ from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import check_is_fitted
 
-from headcount._random import base_seeds
-from headcount.data import take_rows
+from headcount._support.random import base_seeds
 from headcount.errors import HeadcountError, warn
+from headcount.items.features import take_rows
 from headcount.scores.logistic import cross_fit, is_supported
 from headcount.scores.outputs import request_weights, weight_parameter
 

@@ -18,10 +18,10 @@ from sklearn.utils import get_tags
 from sklearn.utils.metadata_routing import MetadataRequest, get_routing_for_object
 from sklearn.utils.validation import has_fit_parameter
 
-from headcount.data import encode_labels
 from headcount.errors import HeadcountError
+from headcount.items.inputs import as_numbers, check_scores
+from headcount.items.labels import encode_labels
 from headcount.scores.calibration import Scaling, fit_scaling, smoothed_targets
-from headcount.scores.checks import as_numbers, check_scores
 
 Output = Literal["posteriors", "decisions", "labels"]
 

@@ -14,11 +14,12 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from headcount._parameters import check_random_state
-from headcount.data import check_features, column_names, count_rows, take_rows
+from headcount._support.parameters import check_random_state
 from headcount.errors import HeadcountError
-from headcount.scores.checks import (
+from headcount.items.features import check_features, column_names, count_rows, take_rows
+from headcount.items.inputs import (
     NotThereError,
+    Scored,
     check_codes,
     check_item_shape,
     check_labels,
@@ -29,7 +30,6 @@ from headcount.scores.checks import (
     made_by_fit,
 )
 from headcount.scores.folds import Crossed, CrossFits, check_classifier, check_cv, make_folds
-from headcount.scores.inputs import Scored
 from headcount.scores.logistic import stacked_posteriors
 from headcount.scores.outputs import (
     DecisionScaling,

@@ -17,12 +17,10 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import FeatureUnion, Pipeline
 from sklearn.utils import get_tags
 
-from headcount.data import take_rows
-from headcount.data.columns import as_narwhals
 from headcount.errors import HeadcountError
-from headcount.scores.checks import as_numbers, check_lengths
+from headcount.items.features import as_narwhals, take_rows
+from headcount.items.inputs import Scored, as_numbers, check_lengths
 from headcount.scores.folds import CrossFits, check_cv, make_tag_folds
-from headcount.scores.inputs import Scored
 from headcount.scores.outputs import output_of
 from headcount.scores.scorer import Scorer
 

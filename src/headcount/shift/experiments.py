@@ -12,15 +12,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from headcount._kernels.stratified_draws import draw_items
-from headcount._parameters import check_count, check_flag, check_fraction
-from headcount._random import RandomState, base_seeds, stream_seeds
-from headcount._text import html_result
-from headcount._threads import each_range
-from headcount.data import encode_labels
+from headcount._support.parameters import check_count, check_flag, check_fraction
+from headcount._support.random import RandomState, base_seeds, stream_seeds
+from headcount._support.text import html_result
+from headcount._support.threads import each_range
 from headcount.errors import HeadcountError
-from headcount.sampling import Samples
-from headcount.sampling.protocols import nearest_counts
-from headcount.sampling.samples import index_dtype, sort_by_code
+from headcount.items.labels import encode_labels
+from headcount.samples.protocols import nearest_counts
+from headcount.samples.samples import Samples, index_dtype, sort_by_code
 
 if TYPE_CHECKING:
     import polars as pl

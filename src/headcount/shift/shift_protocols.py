@@ -11,11 +11,11 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from headcount._parameters import check_choice, check_count, check_flag, check_fraction
-from headcount.data import encode_labels
+from headcount._support.parameters import check_choice, check_count, check_flag, check_fraction
 from headcount.errors import HeadcountError
-from headcount.sampling.protocols import nearest_counts
-from headcount.sampling.samples import check_share_rows
+from headcount.items.labels import encode_labels
+from headcount.samples.protocols import nearest_counts
+from headcount.samples.samples import check_share_rows
 from headcount.shift.experiments import (
     DECIMALS,
     TENTHS,

@@ -8,16 +8,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from headcount._parameters import (
+from headcount._support.parameters import (
     check_count,
     check_not_negative,
     check_positive,
     check_share,
 )
-from headcount._random import RandomState, base_seeds
+from headcount._support.random import RandomState, base_seeds
 from headcount.errors import HeadcountError
-from headcount.sampling import Samples
-from headcount.sampling.samples import check_share_rows
+from headcount.samples.samples import Samples, check_share_rows
 
 Floats = NDArray[np.float64]
 

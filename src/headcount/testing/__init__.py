@@ -1,7 +1,8 @@
 """Conformance checks for methods, in this library or in another package.
 
 >>> import headcount as hc
->>> report = hc.testing.check_quantifier(hc.CC())
+>>> from headcount import testing
+>>> report = testing.check_quantifier(hc.CC())
 >>> report.with_status("failed")
 ()
 """

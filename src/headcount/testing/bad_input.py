@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from headcount.quantify import OneVsRest
-from headcount.quantify.base import ScoringPlan
-from headcount.sampling import Samples
-from headcount.scores import Scored, Scorer
+from headcount.items.inputs import Scored
+from headcount.quantifiers.base import ScoringPlan
+from headcount.quantifiers.one_vs_rest import OneVsRest
+from headcount.samples.samples import Samples
+from headcount.scores.scorer import Scorer
 from headcount.testing.cases import (
     Array,
     Case,

@@ -16,10 +16,11 @@ from sklearn.base import clone
 from sklearn.naive_bayes import GaussianNB
 
 from headcount.errors import HeadcountError
-from headcount.quantify import MethodInfo, OneVsRest, Quantifier
-from headcount.quantify.base import ScoringPlan
-from headcount.sampling import Samples
-from headcount.scores import Scored
+from headcount.items.inputs import Scored
+from headcount.parts.fitted import MethodInfo
+from headcount.quantifiers.base import Quantifier, ScoringPlan
+from headcount.quantifiers.one_vs_rest import OneVsRest
+from headcount.samples.samples import Samples
 
 
 class NotApplicable(Exception):  # noqa: N818 (it is no error)

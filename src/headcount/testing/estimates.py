@@ -8,8 +8,9 @@ from collections.abc import Callable
 
 import numpy as np
 
-from headcount.quantify import PCC
-from headcount.scores import Scored
+from headcount.estimates.estimate import Estimate
+from headcount.items.inputs import Scored
+from headcount.quantifiers.adjusted import PCC
 from headcount.testing.cases import (
     Array,
     Case,
@@ -22,7 +23,6 @@ from headcount.testing.cases import (
     pool,
     scored_pool,
 )
-from headcount.uncertainty import Estimate
 
 _REPLICATES = 200
 

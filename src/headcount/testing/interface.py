@@ -11,10 +11,11 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
-from headcount.quantify import MethodInfo
-from headcount.quantify.base import ScoringPlan
-from headcount.sampling import Samples
-from headcount.scores import Scored, Scorer
+from headcount.items.inputs import Scored
+from headcount.parts.fitted import MethodInfo
+from headcount.quantifiers.base import ScoringPlan
+from headcount.samples.samples import Samples
+from headcount.scores.scorer import Scorer
 from headcount.testing.cases import (
     Case,
     NotApplicable,

@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from headcount.quantify import OneVsRest
-from headcount.sampling import Samples
-from headcount.scores import Scored
+from headcount.items.inputs import Scored
+from headcount.quantifiers.one_vs_rest import OneVsRest
+from headcount.samples.samples import Samples
 from headcount.testing.cases import (
     Array,
     Case,

@@ -12,8 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from headcount.quantify import MethodInfo, OneClassQuantifier
-from headcount.sampling import Samples
+from headcount.parts.fitted import MethodInfo
+from headcount.quantifiers.one_class import OneClassQuantifier
+from headcount.samples.samples import Samples
 from headcount.testing.cases import close, equal, expect, on_simplex, refuses
 from headcount.testing.input_forms import forms_of_tables
 

@@ -11,9 +11,10 @@ from typing import Any
 
 from sklearn.base import clone
 
-from headcount._text import text_table
+from headcount._support.text import text_table
 from headcount.errors import HeadcountError
-from headcount.quantify import OneClassQuantifier, Quantifier
+from headcount.quantifiers.base import Quantifier
+from headcount.quantifiers.one_class import OneClassQuantifier
 from headcount.testing import (
     bad_input,
     estimates,
@@ -160,6 +161,7 @@ def quantifier_checks(quantifier: Quantifier | OneClassQuantifier) -> list[Check
     Examples
     --------
     >>> import headcount as hc
+    >>> from headcount import testing
     >>> from headcount.testing import quantifier_checks
     >>> checks = quantifier_checks(hc.CC())
     >>> print(checks[0], checks[0]().status)
@@ -169,7 +171,7 @@ def quantifier_checks(quantifier: Quantifier | OneClassQuantifier) -> list[Check
     if not isinstance(candidate, Quantifier | OneClassQuantifier):
         raise HeadcountError(
             f"quantifier is {candidate!r}; it must be an instance of a subclass of "
-            "headcount.quantify.Quantifier, or of OneClassQuantifier."
+            "headcount.quantifiers.Quantifier, or of OneClassQuantifier."
         )
     prototype = _prepared(candidate)
     cases: list[Any] = [Case(prototype, K) for K in _CLASSES]
@@ -230,7 +232,7 @@ def check_quantifier(quantifier: Quantifier | OneClassQuantifier) -> CheckReport
     Examples
     --------
     >>> import headcount as hc
-    >>> print(hc.testing.check_quantifier(hc.CC()).title)  # doctest: +SKIP
+    >>> print(testing.check_quantifier(hc.CC()).title)  # doctest: +SKIP
     CC: 97 checks passed, 0 failed, 25 do not apply.
     """
     checks = quantifier_checks(quantifier)

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from headcount._text import printable, text_table
-from headcount.cli.exit_codes import DONE, WRONG
-from headcount.cli.options import JSON, SEED
+from headcount._support.text import printable, text_table
+from headcount.cli.options import DONE, JSON, SEED, WRONG
 from headcount.errors import HeadcountError
 
 if TYPE_CHECKING:
@@ -78,7 +77,7 @@ def run(
     json: JSON = False,
 ) -> str:
     """Estimate the samples of a task and write a submission."""
-    from headcount._parameters import check_choice
+    from headcount._support.parameters import check_choice
     from headcount_studies.data.lequa import write_prevalences
     from headcount_studies.datasets import lequa as load
     from headcount_studies.lequa2024.submission import make_submissions
@@ -170,8 +169,8 @@ def score(
     json: JSON = False,
 ) -> str:
     """Score a submission with the official figures."""
-    from headcount._files import TABLE_ENDINGS, check_writable
-    from headcount.data.writers import write_table
+    from headcount._support.files import TABLE_ENDINGS, check_writable
+    from headcount.tables.readers import write_table
     from headcount_studies.data.lequa import find_task, read_prevalences
     from headcount_studies.lequa2024.official import score as official
 
@@ -225,7 +224,7 @@ def generate(
 
 
 def _check_output(output: Path, several: bool) -> None:
-    from headcount._files import check_writable
+    from headcount._support.files import check_writable
 
     if not several:
         check_writable(output, "--output")
@@ -248,7 +247,7 @@ def _content(path: Path) -> bytes:
 
 
 def _truth(truth: Path | None, data: Path | None, task: LequaTask, part: str) -> NDArray[Any]:
-    from headcount._parameters import check_choice
+    from headcount._support.parameters import check_choice
     from headcount_studies.data.lequa import find_files, read_prevalences
 
     if (truth is None) == (data is None):

@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from headcount._text import printable, text_table
-from headcount.cli.exit_codes import DONE, INCOMPLETE
-from headcount.cli.options import JSON
+from headcount._support.text import printable, text_table
+from headcount.cli.options import DONE, INCOMPLETE, JSON
 from headcount.errors import HeadcountError
 
 if TYPE_CHECKING:

@@ -23,7 +23,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from headcount.sampling import Samples
+from headcount.samples.samples import Samples
 from headcount_studies.comparison.spec import distributions
 from headcount_studies.data.tables import Dataset, dataset_file, load_dataset
 from headcount_studies.engine.spec import Spec

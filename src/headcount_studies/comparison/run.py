@@ -19,17 +19,16 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
-from headcount.learn import QuantificationForestClassifier
+from headcount.items.inputs import Scored
+from headcount.learn.trees import QuantificationForestClassifier
 from headcount.metrics import METRICS, SMOOTHED
-from headcount.quantify.adjusted import ACC
-from headcount.quantify.counting import CC
-from headcount.quantify.learners import QF
-from headcount.quantify.training_pool import TrainingPool
-from headcount.sampling import Samples
-from headcount.scores import Scored
+from headcount.quantifiers.adjusted import ACC, CC
+from headcount.quantifiers.learners import QF
+from headcount.samples.samples import Samples
 from headcount_studies.comparison.data import Bench, Trial, load_bench
 from headcount_studies.comparison.logistic import LinearModel, cross_fit, stratified_folds
 from headcount_studies.comparison.spec import group_of, made, n_draws, quantifier_of
+from headcount_studies.comparison.training_pool import TrainingPool
 from headcount_studies.engine.spec import MethodSpec, Spec
 from headcount_studies.engine.store import share_columns
 from headcount_studies.engine.task import Task, task_seed

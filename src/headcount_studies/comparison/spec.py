@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from headcount._parameters import check_log_base
+from headcount._support.parameters import check_log_base
 from headcount.errors import HeadcountError
 from headcount.metrics import METRICS
-from headcount.quantify.base import Quantifier
-from headcount.quantify.features import ED, HDx, ReadMe
-from headcount.quantify.learners import PWK, QF, QFAC
-from headcount.quantify.registry import method as find_method
+from headcount.quantifiers.base import Quantifier
+from headcount.quantifiers.features import ED, HDx, ReadMe
+from headcount.quantifiers.learners import PWK, QF, QFAC
+from headcount.quantifiers.registry import method as find_method
 from headcount_studies.data.tables import SIZES, dataset_file, dataset_names, rule_of
 from headcount_studies.engine.spec import MethodSpec, Spec, check_keys, check_known
 from headcount_studies.engine.task import Task

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from headcount._files import write_bytes
+from headcount._support.files import write_bytes
 from headcount.errors import HeadcountError
 
 _ENVIRONMENT = "HEADCOUNT_DATA"

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from headcount._parameters import check_choice
+from headcount._support.parameters import check_choice
 from headcount.errors import HeadcountError
 from headcount_studies.data import tables as special_tables
 from headcount_studies.data.folder import data_file, data_folder

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.feature_extraction.text import CountVectorizer, TfidfTransformer
 
-from headcount._parameters import check_choice, check_count
+from headcount._support.parameters import check_choice, check_count
 from headcount.errors import HeadcountError
 from headcount_studies.data.folder import data_file
 

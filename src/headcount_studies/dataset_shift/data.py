@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 from pathlib import Path
 
-from headcount.shift import ShiftExperiment
+from headcount.shift.experiments import ShiftExperiment
 from headcount_studies.data.texts import Words, count_words, load_reviews
 from headcount_studies.dataset_shift.spec import make_protocol
 from headcount_studies.engine.spec import Spec

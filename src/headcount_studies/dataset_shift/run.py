@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headcount.evaluation.measures import check_measure
-from headcount.evaluation.splits import labelled, make_splits
-from headcount.sampling import APP
-from headcount.scores import ScoredPool
-from headcount.shift import ShiftExperiment
+from headcount.evaluation.search import labelled, make_splits
+from headcount.samples.protocols import APP
+from headcount.scores.scorer import ScoredPool
+from headcount.shift.experiments import ShiftExperiment
 from headcount_studies.classifier_grid import (
     Answer,
     Choice,

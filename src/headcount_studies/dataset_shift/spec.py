@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from headcount._parameters import check_count
+from headcount._support.parameters import check_count
 from headcount.errors import HeadcountError
 from headcount.evaluation.measures import check_measure
-from headcount.shift import (
+from headcount.shift.shift_protocols import (
     ConceptShift,
     GlobalCovariateShift,
     LocalCovariateShift,

@@ -17,11 +17,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from headcount._files import write_bytes
-from headcount._text import text_table
-from headcount.analysis import Analysis, analyse, plan_labels
-from headcount.data.writers import write_table
+from headcount._support.files import write_bytes
+from headcount._support.text import text_table
 from headcount.errors import HeadcountError
+from headcount.tables.analysis import Analysis
+from headcount.tables.from_tables import analyse, plan_labels
+from headcount.tables.readers import write_table
 
 if TYPE_CHECKING:
     import polars as pl

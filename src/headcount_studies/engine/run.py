@@ -21,8 +21,8 @@ from secrets import token_hex
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, cast
 
-from headcount._dask import SchedulerLostError, dask_client
-from headcount._parameters import check_count
+from headcount._support.parameters import check_count
+from headcount.distributed import SchedulerLostError, dask_client
 from headcount.errors import HeadcountError, warn
 from headcount_studies.data.folder import data_folder
 from headcount_studies.engine.spec import Spec, read_spec

@@ -11,8 +11,8 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
-from headcount._files import toml_text
-from headcount._parameters import check_count
+from headcount._support.files import toml_text
+from headcount._support.parameters import check_count
 from headcount.errors import HeadcountError
 
 _MOST_SHOWN = 120

@@ -12,7 +12,7 @@ from importlib.metadata import entry_points
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
-from headcount._parameters import check_count, check_positive
+from headcount._support.parameters import check_count, check_positive
 from headcount.errors import HeadcountError
 from headcount_studies.engine.spec import Spec, check_known, import_object
 

@@ -16,10 +16,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 
-from headcount.deep.base import NetworkQuantifier
 from headcount.errors import HeadcountError
-from headcount.quantify import Quantifier
-from headcount.quantify.base import ScoringPlan
+from headcount.quantifiers.base import Quantifier, ScoringPlan
+from headcount.quantifiers.deep.quantifiers import NetworkQuantifier
 from headcount_studies.classifier_grid import is_installed, made
 from headcount_studies.data.lequa import LequaTask
 from headcount_studies.engine.spec import MethodSpec, Spec

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from headcount.errors import HeadcountError
 from headcount.evaluation.measures import check_measure
-from headcount.sampling import Samples
+from headcount.samples.samples import Samples
 from headcount_studies.engine.spec import Spec
 from headcount_studies.engine.task import Task, task_seed
 from headcount_studies.lequa2024.candidates import candidates_of

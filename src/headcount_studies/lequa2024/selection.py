@@ -20,12 +20,12 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import train_test_split
 
-from headcount._progress import track
+from headcount._support.progress import track
 from headcount.evaluation.measures import Measure, check_measure
-from headcount.quantify import Quantifier
-from headcount.quantify.base import ScoringPlan
-from headcount.sampling import Samples
-from headcount.scores import Scored, Scorer
+from headcount.items.inputs import Scored
+from headcount.quantifiers.base import Quantifier, ScoringPlan
+from headcount.samples.samples import Samples
+from headcount.scores.scorer import Scorer
 from headcount_studies.classifier_grid import quietly, reason
 from headcount_studies.datasets import LequaData, LequaSamples
 from headcount_studies.lequa2024.candidates import Candidate

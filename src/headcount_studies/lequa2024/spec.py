@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from headcount._parameters import check_count, check_fraction
+from headcount._support.parameters import check_count, check_fraction
 from headcount.errors import HeadcountError
 from headcount.evaluation.measures import check_measure
 from headcount_studies.data.lequa import TASKS, find_files, find_task

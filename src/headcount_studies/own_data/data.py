@@ -11,13 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.model_selection import GroupShuffleSplit, StratifiedShuffleSplit
 
-from headcount.analysis.label_columns import read_labels
-from headcount.data.features import dense_if_narrow
-from headcount.data.preparation import Preparation, prepare
-from headcount.data.readers import open_table
 from headcount.errors import HeadcountError, warn
-from headcount.sampling import Samples
-from headcount.shift import ConceptShift, ShiftedSamples
+from headcount.items.features import dense_if_narrow
+from headcount.samples.samples import Samples
+from headcount.shift.experiments import ShiftedSamples
+from headcount.shift.shift_protocols import ConceptShift
+from headcount.tables.label_columns import read_labels
+from headcount.tables.preparation import Preparation, prepare
+from headcount.tables.readers import open_table
 from headcount_studies.engine.spec import Spec
 
 if TYPE_CHECKING:

@@ -8,13 +8,14 @@ from typing import Any
 
 from sklearn.linear_model import LogisticRegression
 
-from headcount._parameters import check_grid
+from headcount._support.parameters import check_grid
 from headcount.errors import HeadcountError
 from headcount.evaluation.search import GridSearch
-from headcount.interop import from_quapy, is_quapy
-from headcount.quantify import OneVsRest, Quantifier
-from headcount.quantify.registry import method as find_method
-from headcount.sampling import UPP
+from headcount.interop.quapy import from_quapy, is_quapy
+from headcount.quantifiers.base import Quantifier
+from headcount.quantifiers.one_vs_rest import OneVsRest
+from headcount.quantifiers.registry import method as find_method
+from headcount.samples.protocols import UPP
 from headcount_studies.engine.spec import MethodSpec, Spec, check_keys, import_object
 
 _INSIDE = "quantifier__"

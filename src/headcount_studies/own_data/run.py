@@ -16,8 +16,8 @@ from headcount.evaluation.fitting import FitResult, fit_together
 from headcount.evaluation.measures import check_measure, interval_errors
 from headcount.evaluation.search import GridSearch
 from headcount.metrics import OF_INTERVALS
-from headcount.quantify import Quantifier
-from headcount.scores import ScoredPool
+from headcount.quantifiers.base import Quantifier
+from headcount.scores.scorer import ScoredPool
 from headcount_studies.engine.spec import Spec
 from headcount_studies.engine.store import share_columns
 from headcount_studies.engine.task import Task, task_seed

@@ -7,8 +7,9 @@ from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
-from headcount import sampling, shift
-from headcount._parameters import check_count, check_fraction
+from headcount import samples as sampling
+from headcount import shift
+from headcount._support.parameters import check_count, check_fraction
 from headcount.errors import HeadcountError
 from headcount.evaluation.measures import check_measure
 from headcount_studies.engine.spec import Spec, check_keys, check_known

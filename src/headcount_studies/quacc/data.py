@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headcount.accuracy.search import held_out_rows
-from headcount.sampling import APP, Prevalences, Samples
+from headcount.samples.protocols import APP, Prevalences
+from headcount.samples.samples import Samples
 from headcount_studies.data.folder import data_file
 from headcount_studies.engine.spec import MethodSpec, Spec, check_known
 from headcount_studies.engine.task import task_seed

@@ -12,13 +12,15 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.linear_model import LogisticRegression
 
-from headcount.accuracy import METRICS, QuAcc
 from headcount.accuracy.base import Predictor
+from headcount.accuracy.metrics import METRICS
 from headcount.accuracy.model_outputs import FittedClassifier, Reference
+from headcount.accuracy.quacc import QuAcc
 from headcount.accuracy.search import held_out_rows, try_settings
 from headcount.errors import HeadcountError
-from headcount.sampling import UPP, Samples
-from headcount.scores import ScoredPool
+from headcount.samples.protocols import UPP
+from headcount.samples.samples import Samples
+from headcount.scores.scorer import ScoredPool
 from headcount_studies.classifier_grid import quietly
 from headcount_studies.engine.spec import MethodSpec, Spec
 from headcount_studies.engine.task import Task, task_seed

@@ -8,11 +8,12 @@ from typing import Any
 
 from sklearn.linear_model import LogisticRegression
 
-from headcount._parameters import check_count, check_fraction
-from headcount.accuracy import METRICS, QuAcc
+from headcount._support.parameters import check_count, check_fraction
 from headcount.accuracy.base import predictors
+from headcount.accuracy.metrics import METRICS
+from headcount.accuracy.quacc import QuAcc
 from headcount.errors import HeadcountError
-from headcount.quantify.registry import method as find_quantifier
+from headcount.quantifiers.registry import method as find_quantifier
 from headcount_studies.engine.spec import MethodSpec, Spec, check_keys, check_known
 from headcount_studies.engine.task import Task
 

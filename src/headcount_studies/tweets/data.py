@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from headcount.evaluation.candidates import Labelled, Split
-from headcount.evaluation.splits import labelled
-from headcount.sampling import APP, Samples
+from headcount.evaluation.search import Labelled, Split, labelled
+from headcount.samples.protocols import APP
+from headcount.samples.samples import Samples
 from headcount_studies.data.texts import TWEETS_FILE, Tweets, Words, count_words, load_tweets
 from headcount_studies.engine.spec import Spec
 

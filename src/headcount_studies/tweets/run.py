@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from headcount import metrics
 from headcount.evaluation.measures import check_measure
-from headcount.sampling import Samples
-from headcount.scores import ScoredPool
+from headcount.samples.samples import Samples
+from headcount.scores.scorer import ScoredPool
 from headcount_studies.classifier_grid import (
     Answer,
     Choice,

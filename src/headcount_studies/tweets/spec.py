@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from headcount._parameters import check_count
+from headcount._support.parameters import check_count
 from headcount.errors import HeadcountError
 from headcount.evaluation.measures import check_measure
 from headcount_studies.classifier_grid import is_installed, made, shares_classifier

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from headcount import _dask
+from headcount import distributed as _dask
 from headcount.errors import HeadcountError
 from headcount_studies.engine import run as studied
 from headcount_studies.engine.run import run_study

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headcount._files import toml_text
+from headcount._support.files import toml_text
 from headcount.errors import HeadcountError
 from headcount_studies.engine.spec import (
     MethodSpec,

@@ -9,7 +9,7 @@ from dataclasses import replace
 import polars as pl
 import pytest
 
-from headcount._files import locked
+from headcount._support.files import locked
 from headcount.errors import HeadcountError
 from headcount_studies.engine.run import run_study
 from headcount_studies.engine.store import Entry, Failure, Journal, Store, with_metrics
@@ -263,7 +263,7 @@ def test_two_writers(store, tmp_path):
 HOLDER = """
 import sys, time
 from pathlib import Path
-from headcount._files import locked
+from headcount._support.files import locked
 
 with locked(Path(sys.argv[1])):
     print("held", flush=True)

@@ -1,0 +1,1 @@
+"""Parameters, random streams, threads, progress, text tables, files, versions."""

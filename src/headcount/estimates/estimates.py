@@ -1,0 +1,390 @@
+"""Estimates by name: of groups, tags, slices or chunks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence, ValuesView
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headcount._support.text import Cell, Table, html_result
+from headcount.estimates.conditioning import (
+    RepeatedPosterior,
+    ShareConditioning,
+    SharePosterior,
+)
+from headcount.estimates.estimate import Estimand, Estimate
+
+if TYPE_CHECKING:
+    import polars as pl
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+_MOST_SHOWN = 20
+# Groups that are estimated at a time, if all are.
+_AT_ONCE = 256
+
+
+class Estimates(Mapping[Hashable, Estimate]):
+    """Estimates by name: of groups, tags, slices or chunks. Prints as a table.
+
+    Parameters
+    ----------
+    estimates : mapping of names to Estimate
+        The estimates, in their order.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_classification
+    >>> import headcount as hc
+    >>> X, y = make_classification(1000, class_sep=2, random_state=0)
+    >>> q = hc.SLD(random_state=0).fit(X[:500], y[:500])
+    >>> halves = q.estimate_many(X, [range(500, 750), range(750, 1000)])
+    >>> hc.Estimates({"first": halves[0], "second": halves[1]})
+    SLD: shares in 2 groups, with 95% intervals
+    group   items                       0                       1
+    first     250  47.5% (46.1% to 49.1%)  52.5% (50.9% to 53.9%)
+    second    250  53.1% (51.6% to 54.6%)  46.9% (45.4% to 48.4%)
+    """
+
+    def __init__(self, estimates: Mapping[Hashable, Estimate]) -> None:
+        self._estimates = dict(estimates)
+
+    def __getitem__(self, name: Hashable) -> Estimate:
+        return self._estimates[name]
+
+    def __iter__(self) -> Iterator[Hashable]:
+        return iter(self.names)
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    @property
+    def names(self) -> tuple[Hashable, ...]:
+        """Names in their order."""
+        return tuple(self._estimates)
+
+    @property
+    def method(self) -> str:
+        """Name of the method of the first estimate."""
+        return self[self.names[0]].method
+
+    @property
+    def classes(self) -> NDArray[Any]:
+        """Classes of the first estimate."""
+        return self[self.names[0]].classes
+
+    @property
+    def sizes(self) -> Integers:
+        """Number of items of each."""
+        return np.array([estimate.n_items for estimate in self._estimates.values()])
+
+    @property
+    def raw(self) -> Floats:
+        """Shares that the method alone finds, one row each."""
+        return np.stack([estimate.raw for estimate in self._estimates.values()])
+
+    @property
+    def raw_error(self) -> Floats | None:
+        """Bound on the error of `raw` from statistics in place of items; None if there is none.
+
+        Methods that stop early, such as `SLD`, can differ by a last step as well.
+        """
+        return None
+
+    def to_list(self) -> list[Estimate]:
+        """Estimates in their order, as a list.
+
+        Returns
+        -------
+        list of Estimate
+        """
+        return list(self._estimates.values())
+
+    def to_frame(self, level: float = 0.95) -> pl.DataFrame:
+        """Table with one row per group and class.
+
+        Parameters
+        ----------
+        level : float, default=0.95
+            Level of the intervals.
+
+        Returns
+        -------
+        polars.DataFrame
+            With the columns group, items, class, share, raw, low, high, count, count_low,
+            count_high, error and fit_p_value.
+        """
+        import polars as pl
+
+        frames = []
+        for name, estimate in zip(self.names, self.values(), strict=True):
+            test, error = estimate.fit_test, estimate.reduction_error
+            n_classes = len(estimate.classes)
+            frames.append(
+                estimate.to_frame(level).select(
+                    pl.lit(name).alias("group"),
+                    pl.lit(estimate.n_items).alias("items"),
+                    pl.all(),
+                    pl.Series("error", np.zeros(n_classes) if error is None else error),
+                    pl.lit(None if test is None else test.p_value, pl.Float64).alias(
+                        "fit_p_value"
+                    ),
+                )
+            )
+        return pl.concat(frames, how="vertical_relaxed")
+
+    def to_table(self, level: float = 0.95) -> Table:
+        """Table that `print` shows: one row per group, with an interval for each class.
+
+        Parameters
+        ----------
+        level : float, default=0.95
+            Level of the intervals.
+
+        Returns
+        -------
+        Table
+        """
+        rows = []
+        for name in self.names[:_MOST_SHOWN]:
+            estimate = self[name]
+            ends = estimate.interval(level)
+            shares = [
+                f"{share:.1%} ({low:.1%} to {high:.1%})"
+                for share, low, high in zip(estimate.shares, ends.low, ends.high, strict=True)
+            ]
+            label = "all" if name is None else str(name)
+            rows.append([Cell(label), Cell(f"{estimate.n_items:,}"), *map(Cell, shares)])
+        head = ["group", "items", *map(str, self.classes.tolist())]
+        return Table(head, rows, [False] + [True] * (len(head) - 1))
+
+    def title(self, level: float = 0.95) -> str:
+        """First line that `print` shows.
+
+        Parameters
+        ----------
+        level : float, default=0.95
+            Level of the intervals.
+
+        Returns
+        -------
+        str
+        """
+        n = len(self)
+        first = f", the first {_MOST_SHOWN}" if n > _MOST_SHOWN else ""
+        groups = f"{n:,} group{'' if n == 1 else 's'}"
+        return f"{self.method}: shares in {groups}, with {100 * level:.6g}% intervals{first}"
+
+    def __repr__(self) -> str:
+        if not len(self):
+            return "Estimates of no groups"
+        return f"{self.title()}\n{self.to_table().to_text(ruled=False)}"
+
+    def _repr_html_(self) -> str:
+        if not len(self):
+            return html_result(repr(self), [], ())
+        return html_result(self.title(), [self.to_table()], ())
+
+
+@dataclass(frozen=True, eq=False)
+class Answers:
+    """Answers of a model to all groups, (G, D), and to variants of their statistics, (V, G, D).
+
+    There are no variants, None, if the statistics have no error.
+    """
+
+    values: Floats
+    variants: Floats | None = None
+
+
+Examine = Callable[[list[int], Floats], Sequence[tuple[Any, tuple[str, ...]]]]
+"""From places of groups and their shares: a test and warnings for each."""
+
+
+@dataclass(frozen=True, eq=False)
+class GroupAnswers:
+    """Answers of a method to groups, and all that their estimates are computed from.
+
+    `conditioned_sizes` are the numbers of independent items that the answers count for,
+    `own` the answers of ``predict`` if these are not the conditioned means themselves.
+    """
+
+    names: tuple[Hashable, ...]
+    method: str
+    classes: NDArray[Any]
+    sizes: Integers
+    estimand: Estimand
+    conditioning: ShareConditioning
+    answers: Answers
+    own: Answers | None
+    conditioned_sizes: Integers
+    n_effective: Sequence[float | None]
+    examine: Examine
+
+    @cached_property
+    def raw(self) -> Floats:
+        """Shares that the method alone finds, (G, K)."""
+        return self._raw(slice(None))
+
+    @cached_property
+    def raw_error(self) -> Floats | None:
+        """Bound on the error of `raw` from cells or samples in place of items, (G, K)."""
+        if self.own is None:
+            variants = self._means_of_variants(slice(None), self.sizes)
+        else:
+            variants = self.own.variants
+        if variants is None:
+            return None
+        return deviations(self.raw, variants, self.conditioned_sizes < self.sizes)
+
+    def _raw(self, places: slice | list[int]) -> Floats:
+        if self.own is not None:
+            return self.own.values[places]
+        return self.conditioning.means(self.answers.values[places], self.sizes[places])
+
+    def _means_of_variants(self, places: slice | list[int], sizes: Integers) -> Floats | None:
+        if self.answers.variants is None:
+            return None
+        return np.stack(
+            [
+                self.conditioning.means(answers[places], sizes[places])
+                for answers in self.answers.variants
+            ]
+        )
+
+    def estimates(self, places: list[int]) -> list[Estimate]:
+        """Estimates of some groups, with their draws if memory allows it."""
+        return self._made(places, self.conditioning.posteriors(*self._conditions(places)))
+
+    def in_batches(self) -> Iterator[Estimate]:
+        """Estimates of all groups, whose draws are released batch by batch."""
+        for first in range(0, len(self.names), _AT_ONCE):
+            places = list(range(first, min(first + _AT_ONCE, len(self.names))))
+            posteriors = list(self.conditioning.repeated(*self._conditions(places)))
+            yield from self._made(places, posteriors)
+            for posterior in posteriors:
+                posterior.release()
+
+    def _conditions(self, places: list[int]) -> tuple[Floats, Integers]:
+        return self.answers.values[places], self.conditioned_sizes[places]
+
+    def _made(
+        self, places: list[int], posteriors: Sequence[SharePosterior | RepeatedPosterior]
+    ) -> list[Estimate]:
+        shares = np.stack([posterior.mean for posterior in posteriors])
+        as_predicted = self.own is None and bool(
+            (self.conditioned_sizes[places] == self.sizes[places]).all()
+        )
+        raw = shares if as_predicted else self._raw(places)
+        errors = self._errors(places, shares)
+        examined = self.examine(places, shares)
+        return [
+            Estimate(
+                method=self.method,
+                classes=self.classes,
+                shares=shares[i],
+                raw=raw[i],
+                n_items=int(self.sizes[place]),
+                estimand=self.estimand,
+                posterior=posteriors[i],
+                fit_test=examined[i][0],
+                warnings=examined[i][1],
+                n_effective=self.n_effective[place],
+                reduction_error=errors[i],
+            )
+            for i, place in enumerate(places)
+        ]
+
+    def _errors(self, places: list[int], shares: Floats) -> list[Floats | None]:
+        """Errors of the shares that come from cells or samples in place of items."""
+        variants = self._means_of_variants(places, self.conditioned_sizes)
+        if variants is None:
+            return [None] * len(places)
+        sampled = self.conditioned_sizes[places] < self.sizes[places]
+        return list(deviations(shares, variants, sampled))
+
+
+class ConditionedEstimates(Estimates):
+    """Estimates given the answers of a method to groups; each is computed when it is read."""
+
+    def __init__(self, answered: GroupAnswers) -> None:
+        self.answered = answered
+        self._places = {name: place for place, name in enumerate(answered.names)}
+
+    @property
+    def names(self) -> tuple[Hashable, ...]:
+        """Names of the groups."""
+        return self.answered.names
+
+    @property
+    def method(self) -> str:
+        """Name of the method."""
+        return self.answered.method
+
+    @property
+    def classes(self) -> NDArray[Any]:
+        """The classes."""
+        return self.answered.classes
+
+    @property
+    def sizes(self) -> Integers:
+        """Number of items of each group."""
+        return self.answered.sizes
+
+    @property
+    def raw(self) -> Floats:
+        """Shares that the method alone finds, (G, K)."""
+        return self.answered.raw
+
+    @property
+    def raw_error(self) -> Floats | None:
+        """Bound on the error of `raw` from cells or samples in place of items, (G, K)."""
+        return self.answered.raw_error
+
+    def __getitem__(self, name: Hashable) -> Estimate:
+        if name not in self._places:
+            raise KeyError(name)
+        return self.answered.estimates([self._places[name]])[0]
+
+    def values(self) -> ValuesView[Estimate]:
+        """Estimates in the order of the groups.
+
+        They are computed as they are read, several at a time, and keep few of their draws:
+        those of earlier ones are computed again if they are used.
+        """
+        return _Values(self)
+
+    def to_list(self) -> list[Estimate]:
+        """Estimates of all groups at once, with their draws if memory allows it."""
+        return self.answered.estimates(list(range(len(self))))
+
+
+class _Values(ValuesView[Estimate]):
+    """Estimates of all groups, computed in batches."""
+
+    _mapping: ConditionedEstimates
+
+    def __iter__(self) -> Iterator[Estimate]:
+        return self._mapping.answered.in_batches()
+
+
+def deviations(answers: Floats, variants: Floats, sampled: NDArray[np.bool_]) -> Floats:
+    """Errors of answers, from those to variants of the statistics.
+
+    For cells, twice the largest difference between answers with these cells, with cells of
+    twice the width and, divided by four, with cells of four times the width: about six times
+    the error, which is of second order. For samples, four standard errors by the jackknife,
+    of the class with the largest.
+    """
+    wider = np.abs(variants[1] - variants[0]) / 4
+    errors = 2 * np.maximum(np.abs(variants[0] - answers), wider)
+    if sampled.any():
+        V = len(variants)
+        spread = ((variants - variants.mean(axis=0)) ** 2).sum(axis=0)
+        errors = np.where(sampled[:, None], 4 * np.sqrt((V - 1) / V * spread), errors)
+    return np.repeat(errors.max(axis=1, keepdims=True), errors.shape[1], axis=1)

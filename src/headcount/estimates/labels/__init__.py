@@ -1,0 +1,1 @@
+"""A few labels from the target, and the corrected rates of judges."""

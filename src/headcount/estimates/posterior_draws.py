@@ -1,0 +1,271 @@
+"""Posterior distributions of the shares under a likelihood, by Markov chains."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headcount._kernels.posterior_draws import draw_from_counts, draw_from_ratios
+from headcount._support.threads import each_range
+from headcount.errors import HeadcountError
+from headcount.estimates.conditioning import SharePosterior
+from headcount.estimates.simulation import check_prior
+from headcount.items.features import count_rows
+from headcount.parts.binning import Bins
+from headcount.parts.embedding import Binned
+from headcount.parts.fitted import Fitted, PoolSamples
+from headcount.parts.training import Training
+from headcount.samples.samples import Samples
+from headcount.scores.folds import one_fold_each
+
+Floats = NDArray[np.float64]
+
+# Draws of each sample, and steps of its chain before the first of them.
+_N_DRAWS, _WARM_UP = 1000, 200
+# Parameter of the flat Dirichlet distribution of the rates of the bins in a class.
+_FLAT = 1.0
+# Steps between two draws: more if the sample, whose classes are drawn too, is large compared
+# with the training set.
+_LEAST_THINNING, _MOST_THINNING = 2, 50
+
+
+def posteriors_from_ratios(
+    ratios: Floats, samples: Samples, prior: Floats, seed: int
+) -> list[SharePosterior]:
+    """Distribution of the realised shares of samples whose items have known likelihoods.
+
+    The shares of the population have a Dirichlet prior. Pairs of them are renewed by slice
+    sampling, and the classes of the items are drawn given the shares.
+
+    Parameters
+    ----------
+    ratios : ndarray of shape (n, K)
+        Likelihood of each item of the pool under each class, each row up to a factor.
+    samples : Samples
+        Rows of the pool.
+    prior : ndarray of shape (K,)
+        Parameters of the Dirichlet distribution.
+    seed : int
+        Random seed. Each sample has the same draws alone as among others.
+
+    Returns
+    -------
+    list of SharePosterior
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> ratios = np.repeat([[9.0, 1.0], [1.0, 9.0]], [66, 34], axis=0)
+    >>> found = posteriors_from_ratios(ratios, Samples.whole(100), np.ones(2), 0)
+    >>> found[0].mean.round(1)
+    array([0.7, 0.3])
+    """
+    largest = ratios.max(axis=1, keepdims=True)
+    # An item that is impossible under every class is equally likely under each.
+    scaled = np.divide(ratios, largest, out=np.ones_like(ratios), where=largest > 0)
+    out = np.empty((len(samples), _N_DRAWS, ratios.shape[1]))
+
+    def work(start: int, stop: int) -> None:
+        # Here, as other threads do not inherit it: the kernel relies on overflow.
+        with np.errstate(over="ignore"):
+            draw_from_ratios(
+                scaled, samples.indices, samples.offsets, prior, np.uint64(seed), _WARM_UP,
+                start, stop, out,
+            )  # fmt: skip
+
+    each_range(work, len(samples), grain=1)
+    return _equally_likely(out)
+
+
+def posteriors_from_counts(
+    known: Floats, seen: NDArray[np.int64], prior: Floats, seed: int
+) -> list[SharePosterior]:
+    """Distribution of the realised shares of samples that are counts in bins.
+
+    The rates of the bins in each class are unknown as well: their prior is flat, and they are
+    learnt from the training items and from the sample (Gibbs sampling).
+
+    Parameters
+    ----------
+    known : ndarray of shape (K, B)
+        Numbers of training items of each class in each bin.
+    seen : ndarray of int64, shape (S, B)
+        Numbers of items of each sample in each bin.
+    prior : ndarray of shape (K,)
+        Parameters of the Dirichlet distribution of the shares of the population.
+    seed : int
+        Random seed. Each sample has the same draws alone as among others.
+
+    Returns
+    -------
+    list of SharePosterior
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> known = np.array([[900.0, 100.0], [100.0, 900.0]])
+    >>> found = posteriors_from_counts(known, np.array([[420, 580]]), np.ones(2), 0)
+    >>> found[0].mean.round(1)
+    array([0.4, 0.6])
+    """
+    out = np.empty((len(seen), _N_DRAWS, len(known)))
+    steps = np.ceil(2 * (1 + seen.sum(axis=1) / known.sum())).astype(np.int64)
+    thinning = np.clip(steps, _LEAST_THINNING, _MOST_THINNING)
+
+    def work(start: int, stop: int) -> None:
+        with np.errstate(over="ignore"):
+            draw_from_counts(
+                known, seen, prior, _FLAT, np.uint64(seed), _WARM_UP, thinning, start, stop, out
+            )
+
+    each_range(work, len(seen), grain=1)
+    return _equally_likely(out)
+
+
+def check_dirichlet(prior: Any, n_classes: int) -> Floats:
+    """Check a user's prior for a posterior: parameters of a Dirichlet distribution.
+
+    Parameters
+    ----------
+    prior : None, float or array-like of shape (K,)
+        None for the uniform distribution.
+    n_classes : int
+        Number of classes.
+
+    Returns
+    -------
+    ndarray of shape (K,)
+
+    Examples
+    --------
+    >>> check_dirichlet(0.5, 3)
+    array([0.5, 0.5, 0.5])
+    """
+    if prior is None:
+        return np.ones(n_classes)
+    concentration = check_prior(prior, n_classes).concentration
+    if concentration is None:
+        raise HeadcountError(
+            "prior holds draws, but the posterior under a likelihood needs the parameters of a "
+            "Dirichlet distribution: pass a positive number or one per class."
+        )
+    return concentration
+
+
+def _equally_likely(draws: Floats) -> list[SharePosterior]:
+    weights = np.full(draws.shape[1], 1 / draws.shape[1])
+    return [SharePosterior(of_sample, weights) for of_sample in draws]
+
+
+# Bins of the positive score of two classes, and of the largest posterior of the items
+# predicted as each of more classes.
+_BINS, _BINS_PER_CLASS = 4, 2
+
+
+def share_posteriors(
+    fitted: Fitted, reduced: PoolSamples, prior: Any, seed: int
+) -> list[SharePosterior]:
+    """Posterior distribution of the realised shares in samples of a pool.
+
+    The likelihood is that of predicted classes or binned scores, whose rates in each class are
+    unknown too, or of the items, taken as known. `prior` are the parameters of a Dirichlet
+    distribution; None is the uniform one.
+    """
+    kind = fitted.likelihood
+    if not kind or fitted.settings.get("smoothness"):
+        smooth = " with a smoothness" if kind else ""
+        raise HeadcountError(
+            f"posterior is True, but {fitted.method}{smooth} has no likelihood and prior of "
+            "its own: use ACC, PACC, GAC, GPAC, DyS, HDy, SLD or KDEyML, or leave posterior "
+            "out."
+        )
+    concentration = check_dirichlet(prior, len(fitted.classes))
+    items, samples = _scored_once(fitted, reduced.X), reduced.samples
+    if kind == "likelihood":
+        model: Any = fitted.model
+        return posteriors_from_ratios(
+            model.likelihood.ratios(items), samples, concentration, seed
+        )
+    training = fitted.simulation_items()
+    n_bins, bin_of = training.n_classes, _predicted
+    if kind == "scores":
+        bins = _ScoreBins.learn(training)
+        n_bins, bin_of = bins.n_bins, bins.of
+    in_training, in_pool = (
+        Binned(bin_of(np.asarray(items_of_one))[:, None], n_bins)
+        for items_of_one in (training.items, items)
+    )
+    rates = training.class_means(in_training) * training.class_sizes[:, None]
+    counts = np.rint(in_pool.means(samples) * samples.sizes[:, None]).astype(np.int64)
+    return posteriors_from_counts(rates, counts, concentration, seed)
+
+
+def _predicted(items: NDArray[Any]) -> NDArray[np.int32]:
+    """Predicted classes, as bins."""
+    return items.astype(np.int32)
+
+
+def _scored_once(fitted: Fitted, X: Any) -> NDArray[Any]:
+    """Items scored as training items are: each by the classifier of one fold."""
+    items = fitted.source.items(X, by_folds=fitted.source.has_folds)
+    n = count_rows(X)
+    if len(items) == n:
+        return np.asarray(items)
+    return one_fold_each(items.reshape(-1, n, *items.shape[1:]))
+
+
+@dataclass(frozen=True, eq=False)
+class _ScoreBins:
+    """Bins of posteriors with about equal numbers of training items.
+
+    Two classes are divided by the positive score. More classes are divided by the predicted
+    class and then by its posterior.
+    """
+
+    n_classes: int
+    groups: tuple[Bins | None, ...]
+
+    @classmethod
+    def learn(cls, training: Training) -> _ScoreBins:
+        group, scores = _grouped(np.asarray(training.items))
+        count = _BINS if training.n_classes == 2 else _BINS_PER_CLASS
+        weighted = training.class_weights > 0
+        groups = []
+        for g in range(1 if training.n_classes == 2 else training.n_classes):
+            rows = (group == g) & weighted
+            weights = None if training.weights is None else training.weights[rows]
+            items = Training(
+                scores[rows, None], training.codes[rows], training.n_classes, weights
+            )
+            groups.append(Bins.learn(items, count) if rows.any() else None)
+        return cls(training.n_classes, tuple(groups))
+
+    @property
+    def sizes(self) -> list[int]:
+        """Number of bins of each group."""
+        return [1 if bins is None else int(bins.edges[-1]) for bins in self.groups]
+
+    @property
+    def n_bins(self) -> int:
+        """Number of bins of all groups."""
+        return sum(self.sizes)
+
+    def of(self, items: NDArray[Any]) -> NDArray[np.int32]:
+        """Bin of each item, numbered over all groups."""
+        group, scores = _grouped(items)
+        places = np.concatenate([[0], np.cumsum(self.sizes)])[group].astype(np.int32)
+        for g, bins in enumerate(self.groups):
+            rows = group == g
+            if bins is not None and rows.any():
+                places[rows] += bins.codes(scores[rows, None])[:, 0]
+        return places
+
+
+def _grouped(items: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Group of each item, and the score that divides the group."""
+    if items.shape[1] == 2:
+        return np.zeros(len(items), np.int64), items[:, 1]
+    return items.argmax(axis=1), items.max(axis=1)

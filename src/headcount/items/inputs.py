@@ -1,0 +1,507 @@
+"""Scores made anywhere, checked once: after this they are posteriors on the simplex."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from headcount.errors import HeadcountError
+from headcount.items.features import as_narwhals, take_rows
+from headcount.items.labels import encode_labels
+
+Made = TypeVar("Made")
+
+_RANGE_TOLERANCE = 1e-6
+# Weights beyond this, or this many times smaller than the largest, cannot be summed exactly.
+_LARGE_WEIGHT = 1e100
+# Share of the weights below which nothing can be learnt of a class.
+_LEAST_SHARE = 1e-12
+_SUM_TOLERANCE = 1e-3
+
+
+def check_scores(scores: Any, n_classes: int, *, name: str = "scores") -> NDArray[np.float64]:
+    """Check posteriors and return them as a clean table.
+
+    Parameters
+    ----------
+    scores : array-like or frame of shape (n, n_classes), or (n,) for two classes
+        The posteriors, one column per class in the order of the classes. With two classes a
+        vector is taken as the posterior of the second one.
+    n_classes : int
+        How many classes there are.
+    name : str, default="scores"
+        Name of the scores in error messages.
+
+    Returns
+    -------
+    ndarray of shape (n, n_classes)
+        C-contiguous, between 0 and 1, rows summing to 1. Values outside by at most 1e-6
+        are clipped, and rows off by at most 1e-3 are divided by their sum. Rows that sum
+        to 1 up to rounding keep their bits, so checking twice changes nothing.
+
+    Raises
+    ------
+    HeadcountError
+        If the scores are not numbers, have the wrong shape, miss values, or are no
+        posteriors.
+
+    Examples
+    --------
+    >>> from headcount.scores import check_scores
+    >>> check_scores([0.25, 1.0], 2)
+    array([[0.75, 0.25],
+           [0.  , 1.  ]])
+    """
+    values = as_numbers(scores, name)
+    one_column = values.ndim == 1 and n_classes == 2
+    table = values[:, None] if one_column else values
+    _check_shape(table, 1 if one_column else n_classes, n_classes, name)
+    low, high = table.min(), table.max()
+    if not (np.isfinite(low) and np.isfinite(high)):
+        _refuse_infinite(table, name)
+    if low < -_RANGE_TOLERANCE or high > 1 + _RANGE_TOLERANCE:
+        raise HeadcountError(
+            f"{name} has values from {low:.6g} to {high:.6g}, but posteriors lie between 0 "
+            "and 1: decision values are not probabilities, calibrate them first."
+        )
+    if low < 0 or high > 1:
+        table = table.clip(0.0, 1.0)
+    return _both_columns(table[:, 0]) if one_column else _normalise(table, name)
+
+
+def check_weights(weights: Any, n_rows: int, *, name: str = "weights") -> NDArray[np.float64]:
+    """Check weights of items, one each; all 1 if there are none."""
+    if weights is None:
+        return np.ones(n_rows)
+    numbers = as_numbers(weights, name)
+    if numbers.shape != (n_rows,):
+        raise HeadcountError(
+            f"{name} has the shape {numbers.shape}, but there are {n_rows:,} items: pass one "
+            "weight per item."
+        )
+    wrong = ~(np.isfinite(numbers) & (numbers >= 0))
+    if wrong.any():
+        row = int(wrong.argmax())
+        raise HeadcountError(
+            f"{name} has the value {numbers[row]} at position {row}, but weights are finite "
+            "and not negative: drop such items or mend their weights."
+        )
+    largest = numbers.max()
+    if not largest > 0:
+        raise HeadcountError(f"{name} are all zero: give some items a positive weight.")
+    if not 1 / _LARGE_WEIGHT < largest < _LARGE_WEIGHT:
+        # Sums and squares of such weights would overflow. Only their ratios matter.
+        numbers = numbers / largest
+    tiny = numbers < numbers.max() / _LARGE_WEIGHT
+    return np.where(tiny, 0.0, numbers) if tiny.any() else numbers
+
+
+def check_labels(
+    y: ArrayLike, *, classes: ArrayLike | None = None
+) -> tuple[NDArray[Any], NDArray[np.int64]]:
+    """Encode labels to learn from, of at least two classes."""
+    try:
+        names, codes = encode_labels(y, classes=classes)
+    except HeadcountError:
+        n_columns = _n_columns(y)
+        if n_columns < 2:
+            raise
+        raise HeadcountError(
+            f"y has {n_columns} columns, but must be 1-D, with one label per item: if the "
+            "columns are tags, of which an item may have several, use "
+            "hc.MultiLabel(quantifier)."
+        ) from None
+    if len(names) == 1:
+        raise HeadcountError(
+            f"y has the single class {names.tolist()[0]!r}, but at least two are needed: add "
+            "labelled items of the others."
+        )
+    return names, codes
+
+
+def _n_columns(y: Any) -> int:
+    """Number of columns of a table; 1 for anything else."""
+    try:
+        shape = np.shape(y)
+    except ValueError:  # lists of different lengths
+        return 1
+    return shape[1] if len(shape) == 2 else 1
+
+
+def check_lengths(name: str, n_rows: int, codes: NDArray[np.int64]) -> None:
+    """Refuse more or fewer labels than items, which messages call by their name."""
+    if len(codes) != n_rows:
+        raise HeadcountError(
+            f"{name} has {n_rows:,} rows, but y has {len(codes):,} labels: pass one label per "
+            "row."
+        )
+
+
+def class_shares(
+    codes: NDArray[np.int64], weights: NDArray[np.float64], classes: NDArray[Any]
+) -> NDArray[np.float64]:
+    """Give the weighted share of each class, and refuse a class without any weight."""
+    totals = np.bincount(codes, weights, len(classes))
+    if totals.min() <= _LEAST_SHARE * totals.sum():
+        empty = int(totals.argmin())
+        fault = "sample_weight is zero for all" if np.any(codes == empty) else "y has no"
+        if totals[empty] > 0:
+            fault = f"sample_weight has less than {_LEAST_SHARE:g} of its sum on the"
+        raise HeadcountError(
+            f"{fault} items of class {classes.tolist()[empty]!r}: add some, as the share of a "
+            "class cannot be learnt without examples, or drop the class."
+        )
+    return np.asarray(totals / totals.sum(), dtype=np.float64)
+
+
+def as_numbers(scores: Any, name: str) -> NDArray[np.float64]:
+    """Return a table or series of any kind as a C-contiguous array of float64."""
+    frame = as_narwhals(scores, name)
+    try:
+        values = np.asarray(scores if frame is None else frame.to_numpy())
+    except ValueError:
+        raise HeadcountError(
+            f"{name} has rows of different lengths: pass equally many numbers for every item."
+        ) from None
+    if values.dtype.kind not in "biuf":
+        raise HeadcountError(
+            f"{name} is not numeric ({type(scores).__name__} of {values.dtype}): pass plain "
+            "dense numbers."
+        )
+    # Writable, too: kernels would be compiled again for an array that is not.
+    return np.require(values, np.float64, ["C", "W"])
+
+
+def _both_columns(second: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Posteriors of both classes, given those of the second."""
+    table = np.empty((len(second), 2))
+    np.subtract(1.0, second, out=table[:, 0])
+    table[:, 1] = second
+    return table
+
+
+def _check_shape(values: NDArray[np.float64], n_needed: int, n_classes: int, name: str) -> None:
+    if values.ndim != 2:
+        hint = ", or the posteriors of the second class as a vector" if n_classes == 2 else ""
+        raise HeadcountError(
+            f"{name} has {values.ndim} dimensions, but must have 2: pass one row per item and "
+            f"one column per class ({n_classes}){hint}."
+        )
+    n_rows, n_columns = values.shape
+    if n_columns != n_needed:
+        raise HeadcountError(
+            f"{name} has {n_columns} columns, but there are {n_classes} classes: pass one "
+            "column per class, in the order of the classes."
+        )
+    if n_rows == 0:
+        raise HeadcountError(f"{name} has no rows: pass the scores of at least one item.")
+
+
+def _refuse_infinite(table: NDArray[np.float64], name: str) -> None:
+    wrong = ~np.isfinite(table).all(axis=1)
+    raise HeadcountError(
+        f"{name} has NaN or infinite values in {int(wrong.sum()):,} of {len(table):,} "
+        f"rows, the first in row {int(wrong.argmax())}: drop these items or score them "
+        "again."
+    )
+
+
+def _normalise(table: NDArray[np.float64], name: str) -> NDArray[np.float64]:
+    # The same sum, but fast: numpy is slow along short rows.
+    sums = table[:, 0] + table[:, 1] if table.shape[1] == 2 else table.sum(axis=1)
+    gaps = sums - 1.0
+    np.abs(gaps, out=gaps)
+    # A sum computed from K numbers is off by up to this much: such rows are left alone.
+    rounding = table.shape[1] * np.finfo(np.float64).eps
+    if gaps.max() <= rounding:
+        return table
+    wrong = gaps > _SUM_TOLERANCE
+    if wrong.any():
+        row = int(wrong.argmax())
+        raise HeadcountError(
+            f"{name} has {int(wrong.sum()):,} of {len(table):,} rows that do not sum to 1, "
+            f"the first row {row} with a sum of {sums[row]:.6g}: pass posteriors of all "
+            "classes, each row summing to 1."
+        )
+    return np.asarray(table / np.where(gaps > rounding, sums, 1.0)[:, None])
+
+
+def check_codes(codes: Any, n_classes: int) -> NDArray[np.int64]:
+    """Positions of classes, if they are some."""
+    array = np.asarray(codes)
+    if array.ndim != 1 or array.dtype.kind not in "iu" or not len(array):
+        raise HeadcountError("codes of labels must be a vector of whole numbers.")
+    if array.min() < 0 or array.max() >= n_classes:
+        raise HeadcountError(f"codes of labels must lie between 0 and {n_classes - 1}.")
+    return array.astype(np.int64, copy=False)
+
+
+def check_item_shape(shape: tuple[int, ...], fitted: tuple[int, ...]) -> None:
+    """Refuse items of another shape than those that a classifier was fitted on."""
+    if shape != fitted:
+        now, then = (_columns(item_shape) for item_shape in (shape, fitted))
+        raise HeadcountError(
+            f"X has {now}, but had {then} when the classifier was fitted: pass the same "
+            "columns in the same order."
+        )
+
+
+def _columns(shape: tuple[int, ...]) -> str:
+    """Shape of an item in words; texts have none."""
+    if len(shape) > 1:
+        return f"items of shape {shape}"
+    return f"{shape[0] if shape else 'no'} columns"
+
+
+class NotThereError(HeadcountError, AttributeError):
+    """An attribute that a fit did not make; an AttributeError too, so that hasattr works."""
+
+
+def made_by_fit(value: Made | None, name: str) -> Made:
+    """Value of an attribute that `fit` makes by default."""
+    if value is None:
+        raise NotThereError(
+            f"{name} was not made, as fit was called with out_of_fold=False: fit again with "
+            "out_of_fold=True."
+        )
+    return value
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Scored:
+    """Items given by the posteriors of a classifier.
+
+    Accepted wherever items are. To fit on, the posteriors must come from a classifier that
+    was not trained on these items.
+
+    Parameters
+    ----------
+    posteriors : array-like or frame of shape (n, K), or (n,) for two classes
+        One row per item and one column per class. A vector holds the posteriors of the
+        second class.
+    classes : array-like of shape (K,), default=None
+        Classes in the order of the columns; by default the sorted classes.
+    predictions : array-like of shape (n,), default=None
+        Labels that the classifier predicts; by default the class with the highest posterior.
+    folds : sequence of Scored, default=()
+        The same items, scored by the classifier of each fold. `Scorer.score` fills it in.
+
+    Examples
+    --------
+    >>> import headcount as hc
+    >>> q = hc.PACC().fit(hc.Scored([0.1, 0.3, 0.8, 0.9]), ["ham", "ham", "spam", "spam"])
+    >>> q.predict(hc.Scored([0.2, 0.6, 0.7])).round(2)
+    array([0.54, 0.46])
+    """
+
+    posteriors: Any
+    classes: Any = None
+    predictions: Any = None
+    folds: Sequence[Scored] = ()
+
+    def __post_init__(self) -> None:
+        values = as_numbers(self.posteriors, "posteriors")
+        n_classes = values.shape[1] if values.ndim == 2 else 2
+        if n_classes < 2:
+            raise HeadcountError(
+                f"posteriors has {n_classes} columns; it must have one column per class, or be "
+                "a vector with the posteriors of the second of two classes."
+            )
+        _set(self, "posteriors", check_scores(values, n_classes, name="posteriors"))
+        if self.classes is not None:
+            classes, _ = encode_labels(self.classes, name="classes", classes=self.classes)
+            if len(classes) != n_classes:
+                raise HeadcountError(
+                    f"classes has {len(classes)} entries, but posteriors has {n_classes} "
+                    "columns: name one class per column."
+                )
+            _set(self, "classes", classes)
+        if self.predictions is not None:
+            _set(self, "predictions", _column(self.predictions, "predictions", len(self)))
+
+    def __len__(self) -> int:
+        return len(self.posteriors)
+
+    def __repr__(self) -> str:
+        return f"Scored({len(self):,} items, {self.posteriors.shape[1]} classes)"
+
+    def take(self, rows: ArrayLike) -> Scored:
+        """Items at some positions.
+
+        Parameters
+        ----------
+        rows : array-like of int
+            Positions of the items, in any order.
+
+        Returns
+        -------
+        Scored
+        """
+        predictions = self.predictions
+        return Scored(
+            take_rows(self.posteriors, rows),
+            self.classes,
+            None if predictions is None else take_rows(predictions, rows),
+            tuple(fold.take(rows) for fold in self.folds),
+        )
+
+    def posteriors_of(self, classes: NDArray[Any]) -> NDArray[np.float64]:
+        """Posteriors with columns in the order of given classes.
+
+        Parameters
+        ----------
+        classes : ndarray of shape (K,)
+            The classes that a quantifier was fitted on.
+
+        Returns
+        -------
+        ndarray of shape (n, K)
+        """
+        posteriors: NDArray[np.float64] = self.posteriors
+        if posteriors.shape[1] != len(classes):
+            raise HeadcountError(
+                f"posteriors has {posteriors.shape[1]} columns, but there are {len(classes)} "
+                f"classes: pass one column for each of {_listed(classes)}."
+            )
+        if self.classes is None:
+            return posteriors
+        order = encode_labels(classes, name="the fitted classes", classes=self.classes)[1]
+        return (
+            posteriors if np.array_equal(order, np.arange(len(order))) else posteriors[:, order]
+        )
+
+    def codes_of(self, classes: NDArray[Any]) -> NDArray[np.int64]:
+        """Predicted classes as positions in given classes.
+
+        Parameters
+        ----------
+        classes : ndarray of shape (K,)
+            The classes that a quantifier was fitted on.
+
+        Returns
+        -------
+        ndarray of shape (n,)
+        """
+        if self.predictions is None:
+            return self.posteriors_of(classes).argmax(axis=1)
+        return encode_labels(self.predictions, name="predictions", classes=classes)[1]
+
+    @classmethod
+    def unchecked(cls, posteriors: NDArray[np.float64], classes: NDArray[Any]) -> Scored:
+        """Items with posteriors that `check_scores` has returned, without checks or copies."""
+        items = cls.__new__(cls)
+        _set(items, "posteriors", posteriors)
+        _set(items, "classes", classes)
+        return items
+
+    @classmethod
+    def concatenate(cls, batches: Sequence[Scored]) -> Scored:
+        """Items of several batches, one after the other.
+
+        Parameters
+        ----------
+        parts : sequence of Scored
+            Batches that were scored by the same classifier.
+
+        Returns
+        -------
+        Scored
+        """
+        first = batches[0]
+        predictions = [batch.predictions for batch in batches]
+        return cls(
+            np.concatenate([batch.posteriors for batch in batches]),
+            first.classes,
+            None if first.predictions is None else np.concatenate(predictions),
+            tuple(
+                cls.concatenate(folds)
+                for folds in zip(*[p.folds for p in batches], strict=True)
+            ),
+        )
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Verdicts:
+    """Items given by hard decisions: of a classifier, a rule or an LLM judge.
+
+    Accepted wherever items are, by methods that work on decisions: `CC`, `ACC`, `GAC` and
+    others of `hc.methods()` with the input "labels".
+
+    Parameters
+    ----------
+    labels : array-like of shape (n,)
+        One decision per item: text or numbers, among the classes.
+    classes : array-like of shape (K,), default=None
+        The classes, in the order to use; by default those of the labels ``y``, sorted.
+
+    Examples
+    --------
+    >>> import headcount as hc
+    >>> judged = hc.Verdicts(["ok", "ok", "bad", "bad", "ok"])
+    >>> q = hc.ACC().fit(judged, ["ok", "ok", "bad", "bad", "bad"])
+    >>> q.predict(hc.Verdicts(["ok", "bad", "ok"])).round(2)
+    array([0.5, 0.5])
+    """
+
+    labels: Any
+    classes: Any = None
+
+    def __post_init__(self) -> None:
+        _, codes = encode_labels(self.labels, name="labels", classes=self.classes)
+        _set(self, "labels", _column(self.labels, "labels", len(codes)))
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    def __repr__(self) -> str:
+        return f"Verdicts({len(self):,} items)"
+
+    def take(self, rows: ArrayLike) -> Verdicts:
+        """Items at some positions.
+
+        Parameters
+        ----------
+        rows : array-like of int
+            Positions of the items, in any order.
+
+        Returns
+        -------
+        Verdicts
+        """
+        return Verdicts(take_rows(self.labels, rows), self.classes)
+
+    def codes_of(self, classes: NDArray[Any]) -> NDArray[np.int64]:
+        """Decisions as positions in given classes.
+
+        Parameters
+        ----------
+        classes : ndarray of shape (K,)
+            The classes that a quantifier was fitted on.
+
+        Returns
+        -------
+        ndarray of shape (n,)
+        """
+        return encode_labels(self.labels, name="labels of Verdicts", classes=classes)[1]
+
+
+def _column(values: Any, name: str, n_items: int) -> NDArray[Any]:
+    classes, codes = encode_labels(values, name=name)
+    if len(codes) != n_items:
+        raise HeadcountError(
+            f"{name} has {len(codes):,} labels, but there are {n_items:,} items: pass one per "
+            "item."
+        )
+    return classes[codes]
+
+
+def _listed(classes: NDArray[Any]) -> str:
+    return ", ".join(repr(name) for name in classes.tolist())
+
+
+def _set(frozen: Any, name: str, value: Any) -> None:
+    object.__setattr__(frozen, name, value)

@@ -1,0 +1,295 @@
+"""From the items of samples to shares: the parts of a fitted method.
+
+An aggregation has ``fit(training)``, which returns a fitted aggregation, and
+``solve(items, samples)``, which returns a `Solution`: it solves the statistics of the samples.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+from typing import Any, Protocol, Self, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headcount._kernels.statistics import count_items
+from headcount.errors import HeadcountError
+from headcount.parts.classifier_outputs import Histograms
+from headcount.parts.embedding import Embedding
+from headcount.parts.likelihood import ExpectationMaximisation
+from headcount.parts.quadratic import Solution
+from headcount.parts.training import (
+    CellsOf,
+    MeanOf,
+    Reduced,
+    Reduction,
+    Training,
+    WeightedRows,
+    reduce_in_batches,
+)
+from headcount.samples.samples import Samples
+
+
+class Model(Protocol):
+    """Fitted method: shares of the classes in samples.
+
+    Subclasses define ``reduction`` and ``solve_reduced``, or ``solve`` if a sample cannot be
+    reduced to statistics. The others are for estimates, which simulate samples of the training
+    items.
+    """
+
+    def solve(self, items: Any, samples: Samples) -> Solution:
+        """Shares of the classes in each sample of the items."""
+        batches = reduce_in_batches(self.reduction() or (), items, samples)
+        return Solution.concatenate([self.solve_reduced(*batch) for batch in batches])
+
+    def solve_training(self, training: Training, samples: Samples) -> Solution:
+        """Shares of the classes in samples of the training items.
+
+        Overridden if these items are kept in another form than ``solve`` takes.
+        """
+        return self.solve(training.items, samples)
+
+    def cross_fitted(self, training: Training) -> Model:
+        """Model that has not been trained on the items that it solves.
+
+        The model itself, unless it trains its own classifier on the training items.
+        """
+        return self
+
+    def reduction(self) -> tuple[Reduction, ...] | None:
+        """Statistics of a sample that determine its shares; None if its items are needed."""
+        return None
+
+    def solve_reduced(self, reduced: Reduced, sizes: NDArray[np.int64]) -> Solution:
+        """Shares of the classes in samples given by their statistics.
+
+        `reduced` has the values of each `reduction`, and `sizes` the numbers of items.
+        """
+        raise HeadcountError(f"{type(self).__name__} cannot be reduced to statistics.")
+
+
+class Aggregation(Model, Protocol):
+    """The part of a method that comes after the items are scored."""
+
+    def fit(self, training: Training) -> Self:
+        """Fitted aggregation, learnt from labelled items; this one does not change."""
+
+
+@runtime_checkable
+class Representation(Protocol):
+    """Turns items into vectors."""
+
+    def fit(self, training: Training) -> Self:
+        """Learn from labelled items; returns a fitted representation."""
+
+    def embed(self, items: NDArray[Any]) -> Embedding:
+        """The items as vectors whose mean describes a sample."""
+
+
+@runtime_checkable
+class MomentSolver(Protocol):
+    """Finds the shares whose mixture of class profiles is nearest to the sample's profile."""
+
+    def solve(self, profiles: NDArray[np.float64], seen: NDArray[np.float64]) -> Solution:
+        """Shares for each row of `seen`; `profiles` has one row per class."""
+
+
+@dataclass(frozen=True, eq=False)
+class Counting(Aggregation):
+    """The mean of the representation is the estimate."""
+
+    representation: Representation
+
+    def fit(self, training: Training) -> Counting:
+        """Fit the representation."""
+        return Counting(self.representation.fit(training))
+
+    def reduction(self) -> tuple[Reduction, ...]:
+        """The mean of the representation."""
+        return (MeanOf(self.representation),)
+
+    def solve_reduced(self, reduced: Reduced, sizes: NDArray[np.int64]) -> Solution:
+        """The means themselves."""
+        (means,) = reduced
+        return Solution.closed_form(np.asarray(means))
+
+
+@dataclass(frozen=True, eq=False)
+class Moments(Aggregation):
+    """Find the mixture of class means that is nearest to the sample's mean.
+
+    Attributes
+    ----------
+    representation : Representation
+        Turns items into vectors.
+    solver : MomentSolver
+        Finds the nearest mixture.
+    profiles : ndarray of shape (K, d)
+        Mean vector of each class, once fitted.
+    """
+
+    representation: Representation
+    solver: MomentSolver
+    profiles: NDArray[np.float64] = field(default_factory=lambda: np.empty((0, 0)))
+
+    def fit(self, training: Training) -> Moments:
+        """Learn the representation and the mean of each class."""
+        assert training.items is not None
+        representation = self.representation.fit(training)
+        profiles = training.class_means(representation.embed(training.items))
+        return Moments(representation, self.solver, profiles)
+
+    def reduction(self) -> tuple[Reduction, ...] | None:
+        """The mean of the representation."""
+        return (MeanOf(self.representation),)
+
+    def solve_reduced(self, reduced: Reduced, sizes: NDArray[np.int64]) -> Solution:
+        """Shares of the classes in samples given by their means."""
+        (means,) = reduced
+        return self.solver.solve(self.profiles, np.asarray(means))
+
+
+@dataclass(frozen=True, eq=False)
+class MedianOfHistograms(Aggregation):
+    """Median of the estimates by several histograms of the positive score."""
+
+    histograms: Histograms
+    solver: MomentSolver
+    profiles: NDArray[np.float64] = field(default_factory=lambda: np.empty((0, 0)))
+
+    def fit(self, training: Training) -> MedianOfHistograms:
+        """Learn the histograms of each class."""
+        assert training.items is not None
+        histograms, items = self.histograms.fit(training), np.asarray(training.items)
+        profiles = training.class_means(histograms.embed(items))
+        return MedianOfHistograms(histograms, self.solver, profiles)
+
+    def reduction(self) -> tuple[Reduction, ...]:
+        """The histograms."""
+        return (MeanOf(self.histograms),)
+
+    def solve_reduced(self, reduced: Reduced, sizes: NDArray[np.int64]) -> Solution:
+        """Shares of the classes in samples given by their histograms."""
+        seen = np.asarray(reduced[0])
+        edges = np.concatenate([[0], np.cumsum(self.histograms.bins)])
+        solutions = []
+        for left, right in pairwise(edges):
+            profiles = np.ascontiguousarray(self.profiles[:, left:right])
+            histogram = np.ascontiguousarray(seen[:, left:right])
+            solutions.append(self.solver.solve(profiles, histogram))
+        positive = np.median([solution.prevalence[:, 1] for solution in solutions], axis=0)
+        return Solution(
+            np.column_stack([1 - positive, positive]),
+            np.all([solution.converged for solution in solutions], axis=0),
+            np.max([solution.iterations for solution in solutions], axis=0),
+            np.mean([solution.objective for solution in solutions], axis=0),
+        )
+
+
+@runtime_checkable
+class Likelihood(Protocol):
+    """Turns items into likelihoods of the classes."""
+
+    def fit(self, training: Training) -> Self:
+        """Learn from labelled items; returns a fitted likelihood."""
+
+    def ratios(self, items: NDArray[Any]) -> NDArray[np.float64]:
+        """Likelihood of each item under each class, each row up to its own factor."""
+
+    @property
+    def smooth(self) -> bool:
+        """True if it is a smooth function of posteriors, so that cells can be narrow enough."""
+
+
+@runtime_checkable
+class MixtureSolver(Protocol):
+    """Finds the shares under which the items of a sample are likeliest."""
+
+    def solve(
+        self,
+        ratios: NDArray[np.float64],
+        samples: Samples,
+        prior: NDArray[np.float64],
+        weights: NDArray[np.float64] | None = None,
+    ) -> Solution:
+        """Shares for each sample.
+
+        `ratios` has one row per item of the pool; `prior` holds the training shares.
+        `weights` has one number per entry of ``samples.indices``.
+        """
+
+
+@dataclass(frozen=True, eq=False)
+class Mixture(Aggregation):
+    """Find the shares under which the sample is likeliest.
+
+    Attributes
+    ----------
+    likelihood : Likelihood
+        Turns items into likelihoods of the classes.
+    solver : MixtureSolver
+        Finds the shares, given the likelihoods.
+    prior : ndarray of shape (K,)
+        The training shares, once fitted.
+    """
+
+    likelihood: Likelihood
+    solver: MixtureSolver
+    prior: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
+
+    def fit(self, training: Training) -> Self:
+        """Learn the likelihoods."""
+        return replace(self, likelihood=self.likelihood.fit(training), prior=training.prior)
+
+    def solve_training(self, training: Training, samples: Samples) -> Solution:
+        """Shares of the classes in samples of the training items.
+
+        Each item of a sample that is larger than the training set is used once, with its
+        number.
+        """
+        assert training.items is not None
+        if samples.sizes.min() <= samples.n_pool:
+            return self.solve(training.items, samples)
+        ratios = np.ascontiguousarray(self.likelihood.ratios(training.items))
+        distinct, counts = _distinct(samples)
+        return self.solver.solve(ratios, distinct, self.prior, counts)
+
+    def reduction(self) -> tuple[Reduction, ...]:
+        """Cells of the posteriors, or of the likelihoods if these are not smooth."""
+        before = None if self.likelihood.smooth else self.likelihood
+        return (CellsOf(len(self.prior), before),)
+
+    def solve_reduced(self, reduced: Reduced, sizes: NDArray[np.int64]) -> Solution:
+        """Shares of the classes in samples given by cells."""
+        (cells,) = reduced
+        assert isinstance(cells, WeightedRows)
+        rows = self.likelihood.ratios(cells.rows) if self.likelihood.smooth else cells.rows
+        ratios = np.ascontiguousarray(rows)
+        if cells.weights is None:
+            return self.solver.solve(ratios, cells.samples, self.prior)
+        return self.solver.solve(ratios, cells.samples, self.prior, cells.weights)
+
+
+@dataclass(frozen=True, eq=False)
+class NoiseStoppedMixture(Mixture):
+    """Mixture whose solver stops the sooner, the smaller the training set is."""
+
+    solver: ExpectationMaximisation
+
+    def fit(self, training: Training) -> Self:
+        """Learn the likelihoods and the size of the training set."""
+        solver = replace(self.solver, n_training=training.effective_size)
+        return replace(super().fit(training), solver=solver)
+
+
+def _distinct(samples: Samples) -> tuple[Samples, NDArray[np.float64]]:
+    """Samples with each of their items once, and the number of times that it was there."""
+    most = int(np.minimum(samples.sizes, samples.n_pool).sum()) + 1
+    items, counts = np.empty(most, samples.indices.dtype), np.empty(most)
+    ends, counted = np.zeros(len(samples) + 1, np.int64), np.zeros(samples.n_pool, np.int32)
+    count_items(samples.indices, samples.offsets, counted, items, counts, ends)
+    n = ends[-1]
+    distinct = Samples.unchecked(items[:n], ends, samples.n_pool, copies=samples.copies)
+    return distinct, counts[:n]

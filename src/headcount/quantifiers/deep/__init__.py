@@ -1,0 +1,1 @@
+"""Networks that learn from whole samples; PyTorch is imported when one is fitted."""

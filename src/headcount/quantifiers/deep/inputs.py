@@ -1,0 +1,396 @@
+"""Bags with known shares: samples that networks are trained and validated on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.utils.extmath import randomized_svd
+
+from headcount.items.features import count_rows, take_rows
+from headcount.items.inputs import Scored
+from headcount.parts.embedding import Features, Header
+from headcount.quantifiers.base import Quantifier
+from headcount.samples.protocols import UPP
+from headcount.samples.samples import Samples, index_dtype
+from headcount.scores.scorer import Scorer
+
+Rows = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Bags:
+    """Samples of a pool and the shares of their classes.
+
+    Attributes
+    ----------
+    samples : Samples
+        Rows of the pool.
+    shares : ndarray of shape (S, K)
+        True shares.
+    """
+
+    samples: Samples
+    shares: NDArray[np.float64]
+
+    @classmethod
+    def concatenate(cls, parts: Sequence[Bags]) -> Bags:
+        """All bags, one part after the other."""
+        first = parts[0].samples
+        sizes = np.concatenate([part.samples.sizes for part in parts])
+        samples = Samples.unchecked(
+            np.concatenate([part.samples.indices for part in parts]),
+            np.concatenate([[0], np.cumsum(sizes)]),
+            first.n_pool,
+        )
+        return cls(samples, np.concatenate([part.shares for part in parts]))
+
+    def take(self, numbers: Rows) -> Bags:
+        """Bags with these numbers."""
+        return Bags(self.samples[numbers], self.shares[numbers])
+
+
+class BagSource(Protocol):
+    """Source of training bags."""
+
+    def draw(self, n: int, size: int, rng: np.random.Generator) -> Bags:
+        """Draw ``n`` bags of ``size`` items."""
+
+
+@dataclass(frozen=True, eq=False)
+class LabelledItems:
+    """Bags of labelled items, with shares drawn uniformly from the simplex.
+
+    Attributes
+    ----------
+    rows : ndarray of int64
+        Rows of the pool.
+    codes : ndarray of int64
+        Their classes.
+    n_classes : int
+        Number of classes.
+    n_pool : int
+        Number of rows of the pool.
+    """
+
+    rows: Rows
+    codes: NDArray[np.int64]
+    n_classes: int
+    n_pool: int
+
+    def draw(self, n: int, size: int, rng: np.random.Generator) -> Bags:
+        """Draw bags; counts are rounded by largest remainder."""
+        protocol = UPP(n, size, random_state=rng)
+        drawn = protocol.draw(self.codes, classes=np.arange(self.n_classes))
+        assert drawn.prevalence is not None
+        rows = self.rows[drawn.indices].astype(index_dtype(self.n_pool))
+        return Bags(Samples.unchecked(rows, drawn.offsets, self.n_pool), drawn.prevalence)
+
+
+@dataclass(frozen=True, eq=False)
+class KnownBags:
+    """Given bags: as they are, or mixtures of two of them.
+
+    Attributes
+    ----------
+    bags : Bags
+        The bags.
+    codes : ndarray of int64, shape (n_pool,), or None
+        Classes of the items, where known: then the shares of drawn items are exact.
+    mixtures : bool
+        True if two bags are mixed.
+    """
+
+    bags: Bags
+    codes: NDArray[np.int64] | None = None
+    mixtures: bool = False
+
+    def draw(self, n: int, size: int, rng: np.random.Generator) -> Bags:
+        """Draw bags. A bag of another size loses items or has some of them twice."""
+        samples, shares = self.bags.samples, self.bags.shares
+        rows = np.empty((n, size), samples.indices.dtype)
+        drawn = np.empty((n, shares.shape[1]))
+        chosen = _in_turns(len(samples), n, rng)
+        partners = rng.integers(len(samples), size=n)
+        for place, (one, other) in enumerate(
+            zip(chosen.tolist(), partners.tolist(), strict=True)
+        ):
+            items, weights = samples[one], shares[one]
+            if self.mixtures:
+                partner = samples[other]
+                n_both = len(items) + len(partner)
+                weights = (len(items) * weights + len(partner) * shares[other]) / n_both
+                items = np.concatenate([items, partner])
+            if self.mixtures or len(items) != size:
+                items = _resized(items, size, rng)
+            rows[place], drawn[place] = items, weights
+        found = Samples.unchecked(rows.ravel(), np.arange(n + 1) * size, samples.n_pool)
+        if self.codes is not None:
+            drawn = found.prevalence_of(self.codes, shares.shape[1])
+        return Bags(found, drawn)
+
+
+def _in_turns(n_bags: int, n: int, rng: np.random.Generator) -> Rows:
+    """Numbers of ``n`` bags, each as often as the others, in random order."""
+    turns = -(-n // n_bags)
+    return np.concatenate([rng.permutation(n_bags) for _ in range(turns)])[:n]
+
+
+def _resized(
+    items: NDArray[np.integer], size: int, rng: np.random.Generator
+) -> NDArray[np.integer]:
+    whole, rest = divmod(size, len(items))
+    return np.concatenate([*[items] * whole, rng.permutation(items)[:rest]])
+
+
+@dataclass(frozen=True, eq=False)
+class Mix:
+    """Bags of several sources.
+
+    Attributes
+    ----------
+    sources : sequence of BagSource
+        The sources.
+    parts : sequence of float
+        Share of the bags from each.
+    """
+
+    sources: Sequence[BagSource]
+    parts: Sequence[float]
+
+    def draw(self, n: int, size: int, rng: np.random.Generator) -> Bags:
+        """Draw bags from all sources, in random order."""
+        ends = np.rint(np.cumsum([0.0, *self.parts]) / sum(self.parts) * n).astype(int)
+        drawn = [
+            source.draw(number, size, rng)
+            for source, number in zip(self.sources, np.diff(ends).tolist(), strict=True)
+            if number
+        ]
+        return Bags.concatenate(drawn).take(rng.permutation(n))
+
+
+def split_by_class(
+    codes: NDArray[np.int64], n_classes: int, part: float, seed: int
+) -> tuple[Rows, Rows]:
+    """Split items at random into two parts, both with items of every class.
+
+    Parameters
+    ----------
+    codes : ndarray of int64
+        Classes of the items.
+    n_classes : int
+        Number of classes.
+    part : float
+        Share of each class in the second part.
+    seed : int
+        Random seed.
+
+    Returns
+    -------
+    tuple of ndarray
+        Sorted rows of both parts. The only item of a class is in both.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> split_by_class(np.array([0, 0, 0, 0, 1]), 2, 0.25, seed=0)[1].tolist()[-1]
+    4
+    """
+    rng = np.random.default_rng(seed)
+    kept, held = [], []
+    for k in range(n_classes):
+        rows = rng.permutation(np.flatnonzero(codes == k))
+        n_held = min(max(1, round(part * len(rows))), max(1, len(rows) - 1))
+        held.append(rows[:n_held])
+        kept.append(rows[n_held:] if len(rows) > 1 else rows)
+    return np.sort(np.concatenate(kept)), np.sort(np.concatenate(held))
+
+
+Floats = NDArray[np.float32]
+
+
+@dataclass(frozen=True, eq=False)
+class ItemInputs:
+    """Features as numbers of similar size, reduced to principal directions if they are many.
+
+    Attributes
+    ----------
+    header : Header
+        Columns of the features.
+    directions : ndarray of shape (d, p), or None
+        Directions that wide tables are reduced to.
+    centre, scale : ndarray
+        Mean and scale of each number.
+    """
+
+    header: Header
+    directions: NDArray[np.float64] | None
+    centre: NDArray[np.float64]
+    scale: NDArray[np.float64]
+
+    @classmethod
+    def learn(cls, X: Any, most: int, seed: int) -> ItemInputs:
+        """Learn from items.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or frame
+            Items.
+        most : int
+            Largest number of columns that are kept as they are. More are replaced by so many
+            principal directions.
+        seed : int
+            Random seed of the search for directions.
+
+        Returns
+        -------
+        ItemInputs
+        """
+        features = Features.of(X)
+        table, directions = _numbers(features), None
+        if table.shape[1] > most:
+            # Sparse tables are not centred, which would fill them.
+            centred = table if sparse.issparse(table) else table - table.mean(axis=0)
+            rank = min(most, *table.shape)
+            found = randomized_svd(centred, rank, random_state=seed % 2**32)[2]
+            directions = np.ascontiguousarray(found.T)
+            table = np.asarray(table @ directions)
+        elif sparse.issparse(table):
+            table = table.toarray()
+        scale = table.std(axis=0)
+        if directions is not None:
+            # Directions that hardly vary stay small.
+            scale = np.full_like(scale, np.sqrt((scale**2).mean()))
+        scale[scale == 0] = 1
+        return cls(features.header, directions, table.mean(axis=0), scale)
+
+    @property
+    def width(self) -> int:
+        """Number of inputs per item."""
+        return len(self.centre)
+
+    def apply(self, X: Any) -> Floats:
+        """Inputs of items, one row per item."""
+        features = Features.of(X)
+        self.header.check(features.header)
+        table: Any = _numbers(features)
+        if self.directions is not None:
+            table = np.asarray(table @ self.directions)
+        elif sparse.issparse(table):
+            table = table.toarray()
+        return ((table - self.centre) / self.scale).astype(np.float32)
+
+
+def _numbers(features: Features) -> Any:
+    """The table as a matrix of numbers; a sparse one stays sparse."""
+    if features.is_sparse:
+        return features.table.astype(np.float64)
+    return features.numbers()
+
+
+@dataclass(frozen=True, eq=False)
+class ClassifierInputs:
+    """Posteriors of a classifier, and estimates by methods that use them.
+
+    Attributes
+    ----------
+    scorer : Scorer
+        Fitted on some of the items.
+    methods : sequence of Quantifier
+        Fitted on the out-of-fold posteriors of these items.
+    """
+
+    scorer: Scorer
+    methods: Sequence[Quantifier]
+
+    @classmethod
+    def learn(
+        cls,
+        scorer: Scorer,
+        methods: Sequence[Quantifier],
+        X: Any,
+        codes: NDArray[np.int64],
+        rows: NDArray[np.int64],
+    ) -> tuple[ClassifierInputs, NDArray[np.float64]]:
+        """Train the classifier on some rows; score them out-of-fold, and the others.
+
+        Parameters
+        ----------
+        scorer : Scorer
+            Unfitted scorer.
+        methods : sequence of Quantifier
+            Unfitted methods.
+        X : array, sparse matrix or frame
+            Items.
+        codes : ndarray of shape (n,)
+            Their classes.
+        rows : ndarray of int64
+            Items to train on.
+
+        Returns
+        -------
+        ClassifierInputs
+            The fitted classifier and methods.
+        ndarray of shape (n, K)
+            Posteriors of all items.
+        """
+        known = codes[rows]
+        scorer = scorer.fit(take_rows(X, rows), known)
+        fitted = [each.fit(Scored(scorer.posteriors_), known) for each in methods]
+        posteriors = np.empty((count_rows(X), len(scorer.classes_)))
+        posteriors[rows] = scorer.posteriors_
+        others = np.setdiff1d(np.arange(len(posteriors)), rows)
+        if len(others):
+            posteriors[others] = scorer.posteriors(take_rows(X, others))
+        return cls(scorer, fitted), posteriors
+
+    def posteriors(self, X: Any) -> NDArray[np.float64]:
+        """Posteriors of new items."""
+        return self.scorer.posteriors(X)
+
+
+@dataclass(frozen=True, eq=False)
+class Pool:
+    """Items as a network takes them.
+
+    Attributes
+    ----------
+    inputs : ndarray of shape (n, d)
+        Features, and posteriors if there is a classifier.
+    posteriors : ndarray of shape (n, K), or None
+        Posteriors in double precision, for the methods.
+    methods : sequence of Quantifier
+        Methods whose estimates the head is given.
+    n_classes : int
+        Number of classes.
+    """
+
+    inputs: Floats
+    posteriors: NDArray[np.float64] | None
+    methods: Sequence[Quantifier]
+    n_classes: int
+
+    @classmethod
+    def of(
+        cls,
+        values: Floats,
+        posteriors: NDArray[np.float64] | None,
+        classifier: ClassifierInputs | None,
+        n_classes: int,
+    ) -> Pool:
+        """Join features and posteriors."""
+        if classifier is None or posteriors is None:
+            return cls(values, None, (), n_classes)
+        inputs = np.hstack([values, posteriors.astype(np.float32)])
+        return cls(inputs, posteriors, classifier.methods, n_classes)
+
+    def estimates(self, samples: Samples) -> NDArray[np.float64]:
+        """Estimates by the methods, of shape (samples, methods, classes)."""
+        if self.posteriors is None or not self.methods:
+            return np.empty((len(samples), 0, self.n_classes))
+        scored = Scored(self.posteriors)
+        return np.stack([each.predict_many(scored, samples) for each in self.methods], axis=1)

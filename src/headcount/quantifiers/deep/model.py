@@ -1,0 +1,592 @@
+"""Descriptions of networks: plain values, from which PyTorch modules are built.
+
+A network has three parts: an item network, applied to each item; a layer that does not depend
+on the order of the items, from the items of a bag to one vector; and a head, from that vector
+to shares. Layers declare by ``is_mean`` whether that vector is a mean over the items.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from importlib.util import find_spec
+from typing import Any, ClassVar, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headcount._support.parameters import check_positive
+from headcount.errors import HeadcountError, MissingPackageError
+from headcount.items.features import count_rows, take_rows
+from headcount.parts.aggregation import Aggregation, Model
+from headcount.parts.quadratic import Solution
+from headcount.parts.training import Training
+from headcount.quantifiers.base import Quantifier
+from headcount.quantifiers.deep.inputs import (
+    Bags,
+    BagSource,
+    ClassifierInputs,
+    ItemInputs,
+    KnownBags,
+    LabelledItems,
+    Mix,
+    Pool,
+    split_by_class,
+)
+from headcount.samples.samples import Samples
+from headcount.scores.scorer import Scorer
+
+
+@dataclass(frozen=True)
+class Votes:
+    """Histograms of learnt features.
+
+    Attributes
+    ----------
+    hidden : tuple of int
+        Sizes of the hidden layers of the item network.
+    features : int
+        Number of learnt features, each between 0 and 1.
+    bins : int
+        Number of bins per feature.
+    kind : {"linear", "hard"}
+        "linear": the two nearest bins share the vote of an item. "hard": bins with learnt
+        centres and widths.
+    """
+
+    hidden: tuple[int, ...]
+    features: int
+    bins: int
+    kind: str
+
+    is_mean: ClassVar[bool] = True
+
+
+@dataclass(frozen=True)
+class Densities:
+    """Mean densities under Gaussians in several learnt spaces.
+
+    Attributes
+    ----------
+    branches : int
+        Number of spaces, each with an item network of its own.
+    gaussians : int
+        Number of Gaussians per space.
+    dimensions : int
+        Dimensions of a space.
+    hidden : int
+        Size of the hidden layer of an item network.
+    """
+
+    branches: int
+    gaussians: int
+    dimensions: int
+    hidden: int
+
+    is_mean: ClassVar[bool] = True
+
+
+@dataclass(frozen=True)
+class Pooling:
+    """Mean, median or maximum of learnt features.
+
+    Attributes
+    ----------
+    hidden : tuple of int
+        Sizes of the layers of the item network.
+    kind : {"mean", "median", "max"}
+    """
+
+    hidden: tuple[int, ...]
+    kind: str
+
+    @property
+    def is_mean(self) -> bool:
+        """True if the vector of a bag is a mean over its items."""
+        return self.kind == "mean"
+
+
+@dataclass(frozen=True)
+class Attention:
+    """Set Transformer: attention to inducing points, then to one seed per class.
+
+    Attributes
+    ----------
+    width : int
+        Length of the vectors.
+    heads : int
+        Number of attention heads; they divide the width.
+    inducing : int
+        Number of inducing points.
+    blocks : int
+        Number of attention blocks before and after the seeds.
+    """
+
+    width: int
+    heads: int
+    inducing: int
+    blocks: int
+
+    is_mean: ClassVar[bool] = False
+
+
+@dataclass(frozen=True)
+class Recurrent:
+    """Last states of a bidirectional LSTM over the items, sorted by a posterior.
+
+    Attributes
+    ----------
+    units : int
+        Length of a state.
+    """
+
+    units: int
+
+    is_mean: ClassVar[bool] = False
+
+
+InvariantLayer: TypeAlias = Votes | Densities | Pooling | Attention | Recurrent
+
+
+@dataclass(frozen=True)
+class Architecture:
+    """A network.
+
+    Attributes
+    ----------
+    layer : InvariantLayer
+        Item network and invariant layer.
+    head : tuple of int
+        Sizes of the hidden layers of the head.
+    dropout : float
+        Share of units that are dropped in training.
+    residual : bool
+        True if the head corrects the first estimate that it is given, instead of computing
+        shares from scratch.
+    """
+
+    layer: InvariantLayer
+    head: tuple[int, ...]
+    dropout: float
+    residual: bool = True
+
+
+_UNITS = {"s": 1.0, "min": 60.0, "h": 3600.0}
+# First and last loss in training.
+LOSSES = {
+    "ae": ("ae", "ae"),
+    "rae": ("rae", "rae"),
+    "ae-rae": ("ae", "rae"),
+    "mse": ("mse", "mse"),
+    "nmd": ("nmd", "nmd"),
+}
+
+
+@dataclass(frozen=True)
+class TrainingSettings:
+    """Settings of training.
+
+    Attributes
+    ----------
+    name : str
+        Name of the method, for the progress bar.
+    losses : tuple of two str
+        First and last loss.
+    size : int
+        Number of items in a training bag.
+    epochs : int
+        Number of epochs, unless there is a budget.
+    budget : float or None
+        Processor time in seconds.
+    patience : int or None
+        Validations without an improvement after which training ends.
+    learning_rate : float
+        Highest learning rate.
+    device : str
+        Device of PyTorch.
+    mixes : bool
+        True if training uses mixtures of bag vectors, too.
+    """
+
+    name: str
+    losses: tuple[str, str]
+    size: int
+    epochs: int
+    budget: float | None
+    patience: int | None
+    learning_rate: float
+    device: str
+    mixes: bool = False
+
+
+def check_budget(budget: Any) -> float | None:
+    """Budget in seconds.
+
+    Parameters
+    ----------
+    budget : str, float or None
+        Number of seconds, or a text such as "90s", "10min" or "1.5h".
+
+    Returns
+    -------
+    float or None
+
+    Examples
+    --------
+    >>> check_budget("10min")
+    600.0
+    """
+    if budget is None:
+        return None
+    if isinstance(budget, str):
+        found = re.fullmatch(r"\s*([0-9]*\.?[0-9]+)\s*([a-z]+)\s*", budget)
+        if found is None or found[2] not in _UNITS or float(found[1]) == 0:
+            raise HeadcountError(
+                f"budget is {budget!r}; it must be a time such as '90s', '10min' or '1h', or a "
+                "number of seconds."
+            )
+        return float(found[1]) * _UNITS[found[2]]
+    return check_positive("budget", budget)
+
+
+def check_device(device: Any, name: str) -> str:
+    """Device that is there; PyTorch must be installed.
+
+    Parameters
+    ----------
+    device : str
+        Device of PyTorch.
+    name : str
+        Name of the method that needs it.
+
+    Returns
+    -------
+    str
+    """
+    if find_spec("torch") is None:
+        raise MissingPackageError(
+            f"{name} needs PyTorch, which is not installed: install it by "
+            "pip install 'headcount[deep]'."
+        )
+    import torch
+
+    try:
+        torch.zeros(1, device=device if isinstance(device, str) else "none")
+    except (RuntimeError, AssertionError, NotImplementedError):
+        raise HeadcountError(
+            f"device is {device!r}, which PyTorch cannot use here: pass 'cpu', or 'cuda' where "
+            "PyTorch finds a graphics card."
+        ) from None
+    return str(device)
+
+
+# Parts of labelled items, and of known bags, that training is validated on.
+_HELD_ITEMS, _HELD_BAGS = 0.2, 0.25
+_VALIDATION_BAGS = 200
+# Name of the validation losses among the arrays of a network.
+_LOSSES = "validation_losses"
+
+Floats32 = NDArray[np.float32]
+
+
+@dataclass(frozen=True, eq=False)
+class FittedNetwork(Model):
+    """A trained network: plain arrays, from which the PyTorch module is built when needed.
+
+    Attributes
+    ----------
+    architecture : Architecture
+        Description of the network.
+    weights : dict of str to ndarray
+        Its weights.
+    inputs : ItemInputs
+        Turns items into numbers.
+    classifier : ClassifierInputs or None
+        Scores items.
+    n_classes : int
+        Number of classes.
+    device : str
+        Device of PyTorch.
+    losses : tuple of float
+        Validation losses in training.
+    held_out : Training or None
+        Labelled items that the network was not trained on.
+    """
+
+    architecture: Architecture
+    weights: dict[str, Floats32]
+    inputs: ItemInputs
+    classifier: ClassifierInputs | None
+    n_classes: int
+    device: str
+    losses: tuple[float, ...]
+    held_out: Training | None
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Weights and validation losses."""
+        return {**self.weights, _LOSSES: np.array(self.losses)}
+
+    def solve(self, items: Any, samples: Samples) -> Solution:
+        """Shares of the classes in each sample of the items."""
+        from headcount.quantifiers.deep.networks import answers, computing, rebuild
+
+        posteriors = None if self.classifier is None else self.classifier.posteriors(items)
+        pool = Pool.of(self.inputs.apply(items), posteriors, self.classifier, self.n_classes)
+        with computing():
+            network = rebuild(
+                self.architecture,
+                pool.inputs.shape[1],
+                self.n_classes,
+                len(pool.methods),
+                self.weights,
+            )
+            estimates = pool.estimates(samples)
+            shares = answers(network.to(self.device), pool.inputs, samples, estimates)
+        return Solution.closed_form(shares)
+
+
+@dataclass(frozen=True, eq=False)
+class BagTraining:
+    """Bags with known shares.
+
+    Attributes
+    ----------
+    items : ndarray, sparse matrix or frame
+        Items of all bags.
+    samples : Samples
+        Bags, as rows of the items.
+    shares : ndarray of shape (S, K)
+        Their shares.
+    codes : ndarray of int64 or None
+        Classes of the items, if known.
+    """
+
+    items: Any
+    samples: Samples
+    shares: NDArray[np.float64]
+    codes: NDArray[np.int64] | None
+
+
+@dataclass(frozen=True, eq=False)
+class NetworkTraining(Aggregation):
+    """Training of a network.
+
+    Attributes
+    ----------
+    architecture : Architecture
+        Description of the network.
+    settings : TrainingSettings
+        Settings of training.
+    n_components : int
+        Largest number of features that are not reduced.
+    scorer : Scorer or None
+        Unfitted scorer, if the network needs a classifier.
+    methods : sequence of Quantifier
+        Methods whose estimates the head is given.
+    seed : int
+        Random seed.
+    fitted : FittedNetwork or None
+        The trained network.
+    """
+
+    architecture: Architecture
+    settings: TrainingSettings
+    n_components: int
+    scorer: Scorer | None
+    methods: Sequence[Quantifier]
+    seed: int
+    fitted: FittedNetwork | None = None
+
+    def fit(self, training: Training) -> NetworkTraining:
+        """Train on bags of labelled items."""
+        return self.fit_bags(training, None)
+
+    def solve(self, items: Any, samples: Samples) -> Solution:
+        """Shares of the classes in each sample of the items."""
+        assert self.fitted is not None
+        return self.fitted.solve(items, samples)
+
+    def fit_bags(self, labelled: Training | None, known: BagTraining | None) -> NetworkTraining:
+        """Train on labelled items, known bags, or both."""
+        if labelled is not None and labelled.weights is not None:
+            raise HeadcountError(
+                f"sample_weight was given, but {self.settings.name} takes none: repeat items, "
+                "or use another method."
+            )
+        from headcount.quantifiers.deep.networks import build, computing, train, weights_of
+
+        split = _Split.of(labelled, known, self.seed)
+        inputs, classifier, pool = self._pool(split)
+        # Known bags are few. Their vectors can be mixed if these are means over items, but
+        # estimates of a mixture would have to be computed from its items.
+        mixes = known is not None and self.architecture.layer.is_mean and not self.methods
+        size = split.bag_size(self.settings.size)
+        settings = replace(self.settings, size=size, mixes=mixes)
+        with computing(self.seed):
+            network = build(
+                self.architecture, pool.inputs.shape[1], split.n_classes, len(pool.methods)
+            )
+            validation = split.validation(settings.size)
+            source = split.source(mixtures=not mixes)
+            losses = train(network, pool, source, validation, settings, self.seed)
+            weights = weights_of(network)
+        return self._with(weights, losses, split, inputs, classifier)
+
+    def restore(self, labelled: Training, arrays: dict[str, NDArray[Any]]) -> NetworkTraining:
+        """Repeat the fit on labelled items with weights that are known."""
+        from headcount.quantifiers.deep.networks import rebuild
+
+        weights = {name: value for name, value in arrays.items() if name != _LOSSES}
+        if not all(np.isfinite(value).all() for value in weights.values()):
+            raise HeadcountError("The weights of the network are not numbers: train it again.")
+        split = _Split.of(labelled, None, self.seed)
+        inputs, classifier, pool = self._pool(split)
+        # Names and shapes are checked.
+        rebuild(
+            self.architecture, pool.inputs.shape[1], split.n_classes, len(pool.methods), weights
+        )
+        return self._with(weights, arrays[_LOSSES].tolist(), split, inputs, classifier)
+
+    def _with(
+        self,
+        weights: dict[str, Floats32],
+        losses: Sequence[float],
+        split: _Split,
+        inputs: ItemInputs,
+        classifier: ClassifierInputs | None,
+    ) -> NetworkTraining:
+        fitted = FittedNetwork(
+            self.architecture,
+            weights,
+            inputs,
+            classifier,
+            split.n_classes,
+            self.settings.device,
+            tuple(losses),
+            split.held_out(),
+        )
+        return replace(self, fitted=fitted)
+
+    def _pool(self, split: _Split) -> tuple[ItemInputs, ClassifierInputs | None, Pool]:
+        """All items as the network takes them."""
+        tables = split.tables
+        inputs = ItemInputs.learn(tables[-1], self.n_components, self.seed)
+        values = np.concatenate([inputs.apply(table) for table in tables])
+        if self.scorer is None:
+            return inputs, None, Pool.of(values, None, None, split.n_classes)
+        codes, rows = split.classified(self.settings.name)
+        classifier, posteriors = ClassifierInputs.learn(
+            self.scorer, self.methods, tables[0], codes, rows
+        )
+        of_others = [classifier.posteriors(table) for table in tables[1:]]
+        posteriors = np.concatenate([posteriors, *of_others])
+        return inputs, classifier, Pool.of(values, posteriors, classifier, split.n_classes)
+
+
+@dataclass(frozen=True, eq=False)
+class _Split:
+    """Items and bags in two parts: for training, and for validation.
+
+    Rows count through the labelled items, then through those of the known bags.
+    """
+
+    labelled: Training | None
+    known: BagTraining | None
+    rows: tuple[NDArray[np.int64], NDArray[np.int64]] | None
+    bags: tuple[Bags, Bags] | None
+    seed: int
+
+    @classmethod
+    def of(cls, labelled: Training | None, known: BagTraining | None, seed: int) -> _Split:
+        rows = bags = None
+        if labelled is not None:
+            rows = split_by_class(labelled.codes, labelled.n_classes, _HELD_ITEMS, seed)
+        if known is not None:
+            before = 0 if labelled is None else len(labelled.codes)
+            own = known.samples
+            moved = Samples.unchecked(
+                own.indices.astype(np.int64) + before, own.offsets, before + own.n_pool
+            )
+            order = np.random.default_rng(seed).permutation(len(own))
+            n_held = max(1, round(_HELD_BAGS * len(own)))
+            every = Bags(moved, known.shares)
+            bags = every.take(np.sort(order[n_held:])), every.take(np.sort(order[:n_held]))
+        return cls(labelled, known, rows, bags, seed)
+
+    @property
+    def tables(self) -> list[Any]:
+        """Tables of all items."""
+        both = (self.labelled, self.known)
+        return [each.items for each in both if each is not None]
+
+    @property
+    def n_classes(self) -> int:
+        if self.known is not None:
+            return self.known.shares.shape[1]
+        assert self.labelled is not None
+        return self.labelled.n_classes
+
+    def bag_size(self, otherwise: int) -> int:
+        """Number of items in a training bag: the median of known bags."""
+        return otherwise if self.known is None else int(np.median(self.known.samples.sizes))
+
+    def source(self, mixtures: bool) -> BagSource:
+        """Training bags: half of labelled items, half known ones or mixtures of their items."""
+        items = [] if self.rows is None else [self._items(0)]
+        if self.bags is None:
+            return items[0]
+        codes = self._bag_codes()
+        kinds = (False, True) if mixtures else (False,)
+        known = [KnownBags(self.bags[0], codes, mixed) for mixed in kinds]
+        return Mix([*items, *known], [len(known)] * len(items) + [1] * len(known))
+
+    def validation(self, size: int) -> Bags:
+        """Validation bags: known ones if there are any."""
+        if self.bags is not None:
+            return self.bags[1]
+        rng = np.random.default_rng(self.seed)
+        return self._items(1).draw(_VALIDATION_BAGS, size, rng)
+
+    def classified(self, name: str) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Classes of the first table, and the rows that a classifier is trained on."""
+        if self.labelled is not None and self.rows is not None:
+            return self.labelled.codes, self.rows[0]
+        assert self.known is not None
+        assert self.bags is not None
+        if self.known.codes is None:
+            raise HeadcountError(
+                f"{name} trains a classifier, which needs labelled items, but only the shares "
+                "of bags were given: pass y, or labelled=(X, y)."
+            )
+        return self.known.codes, np.unique(self.bags[0].samples.indices).astype(np.int64)
+
+    def held_out(self) -> Training | None:
+        """Labelled items that were not trained on."""
+        if self.labelled is not None and self.rows is not None:
+            items, codes, rows = self.labelled.items, self.labelled.codes, self.rows[1]
+        else:
+            assert self.known is not None
+            assert self.bags is not None
+            if self.known.codes is None:
+                return None
+            items, codes = self.known.items, self.known.codes
+            rows = np.unique(self.bags[1].samples.indices).astype(np.int64)
+            # Classes that validation bags do not have.
+            absent = np.setdiff1d(np.arange(self.n_classes), codes[rows])
+            rows = np.union1d(rows, np.flatnonzero(np.isin(codes, absent)))
+        return Training(take_rows(items, rows), codes[rows], self.n_classes)
+
+    def _items(self, part: int) -> LabelledItems:
+        assert self.labelled is not None
+        assert self.rows is not None
+        rows = self.rows[part]
+        n_pool = sum(count_rows(table) for table in self.tables)
+        return LabelledItems(rows, self.labelled.codes[rows], self.n_classes, n_pool)
+
+    def _bag_codes(self) -> NDArray[np.int64] | None:
+        assert self.known is not None
+        if self.known.codes is None:
+            return None
+        before = [] if self.labelled is None else [self.labelled.codes]
+        return np.concatenate([*before, self.known.codes])

@@ -1,0 +1,304 @@
+"""Methods built on kernels of the posteriors, or of the features."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headcount._support.parameters import (
+    check_bandwidth,
+    check_choice,
+    check_count,
+    check_not_negative,
+    check_positive,
+    check_share,
+)
+from headcount._support.random import base_seeds
+from headcount.errors import HeadcountError
+from headcount.parts.aggregation import Aggregation, Mixture, Moments, NoiseStoppedMixture
+from headcount.parts.classifier_outputs import InLogRatios, largest_log_ratio
+from headcount.parts.distances import FourierFeatures
+from headcount.parts.divergence import Divergence
+from headcount.parts.fitted import MethodInfo
+from headcount.parts.kernel_density import ClassDensities, KernelMeans, MixturePoints
+from headcount.parts.likelihood import ExpectationMaximisation, MaximumLikelihood
+from headcount.parts.quadratic import CauchySchwarz, KernelDistance, LeastSquares
+from headcount.parts.training import Training
+from headcount.quantifiers.base import AggregativeQuantifier, Quantifier
+
+_KDEY = "Moreo, González & del Coz, Machine Learning 114 (2025)"
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class _WithBandwidth(AggregativeQuantifier):
+    """Base of methods with a Gaussian kernel on the posteriors."""
+
+    bandwidth: float = 0.1
+
+    def _checked_bandwidth(self) -> float:
+        return check_bandwidth(self.bandwidth)
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class _KDEy(_WithBandwidth):
+    """Base of methods with kernel densities of the posteriors, or of their log-ratios."""
+
+    kernel: str = "gaussian"
+    shrinkage: float = 0.0
+
+    def _checked_kernel(self) -> tuple[bool, float]:
+        """True for a kernel on log-ratios, and the shrinkage."""
+        kernel = check_choice("kernel", self.kernel, ("gaussian", "aitchison", "ilr"))
+        shrinkage = check_share("shrinkage", self.shrinkage)
+        if shrinkage == 1 or (shrinkage and kernel == "gaussian"):
+            raise HeadcountError(
+                f"shrinkage is {self.shrinkage!r} with the kernel {kernel!r}; it must be below "
+                "1, and 0 for the kernel 'gaussian': choose kernel='aitchison', or drop it."
+            )
+        return kernel != "gaussian", shrinkage
+
+    def _checked_bandwidth(self) -> float:
+        # Shrinking brings log-ratios closer together.
+        return super()._checked_bandwidth() * (1 - self._checked_kernel()[1])
+
+    def _of_scores(self, likelihood: Any) -> Any:
+        """A likelihood or representation on posteriors, or on their log-ratios."""
+        on_logs, shrinkage = self._checked_kernel()
+        return InLogRatios(likelihood, shrinkage) if on_logs else likelihood
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class KDEyML(_KDEy):
+    """Maximum likelihood of a mixture of kernel densities of the posteriors.
+
+    Kernel densities of classes that are alike hardly determine the shares. By default
+    expectation maximisation starts at the training shares and stops before it fits the noise.
+
+    Parameters
+    ----------
+    classifier, cv, random_state
+        As for `Quantifier`.
+    bandwidth : float, default=0.1
+        Standard deviation of the kernel. Log-ratios lie farther apart than posteriors: try
+        0.3 for them.
+    kernel : {"gaussian", "aitchison", "ilr"}, default="gaussian"
+        Gaussian kernel on the posteriors, or on their centred ("aitchison") or isometric
+        ("ilr") log-ratios. The last two are the same, as distances between both are equal.
+    shrinkage : float, default=0.0
+        For kernels on log-ratios: part of the way, below 1, that posteriors are moved towards
+        equal ones first; `bandwidth` is reduced by the same part.
+    stop : {"noise", "converged"}, default="noise"
+        Rule for stopping. "converged" is the maximum itself, found exactly, as in published
+        results. "noise" stops when the mean absolute change is below 1/n + 1/m, with n items
+        in the sample and m in training, after at least 12 steps. Only a part of the last step
+        is taken, so that the result depends continuously on the items.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from headcount import KDEyML
+    >>> X, y = load_iris(return_X_y=True)
+    >>> KDEyML(random_state=0).fit(X[::2], y[::2]).predict(X[75:125]).round(1)
+    array([0. , 0.5, 0.5])
+    """
+
+    info: ClassVar = MethodInfo(
+        title="kernel densities, maximum likelihood",
+        family="kernel density",
+        reference=_KDEY,
+        inconsistency="smooths the classes but not the sample",
+        depends_on_size=True,
+    )
+    posterior_kind = "likelihood"
+    stop: str = "noise"
+
+    def _aggregation(self) -> Aggregation:
+        densities = self._of_scores(_Densities(self._checked_bandwidth()))
+        if check_choice("stop", self.stop, ("noise", "converged")) == "converged":
+            return Mixture(densities, MaximumLikelihood())
+        return NoiseStoppedMixture(
+            densities, ExpectationMaximisation.classic(noise=1.0, partial=True)
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class _Densities:
+    """Kernel densities of the classes as likelihoods."""
+
+    bandwidth: float
+    fitted: ClassDensities | None = None
+
+    @property
+    def smooth(self) -> bool:
+        """True: a kernel is wide compared with a cell."""
+        return True
+
+    def fit(self, training: Training) -> _Densities:
+        return _Densities(self.bandwidth, ClassDensities.of(training, self.bandwidth))
+
+    def ratios(self, items: NDArray[Any]) -> NDArray[np.float64]:
+        assert self.fitted is not None
+        return self.fitted.ratios(items)
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class KDEyHD(_KDEy):
+    """Least Hellinger distance between the kernel densities of sample and mixture.
+
+    The distance is an integral over the space of posteriors. With two classes it is
+    computed to 1e-8 on a grid. With more classes it is estimated by importance sampling, at
+    points drawn once from the densities of the classes.
+
+    Parameters
+    ----------
+    classifier, cv, random_state
+        As for `Quantifier`.
+    bandwidth, kernel, shrinkage
+        As for `KDEyML`.
+    n_points : int, default=10000
+        Number of points drawn, by `random_state`, if there are more than two classes.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from headcount import KDEyHD
+    >>> X, y = load_iris(return_X_y=True)
+    >>> KDEyHD(random_state=0).fit(X[::2], y[::2]).predict(X[75:125]).round(1)
+    array([0. , 0.5, 0.5])
+    """
+
+    info: ClassVar = MethodInfo(
+        title="kernel densities, Hellinger distance", family="kernel density", reference=_KDEY
+    )
+    n_points: int = 10_000
+
+    def _aggregation(self) -> Aggregation:
+        points = MixturePoints(
+            self._checked_bandwidth(),
+            check_count("n_points", self.n_points),
+            base_seeds(self.random_state, 1)[0],
+        )
+        on_logs, shrinkage = self._checked_kernel()
+        if on_logs:
+            end = largest_log_ratio(2, shrinkage)
+            points = replace(points, line=((end, -end), (-end, end)))
+        return Moments(self._of_scores(points), Divergence("hellinger"))
+
+
+class KDEyCS(_KDEy):
+    """Least Cauchy-Schwarz divergence between the kernel densities of sample and mixture.
+
+    Its integrals have a closed form, so it is exact for any number of classes.
+
+    Parameters
+    ----------
+    classifier, cv, random_state
+        As for `Quantifier`.
+    bandwidth, kernel, shrinkage
+        As for `KDEyML`.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from headcount import KDEyCS
+    >>> X, y = load_iris(return_X_y=True)
+    >>> KDEyCS(random_state=0).fit(X[::2], y[::2]).predict(X[75:125]).round(1)
+    array([0. , 0.5, 0.5])
+    """
+
+    info: ClassVar = MethodInfo(
+        title="kernel densities, Cauchy-Schwarz divergence",
+        family="kernel density",
+        reference=_KDEY,
+    )
+
+    def _aggregation(self) -> Aggregation:
+        # The integral of the product of two kernels is a kernel of twice the variance.
+        wider = np.sqrt(2) * self._checked_bandwidth()
+        return Moments(self._of_scores(KernelMeans(float(wider))), CauchySchwarz())
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class KMM(_WithBandwidth):
+    """Kernel mean matching of the posteriors: least maximum mean discrepancy.
+
+    Parameters
+    ----------
+    classifier, cv, random_state
+        As for `Quantifier`.
+    bandwidth : float, default=0.2
+        Standard deviation of the Gaussian kernel.
+    smoothness : float, default=0.0
+        For ordered classes: smoothness/2 sum (p_{j-1} - 2 p_j + p_{j+1})^2 is added to
+        the squared discrepancy; classes have the order of ``classes_``.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from headcount import KMM
+    >>> X, y = load_iris(return_X_y=True)
+    >>> KMM(random_state=0).fit(X[::2], y[::2]).predict(X[75:125]).round(1)
+    array([0. , 0.5, 0.5])
+    """
+
+    info: ClassVar = MethodInfo(
+        title="kernel mean matching",
+        family="distribution matching",
+        reference="Iyer et al., ICML 2014",
+    )
+    bandwidth: float = 0.2
+    smoothness: float = 0.0
+
+    def _aggregation(self) -> Aggregation:
+        smoothness = check_not_negative("smoothness", self.smoothness)
+        return Moments(KernelMeans(self._checked_bandwidth()), KernelDistance(smoothness))
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class KMMx(Quantifier):
+    """Kernel mean matching of the features, by random Fourier features; no classifier.
+
+    Parameters
+    ----------
+    n_projections : int, default=500
+        Number of random projections. The kernel is approximated to about one over its root.
+    bandwidth : float or None, default=None
+        Standard deviation of the Gaussian kernel. None is the root of the sum of the
+        variances of the training features. Features should have comparable scales.
+    smoothness : float, default=0.0
+        For ordered classes: smoothness/2 sum (p_{j-1} - 2 p_j + p_{j+1})^2 is added to
+        the squared discrepancy; classes have the order of ``classes_``.
+    random_state : int, RandomState, Generator or None, default=None
+        Random seed of the projections.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from headcount import KMMx
+    >>> X, y = load_iris(return_X_y=True)
+    >>> KMMx(random_state=0).fit(X[::2], y[::2]).predict(X[75:125]).round(1)
+    array([0. , 0.5, 0.5])
+    """
+
+    info: ClassVar = MethodInfo(
+        title="kernel mean matching of features",
+        family="distribution matching",
+        input="features",
+        reference="Iyer et al., ICML 2014; Rahimi & Recht, NIPS 2007",
+    )
+    n_projections: int = 500
+    bandwidth: float | None = None
+    smoothness: float = 0.0
+    random_state: Any = None
+
+    def _aggregation(self) -> Aggregation:
+        bandwidth = self.bandwidth
+        waves = FourierFeatures(
+            check_count("n_projections", self.n_projections),
+            None if bandwidth is None else check_positive("bandwidth", bandwidth),
+            base_seeds(self.random_state, 1)[0],
+        )
+        return Moments(waves, LeastSquares(check_not_negative("smoothness", self.smoothness)))

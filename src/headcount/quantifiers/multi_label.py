@@ -1,0 +1,456 @@
+"""Shares of tags, of which an item may have none, one or several."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, clone
+from sklearn.utils.validation import check_is_fitted
+
+from headcount._support.text import Cell, Table, html_result
+from headcount.errors import HeadcountError
+from headcount.estimates.estimate import Estimate, Intervals
+from headcount.items.inputs import Scored, check_lengths
+from headcount.quantifiers.base import Quantifier, ScoringPlan
+from headcount.quantifiers.likelihood import SLD
+from headcount.scores.scorer import ScoredPool, Scorer
+from headcount.scores.tags import TagScorer, check_tags
+
+if TYPE_CHECKING:
+    import polars as pl
+    from matplotlib.axes import Axes
+
+
+__all__ = ["MultiLabel", "TagEstimate"]
+
+Floats = NDArray[np.float64]
+
+
+class MultiLabel(BaseEstimator):
+    """Shares of several tags, by one quantifier for each tag on shared scores.
+
+    An item may have none, one or several tags, so the shares need not sum to 1. All tags have
+    the same folds, in which each tag is about as frequent as in all items. The first steps of a
+    pipeline that need no labels, such as tf-idf, are fitted and applied once per fold, not
+    once per tag.
+
+    Parameters
+    ----------
+    quantifier : Quantifier, default=None
+        Quantifier of each tag; `SLD` by default.
+
+    Attributes
+    ----------
+    tags_ : ndarray of shape (T,)
+        The tags: names of the columns of a frame, or numbers of columns.
+    quantifiers_ : list of Quantifier
+        Fitted quantifiers, one per tag, with the classes 0 and 1. Each can be used alone.
+    prior_ : ndarray of shape (T,)
+        Shares of the tags in the training set.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import polars as pl
+    >>> import headcount as hc
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(1500, 3))
+    >>> y = (X + rng.normal(size=(1500, 3)) / 3 > [0.5, 0.0, 1.0]).astype(int)
+    >>> tags = pl.DataFrame(y, schema=["delivery", "price", "staff"])
+    >>> quantifier = hc.MultiLabel(hc.PACC(random_state=0)).fit(X[:1000], tags[:1000])
+    >>> quantifier.predict(X[1000:]).round(2), y[1000:].mean(axis=0).round(2)
+    (array([0.38, 0.48, 0.19]), array([0.35, 0.48, 0.2 ]))
+    """
+
+    def __init__(self, quantifier: Quantifier | None = None) -> None:
+        self.quantifier = quantifier
+
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
+    ) -> Self:
+        """Learn from items with tags.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or frame of shape (n, d), list of texts
+            Items, as the classifier takes them, or a list of `Scored`, one per tag.
+        y : array-like, sparse matrix or frame of shape (n, T)
+            1 or True for items with the tag, 0 or False for others. The names of the columns
+            of a frame are the tags.
+        sample_weight : array-like of shape (n,), default=None
+            Weights of the items.
+        groups : array-like of shape (n,), default=None
+            Groups of the items, for cross-fitting, as for ``fit`` of a quantifier.
+
+        Returns
+        -------
+        MultiLabel
+            This one, fitted.
+        """
+        base: Any = SLD() if self.quantifier is None else self.quantifier
+        if not isinstance(base, Quantifier):
+            raise HeadcountError(
+                f"quantifier is {base!r}; it must be a quantifier of one tag: pass for "
+                "instance SLD()."
+            )
+        tags, indicators = check_tags(y)
+        unfitted, columns = [clone(base) for _ in tags], list(indicators.T)
+        scorer = ScoringPlan(base).scorer()
+        shared: TagScorer | None = None
+        if _is_scored(X):
+            given = _one_per_tag(X, len(tags))
+            fitted = [
+                each.fit(own, column, sample_weight)
+                for each, own, column in zip(unfitted, given, columns, strict=True)
+            ]
+        elif isinstance(scorer, Scorer):
+            check_lengths("X", len(ScoredPool(X)), indicators[:, 0])
+            shared = TagScorer(scorer).fit(
+                X,
+                indicators,
+                tags.tolist(),
+                sample_weight,
+                groups=groups,
+                out_of_fold=ScoringPlan(base).learns or scorer.cv is not None,
+            )
+            fitted = [
+                each.fit_scorer(own) for each, own in zip(unfitted, shared.each_, strict=True)
+            ]
+        else:
+            # Works on features, or has several classifiers.
+            fitted = [
+                each.fit(X, column, sample_weight, groups)
+                for each, column in zip(unfitted, columns, strict=True)
+            ]
+        self.tags_, self.quantifiers_, self.scorer_ = tags, fitted, shared
+        self.prior_ = np.array([each.prior_[1] for each in fitted])
+        return self
+
+    def predict(self, X: Any) -> Floats:
+        """Shares of the tags among the items.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or frame of shape (n, d), list of texts
+            One sample, or a list of `Scored`, one per tag.
+
+        Returns
+        -------
+        ndarray of shape (T,)
+            Shares in the order of ``tags_``.
+        """
+        return self.predict_many(X, None)[0]
+
+    def predict_many(self, X: Any, samples: Any) -> Floats:
+        """Shares of the tags in many samples of a pool, scored once.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or frame of shape (n, d), list of texts
+            The pool, or a list of `Scored`, one per tag.
+        samples : Samples, iterable of index arrays, or None
+            The samples, as rows of the pool; None for one sample of all rows.
+
+        Returns
+        -------
+        ndarray of shape (S, T)
+            Shares, one row per sample, in the order of ``tags_``.
+        """
+        each = zip(self.quantifiers_, self.score(X), strict=True)
+        return np.column_stack([own.predict_many(items, samples)[:, 1] for own, items in each])
+
+    def score(self, X: Any) -> list[Any]:
+        """Score items for all tags, so that several calls share the scores.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or frame of shape (n, d), list of texts
+            The items.
+
+        Returns
+        -------
+        list
+            Items as the quantifier of each tag takes them: `Scored`, or the items themselves
+            where the method works on features. Accepted wherever items are.
+        """
+        check_is_fitted(self, "quantifiers_")
+        if _is_scored(X):
+            return _one_per_tag(X, len(self.tags_))
+        if self.scorer_ is None or not self.scorer_.scores_items:
+            pool = X if isinstance(X, ScoredPool) else ScoredPool(X)
+            return [pool] * len(self.tags_)
+        counts_predictions = self.quantifiers_[0].fitted_.takes == "labels"
+        return list(self.scorer_.score(X, predictions=counts_predictions))
+
+    def estimate(self, X: Any, **options: Any) -> TagEstimate:
+        """Estimate the shares of the tags among the items, with intervals.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or frame of shape (n, d), list of texts
+            One sample, or a list of `Scored`, one per tag.
+        **options : Any
+            ``weights``, ``clusters``, ``estimand``, ``prior``, ``replicates`` and
+            ``random_state``, as for ``estimate`` of a quantifier. A prior is that of the
+            shares of items without and with a tag.
+
+        Returns
+        -------
+        TagEstimate
+            Prints as a table.
+        """
+        return self.estimate_many(X, None, **options)[0]
+
+    def estimate_many(self, X: Any, samples: Any, **options: Any) -> list[TagEstimate]:
+        """Estimate the shares of the tags in many samples of a pool, such as months.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or frame of shape (n, d), list of texts
+            The pool, or a list of `Scored`, one per tag.
+        samples : Samples, iterable of index arrays, or None
+            The samples, as rows of the pool; None for one sample of all rows.
+        **options : Any
+            As for `estimate`.
+
+        Returns
+        -------
+        list of TagEstimate
+            One per sample.
+        """
+        for name in ("labelled", "design", "guarantee"):
+            if name in options:
+                raise HeadcountError(
+                    f"{name} is for one tag at a time: pass it to estimate of one of "
+                    "quantifiers_."
+                )
+        by_tag = [
+            own.estimate_many(items, samples, **options)
+            for own, items in zip(self.quantifiers_, self.score(X), strict=True)
+        ]
+        return [TagEstimate(self.tags_, each) for each in zip(*by_tag, strict=True)]
+
+
+@dataclass(frozen=True, eq=False)
+class TagEstimate:
+    """Shares of tags in a sample, with intervals at any level. Prints as a table.
+
+    Attributes
+    ----------
+    tags : ndarray of shape (T,)
+        The tags.
+    estimates : tuple of Estimate
+        One per tag, with the classes 0 and 1 for items without and with the tag.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import headcount as hc
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(1500, 3))
+    >>> y = (X + rng.normal(size=(1500, 3)) / 3 > [0.5, 0.0, 1.0]).astype(int)
+    >>> quantifier = hc.MultiLabel(hc.PACC(random_state=0)).fit(X[:1000], y[:1000])
+    >>> estimate = quantifier.estimate(X[1000:])
+    >>> estimate
+    PACC: shares of 3 tags among these 500 items, with 95% intervals
+    tag  share   from     to  items
+    0    37.7%  34.2%  41.4%    188
+    1    48.4%  45.3%  51.5%    242
+    2    18.8%  15.9%  21.6%     94
+    >>> low, high = estimate.interval(level=0.9)[1]
+    >>> low < estimate.prevalence[1] < high
+    True
+    """
+
+    tags: NDArray[Any]
+    estimates: tuple[Estimate, ...]
+
+    def __getitem__(self, tag: Any) -> Estimate:
+        if tag not in self.tags.tolist():
+            raise KeyError(tag)
+        return self.estimates[self.tags.tolist().index(tag)]
+
+    @property
+    def n_items(self) -> int:
+        """Number of items in the sample."""
+        return self.estimates[0].n_items
+
+    @property
+    def shares(self) -> Floats:
+        """Estimated shares of the tags."""
+        return np.array([each.shares[1] for each in self.estimates])
+
+    @property
+    def prevalence(self) -> dict[Any, float]:
+        """Shares by tag."""
+        return dict(zip(self.tags.tolist(), self.shares.tolist(), strict=True))
+
+    @cached_property
+    def warnings(self) -> tuple[str, ...]:
+        """Warnings, one sentence each, with the name of the tag."""
+        each = zip(self.tags.tolist(), self.estimates, strict=True)
+        return tuple(f"{tag}: {text}" for tag, own in each for text in own.warnings)
+
+    def interval(self, level: float = 0.95) -> Intervals:
+        """Interval for the share of each tag.
+
+        Parameters
+        ----------
+        level : float, default=0.95
+            Probability that an interval contains the share of its tag.
+
+        Returns
+        -------
+        Intervals
+            Mapping of tags to (low, high), with arrays ``low`` and ``high``.
+        """
+        ends = [each.interval(level) for each in self.estimates]
+        low, high = (np.array([side[1] for side in sides]) for sides in
+                     ([e.low for e in ends], [e.high for e in ends]))  # fmt: skip
+        return Intervals(self.tags, low, high, level=ends[0].level)
+
+    def to_frame(self, level: float = 0.95) -> pl.DataFrame:
+        """Table with columns tag, share, raw, low, high, count, count_low, count_high, p_value.
+
+        Parameters
+        ----------
+        level : float, default=0.95
+            Level of the intervals.
+
+        Returns
+        -------
+        polars.DataFrame
+            One row per tag. The p-value is that of the test of prior shift, null if there was
+            no test.
+        """
+        import polars as pl
+
+        rows = pl.concat([each.to_frame(level)[1:] for each in self.estimates])
+        tests = [each.fit_test for each in self.estimates]
+        p_values = [None if test is None else float(test.p_value) for test in tests]
+        return (
+            rows.drop("class")
+            .insert_column(0, pl.Series("tag", self.tags.tolist()))
+            .with_columns(pl.Series("p_value", p_values, dtype=pl.Float64))
+        )
+
+    def to_dict(self, level: float = 0.95) -> dict[str, Any]:
+        """Return all results except the draws, as plain values for JSON.
+
+        Parameters
+        ----------
+        level : float, default=0.95
+            Level of the intervals.
+
+        Returns
+        -------
+        dict
+            ``method``, ``n_items``, ``estimand``, ``level``, and ``tags``, a list with one dict
+            per tag: the values of `to_frame`, ``fit_test`` and ``warnings``.
+        """
+        first = self.estimates[0].to_dict(level)
+        tags = []
+        for tag, each in zip(self.tags.tolist(), self.estimates, strict=True):
+            own = each.to_dict(level)
+            values = {
+                name: value for name, value in own["classes"][1].items() if name != "class"
+            }
+            tags.append({"tag": tag, **values,
+                         "fit_test": own["fit_test"], "warnings": own["warnings"]})  # fmt: skip
+        facts = {name: first[name] for name in ("method", "n_items", "estimand", "level")}
+        return {**facts, "tags": tags}
+
+    def plot(self, *, level: float = 0.95, ax: Axes | None = None) -> Axes:
+        """Draw the shares as bars with intervals.
+
+        Parameters
+        ----------
+        level : float, default=0.95
+            Level of the intervals.
+        ax : matplotlib Axes, default=None
+            Axes to draw on. By default those of a new figure.
+
+        Returns
+        -------
+        matplotlib Axes
+        """
+        from headcount import plots
+
+        return plots.bars(self.to_frame(level).rename({"tag": "class"}), ax=ax)
+
+    def title(self, level: float = 0.95) -> str:
+        """First line that `print` shows.
+
+        Parameters
+        ----------
+        level : float, default=0.95
+            Level of the intervals.
+
+        Returns
+        -------
+        str
+        """
+        of_tags = f"shares of {len(self.tags):,} tag{'' if len(self.tags) == 1 else 's'}"
+        return self.estimates[0].title(level).replace("shares", of_tags, 1)
+
+    def to_table(self, level: float = 0.95) -> Table:
+        """Table that `print` shows, one row per tag.
+
+        Parameters
+        ----------
+        level : float, default=0.95
+            Level of the intervals.
+
+        Returns
+        -------
+        Table
+        """
+        rows = [
+            [Cell(str(tag)), *each.to_table(level).rows[1][1:]]
+            for tag, each in zip(self.tags.tolist(), self.estimates, strict=True)
+        ]
+        return Table(["tag", "share", "from", "to", "items"], rows, [False] + [True] * 4)
+
+    def to_text(self, level: float = 0.95) -> str:
+        """Text that `print` shows, at any level.
+
+        Parameters
+        ----------
+        level : float, default=0.95
+            Level of the intervals.
+
+        Returns
+        -------
+        str
+        """
+        table = self.to_table(level).to_text(ruled=False)
+        return "\n".join([self.title(level), table, *(f"note: {t}" for t in self.warnings)])
+
+    def __repr__(self) -> str:
+        return self.to_text()
+
+    def _repr_html_(self) -> str:
+        return html_result(self.title(), [self.to_table()], self.warnings)
+
+
+def _is_scored(X: Any) -> bool:
+    """True for a list of items, scored for each tag or not."""
+    return isinstance(X, list | tuple) and bool(X) and isinstance(X[0], Scored | ScoredPool)
+
+
+def _one_per_tag(X: Sequence[Any], n_tags: int) -> list[Any]:
+    if len(X) != n_tags:
+        raise HeadcountError(
+            f"X has {len(X)} scored sets of items, but there are {n_tags} tags: pass one "
+            "hc.Scored per tag."
+        )
+    return list(X)

@@ -1,0 +1,273 @@
+"""Any number of classes by problems of two classes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import clone
+
+from headcount._support.parameters import check_choice
+from headcount.errors import HeadcountError
+from headcount.items.inputs import check_labels
+from headcount.parts.aggregation import Aggregation, Model
+from headcount.parts.fitted import Input, MethodInfo
+from headcount.parts.quadratic import Solution
+from headcount.parts.training import Training
+from headcount.quantifiers.base import Quantifier, is_simple
+from headcount.quantifiers.matching import DyS
+from headcount.samples.samples import Samples
+from headcount.scores.scorer import ItemScorer, Scorer
+
+__all__ = ["OneVsRest"]
+
+
+class OneVsRest(Quantifier):
+    """One two-class problem for each class against the others.
+
+    The shares are divided by their sum. If all are zero, every class gets the same share.
+
+    Parameters
+    ----------
+    quantifier : Quantifier, default=None
+        Quantifier for the two-class problems; `DyS` by default.
+    scoring : {"shared", "separate"}, default="shared"
+        "shared" trains its classifier once, on all classes, and takes the posterior of each
+        class; "separate" trains one classifier for each class against the others.
+        Methods with their own learner, such as `SVMQ`, are always trained for each class
+        against the others, as their learners take two classes.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from headcount import MS2, OneVsRest
+    >>> X, y = load_iris(return_X_y=True)
+    >>> OneVsRest(MS2(random_state=0)).fit(X[::2], y[::2]).predict(X[75:125]).round(1)
+    array([0. , 0.5, 0.5])
+    """
+
+    info: ClassVar = MethodInfo(
+        title="one class against the rest",
+        family="meta",
+        input="any",
+        reference="Forman, Data Mining and Knowledge Discovery 17 (2008)",
+        aliases=("OVR", "OVA"),
+    )
+
+    # Whether the problems are those of ordered classes: see `FrankHall`.
+    _ordered: ClassVar[bool] = False
+
+    def __init__(
+        self, quantifier: Quantifier | None = None, *, scoring: str = "shared"
+    ) -> None:
+        self.quantifier = quantifier
+        self.scoring = scoring
+
+    def _base(self) -> Quantifier:
+        base: Any = DyS() if self.quantifier is None else self.quantifier
+        if not is_simple(base) or isinstance(base, OneVsRest):
+            raise HeadcountError(
+                f"quantifier is {self.quantifier!r}; it must be a quantifier of two classes: "
+                "pass for instance DyS()."
+            )
+        return base
+
+    def _takes(self) -> Input:
+        # Wrong quantifiers are refused when they are used.
+        base: Any = self.quantifier
+        return base._takes() if isinstance(base, Quantifier) else "posteriors"
+
+    def _learns_from_scores(self) -> bool:
+        return self._base()._learns_from_scores()
+
+    def _cv(self) -> Any:
+        return self._base()._cv()
+
+    def _scorer(self) -> Any:
+        scorer = self._base()._scorer()
+        if check_choice("scoring", self.scoring, ("shared", "separate")) == "separate":
+            return SeparateScorer(scorer, ordered=self._ordered)
+        return scorer
+
+    def _aggregation(self) -> Aggregation:
+        return _EachClass(self._base()._aggregation(), self._takes(), self._ordered)
+
+    def _by_class(self) -> bool:
+        return True
+
+    def _noisy(self) -> bool:
+        # Posteriors of separate classifiers do not sum to 1.
+        return self._takes() == "posteriors" and self.scoring == "shared"
+
+
+def _positive(codes: NDArray[np.int64], j: int, ordered: bool) -> NDArray[np.bool_]:
+    """Items of class j, or of those after it."""
+    return np.asarray(codes > j if ordered else codes == j)
+
+
+@dataclass(frozen=True, eq=False)
+class _EachClass(Aggregation):
+    """A two-class aggregation for each class, or for each gap between ordered ones."""
+
+    base: Aggregation
+    input: Input
+    ordered: bool = False
+    fitted: tuple[Model, ...] = field(default=())
+
+    def fit(self, training: Training) -> _EachClass:
+        fitted = tuple(self.base.fit(problem) for problem in self._parts(training))
+        return replace(self, fitted=fitted)
+
+    def solve(self, items: NDArray[Any], samples: Samples) -> Solution:
+        return self._joined(
+            [
+                model.solve(self._view(items, j, len(self.fitted) + self.ordered), samples)
+                for j, model in enumerate(self.fitted)
+            ]
+        )
+
+    def solve_training(self, training: Training, samples: Samples) -> Solution:
+        problems = zip(self.fitted, self._parts(training), strict=True)
+        return self._joined(
+            [model.solve_training(problem, samples) for model, problem in problems]
+        )
+
+    def cross_fitted(self, training: Training) -> _EachClass:
+        problems = zip(self.fitted, self._parts(training), strict=True)
+        return replace(
+            self, fitted=tuple(model.cross_fitted(problem) for model, problem in problems)
+        )
+
+    def _parts(self, training: Training) -> Iterator[Training]:
+        """The problems of two classes."""
+        for j in range(training.n_classes - self.ordered):
+            items = training.items
+            if items is not None:
+                items = self._view(items, j, training.n_classes)
+            codes = _positive(training.codes, j, self.ordered).astype(np.int64)
+            yield Training(items, codes, 2, training.weights)
+
+    def _view(self, items: NDArray[Any], j: int, K: int) -> NDArray[Any]:
+        """Items of the problem of class j of K."""
+        if self.input == "features":
+            return items
+        # Separate classifiers of ordered classes have one column per problem already.
+        positive = items[:, j]
+        if self.ordered and items.shape[1] == K:
+            positive = items[:, j + 1 :].sum(axis=1)
+        if self.input == "labels":
+            return positive.astype(np.int64)
+        return np.column_stack([1 - positive, positive])
+
+    def _joined(self, each: list[Solution]) -> Solution:
+        positive = np.column_stack([solution.prevalence[:, 1] for solution in each])
+        return Solution(
+            _from_cumulative(1 - positive) if self.ordered else _divided_by_sum(positive),
+            np.all([solution.converged for solution in each], axis=0),
+            np.max([solution.iterations for solution in each], axis=0),
+            np.sum([solution.objective for solution in each], axis=0),
+        )
+
+
+def _divided_by_sum(positive: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Shares of the classes, divided by their sum; equal ones if all are zero."""
+    total = positive.sum(axis=1, keepdims=True)
+    even = np.full_like(positive, 1 / positive.shape[1])
+    return np.divide(positive, total, out=even, where=total > 0)
+
+
+def _from_cumulative(upto: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Shares of the classes from cumulative ones, which are made to ascend."""
+    above = np.maximum.accumulate(upto, axis=1)
+    below = np.minimum.accumulate(upto[:, ::-1], axis=1)[:, ::-1]
+    return np.diff((above + below) / 2, axis=1, prepend=0.0, append=1.0)
+
+
+def base_scorer(scorer: Scorer | SeparateScorer) -> Scorer:
+    """Scorer with the parameters: the one of every class, if there is one per class."""
+    return scorer.scorer if isinstance(scorer, SeparateScorer) else scorer
+
+
+class SeparateScorer(ItemScorer):
+    """One scorer per class, for the class against the rest; has the methods of a `Scorer`.
+
+    Ordered classes have one per gap between them, for those after it against the others.
+    """
+
+    def __init__(self, scorer: Scorer, *, ordered: bool = False) -> None:
+        self.scorer = scorer
+        self.ordered = ordered
+
+    def fit(
+        self,
+        X: Any,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        *,
+        groups: ArrayLike | None = None,
+        out_of_fold: bool = True,
+        posteriors: bool = True,
+    ) -> Self:
+        self.classes_, self.codes_ = check_labels(y)
+        options: dict[str, Any] = {"out_of_fold": out_of_fold, "posteriors": posteriors}
+        targets = [
+            _positive(self.codes_, j, self.ordered)
+            for j in range(len(self.classes_) - self.ordered)
+        ]
+        self.each_ = [
+            clone(self.scorer).fit(X, target, sample_weight, groups=groups, **options)
+            for target in targets
+        ]
+        self.weights_ = self.each_[0].weights_
+        self.judge_ = tuple(scorer.judge_ for scorer in self.each_)
+        return self
+
+    @property
+    def n_features_in_(self) -> int:
+        return self.each_[0].n_features_in_
+
+    @property
+    def feature_names_in_(self) -> NDArray[Any]:
+        return self.each_[0].feature_names_in_
+
+    @property
+    def posteriors_(self) -> NDArray[np.float64]:
+        return np.column_stack([scorer.posteriors_[:, 1] for scorer in self.each_])
+
+    @property
+    def labels_(self) -> NDArray[np.int64]:
+        return np.column_stack([scorer.labels_ for scorer in self.each_])
+
+    def posteriors(self, X: Any) -> NDArray[np.float64]:
+        return np.column_stack([scorer.posteriors(X)[:, 1] for scorer in self.each_])
+
+    def labels(self, X: Any) -> NDArray[np.int64]:
+        return np.column_stack([scorer.labels(X) for scorer in self.each_])
+
+    @property
+    def fold_scoring(self) -> bool:
+        return bool(self.scorer.fold_scoring)
+
+    @property
+    def has_posteriors_(self) -> bool:
+        # Posteriors of classes against the rest do not sum to 1.
+        return False
+
+    @property
+    def n_folds_(self) -> int:
+        return min(scorer.n_folds_ for scorer in self.each_)
+
+    @property
+    def fold_judge_(self) -> tuple[Any, ...]:
+        return tuple(scorer.fold_judge_ for scorer in self.each_)
+
+    def fold_posteriors(self, X: Any) -> NDArray[np.float64]:
+        F = self.n_folds_
+        return np.stack([s.fold_posteriors(X)[:F, :, 1] for s in self.each_], axis=-1)
+
+    def fold_labels(self, X: Any) -> NDArray[np.int64]:
+        F = self.n_folds_
+        return np.stack([s.fold_labels(X)[:F] for s in self.each_], axis=-1)

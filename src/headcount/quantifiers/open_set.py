@@ -1,0 +1,338 @@
+"""Shares of the known classes and of items that belong to none of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, clone
+from sklearn.utils.validation import check_is_fitted
+
+from headcount._support.parameters import check_choice, check_count
+from headcount.errors import HeadcountError, warn
+from headcount.estimates.diagnostics import UNLIKE
+from headcount.estimates.estimate import Estimate
+from headcount.estimates.fit_test import format_p_value
+from headcount.parts.aggregation import Model
+from headcount.parts.quadratic import Solution
+from headcount.parts.training import Training
+from headcount.quantifiers.base import Quantifier, ScoringPlan, is_simple
+from headcount.quantifiers.likelihood import SLD
+from headcount.samples.samples import Samples
+from headcount.scores.novelty import NOVELTIES, NoveltyScorer
+from headcount.scores.scorer import Scorer
+
+__all__ = ["OpenSet"]
+
+Floats = NDArray[np.float64]
+
+# Below this, left-out classes are hardly told from known ones.
+_LEAST_SEPARATION = 0.65
+
+
+class OpenSet(BaseEstimator):
+    """Shares of the known classes and of "other": items unlike all known classes.
+
+    Each of several known classes is left out in turn. Its items, scored by a classifier that
+    does not know them and by the distance to items of the other classes, show how an unknown
+    class looks. The quantifier then has one more class. Without any assumption the share of an
+    unknown class is not identified, as it could look like a mixture of the known ones. What is
+    assumed here is that it differs from the known classes about as much as these differ from
+    each other.
+
+    Intervals are from simulated samples whose items of "other" all come from one left-out
+    class, by a quantifier that has not learnt from this class. In one of n + 1 samples, with
+    n left-out classes, a random part of them looks like known items. So intervals contain the
+    uncertainty about what "other" looks like.
+
+    Parameters
+    ----------
+    quantifier : Quantifier, default=None
+        Quantifier with one classifier; `SLD` by default.
+    novelty : {"both", "scores", "distance"}, default="both"
+        Signs of an unknown class: posteriors without a clear class, a large distance to the
+        nearest training items, or both. With two known classes "distance" is needed.
+    other : Any, default="other"
+        Name of the further class.
+    held_out : int, default=6
+        Number of known classes, drawn at random, that are left out in turn; all if there are
+        fewer. Each takes another fit of the classifier.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (K + 1,)
+        The known classes, then "other".
+    separation_ : float
+        Probability that an item of a left-out class seems newer than one of a known class. At
+        0.5 the share of "other" cannot be estimated.
+    quantifier_ : Quantifier
+        Fitted quantifier with K + 1 classes.
+
+    References
+    ----------
+    Ye, Tsuchida, Petersson & Barnes, CVPR 2025, for maximum likelihood with a classifier of
+    unknown items.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.datasets import load_digits
+    >>> from sklearn.model_selection import train_test_split
+    >>> import headcount as hc
+    >>> X, y = load_digits(return_X_y=True)
+    >>> X, X_new, y, y_new = train_test_split(X, y, random_state=0)
+    >>> known = y < 8
+    >>> quantifier = hc.OpenSet(hc.SLD(random_state=0)).fit(X[known], y[known])
+    >>> quantifier.predict(X_new)[-1].round(2), np.mean(y_new >= 8).round(2)
+    (np.float64(0.11), np.float64(0.21))
+    """
+
+    def __init__(
+        self,
+        quantifier: Quantifier | None = None,
+        *,
+        novelty: str = "both",
+        other: Any = "other",
+        held_out: int = 6,
+    ) -> None:
+        self.quantifier = quantifier
+        self.novelty = novelty
+        self.other = other
+        self.held_out = held_out
+
+    def fit(
+        self,
+        X: Any,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
+    ) -> Self:
+        """Learn from labelled items of the known classes.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or frame of shape (n, d), list of texts
+            Items, as the classifier takes them. Distances are measured between the items, or
+            between what the last step of a pipeline takes.
+        y : array-like of shape (n,)
+            Labels of the items.
+        sample_weight : array-like of shape (n,), default=None
+            Weights of the items.
+        groups : array-like of shape (n,), default=None
+            Groups of the items, for cross-fitting.
+
+        Returns
+        -------
+        OpenSet
+            This one, fitted.
+        """
+        check_choice("novelty", self.novelty, NOVELTIES)
+        check_count("held_out", self.held_out, 2)
+        base: Any = SLD() if self.quantifier is None else self.quantifier
+        scorer = ScoringPlan(base).scorer() if is_simple(base) else None
+        if not isinstance(scorer, Scorer):
+            raise HeadcountError(
+                f"quantifier is {base!r}; it must be a quantifier with one classifier: pass "
+                "for instance SLD()."
+            )
+        if base.info.multiclass == "one-vs-rest":
+            name = type(base).__name__
+            raise HeadcountError(
+                f"{name} works with two classes, but with the unknown one there are more: wrap "
+                f"it as OneVsRest({name}())."
+            )
+        scored = NoveltyScorer(
+            scorer, novelty=self.novelty, other=self.other, held_out=self.held_out
+        ).fit(X, y, sample_weight, groups=groups)
+        quantifier = clone(base).fit_scorer(scored)
+        model = _LeftOut.of(quantifier, scored.source_)
+        quantifier.fitted_ = replace(quantifier.fitted_, model=model)
+        self.quantifier_, self.classes_ = quantifier, scored.classes_
+        self.separation_ = scored.separation_
+        # Shares in training, in which nothing is unknown.
+        of_known = Training(
+            None, scored.fitted_.codes_, len(scored.classes_), scored.fitted_.weights_
+        )
+        self.prior_ = of_known.prior
+        if self.separation_ < _LEAST_SEPARATION:
+            warn(
+                "classes that are left out of training are hardly told from the known ones "
+                f"(in {self.separation_:.0%} of pairs, by chance it would be 50%), so the "
+                "share of unknown items is very uncertain: use features that tell the classes "
+                "apart better."
+            )
+        return self
+
+    def predict(self, X: Any) -> Floats:
+        """Shares of the known classes and of "other" among the items.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or frame of shape (n, d), list of texts
+            One sample.
+
+        Returns
+        -------
+        ndarray of shape (K + 1,)
+            Shares in the order of ``classes_``, on the simplex.
+        """
+        return self.predict_many(X, None)[0]
+
+    def predict_many(self, X: Any, samples: Any) -> Floats:
+        """Shares in many samples of a pool, scored once.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or frame of shape (n, d), list of texts
+            The pool.
+        samples : Samples, iterable of index arrays, or None
+            The samples, as rows of the pool; None for one sample of all rows.
+
+        Returns
+        -------
+        ndarray of shape (S, K + 1)
+            Shares, one row per sample, in the order of ``classes_``.
+        """
+        check_is_fitted(self, "quantifier_")
+        return self.quantifier_.predict_many(X, samples)
+
+    def estimate(self, X: Any, **options: Any) -> Estimate:
+        """Estimate the shares of the known classes and of "other", with intervals.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or frame of shape (n, d), list of texts
+            One sample.
+        **options : Any
+            As for ``estimate`` of a quantifier.
+
+        Returns
+        -------
+        Estimate
+        """
+        return self.estimate_many(X, None, **options)[0]
+
+    def estimate_many(self, X: Any, samples: Any, **options: Any) -> list[Estimate]:
+        """Estimate the shares in many samples of a pool, such as months or groups.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or frame of shape (n, d), list of texts
+            The pool.
+        samples : Samples, iterable of index arrays, or None
+            The samples, as rows of the pool; None for one sample of all rows.
+        **options : Any
+            As for ``estimate_many`` of a quantifier.
+
+        Returns
+        -------
+        list of Estimate
+            One per sample.
+        """
+        check_is_fitted(self, "quantifier_")
+        estimates = self.quantifier_.estimate_many(X, samples, **options)
+        return [
+            replace(
+                estimate, method=f"OpenSet({estimate.method})", warnings=_reworded(estimate)
+            )
+            for estimate in estimates
+        ]
+
+
+def _reworded(estimate: Estimate) -> tuple[str, ...]:
+    """Warnings of an estimate, with the one on the assumption for unknown classes."""
+    test: Any = estimate.fit_test
+    return tuple(
+        f"{UNLIKE} the known classes and those that were left out in turn "
+        f"({format_p_value(test)}): its unknown items are like neither, or known "
+        "classes have changed. Label a few of its items to find out."
+        if text.startswith(UNLIKE)
+        else text
+        for text in estimate.warnings
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _LeftOut(Model):
+    """Model of known and unknown classes, and those that have not learnt from a left-out one.
+
+    Attributes
+    ----------
+    whole : Model
+        Learnt from all items.
+    without : tuple of Model
+        One for each left-out class: learnt from unknown items of the others.
+    source : ndarray of shape (n,)
+        For training items that stand for "other" the number of their left-out class; -1 for
+        others.
+    """
+
+    whole: Model
+    without: tuple[Model, ...]
+    source: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, quantifier: Quantifier, source: NDArray[np.int64]) -> _LeftOut:
+        training = quantifier.fitted_.training
+        assert training is not None
+        left_out, classes = np.unique(source[source >= 0], return_inverse=True)
+        numbers = np.full(len(source), -1)
+        numbers[source >= 0] = classes
+        aggregation = quantifier._aggregation()
+        without = []
+        for i in range(len(left_out)):
+            remaining = _subset(training, numbers != i)
+            without.append(aggregation.fit(remaining))
+        return cls(quantifier.fitted_.model, tuple(without), numbers)
+
+    def solve(self, items: Any, samples: Samples) -> Solution:
+        return self.whole.solve(items, samples)
+
+    def solve_training(self, training: Training, samples: Samples) -> Solution:
+        """Shares in samples whose unknown items are all of one left-out class."""
+        # Simulations may have several noisy copies of the items.
+        source = np.tile(self.source, len(training.codes) // len(self.source))
+        indices = samples.indices.copy()
+        number = np.repeat(np.arange(len(samples)), samples.sizes)
+        is_other = source[indices] >= 0
+        rng = np.random.default_rng(0)
+        n_left_out = len(self.without)
+        for i in range(n_left_out):
+            places = np.flatnonzero(is_other & (number % n_left_out == i))
+            rows = np.flatnonzero(source == i)
+            chances = training.class_weights[rows]
+            indices[places] = rng.choice(rows, len(places), p=chances / chances.sum())
+        # Of the left-out classes and the unknown one, each is as likely as any other to look
+        # most like known ones. If that is the unknown one, any part of its items may do so.
+        unlike = rng.random(len(samples)) < 1 / (n_left_out + 1)
+        alike = np.where(unlike, rng.random(len(samples)), 0.0)
+        places = np.flatnonzero(is_other & (rng.random(len(indices)) < alike[number]))
+        indices[places] = rng.choice(np.flatnonzero(source < 0), len(places))
+        moved = Samples.unchecked(indices, samples.offsets, samples.n_pool)
+        solved = [
+            model.solve_training(training, moved[i::n_left_out])
+            for i, model in enumerate(self.without)
+        ]
+        order = np.argsort(np.concatenate([np.arange(i, len(samples), n_left_out)
+                                           for i in range(n_left_out)]))  # fmt: skip
+        joined = Solution.concatenate(solved)
+        return Solution(
+            joined.prevalence[order],
+            joined.converged[order],
+            joined.iterations[order],
+            joined.objective[order],
+        )
+
+
+def _subset(training: Training, kept: NDArray[np.bool_]) -> Training:
+    """Some of the training items; the unknown ones weigh as much as before."""
+    items: Any = training.items
+    weights = training.weights
+    assert weights is not None
+    unknown = training.codes == training.n_classes - 1
+    mass = weights[kept & unknown].sum()
+    scaled = np.where(unknown, weights * (weights[unknown].sum() / mass), weights)
+    remaining = items[kept] if items is not None else None
+    return Training(remaining, training.codes[kept], training.n_classes, scaled[kept])

@@ -1,0 +1,5 @@
+"""A table in, estimates out: readers, preparation, models, groups."""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

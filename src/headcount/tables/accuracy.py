@@ -1,0 +1,595 @@
+"""From two tables of scores to the accuracy of a model: ``headcount accuracy``."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from markupsafe import Markup
+from numpy.typing import NDArray
+
+from headcount._support.files import did_you_mean
+from headcount._support.text import Cell, Table, chance, html_result, printable
+from headcount._support.versions import versions
+from headcount.accuracy.base import Predictor, predictors
+from headcount.accuracy.estimates import AccuracyEstimate
+from headcount.accuracy.metrics import METRIC_NAMES, realised
+from headcount.errors import HeadcountError
+from headcount.estimates.diagnostics import BROKEN_LEVEL
+from headcount.items.inputs import Scored
+from headcount.report.charts import Axis, Row, group_chart, rows_chart
+from headcount.report.page import (
+    FLAG,
+    Column,
+    Page,
+    advice,
+    element,
+    estimate_legend,
+    facts,
+    figure,
+    flag,
+    folded,
+    headline,
+    hidden_rows,
+    note,
+    notes_section,
+    now,
+    pair,
+    panels,
+    paragraph,
+    scrolled,
+    section,
+    table,
+    warnings_link,
+    warnings_section,
+)
+from headcount.tables.analysis import Result
+from headcount.tables.groups import Groups
+from headcount.tables.label_columns import match_labels, read_labelled, read_true_labels
+from headcount.tables.options import Options
+from headcount.tables.pages import (
+    ADVICE,
+    MANY_CLASSES,
+    MOST_ROWS,
+    QUESTION,
+    answer,
+    grouped_notes,
+    plain_notes,
+    short_p,
+    written_level,
+)
+from headcount.tables.readers import TableFile
+from headcount.tables.score_columns import find_score_columns
+from headcount.tables.words import MARK, plain, range_of_groups, words
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class AccuracyAnalysis(Result):
+    """Accuracy of a model on a table and its groups; prints as a table."""
+
+    groups: tuple[Any, ...]
+    estimates: tuple[AccuracyEstimate, ...]
+    truths: tuple[float, ...] | None
+    notes: tuple[str, ...]
+    ordered: bool = False
+    before: float | None = None
+
+    def is_broken(self, i: int) -> bool:
+        """True if the items of a group do not look like a mixture of the reference classes."""
+        test = self.estimates[i].fit_test
+        return test is not None and bool(test.p_value < BROKEN_LEVEL)
+
+    @property
+    def info(self) -> Any:
+        """Title and reference of the method."""
+        return predictors()[self.estimates[0].method].info
+
+    @property
+    def is_reliable(self) -> bool:
+        """False if the estimate of all items or of a group is not to be relied on."""
+        return not any(self.is_broken(i) for i in range(len(self.groups)))
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """Doubts about the estimate, and the range of the groups that can be relied on."""
+        sentences, broken = [], [i for i in range(1, len(self.groups)) if self.is_broken(i)]
+        test, metric = self.estimates[0].fit_test, self.estimates[0].metric
+        if self.is_broken(0):
+            p_value = None if test is None else test.p_value
+            sentences.append(
+                f"We cannot say what the {metric} is: the new items do not look like the "
+                f"labelled ones, whatever the mix ({chance(p_value)}). "
+                "Label a random sample of them."
+            )
+        reliable = [i for i in range(1, len(self.groups)) if i not in broken]
+        sentences.append(
+            range_of_groups(
+                f"the {metric}",
+                {self._name(i): self.estimates[i].value for i in reliable},
+                len(self.groups) - 1,
+                "{:.3f}".format,
+            )
+        )
+        if broken:
+            named = ", ".join(self._name(i) for i in broken[:3])
+            more = f" and {len(broken) - 3} more" if len(broken) > 3 else ""
+            sentences.append(
+                f"{len(broken)} of the groups {'does' if len(broken) == 1 else 'do'} not look "
+                f"like the labelled items, whatever the mix: do not rely on {named}{more}."
+            )
+        return tuple(filter(None, sentences))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON: those of all items, and a list of ``groups``."""
+        rows = []
+        for i, estimate in enumerate(self.estimates):
+            facts = {"reliable": not self.is_broken(i), "true": self._truth(i)}
+            rows.append({"group": self._name(i), **estimate.to_dict(), **facts})
+        facts_of_all = {
+            "before": self.before,
+            "sentences": list(self.sentences),
+            "notes": list(self.notes),
+        }
+        return {**rows[0], "groups": rows[1:], **facts_of_all}
+
+    @property
+    def table_columns(self) -> tuple[str, ...]:
+        """Columns of `to_frame`."""
+        return (
+            "group", "method", "metric", "value", "raw", "low", "high", "level", "items",
+            "p_value", "reliable", "warning", "truth",
+        )  # fmt: skip
+
+    def rows(self) -> Iterator[tuple[Any, ...]]:
+        """Rows of `to_frame`, one per group, all items first."""
+        for i, estimate in enumerate(self.estimates):
+            test, (low, high) = estimate.fit_test, estimate.interval()
+            p_value = None if test is None else float(test.p_value)
+            yield (
+                plain(self.groups[i]), estimate.method, estimate.metric, estimate.value,
+                estimate.raw, low, high, estimate.level, estimate.size, p_value,
+                not self.is_broken(i), " ".join(estimate.warnings) or None, self._truth(i),
+            )  # fmt: skip
+
+    def to_table(self) -> Table:
+        """Estimates to print, one row per group, all items first."""
+        first = self.estimates[0]
+        head = ["group", first.metric, f"{100 * first.level:.6g}% from", "to", "items"]
+        rows = []
+        for i, estimate in enumerate(self.estimates):
+            values = [estimate.value, *estimate.interval()]
+            cells = [self._name(i), *(f"{value:.3f}" for value in values)]
+            cells.append(f"{estimate.size:,}")
+            cells += [] if self.truths is None else [f"{self.truths[i]:.3f}"]
+            rows.append([Cell(cell) for cell in (*cells, MARK * self.is_broken(i))])
+        head += ["true"] * (self.truths is not None)
+        return Table([*head, ""], rows, [False, *(True for _ in head[1:]), False])
+
+    def to_text(self) -> str:
+        """Doubts, the estimate for all items, then a table of the groups."""
+        first = self.estimates[0]
+        lines = [" ".join(self.sentences)] if self.sentences else []
+        lines += first.to_text().split("\n")
+        if self.before is not None:
+            lines.append(f"on the labelled items of the reference: {self.before:.3f}")
+        if self.truths is not None:
+            lines.append(f"by the labels of the new table: {self.truths[0]:.3f}")
+        if len(self.groups) > 1:
+            lines += ["", self.to_table().to_text(ruled=False)]
+        lines += [f"note: {note}" for note in self.notes]
+        return "\n".join(printable(line) for line in "\n".join(lines).split("\n"))
+
+    def page(self) -> Page:
+        """Page that `report` writes."""
+        return accuracy_page(self)
+
+    def _repr_html_(self) -> str:
+        first = self.estimates[0]
+        title = first.to_text().split("\n")[0]
+        if self.before is not None:
+            title += f"; on the labelled items of the reference {self.before:.3f}"
+        notes = [*self.sentences, *first.warnings, *self.notes]
+        return html_result(title, [self.to_table()], notes)
+
+    def _truth(self, i: int) -> float | None:
+        return None if self.truths is None else self.truths[i]
+
+    def _name(self, i: int) -> str:
+        return "all" if self.groups[i] is None else str(self.groups[i])
+
+
+def analyse_accuracy(
+    new: Any,
+    *,
+    reference: Any,
+    target: str,
+    prediction: str | None = None,
+    metric: str = "accuracy",
+    method: str = "LEAP",
+    by: str | None = None,
+    date_column: str | None = None,
+    level: float = 0.95,
+    random_state: int = 0,
+    separator: str | None = None,
+    date_order: str | None = None,
+) -> AccuracyAnalysis:
+    """Estimate how well a model does on a table of unlabelled items, and in its groups.
+
+    Parameters
+    ----------
+    new : frame or path
+        Table of the items, with the posteriors of the model.
+    reference : frame or path
+        Labelled table of items that the model was not trained on, with its posteriors in one
+        column named after each class, or in one for the positive class.
+    target : str
+        Column of the labels in `reference`.
+    prediction : str, default=None
+        Column of the predicted classes in both tables; by default the likeliest class.
+    metric : str, default="accuracy"
+        Name of a measure in `headcount.accuracy.METRIC_NAMES`.
+    method : str, default="LEAP"
+        Name of a method of `headcount.accuracy` that needs scores only.
+    by, date_column : str, default=None
+        Groups, as for `headcount.analyse`.
+    level : float, default=0.95
+        Probability that an interval contains the value.
+    random_state : int, default=0
+        Random seed.
+    separator : str, default=None
+        Separator of columns in CSV files; found from the file by default.
+    date_order : {"day-first", "month-first"}, default=None
+        Order of day and month in dates such as 03/04/2024; found from the column by default.
+
+    Returns
+    -------
+    AccuracyAnalysis
+
+    Examples
+    --------
+    >>> import numpy as np
+    from markupsafe import Markup
+    >>> import polars as pl
+    >>> from headcount.tables.accuracy import analyse_accuracy
+    >>> def scored(n, share, seed):
+    ...     rng = np.random.default_rng(seed)
+    ...     late = rng.random(n) < share
+    ...     yes = rng.beta(1 + 3 * late, 1 + 3 * ~late)
+    ...     return pl.DataFrame({"yes": yes, "late": np.where(late, "yes", "no")})
+    >>> known, new = scored(600, 0.3, 0), scored(400, 0.6, 1).drop("late")
+    >>> print(analyse_accuracy(new, reference=known, target="late", method="CBPE"))
+    CBPE: accuracy on these 400 items 0...
+    """
+    options = Options(
+        by=by,
+        date_column=date_column,
+        date_order=date_order,
+        separator=separator,
+        level=level,
+        random_state=random_state,
+    )
+    predictor = _predictor(method, metric, random_state)
+    labelled = options.table(reference, "reference")
+    table = options.table(new, "new")
+    options = options.of_table(table)
+    labelled.require([target], "which `target` names")
+    if prediction is not None:
+        for source in (labelled, table):
+            source.require([prediction], "which `prediction` names")
+    reference_notes = labelled.notes
+    training = read_labelled(labelled, target, random_state=random_state)
+    labelled, y = training.table, training.labels
+    classes = np.unique(y)
+    leave_out = tuple(filter(None, (prediction, options.column)))
+    columns = find_score_columns(labelled, target, classes.tolist(), leave_out)
+    table.require(columns.names, "in which the reference has scores")
+    reference_scores, pool = (
+        Scored(columns.read(source), classes, _predictions(source, prediction, classes))
+        for source in (labelled, table)
+    )
+    predictor.fit(reference_scores, y)
+    before = realised(metric, reference_scores, np.searchsorted(classes, y), classes)
+    groups = options.groups(table) or Groups.of(None, len(pool))
+    estimates = predictor.estimate_many(
+        pool, groups.samples, metric, random_state=random_state, level=level
+    )
+    truths, note = None, ""
+    if target in table.columns:
+        labels, note = read_true_labels(table.read([target])[target], classes, table.name)
+        if labels is not None:
+            true = np.searchsorted(classes, labels)
+            truths = tuple(
+                realised(metric, pool.take(rows), true[rows], classes)
+                for rows in groups.samples
+            )
+    meant = ""
+    if len(columns.names) == 1:
+        label = classes.tolist()[columns.positive]
+        meant = f"Column {columns.names[0]} was taken for the score of class {label!r}."
+    notes = tuple(
+        filter(
+            None, (*table.notes, *reference_notes, *training.notes, note, groups.note, meant)
+        )
+    )
+    return AccuracyAnalysis(
+        groups.names, tuple(estimates), truths, notes, groups.ordered, before
+    )
+
+
+def _predictor(method: str, metric: str, random_state: int) -> Predictor:
+    known = {
+        name.lower(): found
+        for name, found in predictors().items()
+        if found.info.input != "features"
+    }
+    if method.lower() not in known:
+        names = ", ".join(sorted(found.__name__ for found in known.values()))
+        meant = did_you_mean(method, [found.__name__ for found in known.values()])
+        raise HeadcountError(
+            f"`method` is {method!r}: {meant}With scores alone it must be one of {names}."
+        )
+    if metric not in METRIC_NAMES:
+        raise HeadcountError(
+            f"`metric` is {metric!r}: {did_you_mean(metric, METRIC_NAMES)}It must be one of "
+            f"{', '.join(METRIC_NAMES)}."
+        )
+    predictor: Predictor = known[method.lower()]()
+    if "random_state" in predictor.get_params(deep=False):
+        predictor.set_params(random_state=random_state)
+    return predictor
+
+
+def _predictions(
+    table: TableFile, prediction: str | None, classes: NDArray[Any]
+) -> NDArray[Any] | None:
+    if prediction is None:
+        return None
+    codes, strange = match_labels(table.read([prediction])[prediction], classes)
+    if (codes < 0).any():
+        what = "lacks some predictions" if strange is None else f"has {strange!r}, no class"
+        raise HeadcountError(
+            f"Column {prediction!r} of {table.name!r} {what}: fill in a class, or leave "
+            "`prediction` out."
+        )
+    return np.asarray(classes[codes])
+
+
+# Page of the accuracy of a model.
+
+
+def accuracy_page(analysis: AccuracyAnalysis) -> Page:
+    """Page of the accuracy of a model on unlabelled items."""
+    first, *groups = _accuracy_rows(analysis)
+    estimate, level = analysis.estimates[0], written_level(analysis.estimates[0].level)
+    axis = Axis.around(
+        [value for row in (first, *groups) for value in row.values], estimate.measure.high
+    )
+    status = _accuracy_status(analysis)
+    doubtful = status == "broken" or any(row.is_broken for row in groups)
+    warnings = grouped_notes(
+        (
+            (name, each.warnings)
+            for name, each in zip(analysis.groups, analysis.estimates, strict=True)
+        ),
+        len(analysis.groups),
+    )
+    tests = [
+        (_p_value(each), analysis.is_broken(i)) for i, each in enumerate(analysis.estimates)
+    ]
+    links = {"advice": "What to do"} if doubtful else {}
+    is_known, info = analysis.truths is not None, analysis.info
+    chart = rows_chart([first], f"{estimate.metric} on all items, with its interval", axis)
+    return Page(
+        title="How accurate is the model?",
+        eyebrow=[estimate.method, f"{estimate.size:,} items", now()],
+        headline=headline(
+            status,
+            answer(tests[0], tests[1:], f"the {estimate.metric}"),
+            _accuracy_sentences(analysis),
+            question=QUESTION,
+            muted=status == "broken",
+            links=links | warnings_link(warnings),
+        ),
+        sections=[
+            advice(ADVICE[:2]) if doubtful else Markup(""),
+            section(
+                "All items, if only the mix had changed" if status == "broken" else "All items",
+                estimate_legend(level, truth=is_known, flagged=first.is_broken),
+                pair(figure(chart, estimate.metric), _confusion_block(estimate)),
+                css="muted" if status == "broken" else "",
+            ),
+            _accuracy_groups_section(analysis, groups, axis, level),
+            _accuracy_likeness_section(analysis, status),
+            warnings_section(warnings),
+            notes_section(plain_notes(analysis.notes)),
+            section(
+                "How it was done",
+                pair(
+                    facts(
+                        "Method",
+                        {
+                            "name": f"{estimate.method}: {info.title}",
+                            "metric": estimate.metric,
+                            "answer of the method itself": f"{estimate.raw:.3f}",
+                            "reference": info.reference,
+                        },
+                    ),
+                    facts("Versions", versions()),
+                ),
+            ),
+        ],
+        columns=analysis.to_frame().columns,
+        rows=analysis.to_frame().fill_nan(None).rows(),
+        content=analysis.to_dict(),
+    )  # fmt: skip
+
+
+def _p_value(estimate: AccuracyEstimate) -> float | None:
+    test = estimate.fit_test
+    return None if test is None or math.isnan(test.p_value) else float(test.p_value)
+
+
+def _accuracy_rows(analysis: AccuracyAnalysis) -> list[Row]:
+    rows = []
+    for i, (name, each) in enumerate(zip(analysis.groups, analysis.estimates, strict=True)):
+        low, high = each.interval()
+        truth = None if analysis.truths is None else analysis.truths[i]
+        rows.append(
+            Row(
+                words(name), each.value, low, high, each.size,
+                truth=None if truth is None or math.isnan(truth) else truth,
+                is_broken=analysis.is_broken(i),
+                text="{:.3f}".format,
+            )
+        )  # fmt: skip
+    return rows
+
+
+def _accuracy_status(analysis: AccuracyAnalysis) -> str:
+    if analysis.is_broken(0):
+        return "broken"
+    is_tested = _p_value(analysis.estimates[0]) is not None
+    return "fits" if is_tested and analysis.is_reliable else "unsure"
+
+
+def _accuracy_sentences(analysis: AccuracyAnalysis) -> list[str]:
+    estimate = analysis.estimates[0]
+    low, high = estimate.interval()
+    text = (
+        f"On {estimate.size:,} new items the {estimate.metric} is about {estimate.value:.3f} "
+        f"({written_level(estimate.level)} interval {low:.3f} to {high:.3f})"
+    )
+    if analysis.before is not None and not math.isnan(analysis.before):
+        text += f"; on the labelled ones it is {analysis.before:.3f}"
+    text += "."
+    if analysis.is_broken(0):
+        doubt, *more = analysis.sentences
+        return [doubt, f"If only the mix had changed: {text}", *more]
+    return [text, *analysis.sentences]
+
+
+def _confusion_block(estimate: AccuracyEstimate) -> Markup:
+    """Shares by true and predicted class; nothing if they are many or not known."""
+    if estimate.table is None or len(estimate.classes) > MANY_CLASSES:
+        return Markup("")
+    names = [words(name) for name in estimate.classes.tolist()]
+    rows = [
+        [Cell(name), *(Cell(f"{share:.1%}") for share in row)]
+        for name, row in zip(names, estimate.table, strict=True)
+    ]
+    head = ["really", *(f"predicted {name}" for name in names)]
+    by_class = Table(head, rows, [False] + [True] * len(names))
+    return element(
+        "div",
+        note(
+            "Shares of the items by true and predicted class, as "
+            f"{estimate.method} estimates them",
+            name="classes-caption",
+        ),
+        scrolled(
+            by_class.to_html(
+                css_class="sortable even", label="Shares by true and predicted class"
+            )
+        ),
+    )
+
+
+def _accuracy_groups_section(
+    analysis: AccuracyAnalysis, rows: list[Row], axis: Axis, level: str
+) -> Markup:
+    """Chart and table of the groups; nothing without groups."""
+    if not rows:
+        return Markup("")
+    metric, is_known = analysis.estimates[0].metric, analysis.truths is not None
+    flagged = any(row.is_broken for row in rows)
+    caption = f"{metric} with {level} intervals."
+    p_values = list(map(_p_value, analysis.estimates[1:]))
+    if any(p_value is not None for p_value in p_values):
+        caption += (
+            " p: the chance of items at least so unlike the labelled ones if only the mix has "
+            f"changed. Below {BROKEN_LEVEL}, do not rely on the {metric}."
+        )
+    columns = [FLAG] * flagged + [Column("Group", "words", names=True)]
+    columns += [Column(metric), Column("From"), Column("To"), Column("Items")]
+    columns += [Column("Truth")] * is_known + [Column("p")]
+    cells = []
+    for row, p_value in zip(rows[:MOST_ROWS], p_values, strict=False):
+        truth = "" if row.truth is None else row.text(row.truth)
+        cells.append(
+            [
+                *([flag(row.is_broken)] * flagged),
+                row.label,
+                *map(row.text, (row.value, row.low, row.high)),
+                f"{row.items:,}",
+                *([truth] * is_known),
+                short_p(p_value),
+            ]
+        )
+    chart = group_chart(rows, f"{metric} by group", axis, ordered=analysis.ordered)
+    return section(
+        "Over time" if analysis.ordered else "By group",
+        estimate_legend(level, truth=is_known, flagged=flagged),
+        panels([(metric, chart)], wide=True, scrolls=True),
+        note(caption, name="groups-caption"),
+        scrolled(
+            table(
+                columns,
+                cells,
+                name="groups",
+                css="sortable flagged" if flagged else "sortable",
+                muted=[row.is_broken for row in rows],
+            ),
+            "tall",
+        ),
+        hidden_rows(len(rows) - MOST_ROWS),
+    )
+
+
+def _accuracy_likeness_section(analysis: AccuracyAnalysis, status: str) -> Markup:
+    p_value = _p_value(analysis.estimates[0])
+    n_tested = sum(_p_value(each) is not None for each in analysis.estimates[1:])
+    n_broken = sum(analysis.is_broken(i) for i in range(1, len(analysis.groups)))
+    if p_value is None:
+        result = Markup("This was not tested.")
+    elif status == "broken":
+        result = Markup(
+            "The new items do <strong>not</strong> look like the labelled ones, whatever the "
+            "mix."
+        )
+    else:
+        result = Markup("All new items together look like the labelled ones, but for the mix.")
+    if n_tested and not n_broken:
+        which = "does the group" if n_tested == 1 else f"do all {n_tested} groups"
+        result += f" So {which}."
+    elif n_tested:
+        verb = "does" if n_broken == 1 else "do"
+        result += (
+            f" Of {n_tested} groups, {n_broken} {verb} not; by chance alone "
+            f"{BROKEN_LEVEL * n_tested:.2g} would not."
+        )
+    tested = "Without posteriors, or with a single class, this cannot be tested."
+    if p_value is not None:
+        tested = (
+            "The test compares the distribution of the posteriors with that of the nearest "
+            f"mixture: {chance(p_value)} for all items. Below {BROKEN_LEVEL} the estimate is "
+            "not to be relied on."
+        )
+    return section(
+        QUESTION,
+        paragraph(
+            "The estimate is right if only the mix of the classes has changed since the "
+            "reference was labelled: the items of each class look as they did then, and the "
+            "model errs on them as often."
+        ),
+        paragraph(result),
+        folded(
+            "How this was tested",
+            paragraph(
+                "Under prior shift any sample is a mixture of the classes of the reference. "
+                + tested
+            ),
+        ),
+    )

@@ -1,0 +1,526 @@
+"""One path to an analysis: from items, or from the statistics of items read in batches."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from headcount._support.parameters import check_fraction
+from headcount._support.versions import versions
+from headcount.errors import HeadcountError, HeadcountWarning
+from headcount.estimates.estimate import Estimate
+from headcount.estimates.labels.from_labels import check_enough, check_labelled_rows
+from headcount.estimates.labels.plan import LabelPlan
+from headcount.estimates.statistics.needed_parts import Numbered, number_groups
+from headcount.estimates.statistics.statistics import Statistics
+from headcount.items.inputs import Scored, Verdicts
+from headcount.items.labels import encode_labels
+from headcount.parts.classifier_outputs import Histograms, PredictedClass
+from headcount.parts.embedding import Binned
+from headcount.parts.fitted import Form, NeedsStatistics
+from headcount.parts.fitted import Part as NeededPart
+from headcount.parts.training import MeanOf, Training
+from headcount.quantifiers.base import Quantifier
+from headcount.report.page import now
+from headcount.samples.samples import Samples
+from headcount.scores.scorer import ItemScorer, ScoredPool
+from headcount.tables.analysis import Analysis, ScoreHistogram, Slice
+from headcount.tables.columns import ORDERS, find_date_form, without_marks
+from headcount.tables.groups import MISSING, Groups, group_names, order_names
+from headcount.tables.models import ScoreModel, TableModel
+from headcount.tables.options import Options
+from headcount.tables.preparation import Tally
+from headcount.tables.readers import TableFile
+from headcount.tables.words import method_facts, plain
+
+if TYPE_CHECKING:
+    import polars as pl
+
+# Bins of the posteriors of a class.
+_BINS = 20
+
+Value = TypeVar("Value")
+
+
+def analyse_items(
+    quantifier: Quantifier,
+    X: Any,
+    *,
+    groups: ArrayLike | Groups | None = None,
+    order: Sequence[Any] | None = None,
+    truth: ArrayLike | None = None,
+    labelled: Any = None,
+    design: LabelPlan | None = None,
+    weights: ArrayLike | None = None,
+    clusters: ArrayLike | None = None,
+    data_facts: Mapping[str, str] | None = None,
+    title: str = "How many of each?",
+    level: float = 0.95,
+    random_state: Any = 0,
+) -> Analysis:
+    """Estimate the shares of the classes among items, and in groups of them.
+
+    `headcount.analyse` does the same for tables that are not prepared yet.
+
+    Parameters
+    ----------
+    quantifier : Quantifier
+        A fitted quantifier.
+    X : array-like, sparse matrix or frame of shape (n, d), list of texts, Scored, Verdicts
+        The items; they are classified once.
+    groups : array-like of shape (n,), default=None
+        Group of each item, such as its month or shop; None for no groups.
+    order : sequence, default=None
+        The groups in the order to show them, as a sequence; sorted by default, and taken for
+        a sequence if they are numbers or dates.
+    truth : array-like of shape (n,), default=None
+        Labels of the items if they are known, to compare the shares with.
+    labelled : pair of array-like, default=None
+        Rows of some items, drawn at random, and their labels, which the shares then rest on.
+    design : LabelPlan, default=None
+        Plan that the labelled rows were drawn by, with these groups if there are any. None
+        for a simple random sample.
+    weights, clusters : array-like of shape (n,), default=None
+        Survey weights and clusters of the items, as for ``estimate`` of a quantifier.
+    data_facts : mapping of str to str, default=None
+        Facts about the data: names and texts.
+    title : str, default="How many of each?"
+        Heading of the report.
+    level : float, default=0.95
+        Probability that an interval contains the share.
+    random_state : int, RandomState, Generator or None, default=0
+        Random seed of the intervals.
+
+    Returns
+    -------
+    Analysis
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_classification
+    >>> import headcount as hc
+    >>> from headcount.tables import analyse_items
+    >>> X, y = make_classification(1200, class_sep=2, random_state=0)
+    >>> quantifier = hc.PACC(random_state=0).fit(X[:600], y[:600])
+    >>> months = ["2024-01"] * 300 + ["2024-02"] * 300
+    >>> analysis = analyse_items(quantifier, X[600:], groups=months)
+    >>> analysis.to_frame().shape
+    (6, 12)
+    >>> print(analysis.verdict)
+    Of 600 items, about ...
+    """
+    if not isinstance(quantifier, Quantifier):
+        raise HeadcountError(
+            f"quantifier is {quantifier!r}; it must be a fitted quantifier: pass for instance "
+            "PACC().fit(X, y)."
+        )
+    check_is_fitted(quantifier, "fitted_")
+    check_fraction("level", level)
+    pool = X if isinstance(X, Scored | Verdicts) else ScoredPool(X)
+    if not isinstance(groups, Groups):
+        groups = Groups.of(groups, len(pool), order)
+    source = TableItems(quantifier, pool, groups, truth, labelled, design, weights, clusters)
+    return analyse_source(
+        source, data_facts=data_facts, title=title, level=level, random_state=random_state
+    )
+
+
+def analyse_source(
+    source: TableItems | TableStatistics,
+    *,
+    data_facts: Mapping[str, str] | None = None,
+    title: str = "How many of each?",
+    level: float = 0.95,
+    random_state: Any = 0,
+) -> Analysis:
+    """Analysis of items, or of their statistics."""
+    quantifier = source.quantifier
+    slices, ordered, caught = source.slices(level, random_state)
+    training = quantifier.fitted_.training
+    return Analysis(
+        title=title,
+        created=now(),
+        classes=tuple(quantifier.classes_.tolist()),
+        level=float(level),
+        overall=slices[0],
+        groups=tuple(slices[1:]),
+        ordered=ordered,
+        training=quantifier.prior_,
+        n_training=None if training is None else len(training.codes),
+        method=method_facts(quantifier, slices[0].estimate.n_items),
+        histograms=source.histograms(slices[0].estimate.shares),
+        warnings=caught,
+        versions=versions(),
+        data_facts={str(key): str(text) for key, text in (data_facts or {}).items()},
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class TableItems:
+    """Items in memory, their groups, and what is known of them besides."""
+
+    quantifier: Any
+    pool: ScoredPool | Scored | Verdicts
+    groups: Groups
+    truth: ArrayLike | None = None
+    labelled: Any = None
+    design: LabelPlan | None = None
+    weights: ArrayLike | None = None
+    clusters: ArrayLike | None = None
+
+    def slices(
+        self, level: float, random_state: Any
+    ) -> tuple[list[Slice], bool, tuple[str, ...]]:
+        """All items and each group, True if these are a sequence, and warnings."""
+        classes, groups = self.quantifier.classes_, self.groups
+        if self.labelled is not None:
+            rows = check_labelled_rows(self.labelled, groups.samples.n_pool)
+            for name, items in zip(groups.names[1:], list(groups.samples)[1:], strict=True):
+                n_labels = int(np.isin(rows, items).sum())
+                check_enough(n_labels, len(classes), f"group {plain(name)!r}")
+        estimates, caught = caught_warnings(
+            lambda: self.quantifier.estimate_many(
+                self.pool,
+                groups.samples,
+                labelled=self.labelled,
+                design=self.design,
+                weights=self.weights,
+                clusters=self.clusters,
+                random_state=random_state,
+            )
+        )
+        codes = None
+        if self.truth is not None:
+            codes = encode_labels(self.truth, name="truth", classes=classes)[1]
+        counted = _shares(self._classified[1], groups.samples, len(classes))
+        truths = _shares(codes, groups.samples, len(classes))
+        slices = make_slices(groups.names, estimates, level, counted, truths)
+        return slices, groups.ordered, caught
+
+    def histograms(self, shares: NDArray[np.float64]) -> tuple[ScoreHistogram, ...]:
+        """Posteriors of each class, compared with the mixture of the estimated shares."""
+        posteriors = self._classified[0]
+        evidence = self.quantifier.fitted_.evidence(self.pool)
+        if evidence is None or posteriors is None:
+            return ()
+        return score_histograms(evidence.training, posteriors, self.quantifier.classes_, shares)
+
+    @cached_property
+    def _classified(self) -> tuple[NDArray[np.float64] | None, NDArray[np.int64] | None]:
+        """Posteriors and predicted classes of the items, None if they are not known."""
+        pool, quantifier = self.pool, self.quantifier
+        classes, scorer = quantifier.classes_, quantifier.fitted_.scorer
+        if isinstance(pool, Verdicts):
+            return None, pool.codes_of(classes)
+        if isinstance(pool, Scored):
+            return pool.posteriors_of(classes), pool.codes_of(classes)
+        if not isinstance(scorer, ItemScorer):
+            return None, None  # works on features, or has several classifiers
+        posteriors = None
+        if scorer.has_posteriors_ or quantifier.fitted_.takes == "posteriors":
+            posteriors = pool.posteriors(scorer)
+        if posteriors is not None and quantifier.fitted_.takes != "labels":
+            return posteriors, posteriors.argmax(axis=1)
+        labels = pool.labels(scorer)
+        # Classifiers of each class against the rest do not predict the class of an item.
+        return posteriors, labels if labels.ndim == 1 else None
+
+
+@dataclass(frozen=True, eq=False)
+class TableStatistics:
+    """Statistics by group, which may be periods of time, of items that were read in batches."""
+
+    quantifier: Any
+    statistics: Statistics
+    of_time: bool = False
+
+    @cached_property
+    def _together(self) -> Statistics:
+        return self.statistics.pooled()
+
+    def slices(
+        self, level: float, random_state: Any
+    ) -> tuple[list[Slice], bool, tuple[str, ...]]:
+        """All items and each group, True if these are a sequence, and warnings."""
+        slices, caught = caught_warnings(
+            lambda: self._slices(self._together, [None], level, random_state)
+        )
+        groups = self.statistics.groups
+        if groups == [None]:
+            return slices, False, caught
+        by_group, of_groups = caught_warnings(
+            lambda: self._slices(self.statistics, groups, level, random_state)
+        )
+        named = {
+            MISSING if group.name is None else str(group.name): group for group in by_group
+        }
+        order, ordered = order_names(list(named), self.of_time)
+        slices += [replace(named[name], name=name) for name in order]
+        return slices, ordered, tuple(dict.fromkeys([*caught, *of_groups]))
+
+    def _slices(
+        self, statistics: Statistics, names: Sequence[Any], level: float, random_state: Any
+    ) -> list[Slice]:
+        counted = _PageParts(self.quantifier).counted(statistics) or [None] * len(names)
+        # Read one by one: all draws together would not fit into memory.
+        estimates = self.quantifier.estimate_statistics(statistics, random_state=random_state)
+        return make_slices(names, estimates.values(), level, counted, [None] * len(names))
+
+    def histograms(self, shares: NDArray[np.float64]) -> tuple[ScoreHistogram, ...]:
+        """Posteriors of each class, compared with the mixture of the estimated shares."""
+        return _PageParts(self.quantifier).histograms(self._together, shares)
+
+
+def caught_warnings(compute: Callable[[], Value]) -> tuple[Value, tuple[str, ...]]:
+    """Result of a call, and the warnings of the library that were raised."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", HeadcountWarning)
+        value = compute()
+    ours = [warning for warning in caught if issubclass(warning.category, HeadcountWarning)]
+    for warning in caught:
+        if warning not in ours:
+            warnings.warn_explicit(
+                warning.message, warning.category, warning.filename, warning.lineno
+            )
+    return value, tuple(dict.fromkeys(str(warning.message) for warning in ours))
+
+
+def make_slices(
+    names: Iterable[Any],
+    estimates: Iterable[Estimate],
+    level: float,
+    counted: Iterable[NDArray[np.float64] | None],
+    truths: Iterable[NDArray[np.float64] | None],
+) -> list[Slice]:
+    """Slices of an analysis from their estimates."""
+    slices = []
+    for name, estimate, predicted, truth in zip(names, estimates, counted, truths, strict=True):
+        ends = estimate.interval(level)
+        slices.append(
+            Slice(plain(name), estimate, ends.low, ends.high, estimate.count, predicted, truth)
+        )
+    return slices
+
+
+def _shares(
+    codes: NDArray[np.int64] | None, samples: Samples, K: int
+) -> Sequence[NDArray[np.float64] | None]:
+    """Shares of the classes in each sample; None for each if the codes are not known."""
+    return [None] * len(samples) if codes is None else list(samples.prevalence_of(codes, K))
+
+
+# Histograms of the scores.
+
+
+def score_histograms(
+    training: Training,
+    posteriors: NDArray[np.float64],
+    classes: NDArray[Any],
+    shares: NDArray[np.float64],
+) -> tuple[ScoreHistogram, ...]:
+    """Histogram of the posterior of each class, in training and in a sample.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> P = np.array([[0.9, 0.1], [0.2, 0.8], [0.1, 0.9]])
+    >>> training = Training(P, np.array([0, 1, 1]), 2)
+    >>> both = score_histograms(training, P, np.array(["a", "b"]), np.array([0.25, 0.75]))
+    >>> both[1].mixture[both[1].mixture > 0]
+    array([0.25 , 0.375, 0.375])
+    """
+    sample = [
+        np.bincount(_bins(posterior), minlength=_BINS) / len(posterior)
+        for posterior in posteriors.T
+    ]
+    return _histograms_of_bins(training, np.stack(sample), classes, shares)
+
+
+def _histograms_of_bins(
+    training: Training,
+    sample: NDArray[np.float64],
+    classes: NDArray[Any],
+    shares: NDArray[np.float64],
+) -> tuple[ScoreHistogram, ...]:
+    """Like `score_histograms`, for a sample given by its histograms, (K, 20)."""
+    assert training.items is not None
+    posteriors = np.asarray(training.items, np.float64)
+    K, edges = len(classes), np.linspace(0, 1, _BINS + 1)
+    histograms = []
+    for j in range(K):
+        cells = _bins(posteriors[:, j]) + _BINS * training.codes
+        by_class = np.bincount(cells, training.class_weights, _BINS * K).reshape(K, _BINS)
+        histograms.append(
+            ScoreHistogram(
+                classes.tolist()[j], float(shares[j]), edges, by_class[j], sample[j],
+                shares @ by_class,
+            )
+        )  # fmt: skip
+    return tuple(histograms)
+
+
+def _bins(posterior: NDArray[np.float64]) -> NDArray[np.int64]:
+    return np.clip((posterior * _BINS).astype(np.int64), 0, _BINS - 1)
+
+
+# Statistics of tables that are larger than memory.
+
+
+@dataclass(frozen=True, eq=False)
+class Summary:
+    """Statistics of the rows of a table, unusable values, and notes on how groups were read."""
+
+    statistics: Statistics
+    tally: Tally
+    notes: tuple[str, ...]
+
+
+def empty_statistics(model: TableModel | ScoreModel) -> Statistics:
+    """Statistics of a model without items, with those that a report shows."""
+    return Statistics([model.quantifier, _PageParts(model.quantifier)])
+
+
+def summarise_table(
+    model: TableModel | ScoreModel,
+    table: TableFile,
+    options: Options,
+) -> Summary:
+    """Read a table once, in batches, into statistics by group."""
+    statistics, tally = empty_statistics(model), Tally()
+    reader, column = None, options.column
+    if options.by is not None and column is not None:
+        reader = _GroupReader(options.by, table.name, options.date_order)
+    statistics.update_many(
+        (items, None if reader is None or values is None else reader.read(values))
+        for items, values in model.item_batches(table, options.date_order, tally, column)
+    )
+    if not statistics.n:
+        raise HeadcountError(f"{table.name!r} has no rows: pass a table with some.")
+    tally.check(table.name)
+    return Summary(statistics, tally, () if reader is None else reader.notes(column))
+
+
+class _GroupReader:
+    """Groups of batches, whose dates are read in one order."""
+
+    def __init__(self, by: str, table: str, date_order: str | None) -> None:
+        self._by, self._table, self._date_order = by, table, date_order
+        self._first: dict[str, None] = {}
+        self._n_missing = self._n_rows = 0
+
+    def read(self, values: pl.Series) -> Numbered:
+        import polars as pl
+
+        texts = values.name == self._by and values.dtype == pl.String
+        # Each text is read once, not each row.
+        distinct = number_groups(values, len(values)) if texts else None
+        column = values if distinct is None else distinct.names
+        names, notes = group_names(column, self._by, self._table, self._date_order)
+        if not self._n_rows:
+            self._first = dict.fromkeys(notes)
+            if values.name != self._by and self._date_order is None:
+                form = find_date_form(without_marks(values), wanted=True)
+                if form is not None and form.order in ORDERS:
+                    self._date_order = form.order
+        if distinct is None:
+            numbered = number_groups(names, len(names))
+        else:
+            numbered = distinct.renamed(names)
+        missing = numbered.names.is_null().arg_max() if numbered.names.null_count() else None
+        if missing is not None:
+            self._n_missing += int((numbered.codes == missing).sum())
+        self._n_rows += len(values)
+        return numbered
+
+    def notes(self, column: str | None) -> tuple[str, ...]:
+        notes = list(self._first)
+        if self._n_missing:
+            notes.append(
+                f"{self._n_missing:,} of {self._n_rows:,} rows have no {column}: group "
+                f"{MISSING}."
+            )
+        return tuple(notes)
+
+
+@dataclass(frozen=True, eq=False)
+class _PageItems:
+    """Posteriors by the classifier itself, or its decisions, for a report."""
+
+    quantifier: Any
+    decisions: bool
+
+    def items(self, X: Any) -> NDArray[Any]:
+        classes = self.quantifier.classes_
+        if self.decisions:
+            return np.asarray(X.codes_of(classes))
+        return np.asarray(X.posteriors_of(classes))
+
+    def identity(self) -> Any:
+        scorer = self.quantifier.fitted_.scorer
+        judge = scorer.judge_ if isinstance(scorer, ItemScorer) else None
+        return "decisions" if self.decisions else "scores", self.quantifier.classes_, judge
+
+    def take(self, items: NDArray[Any], rows: slice) -> NDArray[Any]:
+        return items[rows]
+
+    def count(self, items: NDArray[Any]) -> int:
+        return len(items)
+
+
+@dataclass(frozen=True)
+class _LargestPosterior:
+    """Class with the largest posterior."""
+
+    n_classes: int
+
+    def embed(self, items: NDArray[np.float64]) -> Binned:
+        # The same as argmax, which numpy computes slowly along short rows.
+        two = self.n_classes == 2
+        largest = items[:, 1] > items[:, 0] if two else items.argmax(axis=1)
+        return PredictedClass(self.n_classes).embed(largest.astype(np.int64))
+
+
+class _PageParts(NeedsStatistics):
+    """Statistics that a report shows besides the estimates."""
+
+    def __init__(self, quantifier: Any) -> None:
+        self.quantifier = quantifier
+        self.classes_ = quantifier.classes_
+
+    def statistics_parts(self, form: Form) -> list[NeededPart]:
+        if self.quantifier.fitted_.takes == "features":
+            return []
+        K = len(self.classes_)
+        if form == "verdicts" or self.quantifier.fitted_.takes == "labels":
+            source = _PageItems(self.quantifier, True)
+            return [NeededPart(source, MeanOf(PredictedClass(K)))]
+        source = _PageItems(self.quantifier, False)
+        reductions = (MeanOf(_LargestPosterior(K)), MeanOf(Histograms((_BINS,))))
+        return [NeededPart(source, reduction) for reduction in reductions]
+
+    def counted(self, statistics: Statistics) -> list[Any]:
+        """Shares of the predicted classes in each group; empty if there are none."""
+        predicted = self.statistics_parts(statistics.form)[:1]
+        if not predicted:
+            return []
+        every = slice(0, len(statistics.groups))
+        return list(np.asarray(statistics.reduced(predicted, every)[0]))
+
+    def histograms(
+        self, together: Statistics, shares: NDArray[np.float64]
+    ) -> tuple[ScoreHistogram, ...]:
+        """Histograms of the posteriors of all items."""
+        needed = self.statistics_parts(together.form)[1:]
+        training = self.quantifier.fitted_.evidence_training(together.form)
+        if not needed or training is None:
+            return ()
+        K = len(self.classes_)
+        sample = np.asarray(together.reduced(needed, slice(0, 1))[0]).reshape(K, _BINS)
+        return _histograms_of_bins(training, sample, self.classes_, shares)

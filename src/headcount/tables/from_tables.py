@@ -1,0 +1,737 @@
+"""From tables to results: the work behind the commands that read tables."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from headcount._support.files import input_files
+from headcount._support.parameters import check_fraction
+from headcount.errors import HeadcountError
+from headcount.estimates.groups import examine_groups
+from headcount.estimates.labels.plan import LabelPlan
+from headcount.estimates.statistics.statistics import Statistics
+from headcount.estimates.statistics.warehouse import cells_query
+from headcount.items.features import count_rows
+from headcount.items.inputs import Scored, Verdicts
+from headcount.scores.scorer import ScoredPool
+from headcount.tables.analysis import Analysis
+from headcount.tables.from_items import (
+    TableItems,
+    TableStatistics,
+    analyse_source,
+    empty_statistics,
+    make_slices,
+    summarise_table,
+)
+from headcount.tables.groups import MISSING, MOST_GROUPS, Groups, group_names, too_many_groups
+from headcount.tables.label_columns import (
+    FewLabels,
+    LabelledItems,
+    match_labels,
+    read_clusters,
+    read_few_labels,
+    read_labelled,
+    read_true_labels,
+    read_weights,
+    split_by_label,
+)
+from headcount.tables.model_files import load_model
+from headcount.tables.models import ScoreModel, TableModel, fit_score_model, fit_table_model
+from headcount.tables.options import Options
+from headcount.tables.preparation import Tally
+from headcount.tables.readers import TableFile, batch_rows
+from headcount.tables.tags import TagAnalysis, analyse_tags, tag_columns
+from headcount.tables.words import add_counts, by_treatment
+
+if TYPE_CHECKING:
+    import polars as pl
+
+STATISTICS_ENDING = ".hcs"
+"""Ending of files of statistics."""
+
+# Rows of a table with more than two classes that are kept in memory.
+_MOST_ROWS_KEPT = 1_000_000
+# Files of statistics that a result names.
+_MOST_NAMES = 6
+
+
+def analyse(
+    new: Any,
+    *,
+    train: Any = None,
+    scores: Any = None,
+    model: Any = None,
+    target: str | None = None,
+    by: str | None = None,
+    date_column: str | None = None,
+    method: str = "auto",
+    classifier: Any = "logistic",
+    leave_out: Sequence[str] = (),
+    labelled: Any = None,
+    random_labels: bool = False,
+    weight: str | None = None,
+    cluster: str | None = None,
+    level: float = 0.95,
+    random_state: int = 0,
+    separator: str | None = None,
+    date_order: str | None = None,
+    title: str | None = None,
+) -> Analysis | TagAnalysis:
+    """Estimate the shares of the classes in a table of unlabelled items, and in its groups.
+
+    Learns from a labelled table. Columns become features by their type: numbers, yes or no,
+    dates, categories and texts; missing values are filled in. This is what the command
+    ``headcount estimate`` does.
+
+    Parameters
+    ----------
+    new : frame, path or list of paths
+        Table of the items to count: a frame of Polars, pandas or another library, or files in
+        CSV, TSV, Excel (.xlsx), JSON, JSON lines, Parquet or Feather. A path may be a pattern
+        such as ``2024-*.csv``, or a folder. If it has the labels, the true shares are shown
+        as well.
+    train : frame, path or list of paths, default=None
+        Labelled table to learn from. If `scores` and `model` are missing as well, `new` has
+        labels in some of its rows: these are learnt from, and the others are counted.
+    scores : frame, path or list of paths, default=None
+        Instead of `train`: labelled table with the posteriors of a classifier that was not
+        trained on these items, one column named after each class, or one for the positive
+        class. `new` has the same columns.
+    model : path, TableModel or ScoreModel, default=None
+        Instead of `train`: file written by `Analysis.save`, or ``Analysis.model``.
+    target : str, default=None
+        Column of the labels, in `train` or `scores`. A pattern such as ``tag_*`` names several
+        columns of `train` with 1 or 0, true or false, yes or no: tags, of which an item may
+        have several.
+    by : str, default=None
+        Estimate by group as well: a column, or "year", "quarter", "month", "week" or "day".
+        This column does not become a feature.
+    date_column : str, default=None
+        Column of the dates, for periods; needed if there are several.
+    method : str, default="auto"
+        Name of a method in `headcount.methods`, or "auto" for several strong ones combined.
+    classifier : {"logistic", "forest", "boosting", "auto"} or classifier, default="logistic"
+        Classifier of the prepared columns, by name or from scikit-learn. "auto" fits logistic
+        regression and gradient boosting, and takes the one with the lower log loss on
+        held-out labelled items.
+    leave_out : sequence of str, default=()
+        Columns of `train` that do not become features, or of `scores` that are not
+        posteriors.
+    labelled : frame or path, default=None
+        Labels of some rows of `new`, which the shares then rest on: the table that
+        ``headcount label`` writes, with the labels filled in.
+    random_labels : bool, default=False
+        True if the labelled rows are a simple random sample of the rows of `new`. The labels
+        are then those of `labelled`, with the columns row (from 0) and label, or those that
+        `new` itself has in the column `target`.
+    weight, cluster : str, default=None
+        Columns of `new`: survey weights, and clusters such as authors. They do not become
+        features.
+    level : float, default=0.95
+        Probability that an interval contains the share.
+    random_state : int, default=0
+        Random seed.
+    separator : str, default=None
+        Separator of columns in CSV files; found from the file by default.
+    date_order : {"day-first", "month-first"}, default=None
+        Order of day and month in dates such as 03/04/2024; found from the columns by default.
+    title : str, default=None
+        Heading of the report.
+
+    Returns
+    -------
+    Analysis
+        With `to_frame`, `to_dict`, `report`, `save` and `plot`; prints as a table. For a
+        pattern of tags a `TagAnalysis`, with one analysis per tag.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import polars as pl
+    >>> import headcount as hc
+    >>> def reviews(n, share, seed):
+    ...     rng = np.random.default_rng(seed)
+    ...     bad = rng.random(n) < share
+    ...     words = ["late", "broken", "refund", "fast", "lovely", "thanks", "box", "shop"]
+    ...     odds = np.where(bad[:, None], [3, 3, 3, 1, 1, 1, 2, 2], [1, 1, 1, 3, 3, 3, 2, 2])
+    ...     text = [" ".join(rng.choice(words, 6, p=each / 16)) for each in odds]
+    ...     return pl.DataFrame({
+    ...         "text": text,
+    ...         "country": rng.choice(["FR", "IT"], n),
+    ...         "month": np.where(np.arange(n) < n // 2, "2025-01", "2025-02"),
+    ...         "opinion": np.where(bad, "bad", "good"),
+    ...     })
+    >>> labelled, new = reviews(400, 0.2, 0), reviews(300, 0.6, 1).drop("opinion")
+    >>> analysis = hc.analyse(new, train=labelled, target="opinion", by="month", method="SLD")
+    >>> analysis.to_frame().select("group", "class", "share").shape
+    (6, 3)
+    >>> bool(analysis.overall.low[0] < 0.6 < analysis.overall.high[0])
+    True
+    >>> print(analysis.verdict)
+    Of 300 items, about ... are “good” (95% interval ...), down from 79.8% in training. ...
+    """
+    _check_sources(train, scores, model, target)
+    options = Options(
+        by=by,
+        date_column=date_column,
+        date_order=date_order,
+        separator=separator,
+        weight=weight,
+        cluster=cluster,
+        level=level,
+        random_state=random_state,
+        title=title,
+    )
+    table = options.table(new, "new")
+    notes: tuple[str, ...] = table.notes
+    if train is scores is model is None:
+        train, table, note = _split(table, target)
+        notes += (note,)
+    options = options.of_table(table)
+    training = None
+    if model is not None:
+        fitted = checked_model(model, options.column, leave_out)
+    else:
+        table.require([] if options.column is None else [options.column], "which `by` names")
+        source = options.table(*((train, "train") if scores is None else (scores, "scores")))
+        source.require(leave_out, "which `leave_out` names")
+        reasons = dict.fromkeys(leave_out, "left out by the caller") | options.not_features()
+        tags = tag_columns(source, str(target))
+        if tags:
+            _check_tag_options(scores, labelled, random_labels)
+            return analyse_tags(table, source, tags, reasons, method, classifier, options)
+        training = read_labelled(source, str(target), random_state=random_state)
+        notes += (*source.notes, *training.notes)
+        if scores is None:
+            fitted = fit_table_model(
+                training,
+                str(target),
+                method=method,
+                classifier=classifier,
+                random_state=random_state,
+                leave_out=reasons,
+                date_order=date_order,
+            )
+            notes += fitted.preparation.notes()
+        else:
+            fitted = fit_score_model(
+                training,
+                str(target),
+                method=method,
+                random_state=random_state,
+                leave_out=reasons,
+            )
+    labels = read_few_labels(
+        None if labelled is None else options.table(labelled, "labelled"),
+        table,
+        fitted.target,
+        fitted.quantifier.classes_,
+        random_labels=random_labels,
+    )
+    return _apply(fitted, table, training, labels, notes, options)
+
+
+def _split(table: TableFile, target: str | None) -> tuple[TableFile, TableFile, str]:
+    """Labelled and other rows of one table, and a note."""
+    if target is None or target not in table.columns:
+        raise HeadcountError(
+            "One of `train`, `scores` and `model` is needed, none is, and "
+            f"{table.name!r} has no column {target!r} with labels of some rows."
+        )
+    return split_by_label(table, target)
+
+
+def _check_tag_options(scores: Any, labelled: Any, random_labels: bool) -> None:
+    passed = {"scores": scores is not None, "labelled": labelled is not None}
+    for name, is_passed in (passed | {"random_labels": random_labels}).items():
+        if is_passed:
+            raise HeadcountError(
+                f"`{name}` is for one target, but `target` is a pattern of several tags: name "
+                "one column."
+            )
+
+
+def _check_sources(train: Any, scores: Any, model: Any, target: str | None) -> None:
+    named = {"train": train, "scores": scores, "model": model}
+    passed = [f"`{name}`" for name, source in named.items() if source is not None]
+    if len(passed) > 1 or (not passed and target is None):
+        which = f"not {' and '.join(passed)}" if passed else "none is"
+        raise HeadcountError(f"One of `train`, `scores` and `model` is needed, {which}.")
+    if target is None and model is None:
+        raise HeadcountError(
+            "`target` is missing: name the column that holds the labels of the labelled table."
+        )
+
+
+def checked_model(
+    model: Any, column: str | None, leave_out: Sequence[str]
+) -> TableModel | ScoreModel:
+    """Model of a path, or as it is; it must not have learnt from the column of the groups."""
+    if leave_out:
+        raise HeadcountError(
+            "`leave_out` has no use with `model`, which has learnt from its columns already: "
+            "leave it out."
+        )
+    if isinstance(model, str | os.PathLike):
+        model = load_model(Path(model))
+    if not isinstance(model, TableModel | ScoreModel):
+        raise HeadcountError(
+            f"`model` is of type {type(model).__name__}; it must be a file that Analysis.save "
+            "has written, or Analysis.model."
+        )
+    if column in model.columns:
+        raise HeadcountError(
+            f"`by` groups by column {column!r}, from which the model has learnt: train it with "
+            "the same `by`, or choose other groups."
+        )
+    return model
+
+
+@dataclass(frozen=True, eq=False)
+class _Reading:
+    """Rows of a table as they were read: kept, or reduced to statistics batch by batch."""
+
+    source: TableItems | TableStatistics
+    n_rows: int
+    tally: Tally
+    notes: tuple[str, ...]
+    facts: Mapping[str, str] = field(default_factory=dict)
+    manner: str = ""
+
+
+def _apply(
+    model: TableModel | ScoreModel,
+    table: TableFile,
+    training: LabelledItems | None,
+    labels: FewLabels,
+    notes: tuple[str, ...],
+    options: Options,
+) -> Analysis:
+    """Analysis of a table by a fitted model."""
+    if _is_streamed(model, table, training, labels, options):
+        reading = _read_in_batches(model, table, options)
+    else:
+        reading = _read_items(model, table, labels, options)
+    columns = model.column_facts()
+    add_counts(columns, reading.tally, reading.n_rows, table.name)
+    facts = {
+        "Labelled table": model.training,
+        "New table": f"{table.name}, {reading.n_rows:,} rows{reading.manner}",
+        **reading.facts,
+    }
+    if options.column is not None:
+        facts["Groups"] = f"by {options.column}"
+    analysis = analyse_source(
+        reading.source,
+        data_facts=facts | by_treatment(columns),
+        title=options.title or f"{model.target} in {table.name}",
+        level=options.level,
+        random_state=options.random_state,
+    )
+    notes += (*reading.notes, *reading.tally.notes(table.name), model.choice())
+    if options.column is not None and labels.labelled is None:
+        analysis, note = _by_labels(analysis, reading.source, training, options)
+        notes += (note,)
+    return replace(analysis, columns=columns, notes=tuple(filter(None, notes)), model=model)
+
+
+def _is_streamed(
+    model: TableModel | ScoreModel,
+    table: TableFile,
+    training: LabelledItems | None,
+    labels: FewLabels,
+    options: Options,
+) -> bool:
+    """True if a table is read in batches of which statistics are kept, and not the items."""
+    has_labels = labels.labelled is not None or model.target in table.columns
+    beside = options.weight is not None or options.cluster is not None
+    column = options.column
+    by_labels = training is not None and column in training.table.columns
+    if has_labels or beside or by_labels or not model.quantifier.fitted_.is_reducible:
+        return False
+    # Statistics of two classes are as good as the items. With more, small tables are kept.
+    two = len(model.quantifier.classes_) == 2
+    most = batch_rows(len(model.columns)) if two else _MOST_ROWS_KEPT
+    return table.count_rows() > most
+
+
+def _read_items(
+    model: TableModel | ScoreModel, table: TableFile, labels: FewLabels, options: Options
+) -> _Reading:
+    """Rows of a table that are kept in memory."""
+    groups = options.groups(table)
+    items, tally = model.items(table, options.date_order)
+    truth, note = None, labels.note
+    if model.target in table.columns and not note:
+        column = table.read([model.target])[model.target]
+        truth, unknown = read_true_labels(column, model.quantifier.classes_, table.name)
+        # Where some labels are used, it is known that others are missing.
+        note = unknown if labels.labelled is None else ""
+    facts = {}
+    if labels.labelled is not None:
+        facts["Labels"] = f"{len(labels.labelled[0]):,} rows of {labels.source}"
+    n_rows = count_rows(items)
+    source = TableItems(
+        model.quantifier,
+        items if isinstance(items, Scored | Verdicts) else ScoredPool(items),
+        Groups.of(None, n_rows) if groups is None else groups,
+        truth,
+        labels.labelled,
+        labels.plan,
+        read_weights(table, options.weight),
+        read_clusters(table, options.cluster),
+    )
+    notes = (note, "" if groups is None else groups.note)
+    return _Reading(source, n_rows, tally, notes, facts)
+
+
+def _read_in_batches(
+    model: TableModel | ScoreModel, table: TableFile, options: Options
+) -> _Reading:
+    """Rows of a table that is read once, in batches."""
+    summary = summarise_table(model, table, options)
+    n_groups = len(summary.statistics.groups)
+    if n_groups > MOST_GROUPS:
+        raise too_many_groups(str(options.by), n_groups)
+    source = TableStatistics(model.quantifier, summary.statistics, options.of_time)
+    n_rows, manner = summary.statistics.n, ", read in batches"
+    return _Reading(source, n_rows, summary.tally, summary.notes, manner=manner)
+
+
+def _untested(column: str, labelled: LabelledItems | None) -> str:
+    """Note that labels cannot show if groups differ in more than the mix."""
+    source = "a saved model has no" if labelled is None else "there are no"
+    return (
+        f"It could not be tested on labels if the groups of {column} differ in more than the "
+        f"mix, as {source} labelled items with this column."
+    )
+
+
+def _by_labels(
+    analysis: Analysis,
+    source: TableItems | TableStatistics,
+    labelled: LabelledItems | None,
+    options: Options,
+) -> tuple[Analysis, str]:
+    """Analysis with the groups estimated as their labelled items demand, and a note."""
+    column = str(options.column)
+    if labelled is None or column not in labelled.table.columns:
+        return analysis, "" if options.of_time else _untested(column, labelled)
+    assert isinstance(source, TableItems)
+    values = labelled.table.read([column])[column]
+    try:
+        names, _ = group_names(values, str(options.by), labelled.table.name, options.date_order)
+    except HeadcountError:
+        return analysis, ""  # of another form than in the new table
+    shift = examine_groups(
+        source.quantifier,
+        source.pool,
+        source.groups.names,
+        source.groups.samples,
+        np.asarray(names.fill_null(MISSING).to_list(), dtype=np.str_),
+        column=column,
+        of_time=options.of_time,
+        estimates=[item.estimate for item in analysis.groups],
+        overall=None if analysis.overall.is_broken else analysis.overall.estimate,
+        random_state=options.random_state,
+    )
+    groups = list(analysis.groups)
+    for i, estimate in shift.estimates.items():
+        old = groups[i - 1]
+        groups[i - 1] = make_slices(
+            [old.name], [estimate], analysis.level, [old.classify_and_count], [old.truth]
+        )[0]
+    for i, doubt in shift.doubts.items():
+        groups[i - 1] = replace(groups[i - 1], doubt=doubt)
+    return replace(analysis, groups=tuple(groups)), shift.sentence
+
+
+# Files of statistics, and counts of a database.
+
+
+def summarise(
+    new: Any,
+    *,
+    model: Any,
+    by: str | None = None,
+    date_column: str | None = None,
+    separator: str | None = None,
+    date_order: str | None = None,
+) -> Statistics:
+    """Read tables once, in batches, into statistics that merge with those of other tables.
+
+    This is what the command ``headcount statistics make`` does.
+
+    Parameters
+    ----------
+    new : frame, path or list of paths
+        Table of the items.
+    model : path, TableModel or ScoreModel
+        File written by `Analysis.save`, or ``Analysis.model``.
+    by, date_column : str, default=None
+        Groups, as for `analyse`.
+    separator, date_order : str, default=None
+        As for `analyse`.
+
+    Returns
+    -------
+    Statistics
+        By group. `analyse_files` makes an analysis of its files.
+    """
+    options = Options(
+        by=by, date_column=date_column, date_order=date_order, separator=separator
+    )
+    table = options.table(new, "new")
+    options = options.of_table(table)
+    fitted = checked_model(model, options.column, ())
+    return summarise_table(fitted, table, options).statistics
+
+
+def merge_files(files: Sequence[str | os.PathLike[str]]) -> Statistics:
+    """Merge files of statistics.
+
+    Parameters
+    ----------
+    files : sequence of str or path
+        Files, patterns or folders.
+
+    Returns
+    -------
+    Statistics
+    """
+    return _merged(_statistics_files(files), None)
+
+
+def analyse_files(
+    files: Sequence[str | os.PathLike[str]],
+    *,
+    model: Any,
+    level: float = 0.95,
+    random_state: int = 0,
+    title: str | None = None,
+) -> Analysis:
+    """Estimate the shares of the classes, and those of groups, from files of statistics.
+
+    Parameters
+    ----------
+    files : sequence of str or path
+        Files, patterns or folders.
+    model : path, TableModel or ScoreModel
+        Model that the statistics were made with.
+    level : float, default=0.95
+        Probability that an interval contains the share.
+    random_state : int, default=0
+        Random seed.
+    title : str, default=None
+        Heading of the report.
+
+    Returns
+    -------
+    Analysis
+    """
+    check_fraction("`level`", level)
+    fitted, paths = checked_model(model, None, ()), _statistics_files(files)
+    together = _merged(paths, empty_statistics(fitted))
+    if len(together.groups) > MOST_GROUPS:
+        raise too_many_groups("a column", len(together.groups))
+    names = ", ".join(path.name for path in paths[:_MOST_NAMES])
+    facts = {"Labelled table": fitted.training, "Statistics": f"{names}, {together.n:,} rows"}
+    analysis = analyse_source(
+        TableStatistics(fitted.quantifier, together),
+        data_facts=facts,
+        title=title or f"{fitted.target} in {paths[0].name}",
+        level=level,
+        random_state=random_state,
+    )
+    return replace(analysis, columns=fitted.column_facts(), model=fitted)
+
+
+def _statistics_files(files: Sequence[str | os.PathLike[str]]) -> list[Path]:
+    return [path for pattern in files for path in input_files(pattern, (STATISTICS_ENDING,))]
+
+
+def _merged(paths: Sequence[Path], start: Statistics | None) -> Statistics:
+    together = start
+    for path in paths:
+        loaded = Statistics.load(path)
+        try:
+            together = loaded if together is None else together.merge(loaded)
+        except HeadcountError as error:
+            raise HeadcountError(f"{path.name!r}: {error}") from None
+    assert together is not None
+    return together
+
+
+def counting_query(
+    model: Path,
+    dialect: str,
+    *,
+    table: str = "scored",
+    score: str | None = None,
+    by: Sequence[str] = (),
+) -> str:
+    """Query whose result `estimate_statistics` of the model's quantifier takes.
+
+    `model` is a file of two classes, learnt from scores; `score` the column of the posteriors
+    of the second class, by default that of the model; `by` columns of the groups.
+    """
+    loaded = load_model(model)
+    n_classes = len(loaded.quantifier.classes_)
+    if n_classes != 2:
+        raise HeadcountError(
+            f"{model.name!r} has {n_classes} classes, and cells hold the scores of two: use "
+            "headcount statistics make on files of the scores instead."
+        )
+    if isinstance(loaded, TableModel):
+        raise HeadcountError(
+            f"{model.name!r} was learnt from the items themselves, and a database has only "
+            "scores: make a model with headcount estimate --scores and --save."
+        )
+    columns, positive = loaded.columns, 1
+    if score is None and len(columns) == 1:
+        positive = loaded.scores.positive
+    return cells_query(
+        dialect, table, score or columns[-1], by, of_first_class=score is None and positive == 0
+    )
+
+
+# Plans of rows to label.
+
+
+def plan_labels(
+    new: Any,
+    *,
+    model: Any,
+    precision: float | None = None,
+    budget: int | None = None,
+    positive: Any = None,
+    by: str | None = None,
+    date_column: str | None = None,
+    show: Sequence[str] | None = None,
+    level: float = 0.95,
+    random_state: int = 0,
+    separator: str | None = None,
+) -> tuple[LabelPlan, pl.DataFrame]:
+    """Choose rows of a table to label, at random, so that few labels buy much precision.
+
+    Parameters
+    ----------
+    new : frame or path
+        Table of the items whose shares are wanted.
+    model : path, TableModel or ScoreModel
+        File written by `Analysis.save`, or ``Analysis.model``.
+    precision : float, default=None
+        Half the width that the widest interval should have, such as 0.01.
+    budget : int, default=None
+        Number of labels. Pass either precision or budget.
+    positive : Any, default=None
+        The only class whose share matters: precision is that of its interval, and labels serve
+        it more than the others. All classes by default.
+    by, date_column : str, default=None
+        Groups, as for `analyse`. Precision and budget are then those of each group.
+    show : sequence of str, default=None
+        Columns that people need to see to label a row. By default all, but for those that
+        hold scores or labels.
+    level : float, default=0.95
+        Level of the intervals.
+    random_state : int, default=0
+        Random seed.
+    separator : str, default=None
+        Separator of columns in CSV files; a comma by default.
+
+    Returns
+    -------
+    plan : LabelPlan
+        The plan.
+    table : polars.DataFrame
+        Its rows with the columns row, those shown, stratum, weight, label (empty) and pool.
+        Filled in, it is what `analyse` takes as ``labelled``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import polars as pl
+    >>> import headcount as hc
+    >>> from headcount.tables import plan_labels
+    >>> rng = np.random.default_rng(0)
+    >>> y = rng.integers(2, size=900)
+    >>> table = pl.DataFrame({"size": rng.normal(y), "kind": np.array(["a", "b"])[y]})
+    >>> analysis = hc.analyse(table[300:].drop("kind"), train=table[:300], target="kind",
+    ...                       method="SLD")
+    >>> plan, rows = plan_labels(table[300:].drop("kind"), model=analysis.model, budget=60)
+    >>> rows.columns
+    ['row', 'size', 'stratum', 'weight', 'label', 'pool']
+    """
+    options = Options(by=by, date_column=date_column, separator=separator, level=level)
+    table = options.table(new, "new")
+    options = options.of_table(table)
+    fitted = checked_model(model, options.column, ())
+    columns = _shown_columns(table, fitted, show)
+    by_group, groups = options.groups(table), None
+    if by_group is not None:
+        groups = np.empty(by_group.samples.n_pool, np.int64)
+        for number, rows in enumerate(list(by_group.samples)[1:]):
+            groups[rows] = number
+    items, _ = fitted.items(table)
+    plan = fitted.quantifier.plan_labels(
+        items,
+        precision=precision,
+        budget=budget,
+        positive=_named_class(positive, fitted),
+        groups=groups,
+        level=level,
+        random_state=random_state,
+    )
+    frame = plan.to_frame()
+    items = table.read(columns)[plan.rows.tolist()] if columns else frame.select([])
+    items = items.rename({name: f"{name} of NEW" for name in columns if name in frame.columns})
+    return plan, _beside([frame.select("row"), items, frame.drop("row")])
+
+
+def _named_class(positive: Any, model: TableModel | ScoreModel) -> Any:
+    """Class that a text from the command line stands for."""
+    import polars as pl
+
+    if positive is None:
+        return None
+    classes = model.quantifier.classes_
+    codes, strange = match_labels(pl.Series([positive]), classes)
+    if strange is not None or codes[0] < 0:
+        raise HeadcountError(
+            f"`positive` is {positive!r}; it must be one of the classes, which are "
+            f"{', '.join(map(repr, classes.tolist()[:10]))}."
+        )
+    return classes.tolist()[int(codes[0])]
+
+
+def _beside(frames: list[pl.DataFrame]) -> pl.DataFrame:
+    import polars as pl
+
+    return pl.DataFrame([column for frame in frames for column in frame.iter_columns()])
+
+
+def _shown_columns(
+    table: TableFile, model: TableModel | ScoreModel, show: Sequence[str] | None
+) -> list[str]:
+    """Columns that annotators see: never scores, as these would sway them."""
+    hidden = {model.target, *(model.columns if isinstance(model, ScoreModel) else ())}
+    if show is None:
+        return [name for name in table.columns if name not in hidden]
+    table.require(show, "which `show` names")
+    scores = [name for name in show if name in hidden]
+    if scores:
+        raise HeadcountError(
+            f"`show` names column {scores[0]!r}, which holds scores or labels: people who see "
+            "them label less independently. Leave it out."
+        )
+    return list(dict.fromkeys(show))
+
+
+# The American spellings.
+analyze, summarize = analyse, summarise

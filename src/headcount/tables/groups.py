@@ -1,0 +1,229 @@
+"""Groups of items: by a column of a table, by the period of a date, or as given."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import date
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from headcount.errors import HeadcountError
+from headcount.items.labels import encode_labels
+from headcount.samples.samples import Samples
+from headcount.tables.columns import ORDERS, find_date_form, read_dates, short, without_marks
+from headcount.tables.readers import TableFile
+
+if TYPE_CHECKING:
+    import polars as pl
+
+
+_PERIODS = {
+    "year": "%Y", "quarter": "", "month": "%Y-%m", "week": "%G-W%V", "day": "%Y-%m-%d",
+}  # fmt: skip
+MOST_GROUPS = 50_000
+"""Largest number of groups of an analysis."""
+MISSING = "(missing)"
+"""Group of rows without one."""
+# Values that are looked at to decide whether a column holds dates.
+_LOOKED_AT = 1000
+# 2024-05, 2024-05-31, 2024-W12, 2024Q1, 2024-05-31T12:00: texts whose order is that of time.
+_DATE = re.compile(r"\d{4}([-/.]?(\d{1,2}|[QW]\d{1,2})([-/.]\d{1,2})?([T ]\d{2}:.*)?)?")
+_NUMBER = re.compile(r"[-+]?\d+(\.\d+)?")
+
+
+@dataclass(frozen=True, eq=False)
+class Groups:
+    """All items, then those of each group."""
+
+    names: tuple[Any, ...]
+    samples: Samples
+    ordered: bool
+    of_time: bool = False
+    column: str = ""
+    note: str = ""
+
+    @classmethod
+    def of(
+        cls, groups: ArrayLike | None, n_items: int, order: Sequence[Any] | None = None
+    ) -> Groups:
+        """Groups given by one value per item.
+
+        Examples
+        --------
+        >>> groups = Groups.of(["2024-02", "2024-01", "2024-02"], 3)
+        >>> groups.names, groups.ordered, groups.samples.sizes
+        ((None, '2024-01', '2024-02'), True, array([3, 1, 2]))
+        """
+        if groups is None:
+            return cls((None,), Samples.whole(n_items), False)
+        names, codes = encode_labels(groups, name="groups")
+        if len(codes) != n_items:
+            raise HeadcountError(
+                f"groups has {len(codes):,} values, but there are {n_items:,} items: pass one "
+                "group per item."
+            )
+        ordered = order is not None or _is_sequence(names)
+        names, codes = _reordered(names, codes, _sorted(names) if order is None else order)
+        by_group = Samples.by_code(codes, len(names))
+        samples = Samples(
+            np.concatenate([np.arange(n_items), by_group.indices]),
+            np.concatenate([[0], n_items + by_group.offsets]),
+            n_pool=n_items,
+        )
+        return cls((None, *names.tolist()), samples, ordered)
+
+
+def group_column(table: TableFile, by: str | None, date_column: str | None) -> str | None:
+    """Column that groups come from; None if there are no groups."""
+    if by is None:
+        if date_column is not None:
+            raise HeadcountError(
+                "`date_column` has no use without `by`: add `by`, such as month."
+            )
+        return None
+    if by in table.columns and date_column is None:
+        return by
+    if by not in _PERIODS:
+        if date_column is not None:
+            raise HeadcountError(
+                f"`by` is {by!r}; with `date_column` it must be one of {', '.join(_PERIODS)}."
+            )
+        table.require([by], "which `by` names")
+    if date_column is not None:
+        table.require([date_column], "which `date_column` names")
+        return date_column
+    return _only_date(table, by)
+
+
+def read_groups(
+    table: TableFile, by: str, column: str, date_order: str | None = None
+) -> Groups:
+    """Groups of the rows of a table."""
+    names, notes = group_names(table.read([column])[column], by, table.name, date_order)
+    n_missing = names.null_count()
+    named = names.fill_null(MISSING)
+    n_groups = named.n_unique()
+    if n_groups > MOST_GROUPS:
+        raise too_many_groups(by, n_groups)
+    order = None if column == by else sorted(named.unique().to_list())
+    if order and MISSING in order:
+        order = [*(name for name in order if name != MISSING), MISSING]
+    groups = Groups.of(np.asarray(named.to_list(), dtype=np.str_), len(named), order)
+    if n_missing:
+        notes.append(f"{n_missing:,} of {len(names):,} rows have no {column}: group {MISSING}.")
+    return replace(groups, column=column, of_time=column != by, note=" ".join(notes))
+
+
+def too_many_groups(by: str, n_groups: int) -> HeadcountError:
+    """Error for a column with too many values."""
+    return HeadcountError(
+        f"`by` is {by!r}, which makes {n_groups:,} groups; at most {MOST_GROUPS:,} are "
+        "allowed: choose a coarser one."
+    )
+
+
+def group_names(
+    values: pl.Series, by: str, table: str, date_order: str | None = None
+) -> tuple[pl.Series, list[str]]:
+    """Group of each row by name, null where there is none, and notes."""
+    column = values.name
+    if column == by:
+        return _texts(values), []
+    texts = without_marks(values)
+    form = find_date_form(texts, order=date_order, wanted=True)
+    example = short(texts.drop_nulls().head(1).to_list()[0]) if texts.count() else "nothing"
+    if form is None:
+        raise HeadcountError(
+            f"`by` is {by!r}, but column {column!r} of {table!r} does not hold dates "
+            f"throughout (such as {example}): write them as 2024-05-31."
+        )
+    if form.order == "undecided" and by != "year":
+        raise HeadcountError(
+            f"`by` is {by!r}, but dates in column {column!r} of {table!r}, such as {example}, "
+            "may have the day first or the month first: pass `date_order` day-first or "
+            "month-first."
+        )
+    dates = read_dates(texts, form.form)
+    notes = []
+    if n_bad := dates.null_count() - texts.null_count():
+        bad = short(texts.filter(texts.is_not_null() & dates.is_null())[0])
+        notes.append(f"{n_bad:,} of {len(texts):,} values of {column} are no dates: {bad}.")
+    if form.order in ORDERS and date_order is None:
+        example = short(texts.filter(dates.is_not_null())[0])
+        notes.append(f"The dates of {column}, such as {example}, were read {form.order}.")
+    return _periods(dates, by), notes
+
+
+def _only_date(table: TableFile, by: str) -> str:
+    head = next(table.batches(table.columns, _LOOKED_AT), None)
+    columns = [] if head is None else list(head.iter_columns())
+    dates = [
+        column.name for column in columns if find_date_form(without_marks(column)) is not None
+    ]
+    if len(dates) != 1:
+        number = f"several ({', '.join(map(repr, dates))})" if dates else "none"
+        raise HeadcountError(
+            f"`by` is {by!r}, which needs one column of dates, but {table.name!r} has "
+            f"{number}: name it by `date_column`."
+        )
+    return dates[0]
+
+
+def _texts(values: pl.Series) -> pl.Series:
+    import polars as pl
+
+    texts = values.cast(pl.String, strict=False).str.strip_chars()
+    return texts.set(texts == "", None)
+
+
+def _periods(dates: pl.Series, by: str) -> pl.Series:
+    import polars as pl
+
+    if by == "quarter":
+        year, quarter = dates.dt.year().cast(pl.String), dates.dt.quarter().cast(pl.String)
+        return year + "-Q" + quarter
+    return dates.dt.strftime(_PERIODS[by])
+
+
+def _reordered(
+    names: NDArray[Any], codes: NDArray[np.int64], order: Sequence[Any]
+) -> tuple[NDArray[Any], NDArray[np.int64]]:
+    ordered = list(order)
+    present = names.tolist()
+    missing = sorted(set(present) - set(ordered))
+    if missing or len(set(ordered)) != len(ordered):
+        problem = f"misses {missing[0]!r}" if missing else "names a group twice"
+        raise HeadcountError(f"order {problem}: name every group in it once.")
+    # Groups without items have no shares, and no place.
+    place = {name: i for i, name in enumerate(present)}
+    places = [place[name] for name in ordered if name in place]
+    return names[places], np.argsort(places)[codes]
+
+
+def _sorted(names: NDArray[Any]) -> list[Any]:
+    values = names.tolist()
+    if not all(isinstance(name, str) for name in values):
+        return values
+    texts = [name for name in values if not _NUMBER.fullmatch(name)]
+    return [*sorted((name for name in values if _NUMBER.fullmatch(name)), key=float), *texts]
+
+
+def order_names(names: Sequence[Any], of_time: bool) -> tuple[list[Any], bool]:
+    """Names of groups in the order to show them, and True if they are a sequence."""
+    named = np.asarray([name for name in names if name != MISSING])
+    ordered = of_time or _is_sequence(named)
+    in_order = sorted(named.tolist()) if of_time else _sorted(named)
+    return in_order + [MISSING] * (MISSING in names), ordered
+
+
+def _is_sequence(names: NDArray[Any]) -> bool:
+    if names.dtype.kind in "iufM":
+        return True
+    return all(
+        isinstance(name, date) or (isinstance(name, str) and _DATE.fullmatch(name))
+        for name in names.tolist()
+    )

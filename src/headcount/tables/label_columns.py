@@ -1,0 +1,398 @@
+"""Labels in the columns of tables."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headcount.errors import HeadcountError
+from headcount.estimates.labels.plan import LabelPlan
+from headcount.tables.columns import parse_texts
+from headcount.tables.readers import TableFile, frame_table
+
+if TYPE_CHECKING:
+    import polars as pl
+
+
+_MOST_CLASSES = 500
+# Labelled rows that are learnt from. More hardly change estimates, and take long.
+_MOST_ROWS = 100_000
+# Texts that stand for a label that is missing, and one that does if others are there.
+_NO_LABEL = ("", "?", "#N/A", "n/a", "nan", "NaN", "null", "NULL", "unlabelled", "unlabeled")
+_UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, eq=False)
+class LabelledItems:
+    """Rows of a table with labels that can be learnt from."""
+
+    table: TableFile
+    labels: NDArray[Any]
+    description: str
+    notes: tuple[str, ...]
+
+
+def read_labelled(table: TableFile, target: str, *, random_state: int = 0) -> LabelledItems:
+    """Read the rows of a table that have a label.
+
+    Rows without a label, that repeat the header, or with the only item of a class are left
+    out. Of very many rows, a random sample is read.
+    """
+    table.require([target], "which `target` names")
+    column = table.read([target])[target]
+    labels, rows, notes = read_labels(column, table.name)
+    if len(rows) > _MOST_ROWS:
+        notes += (
+            f"Of {len(rows):,} labelled rows, {_MOST_ROWS:,} drawn at random were used: more "
+            "would take longer and change little.",
+        )
+        rng = np.random.default_rng(random_state)
+        sampled = np.sort(rng.choice(len(rows), _MOST_ROWS, replace=False))
+        labels, rows = labels[sampled], rows[sampled]
+    columns = [name for name in table.columns if name != target]
+    every = len(rows) == len(column)
+    frame = (
+        table.read(columns, None if every else rows) if columns else column.to_frame()[:, :0]
+    )
+    of_all = "" if every else f" of {len(column):,}"
+    return LabelledItems(
+        frame_table(frame, table.name),
+        labels,
+        f"{table.name}, {len(rows):,}{of_all} rows",
+        notes,
+    )
+
+
+def read_labels(
+    column: pl.Series, table: str
+) -> tuple[NDArray[Any], NDArray[np.int64], tuple[str, ...]]:
+    """Labels of the training items: texts, whole numbers, or true and false."""
+    import polars as pl
+
+    what = f"Column {column.name!r} of {table!r}"
+    raw, notes = _without_headers(stripped(column), table)
+    filled = raw.is_not_null()
+    if not filled.any():
+        raise HeadcountError(f"{what} has no labels: name another column by `target`.")
+    n_missing = len(raw) - int(filled.sum()) - sum("header" in note for note in notes)
+    if n_missing > 0:
+        notes.append(
+            f"{n_missing:,} of {len(raw):,} rows of {table} have no label in {column.name} and "
+            "were not learnt from."
+        )
+    rows = filled.arg_true().to_numpy().astype(np.int64)
+    labels, merged = _one_spelling(_typed(raw.drop_nulls(), what))
+    if merged:
+        notes.append(f"{table}: {merged}")
+    counts = labels.value_counts(sort=True)
+    single = counts.filter(pl.col("count") == 1)[labels.name].to_list()
+    if single and len(counts) - len(single) >= 2:
+        frequent = ~labels.is_in(single)
+        labels, rows = labels.filter(frequent), rows[frequent.to_numpy()]
+        named = ", ".join(map(repr, single[:3])) + (" ..." if len(single) > 3 else "")
+        one = len(single) == 1
+        notes.append(
+            f"class{'' if one else 'es'} {named} of {column.name} {'has' if one else 'have'} a "
+            "single labelled item and cannot be learnt: the shares are those of the others."
+        )
+    _check_number(labels, what)
+    array = labels.to_numpy()
+    array = array.astype(np.str_) if labels.dtype == pl.String else np.asarray(array)
+    return array, rows, tuple(notes)
+
+
+def _typed(raw: pl.Series, what: str) -> pl.Series:
+    import polars as pl
+
+    parsed = parse_texts(raw)
+    # A class may be called NA.
+    labels = raw if parsed.null_count() else parsed
+    if labels.dtype.is_temporal() or labels.dtype.is_nested():
+        labels = raw.cast(pl.String, strict=False)
+    return _whole(labels, what) if labels.dtype.is_float() else labels
+
+
+def _check_number(labels: pl.Series, what: str) -> None:
+    n_classes = labels.n_unique()
+    if n_classes == 1:
+        raise HeadcountError(
+            f"{what} has the single value {labels[0]!r}: there must be items of at least two "
+            "classes."
+        )
+    if n_classes > _MOST_CLASSES or (n_classes == len(labels) and n_classes > 20):
+        raise HeadcountError(
+            f"{what} has {n_classes:,} different values, too many for classes (at most "
+            f"{_MOST_CLASSES}, with several items each): name another column by `target`."
+        )
+
+
+def _without_headers(raw: pl.Series, table: str) -> tuple[pl.Series, list[str]]:
+    """Labels with nulls for rows that repeat the names of the columns."""
+    import polars as pl
+
+    if raw.dtype != pl.String:
+        return raw, []
+    repeated = raw == raw.name
+    n_repeated = int(repeated.sum() or 0)
+    if not n_repeated or n_repeated == len(raw):
+        return raw, []
+    one = n_repeated == 1
+    note = (
+        f"{n_repeated:,} row{'' if one else 's'} of {table} repeat{'s' if one else ''} the "
+        f"header and {'was' if one else 'were'} left out."
+    )
+    return raw.set(repeated.fill_null(False), None), [note]
+
+
+def _one_spelling(labels: pl.Series) -> tuple[pl.Series, str]:
+    """Labels that differ in capitals only as one class, with a note."""
+    import polars as pl
+
+    if labels.dtype != pl.String:
+        return labels, ""
+    counts = labels.value_counts(sort=True)
+    spelt: dict[str, list[str]] = {}
+    for label in counts[labels.name].to_list():
+        spelt.setdefault(label.casefold(), []).append(label)
+    several = [names for names in spelt.values() if len(names) > 1]
+    if not several:
+        return labels, ""
+    names = {name: group[0] for group in several for name in group}
+    listed = "; ".join(f"{' and '.join(map(repr, group))}" for group in several[:3])
+    return labels.replace(names), f"{listed} in {labels.name} were taken for one class."
+
+
+def split_by_label(table: TableFile, target: str) -> tuple[TableFile, TableFile, str]:
+    """Divide a table into rows with a label and rows without."""
+    import polars as pl
+
+    table.require([target], "which `target` names")
+    frame = table.read()
+    raw = stripped(frame[target])
+    unknown = raw.is_null()
+    if raw.dtype == pl.String:
+        unknown = unknown | (raw.str.to_lowercase() == _UNKNOWN).fill_null(True)
+    n_new = int(unknown.sum())
+    if n_new in (0, len(frame)):
+        which = "every row has a label" if n_new == 0 else "no row has a label"
+        raise HeadcountError(
+            f"In column {target!r} of {table.name!r} {which}: pass labelled items as `train`, "
+            "or a table in which some rows have a label and those to count have none."
+        )
+    note = (
+        f"{len(frame) - n_new:,} rows of {table.name} have a label in {target} and were learnt "
+        f"from; the other {n_new:,} are counted."
+    )
+    labelled = frame_table(frame.filter(~unknown), table.name)
+    return labelled, frame_table(frame.filter(unknown).drop(target), table.name), note
+
+
+def read_true_labels(
+    column: pl.Series, classes: NDArray[Any], table: str
+) -> tuple[NDArray[Any] | None, str]:
+    """Labels of the new items if all are known, and a note if only some are."""
+    codes, strange = match_labels(column, classes)
+    n_known = int((codes >= 0).sum())
+    if n_known == len(codes):
+        return classes[codes], ""
+    if not n_known and not strange:
+        return None, ""
+    of_class = f" or of no class of training, such as {strange!r}" if strange else ""
+    return None, (
+        f"{len(codes) - n_known:,} of {len(codes):,} labels in column {column.name!r} of "
+        f"{table} are missing{of_class}, so that true shares are not shown."
+    )
+
+
+def match_labels(
+    column: pl.Series, classes: NDArray[Any]
+) -> tuple[NDArray[np.int64], str | None]:
+    """Positions of labels among classes."""
+    import polars as pl
+
+    raw = stripped(column)
+    names = pl.Series(classes.tolist()).cast(pl.String)
+    if raw.dtype.is_float() and names.str.contains(r"^-?\d+$").all():
+        raw = raw.cast(pl.Int64, strict=False)
+    texts = raw.cast(pl.String).str.replace(r"^(-?\d+)\.0+$", "$1")
+    folded = {name.casefold(): name for name in reversed(names.to_list())}
+    spelt = {
+        text: folded[text.casefold()]
+        for text in texts.unique().drop_nulls().to_list()
+        if text.casefold() in folded and text not in folded.values()
+    }
+    texts = texts.replace(spelt) if spelt else texts
+    codes = texts.replace_strict(names, np.arange(len(classes)), default=-1)
+    strange = texts.filter(texts.is_not_null() & (codes == -1))
+    numbers = codes.fill_null(-1).to_numpy().astype(np.int64)
+    return np.where(texts.is_null().to_numpy(), -1, numbers), next(iter(strange), None)
+
+
+def stripped(column: pl.Series) -> pl.Series:
+    """Column with nulls for texts that stand for no label, and for NaN."""
+    import polars as pl
+
+    if column.dtype in (pl.Categorical, pl.Enum):
+        column = column.cast(pl.String)
+    if column.dtype.is_float():
+        return column.fill_nan(None)
+    if column.dtype != pl.String:
+        return column
+    stripped = column.str.strip_chars()
+    return stripped.set(stripped.is_in(_NO_LABEL), None)
+
+
+def _whole(labels: pl.Series, what: str) -> pl.Series:
+    import polars as pl
+
+    whole = labels.cast(pl.Int64, strict=False)
+    if (whole.cast(pl.Float64) != labels).fill_null(True).any():
+        raise HeadcountError(
+            f"{what} holds fractions such as {labels[0]!r}, which are no classes: name "
+            "another column by `target`."
+        )
+    return whole
+
+
+# Labels, weights and clusters of some rows of a table.
+
+_PLAN = ("row", "stratum", "weight", "label", "pool")
+
+
+@dataclass(frozen=True, eq=False)
+class FewLabels:
+    """Labels of some rows of a table."""
+
+    labelled: tuple[NDArray[np.int64], NDArray[Any]] | None = None
+    plan: LabelPlan | None = None
+    source: str = ""
+    note: str = ""
+
+
+def read_few_labels(
+    labelled: TableFile | None,
+    new: TableFile,
+    target: str,
+    classes: NDArray[Any],
+    *,
+    random_labels: bool,
+) -> FewLabels:
+    """Labels of some rows of a table, from a table of their own or from its own column."""
+    if labelled is not None:
+        return _of_table(labelled, classes, random_labels=random_labels)
+    if target not in new.columns:
+        if random_labels:
+            raise HeadcountError(
+                f"`random_labels` needs labels of some rows, but {new.name!r} has no column "
+                f"{target!r}: pass a table of rows and labels by `labelled`."
+            )
+        return FewLabels()
+    column = stripped(new.read([target])[target])
+    n_known, n = len(column) - column.null_count(), len(column)
+    if random_labels:
+        if n_known in (0, n):
+            which = "none" if n_known == 0 else "all"
+            raise HeadcountError(
+                f"`random_labels` is for labels of some rows, but {which} of the rows of "
+                f"{new.name!r} have one in column {target!r}: leave it out."
+            )
+        rows = np.flatnonzero(column.is_not_null().to_numpy())
+        labels = _known_labels(column.drop_nulls(), classes, new.name)
+        return FewLabels((rows, labels), None, new.name)
+    note = ""
+    if 0 < n_known < n:
+        note = (
+            f"{new.name} has {n_known:,} of {n:,} labels in column {target!r}. They are not "
+            "used, as it is not known how their rows were chosen: if at random, say so by "
+            "random_labels (--random-labels), and the shares will rest on them."
+        )
+    return FewLabels(note=note)
+
+
+def read_weights(table: TableFile, column: str | None) -> list[float] | None:
+    """Survey weights of the rows of a table; None without a column."""
+    import polars as pl
+
+    if column is None:
+        return None
+    values = table.read([column])[column].cast(pl.Float64, strict=False)
+    if values.null_count():
+        row = int(values.is_null().arg_max() or 0) + 1
+        raise HeadcountError(
+            f"Column {column!r} of {table.name!r}, which `weight` names, has no number in row "
+            f"{row:,}: fill it in or leave the item out."
+        )
+    return values.to_list()
+
+
+def read_clusters(table: TableFile, column: str | None) -> list[str] | None:
+    """Clusters of the rows of a table; None without a column.
+
+    A row without one is a cluster of its own.
+    """
+    import polars as pl
+
+    if column is None:
+        return None
+    texts = stripped(table.read([column])[column]).cast(pl.String)
+    return [f"(row {i})" if text is None else text for i, text in enumerate(texts.to_list())]
+
+
+def _of_table(table: TableFile, classes: NDArray[Any], *, random_labels: bool) -> FewLabels:
+    table.require(["row", "label"], "the rows of NEW from 0 and their labels")
+    planned = all(name in table.columns for name in _PLAN)
+    if not planned and not random_labels:
+        raise HeadcountError(
+            f"{table.name!r} does not say how its rows were chosen, as it lacks columns of a "
+            "plan (stratum, weight, pool): draw rows by headcount label, or if they are a "
+            "simple random sample, add `random_labels`."
+        )
+    if planned and random_labels:
+        raise HeadcountError(
+            f"{table.name!r} is a plan, which states how its rows were drawn: leave out "
+            "`random_labels`."
+        )
+    frame = table.read(list(_PLAN) if planned else ["row", "label"])
+    plan = LabelPlan.from_frame(_numbers(frame)) if planned else None
+    filled = frame.filter(stripped(frame["label"]).is_not_null())
+    if not len(filled):
+        raise HeadcountError(
+            f"The column 'label' of {table.name!r} is empty: fill in the labels of its rows."
+        )
+    labels = _known_labels(filled["label"], classes, table.name)
+    return FewLabels((_rows(filled, table.name), labels), plan, table.name)
+
+
+def _known_labels(column: pl.Series, classes: NDArray[Any], table: str) -> NDArray[Any]:
+    """Labels, each of which must be one of the classes."""
+    codes, strange = match_labels(column, classes)
+    if strange is not None:
+        raise HeadcountError(
+            f"{table!r} has the class {strange!r} in column {column.name!r}, which was never "
+            "seen in training: leave these items out, or label some for training."
+        )
+    return np.asarray(classes[codes])
+
+
+def _rows(frame: pl.DataFrame, table: str) -> NDArray[np.int64]:
+    import polars as pl
+
+    rows = frame["row"].cast(pl.Float64, strict=False)
+    if rows.null_count() or (rows != rows.floor()).any():
+        raise HeadcountError(
+            f"The column 'row' of {table!r} has other values than whole numbers: it must name "
+            "the rows of NEW, from 0."
+        )
+    return rows.cast(pl.Int64).to_numpy()
+
+
+def _numbers(frame: pl.DataFrame) -> pl.DataFrame:
+    """Table of a plan with numbers as numbers, as a spreadsheet may have changed them."""
+    import polars as pl
+
+    return frame.with_columns(
+        pl.col("row", "stratum", "weight").cast(pl.Float64, strict=False).fill_null(-1)
+    )

@@ -1,0 +1,79 @@
+"""Options that all functions of tables share: how to read a table, and its groups."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, replace
+from typing import Any
+
+from headcount._support.parameters import check_fraction
+from headcount.tables.columns import check_order
+from headcount.tables.groups import Groups, group_column, read_groups
+from headcount.tables.readers import TableFile, frame_table, open_tables
+
+
+def as_table(source: Any, name: str, separator: str | None = None) -> TableFile:
+    """Table of a path, of paths, or of a frame, which messages call by a name."""
+    if isinstance(source, TableFile):
+        return source
+    if isinstance(source, str | os.PathLike):
+        return open_tables([source], separator=separator)
+    if isinstance(source, list | tuple) and all(
+        isinstance(path, str | os.PathLike) for path in source
+    ):
+        return open_tables(source, separator=separator)
+    return frame_table(source, name)
+
+
+@dataclass(frozen=True)
+class Options:
+    """What a caller chooses besides the model; `column` is what the groups are made of."""
+
+    by: str | None = None
+    date_column: str | None = None
+    date_order: str | None = None
+    separator: str | None = None
+    weight: str | None = None
+    cluster: str | None = None
+    level: float = 0.95
+    random_state: int = 0
+    title: str | None = None
+    column: str | None = None
+
+    def __post_init__(self) -> None:
+        check_fraction("`level`", self.level)
+        check_order(self.date_order)
+
+    def table(self, source: Any, name: str) -> TableFile:
+        """Table of a path or frame."""
+        return as_table(source, name, self.separator)
+
+    def of_table(self, table: TableFile) -> Options:
+        """The same options with the column of the groups; an error if a column is missing."""
+        for option, name in (("weight", self.weight), ("cluster", self.cluster)):
+            if name is not None:
+                table.require([name], f"which `{option}` names")
+        return replace(self, column=group_column(table, self.by, self.date_column))
+
+    @property
+    def of_time(self) -> bool:
+        """True if the groups are periods of time."""
+        return self.column is not None and self.column != self.by
+
+    def not_features(self) -> dict[str, str]:
+        """Columns that must not become features, and why."""
+        reasons = {}
+        if self.column is not None:
+            reasons[self.column] = (
+                "the groups are made of it, so the model must not learn from it"
+            )
+        for option, name in (("weight", self.weight), ("cluster", self.cluster)):
+            if name is not None:
+                reasons[name] = f"it holds the {option}s of the items"
+        return reasons
+
+    def groups(self, table: TableFile) -> Groups | None:
+        """Groups of a table; None if there are none."""
+        if self.by is None or self.column is None:
+            return None
+        return read_groups(table, self.by, self.column, self.date_order)

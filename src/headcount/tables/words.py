@@ -1,0 +1,301 @@
+"""Words about results: what a method is, what was found, and how far to trust it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from sklearn.pipeline import Pipeline
+
+from headcount._support.text import chance, percent
+from headcount.estimates.diagnostics import BROKEN_LEVEL
+from headcount.quantifiers.base import Quantifier
+from headcount.scores.scorer import Scorer
+from headcount.tables.groups import MISSING
+from headcount.tables.preparation import Tally
+
+if TYPE_CHECKING:
+    from headcount.tables.analysis import Analysis, Slice
+
+_LONGEST = 300
+# Columns that are named; others are counted.
+_MOST_NAMES = 6
+
+
+@dataclass(frozen=True)
+class MethodFacts:
+    """A method, its settings, and why it was chosen."""
+
+    name: str
+    title: str
+    shift: str
+    reference: str
+    settings: dict[str, str]
+    why: str
+
+
+def method_facts(quantifier: Quantifier, size: int) -> MethodFacts:
+    """Facts about a fitted quantifier, or about the one that it selected."""
+    fitted = quantifier.fitted_
+    settings = {
+        name: "" if name == "classifier" else _shortened(value)
+        for name, value in fitted.settings.items()
+    }
+    if "classifier" in settings:
+        # The one that was used: a search has its own, and None stands for the default.
+        if isinstance(fitted.scorer, Scorer):
+            settings["classifier"] = _shortened(fitted.scorer.classifier_)
+        else:
+            settings["classifier"] = "none: the scores were made elsewhere"
+            settings.pop("cv", None)
+    info = fitted.info
+    return MethodFacts(
+        fitted.method, info.title, info.shift, info.reference, settings,
+        quantifier.explain(size),
+    )  # fmt: skip
+
+
+def _shortened(value: Any) -> str:
+    if isinstance(value, Pipeline):
+        *before, last = [step for _, step in value.steps]
+        # The preparation is described column by column, and slow to print.
+        return ", ".join([*(type(step).__name__ for step in before), _shortened(last)])
+    text = " ".join(repr(value).split())
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
+
+
+def plain(label: Any) -> str | int | float | bool | None:
+    """Class or group as a value for JSON and tables.
+
+    Examples
+    --------
+    >>> from datetime import datetime
+    >>> plain(3), plain(datetime(2024, 5, 1))
+    (3, '2024-05-01')
+    """
+    if label is None or isinstance(label, str | int | float):
+        return label
+    return str(label).removesuffix(" 00:00:00")
+
+
+def words(label: Any) -> str:
+    """Class or group as text.
+
+    Examples
+    --------
+    >>> words(None), words(True)
+    ('all items', 'True')
+    """
+    return "all items" if label is None else str(plain(label))
+
+
+def add_counts(columns: dict[str, str], tally: Tally, n_rows: int, table: str) -> None:
+    """Add numbers of missing and unseen values to the treatments of columns."""
+    for counts, what in ((tally.missing, "missing"), (tally.unseen, "never seen in training")):
+        for name, count in counts.items():
+            if count:
+                columns[name] += f"; {count:,} of {n_rows:,} {what} in {table}"
+
+
+def by_treatment(columns: dict[str, str]) -> dict[str, str]:
+    """Treatment of the columns, once for those that were treated alike.
+
+    Examples
+    --------
+    >>> by_treatment({"age": "number", "city": "category", "size": "number"})
+    {'Columns age, size': 'number', 'Column city': 'category'}
+    """
+    alike: dict[str, list[str]] = {}
+    for name, treatment in columns.items():
+        alike.setdefault(treatment, []).append(name)
+    return {
+        f"Column{'' if len(names) == 1 else 's'} {_listed_columns(names)}": treatment
+        for treatment, names in alike.items()
+    }
+
+
+def _listed_columns(names: list[str]) -> str:
+    more = len(names) - _MOST_NAMES + 1
+    if len(names) <= _MOST_NAMES:
+        return ", ".join(names)
+    return f"{', '.join(names[: _MOST_NAMES - 1])} and {more} more"
+
+
+MARK = "do not rely on it"
+"""Mark of a row whose number is not to be relied on."""
+_NAMED = 3
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Summary of an analysis for a reader with ten seconds."""
+
+    status: Literal["fits", "unsure", "broken"]
+    sentences: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return " ".join(self.sentences)
+
+
+def verdict_of(analysis: Analysis) -> Verdict:
+    """Verdict on an analysis."""
+    status, trust = _trust(analysis)
+    if status == "broken":
+        # The reader must not take the number for an answer.
+        sentences = (
+            trust,
+            f"If only the mix had changed: {_shares(analysis)}",
+            _groups(analysis),
+        )
+    else:
+        sentences = (_shares(analysis), _groups(analysis), trust)
+    return Verdict(status, tuple(sentence for sentence in sentences if sentence))
+
+
+def compared_with_truth(analysis: Analysis) -> str:
+    """Errors and coverage of the groups in words; empty if the true shares are not known."""
+    slices = [item for item in analysis.groups if item.truth is not None]
+    if not slices:
+        return ""
+    truth = np.array([item.truth for item in slices])
+    shares = np.array([item.estimate.shares for item in slices])
+    low, high = np.array([(item.low, item.high) for item in slices]).transpose(1, 0, 2)
+    error = np.abs(shares - truth).mean()
+    counted = [item.classify_and_count for item in slices]
+    counts = ""
+    if all(predicted is not None for predicted in counted):
+        counts = f" (classify and count: {100 * np.abs(np.array(counted) - truth).mean():.1f})"
+    # An interval that ends at the truth contains it, up to rounding.
+    held = (low - 1e-9 <= truth) & (truth <= high + 1e-9)
+    if len(analysis.classes) == 2:
+        held = held[:, 1:]  # of two classes, one is enough
+    return (
+        f"Compared with the truth: {100 * error:.1f} percentage points off on average{counts}; "
+        f"it is within {held.sum():,} of {held.size:,} intervals."
+    )
+
+
+def _main_class(analysis: Analysis) -> int:
+    """Class to report: the second of two, or the one with the greatest change."""
+    if len(analysis.classes) == 2:
+        return 1
+    return int(np.argmax(np.abs(analysis.overall.estimate.shares - analysis.training)))
+
+
+def _shares(analysis: Analysis) -> str:
+    overall, shares = analysis.overall, analysis.overall.estimate.shares
+    items = f"{overall.estimate.n_items:,} item{'' if overall.estimate.n_items == 1 else 's'}"
+    j = _main_class(analysis)
+    before, now = float(analysis.training[j]), float(shares[j])
+    moved = _moved(before, now)
+    if len(shares) == 2:
+        return (
+            f"Of {items}, about {percent(now)} are {_quoted(analysis.classes[j])} "
+            f"({100 * analysis.level:.6g}% interval {percent(overall.low[j])} to "
+            f"{percent(overall.high[j])}), {moved}."
+        )
+    order = np.argsort(-shares, kind="stable")
+    largest, small = order, order[:0]
+    if len(order) > _NAMED + 1:
+        largest, small = np.split(order, [_NAMED])
+    listed = [f"{percent(shares[i])} are {_quoted(analysis.classes[i])}" for i in largest]
+    if len(small):
+        listed.append(
+            f"{percent(float(shares[small].sum()))} are of {len(small)} other classes"
+        )
+    return (
+        f"Of {items}, about {', '.join(listed[:-1])} and {listed[-1]}; the greatest change is "
+        f"in {_quoted(analysis.classes[j])}, {moved}."
+    )
+
+
+def _moved(before: float, now: float) -> str:
+    if percent(before) == percent(now):
+        return "as in training"
+    return f"{'up' if now > before else 'down'} from {percent(before)} in training"
+
+
+def _groups(analysis: Analysis) -> str:
+    j = _main_class(analysis)
+    # Shares that are not to be relied on say nothing about the range.
+    reliable = [item for item in analysis.groups if not item.is_broken]
+    return range_of_groups(
+        f"the share of {_quoted(analysis.classes[j])}",
+        {words(item.name): float(item.estimate.shares[j]) for item in reliable},
+        len(analysis.groups),
+        percent,
+    )
+
+
+def range_of_groups(
+    what: str, values: Mapping[str, float], n_groups: int, written: Callable[[float], str]
+) -> str:
+    """Least and greatest value of the groups in words; empty for fewer than two.
+
+    Items without a group are left out.
+
+    Examples
+    --------
+    >>> range_of_groups("the share", {"May": 0.2, "June": 0.5}, 3, percent)
+    'Over 2 other groups the share goes from 20.0% (May) to 50.0% (June).'
+    >>> range_of_groups("it", {"May": 0.2, "June": 0.5, MISSING: 0.9}, 3, percent)
+    'Over 2 groups it goes from 20.0% (May) to 50.0% (June).'
+    """
+    n_groups -= MISSING in values
+    values = {name: value for name, value in values.items() if name != MISSING}
+    if len(values) < 2:
+        return ""
+    least, most = min(values, key=values.__getitem__), max(values, key=values.__getitem__)
+    which = " other" if len(values) < n_groups else ""
+    return (
+        f"Over {len(values):,}{which} groups {what} goes from {written(values[least])} "
+        f"({least}) to {written(values[most])} ({most})."
+    )
+
+
+def _trust(analysis: Analysis) -> tuple[Literal["fits", "unsure", "broken"], str]:
+    p, broken = analysis.overall.p_value, analysis.broken_groups
+    labelled = analysis.overall.labelled
+    if labelled is not None:
+        return "fits", (
+            f"This rests on {labelled.n_labels:,} labels of the new items, and holds whatever "
+            f"has changed if their rows were drawn at random. {labelled.agreement.sentence()}"
+        )
+    if analysis.method.shift != "prior":
+        return "unsure", (
+            f"{analysis.method.name} does not correct for a change of the mix, so that the "
+            "shares are right only if nothing but the inputs has changed."
+            if analysis.method.shift == "covariate"
+            else f"{analysis.method.name} does not correct for any change since training."
+        )
+    if p is None:
+        return "unsure", "Whether the method's assumption holds could not be tested."
+    if p < BROKEN_LEVEL:
+        return "broken", (
+            "We cannot say what the shares are: the new items do not look like the labelled "
+            f"ones, whatever the mix ({chance(p)}). Label a random sample of them, or train on "
+            "items that are more like them."
+        )
+    if broken:
+        one = len(broken) == 1
+        return "unsure", (
+            "Together the new items look like the labelled ones, but for the mix "
+            f"({chance(p)}). {len(broken)} of the groups {'does' if one else 'do'} not, or "
+            f"cannot be estimated: do not rely on {_named(broken)}."
+        )
+    return "fits", (
+        f"The new items look like the labelled ones, but for the mix ({chance(p)}), as the "
+        "method assumes."
+    )
+
+
+def _named(slices: list[Slice]) -> str:
+    names = [_quoted(item.name) for item in slices[:_NAMED]]
+    more = len(slices) - len(names)
+    return ", ".join(names) + (f" and {more} more" if more else "")
+
+
+def _quoted(label: Any) -> str:
+    return f"“{words(label)}”"

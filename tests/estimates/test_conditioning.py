@@ -1,0 +1,162 @@
+"""Truths given answers: against the oracle, and where the solution is known."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from headcount.estimates.conditioning import Conditional, Conditioning, ShareConditioning
+from headcount.estimates.simulation import Prior
+from headcount.parts.quadratic import Solution
+from headcount.parts.training import Training
+from tests.oracle import uncertainty as oracle
+
+
+def pairs(seed, n, n_answers, n_truths, noise=0.05):
+    rng = np.random.default_rng(seed)
+    truths = rng.dirichlet(np.ones(n_truths), n)
+    mixed = rng.normal(size=(n_truths, n_answers))
+    return truths @ mixed + noise * rng.normal(size=(n, n_answers)), truths
+
+
+# One truth alone would be constant, and its slopes nothing but rounding.
+@given(
+    seed=st.integers(0, 10**6),
+    n=st.integers(12, 120),
+    n_answers=st.integers(1, 5),
+    n_truths=st.integers(2, 4),
+)
+@settings(max_examples=50)
+def test_it_matches_the_oracle(seed, n, n_answers, n_truths):
+    answers, truths = pairs(seed, n, n_answers, n_truths)
+    answer = answers[0] + 0.01
+    draws, weights = Conditional(answers, truths).given(answer)
+    expected, expected_weights = oracle.given(answers, truths, answer)
+    np.testing.assert_allclose(weights, expected_weights, atol=1e-9)
+    np.testing.assert_allclose(draws, expected, atol=1e-7)
+
+
+def test_answers_that_are_all_alike_leave_the_truths_as_they_are():
+    truths = np.random.default_rng(0).dirichlet(np.ones(3), 50)
+    draws, weights = Conditional(np.full((50, 3), 1 / 3), truths).given(np.full(3, 1 / 3))
+    np.testing.assert_allclose(weights, 1 / 50)
+    np.testing.assert_allclose(weights @ draws, truths.mean(axis=0), atol=1e-12)
+
+
+def test_it_finds_the_distribution_of_a_normal_truth():
+    # Truth and answer are normal: the truth given the answer is known.
+    rng = np.random.default_rng(0)
+    truths = rng.normal(size=(20_000, 1))
+    answers = 2 * truths + 1 + rng.normal(size=(20_000, 1))
+    draws, weights = Conditional(answers, truths).given(np.array([2.0]))
+    mean = (weights @ draws)[0]
+    assert mean == pytest.approx(2 * (2 - 1) / 5, abs=0.03)
+    assert weights @ (draws[:, 0] - mean) ** 2 == pytest.approx(1 / 5, rel=0.08)
+
+
+def test_truths_that_sum_to_one_still_do():
+    answers, truths = pairs(1, 400, 3, 4)
+    draws, _ = Conditional(answers, truths).given(answers[5])
+    np.testing.assert_allclose(draws.sum(axis=1), 1, atol=1e-9)
+
+
+def test_the_order_of_simulations_makes_no_difference():
+    answers, truths = pairs(2, 300, 2, 3)
+    order = np.random.default_rng(0).permutation(300)
+    draws, weights = Conditional(answers, truths).given(answers[7])
+    mixed, others = Conditional(answers[order], truths[order]).given(answers[7])
+    np.testing.assert_allclose(weights @ draws, others @ mixed, atol=1e-9)
+
+
+def test_several_answers_are_better_than_one():
+    answers, truths = pairs(3, 4000, 4, 2, noise=0.2)
+    one, four = Conditional(answers[:, :1], truths), Conditional(answers, truths)
+
+    def spread(conditional, width):
+        draws, weights = conditional.given(answers[0, :width])
+        return weights @ (draws[:, 0] - weights @ draws[:, 0]) ** 2
+
+    assert spread(four, 4) < 0.8 * spread(one, 1)
+
+
+def conditioning(**more):
+    codes = np.repeat([0, 1], 300)
+    predicted = np.where(np.arange(600) % 5 == 0, 1 - codes, codes)
+    calls = []
+
+    class Counts:
+        def solve_training(self, training, samples):
+            calls.append(int(samples.sizes[0]))
+            return Solution.closed_form(samples.prevalence_of(training.items, 2))
+
+    options = {"prior": Prior(), "replicates": 1000, "seed": 0} | more
+    training = Training(predicted, codes, 2)
+    return ShareConditioning(Counts(), training, posteriors_given=False, **options), calls
+
+
+def posterior_of(made, answer, size):
+    return made.posteriors(np.array([answer]), np.array([size]))[0]
+
+
+def test_samples_of_similar_sizes_share_simulations():
+    made, calls = conditioning()
+    answers = np.tile([0.38, 0.62], (5, 1))
+    means = made.means(answers, np.array([100, 101, 99, 400, 100]))
+    assert len(calls) == 2
+    np.testing.assert_array_equal(means[0], means[4])
+    np.testing.assert_allclose(means[:, 0], 0.3, atol=0.02)
+    for number, size in enumerate((100, 101, 99, 400)):
+        posterior = posterior_of(made, answers[0], size)
+        np.testing.assert_allclose(posterior.mean, means[number], atol=1e-12)
+
+
+def test_larger_samples_are_more_certain():
+    made, _ = conditioning(replicates=4000)
+    spreads = [
+        posterior_of(made, [0.38, 0.62], size).draws[:, 0].std()
+        for size in (20, 200, 2000, 20_000)
+    ]
+    assert (np.diff(spreads) < 0).all()
+    # Beyond the largest size that is simulated, nothing is left but the noise of training.
+    small, large = (posterior_of(made, [0.38, 0.62], n) for n in (20_000, 10**7))
+    assert large.draws[:, 0].std() < small.draws[:, 0].std()
+    assert large.draws[:, 0].std() > 0.5 * small.draws[:, 0].std()
+
+
+@given(share=st.floats(-0.5, 1.5), size=st.integers(1, 10**6))
+@settings(max_examples=40)
+def test_posteriors_lie_on_the_simplex(share, size):
+    posterior = posterior_of(SHARED, [1 - share, share], size)
+    for shares in (posterior.mean, posterior.weighted, posterior.draws):
+        assert np.isfinite(shares).all()
+        assert (shares >= 0).all()
+        np.testing.assert_allclose(shares.sum(axis=-1), 1, atol=1e-9)
+    assert posterior.weights.sum() == pytest.approx(1)
+    assert posterior.draws.shape == (1000, 2)
+
+
+SHARED, _ = conditioning()
+
+
+def test_draws_of_equal_weight_stand_for_the_weighted_ones():
+    posterior = posterior_of(SHARED, [0.38, 0.62], 50)
+    np.testing.assert_allclose(posterior.draws.mean(axis=0), posterior.mean, atol=1e-3)
+
+
+def test_samples_of_similar_size_share_their_simulations():
+    sizes = []
+
+    def outcomes(made):
+        sizes.append(int(made.samples.sizes[0]))
+        return Conditional(made.shares, made.shares)
+
+    training = Training(None, np.repeat([0, 1], 50), 2)
+    conditioning = Conditioning(training, outcomes, Prior(), 200, seed=0)
+    answer = np.array([0.25, 0.75])
+    first = conditioning.given(answer, 1000)
+    np.testing.assert_array_equal(first[0], conditioning.given(answer, 1010)[0])
+    conditioning.given(answer, 12)
+    assert len(sizes) == 2
+    assert sizes[1] == 12
