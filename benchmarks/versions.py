@@ -163,7 +163,7 @@ def fit_test(
     import numpy as np
 
     import headcount as hc
-    from headcount.estimates.fit_test import fit_test as test
+    from headcount.estimates.assumption import fit_test as test
 
     if "codes" in inspect.signature(test).parameters:
         classes, codes = np.unique(y, return_inverse=True)

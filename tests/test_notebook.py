@@ -14,7 +14,7 @@ import headcount
 import headcount as hc
 from headcount.accuracy.estimates import AccuracyEstimate
 from headcount.accuracy.leap import LEAP
-from headcount.estimates.fit_test import FitTest, FitTests
+from headcount.estimates.assumption import FitTest, FitTests
 from headcount_studies.engine.store import DatasetStatus, Failure, Status
 from tests.report.analyses import make_accuracies, make_analysis, scored
 

@@ -104,4 +104,4 @@ from .samples.samples import Samples as Samples
 from .scores.scorer import Scorer as Scorer
 from .tables.from_tables import analyse as analyse
 from .tables.from_tables import analyze as analyze
-from .tables.judge import judge as judge
+from .tables.judges import judge as judge

@@ -15,6 +15,8 @@ from secrets import token_hex
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+import polars as pl
+
 from headcount._support.files import input_files
 from headcount.errors import HeadcountError
 from headcount.estimates.statistics.statistics import Statistics, summarise_batches
@@ -224,8 +226,6 @@ def _summarise_part(
     part: Any, model: Any, by: str | None, reader: BatchReader | None
 ) -> bytes | None:
     """Statistics of a file or of a partition of a collection."""
-    import polars as pl
-
     if isinstance(part, str):
         scan = pl.scan_parquet if part.endswith(_PARQUET) else pl.scan_ipc
         part = scan(part)

@@ -8,7 +8,7 @@ from sklearn.linear_model import LogisticRegression
 
 import headcount as hc
 from headcount.errors import HeadcountError
-from headcount.estimates.fit_test import components, fit_test_items
+from headcount.estimates.assumption import components, fit_test_items
 from headcount.samples.samples import Samples
 
 

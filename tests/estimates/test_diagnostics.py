@@ -5,6 +5,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from headcount.errors import HeadcountError
+from headcount.estimates.assumption import FitTest
 from headcount.estimates.diagnostics import (
     AT_BOUNDARY,
     BROKEN_LEVEL,
@@ -15,7 +16,6 @@ from headcount.estimates.diagnostics import (
     Separation,
     assumption_warnings,
 )
-from headcount.estimates.fit_test import FitTest
 from headcount.parts.training import Training
 from headcount.samples.samples import Samples
 from tests.estimates.made import drawn, scores

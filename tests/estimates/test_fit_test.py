@@ -11,7 +11,7 @@ from scipy.stats import chi2
 
 from headcount._kernels.quadratic_programs import nearest_mixtures
 from headcount.errors import HeadcountError
-from headcount.estimates.fit_test import FitTest, MixtureTest, RankMoments, fit_test
+from headcount.estimates.assumption import FitTest, MixtureTest, RankMoments, fit_test
 from headcount.items.inputs import Scored
 from headcount.parts.training import Training
 from headcount.samples.protocols import UPP

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     import polars as pl
     from matplotlib.axes import Axes
 
-    from headcount.estimates.fit_test import FitTest
+    from headcount.estimates.assumption import FitTest
 
 # Classes up to which the table of true and predicted classes is printed.
 _MOST_CLASSES = 10

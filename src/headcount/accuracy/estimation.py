@@ -28,10 +28,10 @@ from headcount.accuracy.fitted import (
 from headcount.accuracy.metrics import ReferenceRanking, TableMetric
 from headcount.accuracy.model_outputs import ModelOutputs, Reference, among
 from headcount.errors import HeadcountError
+from headcount.estimates.assumption import FitTest, format_p_value
 from headcount.estimates.conditioning import Conditional, Conditioning, Posterior
 from headcount.estimates.diagnostics import BROKEN_LEVEL, FEW_ITEMS, UNLIKE
 from headcount.estimates.estimates import deviations
-from headcount.estimates.fit_test import FitTest, format_p_value
 from headcount.estimates.simulation import Prior, Simulated, check_prior, size_factor
 from headcount.parts.fitted import GroupStatistics, solved
 from headcount.parts.training import Training

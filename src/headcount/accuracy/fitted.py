@@ -23,7 +23,7 @@ from headcount.accuracy.model_outputs import (
     check_classified,
 )
 from headcount.errors import HeadcountError
-from headcount.estimates.fit_test import MixtureTest
+from headcount.estimates.assumption import MixtureTest
 from headcount.items.inputs import Scored, Verdicts
 from headcount.parts.embedding import Embedding
 from headcount.parts.fitted import Form, Input, MethodInfo, NeedsStatistics, Part, Shift
@@ -107,25 +107,7 @@ class AccuracyModel(MetricModel):
 
 @dataclass(frozen=True, eq=False)
 class FittedPredictor(NeedsStatistics):
-    """What `fit` makes of a predictor, and all that estimates and statistics use of it.
-
-    Attributes
-    ----------
-    method : str
-        Name of the predictor.
-    info : MethodInfo
-        Facts about the method.
-    shift : {"prior", "covariate", "none"}
-        Change since the reference under which this setting of the method is correct.
-    takes : {"posteriors", "labels", "features"}
-        Kind of items that this setting of the method works on.
-    classifier : FittedClassifier or None
-        Classifier of new items; None if the predictor was fitted on outputs.
-    reference : Reference
-        The labelled items.
-    model : MetricModel
-        The fitted method.
-    """
+    """What `fit` makes of a predictor, and all that estimates and statistics use of it."""
 
     method: str
     info: MethodInfo

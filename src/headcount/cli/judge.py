@@ -80,7 +80,7 @@ def judge(
 ) -> tuple[str, int]:
     """Correct the rates that an LLM judge measures, by gold labels of some items."""
     check_outputs(output, report)
-    from headcount.tables.judge import judge as corrected
+    from headcount.tables.judges import judge as corrected
 
     rates = corrected(
         items,

@@ -42,15 +42,7 @@ _N_DRAWS = 1000
 
 @dataclass(frozen=True, eq=False)
 class Posterior:
-    """Distribution of what is unknown about a sample.
-
-    Attributes
-    ----------
-    weighted : ndarray of shape (k, T)
-        Draws, one row per draw.
-    weights : ndarray of shape (k,)
-        Weights of the draws; they sum to 1.
-    """
+    """Distribution of what is unknown about a sample."""
 
     weighted: Floats
     weights: Floats
@@ -71,13 +63,6 @@ class Posterior:
 @dataclass(frozen=True, eq=False)
 class Conditional:
     """Pairs of answers and truths of simulated samples.
-
-    Attributes
-    ----------
-    answers : ndarray of shape (B, D)
-        Answers of a method, or of several methods in a row.
-    truths : ndarray of shape (B, T)
-        Unknowns of the samples: shares, or an accuracy.
 
     Examples
     --------
@@ -103,21 +88,7 @@ class Conditional:
         return centre, slopes, np.ascontiguousarray((away @ slopes).T)
 
     def given(self, answer: Floats) -> tuple[Floats, Floats]:
-        """Draws of the truth given an answer, and their weights.
-
-        Parameters
-        ----------
-        answer : ndarray of shape (D,)
-            The observed answer.
-
-        Returns
-        -------
-        draws : ndarray of shape (k, T)
-            Truths of the simulations with the nearest answers, moved along the local
-            regression line to the observed one.
-        weights : ndarray of shape (k,)
-            Weights of the draws; they sum to 1.
-        """
+        """Draws of the truth given an answer, and their weights."""
         centre, slopes, fitted = self._fitted
         gaps = ((fitted - ((answer - centre) @ slopes)[:, None]) ** 2).sum(axis=0)
         near = min(int(_NEAR * len(gaps)), len(gaps) - 1)
@@ -141,24 +112,6 @@ class Conditional:
 class Conditioning:
     """Truths of samples given the answers of a method: samples are simulated once per size.
 
-    Attributes
-    ----------
-    training : Training
-        Labelled items that samples are simulated from; only their classes and weights are
-        used.
-    outcomes : callable
-        Returns the answers and truths of simulated samples as a `Conditional`.
-    prior : Prior
-        Distribution of the shares.
-    replicates : int
-        Number of simulated samples for each size.
-    seed : int
-        Random seed.
-    class_sizes : ndarray of shape (K,) or None
-        Number of items that each class stands for; ``training.class_sizes`` by default.
-    foreign : float
-        Number of items of any class that each simulated class has on average.
-
     Examples
     --------
     >>> import numpy as np
@@ -181,21 +134,7 @@ class Conditioning:
     _by_size: dict[int, Conditional] = field(default_factory=dict, init=False, repr=False)
 
     def given(self, answer: Floats, size: int) -> tuple[Floats, Floats]:
-        """Draws of the truth of a sample given its answer, and their weights.
-
-        Parameters
-        ----------
-        answer : ndarray of shape (D,)
-            Answer of the method.
-        size : int
-            Number of items in the sample. Samples of similar size share their simulations.
-
-        Returns
-        -------
-        draws : ndarray of shape (k, T)
-        weights : ndarray of shape (k,)
-            As for `Conditional.given`.
-        """
+        """Draws of the truth of a sample given its answer, and their weights."""
         simulated = simulated_size(size)
         if simulated not in self._by_size:
             samples = simulate(
@@ -290,21 +229,6 @@ class Answering(Protocol):
 @dataclass(frozen=True, eq=False)
 class ShareConditioning:
     """Distribution of the shares of samples given the answers of a method.
-
-    Attributes
-    ----------
-    model : Answering
-        The method.
-    training : Training
-        Labelled items that samples are simulated from.
-    posteriors_given : bool or list
-        Whether the items are posteriors, which are simulated with noise: see `smooth`.
-    prior : Prior
-        Distribution of the shares.
-    replicates : int
-        Number of simulated samples for each size.
-    seed : int
-        Random seed.
 
     Examples
     --------

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from headcount._kernels.accumulation import add_outside
 from headcount._support.parameters import check_choice
 from headcount.errors import HeadcountError
-from headcount.estimates.fit_test import FitTest, FitTests, MixtureTest, format_p_value
+from headcount.estimates.assumption import FitTest, FitTests, MixtureTest, format_p_value
 from headcount.parts.embedding import Dense
 from headcount.parts.training import MeanOf, Training
 from headcount.samples.samples import Samples
@@ -43,19 +43,7 @@ class Diagnosis(NamedTuple):
 
 @dataclass(frozen=True)
 class Separation:
-    """Separation of the classes by the scores.
-
-    Attributes
-    ----------
-    distance : float
-        Distance between the means of the two classes, or groups of classes, that are hardest
-        to distinguish, in standard deviations.
-    condition : float
-        Condition number of the class means, the factor by which they can magnify noise.
-        Infinite if a class is a mixture of others.
-    pair : tuple of int
-        The two classes that are hardest to distinguish.
-    """
+    """Separation of the classes by the scores."""
 
     distance: float
     condition: float
@@ -86,19 +74,6 @@ class Separation:
 @dataclass(frozen=True, eq=False)
 class Diagnostics:
     """Statistics of the training items, for checks of estimates.
-
-    Attributes
-    ----------
-    classes : tuple
-        Names of the classes.
-    mixture : MixtureTest
-        Test of the assumption.
-    separation : Separation
-        Separation of the classes by the scores.
-    low, high : ndarray of shape (K,)
-        Smallest and largest posterior of each class among the training items.
-    n_training : int
-        Number of training items.
 
     Examples
     --------
@@ -168,25 +143,7 @@ class Diagnostics:
         *,
         shift: str = "prior",
     ) -> list[Diagnosis]:
-        """Test and warn about the estimates of many samples.
-
-        Parameters
-        ----------
-        posteriors : ndarray of shape (m, K)
-            Posteriors of the pool, from the same classifiers as those in training; see
-            `fit_test`.
-        samples : Samples
-            The samples.
-        prevalence : ndarray of shape (S, K)
-            The estimated shares.
-        shift : {"prior", "covariate", "none"}, default="prior"
-            Assumption of the method, its ``info.shift``.
-
-        Returns
-        -------
-        list of Diagnosis
-            One per sample.
-        """
+        """Test and warn about the estimates of many samples."""
         seen, outside = self.means(posteriors, samples)
         return self.examine_means(seen, outside, samples.sizes, prevalence, shift=shift)
 
@@ -199,24 +156,7 @@ class Diagnostics:
         *,
         shift: str = "prior",
     ) -> list[Diagnosis]:
-        """Test and warn about the estimates of samples given by their statistics.
-
-        Parameters
-        ----------
-        seen, outside : ndarray of shape (S, d), (S, 1)
-            Means of each `reduction` in the samples.
-        sizes : ndarray of shape (S,)
-            Numbers of items.
-        prevalence : ndarray of shape (S, K)
-            The estimated shares.
-        shift : {"prior", "covariate", "none"}, default="prior"
-            Assumption of the method.
-
-        Returns
-        -------
-        list of Diagnosis
-            One per sample.
-        """
+        """Test and warn about the estimates of samples given by their statistics."""
         tests = self.mixture.test_means(seen, sizes)
         return self._examined(tests, outside[:, 0], prevalence, shift)
 
@@ -293,28 +233,6 @@ def assumption_warnings(
     shift: str = "prior",
 ) -> tuple[str, ...]:
     """Return warnings about an estimate, one sentence each.
-
-    Parameters
-    ----------
-    prevalence : array of shape (K,)
-        Estimated shares.
-    classes : sequence of length K
-        Names of the classes.
-    n : int
-        Number of items in the sample.
-    fit_test : FitTest, default=None
-        Test of the assumption, if there is one.
-    separation : Separation, default=None
-        Separation of the classes by the scores, if known.
-    outside : float, default=0.0
-        Share of the sample's scores outside the range of training.
-    shift : {"prior", "covariate", "none"}, default="prior"
-        Assumption of the method.
-
-    Returns
-    -------
-    tuple of str
-        Warnings. Empty if there are none.
 
     Examples
     --------

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from headcount._support.parameters import check_choice, check_count, check_flag
 from headcount._support.random import base_seeds
 from headcount.errors import HeadcountError
+from headcount.estimates.assumption import format_p_value
 from headcount.estimates.conditioning import ShareConditioning
 from headcount.estimates.diagnostics import (
     BROKEN_LEVEL,
@@ -22,7 +23,6 @@ from headcount.estimates.diagnostics import (
 )
 from headcount.estimates.estimate import Estimand, Estimate
 from headcount.estimates.estimates import Answers, ConditionedEstimates, Estimates, GroupAnswers
-from headcount.estimates.fit_test import format_p_value
 from headcount.estimates.labels.from_labels import estimates_from_labels
 from headcount.estimates.labels.plan import LabelPlan, join_plans, make_plan, pool_key
 from headcount.estimates.labels.pool import PoolPosteriors

@@ -40,21 +40,6 @@ def posteriors_from_ratios(
     The shares of the population have a Dirichlet prior. Pairs of them are renewed by slice
     sampling, and the classes of the items are drawn given the shares.
 
-    Parameters
-    ----------
-    ratios : ndarray of shape (n, K)
-        Likelihood of each item of the pool under each class, each row up to a factor.
-    samples : Samples
-        Rows of the pool.
-    prior : ndarray of shape (K,)
-        Parameters of the Dirichlet distribution.
-    seed : int
-        Random seed. Each sample has the same draws alone as among others.
-
-    Returns
-    -------
-    list of SharePosterior
-
     Examples
     --------
     >>> import numpy as np
@@ -88,21 +73,6 @@ def posteriors_from_counts(
     The rates of the bins in each class are unknown as well: their prior is flat, and they are
     learnt from the training items and from the sample (Gibbs sampling).
 
-    Parameters
-    ----------
-    known : ndarray of shape (K, B)
-        Numbers of training items of each class in each bin.
-    seen : ndarray of int64, shape (S, B)
-        Numbers of items of each sample in each bin.
-    prior : ndarray of shape (K,)
-        Parameters of the Dirichlet distribution of the shares of the population.
-    seed : int
-        Random seed. Each sample has the same draws alone as among others.
-
-    Returns
-    -------
-    list of SharePosterior
-
     Examples
     --------
     >>> import numpy as np
@@ -127,17 +97,6 @@ def posteriors_from_counts(
 
 def check_dirichlet(prior: Any, n_classes: int) -> Floats:
     """Check a user's prior for a posterior: parameters of a Dirichlet distribution.
-
-    Parameters
-    ----------
-    prior : None, float or array-like of shape (K,)
-        None for the uniform distribution.
-    n_classes : int
-        Number of classes.
-
-    Returns
-    -------
-    ndarray of shape (K,)
 
     Examples
     --------

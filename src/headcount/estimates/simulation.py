@@ -24,16 +24,6 @@ Floats = NDArray[np.float64]
 class Prior:
     """Shares that are thought possible before the items of a sample are looked at.
 
-    Attributes
-    ----------
-    concentration : ndarray of shape (K,) or None
-        Parameters of a Dirichlet distribution.
-    draws : ndarray of shape (M, K) or None
-        Shares to choose from, each as likely as any other. Without either, a mixture: half
-        of the draws are uniform on the simplex, a quarter are near its edges
-        (Dirichlet(0.3)), and a quarter are near the training shares
-        (Dirichlet(10 x shares + 0.05)).
-
     Examples
     --------
     >>> import numpy as np
@@ -62,19 +52,7 @@ class Prior:
 
 
 def check_prior(prior: Any, n_classes: int) -> Prior:
-    """Check a user's prior: None, parameters of a Dirichlet distribution, or draws.
-
-    Parameters
-    ----------
-    prior : None, float, array-like of shape (K,) or of shape (M, K)
-        None for the default mixture.
-    n_classes : int
-        Number of classes.
-
-    Returns
-    -------
-    Prior
-    """
+    """Check a user's prior: None, parameters of a Dirichlet distribution, or draws."""
     if prior is None:
         return Prior()
     if isinstance(prior, Prior):
@@ -119,23 +97,6 @@ def smooth(training: Training, seed: int, posteriors: Any = True) -> Training:
     With many classes similar items are far apart. Moved by their differences, classes would
     overlap more than they do. Where the variance of a class would grow by more than 5%,
     copies are also drawn to similar items, which leaves the variance as it is.
-
-    Parameters
-    ----------
-    training : Training
-        Labelled items: posteriors, or a (nested) list of posteriors by several classifiers.
-    seed : int
-        Random seed.
-    posteriors : bool or list, default=True
-        Whether the items are posteriors, for each entry of a list or for all. Others, such as
-        features and predicted classes, are repeated unchanged.
-
-    Returns
-    -------
-    Training
-        Eight copies of each item, one set after the other, or fewer if there are many items:
-        the items themselves if there are more than 10,000, of which single ones do not matter,
-        or if none are posteriors.
 
     Examples
     --------
@@ -245,15 +206,7 @@ _FEWEST_ITEMS_PER_THREAD = 20_000
 
 @dataclass(frozen=True, eq=False)
 class Simulated:
-    """Samples of labelled items, and their composition.
-
-    Attributes
-    ----------
-    samples : Samples
-        Rows of the labelled items.
-    shares : ndarray of shape (B, K)
-        Shares of the classes in each sample.
-    """
+    """Samples of labelled items, and their composition."""
 
     samples: Samples
     shares: Floats
@@ -274,28 +227,6 @@ def simulate(
     them, drawn with replacement. The resampled class differs from the class in training as
     that one differs from the class in the population, so that the noise of the training set
     is part of the simulation. (The mean of m - 1 draws varies as much as that of m items.)
-
-    Parameters
-    ----------
-    training : Training
-        Labelled items; only their classes and weights are used.
-    size : int
-        Items in each sample.
-    n : int
-        Number of samples; fewer of large ones, but at least 1,000.
-    prior : Prior
-        Distribution of the shares.
-    seed : int
-        Random seed.
-    counts : ndarray of shape (K,), default=None
-        Number of items that each class stands for; ``training.class_sizes`` by default.
-    foreign : float, default=0.0
-        Number of items of any class that each resampled class gets on average. They count as
-        items of that class.
-
-    Returns
-    -------
-    Simulated
 
     Examples
     --------

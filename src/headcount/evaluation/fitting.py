@@ -19,17 +19,7 @@ Name = TypeVar("Name", bound=Hashable)
 
 @dataclass(frozen=True, eq=False)
 class FitResult:
-    """A fitted quantifier, or the reason why there is none.
-
-    Attributes
-    ----------
-    quantifier : Quantifier or None
-        A fitted copy.
-    error : Exception or None
-        The reason.
-    seconds : float
-        Time of the fit, with that of a shared classifier.
-    """
+    """A fitted quantifier, or the reason why there is none."""
 
     quantifier: Any
     error: Exception | None

@@ -105,17 +105,7 @@ class ForeignQuantifier(Quantifier):
 
 @dataclass(frozen=True, eq=False)
 class ForeignAggregation(Aggregation):
-    """Method of another package, fitted on features, called for every sample.
-
-    Attributes
-    ----------
-    method : object with fit and predict
-        The method.
-    seed : int or None
-        Seed of numpy's global random state; None leaves it alone.
-    n_classes : int
-        Number of classes, once fitted.
-    """
+    """Method of another package, fitted on features, called for every sample."""
 
     method: Any
     seed: int | None = None

@@ -26,29 +26,6 @@ _SUM_TOLERANCE = 1e-3
 def check_scores(scores: Any, n_classes: int, *, name: str = "scores") -> NDArray[np.float64]:
     """Check posteriors and return them as a clean table.
 
-    Parameters
-    ----------
-    scores : array-like or frame of shape (n, n_classes), or (n,) for two classes
-        The posteriors, one column per class in the order of the classes. With two classes a
-        vector is taken as the posterior of the second one.
-    n_classes : int
-        How many classes there are.
-    name : str, default="scores"
-        Name of the scores in error messages.
-
-    Returns
-    -------
-    ndarray of shape (n, n_classes)
-        C-contiguous, between 0 and 1, rows summing to 1. Values outside by at most 1e-6
-        are clipped, and rows off by at most 1e-3 are divided by their sum. Rows that sum
-        to 1 up to rounding keep their bits, so checking twice changes nothing.
-
-    Raises
-    ------
-    HeadcountError
-        If the scores are not numbers, have the wrong shape, miss values, or are no
-        posteriors.
-
     Examples
     --------
     >>> from headcount.scores import check_scores

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from headcount.accuracy.leap import LEAP
 from headcount.accuracy.metrics import realised
-from headcount.estimates.fit_test import MixtureTest
+from headcount.estimates.assumption import MixtureTest
 from headcount.items.inputs import Scored, Verdicts
 from headcount.monitor.deliveries import MonitorSpec
 from headcount.monitor.folder import Chunk, ChunkEstimates, ChunkSummary, MonitorFolder, Rows

@@ -5,8 +5,6 @@ from .aggregation import Model as Model
 from .aggregation import Moments as Moments
 from .binning import FeatureHistograms as FeatureHistograms
 from .binning import FeaturePatterns as FeaturePatterns
-from .binning import PatternTable as PatternTable
-from .binning import joint_codes as joint_codes
 from .classifier_outputs import AbovePrior as AbovePrior
 from .classifier_outputs import AtThreshold as AtThreshold
 from .classifier_outputs import ExpectedClass as ExpectedClass
@@ -14,14 +12,9 @@ from .classifier_outputs import Histograms as Histograms
 from .classifier_outputs import InLogRatios as InLogRatios
 from .classifier_outputs import Posterior as Posterior
 from .classifier_outputs import PredictedClass as PredictedClass
-from .classifier_outputs import Rates as Rates
-from .classifier_outputs import largest_log_ratio as largest_log_ratio
-from .classifier_outputs import log_ratios as log_ratios
-from .classifier_outputs import rates_by_threshold as rates_by_threshold
 from .distances import EuclideanDistance as EuclideanDistance
 from .distances import FourierFeatures as FourierFeatures
 from .distances import MeanDistance as MeanDistance
-from .distances import distances_to_sets as distances_to_sets
 from .divergence import DIVERGENCES as DIVERGENCES
 from .divergence import Divergence as Divergence
 from .embedding import Binned as Binned
@@ -41,10 +34,8 @@ from .quadratic import KernelDistance as KernelDistance
 from .quadratic import LeastSquares as LeastSquares
 from .quadratic import Solution as Solution
 from .training import CellsOf as CellsOf
-from .training import Embedder as Embedder
 from .training import MeanOf as MeanOf
 from .training import Reduced as Reduced
 from .training import Reduction as Reduction
 from .training import Training as Training
 from .training import WeightedRows as WeightedRows
-from .training import reduce_in_batches as reduce_in_batches

@@ -86,19 +86,7 @@ def _names(values: NDArray[Any], label: str) -> list[Any]:
 
 @dataclass(frozen=True, eq=False)
 class SparseCodes:
-    """Bins of a sparse table, numbered consecutively over all columns.
-
-    Attributes
-    ----------
-    rows : ndarray of int64, shape (n + 1,)
-        Start of the entries of each item: item i has ``rows[i]:rows[i + 1]``.
-    columns, codes : ndarray of int32
-        Column and bin of each entry.
-    zeros : ndarray of int32
-        Bin of zero in each column.
-    n_bins : int
-        Total number of bins of all columns.
-    """
+    """Bins of a sparse table, numbered consecutively over all columns."""
 
     rows: NDArray[np.int64]
     columns: NDArray[np.int32]
@@ -146,15 +134,6 @@ class Bins:
     than bins, each value has its own bin. Categories (texts, booleans with missing values and
     categorical columns of a frame) have one bin each. A missing category counts as a
     category. All categories that are not in the training set share a bin.
-
-    Attributes
-    ----------
-    header : Header
-        All columns of the table.
-    columns : ndarray of int64
-        Positions of the binned columns.
-    rules : tuple
-        Binning rule of each of them.
 
     Examples
     --------
@@ -313,22 +292,7 @@ _LARGEST_NUMBER = 1_000_000
 
 @dataclass(frozen=True, eq=False)
 class PatternTable:
-    """Shares of the patterns of one subset of features in each class.
-
-    Attributes
-    ----------
-    members : ndarray of int64
-        Features, as positions among those that are binned.
-    strides : ndarray of int64
-        Factors of their bins; the key of a pattern is the sum of the products.
-    n_keys : int
-        Number of possible keys, 0 to n_keys - 1; 0 if keys are not limited.
-    known : ndarray of int64, shape (P,)
-        Keys of the patterns seen in training, rising.
-    shares : ndarray of shape (P + 1, K + 1)
-        Share of each pattern in each class, and a one. The last row, all zero, is for
-        patterns that are not in training.
-    """
+    """Shares of the patterns of one subset of features in each class."""
 
     members: NDArray[np.int64]
     strides: NDArray[np.int64]
@@ -457,15 +421,7 @@ class FeaturePatterns:
 
 @dataclass(frozen=True, eq=False)
 class _ColumnCodes:
-    """Bins of items, numbered within each column.
-
-    Attributes
-    ----------
-    codes : ndarray of shape (d, n), or CSR array of shape (n, d)
-        Bins; of a sparse table, what is to be added to the bin of zero.
-    zeros : ndarray of shape (d,)
-        Bins of zero; all 0 for a dense table.
-    """
+    """Bins of items, numbered within each column."""
 
     codes: NDArray[np.int32] | sparse.csr_array
     zeros: NDArray[np.int64]
@@ -497,16 +453,6 @@ class _ColumnCodes:
 
 def joint_codes(columns: NDArray[np.integer[Any]]) -> NDArray[np.int64]:
     """Number the joint patterns of a few columns of whole numbers, without gaps.
-
-    Parameters
-    ----------
-    columns : ndarray of int, shape (m, n)
-        Values from 0 on, one row per column of a table with n items.
-
-    Returns
-    -------
-    ndarray of int64, shape (n,)
-        Pattern of each item, from 0 on, in the order of the values.
 
     Examples
     --------

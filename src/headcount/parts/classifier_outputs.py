@@ -200,19 +200,7 @@ def rates_by_threshold(
     decimals: int | None,
     place: Literal["scores", "between", "even"] = "scores",
 ) -> Rates:
-    """Rates of "positive if score >= t" at thresholds t.
-
-    Parameters
-    ----------
-    training : Training
-        Posteriors of two classes, of which the second is the positive one.
-    decimals : int or None
-        Number of decimals of the scores that thresholds are taken from. They are not rounded
-        if that leaves no threshold at which the rates of the classes differ.
-    place : {"scores", "between", "even"}, default="scores"
-        Thresholds at the distinct training scores, midway between each and the next lower
-        one, or at all numbers in [0, 1] with so many decimals.
-    """
+    """Rates of "positive if score >= t" at thresholds t."""
     assert training.items is not None
     scores = np.asarray(training.items, dtype=np.float64)[:, 1]
     present = scores[training.class_weights > 0]
@@ -305,19 +293,6 @@ def log_ratios(shares: NDArray[np.float64], shrinkage: float = 0.0) -> NDArray[n
     """Centred log-ratios: logarithms of the shares minus their mean.
 
     Distances between them are Aitchison's, as are those between isometric log-ratios.
-
-    Parameters
-    ----------
-    shares : ndarray of shape (n, K)
-        Rows that sum to 1.
-    shrinkage : float, default=0.0
-        Move each row towards equal shares by this part of the way first, so that small shares
-        have less weight.
-
-    Returns
-    -------
-    ndarray of shape (n, K)
-        Rows that sum to 0.
 
     Examples
     --------

@@ -267,18 +267,6 @@ def distances_to_sets(X: NDArray[Any], weights: NDArray[np.float32]) -> NDArray[
 
     Each distance is measured once, in single precision.
 
-    Parameters
-    ----------
-    X : ndarray of shape (n, d)
-        The items.
-    weights : ndarray of shape (n, m)
-        Weights of the items in each of m sums; for mean distances to a set of items, one
-        over their number.
-
-    Returns
-    -------
-    ndarray of shape (n, m)
-
     Examples
     --------
     >>> import numpy as np

@@ -30,23 +30,6 @@ from headcount.plots._frames import names_in_order, of_class, read
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = [
-    "bars",
-    "bias_boxes",
-    "by_group",
-    "calibration",
-    "critical_difference",
-    "diagonal",
-    "error_boxes",
-    "error_by_shift",
-    "learning_curves",
-    "letter_values",
-    "means",
-    "rank_groups",
-    "simplex",
-    "supremacy",
-]
-
 
 _SAME = 9  # decimals to which values on an axis are compared
 
@@ -98,24 +81,7 @@ _TAIL = 4  # a letter value is shown if there are at least this many errors beyo
 def diagonal(
     frame: Any, *, positive: Any = None, spread: float = 0.9, bins: int = 25
 ) -> pl.DataFrame:
-    """Estimated by true shares: method, left, right, true, low, estimated, high, n.
-
-    Parameters
-    ----------
-    frame : frame with columns method, class, true, estimated
-        One row per method, sample and class.
-    positive : class label, default=None
-        Class to show. By default the last of two classes, or all of more than two.
-    spread : float, default=0.9
-        Share of the samples between ``low`` and ``high``.
-    bins : int, default=25
-        Number of groups of true shares.
-
-    Returns
-    -------
-    polars.DataFrame
-        Medians (``estimated``) and quantiles of each method and group.
-    """
+    """Estimated by true shares: method, left, right, true, low, estimated, high, n."""
     import polars as pl
 
     check_fraction("spread", spread)
@@ -131,20 +97,7 @@ def diagonal(
 
 
 def error_by_shift(frame: Any, *, bins: int = 10) -> pl.DataFrame:
-    """Errors by the shift of the sample: method, left, right, shift, mean, sd, n.
-
-    Parameters
-    ----------
-    frame : frame with columns method, shift, error
-        One row per method and sample.
-    bins : int, default=10
-        Number of groups of shifts.
-
-    Returns
-    -------
-    polars.DataFrame
-        One row per method and group. The standard deviation of a single error is 0.
-    """
+    """Errors by the shift of the sample: method, left, right, shift, mean, sd, n."""
     import polars as pl
 
     table = read(frame, ("method",), ("shift", "error"))
@@ -157,21 +110,7 @@ def error_by_shift(frame: Any, *, bins: int = 10) -> pl.DataFrame:
 
 
 def supremacy(frame: Any, *, bins: int = 10) -> pl.DataFrame:
-    """Share of the samples on which each method is the best: method, left, right, share, n.
-
-    Parameters
-    ----------
-    frame : frame with columns method, sample, shift, error
-        One row per method and sample.
-    bins : int, default=10
-        Number of groups of shifts.
-
-    Returns
-    -------
-    polars.DataFrame
-        One row per method and group. Methods with equal errors share a sample equally. The
-        shares of a group sum to 1. ``n`` is the number of samples of the group.
-    """
+    """Share of the samples on which each method is the best: method, left, right, share, n."""
     import polars as pl
 
     table = read(frame, ("method", "sample"), ("shift", "error"))
@@ -186,22 +125,7 @@ def supremacy(frame: Any, *, bins: int = 10) -> pl.DataFrame:
 
 
 def calibration(frame: Any, *, bins: int = 10) -> pl.DataFrame:
-    """Observed by predicted shares of the positive class: method, score, share, low, high, n.
-
-    Parameters
-    ----------
-    frame : frame with columns method, score, positive
-        One row per method and item: the posterior of the positive class, and 1 for items of
-        the class, 0 for others.
-    bins : int, default=10
-        Number of groups of scores, of equal width from 0 to 1.
-
-    Returns
-    -------
-    polars.DataFrame
-        One row per method and group that has items: mean score, share of positives with the
-        ends of its 95% interval (Wilson), and number of items.
-    """
+    """Observed and predicted shares of the positive class, by method and bin of scores."""
     import polars as pl
 
     check_count("bins", bins)
@@ -228,22 +152,7 @@ def calibration(frame: Any, *, bins: int = 10) -> pl.DataFrame:
 
 
 def bias_boxes(frame: Any, *, positive: Any = None, bins: int = 1) -> pl.DataFrame:
-    """Signed errors: method, left, right, low, q1, median, q3, high, mean, n.
-
-    Parameters
-    ----------
-    frame : frame with columns method, class, true, estimated
-        One row per method, sample and class.
-    positive : class label, default=None
-        Class to show. By default the last of two classes, or all of more than two.
-    bins : int, default=1
-        Number of groups of true shares. 1 for all together.
-
-    Returns
-    -------
-    polars.DataFrame
-        Quantiles of ``estimated - true``, one row per method and group.
-    """
+    """Signed errors: method, left, right, low, q1, median, q3, high, mean, n."""
     import polars as pl
 
     table = of_class(read(frame, ("method", "class"), ("true", "estimated")), positive)
@@ -252,38 +161,12 @@ def bias_boxes(frame: Any, *, positive: Any = None, bins: int = 1) -> pl.DataFra
 
 
 def error_boxes(frame: Any, *, bins: int = 5) -> pl.DataFrame:
-    """Errors by degree of shift: method, left, right, low, q1, median, q3, high, mean, n.
-
-    Parameters
-    ----------
-    frame : frame with columns method, shift, error
-        One row per method and sample.
-    bins : int, default=5
-        Number of groups of shifts.
-
-    Returns
-    -------
-    polars.DataFrame
-        Quantiles of the errors, one row per method and group.
-    """
+    """Errors by degree of shift: method, left, right, low, q1, median, q3, high, mean, n."""
     return _box(by_bins(read(frame, ("method",), ("shift", "error")), "shift", bins))
 
 
 def letter_values(frame: Any) -> pl.DataFrame:
-    """Letter values of the errors: method, inside, low, high.
-
-    Parameters
-    ----------
-    frame : frame with columns method, error
-        One row per method and sample.
-
-    Returns
-    -------
-    polars.DataFrame
-        One row per method and depth: the share of errors ``inside`` (0 at the median, then
-        1/2, 3/4, 7/8, ...) and the limits of that range. Beyond the last one there are about
-        four to eight errors on each side.
-    """
+    """Letter values of the errors: method, inside, low, high."""
     import polars as pl
 
     table = read(frame, ("method",), ("error",))
@@ -299,19 +182,7 @@ def letter_values(frame: Any) -> pl.DataFrame:
 
 
 def learning_curves(frame: Any) -> pl.DataFrame:
-    """Errors by training size: method, size, mean, se, n.
-
-    Parameters
-    ----------
-    frame : frame with columns method, size, error
-        One row per method, training size and sample (or training set).
-
-    Returns
-    -------
-    polars.DataFrame
-        One row per method and size, sorted by size. The standard error of a single error is
-        0.
-    """
+    """Errors by training size: method, size, mean, se, n."""
     import polars as pl
 
     table = in_order(read(frame, ("method",), ("size", "error")), "size")
@@ -323,18 +194,7 @@ def learning_curves(frame: Any) -> pl.DataFrame:
 
 
 def means(frame: Any) -> pl.DataFrame:
-    """Means with intervals: method, mean, low, high, mark.
-
-    Parameters
-    ----------
-    frame : frame with columns method, mean, low, high, and optionally mark
-        One row per method.
-
-    Returns
-    -------
-    polars.DataFrame
-        The same columns. Marks are empty if there are none.
-    """
+    """Means with intervals: method, mean, low, high, mark."""
     import polars as pl
 
     table = read(frame, ("method",), ("mean", "low", "high"), ("mark",))
@@ -343,59 +203,21 @@ def means(frame: Any) -> pl.DataFrame:
 
 
 def bars(frame: Any) -> pl.DataFrame:
-    """Shares with intervals: class, share, low, high, and reference if there is one.
-
-    Parameters
-    ----------
-    frame : frame with columns class, share, low, high, and optionally reference
-        One row per class.
-
-    Returns
-    -------
-    polars.DataFrame
-        The same columns, checked.
-    """
+    """Shares with intervals: class, share, low, high, and reference if there is one."""
     table = read(frame, ("class",), ("share", "low", "high"), ("reference",))
     _check_intervals(table)
     return table
 
 
 def by_group(frame: Any, *, positive: Any = None) -> pl.DataFrame:
-    """Shares with intervals over groups: group, class, share, low, high, perhaps reference.
-
-    Parameters
-    ----------
-    frame : frame with columns group, class, share, low, high, and perhaps reference
-        One row per group and class.
-    positive : class label, default=None
-        Class to show. By default the last of two classes, or all of more.
-
-    Returns
-    -------
-    polars.DataFrame
-        Rows of these classes, checked.
-    """
+    """Shares with intervals over groups: group, class, share, low, high, perhaps reference."""
     table = read(frame, ("group", "class"), ("share", "low", "high"), ("reference",))
     _check_intervals(table)
     return of_class(table, positive)
 
 
 def critical_difference(ranks: Mapping[str, float], difference: float) -> pl.DataFrame:
-    """Average ranks, the best first: method, rank, groups.
-
-    Parameters
-    ----------
-    ranks : mapping of str to float
-        Average rank of each method.
-    difference : float
-        Smallest significant difference of average ranks.
-
-    Returns
-    -------
-    polars.DataFrame
-        One row per method. ``groups`` lists the numbers, from 0, of the groups without
-        significant differences that a method belongs to.
-    """
+    """Average ranks, the best first: method, rank, groups."""
     import polars as pl
 
     if len(ranks) < 2 or not np.isfinite([*ranks.values(), difference]).all():
@@ -420,18 +242,6 @@ def critical_difference(ranks: Mapping[str, float], difference: float) -> pl.Dat
 def rank_groups(ranks: Sequence[float] | Floats, difference: float) -> list[tuple[int, ...]]:
     """Find the largest runs of two or more sorted ranks closer than a difference.
 
-    Parameters
-    ----------
-    ranks : sequence of float
-        Ranks in ascending order.
-    difference : float
-        Smallest significant difference.
-
-    Returns
-    -------
-    list of tuple of int
-        Positions in `ranks`.
-
     Examples
     --------
     >>> from headcount.plots.data import rank_groups
@@ -454,22 +264,7 @@ def rank_groups(ranks: Sequence[float] | Floats, difference: float) -> list[tupl
 def simplex(
     shares: ArrayLike | Mapping[str, ArrayLike], *, level: float = 0.95
 ) -> pl.DataFrame:
-    """Shares of three classes as points of a triangle: method, x, y, inside.
-
-    Parameters
-    ----------
-    shares : array of shape (n, 3), or mapping of names to such arrays
-        Estimated shares, such as those of resampled data.
-    level : float, default=0.95
-        Share of the points of each name that count as ``inside``: those nearest to their
-        mean in Mahalanobis distance.
-
-    Returns
-    -------
-    polars.DataFrame
-        One row per point. The first class is the corner (0, 0), the second the corner
-        (1, 0), the third the upper corner.
-    """
+    """Shares of three classes as points of a triangle: method, x, y, inside."""
     import polars as pl
 
     check_fraction("level", level)

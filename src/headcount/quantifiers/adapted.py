@@ -17,8 +17,6 @@ from headcount.quantifiers.base import Quantifier, ScoringPlan
 from headcount.quantifiers.likelihood import SLD
 from headcount.scores.scorer import Scorer
 
-__all__ = ["AdaptedClassifier"]
-
 _LOOSELY = {"accept_sparse": True, "dtype": None, "ensure_all_finite": False}
 
 

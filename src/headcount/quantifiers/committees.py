@@ -32,8 +32,6 @@ from headcount.quantifiers.one_vs_rest import OneVsRest
 from headcount.samples.protocols import UPP
 from headcount.samples.samples import Samples
 
-__all__ = ["Mean", "Median"]
-
 MemberInput = Literal["shared", "posteriors", "own", "folds"]
 """Items of members: shared by all; made of shared posteriors; scored by each member's own
 classifier; scored by the classifiers of each member's folds."""
@@ -48,19 +46,7 @@ _HALF_TOLERANCE = 1e-12
 
 @dataclass(frozen=True, eq=False)
 class Committee(Model):
-    """Fitted quantifiers and a rule that combines their estimates.
-
-    Attributes
-    ----------
-    members : sequence of Fitted
-        Fitted methods.
-    input : {"shared", "posteriors", "own", "folds"}
-        Form in which members take the items.
-    combine : {"mean", "median"}
-        Rule that combines the estimates.
-    weights : ndarray of shape (M,)
-        Weights of the members; not negative, not all zero.
-    """
+    """Fitted quantifiers and a rule that combines their estimates."""
 
     members: Sequence[Fitted]
     input: MemberInput
@@ -158,19 +144,7 @@ def _median(
 
 @dataclass(frozen=True, eq=False)
 class Weighting:
-    """Rule for the weights of members.
-
-    Attributes
-    ----------
-    given : ndarray of shape (M,)
-        Weights, unless errors decide.
-    metric : {"ae", "rae", ""}
-        Error that decides; empty if the weights are given.
-    keep : float
-        Share of the members to keep, those with the smallest errors.
-    protocol : protocol or None
-        Draws the samples that errors are measured on.
-    """
+    """Rule for the weights of members."""
 
     given: NDArray[np.float64]
     metric: str

@@ -30,8 +30,6 @@ from headcount.parts.quadratic import (
 )
 from headcount.quantifiers.base import Quantifier
 
-__all__ = ["Compose"]
-
 _INPUTS = ("posteriors", "labels", "features")
 # Items that representations of the library take, if not posteriors.
 _TAKEN: dict[type, Input] = {

@@ -41,8 +41,6 @@ from headcount.scores.folds import check_cv, make_folds
 from headcount.scores.outputs import allows_nan
 from headcount.scores.scorer import ItemScorer
 
-__all__ = ["Ensemble"]
-
 # Policies that choose members by their errors, and policies that do not use scores to choose.
 BY_ERROR = ("ae", "rae")
 WITHOUT_SCORES = ("all", "ptr")
@@ -56,19 +54,7 @@ _BINS = 10
 
 @dataclass(frozen=True, eq=False)
 class MemberSamples:
-    """Draws the training samples of members.
-
-    Attributes
-    ----------
-    by_class : sequence of ndarray
-        Rows of each class.
-    allowed : sequence of int
-        Largest number of different items of each class in a sample.
-    codes : ndarray of shape (n,)
-        Classes of all items.
-    size : int
-        Items in each sample.
-    """
+    """Draws the training samples of members."""
 
     by_class: Sequence[NDArray[np.int64]]
     allowed: Sequence[int]
@@ -121,21 +107,7 @@ class MemberSamples:
 
 @dataclass(frozen=True, eq=False)
 class TrainedMember:
-    """Trained member of an ensemble.
-
-    Attributes
-    ----------
-    fitted : Fitted
-        The fitted member.
-    target : ndarray
-        Shares, or histograms of scores, of its training sample.
-    error : float
-        Mean error on the samples of the other members, if the policy needs it.
-    items : Any
-        Training items as the member takes them, scored out of sample.
-    known : ndarray of int
-        Rows of these items.
-    """
+    """Trained member of an ensemble."""
 
     fitted: Fitted
     target: NDArray[np.float64]
@@ -146,25 +118,7 @@ class TrainedMember:
 
 @dataclass(frozen=True, eq=False)
 class MemberTraining:
-    """Trains members of an ensemble.
-
-    Attributes
-    ----------
-    base : Quantifier
-        Unfitted quantifier that members are copies of.
-    training : Training
-        All labelled items: features, or scores in the form that the quantifier takes.
-    classes : ndarray of shape (K,)
-        The classes.
-    draws : Samples
-        Training items of each member.
-    scoring : {"folds", "left-out", None}
-        Source of the scores that members learn from; None if they train no classifiers.
-    policy : str
-        Policy of the ensemble for choosing members.
-    groups : ndarray of shape (n,) or None
-        Groups of the items, which folds do not divide.
-    """
+    """Trains members of an ensemble."""
 
     base: Quantifier
     training: Training
@@ -609,17 +563,7 @@ class Ensemble(Quantifier):
 
 @dataclass(frozen=True, eq=False)
 class _NearestMembers(Committee):
-    """For each sample, the members whose training samples are most like it.
-
-    Attributes
-    ----------
-    targets : ndarray of shape (M, d)
-        Shares ("ptr") or histograms of scores ("ds") in the training sample of each member.
-    policy : {"ptr", "ds"}
-        Description that is compared.
-    n_kept : int
-        Number of members to use.
-    """
+    """For each sample, the members whose training samples are most like it."""
 
     targets: NDArray[np.float64]
     policy: str

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-__all__ = ["MultiLabel", "TagEstimate"]
-
 Floats = NDArray[np.float64]
 
 
@@ -244,13 +242,6 @@ class MultiLabel(BaseEstimator):
 class TagEstimate:
     """Shares of tags in a sample, with intervals at any level. Prints as a table.
 
-    Attributes
-    ----------
-    tags : ndarray of shape (T,)
-        The tags.
-    estimates : tuple of Estimate
-        One per tag, with the classes 0 and 1 for items without and with the tag.
-
     Examples
     --------
     >>> import numpy as np
@@ -301,37 +292,14 @@ class TagEstimate:
         return tuple(f"{tag}: {text}" for tag, own in each for text in own.warnings)
 
     def interval(self, level: float = 0.95) -> Intervals:
-        """Interval for the share of each tag.
-
-        Parameters
-        ----------
-        level : float, default=0.95
-            Probability that an interval contains the share of its tag.
-
-        Returns
-        -------
-        Intervals
-            Mapping of tags to (low, high), with arrays ``low`` and ``high``.
-        """
+        """Interval for the share of each tag."""
         ends = [each.interval(level) for each in self.estimates]
         low, high = (np.array([side[1] for side in sides]) for sides in
                      ([e.low for e in ends], [e.high for e in ends]))  # fmt: skip
         return Intervals(self.tags, low, high, level=ends[0].level)
 
     def to_frame(self, level: float = 0.95) -> pl.DataFrame:
-        """Table with columns tag, share, raw, low, high, count, count_low, count_high, p_value.
-
-        Parameters
-        ----------
-        level : float, default=0.95
-            Level of the intervals.
-
-        Returns
-        -------
-        polars.DataFrame
-            One row per tag. The p-value is that of the test of prior shift, null if there was
-            no test.
-        """
+        """Table with a row per tag: share, raw, interval, counts and p-value."""
         import polars as pl
 
         rows = pl.concat([each.to_frame(level)[1:] for each in self.estimates])
@@ -344,19 +312,7 @@ class TagEstimate:
         )
 
     def to_dict(self, level: float = 0.95) -> dict[str, Any]:
-        """Return all results except the draws, as plain values for JSON.
-
-        Parameters
-        ----------
-        level : float, default=0.95
-            Level of the intervals.
-
-        Returns
-        -------
-        dict
-            ``method``, ``n_items``, ``estimand``, ``level``, and ``tags``, a list with one dict
-            per tag: the values of `to_frame`, ``fit_test`` and ``warnings``.
-        """
+        """Return all results except the draws, as plain values for JSON."""
         first = self.estimates[0].to_dict(level)
         tags = []
         for tag, each in zip(self.tags.tolist(), self.estimates, strict=True):
@@ -370,50 +326,18 @@ class TagEstimate:
         return {**facts, "tags": tags}
 
     def plot(self, *, level: float = 0.95, ax: Axes | None = None) -> Axes:
-        """Draw the shares as bars with intervals.
-
-        Parameters
-        ----------
-        level : float, default=0.95
-            Level of the intervals.
-        ax : matplotlib Axes, default=None
-            Axes to draw on. By default those of a new figure.
-
-        Returns
-        -------
-        matplotlib Axes
-        """
+        """Draw the shares as bars with intervals."""
         from headcount import plots
 
         return plots.bars(self.to_frame(level).rename({"tag": "class"}), ax=ax)
 
     def title(self, level: float = 0.95) -> str:
-        """First line that `print` shows.
-
-        Parameters
-        ----------
-        level : float, default=0.95
-            Level of the intervals.
-
-        Returns
-        -------
-        str
-        """
+        """First line that `print` shows."""
         of_tags = f"shares of {len(self.tags):,} tag{'' if len(self.tags) == 1 else 's'}"
         return self.estimates[0].title(level).replace("shares", of_tags, 1)
 
     def to_table(self, level: float = 0.95) -> Table:
-        """Table that `print` shows, one row per tag.
-
-        Parameters
-        ----------
-        level : float, default=0.95
-            Level of the intervals.
-
-        Returns
-        -------
-        Table
-        """
+        """Table that `print` shows, one row per tag."""
         rows = [
             [Cell(str(tag)), *each.to_table(level).rows[1][1:]]
             for tag, each in zip(self.tags.tolist(), self.estimates, strict=True)
@@ -421,17 +345,7 @@ class TagEstimate:
         return Table(["tag", "share", "from", "to", "items"], rows, [False] + [True] * 4)
 
     def to_text(self, level: float = 0.95) -> str:
-        """Text that `print` shows, at any level.
-
-        Parameters
-        ----------
-        level : float, default=0.95
-            Level of the intervals.
-
-        Returns
-        -------
-        str
-        """
+        """Text that `print` shows, at any level."""
         table = self.to_table(level).to_text(ruled=False)
         return "\n".join([self.title(level), table, *(f"note: {t}" for t in self.warnings)])
 

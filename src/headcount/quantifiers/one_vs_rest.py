@@ -22,8 +22,6 @@ from headcount.quantifiers.matching import DyS
 from headcount.samples.samples import Samples
 from headcount.scores.scorer import ItemScorer, Scorer
 
-__all__ = ["OneVsRest"]
-
 
 class OneVsRest(Quantifier):
     """One two-class problem for each class against the others.
@@ -89,7 +87,7 @@ class OneVsRest(Quantifier):
     def _scorer(self) -> Any:
         scorer = self._base()._scorer()
         if check_choice("scoring", self.scoring, ("shared", "separate")) == "separate":
-            return SeparateScorer(scorer, ordered=self._ordered)
+            return _SeparateScorer(scorer, ordered=self._ordered)
         return scorer
 
     def _aggregation(self) -> Aggregation:
@@ -186,12 +184,12 @@ def _from_cumulative(upto: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.diff((above + below) / 2, axis=1, prepend=0.0, append=1.0)
 
 
-def base_scorer(scorer: Scorer | SeparateScorer) -> Scorer:
+def base_scorer(scorer: Scorer | _SeparateScorer) -> Scorer:
     """Scorer with the parameters: the one of every class, if there is one per class."""
-    return scorer.scorer if isinstance(scorer, SeparateScorer) else scorer
+    return scorer.scorer if isinstance(scorer, _SeparateScorer) else scorer
 
 
-class SeparateScorer(ItemScorer):
+class _SeparateScorer(ItemScorer):
     """One scorer per class, for the class against the rest; has the methods of a `Scorer`.
 
     Ordered classes have one per gap between them, for those after it against the others.

@@ -12,9 +12,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from headcount._support.parameters import check_choice, check_count
 from headcount.errors import HeadcountError, warn
+from headcount.estimates.assumption import format_p_value
 from headcount.estimates.diagnostics import UNLIKE
 from headcount.estimates.estimate import Estimate
-from headcount.estimates.fit_test import format_p_value
 from headcount.parts.aggregation import Model
 from headcount.parts.quadratic import Solution
 from headcount.parts.training import Training
@@ -23,8 +23,6 @@ from headcount.quantifiers.likelihood import SLD
 from headcount.samples.samples import Samples
 from headcount.scores.novelty import NOVELTIES, NoveltyScorer
 from headcount.scores.scorer import Scorer
-
-__all__ = ["OpenSet"]
 
 Floats = NDArray[np.float64]
 
@@ -256,18 +254,7 @@ def _reworded(estimate: Estimate) -> tuple[str, ...]:
 
 @dataclass(frozen=True, eq=False)
 class _LeftOut(Model):
-    """Model of known and unknown classes, and those that have not learnt from a left-out one.
-
-    Attributes
-    ----------
-    whole : Model
-        Learnt from all items.
-    without : tuple of Model
-        One for each left-out class: learnt from unknown items of the others.
-    source : ndarray of shape (n,)
-        For training items that stand for "other" the number of their left-out class; -1 for
-        others.
-    """
+    """Model of all classes, and models that have not learnt from one left-out class."""
 
     whole: Model
     without: tuple[Model, ...]

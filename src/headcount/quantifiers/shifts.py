@@ -24,8 +24,6 @@ from headcount.quantifiers.likelihood import SLD
 from headcount.scores.outputs import numeric_space
 from headcount.scores.scorer import Scorer
 
-__all__ = ["ShiftComparison", "compare_shifts"]
-
 Floats = NDArray[np.float64]
 
 _FOLDS = 5
@@ -33,30 +31,7 @@ _FOLDS = 5
 
 @dataclass(frozen=True, eq=False)
 class ShiftComparison:
-    """Shares under two assumptions about a change, and the evidence. Prints as a table.
-
-    Attributes
-    ----------
-    classes : ndarray of shape (K,)
-        The classes.
-    training : ndarray of shape (K,)
-        Shares in training.
-    prior, covariate : ndarray of shape (K,)
-        Shares if only the mix of the classes has changed (`SLD`), and if only the features have
-        changed but not their relation to the classes (multicalibrated `PCC`).
-    score_p_value : float
-        P-value of the test that the scores are those of a mixture of the training classes.
-    feature_p_value : float
-        P-value of the test that the features are those of the training items, weighted to the
-        shares under prior shift.
-    separation : float
-        Probability that a classifier finds a new item newer than a weighted training item, on
-        items that it was not trained on; 0.5 if they look alike.
-    change_p_value : float
-        P-value of the test that the features are those of the training items as they are.
-    mix_changed : bool
-        True if a share in training is outside its 99% interval under prior shift.
-    """
+    """Shares under two assumptions about a change, and the evidence. Prints as a table."""
 
     classes: NDArray[Any]
     training: Floats

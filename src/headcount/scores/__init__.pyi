@@ -1,10 +1,5 @@
 from .calibration import CALIBRATIONS as CALIBRATIONS
 from .calibration import fit_calibrator as fit_calibrator
-from .folds import one_fold_each as one_fold_each
-from .outputs import numeric_space as numeric_space
-from .scorer import ItemScorer as ItemScorer
 from .scorer import ScoredPool as ScoredPool
 from .scorer import Scorer as Scorer
 from .scorer import equal_scorers as equal_scorers
-from .tags import TagScorer as TagScorer
-from .tags import check_tags as check_tags

@@ -74,12 +74,7 @@ def make_tag_folds(
     random_state: Any,
     groups: NDArray[Any] | None = None,
 ) -> list[Fold]:
-    """Split the rows into (train, test) folds that serve several tags at once.
-
-    References
-    ----------
-    Sechidis, Tsoumakas & Vlahavas, ECML PKDD 2011, for the stratification by tags.
-    """
+    """Split the rows into (train, test) folds that serve several tags at once."""
     if not isinstance(cv, int | np.integer):
         pairs = cv if isinstance(cv, list | tuple) else _splits(cv, X, indicators, groups)
         folds = [(np.asarray(train), np.asarray(test)) for train, test in pairs]
@@ -226,18 +221,7 @@ def _check_all_classes(
 
 
 def one_fold_each(by_folds: NDArray[Any]) -> NDArray[Any]:
-    """Scores of items, each by the classifier of one fold, as training items are scored.
-
-    Parameters
-    ----------
-    by_folds : ndarray of shape (F, n, K)
-        Scores by the classifiers of all folds.
-
-    Returns
-    -------
-    ndarray of shape (n, K)
-        The fold of an item depends on its row only.
-    """
+    """Scores of items, each by the classifier of one fold, as training items are scored."""
     n_folds, n = by_folds.shape[:2]
     fold = np.random.default_rng(0).integers(n_folds, size=n)
     return np.ascontiguousarray(by_folds[fold, np.arange(n)])

@@ -182,19 +182,7 @@ def _name(model: Any) -> str:
 
 
 def numeric_space(model: Any, X: Any) -> Any:
-    """Items as a matrix of numbers: what the last step of a fitted pipeline takes, or X itself.
-
-    Parameters
-    ----------
-    model : classifier
-        Fitted.
-    X : array-like, sparse matrix, frame, or sequence of texts
-        The items.
-
-    Returns
-    -------
-    ndarray or sparse matrix of shape (n, d)
-    """
+    """Items as the last step of a fitted pipeline takes them, or X itself."""
     Z = X
     if isinstance(model, Pipeline) and len(model) > 1:
         with calling(f"transform of {_name(model)}"):

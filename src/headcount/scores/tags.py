@@ -30,18 +30,6 @@ _Rows = NDArray[np.intp] | slice
 def check_tags(y: Any) -> tuple[NDArray[Any], NDArray[np.int64]]:
     """Check indicators of tags, one column per tag.
 
-    Parameters
-    ----------
-    y : array-like, sparse matrix or frame of shape (n, T)
-        1 or True for items with the tag, 0 or False for others.
-
-    Returns
-    -------
-    tags : ndarray of shape (T,)
-        Names of the columns of a frame, or the numbers 0 to T - 1.
-    indicators : ndarray of shape (n, T)
-        The indicators.
-
     Examples
     --------
     >>> import polars as pl
@@ -95,18 +83,6 @@ class TagScorer:
     once on all items and once per fold, not once per tag. They are fitted without labels, so a
     step must not use them if its ``fit`` does without.
 
-    Parameters
-    ----------
-    scorer : Scorer
-        Unfitted scorer that each tag gets a copy of.
-
-    Attributes
-    ----------
-    each_ : list of Scorer
-        Fitted scorers, one per tag. Each can be used alone.
-    n_shared_ : int
-        Number of steps of the pipeline that the tags share.
-
     Examples
     --------
     >>> import numpy as np
@@ -131,28 +107,7 @@ class TagScorer:
         groups: ArrayLike | None = None,
         out_of_fold: bool = True,
     ) -> Self:
-        """Fit the classifiers of all tags and score the training items.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix, frame, or sequence of texts
-            The items.
-        indicators : ndarray of shape (n, T)
-            1 for items with the tag, 0 for others.
-        tags : sequence
-            Names of the tags, for messages.
-        sample_weight : array-like of shape (n,), default=None
-            Weights of the items.
-        groups : array-like of shape (n,), default=None
-            Groups of the items, for the folds.
-        out_of_fold : bool, default=True
-            True scores the training items.
-
-        Returns
-        -------
-        TagScorer
-            This one.
-        """
+        """Fit the classifiers of all tags and score the training items."""
         scorer = self.scorer
         if isinstance(scorer.classifier, FrozenEstimator):
             raise HeadcountError(
@@ -186,20 +141,7 @@ class TagScorer:
         return all(output_of(tag_scorer.classifier_) != "labels" for tag_scorer in self.each_)
 
     def score(self, X: Any, *, predictions: bool = False) -> list[Scored]:
-        """Score items in every way that quantifiers may need.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix, frame, or sequence of texts
-            The items.
-        predictions : bool, default=False
-            As for ``Scorer.score``.
-
-        Returns
-        -------
-        list of Scored
-            One per tag.
-        """
+        """Score items in every way that quantifiers may need."""
         items = X
         if self.n_shared_:
             items = _Transformed(self.each_[0].check_items(X), self.n_shared_)

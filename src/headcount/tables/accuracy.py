@@ -218,36 +218,6 @@ def analyse_accuracy(
 ) -> AccuracyAnalysis:
     """Estimate how well a model does on a table of unlabelled items, and in its groups.
 
-    Parameters
-    ----------
-    new : frame or path
-        Table of the items, with the posteriors of the model.
-    reference : frame or path
-        Labelled table of items that the model was not trained on, with its posteriors in one
-        column named after each class, or in one for the positive class.
-    target : str
-        Column of the labels in `reference`.
-    prediction : str, default=None
-        Column of the predicted classes in both tables; by default the likeliest class.
-    metric : str, default="accuracy"
-        Name of a measure in `headcount.accuracy.METRIC_NAMES`.
-    method : str, default="LEAP"
-        Name of a method of `headcount.accuracy` that needs scores only.
-    by, date_column : str, default=None
-        Groups, as for `headcount.analyse`.
-    level : float, default=0.95
-        Probability that an interval contains the value.
-    random_state : int, default=0
-        Random seed.
-    separator : str, default=None
-        Separator of columns in CSV files; found from the file by default.
-    date_order : {"day-first", "month-first"}, default=None
-        Order of day and month in dates such as 03/04/2024; found from the column by default.
-
-    Returns
-    -------
-    AccuracyAnalysis
-
     Examples
     --------
     >>> import numpy as np

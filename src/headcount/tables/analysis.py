@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import polars as pl
 from markupsafe import Markup
 from numpy.typing import NDArray
 
@@ -26,7 +27,6 @@ from headcount.tables.pages import share_page
 from headcount.tables.words import MARK, MethodFacts, Verdict, plain, verdict_of
 
 if TYPE_CHECKING:
-    import polars as pl
     from matplotlib.axes import Axes
 
 COLUMNS = (
@@ -63,14 +63,7 @@ class Result(ABC):
         """Text that `print` shows."""
 
     def to_frame(self) -> pl.DataFrame:
-        """Table of the result, one row per group and class, all items first.
-
-        Returns
-        -------
-        polars.DataFrame
-        """
-        import polars as pl
-
+        """Table of the result, one row per group and class, all items first."""
         kinds: dict[str, Any] = dict.fromkeys(_NUMBERS, pl.Float64)
         kinds |= dict.fromkeys(_TEXTS, pl.String)
         columns = dict(zip(self.table_columns, zip(*self.rows(), strict=True), strict=True))
@@ -84,13 +77,7 @@ class Result(ABC):
         )
 
     def report(self, path: str | os.PathLike[str]) -> None:
-        """Write a page to share: one HTML file that needs nothing else.
-
-        Parameters
-        ----------
-        path : str or path
-            File that ends in .html, in a folder that exists.
-        """
+        """Write a page to share: one HTML file that needs nothing else."""
         self.page().write(path)
 
     def __repr__(self) -> str:
@@ -115,25 +102,7 @@ class ScoreHistogram:
 
 @dataclass(frozen=True, eq=False)
 class Slice:
-    """All items, or those of one group: the estimate and what it is compared with.
-
-    Attributes
-    ----------
-    name : Any
-        The group; None for all items.
-    estimate : Estimate
-        Shares of the classes.
-    low, high : ndarray of shape (K,)
-        Ends of the intervals.
-    count : ndarray of shape (K,)
-        Estimated numbers of items.
-    classify_and_count : ndarray of shape (K,) or None
-        Shares of the classes that the classifier predicts; None if none is there.
-    truth : ndarray of shape (K,) or None
-        The true shares, if labels were given.
-    doubt : str
-        Reason not to rely on the shares, besides the test; empty if there is none.
-    """
+    """All items, or those of one group: the estimate and what it is compared with."""
 
     name: Any
     estimate: Estimate
@@ -447,8 +416,6 @@ class Analysis(Result):
         matplotlib Axes
             True shares are drawn if they are known; without groups, training shares if not.
         """
-        import polars as pl
-
         from headcount import plots
 
         frame = self.to_frame().rename({"truth": "reference"})

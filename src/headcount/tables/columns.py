@@ -6,19 +6,16 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from math import isfinite
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import Any, Literal, Self
 
 import narwhals.stable.v2 as nw
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 
 from headcount._support.parameters import check_choice
 from headcount.errors import HeadcountError
-
-if TYPE_CHECKING:
-    import polars as pl
-
 
 ORDERS = ("day-first", "month-first")
 """Orders of day and month in dates such as 03/04/2024."""
@@ -88,8 +85,6 @@ def find_date_form(
     >>> find_date_form(pl.Series("created_at", [1717500000, 1717590000])).form
     'seconds since 1970'
     """
-    import polars as pl
-
     if values.dtype in (pl.Date, pl.Datetime):
         return DateForm()
     present = values.drop_nulls()
@@ -116,8 +111,6 @@ def find_date_form(
 
 def read_dates(values: pl.Series, form: str) -> pl.Series:
     """Convert dates of a format to times, others to nulls."""
-    import polars as pl
-
     time = pl.Datetime("us")
     if values.dtype in (pl.Date, pl.Datetime):
         if getattr(values.dtype, "time_zone", None):
@@ -191,8 +184,6 @@ def _form_of_numbers(numbers: pl.Series, wanted: bool) -> DateForm | None:
 
 def _are_years(values: pl.Series) -> bool:
     """True for whole numbers of eight digits that start with a plausible year."""
-    import polars as pl
-
     numbers = values.cast(pl.Int64, strict=False) // 10_000
     return _all_between(numbers, 1900, _LAST_YEAR)
 
@@ -242,8 +233,6 @@ def read_numbers(values: pl.Series, form: str = "") -> pl.Series:
     >>> read_numbers(pl.Series(["$29.85", "1,234", "(3)", "old"]), ".").to_list()
     [29.85, 1234.0, -3.0, None]
     """
-    import polars as pl
-
     if values.dtype.is_temporal():
         return values.clear(len(values)).cast(pl.Float64)
     numbers = values.cast(pl.Float64, strict=False).fill_nan(None)
@@ -326,8 +315,6 @@ class Column:
 
     def read(self, values: pl.Series) -> tuple[pl.Series, pl.Series]:
         """Convert values of any table to this kind."""
-        import polars as pl
-
         # A sum is finite only if all numbers are.
         if self.kind == "number" and values.dtype == pl.Float64 and isfinite(values.sum()):
             return values, pl.Series([False]).new_from_index(0, len(values))
@@ -360,8 +347,6 @@ class Column:
 
     def of_table(self, values: pl.Series, dates: str | None = None) -> Column:
         """Column with the format that the values of another table have."""
-        import polars as pl
-
         if values.dtype != pl.String and not values.dtype.is_numeric():
             return self
         texts = without_marks(values)
@@ -379,8 +364,6 @@ class Column:
         return replace(self, form=date_form.form, order=date_form.order)
 
     def _cast(self, values: pl.Series) -> pl.Series:
-        import polars as pl
-
         if self.kind == "date":
             return read_dates(values, self.form)
         if self.kind == "number":
@@ -435,8 +418,6 @@ def infer_column(
 
 def _known_values(texts: pl.Series, dates: str | None) -> tuple[pl.Series, str, str, str]:
     """Values as numbers, dates or booleans where they are; format, order and note."""
-    import polars as pl
-
     name = texts.name
     if texts.dtype.is_integer() or texts.dtype == pl.String:
         date_form = None
@@ -487,8 +468,6 @@ def _unreadable_note(name: str, texts: pl.Series, converted: pl.Series, what: st
 
 def _plain_number(texts: pl.Series) -> pl.Series | None:
     """Texts as numbers; None if some are none."""
-    import polars as pl
-
     for dtype in (pl.Int64, pl.Float64):
         numbers = texts.cast(dtype, strict=False)
         if numbers.null_count() == texts.null_count():
@@ -498,8 +477,6 @@ def _plain_number(texts: pl.Series) -> pl.Series | None:
 
 def parse_texts(values: pl.Series) -> pl.Series:
     """Convert texts that are all numbers or booleans; return others unchanged."""
-    import polars as pl
-
     values = without_marks(values)
     if values.dtype != pl.String or values.null_count() == len(values):
         return values
@@ -511,8 +488,6 @@ def parse_texts(values: pl.Series) -> pl.Series:
 
 
 def _kind(values: pl.Series) -> tuple[Kind, str]:
-    import polars as pl
-
     dtype, present = values.dtype, values.drop_nulls()
     if not len(present):
         return "dropped", "has no values"
@@ -556,8 +531,6 @@ def _kind_of_texts(texts: pl.Series, n_unique: int) -> tuple[Kind, str]:
 
 def without_marks(values: pl.Series) -> pl.Series:
     """Replace texts that stand for missing values by nulls."""
-    import polars as pl
-
     if values.dtype.is_float():
         return values.fill_nan(None)
     if values.dtype in (pl.Categorical, pl.Enum):
@@ -570,8 +543,6 @@ def without_marks(values: pl.Series) -> pl.Series:
 
 
 def _as_flags(values: pl.Series) -> pl.Series:
-    import polars as pl
-
     if values.dtype == pl.String:
         return values.str.to_lowercase().replace_strict(
             _TRUTHS, default=None, return_dtype=pl.Boolean

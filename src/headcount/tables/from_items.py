@@ -6,9 +6,10 @@ import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
+import polars as pl
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
@@ -39,9 +40,6 @@ from headcount.tables.options import Options
 from headcount.tables.preparation import Tally
 from headcount.tables.readers import TableFile
 from headcount.tables.words import method_facts, plain
-
-if TYPE_CHECKING:
-    import polars as pl
 
 # Bins of the posteriors of a class.
 _BINS = 20
@@ -416,8 +414,6 @@ class _GroupReader:
         self._n_missing = self._n_rows = 0
 
     def read(self, values: pl.Series) -> Numbered:
-        import polars as pl
-
         texts = values.name == self._by and values.dtype == pl.String
         # Each text is read once, not each row.
         distinct = number_groups(values, len(values)) if texts else None

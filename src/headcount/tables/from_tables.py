@@ -6,9 +6,10 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import polars as pl
 
 from headcount._support.files import input_files
 from headcount._support.parameters import check_fraction
@@ -48,9 +49,6 @@ from headcount.tables.preparation import Tally
 from headcount.tables.readers import TableFile, batch_rows
 from headcount.tables.tags import TagAnalysis, analyse_tags, tag_columns
 from headcount.tables.words import add_counts, by_treatment
-
-if TYPE_CHECKING:
-    import polars as pl
 
 STATISTICS_ENDING = ".hcs"
 """Ending of files of statistics."""
@@ -696,8 +694,6 @@ def plan_labels(
 
 def _named_class(positive: Any, model: TableModel | ScoreModel) -> Any:
     """Class that a text from the command line stands for."""
-    import polars as pl
-
     if positive is None:
         return None
     classes = model.quantifier.classes_
@@ -711,8 +707,6 @@ def _named_class(positive: Any, model: TableModel | ScoreModel) -> Any:
 
 
 def _beside(frames: list[pl.DataFrame]) -> pl.DataFrame:
-    import polars as pl
-
     return pl.DataFrame([column for frame in frames for column in frame.iter_columns()])
 
 

@@ -6,9 +6,10 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import date
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import polars as pl
 from numpy.typing import ArrayLike, NDArray
 
 from headcount.errors import HeadcountError
@@ -16,10 +17,6 @@ from headcount.items.labels import encode_labels
 from headcount.samples.samples import Samples
 from headcount.tables.columns import ORDERS, find_date_form, read_dates, short, without_marks
 from headcount.tables.readers import TableFile
-
-if TYPE_CHECKING:
-    import polars as pl
-
 
 _PERIODS = {
     "year": "%Y", "quarter": "", "month": "%Y-%m", "week": "%G-W%V", "day": "%Y-%m-%d",
@@ -174,15 +171,11 @@ def _only_date(table: TableFile, by: str) -> str:
 
 
 def _texts(values: pl.Series) -> pl.Series:
-    import polars as pl
-
     texts = values.cast(pl.String, strict=False).str.strip_chars()
     return texts.set(texts == "", None)
 
 
 def _periods(dates: pl.Series, by: str) -> pl.Series:
-    import polars as pl
-
     if by == "quarter":
         year, quarter = dates.dt.year().cast(pl.String), dates.dt.quarter().cast(pl.String)
         return year + "-Q" + quarter

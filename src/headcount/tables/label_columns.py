@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from headcount.errors import HeadcountError
 from headcount.estimates.labels.plan import LabelPlan
 from headcount.tables.columns import parse_texts
 from headcount.tables.readers import TableFile, frame_table
-
-if TYPE_CHECKING:
-    import polars as pl
-
 
 _MOST_CLASSES = 500
 # Labelled rows that are learnt from. More hardly change estimates, and take long.
@@ -70,8 +67,6 @@ def read_labels(
     column: pl.Series, table: str
 ) -> tuple[NDArray[Any], NDArray[np.int64], tuple[str, ...]]:
     """Labels of the training items: texts, whole numbers, or true and false."""
-    import polars as pl
-
     what = f"Column {column.name!r} of {table!r}"
     raw, notes = _without_headers(stripped(column), table)
     filled = raw.is_not_null()
@@ -105,8 +100,6 @@ def read_labels(
 
 
 def _typed(raw: pl.Series, what: str) -> pl.Series:
-    import polars as pl
-
     parsed = parse_texts(raw)
     # A class may be called NA.
     labels = raw if parsed.null_count() else parsed
@@ -131,8 +124,6 @@ def _check_number(labels: pl.Series, what: str) -> None:
 
 def _without_headers(raw: pl.Series, table: str) -> tuple[pl.Series, list[str]]:
     """Labels with nulls for rows that repeat the names of the columns."""
-    import polars as pl
-
     if raw.dtype != pl.String:
         return raw, []
     repeated = raw == raw.name
@@ -149,8 +140,6 @@ def _without_headers(raw: pl.Series, table: str) -> tuple[pl.Series, list[str]]:
 
 def _one_spelling(labels: pl.Series) -> tuple[pl.Series, str]:
     """Labels that differ in capitals only as one class, with a note."""
-    import polars as pl
-
     if labels.dtype != pl.String:
         return labels, ""
     counts = labels.value_counts(sort=True)
@@ -167,8 +156,6 @@ def _one_spelling(labels: pl.Series) -> tuple[pl.Series, str]:
 
 def split_by_label(table: TableFile, target: str) -> tuple[TableFile, TableFile, str]:
     """Divide a table into rows with a label and rows without."""
-    import polars as pl
-
     table.require([target], "which `target` names")
     frame = table.read()
     raw = stripped(frame[target])
@@ -211,8 +198,6 @@ def match_labels(
     column: pl.Series, classes: NDArray[Any]
 ) -> tuple[NDArray[np.int64], str | None]:
     """Positions of labels among classes."""
-    import polars as pl
-
     raw = stripped(column)
     names = pl.Series(classes.tolist()).cast(pl.String)
     if raw.dtype.is_float() and names.str.contains(r"^-?\d+$").all():
@@ -233,8 +218,6 @@ def match_labels(
 
 def stripped(column: pl.Series) -> pl.Series:
     """Column with nulls for texts that stand for no label, and for NaN."""
-    import polars as pl
-
     if column.dtype in (pl.Categorical, pl.Enum):
         column = column.cast(pl.String)
     if column.dtype.is_float():
@@ -246,8 +229,6 @@ def stripped(column: pl.Series) -> pl.Series:
 
 
 def _whole(labels: pl.Series, what: str) -> pl.Series:
-    import polars as pl
-
     whole = labels.cast(pl.Int64, strict=False)
     if (whole.cast(pl.Float64) != labels).fill_null(True).any():
         raise HeadcountError(
@@ -314,8 +295,6 @@ def read_few_labels(
 
 def read_weights(table: TableFile, column: str | None) -> list[float] | None:
     """Survey weights of the rows of a table; None without a column."""
-    import polars as pl
-
     if column is None:
         return None
     values = table.read([column])[column].cast(pl.Float64, strict=False)
@@ -333,8 +312,6 @@ def read_clusters(table: TableFile, column: str | None) -> list[str] | None:
 
     A row without one is a cluster of its own.
     """
-    import polars as pl
-
     if column is None:
         return None
     texts = stripped(table.read([column])[column]).cast(pl.String)
@@ -378,8 +355,6 @@ def _known_labels(column: pl.Series, classes: NDArray[Any], table: str) -> NDArr
 
 
 def _rows(frame: pl.DataFrame, table: str) -> NDArray[np.int64]:
-    import polars as pl
-
     rows = frame["row"].cast(pl.Float64, strict=False)
     if rows.null_count() or (rows != rows.floor()).any():
         raise HeadcountError(
@@ -391,8 +366,6 @@ def _rows(frame: pl.DataFrame, table: str) -> NDArray[np.int64]:
 
 def _numbers(frame: pl.DataFrame) -> pl.DataFrame:
     """Table of a plan with numbers as numbers, as a spreadsheet may have changed them."""
-    import polars as pl
-
     return frame.with_columns(
         pl.col("row", "stratum", "weight").cast(pl.Float64, strict=False).fill_null(-1)
     )

@@ -6,9 +6,10 @@ import inspect
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import permutations
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.base import BaseEstimator, clone
@@ -31,10 +32,6 @@ from headcount.tables.label_columns import LabelledItems
 from headcount.tables.preparation import Preparation, Tally, prepare, prepared_batches
 from headcount.tables.readers import TableFile
 from headcount.tables.score_columns import ScoreColumns, find_score_columns
-
-if TYPE_CHECKING:
-    import polars as pl
-
 
 # Rows of posteriors of two classes that are read at a time, if they are not kept. Cells of more
 # classes take memory for each row.

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import polars as pl
 from sklearn.compose import ColumnTransformer
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.impute import SimpleImputer
@@ -25,9 +26,6 @@ from headcount.tables.columns import (
     short,
 )
 from headcount.tables.readers import TableFile, batch_rows
-
-if TYPE_CHECKING:
-    import polars as pl
 
 # Values of a category that are rarer share one feature with those not seen in training.
 _RARE = 5

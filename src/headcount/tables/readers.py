@@ -15,10 +15,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import narwhals.stable.v2 as nw
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from headcount._support.files import (
@@ -32,10 +33,6 @@ from headcount._support.files import (
 from headcount._support.text import csv_text
 from headcount.errors import HeadcountError
 from headcount.items.features import as_narwhals
-
-if TYPE_CHECKING:
-    import polars as pl
-
 
 HEAD_LINES = 20
 """Lines that a separator is found from."""
@@ -171,8 +168,6 @@ class TableFile:
         rows: NDArray[np.int64] | None = None,
     ) -> pl.DataFrame:
         """Read all or some columns and rows of the table."""
-        import polars as pl
-
         lazy = self._only(columns)
         if rows is not None:
             number = "\x00row"
@@ -205,8 +200,6 @@ class TableFile:
 
     def count_rows(self) -> int:
         """Number of rows."""
-        import polars as pl
-
         with _clear_errors(self.name, self._path):
             return int(self._lazy.select(pl.len()).collect(engine="streaming").item())
 
@@ -274,8 +267,6 @@ def open_tables(
     sources: Sequence[str | os.PathLike[str]], *, separator: str | None = None
 ) -> TableFile:
     """Open files, patterns and folders as one table."""
-    import polars as pl
-
     paths = [path for source in sources for path in input_files(source, ENDINGS)]
     tables = [open_table(path, separator=separator) for path in paths]
     if not tables:
@@ -310,8 +301,6 @@ def frame_table(frame: Any, name: str) -> TableFile:
     >>> frame_table(pl.DataFrame({"age": [31, 54]}), "new").columns
     ('age',)
     """
-    import polars as pl
-
     if not isinstance(frame, pl.LazyFrame):
         native = as_narwhals(frame, name)
         if not isinstance(native, nw.DataFrame):
@@ -346,8 +335,6 @@ def _ending(path: Path) -> str:
 
 
 def _scan_typed(path: Path, kind: str) -> pl.LazyFrame:
-    import polars as pl
-
     if kind == "parquet":
         return pl.scan_parquet(path, glob=False)
     if kind == "ipc":
@@ -359,8 +346,6 @@ def _scan_typed(path: Path, kind: str) -> pl.LazyFrame:
 
 def _open_standard_input(separator: str | None) -> TableFile:
     """Table that is piped into the program: CSV, JSON, JSON lines or Parquet."""
-    import polars as pl
-
     name = "standard input"
     content = sys.stdin.buffer.read()
     if not content.strip():
@@ -389,8 +374,6 @@ def _open_sheet(path: Path) -> TableFile:
 
 def _read_sheet(path: Path) -> tuple[pl.DataFrame, str]:
     """Rows of the first sheet with cells as texts, and a note if there are more sheets."""
-    import polars as pl
-
     try:
         import fastexcel
     except ModuleNotFoundError:
@@ -423,8 +406,6 @@ def _read_sheet(path: Path) -> tuple[pl.DataFrame, str]:
 
 def _cell_texts(texts: pl.Series, numbers: pl.Series) -> pl.Series:
     """Cells of a column as texts: numbers with all digits, dates without a time of midnight."""
-    import polars as pl
-
     # The texts of fastexcel round numbers to nine decimals.
     pairs = zip(texts.to_list(), numbers.to_list(), strict=True)
     cells = pl.Series(texts.name, [_exact(*pair) for pair in pairs], pl.String)
@@ -452,8 +433,6 @@ def _open_text(path: Path, separator: str | None, ending: str) -> TableFile:
 
 def _unpacked_head(path: Path) -> str:
     """First lines of a compressed file, as polars unpacks them."""
-    import polars as pl
-
     # One column, as no text has this separator.
     with _clear_errors(path.name):
         lines = pl.scan_csv(
@@ -471,8 +450,6 @@ def _text_table(
     first_lines: str,
     notes: tuple[str, ...] = (),
 ) -> TableFile:
-    import polars as pl
-
     is_explicit = separator is not None
     separator = separator or find_separator(first_lines, default)
     if len(separator.encode()) != 1 or separator in '\r\n"':
@@ -508,8 +485,6 @@ def _checked_columns(name: str, columns: list[str]) -> list[str]:
 @contextmanager
 def _clear_errors(name: str, path: Path | None = None) -> Iterator[None]:
     """Turn errors of polars into one sentence."""
-    import polars as pl
-
     try:
         yield
     except (OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:

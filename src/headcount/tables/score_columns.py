@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from headcount.errors import HeadcountError
 from headcount.items.inputs import check_scores
 from headcount.tables.columns import Column, parse_texts
 from headcount.tables.readers import TableFile
-
-if TYPE_CHECKING:
-    import polars as pl
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from headcount._support.text import Table, html_result, printable
@@ -37,7 +38,6 @@ from headcount.tables.readers import TableFile
 from headcount.tables.words import MARK
 
 if TYPE_CHECKING:
-    import polars as pl
     from matplotlib.axes import Axes
 
 _FEWEST = 2
@@ -211,8 +211,6 @@ class TagAnalysis(Result):
         matplotlib Axes
             True shares are drawn if they are known, training shares if not.
         """
-        import polars as pl
-
         from headcount import plots
 
         frame = self.to_frame().filter(pl.col("group").is_null())
@@ -352,8 +350,6 @@ def _read_tags(table: TableFile, tags: list[str]) -> tuple[pl.DataFrame, Any, li
 
 def _indicators(table: TableFile, tags: list[str]) -> pl.DataFrame:
     """Columns of true and false, with nulls where they are missing."""
-    import polars as pl
-
     frame = table.read(tags)
     columns = []
     for name in tags:

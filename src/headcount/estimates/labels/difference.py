@@ -35,23 +35,6 @@ Ints = NDArray[np.int64]
 class Difference:
     """Difference estimate of D means, with intervals at any level.
 
-    Attributes
-    ----------
-    centre : ndarray of shape (D,)
-        The estimates.
-    covariance : ndarray of shape (D, D)
-        Covariance of the estimates.
-    df : int
-        Degrees of freedom of the covariance.
-    asymmetry : ndarray of shape (D,)
-        Third moment of the errors over their second, positive if large ones raise an estimate;
-        NaN if it is not known.
-    up, down : ndarray of shape (D,)
-        Change of an estimate by one more error that raises or lowers it.
-    population : ndarray of shape (D,)
-        Variance that is added for the mean in the population of the pool; 0 for the mean
-        over the pool itself.
-
     Examples
     --------
     >>> import numpy as np
@@ -342,25 +325,6 @@ class ExactBounds:
 
     For each class the interval that is expected to be shorter, before any label is seen: that
     of the labels alone, or that of the residuals by betting.
-
-    Attributes
-    ----------
-    codes : ndarray of shape (n,)
-        Classes of the labelled items, in random order.
-    posteriors : ndarray of shape (n, K)
-        Posteriors of the labelled items times their factor.
-    predicted : ndarray of shape (K,)
-        Mean over the pool of the same.
-    factor : float
-        Factor of the posteriors.
-    shares : ndarray of shape (K,)
-        Shares that are expected before any label is seen.
-    variances : ndarray of shape (K,)
-        Variance of the residuals that is expected.
-    n_pool : int
-        Number of items in the pool.
-    expected : bool
-        True for shares in the population of the pool, where betting has no guarantee.
     """
 
     codes: Ints

@@ -41,15 +41,6 @@ _N_DRAWS = 1000
 class Agreement:
     """Test whether labels and the estimate under prior shift agree.
 
-    Attributes
-    ----------
-    statistic : float
-        Squared distance of the two estimates in units of their joint uncertainty.
-    df : int
-        Number of free differences: that of the classes minus one.
-    p_value : float
-        Probability of such a distance, or a larger one, if both estimate the same shares.
-
     Examples
     --------
     >>> Agreement(0.4, 1, 0.53)
@@ -260,33 +251,7 @@ def estimates_from_labels(
     clusters: Ints | None,
     guarantee: str,
 ) -> list[Estimate]:
-    """Estimate the shares of samples of a pool from labels of some of its items.
-
-    Parameters
-    ----------
-    corrected : callable
-        Function of rows, shares and weights that returns the posteriors of these rows.
-    samples : sequence of ndarray
-        Rows of each sample.
-    under_shift : sequence of Estimate
-        Estimates of the same shares under prior shift.
-    labelled : pair of array-like
-        Rows of the pool that have a label, and their labels.
-    n_pool : int
-        Number of items in the pool.
-    design : LabelPlan or None
-        Plan by which the rows were drawn; None for a simple random sample.
-    key : str
-        Key of the pool.
-    weights, clusters : ndarray of shape (n_pool,) or None
-        Survey weights and clusters of the items of the pool.
-    guarantee : {"approximate", "exact"}
-        Kind of the intervals.
-
-    Returns
-    -------
-    list of LabelledEstimate
-    """
+    """Estimate the shares of samples of a pool from labels of some of its items."""
     check_choice("guarantee", guarantee, ("approximate", "exact"))
     rows, codes = check_labelled(labelled, n_pool, under_shift[0].classes)
     checked = check_design(design, key)

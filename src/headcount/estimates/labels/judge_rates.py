@@ -62,32 +62,6 @@ def correct_verdicts(
     corrected by the judge's errors on them (Rogan and Gladen): this holds if the judge errs on
     both alike.
 
-    Parameters
-    ----------
-    verdicts : array-like of shape (n,) or Verdicts
-        Verdict on each item: text, numbers, or scores, which are cut into five bins.
-    gold : array-like of shape (n,)
-        True class of each item; None, NaN or an empty text where it is not known. The items
-        with gold must be a random part of each group, or of the items with each verdict.
-    by : array-like of shape (n,), default=None
-        Group of each item, such as the system that is judged.
-    calibration : pair or triple of array-like, default=None
-        Verdicts and gold labels of other items, and their clusters if there are any.
-    clusters : array-like of shape (n,), default=None
-        Cluster of each item, such as a conversation. Items of one cluster may be alike.
-    weights : array-like of shape (n,), default=None
-        Survey weights of the items.
-    estimand : {"expected", "realised"}, default="expected"
-        Rates in the population that the items are a random sample of, or among these items.
-    positive : Any, default=None
-        Class whose rate is printed; by default the second of two classes, or all of more.
-
-    Returns
-    -------
-    JudgeResult
-        With ``groups``, ``differences()``, ``to_frame()`` and ``rates``, how often the judge
-        gives each verdict by true class. Prints as tables.
-
     Examples
     --------
     >>> import numpy as np

@@ -252,28 +252,7 @@ def _independent(values: Floats, mass: Floats, clusters: Ints | None) -> float:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class JudgedEstimate(Estimate):
-    """Rates of one group of items, corrected for the errors of a judge. Prints as a table.
-
-    Attributes
-    ----------
-    group : Any
-        Name of the group.
-    n_gold : int
-        Number of gold labels.
-    estimator : {"labels", "rates"}
-        Estimator of ``shares``: from the group's own gold labels, or from the judge's error
-        rates on other items.
-    reason : str
-        Why this estimator was taken.
-    by_labels : Difference or None
-        Estimate from the group's gold labels.
-    by_rates : RateEstimate or None
-        Estimate from the judge's error rates.
-    agreement : Agreement or None
-        Test whether the two agree, if there are both.
-    influence : ndarray of shape (C, K) or None
-        Deviation of the estimate by cluster.
-    """
+    """Rates of one group of items, corrected for the errors of a judge. Prints as a table."""
 
     group: Any = field(kw_only=True)
     n_gold: int = field(kw_only=True)

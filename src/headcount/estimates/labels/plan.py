@@ -109,23 +109,7 @@ def _whole(share: Floats, least: Ints, most: Ints, n: int) -> Ints:
 
 @dataclass(frozen=True, eq=False)
 class Strata:
-    """Strata of a pool and the residuals to expect in them.
-
-    Attributes
-    ----------
-    codes : ndarray of shape (N,)
-        Stratum of each item.
-    sizes : ndarray of shape (H,)
-        Number of items in each stratum.
-    means : ndarray of shape (H, K)
-        Mean posteriors.
-    variances, thirds : ndarray of shape (H, K)
-        Expected variances and third moments of the residuals.
-    below, above : ndarray of shape (H, K)
-        Where errors that lower and that raise an estimate may be, by `error_mass`.
-    importance : ndarray of shape (K,)
-        Weights of the classes in the allocation, 1 on average.
-    """
+    """Strata of a pool and the residuals to expect in them."""
 
     codes: Ints
     sizes: Ints
@@ -268,15 +252,7 @@ _TOLERANCE = 1e-5
 
 @dataclass(frozen=True)
 class Budget:
-    """Precision that a number of labels buys.
-
-    Attributes
-    ----------
-    n : int
-        Number of labels.
-    precision : float
-        Half the width of the widest interval to expect.
-    """
+    """Precision that a number of labels buys."""
 
     n: int
     precision: float
@@ -643,25 +619,7 @@ def make_plan(
     rng: np.random.Generator,
     positive: int | None = None,
 ) -> LabelPlan:
-    """Draw the items to label.
-
-    Parameters
-    ----------
-    pool : PoolPosteriors
-        Corrected posteriors of the pool.
-    key : str
-        Key of the pool.
-    precision, budget, estimand, level, rng
-        As for `plan_labels` of a quantifier.
-    n_strata : int
-        Number of strata at most; 1 for a simple random sample.
-    positive : int, default=None
-        Position of the only class whose share matters; all by default.
-
-    Returns
-    -------
-    LabelPlan
-    """
+    """Draw the items to label."""
     n_pool, K = pool.values.shape
     check_choice("estimand", estimand, ("realised", "expected"))
     level = check_fraction("level", level)

@@ -44,17 +44,7 @@ def uncertainty(posteriors: Floats, importance: Floats | None = None) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class TrainingResiduals:
-    """Residuals of the posteriors of training items.
-
-    Attributes
-    ----------
-    posteriors : ndarray of shape (n, K)
-        Out-of-fold posteriors, corrected to the shares of the pool.
-    residuals : ndarray of shape (n, K)
-        Classes, as 0 and 1, minus the posteriors times their factor.
-    weights : ndarray of shape (n,)
-        Weights that give the training items the shares of the pool.
-    """
+    """Residuals of the posteriors of training items."""
 
     posteriors: Floats
     residuals: Floats
@@ -89,15 +79,6 @@ class PoolPosteriors:
     """Posteriors of the items of a pool, corrected to estimated shares.
 
     No label of the pool is used for them, so that estimates stay unbiased.
-
-    Attributes
-    ----------
-    values : ndarray of shape (N, K)
-        The corrected posteriors.
-    factor : float
-        Factor that the posteriors are multiplied by, from 0 to 1.
-    learnt : TrainingResiduals or None
-        Residuals of training items; None takes the posteriors as calibrated.
 
     Examples
     --------
@@ -205,23 +186,6 @@ class MetricEnds(NamedTuple):
 class LabelledTable:
     """Shares of a pool by true and predicted class, from labels of some items.
 
-    Attributes
-    ----------
-    table : ndarray of shape (K, K)
-        Estimated shares, rows true and columns predicted; they sum to 1.
-    pool : PoolPosteriors
-        Corrected posteriors of the pool.
-    predictions : ndarray of shape (N,)
-        Predicted classes of the pool.
-    sample : LabelSample
-        The labelled items.
-    codes : ndarray of shape (n,)
-        Classes of the labelled items.
-    weights : ndarray of shape (N,) or None
-        Survey weights of the items.
-    expected : bool
-        True for metrics of the population that the pool is a random sample of.
-
     Examples
     --------
     >>> import numpy as np
@@ -285,22 +249,7 @@ class LabelledTable:
         low: float = 0.0,
         high: float = 1.0,
     ) -> MetricEnds:
-        """Metric of the table with its interval (delta method).
-
-        Parameters
-        ----------
-        function : callable
-            Metric of a K x K table of shares, rows true and columns predicted.
-        level : float, default=0.95
-            Probability that the interval contains the metric.
-        low, high : float, default=0.0 and 1.0
-            Lowest and highest possible value.
-
-        Returns
-        -------
-        MetricEnds
-            Value, lower and upper end.
-        """
+        """Metric of the table with its interval (delta method)."""
         level = check_fraction("level", level)
         found = self.difference(function)
         value = float(found.centre[0])

@@ -86,23 +86,7 @@ _DISTRUST = 1 / 3
 
 
 class Spread(NamedTuple):
-    """Weighted mean of labelled values, and how uncertain it is.
-
-    Attributes
-    ----------
-    mean : ndarray of shape (D,)
-        Weighted mean.
-    covariance : ndarray of shape (D, D)
-        Covariance of the mean over samples of the same design.
-    df : int
-        Degrees of freedom of the covariance.
-    asymmetry : ndarray of shape (D,)
-        Third moment of the deviations over their second; 0 if there are none, NaN with
-        clusters, which are too few to tell.
-    unseen : ndarray of shape (D,)
-        Design effect of the clusters on errors that no label shows; 1 without clusters. It is
-        larger than the one seen, as few clusters tell little about how alike their items are.
-    """
+    """Weighted mean of labelled values, and how uncertain it is."""
 
     mean: Floats
     covariance: Floats
@@ -114,19 +98,6 @@ class Spread(NamedTuple):
 @dataclass(frozen=True, eq=False)
 class LabelSample:
     """Labelled rows of a pool and their weights.
-
-    Attributes
-    ----------
-    rows : ndarray of shape (n,)
-        Positions of the labelled items in the pool.
-    weights : ndarray of shape (n,)
-        Weights of the labels in a mean over the pool; they sum to 1.
-    strata : ndarray of shape (n,)
-        Stratum of each label, numbered from 0.
-    unlabelled : ndarray of shape (H,)
-        Part of each stratum that has no label.
-    clusters : ndarray of shape (n,) or None
-        Cluster of each label, numbered from 0; None if the items are no clusters.
 
     Examples
     --------

@@ -38,21 +38,7 @@ _MOST_PENDING = 1 << 20
 
 @dataclass(frozen=True, eq=False)
 class Entries:
-    """Cells or items of groups, sorted by group and key, each key of a group once.
-
-    Attributes
-    ----------
-    groups : ndarray of int64, shape (m,)
-        Number of the group.
-    keys : ndarray of uint64, shape (m,)
-        Number of the cell, or a hash.
-    counts : ndarray of int64, shape (m,)
-        Number of rows.
-    sums : ndarray of int64, shape (m, w)
-        Sums of the rows in fixed point.
-    bins : ndarray of uint8, shape (m, K) or (m, 0)
-        Bins that a key is the hash of.
-    """
+    """Cells or items of groups, sorted by group and key, each key of a group once."""
 
     groups: Integers
     keys: NDArray[np.uint64]

@@ -29,20 +29,7 @@ class BatchReader(Protocol):
 
 
 class ScoreReader:
-    """Reads posteriors, decisions or features from columns of a batch.
-
-    Parameters
-    ----------
-    model : Quantifier or Predictor
-        Fitted method, whose classes name the columns.
-    columns : sequence of str or None
-        Columns of the posteriors, one per class in their order, or one for the second of two
-        classes. By default those named after the classes, or else all columns are features.
-    verdicts : str or None
-        Column of decisions, in place of posteriors.
-    by : str or None
-        Column of the groups, which is not a feature.
-    """
+    """Reads posteriors, decisions or features from columns of a batch."""
 
     def __init__(
         self,
@@ -76,17 +63,7 @@ class ScoreReader:
         return Scored(batch.select(columns).to_numpy(order="c"), self._classes)
 
     def used(self, names: Sequence[str]) -> Sequence[str]:
-        """Columns that items are read from.
-
-        Parameters
-        ----------
-        names : sequence of str
-            All columns of a table.
-
-        Returns
-        -------
-        sequence of str
-        """
+        """Columns that items are read from."""
         if self._verdicts is not None:
             return (self._verdicts,)
         columns = self._posteriors(names)

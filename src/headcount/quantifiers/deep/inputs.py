@@ -24,15 +24,7 @@ Rows = NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class Bags:
-    """Samples of a pool and the shares of their classes.
-
-    Attributes
-    ----------
-    samples : Samples
-        Rows of the pool.
-    shares : ndarray of shape (S, K)
-        True shares.
-    """
+    """Samples of a pool and the shares of their classes."""
 
     samples: Samples
     shares: NDArray[np.float64]
@@ -63,19 +55,7 @@ class BagSource(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class LabelledItems:
-    """Bags of labelled items, with shares drawn uniformly from the simplex.
-
-    Attributes
-    ----------
-    rows : ndarray of int64
-        Rows of the pool.
-    codes : ndarray of int64
-        Their classes.
-    n_classes : int
-        Number of classes.
-    n_pool : int
-        Number of rows of the pool.
-    """
+    """Bags of labelled items, with shares drawn uniformly from the simplex."""
 
     rows: Rows
     codes: NDArray[np.int64]
@@ -93,17 +73,7 @@ class LabelledItems:
 
 @dataclass(frozen=True, eq=False)
 class KnownBags:
-    """Given bags: as they are, or mixtures of two of them.
-
-    Attributes
-    ----------
-    bags : Bags
-        The bags.
-    codes : ndarray of int64, shape (n_pool,), or None
-        Classes of the items, where known: then the shares of drawn items are exact.
-    mixtures : bool
-        True if two bags are mixed.
-    """
+    """Given bags: as they are, or mixtures of two of them."""
 
     bags: Bags
     codes: NDArray[np.int64] | None = None
@@ -149,15 +119,7 @@ def _resized(
 
 @dataclass(frozen=True, eq=False)
 class Mix:
-    """Bags of several sources.
-
-    Attributes
-    ----------
-    sources : sequence of BagSource
-        The sources.
-    parts : sequence of float
-        Share of the bags from each.
-    """
+    """Bags of several sources."""
 
     sources: Sequence[BagSource]
     parts: Sequence[float]
@@ -177,22 +139,6 @@ def split_by_class(
     codes: NDArray[np.int64], n_classes: int, part: float, seed: int
 ) -> tuple[Rows, Rows]:
     """Split items at random into two parts, both with items of every class.
-
-    Parameters
-    ----------
-    codes : ndarray of int64
-        Classes of the items.
-    n_classes : int
-        Number of classes.
-    part : float
-        Share of each class in the second part.
-    seed : int
-        Random seed.
-
-    Returns
-    -------
-    tuple of ndarray
-        Sorted rows of both parts. The only item of a class is in both.
 
     Examples
     --------
@@ -215,17 +161,7 @@ Floats = NDArray[np.float32]
 
 @dataclass(frozen=True, eq=False)
 class ItemInputs:
-    """Features as numbers of similar size, reduced to principal directions if they are many.
-
-    Attributes
-    ----------
-    header : Header
-        Columns of the features.
-    directions : ndarray of shape (d, p), or None
-        Directions that wide tables are reduced to.
-    centre, scale : ndarray
-        Mean and scale of each number.
-    """
+    """Features as numbers of similar size, reduced to principal directions if they are many."""
 
     header: Header
     directions: NDArray[np.float64] | None
@@ -234,22 +170,7 @@ class ItemInputs:
 
     @classmethod
     def learn(cls, X: Any, most: int, seed: int) -> ItemInputs:
-        """Learn from items.
-
-        Parameters
-        ----------
-        X : array, sparse matrix or frame
-            Items.
-        most : int
-            Largest number of columns that are kept as they are. More are replaced by so many
-            principal directions.
-        seed : int
-            Random seed of the search for directions.
-
-        Returns
-        -------
-        ItemInputs
-        """
+        """Learn from items."""
         features = Features.of(X)
         table, directions = _numbers(features), None
         if table.shape[1] > most:
@@ -294,15 +215,7 @@ def _numbers(features: Features) -> Any:
 
 @dataclass(frozen=True, eq=False)
 class ClassifierInputs:
-    """Posteriors of a classifier, and estimates by methods that use them.
-
-    Attributes
-    ----------
-    scorer : Scorer
-        Fitted on some of the items.
-    methods : sequence of Quantifier
-        Fitted on the out-of-fold posteriors of these items.
-    """
+    """Posteriors of a classifier, and estimates by methods that use them."""
 
     scorer: Scorer
     methods: Sequence[Quantifier]
@@ -316,28 +229,7 @@ class ClassifierInputs:
         codes: NDArray[np.int64],
         rows: NDArray[np.int64],
     ) -> tuple[ClassifierInputs, NDArray[np.float64]]:
-        """Train the classifier on some rows; score them out-of-fold, and the others.
-
-        Parameters
-        ----------
-        scorer : Scorer
-            Unfitted scorer.
-        methods : sequence of Quantifier
-            Unfitted methods.
-        X : array, sparse matrix or frame
-            Items.
-        codes : ndarray of shape (n,)
-            Their classes.
-        rows : ndarray of int64
-            Items to train on.
-
-        Returns
-        -------
-        ClassifierInputs
-            The fitted classifier and methods.
-        ndarray of shape (n, K)
-            Posteriors of all items.
-        """
+        """Train the classifier on some rows; score them out-of-fold, and the others."""
         known = codes[rows]
         scorer = scorer.fit(take_rows(X, rows), known)
         fitted = [each.fit(Scored(scorer.posteriors_), known) for each in methods]
@@ -355,19 +247,7 @@ class ClassifierInputs:
 
 @dataclass(frozen=True, eq=False)
 class Pool:
-    """Items as a network takes them.
-
-    Attributes
-    ----------
-    inputs : ndarray of shape (n, d)
-        Features, and posteriors if there is a classifier.
-    posteriors : ndarray of shape (n, K), or None
-        Posteriors in double precision, for the methods.
-    methods : sequence of Quantifier
-        Methods whose estimates the head is given.
-    n_classes : int
-        Number of classes.
-    """
+    """Items as a network takes them."""
 
     inputs: Floats
     posteriors: NDArray[np.float64] | None

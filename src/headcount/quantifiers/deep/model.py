@@ -40,20 +40,7 @@ from headcount.scores.scorer import Scorer
 
 @dataclass(frozen=True)
 class Votes:
-    """Histograms of learnt features.
-
-    Attributes
-    ----------
-    hidden : tuple of int
-        Sizes of the hidden layers of the item network.
-    features : int
-        Number of learnt features, each between 0 and 1.
-    bins : int
-        Number of bins per feature.
-    kind : {"linear", "hard"}
-        "linear": the two nearest bins share the vote of an item. "hard": bins with learnt
-        centres and widths.
-    """
+    """Histograms of learnt features."""
 
     hidden: tuple[int, ...]
     features: int
@@ -65,19 +52,7 @@ class Votes:
 
 @dataclass(frozen=True)
 class Densities:
-    """Mean densities under Gaussians in several learnt spaces.
-
-    Attributes
-    ----------
-    branches : int
-        Number of spaces, each with an item network of its own.
-    gaussians : int
-        Number of Gaussians per space.
-    dimensions : int
-        Dimensions of a space.
-    hidden : int
-        Size of the hidden layer of an item network.
-    """
+    """Mean densities under Gaussians in several learnt spaces."""
 
     branches: int
     gaussians: int
@@ -89,14 +64,7 @@ class Densities:
 
 @dataclass(frozen=True)
 class Pooling:
-    """Mean, median or maximum of learnt features.
-
-    Attributes
-    ----------
-    hidden : tuple of int
-        Sizes of the layers of the item network.
-    kind : {"mean", "median", "max"}
-    """
+    """Mean, median or maximum of learnt features."""
 
     hidden: tuple[int, ...]
     kind: str
@@ -109,19 +77,7 @@ class Pooling:
 
 @dataclass(frozen=True)
 class Attention:
-    """Set Transformer: attention to inducing points, then to one seed per class.
-
-    Attributes
-    ----------
-    width : int
-        Length of the vectors.
-    heads : int
-        Number of attention heads; they divide the width.
-    inducing : int
-        Number of inducing points.
-    blocks : int
-        Number of attention blocks before and after the seeds.
-    """
+    """Set Transformer: attention to inducing points, then to one seed per class."""
 
     width: int
     heads: int
@@ -133,13 +89,7 @@ class Attention:
 
 @dataclass(frozen=True)
 class Recurrent:
-    """Last states of a bidirectional LSTM over the items, sorted by a posterior.
-
-    Attributes
-    ----------
-    units : int
-        Length of a state.
-    """
+    """Last states of a bidirectional LSTM over the items, sorted by a posterior."""
 
     units: int
 
@@ -151,20 +101,7 @@ InvariantLayer: TypeAlias = Votes | Densities | Pooling | Attention | Recurrent
 
 @dataclass(frozen=True)
 class Architecture:
-    """A network.
-
-    Attributes
-    ----------
-    layer : InvariantLayer
-        Item network and invariant layer.
-    head : tuple of int
-        Sizes of the hidden layers of the head.
-    dropout : float
-        Share of units that are dropped in training.
-    residual : bool
-        True if the head corrects the first estimate that it is given, instead of computing
-        shares from scratch.
-    """
+    """A network."""
 
     layer: InvariantLayer
     head: tuple[int, ...]
@@ -185,29 +122,7 @@ LOSSES = {
 
 @dataclass(frozen=True)
 class TrainingSettings:
-    """Settings of training.
-
-    Attributes
-    ----------
-    name : str
-        Name of the method, for the progress bar.
-    losses : tuple of two str
-        First and last loss.
-    size : int
-        Number of items in a training bag.
-    epochs : int
-        Number of epochs, unless there is a budget.
-    budget : float or None
-        Processor time in seconds.
-    patience : int or None
-        Validations without an improvement after which training ends.
-    learning_rate : float
-        Highest learning rate.
-    device : str
-        Device of PyTorch.
-    mixes : bool
-        True if training uses mixtures of bag vectors, too.
-    """
+    """Settings of training."""
 
     name: str
     losses: tuple[str, str]
@@ -222,15 +137,6 @@ class TrainingSettings:
 
 def check_budget(budget: Any) -> float | None:
     """Budget in seconds.
-
-    Parameters
-    ----------
-    budget : str, float or None
-        Number of seconds, or a text such as "90s", "10min" or "1.5h".
-
-    Returns
-    -------
-    float or None
 
     Examples
     --------
@@ -251,19 +157,7 @@ def check_budget(budget: Any) -> float | None:
 
 
 def check_device(device: Any, name: str) -> str:
-    """Device that is there; PyTorch must be installed.
-
-    Parameters
-    ----------
-    device : str
-        Device of PyTorch.
-    name : str
-        Name of the method that needs it.
-
-    Returns
-    -------
-    str
-    """
+    """Device that is there; PyTorch must be installed."""
     if find_spec("torch") is None:
         raise MissingPackageError(
             f"{name} needs PyTorch, which is not installed: install it by "
@@ -292,27 +186,7 @@ Floats32 = NDArray[np.float32]
 
 @dataclass(frozen=True, eq=False)
 class FittedNetwork(Model):
-    """A trained network: plain arrays, from which the PyTorch module is built when needed.
-
-    Attributes
-    ----------
-    architecture : Architecture
-        Description of the network.
-    weights : dict of str to ndarray
-        Its weights.
-    inputs : ItemInputs
-        Turns items into numbers.
-    classifier : ClassifierInputs or None
-        Scores items.
-    n_classes : int
-        Number of classes.
-    device : str
-        Device of PyTorch.
-    losses : tuple of float
-        Validation losses in training.
-    held_out : Training or None
-        Labelled items that the network was not trained on.
-    """
+    """A trained network: plain arrays, from which the PyTorch module is built when needed."""
 
     architecture: Architecture
     weights: dict[str, Floats32]
@@ -348,19 +222,7 @@ class FittedNetwork(Model):
 
 @dataclass(frozen=True, eq=False)
 class BagTraining:
-    """Bags with known shares.
-
-    Attributes
-    ----------
-    items : ndarray, sparse matrix or frame
-        Items of all bags.
-    samples : Samples
-        Bags, as rows of the items.
-    shares : ndarray of shape (S, K)
-        Their shares.
-    codes : ndarray of int64 or None
-        Classes of the items, if known.
-    """
+    """Bags with known shares."""
 
     items: Any
     samples: Samples
@@ -370,25 +232,7 @@ class BagTraining:
 
 @dataclass(frozen=True, eq=False)
 class NetworkTraining(Aggregation):
-    """Training of a network.
-
-    Attributes
-    ----------
-    architecture : Architecture
-        Description of the network.
-    settings : TrainingSettings
-        Settings of training.
-    n_components : int
-        Largest number of features that are not reduced.
-    scorer : Scorer or None
-        Unfitted scorer, if the network needs a classifier.
-    methods : sequence of Quantifier
-        Methods whose estimates the head is given.
-    seed : int
-        Random seed.
-    fitted : FittedNetwork or None
-        The trained network.
-    """
+    """Training of a network."""
 
     architecture: Architecture
     settings: TrainingSettings

@@ -63,20 +63,7 @@ class _LinearVotesFunction(torch.autograd.Function):
 
 
 def linear_votes(features: Tensor, bins: int) -> Tensor:
-    """Histograms of features between 0 and 1; the two nearest bins share each vote.
-
-    Parameters
-    ----------
-    features : Tensor of shape (bags, items, features)
-        Values from 0 to 1.
-    bins : int
-        Number of bins; their centres run from 0 to 1.
-
-    Returns
-    -------
-    Tensor of shape (bags, features x bins)
-        Shares of the votes.
-    """
+    """Histograms of features between 0 and 1; the two nearest bins share each vote."""
     votes: Tensor = _LinearVotesFunction.apply(features, bins)
     return votes
 
@@ -361,19 +348,7 @@ _LOGISTIC_SCALE = pi / sqrt(3)
 
 
 class Network(nn.Module):
-    """Item network, invariant layer and head.
-
-    Parameters
-    ----------
-    architecture : Architecture
-        Description of the network.
-    n_inputs : int
-        Number of inputs per item.
-    n_classes : int
-        Number of classes.
-    n_estimates : int
-        Number of estimates by other methods that the head is given.
-    """
+    """Item network, invariant layer and head."""
 
     def __init__(
         self, architecture: Architecture, n_inputs: int, n_classes: int, n_estimates: int
@@ -490,32 +465,12 @@ def _(layer: Recurrent, n_inputs: int, n_classes: int, dropout: float) -> Any:
 def build(
     architecture: Architecture, n_inputs: int, n_classes: int, n_estimates: int
 ) -> Network:
-    """Network with random weights.
-
-    Parameters
-    ----------
-    architecture, n_inputs, n_classes, n_estimates
-        As for `Network`.
-
-    Returns
-    -------
-    Network
-    """
+    """Network with random weights."""
     return Network(architecture, n_inputs, n_classes, n_estimates)
 
 
 def weights_of(network: Network) -> dict[str, NDArray[np.float32]]:
-    """Weights of a network as arrays.
-
-    Parameters
-    ----------
-    network : Network
-        The network.
-
-    Returns
-    -------
-    dict of str to ndarray
-    """
+    """Weights of a network as arrays."""
     return {name: value.cpu().numpy().copy() for name, value in network.state_dict().items()}
 
 
@@ -526,19 +481,7 @@ def rebuild(
     n_estimates: int,
     weights: dict[str, NDArray[np.float32]],
 ) -> Network:
-    """Network with given weights, in double precision, for predictions.
-
-    Parameters
-    ----------
-    architecture, n_inputs, n_classes, n_estimates
-        As for `Network`.
-    weights : dict of str to ndarray
-        As `weights_of` returns them.
-
-    Returns
-    -------
-    Network
-    """
+    """Network with given weights, in double precision, for predictions."""
     # Without memory for random weights, and without random numbers.
     with torch.device("meta"):
         network = build(architecture, n_inputs, n_classes, n_estimates)
@@ -638,28 +581,7 @@ def train(
     settings: TrainingSettings,
     seed: int,
 ) -> list[float]:
-    """Train a network and leave it with the weights that were best on the validation bags.
-
-    Parameters
-    ----------
-    network : Network
-        Network to train.
-    pool : Pool
-        Items of all bags.
-    source : BagSource
-        Source of training bags.
-    validation : Bags
-        Bags for the choice of the weights.
-    settings : TrainingSettings
-        Settings.
-    seed : int
-        Random seed of the bags.
-
-    Returns
-    -------
-    list of float
-        Validation losses, one per round.
-    """
+    """Train a network and leave it with the weights that were best on the validation bags."""
     network.to(settings.device)
     optimiser = torch.optim.AdamW(
         network.parameters(), lr=settings.learning_rate, weight_decay=_WEIGHT_DECAY
@@ -710,20 +632,6 @@ def mixtures(vectors: Tensor, shares: Tensor, number: int) -> tuple[Tensor, Tens
     """Vectors and shares of mixtures of two bags, with weights at random.
 
     Both are exact where vectors are means over items: the mixture is a weighted bag.
-
-    Parameters
-    ----------
-    vectors : Tensor of shape (bags, width)
-        Vectors of bags.
-    shares : Tensor of shape (bags, K)
-        Their shares.
-    number : int
-        Number of mixtures.
-
-    Returns
-    -------
-    tuple of Tensor
-        Vectors and shares of the mixtures.
     """
     pairs = torch.randint(len(vectors), (2, number)).to(vectors.device)
     weights = torch.rand(number, 1).to(vectors)
@@ -785,23 +693,7 @@ def answers(
     samples: Samples,
     estimates: NDArray[np.float64],
 ) -> NDArray[np.float64]:
-    """Shares of samples: each item goes through the item network once.
-
-    Parameters
-    ----------
-    network : Network
-        Network in evaluation mode.
-    inputs : ndarray of shape (n, d)
-        Inputs of the items of the pool.
-    samples : Samples
-        Samples of the pool.
-    estimates : ndarray of shape (S, E, K)
-        Estimates by other methods.
-
-    Returns
-    -------
-    ndarray of shape (S, K)
-    """
+    """Shares of samples: each item goes through the item network once."""
     weight = network.last.weight
     used, places = np.unique(samples.indices, return_inverse=True)
     blocks = (

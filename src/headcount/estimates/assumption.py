@@ -43,25 +43,6 @@ def components(
     They are fitted on training items and new items together. Directions fitted on the
     training items alone would show a difference even where there is none.
 
-    Parameters
-    ----------
-    training_items : array-like or sparse matrix of shape (n, d)
-        Numeric features of the training items.
-    items : array-like or sparse matrix of shape (m, d)
-        Features of the pool.
-    n_components : int, default=8
-        Number of directions. If there are no more features, the features themselves are
-        returned.
-    random_state : int, RandomState or None, default=0
-        Random seed.
-
-    Returns
-    -------
-    tuple of ndarray of shape (n, c) and ndarray of shape (m, c)
-        Coordinates of training items and of new items: ``training_covariates`` and
-        ``covariates`` of `fit_test`. Columns of arrays are standardised first, those of
-        sparse matrices are not.
-
     Examples
     --------
     >>> import numpy as np
@@ -206,11 +187,6 @@ class RankMoments:
     polynomials up to the third degree. With more classes all posteriors are used, in
     polynomials up to the second degree.
 
-    Attributes
-    ----------
-    values, ranks : tuple of ndarray
-        Distinct training values and their ranks, for each posterior that is used.
-
     Examples
     --------
     >>> import numpy as np
@@ -263,15 +239,7 @@ class RankMoments:
 
 @dataclass(frozen=True, eq=False)
 class RankEmbedding:
-    """Items as polynomials of their ranks, computed when they are used.
-
-    Attributes
-    ----------
-    moments : RankMoments
-        The fitted ranks.
-    items : ndarray of shape (n, K)
-        Posteriors.
-    """
+    """Items as polynomials of their ranks, computed when they are used."""
 
     moments: RankMoments
     items: NDArray[np.float64]
@@ -414,13 +382,6 @@ def format_p_value(test: FitTest) -> str:
 class FitTests:
     """Tests of many samples: a sequence of `FitTest`, stored as arrays.
 
-    Attributes
-    ----------
-    statistic, p_value : ndarray of float64, shape (S,)
-    df, n : ndarray of int64, shape (S,)
-    prevalence : ndarray of float64, shape (S, K)
-        One entry or row per sample, as in `FitTest`.
-
     Examples
     --------
     >>> import numpy as np
@@ -470,20 +431,6 @@ class MixtureTest:
 
     `of_posteriors` makes one for any method that scores items, `of_vectors` for the
     representation of a moment method. `test` tests samples.
-
-    Attributes
-    ----------
-    representation : RankMoments or None
-        Representation of posteriors by vectors, to which covariates may be added. None if
-        vectors are given.
-    means : ndarray of shape (K, d)
-        Mean of each class, in the directions with variance.
-    covariances : ndarray of shape (K, d, d)
-        Covariance within each class.
-    sizes : ndarray of shape (K,)
-        Number of items of each class, with weights the effective number.
-    directions : ndarray of shape (D, d)
-        Matrix that projects vectors on these directions.
     """
 
     representation: RankMoments | None
@@ -552,16 +499,6 @@ class MixtureTest:
         """Functions of items whose means are the same in all classes.
 
         Under prior shift their mean over a sample does not depend on the shares.
-
-        Parameters
-        ----------
-        items : ndarray of shape (n, K)
-            Posteriors.
-
-        Returns
-        -------
-        ndarray of shape (n, d - K + 1)
-            Without columns if there are no such functions.
         """
         vectors = items
         if self.representation is not None:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import polars as pl
 from markupsafe import Markup
 
 from headcount._support.text import Table, percent
@@ -36,10 +37,6 @@ from headcount.tables.options import Options
 from headcount.tables.pages import MOST_PANELS, plain_notes, written_level
 from headcount.tables.readers import TableFile
 from headcount.tables.words import plain, words
-
-if TYPE_CHECKING:
-    import polars as pl
-
 
 # Groups that a chart shows at most.
 _MOST_GROUPS = 60
@@ -216,8 +213,6 @@ def _calibration(
 
 def _values(column: pl.Series) -> list[Any]:
     """Values of a column; texts that are all numbers become numbers."""
-    import polars as pl
-
     raw = stripped(column)
     if raw.dtype == pl.String and raw.null_count() < len(raw):
         for dtype in (pl.Int64, pl.Float64):
@@ -242,8 +237,6 @@ def _full(column: pl.Series, table: str, option: str) -> list[Any]:
 
 def _texts(column: pl.Series) -> list[str]:
     """Names of groups or clusters; missing ones are a group of their own."""
-    import polars as pl
-
     return stripped(column).cast(pl.String).fill_null("(missing)").to_list()
 
 
