@@ -201,8 +201,10 @@ def _errors_of_executors() -> Iterator[None]:
     except (Py4JJavaError, PySparkException) as error:
         # The last lines of tracebacks in Python, between those of Java.
         lines = re.findall(r"^[\w.]*?(\w+Error: .+)$", str(error), re.MULTILINE)
-        own = [line for line in lines if line.startswith("HeadcountError: ")]
-        text = (own or lines or [type(error).__name__])[-1].removeprefix("HeadcountError: ")
+        messages = [line for line in lines if line.startswith("HeadcountError: ")]
+        text = (messages or lines or [type(error).__name__])[-1].removeprefix(
+            "HeadcountError: "
+        )
         if "No module named 'headcount'" in str(error):
             text = (
                 "headcount is not installed in the Python of the executors: install it there, "
@@ -275,10 +277,10 @@ def _computed(
     futures = {}
     try:
         for number, task in enumerate(tasks):
-            part = task if isinstance(task, str) else client.compute(task)
+            source = task if isinstance(task, str) else client.compute(task)
             key = f"statistics-{number}-{nonce}"
             future = client.submit(
-                _summarise_part, part, shared, by, reader, key=key, pure=False
+                _summarise_part, source, shared, by, reader, key=key, pure=False
             )
             futures[future] = Path(task).name if isinstance(task, str) else f"part {number + 1}"
         for future in as_completed(list(futures), loop=client.loop):

@@ -55,17 +55,17 @@ def components(
     from sklearn.decomposition import TruncatedSVD
 
     most = check_count("n_components", n_components)
-    own, new = _numbers("training_items", training_items), _numbers("items", items)
-    if own.shape[1] != new.shape[1]:
+    training, new = _numbers("training_items", training_items), _numbers("items", items)
+    if training.shape[1] != new.shape[1]:
         raise HeadcountError(
-            f"items has {new.shape[1]:,} columns, but training_items has {own.shape[1]:,}: "
-            "pass the same columns in the same order."
+            f"items has {new.shape[1]:,} columns, but training_items has "
+            f"{training.shape[1]:,}: pass the same columns in the same order."
         )
-    n = own.shape[0]
-    if sparse.issparse(own) or sparse.issparse(new):
-        together: Any = sparse.vstack([own, new], format="csr")
+    n = training.shape[0]
+    if sparse.issparse(training) or sparse.issparse(new):
+        together: Any = sparse.vstack([training, new], format="csr")
     else:
-        together = _scaled(np.concatenate([own, new]))
+        together = _scaled(np.concatenate([training, new]))
     if together.shape[1] > most:
         search = TruncatedSVD(most, random_state=random_state)
         together = search.fit_transform(together)
@@ -133,14 +133,16 @@ def fit_test_items(
             f"training_items has {count_rows(training_items):,} rows, but scorer was fitted on "
             f"{len(scorer.codes_):,} items: pass the same items in the same order."
         )
-    own, new = components(training_items, items, n_components, random_state=random_state)
+    known_components, new = components(
+        training_items, items, n_components, random_state=random_state
+    )
     return fit_test(
         Scored(scorer.posteriors_, scorer.classes_),
         scorer.classes_[scorer.codes_],
         scorer.score(items),
         samples,
         scorer.weights_,
-        training_covariates=own,
+        training_covariates=known_components,
         covariates=new,
     )
 
@@ -223,14 +225,14 @@ class RankMoments:
         """Values of all posteriors, lines between their ranks, edges, and numbers by bin."""
         n_bins = 1 << (_BITS_OF_BINS - (len(self.values) - 1).bit_length())
         bins = np.arange(n_bins + 1) / n_bins
-        starts = np.stack([np.searchsorted(own, bins, side="right") for own in self.values])
+        starts = np.stack([np.searchsorted(value, bins, side="right") for value in self.values])
         # A value in the first bin can be 0.
         starts[:, 0] = 0
-        starts[:, -1] = sizes = [len(own) for own in self.values]
+        starts[:, -1] = sizes = [len(value) for value in self.values]
         return (
-            np.concatenate([np.append(own, np.inf) for own in self.values]),
+            np.concatenate([np.append(value, np.inf) for value in self.values]),
             np.concatenate(
-                [_lines(*each) for each in zip(self.values, self.ranks, strict=True)]
+                [_lines(*column) for column in zip(self.values, self.ranks, strict=True)]
             ),
             np.concatenate([[0], np.cumsum(np.add(sizes, 1))]),
             starts.astype(np.int32),
@@ -279,9 +281,9 @@ class RankEmbedding:
 
 def _used(posteriors: NDArray[np.float64]) -> NDArray[np.float64]:
     """Posteriors that are used, one row per class."""
-    used = posteriors.T[1:] if posteriors.shape[1] == 2 else posteriors.T
+    columns = posteriors.T[1:] if posteriors.shape[1] == 2 else posteriors.T
     # Interpolation between values that are closer than this overflows.
-    return np.where(used < _SMALLEST, 0.0, used)
+    return np.where(columns < _SMALLEST, 0.0, columns)
 
 
 def _lines(values: NDArray[np.float64], ranks: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -294,9 +296,9 @@ def _ranks(
     column: NDArray[np.float64], weights: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Distinct values, and the middle rank of each, from -1 to 1."""
-    there = weights > 0
-    values, which = np.unique(column[there], return_inverse=True)
-    mass = np.bincount(which, weights[there])
+    has_weight = weights > 0
+    values, which = np.unique(column[has_weight], return_inverse=True)
+    mass = np.bincount(which, weights[has_weight])
     return values, (2 * np.cumsum(mass) - mass) / mass.sum() - 1
 
 
@@ -560,15 +562,15 @@ def _learn(
     sizes = 1 / np.bincount(codes, weights**2, K)
     covariances = np.empty((K, D, D))
     for j in range(K):
-        own = codes == j
-        centred = vectors[own] - means[j]
-        covariances[j] = (centred * weights[own, None]).T @ centred
+        members = codes == j
+        centred = vectors[members] - means[j]
+        covariances[j] = (centred * weights[members, None]).T @ centred
     spare = np.maximum(sizes - 1, 0)
     pooled = np.einsum("j,jab->ab", sizes, covariances) / max(spare.sum(), 1)
     # The pooled covariance counts as one more item of each class, so that a class with a
     # single item has a covariance.
-    own = sizes[:, None, None] * covariances + pooled
-    covariances = own / (spare[:, None, None] + 1)
+    members = sizes[:, None, None] * covariances + pooled
+    covariances = members / (spare[:, None, None] + 1)
     values, axes = np.linalg.eigh(pooled)
     varying = values > _LEAST_VARIANCE * max(values[-1], 1e-12)
     directions = np.ascontiguousarray(axes[:, varying] / np.sqrt(values[varying]))
@@ -636,27 +638,37 @@ def fit_test(
     The sample does not look like a mixture of the training classes (p < 0.0001).
     """
     classes, codes = check_labels(y)
-    known = _scored(training).posteriors_of(classes)
-    check_lengths("training", len(known), codes)
+    training_posteriors = _scored(training).posteriors_of(classes)
+    check_lengths("training", len(training_posteriors), codes)
     if weights is not None:
         weights = check_weights(weights, len(codes))
         class_shares(codes, weights, classes)
     pool = _one_score_each(_scored(items), classes)
-    chosen = Samples.whole(len(pool)) if samples is None else as_samples(samples, len(pool))
+    pool_samples = (
+        Samples.whole(len(pool)) if samples is None else as_samples(samples, len(pool))
+    )
     if (training_covariates is None) != (covariates is None):
         raise HeadcountError(
             "only one of training_covariates and covariates is given: pass the same columns "
             "for the training items and for the pool."
         )
-    own = _columns("training_covariates", training_covariates, len(known))
+    known_covariates = _columns(
+        "training_covariates", training_covariates, len(training_posteriors)
+    )
     new = _columns("covariates", covariates, len(pool))
-    if own is not None and new is not None and own.shape[1] != new.shape[1]:
+    if (
+        known_covariates is not None
+        and new is not None
+        and known_covariates.shape[1] != new.shape[1]
+    ):
         raise HeadcountError(
             f"covariates has {new.shape[1]} columns, but training_covariates has "
-            f"{own.shape[1]}: pass the same columns in the same order."
+            f"{known_covariates.shape[1]}: pass the same columns in the same order."
         )
-    fitted = MixtureTest.of_posteriors(Training(known, codes, len(classes), weights), own)
-    return fitted.test(pool, chosen, new)
+    fitted = MixtureTest.of_posteriors(
+        Training(training_posteriors, codes, len(classes), weights), known_covariates
+    )
+    return fitted.test(pool, pool_samples, new)
 
 
 def _scored(items: Any) -> Scored:

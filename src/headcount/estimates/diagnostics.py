@@ -144,8 +144,8 @@ class Diagnostics:
         shift: str = "prior",
     ) -> list[Diagnosis]:
         """Test and warn about the estimates of many samples."""
-        seen, outside = self.means(posteriors, samples)
-        return self.examine_means(seen, outside, samples.sizes, prevalence, shift=shift)
+        means, outside = self.means(posteriors, samples)
+        return self.examine_means(means, outside, samples.sizes, prevalence, shift=shift)
 
     def examine_means(
         self,
@@ -170,8 +170,8 @@ class Diagnostics:
         # A new item exceeds either end of N training items with probability 1 / (N + 1).
         usual = 2 * max(1, len(self.classes) - 1) / (self.n_training + 1)
         return [
-            Diagnosis(test, self._warnings(test, shares, float(part - usual), shift))
-            for test, shares, part in zip(tests, prevalence, outside, strict=True)
+            Diagnosis(test, self._warnings(test, shares, float(share_outside - usual), shift))
+            for test, shares, share_outside in zip(tests, prevalence, outside, strict=True)
         ]
 
     def _warnings(

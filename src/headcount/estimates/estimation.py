@@ -189,8 +189,8 @@ class Examination:
         if evidence is None:
             return cls(classes, samples.sizes)
         diagnostics = Diagnostics.learn(evidence.training, classes)
-        seen, outside = diagnostics.means(evidence.posteriors, samples)
-        return cls(classes, samples.sizes, diagnostics, seen, outside)
+        means, outside = diagnostics.means(evidence.posteriors, samples)
+        return cls(classes, samples.sizes, diagnostics, means, outside)
 
     def __call__(self, places: list[int], shares: Floats) -> list[Diagnosis]:
         """Tests and warnings of some samples, given their estimated shares."""
@@ -329,9 +329,9 @@ class _StatisticsGroups:
         if needs.diagnostics is None:
             return Examination(classes, self.sizes)
         everything = slice(0, len(self.sizes))
-        seen, outside = self.statistics.reduced(needs.evidence, everything)
+        means, outside = self.statistics.reduced(needs.evidence, everything)
         return Examination(
-            classes, self.sizes, needs.diagnostics, np.asarray(seen), np.asarray(outside)
+            classes, self.sizes, needs.diagnostics, np.asarray(means), np.asarray(outside)
         )
 
 

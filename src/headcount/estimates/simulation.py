@@ -43,12 +43,12 @@ class Prior:
         if self.concentration is not None:
             return rng.dirichlet(self.concentration, n)
         K = len(training_shares)
-        parts = [
+        draws = [
             rng.dirichlet(np.ones(K), n - n // 4 - n // 4),
             rng.dirichlet(np.full(K, 0.3), n // 4),
             rng.dirichlet(10 * training_shares + 0.05, n // 4),
         ]
-        return rng.permutation(np.concatenate(parts))
+        return rng.permutation(np.concatenate(draws))
 
 
 def check_prior(prior: Any, n_classes: int) -> Prior:
@@ -121,8 +121,8 @@ def smooth(training: Training, seed: int, posteriors: Any = True) -> Training:
 def _logs_of_all(items: Any, posteriors: Any) -> list[Floats]:
     """Log-posteriors of each classifier."""
     if isinstance(items, list):
-        parts = _parts(items, posteriors)
-        return [logs for part in parts for logs in _logs_of_all(*part)]
+        entries = _parts(items, posteriors)
+        return [logs for entry in entries for logs in _logs_of_all(*entry)]
     return [_centred_logs(items)] if posteriors else []
 
 
@@ -137,7 +137,7 @@ class _Pairs(NamedTuple):
 def _moved(items: Any, posteriors: Any, rows: Rows, pairs: _Pairs) -> Any:
     """Copies of rows, moved by two others each if posteriors."""
     if isinstance(items, list):
-        return [_moved(*part, rows, pairs) for part in _parts(items, posteriors)]
+        return [_moved(*entry, rows, pairs) for entry in _parts(items, posteriors)]
     if not posteriors:
         return take_rows(items, rows)
     logs = _centred_logs(items)
@@ -153,8 +153,8 @@ def _moved(items: Any, posteriors: Any, rows: Rows, pairs: _Pairs) -> Any:
 
 def _parts(items: list[Any], posteriors: Any) -> Iterator[tuple[Any, Any]]:
     """Entries of a list, each with whether it holds posteriors."""
-    each = posteriors if isinstance(posteriors, list) else [posteriors] * len(items)
-    return zip(items, each, strict=True)
+    flags = posteriors if isinstance(posteriors, list) else [posteriors] * len(items)
+    return zip(items, flags, strict=True)
 
 
 def _centred_logs(items: Floats) -> Floats:

@@ -319,9 +319,9 @@ def samples_from_quapy(protocol: Any) -> LabelledSamples:
         )
     if isinstance(protocol, module.OnLabelledCollectionProtocol):
         collection = protocol.get_labelled_collection()
-        drawn = copy(protocol)
-        drawn.collator = protocol.get_collator("index")
-        return _of_rows(collection, list(drawn()))
+        indexed = copy(protocol)
+        indexed.collator = protocol.get_collator("index")
+        return _of_rows(collection, list(indexed()))
     if isinstance(protocol, module.ProtocolFromIndex):
         return _of_rows(protocol.data, list(protocol.indexes))
     return _of_items(list(protocol()))
@@ -330,22 +330,22 @@ def samples_from_quapy(protocol: Any) -> LabelledSamples:
 def _of_rows(collection: Any, rows: list[Any]) -> LabelledSamples:
     X, y = from_labelled_collection(collection)
     classes, codes = encode_labels(y, classes=collection.classes_)
-    drawn = Samples.from_arrays(rows, n_pool=len(codes))
-    shares = drawn.prevalence_of(codes, len(classes))
-    known: dict[str, Any] = {"n_pool": len(codes), "prevalence": shares, "classes": classes}
-    return LabelledSamples(X, y, Samples(drawn.indices, drawn.offsets, **known))
+    samples = Samples.from_arrays(rows, n_pool=len(codes))
+    shares = samples.prevalence_of(codes, len(classes))
+    facts: dict[str, Any] = {"n_pool": len(codes), "prevalence": shares, "classes": classes}
+    return LabelledSamples(X, y, Samples(samples.indices, samples.offsets, **facts))
 
 
 def _of_items(drawn: list[Any]) -> LabelledSamples:
-    if not drawn or not all(isinstance(each, tuple) and len(each) == 2 for each in drawn):
+    if not drawn or not all(isinstance(pair, tuple) and len(pair) == 2 for pair in drawn):
         raise HeadcountError(
             "protocol does not yield pairs of items and shares: make it with "
             "return_type='sample_prev'."
         )
-    items = [each[0] for each in drawn]
+    items = [pair[0] for pair in drawn]
     pool = sparse.vstack(items) if sparse.issparse(items[0]) else np.concatenate(items)
-    offsets = np.cumsum([0, *(each.shape[0] for each in items)])
+    offsets = np.cumsum([0, *(item.shape[0] for item in items)])
     n_pool = int(offsets[-1])
-    shares = np.array([each[1] for each in drawn], dtype=np.float64)
+    shares = np.array([pair[1] for pair in drawn], dtype=np.float64)
     samples = Samples(np.arange(n_pool), offsets, n_pool=n_pool, prevalence=shares)
     return LabelledSamples(pool, None, samples)

@@ -81,16 +81,6 @@ _MOST_DENSE = 2000
 def count_rows(X: Any) -> int:
     """Count the rows of ``X``.
 
-    Parameters
-    ----------
-    X : array, sparse matrix, frame, series or sequence
-        Anything :func:`check_features` accepts.
-
-    Returns
-    -------
-    int
-        Number of rows.
-
     Examples
     --------
     >>> from headcount.items import count_rows
@@ -108,16 +98,6 @@ def count_rows(X: Any) -> int:
 
 def column_names(X: Any) -> NDArray[Any] | None:
     """Names of the columns of a frame, as ``feature_names_in_`` has them.
-
-    Parameters
-    ----------
-    X : array, sparse matrix, frame, series or sequence
-        Anything :func:`check_features` accepts.
-
-    Returns
-    -------
-    ndarray of object or None
-        None if `X` is not a frame, or if some names are not texts.
 
     Examples
     --------
@@ -143,18 +123,6 @@ def dense_if_narrow(X: Any) -> Any:
 def take_rows(X: Any, indices: ArrayLike) -> Any:
     """Take rows of ``X`` in a given order. A row may be taken repeatedly.
 
-    Parameters
-    ----------
-    X : array, sparse matrix, frame, series or sequence
-        Anything :func:`check_features` accepts.
-    indices : array-like of int
-        Row numbers, from 0 to the number of rows minus 1.
-
-    Returns
-    -------
-    object of the same kind as ``X``
-        The rows. Sparse matrices are returned as CSR.
-
     Examples
     --------
     >>> from headcount.items import take_rows
@@ -176,30 +144,6 @@ def check_features(
     X: Any, *, name: str = "X", allow_nan: bool = False, any_shape: bool = False
 ) -> Any:
     """Check features and return them in a form that can be indexed by rows.
-
-    Parameters
-    ----------
-    X : array-like of shape (n, d), sparse matrix, frame, or sequence of n texts
-        The features.
-    name : str, default="X"
-        Name of the features in error messages.
-    allow_nan : bool, default=False
-        Allow missing numbers. Infinite ones are always rejected.
-    any_shape : bool, default=False
-        Allow arrays of numbers with more than two dimensions, such as images.
-
-    Returns
-    -------
-    ndarray, CSR matrix or array, or the frame itself
-        Arrays and lists of lists as a two-dimensional array, sparse matrices and arrays as
-        CSR, pandas and polars frames untouched, texts as a one-dimensional array of
-        objects. Data that already has the right form is not copied.
-
-    Raises
-    ------
-    HeadcountError
-        If there are no rows or no columns, if numbers are missing or infinite, or if
-        numbers do not have two dimensions.
 
     Examples
     --------

@@ -19,29 +19,6 @@ def encode_labels(
 ) -> tuple[NDArray[Any], NDArray[np.int64]]:
     """Encode labels as the positions of their classes.
 
-    Parameters
-    ----------
-    y : array-like of shape (n,)
-        Strings, booleans or numbers: a list, a numpy array, a pandas or polars series
-        (categorical ones too) or anything with a single column.
-    name : str, default="y"
-        Name of the labels in error messages.
-    classes : array-like of shape (K,), optional
-        Classes, in the order of their codes. By default the sorted classes of ``y``.
-
-    Returns
-    -------
-    classes : ndarray of shape (K,)
-        Classes, as a numpy array.
-    codes : ndarray of shape (n,)
-        Positions of the labels in ``classes``.
-
-    Raises
-    ------
-    HeadcountError
-        If ``y`` is empty, is not one-dimensional, has missing values, mixes types that have
-        no common order, or has labels that are not among the ``classes``.
-
     Examples
     --------
     >>> from headcount.items import encode_labels

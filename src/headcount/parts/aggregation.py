@@ -172,12 +172,12 @@ class MedianOfHistograms(Aggregation):
 
     def solve_reduced(self, reduced: Reduced, sizes: NDArray[np.int64]) -> Solution:
         """Shares of the classes in samples given by their histograms."""
-        seen = np.asarray(reduced[0])
+        histograms = np.asarray(reduced[0])
         edges = np.concatenate([[0], np.cumsum(self.histograms.bins)])
         solutions = []
         for left, right in pairwise(edges):
             profiles = np.ascontiguousarray(self.profiles[:, left:right])
-            histogram = np.ascontiguousarray(seen[:, left:right])
+            histogram = np.ascontiguousarray(histograms[:, left:right])
             solutions.append(self.solver.solve(profiles, histogram))
         positive = np.median([solution.prevalence[:, 1] for solution in solutions], axis=0)
         return Solution(

@@ -65,10 +65,10 @@ class _Categories:
         return len(self.positions) + 1
 
     def codes(self, values: NDArray[Any], label: str) -> NDArray[np.int64]:
-        others = len(self.positions)
+        unknown = len(self.positions)
         names = _names(values, label)
         return np.fromiter(
-            (self.positions.get(name, others) for name in names), np.int64, len(values)
+            (self.positions.get(name, unknown) for name in names), np.int64, len(values)
         )
 
 
@@ -211,28 +211,31 @@ class Bins:
 def _rule_of(
     features: Features, position: int, weights: NDArray[np.float64], bins: int
 ) -> _Cuts | _Categories:
-    values, there = features.column(position), weights > 0
+    values, has_weight = features.column(position), weights > 0
     if values.dtype == np.float64:
-        distinct, which = np.unique(values[there], return_inverse=True)
-        return _Cuts.between(distinct, _sums(weights[there], which), bins)
-    names = dict.fromkeys(_names(values[there], features.header.label(position)))
+        distinct, which = np.unique(values[has_weight], return_inverse=True)
+        return _Cuts.between(distinct, _sums(weights[has_weight], which), bins)
+    names = dict.fromkeys(_names(values[has_weight], features.header.label(position)))
     return _Categories({name: code for code, name in enumerate(names)})
 
 
 def _rules_of_sparse(
     table: Any, weights: NDArray[np.float64], bins: int
 ) -> tuple[_Cuts | _Categories, ...]:
-    there = weights > 0
-    columns = _canonical(table[np.flatnonzero(there)].tocsc())
-    weights, n = weights[there], int(there.sum())
+    has_weight = weights > 0
+    columns = _canonical(table[np.flatnonzero(has_weight)].tocsc())
+    weights, n = weights[has_weight], int(has_weight.sum())
     rules = []
     for left, right in zip(columns.indptr[:-1], columns.indptr[1:], strict=True):
-        own = weights[columns.indices[left:right]]
+        column_weights = weights[columns.indices[left:right]]
         values = columns.data[left:right].astype(np.float64)
         if right - left < n:
-            values, own = np.append(values, 0.0), np.append(own, weights.sum() - own.sum())
+            values, column_weights = (
+                np.append(values, 0.0),
+                np.append(column_weights, weights.sum() - column_weights.sum()),
+            )
         distinct, which = np.unique(values, return_inverse=True)
-        rules.append(_Cuts.between(distinct, _sums(own, which), bins))
+        rules.append(_Cuts.between(distinct, _sums(column_weights, which), bins))
     return tuple(rules)
 
 
@@ -307,19 +310,19 @@ class PatternTable:
     ) -> PatternTable:  # fmt: skip
         """Count the patterns of the training items; `sizes` are the bins of each column."""
         strides, n_keys = _strides(sizes[members])
-        K, there = training.n_classes, training.class_weights > 0
-        keys = codes.keys(members, strides)[there]
+        K, has_weight = training.n_classes, training.class_weights > 0
+        keys = codes.keys(members, strides)[has_weight]
         if n_keys:
             met = np.bincount(keys, minlength=n_keys) > 0
-            known, which = np.flatnonzero(met), (np.cumsum(met) - 1)[keys]
+            patterns, which = np.flatnonzero(met), (np.cumsum(met) - 1)[keys]
         else:
-            known, which = np.unique(keys, return_inverse=True)
-        cells = which * K + training.codes[there]
-        shares = np.zeros((len(known) + 1, K + 1))
-        counted = np.bincount(cells, training.class_weights[there], len(known) * K)
-        shares[:-1, :K] = counted.reshape(len(known), K)
+            patterns, which = np.unique(keys, return_inverse=True)
+        cells = which * K + training.codes[has_weight]
+        shares = np.zeros((len(patterns) + 1, K + 1))
+        counted = np.bincount(cells, training.class_weights[has_weight], len(patterns) * K)
+        shares[:-1, :K] = counted.reshape(len(patterns), K)
         shares[:-1, K] = 1
-        return cls(members, strides, n_keys, known, shares)
+        return cls(members, strides, n_keys, patterns, shares)
 
     @property
     def overlap(self) -> NDArray[np.float64]:

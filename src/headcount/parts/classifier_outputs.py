@@ -123,11 +123,11 @@ class Histograms:
         """Embed items given as posteriors."""
         items = _as_if_half(items, self.prior) if self.balanced else items
         items = np.ascontiguousarray(items, np.float64)
-        used = range(0 if self.every_class else items.shape[1] - 1, items.shape[1])
-        codes = np.empty((len(items), len(used) * len(self.bins)), np.int32)
+        classes = range(0 if self.every_class else items.shape[1] - 1, items.shape[1])
+        codes = np.empty((len(items), len(classes) * len(self.bins)), np.int32)
         offset = channel = 0
         for count in self.bins:
-            for j in used:
+            for j in classes:
                 histogram_codes(items, j, count, offset, codes, channel)
                 offset += count
                 channel += 1
@@ -138,8 +138,8 @@ def _as_if_half(
     posteriors: NDArray[np.float64], prior: NDArray[np.float64]
 ) -> NDArray[np.float64]:
     """Posteriors of each class against the rest, if its share in training had been one half."""
-    ours, others = posteriors * (1 - prior), (1 - posteriors) * prior
-    total = ours + others
+    ours, theirs = posteriors * (1 - prior), (1 - posteriors) * prior
+    total = ours + theirs
     # Zero if weights leave a class with a share of 0 or 1, up to rounding.
     return np.divide(ours, total, out=posteriors.astype(np.float64), where=total > 0)
 
@@ -229,8 +229,10 @@ def _rates(
     codes = np.searchsorted(thresholds, scores, side="right")
     rates = []
     for j in (1, 0):
-        own = training.codes == j
-        share = np.bincount(codes[own], training.class_weights[own], len(thresholds) + 1)
+        members = training.codes == j
+        share = np.bincount(
+            codes[members], training.class_weights[members], len(thresholds) + 1
+        )
         rates.append(np.minimum(share[::-1].cumsum()[::-1][1:], 1.0))
     return Rates(thresholds, rates[0], rates[1])
 

@@ -210,14 +210,22 @@ class _SparseCentres:
 
     def distances(self, features: Features) -> NDArray[np.float64]:
         points = _sparse(features)
-        own = _entries(points)
-        norms = squared_norms(own[0], own[2])
+        entries = _entries(points)
+        norms = squared_norms(entries[0], entries[2])
         out = np.zeros((points.shape[0], len(self.edges) - 1))
         centres = (*_entries(self.table), *_entries(self.by_column))
 
         def work(start: int, stop: int) -> None:
             add_sparse_distances(
-                *own, *centres, norms, self.norms, self.weights, self.edges, start, stop, out
+                *entries,
+                *centres,
+                norms,
+                self.norms,
+                self.weights,
+                self.edges,
+                start,
+                stop,
+                out,
             )
 
         each_range(work, points.shape[0], grain=1 + 200_000 // len(self.norms))
@@ -287,8 +295,8 @@ def distances_to_sets(X: NDArray[Any], weights: NDArray[np.float32]) -> NDArray[
         table += squares[block, None]
         np.maximum(table, 0, out=table)
         np.sqrt(table, out=table)
-        own = np.arange(len(table))
-        table[own, first + own] = 0
+        rows = np.arange(len(table))
+        table[rows, first + rows] = 0
         out[block] = table @ weights
     return out
 

@@ -122,7 +122,7 @@ def _least_absolute(profiles: NDArray[np.float64], seen: NDArray[np.float64]) ->
         result = linprog(cost, bounds, limits, total, np.ones(1), method="highs")
         converged[s] = result.status == 0
         steps[s] = result.nit
-        found = np.clip(result.x[:K], 0, None) if converged[s] else np.full(K, 1 / K)
-        shares[s] = found / found.sum()
+        solution = np.clip(result.x[:K], 0, None) if converged[s] else np.full(K, 1 / K)
+        shares[s] = solution / solution.sum()
         values[s] = np.abs(row - shares[s] @ profiles).sum()
     return Solution(shares, converged, steps, values)

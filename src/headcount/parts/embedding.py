@@ -143,9 +143,9 @@ class Binned:
         if not self.cumulative:
             add_codes(codes, groups, sums)
             return
-        own = np.zeros_like(sums)
-        add_codes(codes, groups, own)
-        sums += np.cumsum(own, axis=2)
+        increments = np.zeros_like(sums)
+        add_codes(codes, groups, increments)
+        sums += np.cumsum(increments, axis=2)
 
 
 def _grain(samples: Samples, width: int) -> int:
@@ -254,12 +254,12 @@ class Features:
             raise _has_dates(label)
         objects = values.astype(object)
         types = set(map(type, objects.tolist()))
-        known = tuple(each for each in types if each.__name__ not in _MISSING)
-        if any(issubclass(each, date | time | timedelta) for each in known):
+        kinds = tuple(type_ for type_ in types if type_.__name__ not in _MISSING)
+        if any(issubclass(kind, date | time | timedelta) for kind in kinds):
             raise _has_dates(label)
-        if not known or not all(issubclass(each, Real | Decimal) for each in known):
+        if not kinds or not all(issubclass(kind, Real | Decimal) for kind in kinds):
             return objects
-        if known == (bool,) and len(types) > 1:
+        if kinds == (bool,) and len(types) > 1:
             return objects  # true, false and missing: three categories
         numbers = np.array([np.nan if is_missing(value) else value for value in objects], float)
         wrong = ~np.isfinite(numbers)

@@ -197,18 +197,18 @@ class MixturePoints:
         present = training.class_weights > 0
         members = [np.flatnonzero((training.codes == j) & present) for j in range(K)]
         place = np.argsort(np.argsort([rows[0] for rows in members]))
-        parts = []
+        points = []
         for j, rows in enumerate(members):
             rng = np.random.default_rng([self.seed, place[j]])
             # Systematic sampling along the weights of the class, which reduces the noise.
             levels = (np.arange(per_class) + rng.random()) / per_class
             reached = np.cumsum(training.class_weights[rows])[:-1]
-            chosen = rows[np.searchsorted(reached, levels, side="right")]
+            centres = rows[np.searchsorted(reached, levels, side="right")]
             noise = rng.normal(scale=self.bandwidth, size=(per_class, K))[:, place]
             # Projected on the plane of the posteriors. Densities are proportional outside it.
             noise -= noise.mean(axis=1, keepdims=True)
-            parts.append(scores[chosen] + noise)
-        return np.concatenate(parts)
+            points.append(scores[centres] + noise)
+        return np.concatenate(points)
 
 
 @dataclass(frozen=True, eq=False)
@@ -238,9 +238,11 @@ class _KernelAt:
         """Add the items to the sums of their groups."""
         for first in range(0, self.width, _BLOCK):
             block = slice(first, first + _BLOCK)
-            own = np.zeros_like(sums[:, :, block])
-            Dense(self._values(self.points[block]) * self.weights[block]).add_sums(groups, own)
-            sums[:, :, block] += own
+            block_sums = np.zeros_like(sums[:, :, block])
+            Dense(self._values(self.points[block]) * self.weights[block]).add_sums(
+                groups, block_sums
+            )
+            sums[:, :, block] += block_sums
 
     def _values(self, points: NDArray[np.float64]) -> NDArray[np.float64]:
         """Kernel between every item and every point."""

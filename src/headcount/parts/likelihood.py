@@ -223,12 +223,12 @@ def _unscaled(
     """Mean negative log-likelihoods of the rows before scaling."""
     if exponents is None:
         return values
-    each = exponents[samples.indices]
+    item_exponents = exponents[samples.indices]
     if weights.size:
-        sums = np.add.reduceat(each * weights, samples.offsets[:-1])
+        sums = np.add.reduceat(item_exponents * weights, samples.offsets[:-1])
         means = sums / (samples.copies * _masses(weights, samples))
     else:
-        sums = np.add.reduceat(each, samples.offsets[:-1], dtype=np.int64)
+        sums = np.add.reduceat(item_exponents, samples.offsets[:-1], dtype=np.int64)
         means = sums / samples.sizes
     return np.asarray(values - np.log(2) * means)
 

@@ -63,10 +63,10 @@ class Solution:
         if len(parts) == 1:
             return parts[0]
         return cls(
-            np.concatenate([part.prevalence for part in parts]),
-            np.concatenate([part.converged for part in parts]),
-            np.concatenate([part.iterations for part in parts]),
-            np.concatenate([part.objective for part in parts]),
+            np.concatenate([solution.prevalence for solution in parts]),
+            np.concatenate([solution.converged for solution in parts]),
+            np.concatenate([solution.iterations for solution in parts]),
+            np.concatenate([solution.objective for solution in parts]),
         )
 
 

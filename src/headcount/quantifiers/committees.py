@@ -167,8 +167,8 @@ class Weighting:
                 f"protocol is {protocol!r}; it must be one that draws samples: pass for "
                 "instance UPP(n_samples=200, size=500)."
             )
-        given = np.ones(n_members) if metric else _checked_weights(weights, n_members)
-        return cls(given, metric, keep, protocol)
+        checked_weights = np.ones(n_members) if metric else _checked_weights(weights, n_members)
+        return cls(checked_weights, metric, keep, protocol)
 
     def weights(
         self, members: Sequence[Fitted], items: Sequence[Any], training: Training, seed: int

@@ -114,25 +114,27 @@ class Compose(Quantifier):
 
     def _aggregation(self) -> Aggregation:
         solver: Any = LeastSquares() if self.solver is None else self.solver
-        known = isinstance(solver, MomentSolver | MixtureSolver)
-        if isinstance(solver, type) or not known:
+        is_solver = isinstance(solver, MomentSolver | MixtureSolver)
+        if isinstance(solver, type) or not is_solver:
             raise HeadcountError(
                 f"solver is {solver!r}; it must be an object with a method solve, such as "
                 "LeastSquares() of headcount.parts."
             )
-        given: Any = Posterior() if self.representation is None else self.representation
-        if isinstance(given, Likelihood) and not isinstance(given, type):
+        representation: Any = (
+            Posterior() if self.representation is None else self.representation
+        )
+        if isinstance(representation, Likelihood) and not isinstance(representation, type):
             if isinstance(solver, _OF_MEANS):
-                raise _wrong_solver(solver, "means", given, "MaximumLikelihood()")
-            return Mixture(given, solver)
-        if isinstance(given, type) or not isinstance(given, Representation):
+                raise _wrong_solver(solver, "means", representation, "MaximumLikelihood()")
+            return Mixture(representation, solver)
+        if isinstance(representation, type) or not isinstance(representation, Representation):
             raise HeadcountError(
-                f"representation is {given!r}; it must have methods fit and embed, or fit, "
-                "ratios and smooth, such as Posterior() of headcount.parts."
+                f"representation is {representation!r}; it must have methods fit and embed, or "
+                "fit, ratios and smooth, such as Posterior() of headcount.parts."
             )
         if isinstance(solver, _OF_LIKELIHOODS):
-            raise _wrong_solver(solver, "likelihoods", given, "LeastSquares()")
-        return Moments(given, solver)
+            raise _wrong_solver(solver, "likelihoods", representation, "LeastSquares()")
+        return Moments(representation, solver)
 
 
 def _wrong_solver(solver: Any, taken: str, given: Any, advice: str) -> HeadcountError:

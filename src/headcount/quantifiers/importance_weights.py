@@ -187,13 +187,13 @@ class _ShrunkWeights(Aggregation):
         return self.moments.reduction()
 
     def solve_reduced(self, reduced: Reduced, sizes: NDArray[np.int64]) -> Solution:
-        seen = np.asarray(reduced[0])
+        means = np.asarray(reduced[0])
         # Samples of equal size have the same penalty.
         distinct, which = np.unique(sizes, return_inverse=True)
         order = np.argsort(which, kind="stable")
         edges = np.searchsorted(which[order], np.arange(len(distinct) + 1))
         solutions = [
-            self._solve_alike(seen[order[edges[i] : edges[i + 1]]], size)
+            self._solve_alike(means[order[edges[i] : edges[i + 1]]], size)
             for i, size in enumerate(distinct)
         ]
         return _in_order(Solution.concatenate(solutions), order)

@@ -230,10 +230,10 @@ class _DirichletMixture(Mixture):
 
     def fit(self, training: Training) -> Self:
         """Learn the likelihoods, if the prior is about as many classes as there are."""
-        given = np.size(self.solver.concentration)
-        if given not in (1, training.n_classes):
+        n_values = np.size(self.solver.concentration)
+        if n_values not in (1, training.n_classes):
             raise HeadcountError(
-                f"concentration has {given} values, but there are {training.n_classes} "
+                f"concentration has {n_values} values, but there are {training.n_classes} "
                 "classes: pass one number, or one per class."
             )
         return super().fit(training)
@@ -417,21 +417,21 @@ class LearntStrength:
             )
             for t in _STRENGTHS
         ]
-        modes = np.stack([each.prevalence for each in solved], axis=1)
+        modes = np.stack([solution.prevalence for solution in solved], axis=1)
         evidence = np.empty(modes.shape[:2])
         for s in range(len(samples)):
             rows = slice(samples.offsets[s], samples.offsets[s + 1])
             mass = None if weights is None else weights[rows]
-            own = ratios[samples.indices[rows]]
+            sample_ratios = ratios[samples.indices[rows]]
             evidence[s] = [
-                _log_evidence(own, mass, samples.copies, t * prior, mode)
+                _log_evidence(sample_ratios, mass, samples.copies, t * prior, mode)
                 for t, mode in zip(_STRENGTHS, modes[s], strict=True)
             ]
         shares = (softmax(evidence, axis=1)[:, :, None] * modes).sum(axis=1)
         return Solution(
             shares / shares.sum(axis=1, keepdims=True),
-            np.all([each.converged for each in solved], axis=0),
-            np.sum([each.iterations for each in solved], axis=0, dtype=np.int32),
+            np.all([solution.converged for solution in solved], axis=0),
+            np.sum([solution.iterations for solution in solved], axis=0, dtype=np.int32),
             -evidence.max(axis=1) / samples.n_items,
         )
 

@@ -105,10 +105,12 @@ class MultiLabel(BaseEstimator):
         scorer = ScoringPlan(base).scorer()
         shared: TagScorer | None = None
         if _is_scored(X):
-            given = _one_per_tag(X, len(tags))
+            items_by_tag = _one_per_tag(X, len(tags))
             fitted = [
-                each.fit(own, column, sample_weight)
-                for each, own, column in zip(unfitted, given, columns, strict=True)
+                quantifier.fit(tag_items, column, sample_weight)
+                for quantifier, tag_items, column in zip(
+                    unfitted, items_by_tag, columns, strict=True
+                )
             ]
         elif isinstance(scorer, Scorer):
             check_lengths("X", len(ScoredPool(X)), indicators[:, 0])
@@ -121,16 +123,17 @@ class MultiLabel(BaseEstimator):
                 out_of_fold=ScoringPlan(base).learns or scorer.cv is not None,
             )
             fitted = [
-                each.fit_scorer(own) for each, own in zip(unfitted, shared.each_, strict=True)
+                quantifier.fit_scorer(tag_items)
+                for quantifier, tag_items in zip(unfitted, shared.each_, strict=True)
             ]
         else:
             # Works on features, or has several classifiers.
             fitted = [
-                each.fit(X, column, sample_weight, groups)
-                for each, column in zip(unfitted, columns, strict=True)
+                quantifier.fit(X, column, sample_weight, groups)
+                for quantifier, column in zip(unfitted, columns, strict=True)
             ]
         self.tags_, self.quantifiers_, self.scorer_ = tags, fitted, shared
-        self.prior_ = np.array([each.prior_[1] for each in fitted])
+        self.prior_ = np.array([quantifier.prior_[1] for quantifier in fitted])
         return self
 
     def predict(self, X: Any) -> Floats:
@@ -163,8 +166,10 @@ class MultiLabel(BaseEstimator):
         ndarray of shape (S, T)
             Shares, one row per sample, in the order of ``tags_``.
         """
-        each = zip(self.quantifiers_, self.score(X), strict=True)
-        return np.column_stack([own.predict_many(items, samples)[:, 1] for own, items in each])
+        pairs = zip(self.quantifiers_, self.score(X), strict=True)
+        return np.column_stack(
+            [quantifier.predict_many(items, samples)[:, 1] for quantifier, items in pairs]
+        )
 
     def score(self, X: Any) -> list[Any]:
         """Score items for all tags, so that several calls share the scores.
@@ -232,10 +237,10 @@ class MultiLabel(BaseEstimator):
                     "quantifiers_."
                 )
         by_tag = [
-            own.estimate_many(items, samples, **options)
-            for own, items in zip(self.quantifiers_, self.score(X), strict=True)
+            quantifier.estimate_many(items, samples, **options)
+            for quantifier, items in zip(self.quantifiers_, self.score(X), strict=True)
         ]
-        return [TagEstimate(self.tags_, each) for each in zip(*by_tag, strict=True)]
+        return [TagEstimate(self.tags_, estimates) for estimates in zip(*by_tag, strict=True)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -278,7 +283,7 @@ class TagEstimate:
     @property
     def shares(self) -> Floats:
         """Estimated shares of the tags."""
-        return np.array([each.shares[1] for each in self.estimates])
+        return np.array([estimate.shares[1] for estimate in self.estimates])
 
     @property
     def prevalence(self) -> dict[Any, float]:
@@ -288,12 +293,12 @@ class TagEstimate:
     @cached_property
     def warnings(self) -> tuple[str, ...]:
         """Warnings, one sentence each, with the name of the tag."""
-        each = zip(self.tags.tolist(), self.estimates, strict=True)
-        return tuple(f"{tag}: {text}" for tag, own in each for text in own.warnings)
+        pairs = zip(self.tags.tolist(), self.estimates, strict=True)
+        return tuple(f"{tag}: {text}" for tag, estimate in pairs for text in estimate.warnings)
 
     def interval(self, level: float = 0.95) -> Intervals:
         """Interval for the share of each tag."""
-        ends = [each.interval(level) for each in self.estimates]
+        ends = [estimate.interval(level) for estimate in self.estimates]
         low, high = (np.array([side[1] for side in sides]) for sides in
                      ([e.low for e in ends], [e.high for e in ends]))  # fmt: skip
         return Intervals(self.tags, low, high, level=ends[0].level)
@@ -302,8 +307,8 @@ class TagEstimate:
         """Table with a row per tag: share, raw, interval, counts and p-value."""
         import polars as pl
 
-        rows = pl.concat([each.to_frame(level)[1:] for each in self.estimates])
-        tests = [each.fit_test for each in self.estimates]
+        rows = pl.concat([estimate.to_frame(level)[1:] for estimate in self.estimates])
+        tests = [estimate.fit_test for estimate in self.estimates]
         p_values = [None if test is None else float(test.p_value) for test in tests]
         return (
             rows.drop("class")
@@ -315,13 +320,14 @@ class TagEstimate:
         """Return all results except the draws, as plain values for JSON."""
         first = self.estimates[0].to_dict(level)
         tags = []
-        for tag, each in zip(self.tags.tolist(), self.estimates, strict=True):
-            own = each.to_dict(level)
+        for tag, estimate in zip(self.tags.tolist(), self.estimates, strict=True):
+            content = estimate.to_dict(level)
             values = {
-                name: value for name, value in own["classes"][1].items() if name != "class"
+                name: value for name, value in content["classes"][1].items() if name != "class"
             }
             tags.append({"tag": tag, **values,
-                         "fit_test": own["fit_test"], "warnings": own["warnings"]})  # fmt: skip
+                         "fit_test": content["fit_test"],
+                         "warnings": content["warnings"]})  # fmt: skip
         facts = {name: first[name] for name in ("method", "n_items", "estimand", "level")}
         return {**facts, "tags": tags}
 
@@ -339,8 +345,8 @@ class TagEstimate:
     def to_table(self, level: float = 0.95) -> Table:
         """Table that `print` shows, one row per tag."""
         rows = [
-            [Cell(str(tag)), *each.to_table(level).rows[1][1:]]
-            for tag, each in zip(self.tags.tolist(), self.estimates, strict=True)
+            [Cell(str(tag)), *estimate.to_table(level).rows[1][1:]]
+            for tag, estimate in zip(self.tags.tolist(), self.estimates, strict=True)
         ]
         return Table(["tag", "share", "from", "to", "items"], rows, [False] + [True] * 4)
 

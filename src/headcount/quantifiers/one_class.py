@@ -498,20 +498,20 @@ class TCPU(OneClassQuantifier):
             check_positive("bandwidth", bandwidth)
         n_projections = check_count("n_projections", self.n_projections)
         seed = base_seeds(self.random_state, 1)[0]
-        own, mixed = numeric_space(None, X), numeric_space(None, unlabelled)
-        if own.shape[1] != mixed.shape[1]:
+        positives, mixed = numeric_space(None, X), numeric_space(None, unlabelled)
+        if positives.shape[1] != mixed.shape[1]:
             raise HeadcountError(
-                f"unlabelled has {mixed.shape[1]} features, but X has {own.shape[1]}: pass the "
-                "same features."
+                f"unlabelled has {mixed.shape[1]} features, but X has {positives.shape[1]}: "
+                "pass the same features."
             )
-        if min(own.shape[0], mixed.shape[0]) < 2:
+        if min(positives.shape[0], mixed.shape[0]) < 2:
             raise HeadcountError(
                 "X or unlabelled has a single item; two of each are needed at least: pass more."
             )
         self._scaler = StandardScaler(with_mean=not issparse(mixed)).fit(mixed)
-        width = np.sqrt(own.shape[1]) if bandwidth is None else float(bandwidth)
-        scaled = self._scaler.transform(own)
-        everyone = Training(scaled, np.zeros(own.shape[0], np.int64), 1)
+        width = np.sqrt(positives.shape[1]) if bandwidth is None else float(bandwidth)
+        scaled = self._scaler.transform(positives)
+        everyone = Training(scaled, np.zeros(positives.shape[0], np.int64), 1)
         self._waves = FourierFeatures(n_projections, width, seed).fit(everyone)
         of_own, of_mixed = self._waves.embed(scaled).values, self._embed(mixed)
         if source is None:
@@ -544,10 +544,10 @@ class TCPU(OneClassQuantifier):
     def _positions(self, X: Any, n_lines: int) -> Floats:
         """Position of each item on the line: 0 for the class and 1 for the unlabelled items."""
         n = count_rows(X)
-        parts = np.array_split(np.arange(n), 1 + n // _ROWS_AT_ONCE)
-        waves = (self._embed(take_rows(X, rows)) for rows in parts)
-        found = [part @ self._directions[:, :n_lines] for part in waves]
-        return np.concatenate(found) - self._offsets[:n_lines]
+        blocks = np.array_split(np.arange(n), 1 + n // _ROWS_AT_ONCE)
+        waves = (self._embed(take_rows(X, rows)) for rows in blocks)
+        positions = [wave @ self._directions[:, :n_lines] for wave in waves]
+        return np.concatenate(positions) - self._offsets[:n_lines]
 
     def _shares(self, X: Any, samples: Samples) -> Floats:
         position = Dense(self._positions(X, 1)).means(samples)[:, 0]
@@ -563,18 +563,18 @@ class TCPU(OneClassQuantifier):
         means = Dense(positions).means(samples)
         squares = Dense(positions[:, :1] ** 2).means(samples)[:, 0]
         line = 1 + rng.integers(_RESAMPLED_LINES, size=replicates)
-        others = 1 - rng.choice(self._sources, replicates)
+        complement = 1 - rng.choice(self._sources, replicates)
         noise = rng.normal(size=replicates)
-        found = []
-        for own, square, n in zip(means, squares, samples.sizes.tolist(), strict=True):
-            share = np.clip(1 - (1 - self.source_share_) * own[0], 0, 1)
+        posteriors = []
+        for mean, square, n in zip(means, squares, samples.sizes.tolist(), strict=True):
+            share = np.clip(1 - (1 - self.source_share_) * mean[0], 0, 1)
             # Variance between the two classes is no uncertainty about these very items.
-            variance = (1 - self.source_share_) ** 2 * max(square - own[0] ** 2, 0.0)
+            variance = (1 - self.source_share_) ** 2 * max(square - mean[0] ** 2, 0.0)
             within = max(variance - share * (1 - share), variance / 10) / n
-            draws = np.clip(1 - others * own[line] + np.sqrt(within) * noise, 0, 1)
+            draws = np.clip(1 - complement * mean[line] + np.sqrt(within) * noise, 0, 1)
             pairs = np.column_stack([draws, 1 - draws])
-            found.append(SharePosterior(pairs, np.full(replicates, 1 / replicates)))
-        return found
+            posteriors.append(SharePosterior(pairs, np.full(replicates, 1 / replicates)))
+        return posteriors
 
 
 def _resampled(rows: Floats, rng: np.random.Generator) -> Floats:
@@ -590,5 +590,5 @@ def _line(own: Floats, mixed: Floats, times: int = 1) -> tuple[Floats, float, fl
     start = own.mean(axis=0)
     direction = mixed.mean(axis=0) - start
     noise = times * own.var(axis=0, ddof=1).sum() / len(own)
-    both = noise + times * mixed.var(axis=0, ddof=1).sum() / len(mixed)
-    return direction, float(start @ direction + noise), float(direction @ direction - both)
+    noises = noise + times * mixed.var(axis=0, ddof=1).sum() / len(mixed)
+    return direction, float(start @ direction + noise), float(direction @ direction - noises)

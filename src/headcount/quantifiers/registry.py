@@ -124,7 +124,7 @@ def _load(entry: EntryPoint, taken: set[str]) -> type[Quantifier]:
 
 def _all_names(found: Mapping[str, type[Quantifier]]) -> list[str]:
     """Names and aliases."""
-    return [each for name, value in found.items() for each in (name, *value.info.aliases)]
+    return [label for name, value in found.items() for label in (name, *value.info.aliases)]
 
 
 def method(name: str) -> type[Quantifier]:
@@ -153,17 +153,24 @@ def method(name: str) -> type[Quantifier]:
     if not isinstance(name, str):
         raise HeadcountError(f"name is {name!r}; it must be a string, such as 'SLD'.")
     named = quantifiers() | installed_methods()
-    aliased = {each: found for found in named.values() for each in found.info.aliases}
-    known = {_plain(written): written for written in (*aliased, *named)}
-    written = known.get(_plain(name))
+    aliased = {
+        alias: named_class
+        for named_class in named.values()
+        for alias in named_class.info.aliases
+    }
+    spellings = {_plain(written): written for written in (*aliased, *named)}
+    written = spellings.get(_plain(name))
     if written is None:
-        for other in one_class_quantifiers():
-            if _plain(other) == _plain(name):
+        for quantifier in one_class_quantifiers():
+            if _plain(quantifier) == _plain(name):
                 raise HeadcountError(
                     f"name is {name!r}, which learns from labelled items of one class and is "
-                    f"not made by name: use hc.{other}."
+                    f"not made by name: use hc.{quantifier}."
                 )
-        close = [known[each] for each in get_close_matches(_plain(name), known, cutoff=0.65)]
+        close = [
+            spellings[match]
+            for match in get_close_matches(_plain(name), spellings, cutoff=0.65)
+        ]
         advice = f"did you mean {' or '.join(close)}? " if close else ""
         raise HeadcountError(
             f"name is {name!r}, which is no method: {advice}hc.methods() lists them all."
@@ -266,6 +273,6 @@ def methods() -> MethodTable:
     >>> hc.methods().to_frame().columns
     ['method', 'title', 'family', 'input', 'multiclass', 'shift', 'reference', 'aliases']
     """
-    found = quantifiers() | installed_methods()
-    ordered = dict(sorted(found.items(), key=lambda entry: entry[0].lower()))
+    available = quantifiers() | installed_methods()
+    ordered = dict(sorted(available.items(), key=lambda entry: entry[0].lower()))
     return MethodTable.of(ordered, _FACTS)

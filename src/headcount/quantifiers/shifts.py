@@ -88,8 +88,8 @@ class ShiftComparison:
 
     def _tests(self) -> str:
         scores, features = (
-            "p < 0.0001" if each < 1e-4 else f"p = {each:.2g}"
-            for each in (self.score_p_value, self.feature_p_value)
+            "p < 0.0001" if p_value < 1e-4 else f"p = {p_value:.2g}"
+            for p_value in (self.score_p_value, self.feature_p_value)
         )
         return (
             f"tests of prior shift: scores {scores}, features {features} (a classifier "
@@ -154,7 +154,7 @@ def compare_shifts(
     )
     multi = MulticalibratedClassifier(classifier, random_state=seed)
     covariate = PCC(multi, cv=None).fit(X, y).predict(X_new)
-    old, new = (numeric_space(scorer.classifier_, each) for each in (X, X_new))
+    old, new = (numeric_space(scorer.classifier_, items) for items in (X, X_new))
     weights = (estimate.shares / scorer.prior_)[scorer.codes_]
     separation, feature_p_value = _told_apart(old, new, weights, seed)
     _, change_p_value = _told_apart(old, new, np.ones(count_rows(old)), seed)
@@ -190,8 +190,8 @@ def _told_apart(old: Any, new: Any, weights: Floats, seed: int) -> tuple[float, 
         model.fit(items[train], is_new[train], sample_weight=mass[train])
         score = model.predict_proba(items[test])[:, 1]
         areas.append(roc_auc_score(is_new[test], score, sample_weight=mass[test]))
-        own = mass[test][is_new[test] == 0]
-        n_old, n_new = own.sum() ** 2 / (own**2).sum(), is_new[test].sum()
+        old_mass = mass[test][is_new[test] == 0]
+        n_old, n_new = old_mass.sum() ** 2 / (old_mass**2).sum(), is_new[test].sum()
         variances.append((n_old + n_new + 1) / (12 * n_old * n_new))
     area = float(np.mean(areas))
     error = float(np.sqrt(np.mean(variances) / len(areas)))

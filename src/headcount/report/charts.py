@@ -277,15 +277,17 @@ def trend_chart(
 ) -> Markup:
     """Estimates with intervals, left to right: joined if `line`, alerts as upright lines."""
     scale = _Scale(len(rows), axis, wide, height)
-    many = len(rows) > _MANY
-    curves = [_band(rows, scale)] if many and line else []
+    is_dense = len(rows) > _MANY
+    curves = [_band(rows, scale)] if is_dense and line else []
     if line:
         counted = [(i, row.counted) for i, row in enumerate(rows) if row.counted is not None]
         curves += [_curve(counted, scale, "cc")] if counted else []
         curves += [_curve([(i, row.value) for i, row in enumerate(rows)], scale, "line")]
         truth = [(i, row.truth) for i, row in enumerate(rows) if row.truth is not None]
-        curves += [_curve(truth, scale, "truth")] if truth and many else []
-    points = [_trend_mark(row, i, scale, many=many, line=line) for i, row in enumerate(rows)]
+        curves += [_curve(truth, scale, "truth")] if truth and is_dense else []
+    points = [
+        _trend_mark(row, i, scale, many=is_dense, line=line) for i, row in enumerate(rows)
+    ]
     return drawing(
         label,
         scale.height,

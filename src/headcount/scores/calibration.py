@@ -176,46 +176,6 @@ def fit_calibrator(
 ) -> Calibrator:
     """Learn to calibrate posteriors.
 
-    Parameters
-    ----------
-    method : str
-        One of ``CALIBRATIONS``. With P a row of posteriors:
-
-        - "ts", temperature scaling: softmax(log P / T);
-        - "bcts", bias-corrected temperature scaling: softmax(log P / T + b);
-        - "vs", vector scaling: softmax(w * log P + b), a slope and a bias for each class;
-        - "nbvs", no-bias vector scaling: softmax(w * log P);
-        - "platt": for each class against the rest a sigmoid of the log-odds, fitted to
-          Platt's smoothed targets, then divided by the row sum; one sigmoid for two classes;
-        - "isotonic": for each class a monotone function of its posterior, then divided by
-          the row sum; one function for two classes; rows of zeros become uniform.
-
-        All but the last minimise the log-loss. Before a logarithm is taken, posteriors are
-        raised to a floor: the smallest positive one the fit has seen, but at least 1e-12
-        and at most 1e-3.
-    scores : array-like of shape (n, K)
-        Posteriors of items the classifier was not trained on.
-    codes : array-like of shape (n,)
-        The classes of these items as column numbers of ``scores``.
-    weights : array-like of shape (n,), optional
-        Weights of the items; a weight of 2 counts as the item given twice.
-
-    Returns
-    -------
-    Calibrator
-        Its ``transform(scores)`` returns calibrated posteriors.
-
-    Warns
-    -----
-    HeadcountWarning
-        If the scores separate classes perfectly, where the log-loss has no finite optimum.
-        The result is finite nevertheless.
-
-    Raises
-    ------
-    HeadcountError
-        If the method is unknown, or scores, codes and weights do not fit together.
-
     Examples
     --------
     >>> from headcount.scores import fit_calibrator

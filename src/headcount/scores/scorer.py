@@ -504,19 +504,6 @@ def equal_scorers(
 ) -> list[list[int]]:
     """Group scorers with the same classifier, folds and seed.
 
-    Parameters
-    ----------
-    scorers : sequence of Scorer or None
-        Unfitted scorers; None where there is no single one.
-    kinds : sequence, default=None
-        Further values that must be equal within a group.
-
-    Returns
-    -------
-    list of list of int
-        Positions of equal scorers. None, and scorers that cannot be compared, form groups of
-        their own.
-
     Examples
     --------
     >>> from headcount.scores import Scorer, equal_scorers

@@ -290,14 +290,18 @@ def analyse_accuracy(
 
 
 def _predictor(method: str, metric: str, random_state: int) -> Predictor:
-    known = {
-        name.lower(): found
-        for name, found in predictors().items()
-        if found.info.input != "features"
+    by_name = {
+        name.lower(): predictor
+        for name, predictor in predictors().items()
+        if predictor.info.input != "features"
     }
-    if method.lower() not in known:
-        names = ", ".join(sorted(found.__name__ for found in known.values()))
-        meant = did_you_mean(method, [found.__name__ for found in known.values()])
+    if method.lower() not in by_name:
+        names = ", ".join(
+            sorted(predictor_class.__name__ for predictor_class in by_name.values())
+        )
+        meant = did_you_mean(
+            method, [predictor_class.__name__ for predictor_class in by_name.values()]
+        )
         raise HeadcountError(
             f"`method` is {method!r}: {meant}With scores alone it must be one of {names}."
         )
@@ -306,7 +310,7 @@ def _predictor(method: str, metric: str, random_state: int) -> Predictor:
             f"`metric` is {metric!r}: {did_you_mean(metric, METRIC_NAMES)}It must be one of "
             f"{', '.join(METRIC_NAMES)}."
         )
-    predictor: Predictor = known[method.lower()]()
+    predictor: Predictor = by_name[method.lower()]()
     if "random_state" in predictor.get_params(deep=False):
         predictor.set_params(random_state=random_state)
     return predictor
@@ -341,13 +345,14 @@ def accuracy_page(analysis: AccuracyAnalysis) -> Page:
     doubtful = status == "broken" or any(row.is_broken for row in groups)
     warnings = grouped_notes(
         (
-            (name, each.warnings)
-            for name, each in zip(analysis.groups, analysis.estimates, strict=True)
+            (name, estimate.warnings)
+            for name, estimate in zip(analysis.groups, analysis.estimates, strict=True)
         ),
         len(analysis.groups),
     )
     tests = [
-        (_p_value(each), analysis.is_broken(i)) for i, each in enumerate(analysis.estimates)
+        (_p_value(estimate), analysis.is_broken(i))
+        for i, estimate in enumerate(analysis.estimates)
     ]
     links = {"advice": "What to do"} if doubtful else {}
     is_known, info = analysis.truths is not None, analysis.info
@@ -404,12 +409,12 @@ def _p_value(estimate: AccuracyEstimate) -> float | None:
 
 def _accuracy_rows(analysis: AccuracyAnalysis) -> list[Row]:
     rows = []
-    for i, (name, each) in enumerate(zip(analysis.groups, analysis.estimates, strict=True)):
-        low, high = each.interval()
+    for i, (name, estimate) in enumerate(zip(analysis.groups, analysis.estimates, strict=True)):
+        low, high = estimate.interval()
         truth = None if analysis.truths is None else analysis.truths[i]
         rows.append(
             Row(
-                words(name), each.value, low, high, each.size,
+                words(name), estimate.value, low, high, estimate.size,
                 truth=None if truth is None or math.isnan(truth) else truth,
                 is_broken=analysis.is_broken(i),
                 text="{:.3f}".format,
@@ -520,7 +525,7 @@ def _accuracy_groups_section(
 
 def _accuracy_likeness_section(analysis: AccuracyAnalysis, status: str) -> Markup:
     p_value = _p_value(analysis.estimates[0])
-    n_tested = sum(_p_value(each) is not None for each in analysis.estimates[1:])
+    n_tested = sum(_p_value(estimate) is not None for estimate in analysis.estimates[1:])
     n_broken = sum(analysis.is_broken(i) for i in range(1, len(analysis.groups)))
     if p_value is None:
         result = Markup("This was not tested.")

@@ -67,39 +67,6 @@ def analyse_items(
 
     `headcount.analyse` does the same for tables that are not prepared yet.
 
-    Parameters
-    ----------
-    quantifier : Quantifier
-        A fitted quantifier.
-    X : array-like, sparse matrix or frame of shape (n, d), list of texts, Scored, Verdicts
-        The items; they are classified once.
-    groups : array-like of shape (n,), default=None
-        Group of each item, such as its month or shop; None for no groups.
-    order : sequence, default=None
-        The groups in the order to show them, as a sequence; sorted by default, and taken for
-        a sequence if they are numbers or dates.
-    truth : array-like of shape (n,), default=None
-        Labels of the items if they are known, to compare the shares with.
-    labelled : pair of array-like, default=None
-        Rows of some items, drawn at random, and their labels, which the shares then rest on.
-    design : LabelPlan, default=None
-        Plan that the labelled rows were drawn by, with these groups if there are any. None
-        for a simple random sample.
-    weights, clusters : array-like of shape (n,), default=None
-        Survey weights and clusters of the items, as for ``estimate`` of a quantifier.
-    data_facts : mapping of str to str, default=None
-        Facts about the data: names and texts.
-    title : str, default="How many of each?"
-        Heading of the report.
-    level : float, default=0.95
-        Probability that an interval contains the share.
-    random_state : int, RandomState, Generator or None, default=0
-        Random seed of the intervals.
-
-    Returns
-    -------
-    Analysis
-
     Examples
     --------
     >>> from sklearn.datasets import make_classification

@@ -492,17 +492,7 @@ def summarise(
 
 
 def merge_files(files: Sequence[str | os.PathLike[str]]) -> Statistics:
-    """Merge files of statistics.
-
-    Parameters
-    ----------
-    files : sequence of str or path
-        Files, patterns or folders.
-
-    Returns
-    -------
-    Statistics
-    """
+    """Merge files of statistics."""
     return _merged(_statistics_files(files), None)
 
 
@@ -514,25 +504,7 @@ def analyse_files(
     random_state: int = 0,
     title: str | None = None,
 ) -> Analysis:
-    """Estimate the shares of the classes, and those of groups, from files of statistics.
-
-    Parameters
-    ----------
-    files : sequence of str or path
-        Files, patterns or folders.
-    model : path, TableModel or ScoreModel
-        Model that the statistics were made with.
-    level : float, default=0.95
-        Probability that an interval contains the share.
-    random_state : int, default=0
-        Random seed.
-    title : str, default=None
-        Heading of the report.
-
-    Returns
-    -------
-    Analysis
-    """
+    """Estimate the shares of the classes, and those of groups, from files of statistics."""
     check_fraction("`level`", level)
     fitted, paths = checked_model(model, None, ()), _statistics_files(files)
     together = _merged(paths, empty_statistics(fitted))

@@ -229,13 +229,13 @@ def stripped(column: pl.Series) -> pl.Series:
 
 
 def _whole(labels: pl.Series, what: str) -> pl.Series:
-    whole = labels.cast(pl.Int64, strict=False)
-    if (whole.cast(pl.Float64) != labels).fill_null(True).any():
+    integers = labels.cast(pl.Int64, strict=False)
+    if (integers.cast(pl.Float64) != labels).fill_null(True).any():
         raise HeadcountError(
             f"{what} holds fractions such as {labels[0]!r}, which are no classes: name "
             "another column by `target`."
         )
-    return whole
+    return integers
 
 
 # Labels, weights and clusters of some rows of a table.

@@ -189,7 +189,7 @@ def share_page(analysis: Analysis) -> Page:
     """Page of the shares of classes, and of groups."""
     overall, status = analysis.overall, analysis.verdict.status
     is_labelled = overall.labelled is not None
-    shown = _shown_classes(analysis)
+    classes = _shown_classes(analysis)
     warnings = _share_warnings(analysis)
     counts = overall.classify_and_count is not None
     doubtful = bool(analysis.broken_groups) or overall.is_broken
@@ -210,9 +210,9 @@ def share_page(analysis: Analysis) -> Page:
         sections=[
             advice(ADVICE) if doubtful else Markup(""),
             _shares_section(analysis),
-            _groups_section(analysis, shown),
-            _before_section(analysis, shown) if is_labelled else Markup(""),
-            _likeness_section(analysis, shown),
+            _groups_section(analysis, classes),
+            _before_section(analysis, classes) if is_labelled else Markup(""),
+            _likeness_section(analysis, classes),
             warnings_section(warnings),
             notes_section(plain_notes(analysis.notes)),
             section(
@@ -574,9 +574,9 @@ def _histogram_blocks(analysis: Analysis, shown: list[int]) -> list[Markup]:
     charts = []
     for j in shown:
         name, scores = words(analysis.classes[j]), analysis.histograms[j]
-        own = scores.share * scores.training
+        expected = scores.share * scores.training
         chart = histogram_chart(
-            words(scores.label), scores.edges, own, scores.sample, scores.mixture, n_items
+            words(scores.label), scores.edges, expected, scores.sample, scores.mixture, n_items
         )
         caption = (
             f"How sure the classifier is of “{name}”: from 0, certainly not, to 1, certainly"
@@ -721,19 +721,19 @@ def _tag_groups_section(analysis: TagAnalysis, legend_block: Markup) -> Markup:
         analysis.analyses,
         key=lambda tag: -float(analysis.analyses[tag].overall.estimate.shares[1]),
     )
-    shown = by_size[:MOST_PANELS]
+    tags = by_size[:MOST_PANELS]
     charts = []
-    for tag in shown:
+    for tag in tags:
         rows = _group_rows(analysis.analyses[tag], 1)
         label = f"Share of {tag} by group, with intervals"
         chart = group_chart(
-            rows, label, share_axis(rows), ordered=first.ordered, n_panels=len(shown)
+            rows, label, share_axis(rows), ordered=first.ordered, n_panels=len(tags)
         )
         charts.append((tag, chart))
-    n_hidden = len(by_size) - len(shown)
+    n_hidden = len(by_size) - len(tags)
     return section(
         "Over time" if first.ordered else "By group",
         legend_block,
-        panels(charts, wide=is_wide(len(shown), len(first.groups)), scrolls=True),
+        panels(charts, wide=is_wide(len(tags), len(first.groups)), scrolls=True),
         note(f"The {n_hidden} rarest tags are in the table only." if n_hidden else ""),
     )

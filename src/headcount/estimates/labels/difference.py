@@ -66,7 +66,7 @@ class Difference:
         lower (1 to 0) the estimate may be, by `error_mass`.
         """
         spread = sample.spread(residuals)
-        down, up = (sample.unit(part) * spread.unseen for part in error_mass(mass))
+        down, up = (sample.unit(one_sided) * spread.unseen for one_sided in error_mass(mass))
         centre = predicted + spread.mean
         none = np.zeros(len(centre))
         return cls(centre, spread.covariance, spread.df, spread.asymmetry, up, down, none)
@@ -91,10 +91,10 @@ class Difference:
 
     def _squared_reach(self, quantile: float, level: float) -> tuple[Floats, Floats]:
         """Squared distances of the ends from the estimates, below and above."""
-        seen = quantile**2 * np.diag(self.covariance)
+        variance = quantile**2 * np.diag(self.covariance)
         return (
-            squared_reach(seen, -self.asymmetry, self.down, level),
-            squared_reach(seen, self.asymmetry, self.up, level),
+            squared_reach(variance, -self.asymmetry, self.down, level),
+            squared_reach(variance, self.asymmetry, self.up, level),
         )
 
 
@@ -113,9 +113,9 @@ def squared_reach(seen: Floats, asymmetry: Floats, unit: Floats, level: float) -
     array([0.03])
     """
     room = (np.log1p(-level) * unit) ** 2
-    part = np.clip(asymmetry / np.where(unit > 0, unit, 1.0), 0.0, 1.0)
-    part = np.where(np.isnan(asymmetry), 1.0, part)
-    return np.asarray(np.maximum(room, seen + part * room))
+    fraction = np.clip(asymmetry / np.where(unit > 0, unit, 1.0), 0.0, 1.0)
+    fraction = np.where(np.isnan(asymmetry), 1.0, fraction)
+    return np.asarray(np.maximum(room, seen + fraction * room))
 
 
 def error_mass(probability: Floats) -> tuple[Floats, Floats]:
@@ -125,8 +125,8 @@ def error_mass(probability: Floats) -> tuple[Floats, Floats]:
     square root is between errors that follow the posteriors, which are where these are
     uncertain, and errors that ignore them, which are everywhere.
     """
-    other = 1 - probability
-    return probability * np.sqrt(other), other * np.sqrt(probability)
+    complement = 1 - probability
+    return probability * np.sqrt(complement), complement * np.sqrt(probability)
 
 
 class ShareEstimator(Protocol):
@@ -305,17 +305,17 @@ def betting_ends(
     possible = np.ones(_GRID + 1, bool)
     for i in range(n):
         # Mean of the items that are left, if the mean of the pool is the one tried.
-        left = (n_pool * means_tried - before[i]) / (n_pool - i)
-        possible &= (left >= -1e-12) & (left <= 1 + 1e-12)
-        left = np.clip(left, 1e-9, 1 - 1e-9)
-        gain = values[i] - left
-        high_capital += np.log1p(np.minimum(bets[i], _MOST_BET / left) * gain)
-        low_capital += np.log1p(-np.minimum(bets[i], _MOST_BET / (1 - left)) * gain)
+        remaining_mean = (n_pool * means_tried - before[i]) / (n_pool - i)
+        possible &= (remaining_mean >= -1e-12) & (remaining_mean <= 1 + 1e-12)
+        remaining_mean = np.clip(remaining_mean, 1e-9, 1 - 1e-9)
+        gain = values[i] - remaining_mean
+        high_capital += np.log1p(np.minimum(bets[i], _MOST_BET / remaining_mean) * gain)
+        low_capital += np.log1p(-np.minimum(bets[i], _MOST_BET / (1 - remaining_mean)) * gain)
         best = np.maximum(best, np.logaddexp(high_capital, low_capital))
-    kept = np.flatnonzero(possible & (best + np.log(0.5) < -np.log1p(-level)))
-    if not len(kept):
+    surviving = np.flatnonzero(possible & (best + np.log(0.5) < -np.log1p(-level)))
+    if not len(surviving):
         return 0.0, 1.0
-    low, high = float(means_tried[kept[0]]), float(means_tried[kept[-1]])
+    low, high = float(means_tried[surviving[0]]), float(means_tried[surviving[-1]])
     return max(low - 1 / _GRID, 0.0), min(high + 1 / _GRID, 1.0)
 
 

@@ -89,8 +89,8 @@ class Agreement:
 def agreement_of(difference: Difference, shares: Floats, covariance: Floats) -> Agreement:
     """Compare an estimate from labels with another one that has a covariance."""
     gap = (difference.centre - shares)[:-1]
-    both = (difference.with_unseen() + covariance)[:-1, :-1]
-    return Agreement.of(gap, both, difference.df)
+    joint = (difference.with_unseen() + covariance)[:-1, :-1]
+    return Agreement.of(gap, joint, difference.df)
 
 
 def normal_posterior(centre: Floats, covariance: Floats) -> SharePosterior:
@@ -109,19 +109,6 @@ class LabelledEstimate(Estimate):
 
     The labels make it valid under any shift, if their rows were drawn at random. The scores of
     the other items make its intervals shorter.
-
-    Attributes
-    ----------
-    n_labels : int
-        Number of labels.
-    difference : Difference
-        Estimate before it is brought onto the simplex, with its uncertainty.
-    under_shift : Estimate
-        Estimate of the same shares under prior shift, without the labels.
-    agreement : Agreement
-        Test whether the two estimates agree.
-    bounds : ExactBounds or None
-        Exact intervals; None for approximate ones.
 
     Examples
     --------
@@ -255,19 +242,21 @@ def estimates_from_labels(
     check_choice("guarantee", guarantee, ("approximate", "exact"))
     rows, codes = check_labelled(labelled, n_pool, under_shift[0].classes)
     checked = check_design(design, key)
-    found: list[Estimate] = []
+    estimates: list[Estimate] = []
     for items, estimate in zip(samples, under_shift, strict=True):
         mass = None if weights is None else weights[items]
         groups = None if clusters is None else clusters[items]
-        places, own = places_within(rows, items, n_pool)
+        places, inside = places_within(rows, items, n_pool)
         if len(places) < len(rows):
             check_enough(len(places), len(estimate.classes), "a sample")
-        part = None if checked is None else checked.within(items)
+        design_within = None if checked is None else checked.within(items)
         pool = corrected(items, estimate.raw, mass)
-        sample = draw_of(places, len(items), part, mass, groups)
-        labels = codes[own]
-        found.append(_estimate(pool, sample, labels, estimate, part, mass, groups, guarantee))
-    return found
+        sample = draw_of(places, len(items), design_within, mass, groups)
+        labels = codes[inside]
+        estimates.append(
+            _estimate(pool, sample, labels, estimate, design_within, mass, groups, guarantee)
+        )
+    return estimates
 
 
 def places_within(rows: Ints, items: Rows, n_pool: int) -> tuple[Ints, NDArray[np.bool_]]:
@@ -289,8 +278,8 @@ def places_within(rows: Ints, items: Rows, n_pool: int) -> tuple[Ints, NDArray[n
             "a sample has an item twice, so that labels of its items are no random sample: "
             "pass samples without replacement."
         )
-    own = place[rows] >= 0
-    return place[rows[own]], own
+    inside = place[rows] >= 0
+    return place[rows[inside]], inside
 
 
 def _estimate(

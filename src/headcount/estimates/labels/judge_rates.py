@@ -290,8 +290,8 @@ def _strata(items: _Items, members: NDArray[np.bool_]) -> tuple[Ints, Ints, Ints
     counts = np.bincount(items.verdicts[rows], minlength=V)
     place = np.arange(V)
     place[counts < np.minimum(2, sizes)] = int(counts.argmax())
-    used, merged = np.unique(place[items.verdicts[members]], return_inverse=True)
-    strata = np.searchsorted(used, place[items.verdicts[rows]]).astype(np.int64)
+    values, merged = np.unique(place[items.verdicts[members]], return_inverse=True)
+    strata = np.searchsorted(values, place[items.verdicts[rows]]).astype(np.int64)
     return rows, strata, np.bincount(merged)
 
 

@@ -336,22 +336,7 @@ class GroupDifference(NamedTuple):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class JudgeResult:
-    """Rates of groups, corrected for the errors of a judge. Prints as tables.
-
-    Attributes
-    ----------
-    classes : ndarray of shape (K,)
-        The classes.
-    verdicts : tuple
-        Kinds of verdicts.
-    estimates : Estimates
-        Corrected rates of each group, a `JudgedEstimate` each.
-    rates : mapping of str to Calibration
-        Verdicts by true class, on the items with gold ("gold") and on the calibration set
-        ("calibration").
-    positive : Any
-        Class whose rate is printed; None for the second of two classes, or all of more.
-    """
+    """Rates of groups, corrected for the errors of a judge. Prints as tables."""
 
     classes: NDArray[Any]
     verdicts: tuple[Any, ...]
@@ -454,20 +439,7 @@ class JudgeResult:
         }
 
     def plot(self, *, level: float = 0.95, ax: Axes | None = None) -> Axes:
-        """Draw the corrected rates of the groups with their intervals.
-
-        Parameters
-        ----------
-        level : float, default=0.95
-            Level of the intervals.
-        ax : matplotlib Axes, default=None
-            Axes to draw on. By default those of a new figure.
-
-        Returns
-        -------
-        matplotlib Axes
-            Of several groups the rate of the class that is printed.
-        """
+        """Draw the corrected rates of the groups with their intervals."""
         from headcount import plots
 
         frame = self.to_frame(level)

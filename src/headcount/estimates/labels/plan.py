@@ -79,16 +79,16 @@ def allocate(sizes: Ints, variances: Floats, n: int, unseen: float) -> Ints:
     >>> allocate(np.array([900, 100]), np.array([0.01, 0.25]), 50, 9.4)
     array([43,  7])
     """
-    wanted = sizes * np.sqrt(variances + unseen / n)
+    ideal = sizes * np.sqrt(variances + unseen / n)
     least = np.minimum(_LEAST, sizes)
-    share = np.minimum(wanted * n / wanted.sum() if wanted.sum() > 0 else sizes * 1.0, sizes)
+    share = np.minimum(ideal * n / ideal.sum() if ideal.sum() > 0 else sizes * 1.0, sizes)
     # Strata that are full or at their least leave their part to the others.
     for _ in range(len(sizes)):
         free = (share > least) & (share < sizes)
-        rest = n - share[~free].sum()
+        remaining = n - share[~free].sum()
         if not free.any() or abs(share.sum() - n) < 1e-9:
             break
-        share[free] = wanted[free] * max(rest, 0.0) / wanted[free].sum()
+        share[free] = ideal[free] * max(remaining, 0.0) / ideal[free].sum()
         share = np.clip(share, least, sizes)
     return _whole(share, least, sizes, n)
 
@@ -172,11 +172,11 @@ class Strata:
         """Rows drawn without replacement from each stratum, in random order."""
         order = self._order
         starts = np.concatenate([[0], np.cumsum(self.sizes)])
-        parts = [
+        draws = [
             order[starts[h] + rng.choice(self.sizes[h], count, replace=False)]
             for h, count in enumerate(counts.tolist())
         ]
-        return rng.permutation(np.concatenate(parts)).astype(np.int64)
+        return rng.permutation(np.concatenate(draws)).astype(np.int64)
 
     def precision(self, n: int, level: float, *, expected: bool = False) -> float:
         """Half the width of the widest interval to expect, of the classes that matter."""
@@ -190,10 +190,10 @@ class Strata:
         """
         n_pool = self.sizes.sum()
         weights = self.sizes / n_pool
-        left = 1 - counts / self.sizes
-        each = weights * left / counts  # change of an estimate by one more error
-        variance = (weights * each) @ self.variances
-        cubed = (weights * each**2 / np.sqrt(np.maximum(left, 1e-12))) @ self.thirds
+        unlabelled = 1 - counts / self.sizes
+        influence = weights * unlabelled / counts  # change of an estimate by one more error
+        variance = (weights * influence) @ self.variances
+        cubed = (weights * influence**2 / np.sqrt(np.maximum(unlabelled, 1e-12))) @ self.thirds
         asymmetry = cubed / np.where(variance > 0, variance, 1.0)
         t = special.stdtrit(max(int(counts.sum()) - len(counts), 1), (1 + level) / 2)
         z = special.ndtri((1 + level) / 2)
@@ -203,7 +203,7 @@ class Strata:
         sides = ((shares, self.below, -asymmetry), (1 - shares, self.above, asymmetry))
         for most, mass, sided in sides:
             total = weights @ mass
-            unit = (weights * each) @ mass / np.where(total > 0, total, 1.0)
+            unit = (weights * influence) @ mass / np.where(total > 0, total, 1.0)
             squared = squared_reach(t**2 * variance, sided, unit, level) + population
             halves += _mean_within(most, np.sqrt(variance), np.sqrt(squared)) / 2
         return np.maximum(halves, 0.5 / n_pool)
@@ -419,15 +419,15 @@ class LabelPlan:
             none = np.zeros(int(inside.sum()), np.int64)
             sizes = np.array([len(items)])
             return LabelPlan(place[self.rows[inside]], none, sizes, str(len(items)))
-        kept = np.unique(self.strata[inside])
-        sizes = self.sizes[kept]
-        if sizes.sum() != len(items) or np.isin(self.strata[~inside], kept).any():
+        present = np.unique(self.strata[inside])
+        sizes = self.sizes[present]
+        if sizes.sum() != len(items) or np.isin(self.strata[~inside], present).any():
             raise HeadcountError(
                 "The plan of the labels was not made for these groups, so that they are no "
                 "random sample of each: plan labels by the same groups, or estimate all items "
                 "together."
             )
-        strata = np.searchsorted(kept, self.strata[inside])
+        strata = np.searchsorted(present, self.strata[inside])
         return LabelPlan(place[self.rows[inside]], strata, sizes, str(len(items)))
 
     def sample(
@@ -473,7 +473,9 @@ class LabelPlan:
                     zip(self.sizes, np.bincount(self.strata), strict=True)
                 )
             ],
-            "budgets": [{"n": each.n, "precision": each.precision} for each in self.budgets],
+            "budgets": [
+                {"n": budget.n, "precision": budget.precision} for budget in self.budgets
+            ],
             "rows": self.rows.tolist(),
             "warnings": list(self.warnings),
         }
@@ -518,8 +520,8 @@ class LabelPlan:
 
         axes = plt.subplots()[1] if ax is None else ax
         axes.plot(
-            [each.n for each in self.budgets],
-            [each.precision for each in self.budgets],
+            [budget.n for budget in self.budgets],
+            [budget.precision for budget in self.budgets],
             marker="o",
         )
         axes.set(xscale="log", yscale="log", xlabel="labels", ylabel="half-width of interval")
@@ -541,8 +543,8 @@ class LabelPlan:
     def table(self) -> Table:
         """Table of budgets that `print` shows."""
         rows = [
-            [Cell(f"{each.n:,}", is_best=each.n == self.n), Cell(_points(each.precision))]
-            for each in self.budgets
+            [Cell(f"{budget.n:,}", is_best=budget.n == self.n), Cell(_points(budget.precision))]
+            for budget in self.budgets
         ]
         labels = "labels" if self.n_groups == 1 else "labels per group"
         return Table([labels, "shares within"], rows, [True, True])
@@ -625,13 +627,13 @@ def make_plan(
     level = check_fraction("level", level)
     n_strata = check_count("strata", n_strata)
     least = min(max(K, 4), n_pool)
-    made: dict[int, Strata] = {}
+    by_number: dict[int, Strata] = {}
 
     def strata_for(n: int) -> Strata:
-        wanted = suitable_strata(n_strata, n, n_pool)
-        if wanted not in made:
-            made[wanted] = Strata.of(pool, wanted, positive)
-        return made[wanted]
+        number = suitable_strata(n_strata, n, n_pool)
+        if number not in by_number:
+            by_number[number] = Strata.of(pool, number, positive)
+        return by_number[number]
 
     def precision_of(n: int) -> float:
         return strata_for(n).precision(n, level, expected=estimand == "expected")
@@ -650,9 +652,9 @@ def make_plan(
             )
     strata = strata_for(n)
     rows = strata.draw(strata.allocate(n, level), rng)
-    listed = sorted({n, *(each for each in _BUDGETS if least <= each < n_pool)})
-    listed = [each for each in listed if n / 12 <= each <= 12 * n]
-    budgets = tuple(Budget(each, precision_of(each)) for each in listed)
+    listed = sorted({n, *(size for size in _BUDGETS if least <= size < n_pool)})
+    listed = [size for size in listed if n / 12 <= size <= 12 * n]
+    budgets = tuple(Budget(size, precision_of(size)) for size in listed)
     return LabelPlan(
         rows, strata.codes[rows], strata.sizes, key, budgets, precision_of(n), level, estimand
     )
@@ -669,21 +671,21 @@ def join_plans(
     Strata of one group are not those of another.
     """
     first = np.cumsum([0, *(len(plan.sizes) for plan in plans)])
-    rows = np.concatenate([own[plan.rows] for plan, own in zip(plans, items, strict=True)])
+    rows = np.concatenate([item[plan.rows] for plan, item in zip(plans, items, strict=True)])
     strata = np.concatenate([first[i] + plan.strata for i, plan in enumerate(plans)])
     order = rng.permutation(len(rows))
-    common = set.intersection(*({each.n for each in plan.budgets} for plan in plans))
-    found: dict[int, list[float]] = {n: [] for n in sorted(common)}
+    common = set.intersection(*({budget.n for budget in plan.budgets} for plan in plans))
+    precisions_by_size: dict[int, list[float]] = {n: [] for n in sorted(common)}
     for plan in plans:
-        for each in plan.budgets:
-            if each.n in found:
-                found[each.n].append(each.precision)
+        for planned in plan.budgets:
+            if planned.n in precisions_by_size:
+                precisions_by_size[planned.n].append(planned.precision)
     return LabelPlan(
         rows[order].astype(np.int64),
         strata[order],
         np.concatenate([plan.sizes for plan in plans]),
         key,
-        tuple(Budget(n, max(precisions)) for n, precisions in found.items()),
+        tuple(Budget(n, max(precisions)) for n, precisions in precisions_by_size.items()),
         max(plan.precision for plan in plans if plan.precision is not None),
         plans[0].level,
         plans[0].estimand,

@@ -58,17 +58,17 @@ class TrainingResiduals:
         """
         ratios = np.ones_like(calibrated)
         for h in range(len(calibrated)):
-            own = strata == h
-            mass = self.weights[own]
+            members = strata == h
+            mass = self.weights[members]
             if not mass.sum() > 0:
                 continue
             size = mass.sum() ** 2 / (mass**2).sum()
             mass = mass / mass.sum()
-            residuals, posteriors = self.residuals[own], self.posteriors[own]
-            seen = mass @ (residuals - mass @ residuals) ** 2
+            residuals, posteriors = self.residuals[members], self.posteriors[members]
+            observed = mass @ (residuals - mass @ residuals) ** 2
             spread = mass @ posteriors**2 - (mass @ posteriors) ** 2
             expected = mass @ (posteriors * (1 - posteriors)) + (1 - factor) ** 2 * spread
-            above = size * seen + _PRIOR_ITEMS * calibrated[h]
+            above = size * observed + _PRIOR_ITEMS * calibrated[h]
             below = size * expected + _PRIOR_ITEMS * calibrated[h]
             ratios[h] = above / np.where(below > 0, below, 1.0)
         return calibrated * ratios
@@ -230,12 +230,14 @@ class LabelledTable:
             [np.bincount(predictions, column, K) for column in by_column.T], axis=0
         )
         rows = sample.rows
-        own = sample.weights[:, None] * pool.values[rows]
+        weighted = sample.weights[:, None] * pool.values[rows]
         at_labels = np.stack(
-            [np.bincount(predictions[rows], column, K) for column in own.T], axis=0
+            [np.bincount(predictions[rows], column, K) for column in weighted.T], axis=0
         )
-        seen = np.bincount(codes * K + predictions[rows], sample.weights, K * K).reshape(K, K)
-        table = pool.factor * (predicted - at_labels) + seen
+        observed = np.bincount(codes * K + predictions[rows], sample.weights, K * K).reshape(
+            K, K
+        )
+        table = pool.factor * (predicted - at_labels) + observed
         positive = np.maximum(table, 0.0)
         return cls(
             positive / positive.sum(), pool, predictions, sample, codes, weights, expected
@@ -251,9 +253,9 @@ class LabelledTable:
     ) -> MetricEnds:
         """Metric of the table with its interval (delta method)."""
         level = check_fraction("level", level)
-        found = self.difference(function)
-        value = float(found.centre[0])
-        ends = [float(end[0]) for end in found.ends(level)]
+        difference = self.difference(function)
+        value = float(difference.centre[0])
+        ends = [float(end[0]) for end in difference.ends(level)]
         half = 0.5 / len(self.predictions)
         ends = [min(ends[0], value - half), max(ends[1], value + half)]
         lowest, highest = np.clip(ends, low, high)
@@ -270,7 +272,7 @@ class LabelledTable:
         assisted = self.pool.factor * (posteriors * slopes[:, predicted].T).sum(axis=1)
         residuals = slopes[self.codes, predicted] - assisted
         ranges = np.ptp(slopes, axis=0)[predicted]
-        found = Difference.of(
+        difference = Difference.of(
             self.sample, residuals[:, None], np.zeros(1), np.full((len(rows), 1), 0.5)
         )
         size = float(self.sample.weights @ ranges)
@@ -282,10 +284,10 @@ class LabelledTable:
             items = effective_size(len(self.predictions), self.weights, None, None)
             population = spread / items
         return replace(
-            found,
+            difference,
             centre=np.array([value]),
-            up=found.up * size,
-            down=found.down * size,
+            up=difference.up * size,
+            down=difference.down * size,
             population=np.array([population]),
         )
 

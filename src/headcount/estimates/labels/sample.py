@@ -148,11 +148,11 @@ class LabelSample:
         mass = (sizes / counts)[strata]
         if weights is not None:
             mass = mass * weights[rows]
-        own = None
+        cluster_codes = None
         if clusters is not None:
-            own = np.unique(clusters[rows], return_inverse=True)[1].astype(np.int64)
+            cluster_codes = np.unique(clusters[rows], return_inverse=True)[1].astype(np.int64)
         unlabelled = np.maximum(1 - counts / sizes, 0.0)
-        return cls(rows, mass / mass.sum(), strata, unlabelled, own)
+        return cls(rows, mass / mass.sum(), strata, unlabelled, cluster_codes)
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -161,17 +161,19 @@ class LabelSample:
         """Weighted mean of the labelled values and its covariance."""
         mean = self.weights @ values
         # Deviations of the linearised mean; for equal weights, values over n.
-        parts = self.weights[:, None] * (values - mean)
+        deviations = self.weights[:, None] * (values - mean)
         counts = np.bincount(self.strata, minlength=len(self.unlabelled))
-        means = sums_by(parts, self.strata, len(counts)) / counts[:, None]
-        parts = np.sqrt(self.unlabelled)[self.strata, None] * (parts - means[self.strata])
-        grown = parts * np.sqrt(counts / np.maximum(counts - 1, 1))[self.strata, None]
+        means = sums_by(deviations, self.strata, len(counts)) / counts[:, None]
+        deviations = np.sqrt(self.unlabelled)[self.strata, None] * (
+            deviations - means[self.strata]
+        )
+        grown = deviations * np.sqrt(counts / np.maximum(counts - 1, 1))[self.strata, None]
         covariance = grown.T @ grown
         if self.clusters is None:
             df = max(len(self) - len(counts), 1)
             return Spread(mean, covariance, df, _asymmetry(grown), np.ones(len(mean)))
         n_clusters = int(self.clusters.max()) + 1
-        totals = sums_by(parts, self.clusters, n_clusters)
+        totals = sums_by(deviations, self.clusters, n_clusters)
         clustered = totals.T @ totals * n_clusters / max(n_clusters - 1, 1)
         # At most the effect of clusters whose items are all alike.
         weights = np.bincount(self.clusters, self.weights)
@@ -191,12 +193,12 @@ class LabelSample:
 
         ``mass`` is the part of each labelled item that counts, from 0 to 1.
         """
-        left = self.weights * self.unlabelled[self.strata]
+        unlabelled_weight = self.weights * self.unlabelled[self.strata]
         total = self.weights @ mass
         none = total <= 1e-12
-        everywhere = float(self.weights @ left)
-        found = (self.weights * left) @ mass / np.where(none, 1.0, total)
-        return np.where(none, everywhere, found)
+        everywhere = float(self.weights @ unlabelled_weight)
+        unit = (self.weights * unlabelled_weight) @ mass / np.where(none, 1.0, total)
+        return np.where(none, everywhere, unit)
 
 
 def _asymmetry(deviations: Floats) -> Floats:
@@ -219,39 +221,39 @@ def cluster_effect(values: Floats, clusters: Ints, weights: Floats | None) -> Fl
     5.0
     """
     mass = np.ones(len(values)) if weights is None else weights
-    parts = mass[:, None] * (values - mass @ values / mass.sum())
-    single = (parts**2).sum(axis=0)
-    clustered = (sums_by(parts, clusters, int(clusters.max()) + 1) ** 2).sum(axis=0)
+    deviations = mass[:, None] * (values - mass @ values / mass.sum())
+    single = (deviations**2).sum(axis=0)
+    clustered = (sums_by(deviations, clusters, int(clusters.max()) + 1) ** 2).sum(axis=0)
     ratio = clustered / np.where(single > 0, single, 1.0)
     return np.where(single > 0, np.maximum(ratio, 1.0), 1.0)
 
 
 def check_rows(rows: Any, n_pool: int) -> Ints:
     """Positions of labelled items, each named once."""
-    given = plain_column(rows, "rows of labelled")
-    if not len(given):
+    column = plain_column(rows, "rows of labelled")
+    if not len(column):
         raise HeadcountError("rows of labelled is empty: label at least two items.")
-    if given.dtype.kind == "f" and np.array_equal(given, np.floor(given)):
-        given = given.astype(np.int64)
-    if given.dtype.kind not in "iu":
+    if column.dtype.kind == "f" and np.array_equal(column, np.floor(column)):
+        column = column.astype(np.int64)
+    if column.dtype.kind not in "iu":
         raise HeadcountError(
-            f"rows of labelled has values of type {given.dtype}; it must have whole numbers, "
+            f"rows of labelled has values of type {column.dtype}; it must have whole numbers, "
             "the positions of the labelled items, from 0."
         )
-    found = given.astype(np.int64)
-    outside = (found < 0) | (found >= n_pool)
+    numbers = column.astype(np.int64)
+    outside = (numbers < 0) | (numbers >= n_pool)
     if outside.any():
         raise HeadcountError(
-            f"rows of labelled has {int(found[outside][0]):,}, but X has {n_pool:,} items: "
+            f"rows of labelled has {int(numbers[outside][0]):,}, but X has {n_pool:,} items: "
             f"rows go from 0 to {n_pool - 1:,}."
         )
-    unique, counts = np.unique(found, return_counts=True)
+    unique, counts = np.unique(numbers, return_counts=True)
     if (counts > 1).any():
         raise HeadcountError(
             f"rows of labelled has row {int(unique[counts > 1][0]):,} "
             f"{int(counts[counts > 1][0])} times: name each row once, with one label."
         )
-    return found
+    return numbers
 
 
 def check_clusters(

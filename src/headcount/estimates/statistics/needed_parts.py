@@ -65,8 +65,8 @@ def _digest(value: Any, seen: dict[int, int]) -> bytes:
         return hashed.digest()
     seen = {**seen, id(value): len(seen)}
     hashed.update(_name(value).encode())
-    for part in _parts(value):
-        hashed.update(part if isinstance(part, bytes) else _digest(part[0], seen))
+    for piece in _parts(value):
+        hashed.update(piece if isinstance(piece, bytes) else _digest(piece[0], seen))
     return hashed.digest()
 
 
@@ -89,18 +89,19 @@ def _parts(value: Any) -> list[Any]:
         return [(table.shape,), (table.indptr.tolist(),), (table.indices,), (table.data,)]
     if isinstance(value, dict):
         entries = sorted(
-            ((_digest(key, {}), item) for key, item in value.items()), key=lambda each: each[0]
+            ((_digest(key, {}), item) for key, item in value.items()),
+            key=lambda entry: entry[0],
         )
-        return [part for key, item in entries for part in (key, (item,))]
+        return [piece for key, item in entries for piece in (key, (item,))]
     if isinstance(value, set | frozenset):
-        return sorted(_digest(each, {}) for each in value)
+        return sorted(_digest(entry, {}) for entry in value)
     if isinstance(value, list | tuple):
-        return [(each,) for each in value]
+        return [(entry,) for entry in value]
     if is_dataclass(value) and not isinstance(value, BaseEstimator):
         # Without properties that were cached. Estimators have attributes besides parameters.
-        return [(getattr(value, each.name),) for each in fields(value)]
+        return [(getattr(value, field_.name),) for field_ in fields(value)]
     # What pickle would store: a function, its arguments, and the state.
-    return [(part,) for part in value.__reduce_ex__(4)[1:3]]
+    return [(piece,) for piece in value.__reduce_ex__(4)[1:3]]
 
 
 Integers = NDArray[np.int64]
@@ -147,8 +148,8 @@ def number_groups(groups: Any, n_rows: int) -> Numbered:
     columns = pl.DataFrame({"name": values}).select(
         pl.col("name").hash(seed).alias(str(seed)) for seed in (0, 1)
     )
-    words, others = ([part.to_numpy() for part in each.get_chunks()] for each in columns)
-    hashes = list(zip(words, others, strict=True))
+    words, checks = ([chunk.to_numpy() for chunk in column.get_chunks()] for column in columns)
+    hashes = list(zip(words, checks, strict=True))
     codes, size, n_distinct = np.empty(n_rows, np.int64), _SLOTS, -1
     while n_distinct < 0:
         n_distinct, first = _number_in(size, hashes, codes)
@@ -165,11 +166,11 @@ def _number_in(
     each.
     """
     slots, first = np.full(size, -1, np.int64), np.empty(size // 2, np.int64)
-    known = np.empty((size // 2, 2), np.uint64)
+    distinct = np.empty((size // 2, 2), np.uint64)
     start = n_distinct = 0
-    for words, others in hashes:
+    for words, checks in hashes:
         n_distinct = number_distinct(
-            words, others, start, n_distinct, slots, known, first, codes
+            words, checks, start, n_distinct, slots, distinct, first, codes
         )
         if n_distinct < 0:
             break
@@ -187,11 +188,11 @@ def _as_column(groups: Any) -> pl.Series:
         elif hasattr(groups, "__arrow_c_stream__") or hasattr(groups, "__arrow_c_array__"):
             values = pl.Series(groups)
         else:
-            given = np.asarray(groups)
-            if given.dtype.kind == "M":
-                days = np.datetime_data(given.dtype)[0] in ("Y", "M", "W", "D")
-                given = given.astype("datetime64[D]" if days else "datetime64[us]")
-            values = pl.Series(given.tolist() if given.dtype == object else given)
+            array = np.asarray(groups)
+            if array.dtype.kind == "M":
+                days = np.datetime_data(array.dtype)[0] in ("Y", "M", "W", "D")
+                array = array.astype("datetime64[D]" if days else "datetime64[us]")
+            values = pl.Series(array.tolist() if array.dtype == object else array)
     except (TypeError, ValueError, pl.exceptions.PolarsError):
         values = pl.Series([[]])
     kind = values.dtype
@@ -227,19 +228,19 @@ class GroupNames:
         """Numbers of names here, and these names with those that are new."""
         import polars as pl
 
-        own, given = self._names, names
-        kinds = {each.dtype for each in (own, given)} - {pl.Null()}
+        known_names, new_names = self._names, names
+        kinds = {column.dtype for column in (known_names, new_names)} - {pl.Null()}
         if len(kinds) > 1:
-            first, second = (_kind(each) for each in (own, given))
+            first, second = (_kind(column) for column in (known_names, new_names))
             raise HeadcountError(
                 f"Names of groups are of the kind {first!r} here and {second!r} there: make "
                 "them alike, for instance all texts."
             )
         kind = kinds.pop() if kinds else pl.Null()
-        together = pl.concat([own.cast(kind), given.cast(kind)])
+        together = pl.concat([known_names.cast(kind), new_names.cast(kind)])
         # Names are numbered as they come, so those that are here keep their numbers.
-        found = number_groups(together, len(together))
-        return GroupNames(found.names), found.codes[len(own) :]
+        numbered = number_groups(together, len(together))
+        return GroupNames(numbered.names), numbered.codes[len(known_names) :]
 
     def order(self) -> NDArray[np.int64]:
         """Numbers of the names in sorted order, a missing one last."""
@@ -284,14 +285,16 @@ class GroupNames:
             kind, values = content["kind"], list(content["names"])
             plain, dtype = types[kind]
             if kind == "date":
-                values = [None if each is None else date.fromisoformat(each) for each in values]
+                values = [
+                    None if value is None else date.fromisoformat(value) for value in values
+                ]
                 plain = date
             elif kind == "time":
                 values = [
-                    None if each is None else datetime.fromisoformat(each) for each in values
+                    None if value is None else datetime.fromisoformat(value) for value in values
                 ]
                 plain = datetime
-            fine = all(each is None or type(each) is plain for each in values)
+            fine = all(value is None or type(value) is plain for value in values)
             if not fine or len(set(values)) < len(values):
                 raise ValueError
             return cls(pl.Series(values, dtype=dtype))
@@ -362,9 +365,12 @@ class NeededParts:
         if self.models is None:
             raise NO_MODEL
         if form not in self._by_form:
-            parts = [part for model in self.models for part in _parts_of(model, form)]
+            needed_parts = [
+                needed for model in self.models for needed in _parts_of(model, form)
+            ]
             self._by_form[form] = {
-                self.key(part): _Needed(part, self._source(part)) for part in parts
+                self.key(needed): _Needed(needed, self._source(needed))
+                for needed in needed_parts
             }
         return self._by_form[form]
 
@@ -385,20 +391,24 @@ class NeededParts:
     def batch(self, form: Form, pool: Any, codes: NDArray[np.int64], n_groups: int) -> Batch:
         """Statistics of items, by the numbers of their groups."""
         by_source: dict[str, dict[str, Part]] = {}
-        for key, (part, source) in self.of_form(form).items():
-            by_source.setdefault(source, {})[key] = part
+        for key, (needed, source) in self.of_form(form).items():
+            by_source.setdefault(source, {})[key] = needed
         batch = Batch({}, {})
-        for parts in by_source.values():
-            maker = next(iter(parts.values())).source
+        for needed_by_key in by_source.values():
+            maker = next(iter(needed_by_key.values())).source
             items = maker.items(pool)
             copies = maker.count(items) // len(codes)
-            batch.copies.update(dict.fromkeys(parts, copies))
-            sums = {k: part for k, part in parts.items() if isinstance(part.reduction, MeanOf)}
+            batch.copies.update(dict.fromkeys(needed_by_key, copies))
+            sums = {
+                k: needed
+                for k, needed in needed_by_key.items()
+                if isinstance(needed.reduction, MeanOf)
+            }
             deltas = Sums.deltas(list(sums.values()), items, codes, n_groups)
             batch.deltas.update(zip(sums, deltas, strict=True))
-            for key, part in parts.items():
-                if isinstance(part.reduction, CellsOf):
-                    store, rows = empty_store(part), part.reduction.rows(items)
+            for key, needed in needed_by_key.items():
+                if isinstance(needed.reduction, CellsOf):
+                    store, rows = empty_store(needed), needed.reduction.rows(items)
                     assert not isinstance(store, Sums)
                     batch.deltas[key] = store.delta(rows, codes, n_groups)
         return batch
@@ -461,17 +471,17 @@ def reduce_batch(needed: NeededParts, X: Any, groups: Any) -> ReducedBatch:
     """Statistics of a batch."""
     form = form_of(X)
     numbered = number_groups(groups, count_rows(X))
-    parts = needed.batch(form, X, numbered.codes, len(numbered.names))
+    reduced = needed.batch(form, X, numbered.codes, len(numbered.names))
     sizes = np.bincount(numbered.codes, minlength=len(numbered.names))
-    return ReducedBatch(form, numbered, sizes, parts)
+    return ReducedBatch(form, numbered, sizes, reduced)
 
 
 def reduce_batches(
     needed: NeededParts, batches: Iterable[tuple[Any, Any]]
 ) -> Iterator[ReducedBatch]:
     """Statistics of batches in their order; several at once if they are scored."""
-    for scored, same in groupby(batches, lambda each: isinstance(each[0], Scored | Verdicts)):
-        tasks = (_task(needed, *each) for each in same)
+    for scored, same in groupby(batches, lambda batch: isinstance(batch[0], Scored | Verdicts)):
+        tasks = (_task(needed, *batch) for batch in same)
         # Classifiers, which may not be safe for threads, are called in that of the caller.
         yield from results_in_order(tasks) if scored else (task() for task in tasks)
 

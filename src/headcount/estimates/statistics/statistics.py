@@ -72,16 +72,16 @@ _DAMAGED = HeadcountError(
 
 def pack(header: dict[str, Any], arrays: list[dict[str, NDArray[Any]]]) -> bytes:
     """Bytes of a header with ``parts``, and of the arrays of each part."""
-    body, parts = [], []
-    for part, content in zip(header["parts"], arrays, strict=True):
+    body, descriptions = [], []
+    for description, content in zip(header["parts"], arrays, strict=True):
         described = {}
         for name, array in sorted(content.items()):
             plain = np.ascontiguousarray(array, array.dtype.newbyteorder("<"))
             packed = zlib.compress(_by_bytes(plain), 6)
             described[name] = [plain.dtype.str, list(plain.shape), len(packed)]
             body.append(packed)
-        parts.append({**part, "arrays": described})
-    text = json.dumps({**header, "parts": parts}, sort_keys=True, separators=(",", ":"))
+        descriptions.append({**description, "arrays": described})
+    text = json.dumps({**header, "parts": descriptions}, sort_keys=True, separators=(",", ":"))
     head = text.encode()
     start = _MAGIC + VERSION.to_bytes(2, "little") + len(head).to_bytes(8, "little")
     content_bytes = b"".join([start, head, *body])
@@ -115,9 +115,9 @@ def _read(content: bytes) -> tuple[dict[str, Any], list[dict[str, NDArray[Any]]]
     place = _FIXED + int.from_bytes(content[10:_FIXED], "little")
     header = json.loads(content[_FIXED:place])
     arrays = []
-    for part in header["parts"]:
+    for description in header["parts"]:
         content_of = {}
-        for name, (kind, shape, length) in part["arrays"].items():
+        for name, (kind, shape, length) in description["arrays"].items():
             if kind not in _TYPES or not all(isinstance(n, int) and n >= 0 for n in shape):
                 raise ValueError
             content_of[name] = _array(content[place : place + length], kind, shape)
@@ -354,13 +354,15 @@ class Statistics(GroupStatistics):
         """
         form = self.form
         self._sort()
-        parts: list[dict[str, Any]] = [{"key": "sizes", "kind": "sizes", "copies": 1}]
+        descriptions: list[dict[str, Any]] = [{"key": "sizes", "kind": "sizes", "copies": 1}]
         arrays = [{"sizes": self._sizes}]
         for key, store in sorted(self._stores.items()):
             kind = type(store).__name__
-            parts.append({"key": key, "kind": kind, "copies": self._copies[key]})
+            descriptions.append({"key": key, "kind": kind, "copies": self._copies[key]})
             arrays.append(store.arrays())
-        return pack({"form": form, "groups": self._names.to_json(), "parts": parts}, arrays)
+        return pack(
+            {"form": form, "groups": self._names.to_json(), "parts": descriptions}, arrays
+        )
 
     @classmethod
     def from_bytes(cls, content: bytes, model: Any = None) -> Statistics:
@@ -382,15 +384,15 @@ class Statistics(GroupStatistics):
         names = GroupNames.from_json(header.get("groups"))
         try:
             statistics._form = {form: form for form in FORM_NAMES}[header["form"]]
-            first, *parts = zip(header["parts"], arrays, strict=True)
+            first, *described = zip(header["parts"], arrays, strict=True)
             sizes = first[1]["sizes"]
             if sizes.shape != (len(names),) or not (sizes > 0).all():
                 raise ValueError
-            for part, content_of in parts:
-                key, copies = str(part["key"]), part["copies"]
+            for description, content_of in described:
+                key, copies = str(description["key"]), description["copies"]
                 if type(copies) is not int or copies < 1:
                     raise ValueError
-                statistics._stores[key] = KINDS[part["kind"]].from_arrays(
+                statistics._stores[key] = KINDS[description["kind"]].from_arrays(
                     content_of, len(names)
                 )
                 statistics._copies[key] = copies
@@ -452,7 +454,7 @@ class Statistics(GroupStatistics):
         -------
         int
         """
-        stores = [self._stored(part)[0] for part in parts]
+        stores = [self._stored(needed)[0] for needed in parts]
         return max(
             (store.n_variants for store in stores if not isinstance(store, Sums)), default=0
         )
@@ -471,8 +473,8 @@ class Statistics(GroupStatistics):
         """
         self._sort()
         sizes = self._sizes
-        for part in parts:
-            store, copies = self._stored(part)
+        for needed in parts:
+            store, copies = self._stored(needed)
             if isinstance(store, RatioCells):
                 sizes = np.minimum(sizes, np.maximum(store.sample_sizes() // copies, 1))
         return sizes
@@ -496,8 +498,8 @@ class Statistics(GroupStatistics):
         """
         self._sort()
         values: list[Any] = []
-        for part in parts:
-            store, copies = self._stored(part)
+        for needed in parts:
+            store, copies = self._stored(needed)
             if isinstance(store, Sums):
                 values.append(store.means(groups, copies * self._sizes[groups]))
             else:
@@ -625,23 +627,6 @@ def summarise_batches(
 
     It depends on its arguments alone, so that any part of a table can be read anywhere, and
     the results merged.
-
-    Parameters
-    ----------
-    model : Quantifier or Predictor, or sequence of them
-        Fitted methods.
-    batches : iterable of record batches, or object with ``__arrow_c_stream__``
-        Tables of any library that supports Arrow. All have the same columns. Batches of an
-        iterable are read one at a time; so are those of a stream if pyarrow is installed.
-    by : str, default=None
-        Column of the groups.
-    reader : BatchReader, default=None
-        Turns a batch into items; by default a `ScoreReader`.
-
-    Returns
-    -------
-    Statistics
-        Without items if there are no rows.
 
     Examples
     --------

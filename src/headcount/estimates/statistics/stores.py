@@ -84,7 +84,7 @@ class Entries:
         """Entries of several parts. Those with equal keys are added, or are equal items."""
         names = ("groups", "keys", "counts", "sums", "bins")
         groups, keys, counts, sums, bins = (
-            np.concatenate([getattr(part, name) for part in parts]) for name in names
+            np.concatenate([getattr(entries, name) for entries in parts]) for name in names
         )
         order = _order(groups, keys)
         groups, keys = groups[order], keys[order]
@@ -172,11 +172,11 @@ def add_in_threads(
 
     def one_range(start: int, stop: int) -> None:
         try:
-            own = free.pop()
+            buffer = free.pop()
         except IndexError:
-            own = np.zeros(shape, np.int64)
-        work(start, stop, own)
-        free.append(own)
+            buffer = np.zeros(shape, np.int64)
+        work(start, stop, buffer)
+        free.append(buffer)
 
     each_range(one_range, n, grain=grain)
     return sum(free[1:], start=free[0])
@@ -200,7 +200,7 @@ class Sums:
             return []
         source, n = parts[0].source, len(codes)
         copies = source.count(items) // n
-        embeds = [_representation(part).embed for part in parts]
+        embeds = [_representation(needed).embed for needed in parts]
         one = source.take(items, slice(0, 1))
         widths = [embed(one).width for embed in embeds]
         ends = np.cumsum([0, *widths]).tolist()
@@ -209,10 +209,10 @@ class Sums:
         def work(start: int, stop: int, own: Integers) -> None:
             views = [own[:, :, a:b] for a, b in pairwise(ends)]
             for first in range(start, stop, block):
-                chosen = slice(first, min(first + block, stop))
-                rows = _rows_of(items, copies, chosen, source.take)
+                block_rows = slice(first, min(first + block, stop))
+                rows = _rows_of(items, copies, block_rows, source.take)
                 for embed, sums in zip(embeds, views, strict=True):
-                    embed(rows).add_sums(codes[chosen], sums)
+                    embed(rows).add_sums(codes[block_rows], sums)
 
         grain = max(_GRAIN_ROWS // copies, 2 * n_groups * ends[-1])
         together = add_in_threads(work, n, (n_groups, 2, ends[-1]), grain=grain)
@@ -220,11 +220,11 @@ class Sums:
 
     def check(self, delta: Integers, numbers: Integers) -> None:
         """Raise an error if sums would become too large."""
-        there = numbers[numbers < len(self._values)]
-        if not len(there) or not len(delta):
+        existing = numbers[numbers < len(self._values)]
+        if not len(existing) or not len(delta):
             return
-        own = np.abs(self._values[there]).max(initial=0)
-        if int(own) + int(np.abs(delta).max(initial=0)) >= _LARGEST:
+        largest = np.abs(self._values[existing]).max(initial=0)
+        if int(largest) + int(np.abs(delta).max(initial=0)) >= _LARGEST:
             raise HeadcountError(
                 "A group has too many items for exact sums, more than about four billion: "
                 "split it into smaller groups."
@@ -295,8 +295,8 @@ def _rows_of(items: Any, copies: int, chosen: slice, take: Callable[[Any, slice]
     """Rows of consecutive items: all first rows, then all second ones, and so on."""
     if copies == 1:
         return take(items, chosen)
-    rest = items.shape[1:]  # only arrays have several rows per item
-    return items.reshape(copies, -1, *rest)[:, chosen].reshape(-1, *rest)
+    shape = items.shape[1:]  # only arrays have several rows per item
+    return items.reshape(copies, -1, *shape)[:, chosen].reshape(-1, *shape)
 
 
 # Cells of the logit from -15 to 15.
@@ -359,8 +359,8 @@ class LogitCells:
             grown = np.zeros((n_groups, _N_CELLS, 2), np.int64)
             grown[: len(self._dense)] = self._dense
             self._dense = grown
-        for number, own in zip(numbers, delta, strict=True):
-            self._dense[number] += own
+        for number, cells in zip(numbers, delta, strict=True):
+            self._dense[number] += cells
 
     def merge(self, other: LogitCells, numbers: Integers) -> None:
         """Add the cells of another object, whose groups have these numbers here."""
@@ -514,11 +514,11 @@ class RatioCells:
 
     def add(self, delta: tuple[Entries, Entries, Integers], numbers: Integers) -> None:
         """Add what `delta` returned, whose groups have these numbers here."""
-        cells, sample = (part.of_groups(numbers) for part in delta[:2])
+        cells, sample = (entries.of_groups(numbers) for entries in delta[:2])
         self._grow(int(numbers.max(initial=-1)) + 1)
         np.add.at(self._totals, numbers, delta[2])
-        kept = cells.take(self._levels[cells.groups] != _DROPPED)
-        ready = self._cells.append(kept)
+        retained = cells.take(self._levels[cells.groups] != _DROPPED)
+        ready = self._cells.append(retained)
         if self._sample.append(sample) or ready:
             self._settle()
 
@@ -558,10 +558,10 @@ class RatioCells:
         cells = _at_levels(self._cells.all(), self._levels)
         while True:
             counts = np.bincount(cells.groups, minlength=len(self._levels))
-            many = counts > self._most
-            if not many.any():
+            crowded = counts > self._most
+            if not crowded.any():
                 break
-            self._levels[many] += 1
+            self._levels[crowded] += 1
             self._levels[self._levels == _MOST_LEVELS + 1] = _DROPPED
             cells = _at_levels(cells, self._levels)
         self._cells.replace(cells)
@@ -616,9 +616,9 @@ class RatioCells:
             arrays["sample_rows"].astype(np.int64),
             np.empty((k, 0), np.uint8),
         )
-        made = cls(K, cells, sample, levels, totals)
-        made._settle()
-        return made
+        store = cls(K, cells, sample, levels, totals)
+        store._settle()
+        return store
 
     @property
     def n_variants(self) -> int:
@@ -630,8 +630,8 @@ class RatioCells:
         """Number of rows of each group that are left: all, or those of the sample."""
         self._settle()
         sample = self._sample.all()
-        kept = np.bincount(sample.groups, sample.counts, len(self._levels)).astype(np.int64)
-        return np.where(self._levels == _DROPPED, kept, self._totals[:, :, 0].sum(axis=1))
+        sampled = np.bincount(sample.groups, sample.counts, len(self._levels)).astype(np.int64)
+        return np.where(self._levels == _DROPPED, sampled, self._totals[:, :, 0].sum(axis=1))
 
     def weighted_rows(self, groups: slice, variant: int, copies: int) -> WeightedRows:
         """Cells of some groups, or the items of their samples, as weighted rows.
@@ -649,10 +649,16 @@ class RatioCells:
         sampled = np.flatnonzero(self._levels[groups] == _DROPPED) + groups.start
         if len(sampled):
             sample = self._sample.all().between(groups)
-            parts = [self._sampled(sample, int(number), variant) for number in sampled]
-            numbers = np.concatenate([numbers, np.repeat(sampled, [len(p[1]) for p in parts])])
-            rows = np.concatenate([rows, *(part[0] for part in parts)])
-            weights = np.concatenate([weights, *(part[1] for part in parts)])
+            samples_of_groups = [
+                self._sampled(sample, int(number), variant) for number in sampled
+            ]
+            numbers = np.concatenate(
+                [numbers, np.repeat(sampled, [len(p[1]) for p in samples_of_groups])]
+            )
+            rows = np.concatenate([rows, *(drawn_rows[0] for drawn_rows in samples_of_groups)])
+            weights = np.concatenate(
+                [weights, *(drawn_rows[1] for drawn_rows in samples_of_groups)]
+            )
             order = np.argsort(numbers, kind="stable")
             numbers, rows, weights = numbers[order], rows[order], weights[order]
         rows /= rows.sum(axis=1, keepdims=True)
@@ -668,8 +674,8 @@ class RatioCells:
             items, certain = items.take(slice(0, -1)), certain[:-1]
         if variant:
             place = np.arange(len(items)) % _N_REPLICATES
-            kept = certain | (place != variant - 1)
-            items, certain = items.take(kept), certain[kept]
+            retained = certain | (place != variant - 1)
+            items, certain = items.take(retained), certain[retained]
         rows, weights = items.sums / FIXED_POINT, items.counts.astype(np.float64)
         largest, totals = rows.argmax(axis=1), self._totals[number] / FIXED_POINT
         totals[:, 0] *= FIXED_POINT
@@ -678,11 +684,11 @@ class RatioCells:
         )
         free = ~certain
         for j, total in enumerate(totals):
-            own = free & (largest == j)
-            weights[own] = _calibrated(rows[own], weights[own], total)
+            members = free & (largest == j)
+            weights[members] = _calibrated(rows[members], weights[members], total)
         weights[free] = _calibrated(rows[free], weights[free], totals.sum(axis=0))
-        kept = weights > 0
-        return rows[kept], weights[kept]
+        retained = weights > 0
+        return rows[retained], weights[retained]
 
 
 def _with_ones(rows: Floats) -> Floats:
@@ -700,9 +706,9 @@ def _calibrated(rows: Floats, counts: Floats, total: Floats) -> Floats:
     weights = counts * (n / counts.sum())
     if len(rows) < _ROWS_PER_NUMBER * rows.shape[1]:
         return weights
-    used = rows[:, :-1]
-    mean = weights @ used / n
-    away = used - mean
+    columns = rows[:, :-1]
+    mean = weights @ columns / n
+    away = columns - mean
     variance = (weights[:, None] * away).T @ away / n
     variance[np.diag_indices(len(variance))] += _RIDGE
     slope = np.linalg.solve(variance, total[1:-1] / n - mean)
@@ -724,8 +730,8 @@ def _at_levels(cells: Entries, levels: NDArray[np.uint8]) -> Entries:
     # Lowest value of the joined bins, so that joining once or twice makes no difference.
     shifts = levels[cells.groups][:, None]
     bins = (cells.bins >> shifts) << shifts
-    made = Entries(cells.groups, _hashes(bins), cells.counts, cells.sums, bins)
-    return Entries.gather([made])
+    entries = Entries(cells.groups, _hashes(bins), cells.counts, cells.sums, bins)
+    return Entries.gather([entries])
 
 
 def _lowest(items: Entries, most: int) -> Entries:

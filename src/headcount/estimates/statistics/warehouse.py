@@ -134,7 +134,7 @@ class CountedScores(GroupStatistics):
     def reduced(self, parts: Sequence[Part], groups: slice, variant: int = 0) -> Reduced:
         """Values of the statistics that a method needs."""
         rows = self._variants[variant].of_groups(groups)
-        return [rows.reduced(part) for part in parts]
+        return [rows.reduced(needed) for needed in parts]
 
 
 @dataclass(frozen=True, eq=False)

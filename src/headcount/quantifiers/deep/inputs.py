@@ -33,13 +33,13 @@ class Bags:
     def concatenate(cls, parts: Sequence[Bags]) -> Bags:
         """All bags, one part after the other."""
         first = parts[0].samples
-        sizes = np.concatenate([part.samples.sizes for part in parts])
+        sizes = np.concatenate([bags.samples.sizes for bags in parts])
         samples = Samples.unchecked(
-            np.concatenate([part.samples.indices for part in parts]),
+            np.concatenate([bags.samples.indices for bags in parts]),
             np.concatenate([[0], np.cumsum(sizes)]),
             first.n_pool,
         )
-        return cls(samples, np.concatenate([part.shares for part in parts]))
+        return cls(samples, np.concatenate([bags.shares for bags in parts]))
 
     def take(self, numbers: Rows) -> Bags:
         """Bags with these numbers."""
@@ -65,10 +65,10 @@ class LabelledItems:
     def draw(self, n: int, size: int, rng: np.random.Generator) -> Bags:
         """Draw bags; counts are rounded by largest remainder."""
         protocol = UPP(n, size, random_state=rng)
-        drawn = protocol.draw(self.codes, classes=np.arange(self.n_classes))
-        assert drawn.prevalence is not None
-        rows = self.rows[drawn.indices].astype(index_dtype(self.n_pool))
-        return Bags(Samples.unchecked(rows, drawn.offsets, self.n_pool), drawn.prevalence)
+        samples = protocol.draw(self.codes, classes=np.arange(self.n_classes))
+        assert samples.prevalence is not None
+        rows = self.rows[samples.indices].astype(index_dtype(self.n_pool))
+        return Bags(Samples.unchecked(rows, samples.offsets, self.n_pool), samples.prevalence)
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,25 +83,25 @@ class KnownBags:
         """Draw bags. A bag of another size loses items or has some of them twice."""
         samples, shares = self.bags.samples, self.bags.shares
         rows = np.empty((n, size), samples.indices.dtype)
-        drawn = np.empty((n, shares.shape[1]))
-        chosen = _in_turns(len(samples), n, rng)
+        weights_of_bags = np.empty((n, shares.shape[1]))
+        firsts = _in_turns(len(samples), n, rng)
         partners = rng.integers(len(samples), size=n)
-        for place, (one, other) in enumerate(
-            zip(chosen.tolist(), partners.tolist(), strict=True)
+        for place, (one, second) in enumerate(
+            zip(firsts.tolist(), partners.tolist(), strict=True)
         ):
             items, weights = samples[one], shares[one]
             if self.mixtures:
-                partner = samples[other]
+                partner = samples[second]
                 n_both = len(items) + len(partner)
-                weights = (len(items) * weights + len(partner) * shares[other]) / n_both
+                weights = (len(items) * weights + len(partner) * shares[second]) / n_both
                 items = np.concatenate([items, partner])
             if self.mixtures or len(items) != size:
                 items = _resized(items, size, rng)
-            rows[place], drawn[place] = items, weights
-        found = Samples.unchecked(rows.ravel(), np.arange(n + 1) * size, samples.n_pool)
+            rows[place], weights_of_bags[place] = items, weights
+        mixed_samples = Samples.unchecked(rows.ravel(), np.arange(n + 1) * size, samples.n_pool)
         if self.codes is not None:
-            drawn = found.prevalence_of(self.codes, shares.shape[1])
-        return Bags(found, drawn)
+            weights_of_bags = mixed_samples.prevalence_of(self.codes, shares.shape[1])
+        return Bags(mixed_samples, weights_of_bags)
 
 
 def _in_turns(n_bags: int, n: int, rng: np.random.Generator) -> Rows:
@@ -113,8 +113,8 @@ def _in_turns(n_bags: int, n: int, rng: np.random.Generator) -> Rows:
 def _resized(
     items: NDArray[np.integer], size: int, rng: np.random.Generator
 ) -> NDArray[np.integer]:
-    whole, rest = divmod(size, len(items))
-    return np.concatenate([*[items] * whole, rng.permutation(items)[:rest]])
+    repeats, remainder = divmod(size, len(items))
+    return np.concatenate([*[items] * repeats, rng.permutation(items)[:remainder]])
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,12 +127,12 @@ class Mix:
     def draw(self, n: int, size: int, rng: np.random.Generator) -> Bags:
         """Draw bags from all sources, in random order."""
         ends = np.rint(np.cumsum([0.0, *self.parts]) / sum(self.parts) * n).astype(int)
-        drawn = [
+        bags = [
             source.draw(number, size, rng)
             for source, number in zip(self.sources, np.diff(ends).tolist(), strict=True)
             if number
         ]
-        return Bags.concatenate(drawn).take(rng.permutation(n))
+        return Bags.concatenate(bags).take(rng.permutation(n))
 
 
 def split_by_class(
@@ -147,13 +147,13 @@ def split_by_class(
     4
     """
     rng = np.random.default_rng(seed)
-    kept, held = [], []
+    training, held = [], []
     for k in range(n_classes):
         rows = rng.permutation(np.flatnonzero(codes == k))
         n_held = min(max(1, round(part * len(rows))), max(1, len(rows) - 1))
         held.append(rows[:n_held])
-        kept.append(rows[n_held:] if len(rows) > 1 else rows)
-    return np.sort(np.concatenate(kept)), np.sort(np.concatenate(held))
+        training.append(rows[n_held:] if len(rows) > 1 else rows)
+    return np.sort(np.concatenate(training)), np.sort(np.concatenate(held))
 
 
 Floats = NDArray[np.float32]
@@ -177,8 +177,8 @@ class ItemInputs:
             # Sparse tables are not centred, which would fill them.
             centred = table if sparse.issparse(table) else table - table.mean(axis=0)
             rank = min(most, *table.shape)
-            found = randomized_svd(centred, rank, random_state=seed % 2**32)[2]
-            directions = np.ascontiguousarray(found.T)
+            components = randomized_svd(centred, rank, random_state=seed % 2**32)[2]
+            directions = np.ascontiguousarray(components.T)
             table = np.asarray(table @ directions)
         elif sparse.issparse(table):
             table = table.toarray()
@@ -230,14 +230,14 @@ class ClassifierInputs:
         rows: NDArray[np.int64],
     ) -> tuple[ClassifierInputs, NDArray[np.float64]]:
         """Train the classifier on some rows; score them out-of-fold, and the others."""
-        known = codes[rows]
-        scorer = scorer.fit(take_rows(X, rows), known)
-        fitted = [each.fit(Scored(scorer.posteriors_), known) for each in methods]
+        labels = codes[rows]
+        scorer = scorer.fit(take_rows(X, rows), labels)
+        fitted = [method.fit(Scored(scorer.posteriors_), labels) for method in methods]
         posteriors = np.empty((count_rows(X), len(scorer.classes_)))
         posteriors[rows] = scorer.posteriors_
-        others = np.setdiff1d(np.arange(len(posteriors)), rows)
-        if len(others):
-            posteriors[others] = scorer.posteriors(take_rows(X, others))
+        unscored = np.setdiff1d(np.arange(len(posteriors)), rows)
+        if len(unscored):
+            posteriors[unscored] = scorer.posteriors(take_rows(X, unscored))
         return cls(scorer, fitted), posteriors
 
     def posteriors(self, X: Any) -> NDArray[np.float64]:
@@ -273,4 +273,6 @@ class Pool:
         if self.posteriors is None or not self.methods:
             return np.empty((len(samples), 0, self.n_classes))
         scored = Scored(self.posteriors)
-        return np.stack([each.predict_many(scored, samples) for each in self.methods], axis=1)
+        return np.stack(
+            [method.predict_many(scored, samples) for method in self.methods], axis=1
+        )

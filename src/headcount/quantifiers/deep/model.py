@@ -146,13 +146,13 @@ def check_budget(budget: Any) -> float | None:
     if budget is None:
         return None
     if isinstance(budget, str):
-        found = re.fullmatch(r"\s*([0-9]*\.?[0-9]+)\s*([a-z]+)\s*", budget)
-        if found is None or found[2] not in _UNITS or float(found[1]) == 0:
+        matched = re.fullmatch(r"\s*([0-9]*\.?[0-9]+)\s*([a-z]+)\s*", budget)
+        if matched is None or matched[2] not in _UNITS or float(matched[1]) == 0:
             raise HeadcountError(
                 f"budget is {budget!r}; it must be a time such as '90s', '10min' or '1h', or a "
                 "number of seconds."
             )
-        return float(found[1]) * _UNITS[found[2]]
+        return float(matched[1]) * _UNITS[matched[2]]
     return check_positive("budget", budget)
 
 
@@ -348,12 +348,14 @@ class _Split:
             rows = split_by_class(labelled.codes, labelled.n_classes, _HELD_ITEMS, seed)
         if known is not None:
             before = 0 if labelled is None else len(labelled.codes)
-            own = known.samples
+            bag_samples = known.samples
             moved = Samples.unchecked(
-                own.indices.astype(np.int64) + before, own.offsets, before + own.n_pool
+                bag_samples.indices.astype(np.int64) + before,
+                bag_samples.offsets,
+                before + bag_samples.n_pool,
             )
-            order = np.random.default_rng(seed).permutation(len(own))
-            n_held = max(1, round(_HELD_BAGS * len(own)))
+            order = np.random.default_rng(seed).permutation(len(bag_samples))
+            n_held = max(1, round(_HELD_BAGS * len(bag_samples)))
             every = Bags(moved, known.shares)
             bags = every.take(np.sort(order[n_held:])), every.take(np.sort(order[:n_held]))
         return cls(labelled, known, rows, bags, seed)
@@ -361,8 +363,8 @@ class _Split:
     @property
     def tables(self) -> list[Any]:
         """Tables of all items."""
-        both = (self.labelled, self.known)
-        return [each.items for each in both if each is not None]
+        sources = (self.labelled, self.known)
+        return [source.items for source in sources if source is not None]
 
     @property
     def n_classes(self) -> int:
@@ -382,8 +384,10 @@ class _Split:
             return items[0]
         codes = self._bag_codes()
         kinds = (False, True) if mixtures else (False,)
-        known = [KnownBags(self.bags[0], codes, mixed) for mixed in kinds]
-        return Mix([*items, *known], [len(known)] * len(items) + [1] * len(known))
+        known_bags = [KnownBags(self.bags[0], codes, mixed) for mixed in kinds]
+        return Mix(
+            [*items, *known_bags], [len(known_bags)] * len(items) + [1] * len(known_bags)
+        )
 
     def validation(self, size: int) -> Bags:
         """Validation bags: known ones if there are any."""

@@ -286,12 +286,15 @@ class _Attend(nn.Module):
 
     def forward(self, queries: Tensor, keys: Tensor) -> Tensor:
         """One vector per query."""
-        parts = (self.query(queries), self.key(keys), self.value(keys))
-        split = (part.unflatten(-1, (self.heads, -1)).transpose(1, 2) for part in parts)
-        seen = functional.scaled_dot_product_attention(*split).transpose(1, 2).flatten(2)
-        mixed = self.norms[0](queries + seen)
-        found: Tensor = self.norms[1](mixed + functional.relu(self.mix(mixed)))
-        return found
+        projections = (self.query(queries), self.key(keys), self.value(keys))
+        split = (
+            projection.unflatten(-1, (self.heads, -1)).transpose(1, 2)
+            for projection in projections
+        )
+        attended = functional.scaled_dot_product_attention(*split).transpose(1, 2).flatten(2)
+        mixed = self.norms[0](queries + attended)
+        output: Tensor = self.norms[1](mixed + functional.relu(self.mix(mixed)))
+        return output
 
 
 class AttentionPool(nn.Module):
@@ -313,10 +316,10 @@ class AttentionPool(nn.Module):
         blocks = zip(self.points, self.to_points, self.to_items, strict=True)
         for points, to_points, to_items in blocks:
             items = to_items(items, to_points(points.expand(n_bags, -1, -1), items))
-        found = self.to_seeds(self.seeds.expand(n_bags, -1, -1), items)
+        summary = self.to_seeds(self.seeds.expand(n_bags, -1, -1), items)
         for attend in self.last:
-            found = attend(found, found)
-        return found.flatten(1)
+            summary = attend(summary, summary)
+        return summary.flatten(1)
 
 
 class SortedLSTM(nn.Module):
@@ -372,8 +375,8 @@ class Network(nn.Module):
     def vectors(self, inputs: Tensor) -> Tensor:
         """One vector per bag of items."""
         items = self.item(inputs.flatten(0, 1))
-        found: Tensor = self.pool(items.unflatten(0, inputs.shape[:2]))
-        return found
+        pooled: Tensor = self.pool(items.unflatten(0, inputs.shape[:2]))
+        return pooled
 
     def shares(self, vectors: Tensor, estimates: Tensor) -> Tensor:
         """Shares of bags, given their vectors and estimates."""
@@ -385,10 +388,10 @@ class Network(nn.Module):
 
 def _hidden(sizes: Sequence[int], dropout: float) -> list[nn.Module]:
     """Layers of the given sizes, the first of which is the input."""
-    made: list[nn.Module] = []
+    layers: list[nn.Module] = []
     for before, after in pairwise(sizes):
-        made += [nn.Linear(before, after), nn.LeakyReLU(), nn.Dropout(dropout)]
-    return made
+        layers += [nn.Linear(before, after), nn.LeakyReLU(), nn.Dropout(dropout)]
+    return layers
 
 
 class _Spread(nn.Module):
@@ -588,7 +591,7 @@ def train(
     )
     clock = _Clock(settings)
     batches = _batches(pool, source, settings, seed)
-    known = pool.estimates(validation.samples)
+    estimates = pool.estimates(validation.samples)
     losses: list[float] = []
     best = {name: value.clone() for name, value in network.state_dict().items()}
     lowest, stale = inf, 0
@@ -598,7 +601,7 @@ def train(
             late = clock.progress() >= _SWITCH
             error = _error(network, LOSSES[settings.losses[late]], settings, *next(batches))
             _step(network, optimiser, clock, error)
-        losses.append(_loss(network, pool, validation, known, settings))
+        losses.append(_loss(network, pool, validation, estimates, settings))
         if losses[-1] < lowest:
             lowest, stale = losses[-1], 0
             best = {name: value.clone() for name, value in network.state_dict().items()}
@@ -623,9 +626,9 @@ def _error(
     error = loss(shares, network.shares(vectors, estimates), settings.size)
     if not settings.mixes:
         return error
-    mixed, known = mixtures(vectors, shares, _MIXTURES)
+    mixed, mixed_shares = mixtures(vectors, shares, _MIXTURES)
     none = estimates.new_empty(_MIXTURES, 0, shares.shape[1])
-    return 0.5 * (error + loss(known, network.shares(mixed, none), settings.size))
+    return 0.5 * (error + loss(mixed_shares, network.shares(mixed, none), settings.size))
 
 
 def mixtures(vectors: Tensor, shares: Tensor, number: int) -> tuple[Tensor, Tensor]:
@@ -636,7 +639,7 @@ def mixtures(vectors: Tensor, shares: Tensor, number: int) -> tuple[Tensor, Tens
     pairs = torch.randint(len(vectors), (2, number)).to(vectors.device)
     weights = torch.rand(number, 1).to(vectors)
     first, second = (
-        torch.lerp(each[pairs[0]], each[pairs[1]], weights) for each in (vectors, shares)
+        torch.lerp(tensor[pairs[0]], tensor[pairs[1]], weights) for tensor in (vectors, shares)
     )
     return first, second
 
@@ -662,15 +665,15 @@ def _batches(
     while True:
         bags = source.draw(_BAGS_PER_EPOCH, settings.size, rng)
         rows = torch.from_numpy(bags.samples.indices.astype(np.int64)).view(_BAGS_PER_EPOCH, -1)
-        both = pool.estimates(bags.samples), bags.shares
+        arrays = pool.estimates(bags.samples), bags.shares
         estimates, shares = (
-            torch.from_numpy(each.astype(np.float32)).to(settings.device) for each in both
+            torch.from_numpy(array.astype(np.float32)).to(settings.device) for array in arrays
         )
         for first in range(0, _BAGS_PER_EPOCH, _BAGS_PER_BATCH):
-            part = slice(first, first + _BAGS_PER_BATCH)
-            chosen = rows[part].to(settings.device)
-            inputs = items.index_select(0, chosen.flatten()).unflatten(0, chosen.shape)
-            yield inputs, estimates[part], shares[part]
+            batch = slice(first, first + _BAGS_PER_BATCH)
+            item_rows = rows[batch].to(settings.device)
+            inputs = items.index_select(0, item_rows.flatten()).unflatten(0, item_rows.shape)
+            yield inputs, estimates[batch], shares[batch]
 
 
 def _loss(
@@ -681,9 +684,9 @@ def _loss(
     settings: TrainingSettings,
 ) -> float:
     """Validation loss: the last one of training."""
-    found = answers(network.eval(), pool.inputs, bags.samples, estimates)
-    both = torch.tensor(bags.shares), torch.tensor(found)
-    return float(LOSSES[settings.losses[1]](*both, settings.size))
+    predicted = answers(network.eval(), pool.inputs, bags.samples, estimates)
+    pair = torch.tensor(bags.shares), torch.tensor(predicted)
+    return float(LOSSES[settings.losses[1]](*pair, settings.size))
 
 
 @torch.inference_mode()
@@ -695,13 +698,13 @@ def answers(
 ) -> NDArray[np.float64]:
     """Shares of samples: each item goes through the item network once."""
     weight = network.last.weight
-    used, places = np.unique(samples.indices, return_inverse=True)
+    item_numbers, places = np.unique(samples.indices, return_inverse=True)
     blocks = (
-        torch.from_numpy(inputs[used[first : first + _BLOCK_ROWS]]).to(weight)
-        for first in range(0, len(used), _BLOCK_ROWS)
+        torch.from_numpy(inputs[item_numbers[first : first + _BLOCK_ROWS]]).to(weight)
+        for first in range(0, len(item_numbers), _BLOCK_ROWS)
     )
     items = torch.cat([network.item(block) for block in blocks])
-    given = torch.from_numpy(estimates).to(weight)
+    estimate_tensor = torch.from_numpy(estimates).to(weight)
     shares = np.empty((len(samples), len(weight)))
     for size in np.unique(samples.sizes).tolist():
         numbers = np.flatnonzero(samples.sizes == size)
@@ -711,7 +714,7 @@ def answers(
             # The last chunk is filled up with its last bag.
             chunk = np.minimum(np.arange(first, first + step), len(numbers) - 1)
             bags = items[torch.from_numpy(rows[chunk]).to(weight.device)]
-            found = network.shares(network.pool(bags), given[numbers[chunk]])
-            own = chunk[: len(numbers) - first]
-            shares[numbers[own]] = found[: len(own)].double().cpu().numpy()
+            chunk_shares = network.shares(network.pool(bags), estimate_tensor[numbers[chunk]])
+            numbered = chunk[: len(numbers) - first]
+            shares[numbers[numbered]] = chunk_shares[: len(numbered)].double().cpu().numpy()
     return shares / shares.sum(axis=1, keepdims=True)

@@ -251,8 +251,8 @@ def _known_bags(
         shares = samples.prevalence_of(codes, len(names))
         return BagTraining(pool, samples, shares, codes), names
     if prevalence is None:
-        prevalence, given = samples.prevalence, samples.classes
-        classes = given if classes is None else classes
+        prevalence, sample_classes = samples.prevalence, samples.classes
+        classes = sample_classes if classes is None else classes
     if prevalence is None:
         raise HeadcountError(
             "prevalence is missing, and samples do not have it: pass the shares of the classes "
@@ -313,11 +313,11 @@ _CORRECTS = "The network corrects the first of them."
 
 def _documented(method: _Method) -> _Method:
     """Insert the description of the parameters that all networks have."""
-    made: Any = method()
-    first = _CORRECTS if made.corrects_estimates else ""
+    network: Any = method()
+    first = _CORRECTS if network.corrects_estimates else ""
     plain, careful = method.plain_rate, CAREFUL_RATE
     rate = f"{plain}, with ``estimates`` {careful}." if plain != careful else f"{plain}."
-    shared = _SHARED.format(first=first, rate=rate, **made.get_params())
+    shared = _SHARED.format(first=first, rate=rate, **network.get_params())
     shared = shared.replace(". \n", ".\n")
     method.__doc__ = (method.__doc__ or "").replace("    [shared]", shared)
     return method
