@@ -43,8 +43,6 @@ _BEST = "best"
 def study_table(section: Section) -> Table:
     """Table of a section, its numbers with as many decimals as they need.
 
-    Examples
-    --------
     >>> import polars as pl
     >>> from headcount_studies import Section
     >>> errors = pl.DataFrame({"method": ["MS", "CC"], "error": [0.04, 0.31]})
@@ -152,8 +150,6 @@ class StudyPart:
 def study_parts(sections: Iterable[Section]) -> list[StudyPart]:
     """Print and draw sections.
 
-    Examples
-    --------
     >>> from headcount_studies import Section
     >>> [part.name for part in study_parts([Section("Mean NKLD"), Section("Mean, NKLD!")])]
     ['mean-nkld', 'mean-nkld-2']
@@ -245,8 +241,6 @@ def _rate(per_second: float) -> str:
 def duration(seconds: float) -> str:
     """Time as text.
 
-    Examples
-    --------
     >>> duration(12), duration(750), duration(11_000)
     ('12 s', '12 min 30 s', '3 h 3 min')
     """
@@ -381,8 +375,6 @@ def write_study(
 ) -> StudyReport:
     """Write the report of a study, finished or not, into a folder.
 
-    Examples
-    --------
     >>> from headcount_studies import Store
     >>> write_study(Store("results-of-none"), "report")
     Traceback (most recent call last):
@@ -503,8 +495,6 @@ def write_score(
 ) -> None:
     """Write the scores of a submission as one HTML page, atomically.
 
-    Examples
-    --------
     >>> import tempfile
     >>> import numpy as np
     >>> from headcount_studies.lequa import find_task

@@ -44,8 +44,6 @@ def marked_means(
 ) -> tuple[pl.DataFrame, Marks]:
     """Mean errors by the values of a column, with marks.
 
-    Examples
-    --------
     >>> import polars as pl
     >>> wide = pl.DataFrame({"degree": [0, 0, 1], "CC": [0.1, 0.3, 0.5], "SLD": [0.1, 0.1, 0]})
     >>> table, marks = marked_means(wide, "degree", ["CC", "SLD"])
@@ -115,8 +113,6 @@ def rank_correlation(
 ) -> float | None:
     """Spearman's correlation of the errors of methods in common; None if they are too few.
 
-    Examples
-    --------
     >>> ours, theirs = {"CC": 0.3, "ACC": 0.1, "SLD": 0.05}, {"CC": 9, "ACC": 2, "SLD": 1}
     >>> rank_correlation(ours, theirs)
     1.0
@@ -139,8 +135,6 @@ _SUMMARIES = ("mean", "average")
 def plain_name(name: str) -> str:
     """A name without case, hyphens and blanks, which papers write differently.
 
-    Examples
-    --------
     >>> plain_name("SVM-Q") == plain_name("svm q")
     True
     """
@@ -200,8 +194,6 @@ class Agreement:
 def agreement(ours: pl.DataFrame, published: pl.DataFrame) -> Agreement | None:
     """Compare mean errors with published ones.
 
-    Examples
-    --------
     >>> import polars as pl
     >>> from headcount_studies.tables import agreement
     >>> methods = ["MS", "PCC", "CC"]

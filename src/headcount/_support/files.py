@@ -29,8 +29,6 @@ _ADDRESS = re.compile(r"[a-z][a-z0-9+.-]+://", re.IGNORECASE)
 def did_you_mean(name: str, names: Iterable[str]) -> str:
     """Advice on a mistyped name; empty if nothing is similar.
 
-    Examples
-    --------
     >>> did_you_mean("churn", ["Churn", "age"])
     "did you mean 'Churn'? "
     """
@@ -167,8 +165,6 @@ def locked(path: Path) -> Iterator[None]:
 def toml_text(content: Mapping[str, Any]) -> str:
     """Write texts, numbers, booleans, lists and tables as TOML.
 
-    Examples
-    --------
     >>> print(toml_text({"seed": 0, "protocol": {"draws": 2}}))
     seed = 0
     <BLANKLINE>

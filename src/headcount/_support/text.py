@@ -40,8 +40,6 @@ class Cell:
 class Table:
     """Table whose values are text already, for every format it is printed in.
 
-    Examples
-    --------
     >>> rows = [[Cell("SLD"), Cell("0.01", is_best=True)], [Cell("CC"), Cell("0.03", mark="†")]]
     >>> table = Table(["method", "error"], rows, [False, True])
     >>> print(table.to_text())
@@ -161,8 +159,6 @@ def text_table(
 ) -> list[str]:
     """Lines of a table of plain strings, texts to the left and numbers to the right.
 
-    Examples
-    --------
     >>> text_table(["class", "share"], [["spam", "9%"]])
     ['class  share', 'spam      9%']
     """
@@ -173,8 +169,6 @@ def text_table(
 def html_result(title: str, tables: Sequence[Table], notes: Sequence[str]) -> Markup:
     """Title, tables and notes of a result, for notebooks.
 
-    Examples
-    --------
     >>> print(html_result("Shares & more", [], ["Few items."]))
     <p>Shares &amp; more</p>
     <ul>
@@ -194,8 +188,6 @@ def html_result(title: str, tables: Sequence[Table], notes: Sequence[str]) -> Ma
 def csv_text(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
     """Table as CSV in which no text can be taken for a formula.
 
-    Examples
-    --------
     >>> csv_text(["class", "change"], [["=1+1", -0.5], ["a,b", None]]).splitlines()
     ['class,change', "'=1+1,-0.5", '"a,b",']
     """
@@ -209,8 +201,6 @@ def csv_text(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
 def printable(value: object) -> str:
     r"""Text without characters that could control a terminal.
 
-    Examples
-    --------
     >>> printable("a\x1b[2Jb")
     'a\ufffd[2Jb'
     """
@@ -223,8 +213,6 @@ def printable(value: object) -> str:
 def percent(share: float) -> str:
     """Share as a percentage.
 
-    Examples
-    --------
     >>> percent(0.1234)
     '12.3%'
     """
@@ -234,8 +222,6 @@ def percent(share: float) -> str:
 def chance(p_value: float | None) -> str:
     """p-value as text.
 
-    Examples
-    --------
     >>> chance(0.034), chance(1e-9), chance(None)
     ('p = 0.034', 'p < 0.0001', 'not tested')
     """

@@ -13,8 +13,6 @@ _PACKAGES = ("headcount", "numpy", "scipy", "scikit-learn", "numba", "polars")
 def versions(*modules: str) -> dict[str, str]:
     """Versions of Python and of the packages, by name.
 
-    Examples
-    --------
     >>> from headcount._support.versions import versions
     >>> sorted(versions())
     ['headcount', 'numba', 'numpy', 'polars', 'python', 'scikit-learn', 'scipy']

@@ -41,8 +41,6 @@ _REFERENCE = "Volpi, Moreo & Sebastiani, Discovery Science (2024)"
 def by_rows(shares: Floats, rates: Floats) -> Floats:
     """Rates times shares: x_ij = q_i R_ij.
 
-    Examples
-    --------
     >>> import numpy as np
     >>> by_rows(np.array([[0.5, 0.5]]), np.array([[0.8, 0.2], [0.4, 0.6]]))
     array([[[0.4, 0.1],

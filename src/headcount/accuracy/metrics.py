@@ -33,8 +33,6 @@ _BATCH_NUMBERS = 4_000_000
 def accuracy(tables: ArrayLike) -> Floats:
     """Share of the items that are predicted correctly, in tables of shape (..., K, K).
 
-    Examples
-    --------
     >>> from headcount.accuracy.metrics import accuracy
     >>> accuracy([[0.5, 0.1], [0.2, 0.2]]).round(6)
     np.float64(0.7)
@@ -52,8 +50,6 @@ def f1(tables: ArrayLike) -> Floats:
 
     F1 is 1 for a class without items that is never predicted.
 
-    Examples
-    --------
     >>> from headcount.accuracy.metrics import f1
     >>> f1([[0.5, 0.1], [0.2, 0.2]]).round(3)
     np.float64(0.571)
@@ -297,8 +293,6 @@ class RankingMetric:
     posterior. Classes that have no items, or all of them, are left out; ``undefined`` is the
     value of a sample without items of one of the two kinds.
 
-    Examples
-    --------
     >>> import numpy as np
     >>> scores = np.array([[0.9, 0.1], [0.4, 0.6], [0.7, 0.3], [0.2, 0.8]])
     >>> RANKINGS["auroc"].realised(scores, [0, 0, 1, 1])

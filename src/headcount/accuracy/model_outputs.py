@@ -35,8 +35,6 @@ class ModelOutputs:
     ``scores`` are None if only decisions are known, and ``labels`` are positions of the
     predicted classes.
 
-    Examples
-    --------
     >>> import numpy as np
     >>> len(ModelOutputs(np.array([[0.9, 0.1], [0.4, 0.6]]), np.array([0, 1])))
     2
@@ -91,8 +89,6 @@ class Reference:
 
     ``codes`` are positions in ``classes``, of which some may have no items.
 
-    Examples
-    --------
     >>> import numpy as np
     >>> P = np.array([[0.9, 0.1], [0.4, 0.6], [0.3, 0.7], [0.8, 0.2]])
     >>> outputs = ModelOutputs(P, P.argmax(axis=1))
@@ -164,8 +160,6 @@ class Reference:
 class FittedClassifier:
     """Fitted classifier, which is used and never changed.
 
-    Examples
-    --------
     >>> from sklearn.datasets import make_classification
     >>> from sklearn.linear_model import LogisticRegression
     >>> X, y = make_classification(random_state=0)

@@ -391,8 +391,6 @@ class NuclearNorm(RegressionPredictor):
 def nuclear_norms(pool: ModelOutputs, samples: Samples) -> Floats:
     """Sum of the singular values of the posteriors of each sample, at most 1.
 
-    Examples
-    --------
     >>> import numpy as np
     >>> certain = ModelOutputs(np.eye(2), np.arange(2))
     >>> nuclear_norms(certain, Samples.whole(2)).round(6)

@@ -184,8 +184,6 @@ def class_prices(P: Any, shares: Floats) -> Floats:
     solved by a quantile, more by Newton's method with a smoothed maximum. A warning is issued
     if the shares are not reached.
 
-    Examples
-    --------
     >>> import numpy as np
     >>> P = np.array([[0.2, 0.8], [0.1, 0.9], [0.4, 0.6], [0.3, 0.7]])
     >>> prices = class_prices(P, np.array([0.5, 0.5]))

@@ -43,8 +43,6 @@ def components(
     They are fitted on training items and new items together. Directions fitted on the
     training items alone would show a difference even where there is none.
 
-    Examples
-    --------
     >>> import numpy as np
     >>> rng = np.random.default_rng(0)
     >>> own, new = components(rng.normal(size=(100, 20)), rng.normal(size=(50, 20)), 3)
@@ -189,8 +187,6 @@ class RankMoments:
     polynomials up to the third degree. With more classes all posteriors are used, in
     polynomials up to the second degree.
 
-    Examples
-    --------
     >>> import numpy as np
     >>> P = np.array([[0.9, 0.1], [0.6, 0.4], [0.3, 0.7], [0.2, 0.8]])
     >>> ranks = RankMoments().fit(Training(P, np.array([0, 0, 1, 1]), 2))
@@ -384,8 +380,6 @@ def format_p_value(test: FitTest) -> str:
 class FitTests:
     """Tests of many samples: a sequence of `FitTest`, stored as arrays.
 
-    Examples
-    --------
     >>> import numpy as np
     >>> tests = FitTests(np.array([14.2]), np.array([2]), np.array([0.0008]),
     ...     np.array([[0.3, 0.7]]), np.array([500]))

@@ -64,8 +64,6 @@ class Posterior:
 class Conditional:
     """Pairs of answers and truths of simulated samples.
 
-    Examples
-    --------
     >>> import numpy as np
     >>> rng = np.random.default_rng(0)
     >>> truths = rng.random((4000, 1))
@@ -112,8 +110,6 @@ class Conditional:
 class Conditioning:
     """Truths of samples given the answers of a method: samples are simulated once per size.
 
-    Examples
-    --------
     >>> import numpy as np
     >>> codes = np.repeat([0, 1], 500)
     >>> def outcomes(made):
@@ -230,8 +226,6 @@ class Answering(Protocol):
 class ShareConditioning:
     """Distribution of the shares of samples given the answers of a method.
 
-    Examples
-    --------
     >>> import numpy as np
     >>> class Counts:
     ...     def solve_training(self, training, samples):

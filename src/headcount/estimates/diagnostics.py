@@ -53,8 +53,6 @@ class Separation:
     def of(cls, means: NDArray[np.float64]) -> Separation:
         """Compute it from class means, in standard deviations within classes.
 
-        Examples
-        --------
         >>> import numpy as np
         >>> apart = Separation.of(np.array([[0.0, 0.0], [0.3, 0.4], [3.0, -3.0]]))
         >>> apart.pair, round(apart.distance, 1)
@@ -75,8 +73,6 @@ class Separation:
 class Diagnostics:
     """Statistics of the training items, for checks of estimates.
 
-    Examples
-    --------
     >>> import numpy as np
     >>> rng = np.random.default_rng(0)
     >>> codes = np.repeat([0, 1], 500)
@@ -234,8 +230,6 @@ def assumption_warnings(
 ) -> tuple[str, ...]:
     """Return warnings about an estimate, one sentence each.
 
-    Examples
-    --------
     >>> import numpy as np
     >>> assumption_warnings(np.array([0.3, 0.7]), ["ham", "spam"], n=500)
     ()

@@ -57,8 +57,6 @@ class _FittedMethod(Protocol):
 class GroupEffects:
     """Effects of groups on the odds of the classes.
 
-    Examples
-    --------
     >>> import numpy as np
     >>> rng = np.random.default_rng(0)
     >>> groups = np.repeat([0, 1], 500)

@@ -40,8 +40,6 @@ def posteriors_from_ratios(
     The shares of the population have a Dirichlet prior. Pairs of them are renewed by slice
     sampling, and the classes of the items are drawn given the shares.
 
-    Examples
-    --------
     >>> import numpy as np
     >>> ratios = np.repeat([[9.0, 1.0], [1.0, 9.0]], [66, 34], axis=0)
     >>> found = posteriors_from_ratios(ratios, Samples.whole(100), np.ones(2), 0)
@@ -73,8 +71,6 @@ def posteriors_from_counts(
     The rates of the bins in each class are unknown as well: their prior is flat, and they are
     learnt from the training items and from the sample (Gibbs sampling).
 
-    Examples
-    --------
     >>> import numpy as np
     >>> known = np.array([[900.0, 100.0], [100.0, 900.0]])
     >>> found = posteriors_from_counts(known, np.array([[420, 580]]), np.ones(2), 0)
@@ -98,8 +94,6 @@ def posteriors_from_counts(
 def check_dirichlet(prior: Any, n_classes: int) -> Floats:
     """Check a user's prior for a posterior: parameters of a Dirichlet distribution.
 
-    Examples
-    --------
     >>> check_dirichlet(0.5, 3)
     array([0.5, 0.5, 0.5])
     """

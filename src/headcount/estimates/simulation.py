@@ -24,8 +24,6 @@ Floats = NDArray[np.float64]
 class Prior:
     """Shares that are thought possible before the items of a sample are looked at.
 
-    Examples
-    --------
     >>> import numpy as np
     >>> shares = np.array([0.2, 0.8])
     >>> Prior(np.array([400.0, 600.0])).draw(2, shares, np.random.default_rng(0)).round(1)
@@ -98,8 +96,6 @@ def smooth(training: Training, seed: int, posteriors: Any = True) -> Training:
     overlap more than they do. Where the variance of a class would grow by more than 5%,
     copies are also drawn to similar items, which leaves the variance as it is.
 
-    Examples
-    --------
     >>> import numpy as np
     >>> P = np.array([[0.6, 0.4], [0.9, 0.1], [0.3, 0.7], [0.2, 0.8]])
     >>> smoothed = smooth(Training(P, np.array([0, 0, 1, 1]), 2), seed=0)
@@ -228,8 +224,6 @@ def simulate(
     that one differs from the class in the population, so that the noise of the training set
     is part of the simulation. (The mean of m - 1 draws varies as much as that of m items.)
 
-    Examples
-    --------
     >>> import numpy as np
     >>> training = Training(None, np.array([0, 0, 0, 1, 1]), 2)
     >>> simulated = simulate(training, 10, 1000, Prior(np.array([9.0, 1.0])), 0)

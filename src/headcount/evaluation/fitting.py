@@ -35,8 +35,6 @@ def fit_together(
 ) -> Iterator[tuple[Name, FitResult]]:
     """Fit copies of quantifiers on the same items.
 
-    Examples
-    --------
     >>> from sklearn.datasets import make_classification
     >>> import headcount as hc
     >>> X, y = make_classification(200, random_state=0)

@@ -108,8 +108,6 @@ def critical_difference(
 ) -> float:
     """Difference of average ranks from which on two methods differ significantly (Nemenyi).
 
-    Examples
-    --------
     >>> from headcount.evaluation.significance import critical_difference
     >>> round(critical_difference(24, 40), 4)
     5.751

@@ -44,8 +44,6 @@ def error_table(
 ) -> Table:
     """Table of numbers with names of rows and columns.
 
-    Examples
-    --------
     >>> import numpy as np
     >>> from headcount.evaluation.summary import error_table, lowest
     >>> errors = np.array([[0.01, 0.2], [0.03, 0.1]])

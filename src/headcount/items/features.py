@@ -81,8 +81,6 @@ _MOST_DENSE = 2000
 def count_rows(X: Any) -> int:
     """Count the rows of ``X``.
 
-    Examples
-    --------
     >>> from headcount.items import count_rows
     >>> count_rows([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
     3
@@ -99,8 +97,6 @@ def count_rows(X: Any) -> int:
 def column_names(X: Any) -> NDArray[Any] | None:
     """Names of the columns of a frame, as ``feature_names_in_`` has them.
 
-    Examples
-    --------
     >>> import polars as pl
     >>> from headcount.items import column_names
     >>> column_names(pl.DataFrame({"age": [31], "city": ["Rome"]}))
@@ -123,8 +119,6 @@ def dense_if_narrow(X: Any) -> Any:
 def take_rows(X: Any, indices: ArrayLike) -> Any:
     """Take rows of ``X`` in a given order. A row may be taken repeatedly.
 
-    Examples
-    --------
     >>> from headcount.items import take_rows
     >>> take_rows(["zero", "one", "two"], [2, 0, 2])
     ['two', 'zero', 'two']
@@ -145,8 +139,6 @@ def check_features(
 ) -> Any:
     """Check features and return them in a form that can be indexed by rows.
 
-    Examples
-    --------
     >>> from headcount.items import check_features
     >>> check_features([[1, 2], [3, 4]]).shape
     (2, 2)

@@ -19,8 +19,6 @@ def encode_labels(
 ) -> tuple[NDArray[Any], NDArray[np.int64]]:
     """Encode labels as the positions of their classes.
 
-    Examples
-    --------
     >>> from headcount.items import encode_labels
     >>> classes, codes = encode_labels(["ham", "spam", "ham"])
     >>> print(classes, codes)

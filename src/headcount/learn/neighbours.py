@@ -189,8 +189,6 @@ class NeighbourLists:
     Features are whole numbers, so many items are equally near. Random numbers, drawn once for
     the pool, decide between them.
 
-    Examples
-    --------
     >>> import numpy as np
     >>> from headcount.learn.neighbours import NeighbourLists
     >>> lists = NeighbourLists(np.array([[0], [1], [4], [5]]), np.array([0, 0, 1, 1]), 0)

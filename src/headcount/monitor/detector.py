@@ -86,8 +86,6 @@ def detect(
 ) -> Detection:
     """Find changes; without any, the mean time to an alarm is at least `false_alarms`.
 
-    Examples
-    --------
     >>> import numpy as np
     >>> values = np.random.default_rng(0).normal(0.2, 0.01, (60, 1))
     >>> values[40:] += 0.03

@@ -135,8 +135,6 @@ class Bins:
     categorical columns of a frame) have one bin each. A missing category counts as a
     category. All categories that are not in the training set share a bin.
 
-    Examples
-    --------
     >>> import numpy as np
     >>> X = np.array([["red", 1.0], ["blue", 2.0], ["red", 3.0], ["red", 9.0]], dtype=object)
     >>> Bins.learn(Training(X, np.array([0, 0, 1, 1]), 2), 2).codes(X)
@@ -457,8 +455,6 @@ class _ColumnCodes:
 def joint_codes(columns: NDArray[np.integer[Any]]) -> NDArray[np.int64]:
     """Number the joint patterns of a few columns of whole numbers, without gaps.
 
-    Examples
-    --------
     >>> import numpy as np
     >>> joint_codes(np.array([[0, 2, 0, 2], [1, 0, 1, 3]]))
     array([0, 1, 0, 2])

@@ -296,8 +296,6 @@ def log_ratios(shares: NDArray[np.float64], shrinkage: float = 0.0) -> NDArray[n
 
     Distances between them are Aitchison's, as are those between isometric log-ratios.
 
-    Examples
-    --------
     >>> import numpy as np
     >>> log_ratios(np.array([[0.5, 0.5], [0.1, 0.9]])).round(2) + 0.0
     array([[ 0. ,  0. ], [-1.1,  1.1]])

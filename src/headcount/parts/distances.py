@@ -275,8 +275,6 @@ def distances_to_sets(X: NDArray[Any], weights: NDArray[np.float32]) -> NDArray[
 
     Each distance is measured once, in single precision.
 
-    Examples
-    --------
     >>> import numpy as np
     >>> distances_to_sets(np.array([[0.0], [3.0]]), np.eye(2, dtype=np.float32))
     array([[0., 3.],

@@ -189,8 +189,6 @@ class Header:
 class Features:
     """Checked features (`headcount.items.check_features`), accessible by column.
 
-    Examples
-    --------
     >>> import numpy as np
     >>> table = Features.of(np.array([["red", 1.5], ["blue", 2.0]], dtype=object))
     >>> table.column(0).tolist(), table.column(1).tolist()

@@ -78,8 +78,6 @@ def roughness(
     p'Qp/2 = flatness/2 sum (p_{j+1} - p_j)^2 + smoothness/2 sum (p_{j-1} - 2 p_j + p_{j+1})^2.
     Two classes have no bends, so smoothness has no effect on them.
 
-    Examples
-    --------
     >>> import numpy as np
     >>> p = np.array([0.2, 0.5, 0.3])
     >>> round(float(p @ roughness(3, smoothness=2.0) @ p / 2), 6)  # (0.2 - 1 + 0.3)^2

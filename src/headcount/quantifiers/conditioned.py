@@ -471,8 +471,6 @@ def ordered_shares(training: NDArray[np.float64], n: int = 4000) -> NDArray[np.f
     variable with the training shares, whose mean and standard deviation change: by as much as
     between the lowest and the highest grades, or hardly at all.
 
-    Examples
-    --------
     >>> import numpy as np
     >>> ordered_shares(np.array([0.2, 0.5, 0.3])).shape
     (4000, 3)

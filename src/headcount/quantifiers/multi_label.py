@@ -247,8 +247,6 @@ class MultiLabel(BaseEstimator):
 class TagEstimate:
     """Shares of tags in a sample, with intervals at any level. Prints as a table.
 
-    Examples
-    --------
     >>> import numpy as np
     >>> import headcount as hc
     >>> rng = np.random.default_rng(0)

@@ -32,8 +32,6 @@ def asset(name: str) -> str:
 def script_json(value: Any) -> str:
     r"""JSON that can stand inside a script element of a page.
 
-    Examples
-    --------
     >>> print(script_json({"class": "</script>"}))
     {"class":"\u003c/script\u003e"}
     """
@@ -52,8 +50,6 @@ def packed_csv(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
 def rounded(value: Any) -> Any:
     """The same plain value with numbers of six digits, and None for those that are not finite.
 
-    Examples
-    --------
     >>> rounded({"share": [1 / 3, 2, float("nan")]})
     {'share': [0.333333, 2, None]}
     """
@@ -69,8 +65,6 @@ def rounded(value: Any) -> Any:
 def content_policy(style: str, script: str, *, images: bool = False) -> str:
     """Policy that lets a browser use one style and one script, and load nothing.
 
-    Examples
-    --------
     >>> content_policy("", "", images=True).split("; ")[0]
     "default-src 'none'"
     """

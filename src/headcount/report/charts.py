@@ -31,8 +31,6 @@ _MOST_GROUP_ROWS, _MOST_NARROW = 24, 20
 def tag(name: str, *children: str, **attributes: str | float) -> Markup:
     """Element; text in it is escaped, elements are not.
 
-    Examples
-    --------
     >>> print(tag("text", "<b>", class_="label", x="50%"))
     <text class="label" x="50%">&lt;b&gt;</text>
     """
@@ -47,8 +45,6 @@ def tag(name: str, *children: str, **attributes: str | float) -> Markup:
 def number(value: float) -> str:
     """Number as short text; it must be finite, as browsers draw no others.
 
-    Examples
-    --------
     >>> number(12.04), number(3.0)
     ('12', '3')
     """
@@ -101,8 +97,6 @@ class Axis:
     def of_shares(cls, largest: float) -> Axis:
         """Axis from 0 for shares up to some size; its end is easy to quarter.
 
-        Examples
-        --------
         >>> Axis.of_shares(0.13).top, Axis.of_shares(0.7).top
         (0.2, 0.8)
         """
@@ -113,8 +107,6 @@ class Axis:
     def around(cls, values: Sequence[float], most: float = np.inf) -> Axis:
         """Axis that contains all values and ends at `most` or below, if that contains them.
 
-        Examples
-        --------
         >>> Axis.around([0.83, 0.91])
         Axis(low=0.825, top=0.925, in_percent=False)
         >>> Axis.around([0.2, 0.95], most=1.0)

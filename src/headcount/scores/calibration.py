@@ -176,8 +176,6 @@ def fit_calibrator(
 ) -> Calibrator:
     """Learn to calibrate posteriors.
 
-    Examples
-    --------
     >>> from headcount.scores import fit_calibrator
     >>> overconfident = [[0.99, 0.01]] * 40 + [[0.01, 0.99]] * 40
     >>> calibrator = fit_calibrator("bcts", overconfident, [0] * 30 + [1] * 40 + [0] * 10)

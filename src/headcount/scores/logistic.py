@@ -407,8 +407,6 @@ def is_supported(classifier: Any) -> bool:
     ``tol`` may be set, and ``max_iter`` to 100 or more: with fewer, an early stop is wanted.
     Other parameters must have their defaults.
 
-    Examples
-    --------
     >>> from sklearn.linear_model import LogisticRegression
     >>> is_supported(LogisticRegression(C=10)), is_supported(LogisticRegression(max_iter=5))
     (True, False)
@@ -440,8 +438,6 @@ def cross_fit(
 ) -> list[LogisticRegression | None]:
     """Fit a supported classifier on all items, and on each of several training folds.
 
-    Examples
-    --------
     >>> import numpy as np
     >>> from sklearn.datasets import make_classification
     >>> from sklearn.linear_model import LogisticRegression
@@ -493,8 +489,6 @@ def stacked_posteriors(
 ) -> NDArray[np.float64] | None:
     """Posteriors by several logistic regressions, whose coefficients are multiplied at once.
 
-    Examples
-    --------
     >>> from sklearn.datasets import make_classification
     >>> from sklearn.linear_model import LogisticRegression
     >>> X, y = make_classification(random_state=0)

@@ -47,8 +47,6 @@ class NoveltyScorer(ItemScorer):
     the items of some classes once more, scored as if their class were not known. These stand
     for the further class. Together they weigh as much as a known class on average.
 
-    Examples
-    --------
     >>> from sklearn.datasets import load_digits
     >>> from headcount.scores import Scorer
     >>> X, y = load_digits(n_class=5, return_X_y=True)

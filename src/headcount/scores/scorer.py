@@ -504,8 +504,6 @@ def equal_scorers(
 ) -> list[list[int]]:
     """Group scorers with the same classifier, folds and seed.
 
-    Examples
-    --------
     >>> from headcount.scores import Scorer, equal_scorers
     >>> equal_scorers([Scorer(cv=3), None, Scorer(cv=3), Scorer(cv=4)])
     [[0, 2], [1], [3]]

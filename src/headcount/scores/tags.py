@@ -30,8 +30,6 @@ _Rows = NDArray[np.intp] | slice
 def check_tags(y: Any) -> tuple[NDArray[Any], NDArray[np.int64]]:
     """Check indicators of tags, one column per tag.
 
-    Examples
-    --------
     >>> import polars as pl
     >>> tags, indicators = check_tags(pl.DataFrame({"new": [1, 0, 0, 1], "old": [0, 1, 1, 1]}))
     Traceback (most recent call last):
@@ -83,8 +81,6 @@ class TagScorer:
     once on all items and once per fold, not once per tag. They are fitted without labels, so a
     step must not use them if its ``fit`` does without.
 
-    Examples
-    --------
     >>> import numpy as np
     >>> from headcount.scores import Scorer
     >>> X = np.random.default_rng(0).normal(size=(200, 3))

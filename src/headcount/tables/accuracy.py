@@ -218,8 +218,6 @@ def analyse_accuracy(
 ) -> AccuracyAnalysis:
     """Estimate how well a model does on a table of unlabelled items, and in its groups.
 
-    Examples
-    --------
     >>> import numpy as np
     from markupsafe import Markup
     >>> import polars as pl

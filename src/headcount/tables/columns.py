@@ -62,8 +62,6 @@ def check_order(dates: str | None) -> str | None:
 def allowed_bad(n_values: int) -> int:
     """Number of values of a column that may be unreadable: one of ten, then two per cent.
 
-    Examples
-    --------
     >>> allowed_bad(9), allowed_bad(20), allowed_bad(1000)
     (0, 1, 20)
     """
@@ -75,8 +73,6 @@ def find_date_form(
 ) -> DateForm | None:
     """Find the format of the dates of a column.
 
-    Examples
-    --------
     >>> import polars as pl
     >>> find_date_form(pl.Series(["03/04/2024", "25/04/2024"]))
     DateForm(form='%d/%m/%Y', order='day-first')
@@ -211,8 +207,6 @@ _PROOFS = {
 def find_number_form(texts: pl.Series, default: str = ".") -> str:
     """Sign of decimals in a column of numbers that are written as texts.
 
-    Examples
-    --------
     >>> import polars as pl
     >>> find_number_form(pl.Series(["29,85", "1.234"])), find_number_form(pl.Series(["1,234"]))
     (',', '.')
@@ -227,8 +221,6 @@ def find_number_form(texts: pl.Series, default: str = ".") -> str:
 def read_numbers(values: pl.Series, form: str = "") -> pl.Series:
     """Convert a column to numbers, values that are none to nulls.
 
-    Examples
-    --------
     >>> import polars as pl
     >>> read_numbers(pl.Series(["$29.85", "1,234", "(3)", "old"]), ".").to_list()
     [29.85, 1234.0, -3.0, None]
@@ -378,8 +370,6 @@ def infer_column(
 ) -> Column:
     """Infer the kind of a column.
 
-    Examples
-    --------
     >>> import polars as pl
     >>> from headcount.tables.columns import infer_column
     >>> infer_column(pl.Series("price", ["1.5", "", "3"])).kind
@@ -588,8 +578,6 @@ class Categories(TransformerMixin, BaseEstimator):
     Missing values are a category of their own. scikit-learn encodes numbers many times faster
     than texts.
 
-    Examples
-    --------
     >>> import polars as pl
     >>> encoder = Categories().fit(pl.DataFrame({"city": ["Rome", "Oslo", "Rome"]}))
     >>> encoder.transform(pl.DataFrame({"city": ["Oslo", "Bern"]})).tolist()
@@ -630,8 +618,6 @@ class DateParts(TransformerMixin, BaseEstimator):
     Days and years outside the range of training are replaced by its first or last value, so
     that a trend is not extrapolated to times without labels.
 
-    Examples
-    --------
     >>> from datetime import date
     >>> import polars as pl
     >>> dates = pl.DataFrame({"day": [date(1970, 1, 2), date(1970, 2, 1)]})

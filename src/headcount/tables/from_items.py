@@ -67,8 +67,6 @@ def analyse_items(
 
     `headcount.analyse` does the same for tables that are not prepared yet.
 
-    Examples
-    --------
     >>> from sklearn.datasets import make_classification
     >>> import headcount as hc
     >>> from headcount.tables import analyse_items
@@ -292,8 +290,6 @@ def score_histograms(
 ) -> tuple[ScoreHistogram, ...]:
     """Histogram of the posterior of each class, in training and in a sample.
 
-    Examples
-    --------
     >>> import numpy as np
     >>> P = np.array([[0.9, 0.1], [0.2, 0.8], [0.1, 0.9]])
     >>> training = Training(P, np.array([0, 1, 1]), 2)

@@ -49,8 +49,6 @@ class Groups:
     ) -> Groups:
         """Groups given by one value per item.
 
-        Examples
-        --------
         >>> groups = Groups.of(["2024-02", "2024-01", "2024-02"], 3)
         >>> groups.names, groups.ordered, groups.samples.sizes
         ((None, '2024-01', '2024-02'), True, array([3, 1, 2]))

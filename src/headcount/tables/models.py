@@ -378,8 +378,6 @@ def are_ordered(
 ) -> bool:
     """True if classes are numbers, and the classifier confuses those that are near each other.
 
-    Examples
-    --------
     >>> import numpy as np
     >>> codes = np.arange(300) % 3
     >>> near = np.array([[0.6, 0.3, 0.1], [0.2, 0.6, 0.2], [0.1, 0.3, 0.6]])

@@ -84,8 +84,6 @@ def answer(
 
     All items and each group have a p-value, and True if they do not look like them.
 
-    Examples
-    --------
     >>> answer((0.4, False), [(0.3, False), (0.001, True)], "the shares")
     'Together yes, but 1 of 2 groups does not'
     """
@@ -143,8 +141,6 @@ def grouped_notes(texts_of: Iterable[tuple[Any, Sequence[str]]], n_all: int) -> 
     Warnings that differ in their numbers only are one. Those that report a violated
     assumption are left out, as pages show them in their own way.
 
-    Examples
-    --------
     >>> few = "The sample has {} items."
     >>> grouped_notes([("a", [few.format(3)]), ("b", [few.format(5)]), ("c", [])], 3)
     [Note(about='a, b', text='The sample has 3 items. (This is about a.)')]

@@ -37,8 +37,6 @@ _MOST_WORDS = 50_000
 class Preparation:
     r"""Conversion of the columns of a table to features, determined by the training table.
 
-    Examples
-    --------
     >>> import polars as pl
     >>> from headcount.tables.preparation import prepare
     >>> table = pl.DataFrame({"age": [31, 54, None, 27], "member": [True, False, True, True]})

@@ -58,8 +58,6 @@ def is_utf8(path: Path) -> bool:
 def decoded(content: bytes) -> tuple[bytes, str]:
     r"""Text as UTF-8, and a note if it was not.
 
-    Examples
-    --------
     >>> decoded("café".encode("latin-1"))
     (b'caf\xc3\xa9', 'is not UTF-8 and was read as Windows-1252 (Latin-1).')
     """
@@ -91,8 +89,6 @@ def head_of(path: Path) -> str:
 def find_separator(text: str, default: str = ",") -> str:
     r"""Separator that divides the first lines into the same number of cells.
 
-    Examples
-    --------
     >>> find_separator("name;price\nAnn;1,5\nBob;2,5\n")
     ';'
     """
@@ -223,8 +219,6 @@ class TableFile:
 def batch_rows(n_columns: int) -> int:
     """Number of rows that are read at a time.
 
-    Examples
-    --------
     >>> batch_rows(3), batch_rows(100)
     (65536, 20971)
     """
@@ -234,8 +228,6 @@ def batch_rows(n_columns: int) -> int:
 def open_table(path: str | os.PathLike[str], *, separator: str | None = None) -> TableFile:
     r"""Open a table on disk.
 
-    Examples
-    --------
     >>> import tempfile
     >>> from pathlib import Path
     >>> from headcount.tables.readers import open_table
@@ -295,8 +287,6 @@ def _one_file(source: str | os.PathLike[str]) -> list[Path]:
 def frame_table(frame: Any, name: str) -> TableFile:
     """Table of a frame in memory.
 
-    Examples
-    --------
     >>> import polars as pl
     >>> frame_table(pl.DataFrame({"age": [31, 54]}), "new").columns
     ('age',)
@@ -520,8 +510,6 @@ def write_table(frame: pl.DataFrame, path: str | os.PathLike[str]) -> None:
 
     In CSV and TSV, texts that a spreadsheet would take for a formula begin with an apostrophe.
 
-    Examples
-    --------
     >>> import polars as pl
     >>> write_table(pl.DataFrame({"class": ["=1+1"]}), "shares.docx")
     Traceback (most recent call last):

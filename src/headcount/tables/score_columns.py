@@ -20,8 +20,6 @@ from headcount.tables.readers import TableFile
 class ScoreColumns:
     """Columns with posteriors: one per class, or that of one of two, at position `positive`.
 
-    Examples
-    --------
     >>> import polars as pl
     >>> columns = ScoreColumns.named_after(["no", "yes"], ["yes", "month"])
     >>> columns.of_batch(pl.DataFrame({"yes": [0.75, None]}), "new", missing=True)

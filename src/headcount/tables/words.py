@@ -69,8 +69,6 @@ def _shortened(value: Any) -> str:
 def plain(label: Any) -> str | int | float | bool | None:
     """Class or group as a value for JSON and tables.
 
-    Examples
-    --------
     >>> from datetime import datetime
     >>> plain(3), plain(datetime(2024, 5, 1))
     (3, '2024-05-01')
@@ -83,8 +81,6 @@ def plain(label: Any) -> str | int | float | bool | None:
 def words(label: Any) -> str:
     """Class or group as text.
 
-    Examples
-    --------
     >>> words(None), words(True)
     ('all items', 'True')
     """
@@ -102,8 +98,6 @@ def add_counts(columns: dict[str, str], tally: Tally, n_rows: int, table: str) -
 def by_treatment(columns: dict[str, str]) -> dict[str, str]:
     """Treatment of the columns, once for those that were treated alike.
 
-    Examples
-    --------
     >>> by_treatment({"age": "number", "city": "category", "size": "number"})
     {'Columns age, size': 'number', 'Column city': 'category'}
     """
@@ -236,8 +230,6 @@ def range_of_groups(
 
     Items without a group are left out.
 
-    Examples
-    --------
     >>> range_of_groups("the share", {"May": 0.2, "June": 0.5}, 3, percent)
     'Over 2 other groups the share goes from 20.0% (May) to 50.0% (June).'
     >>> range_of_groups("it", {"May": 0.2, "June": 0.5, MISSING: 0.9}, 3, percent)

@@ -52,8 +52,6 @@ def training_counts(
 ) -> Indices:
     """Number of items of each class in a training set.
 
-    Examples
-    --------
     >>> import numpy as np
     >>> training_counts(np.array([300, 700]), 0.8, [0.4, 0.6], [[0.4, 0.6]])
     array([240, 360])
@@ -67,8 +65,6 @@ def test_counts(
 ) -> Indices:
     """Number of items of each class in a test sample.
 
-    Examples
-    --------
     >>> import numpy as np
     >>> test_counts(np.array([300, 700]), np.array([240, 360]), 0.8, [0.4, 0.6], [0.4, 0.6])
     array([60, 90])

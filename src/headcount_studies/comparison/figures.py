@@ -47,8 +47,6 @@ FAMILIES = {
 def families_of(methods: Sequence[str]) -> dict[str, str]:
     """Family of each method.
 
-    Examples
-    --------
     >>> families_of(["MS", "my own"])
     {'MS': 'adjusted counts', 'my own': 'other'}
     """
@@ -82,8 +80,6 @@ def check_claim(claim: Claim, ranks: Mapping[str, float]) -> pl.DataFrame:
 
     In front is the first third of the methods by mean rank, behind the last third.
 
-    Examples
-    --------
     >>> ranks = {"CC": 2.9, "MS": 1.2, "AC": 1.9}
     >>> check_claim(Claim(("MS",), ("AC",)), ranks).rows()
     [('MS', 'in front', 1, True), ('AC', 'behind', 2, False)]
@@ -173,8 +169,6 @@ class View:
 def partial_among(datasets: Iterable[str]) -> list[str]:
     """Datasets of which only a part is available, each once.
 
-    Examples
-    --------
     >>> partial_among(["wine", "news", "news"])
     ['news']
     """
@@ -195,8 +189,6 @@ def best_marks(
 def mean_errors(spec: Spec, results: pl.DataFrame, metric: str) -> Means:
     """Mean errors by dataset and method, in the order of the spec.
 
-    Examples
-    --------
     >>> import polars as pl
     >>> from headcount_studies import MethodSpec, Spec
     >>> methods = (MethodSpec("MS"), MethodSpec("CC"))
@@ -242,8 +234,6 @@ def errors_of(spec: Spec, results: pl.DataFrame, metric: str) -> pl.DataFrame:
 def shift_groups(results: pl.DataFrame, classes: str) -> dict[str, pl.DataFrame]:
     """Results by the size of the shift since training.
 
-    Examples
-    --------
     >>> import polars as pl
     >>> list(shift_groups(pl.DataFrame({"shift": [0.1, 0.5]}), "multiclass"))
     ['minor shift (below 0.5)', 'major shift (0.5 and more)']

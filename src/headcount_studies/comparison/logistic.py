@@ -66,8 +66,6 @@ def stratified_folds(codes: Codes, most: int) -> Codes:
     As many folds as the smallest class has items, and `most` at the most; a single fold if
     that is fewer than two.
 
-    Examples
-    --------
     >>> import numpy as np
     >>> stratified_folds(np.array([0, 0, 0, 0, 1, 1]), 10)
     array([0, 0, 1, 1, 0, 1])

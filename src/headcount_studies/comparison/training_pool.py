@@ -69,8 +69,6 @@ class TrainingPool:
     Shares are those of a quantifier that was fitted on the training set alone; those of `ED`
     to about 1e-5, as distances are then in single precision.
 
-    Examples
-    --------
     >>> import numpy as np
     >>> import headcount as hc
     >>> from headcount_studies.comparison.training_pool import TrainingPool

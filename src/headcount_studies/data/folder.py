@@ -21,8 +21,6 @@ _ENVIRONMENT = "HEADCOUNT_DATA"
 def data_folder(path: str | os.PathLike[str] | None = None) -> Path:
     """Return the folder of the datasets.
 
-    Examples
-    --------
     >>> from headcount_studies.data import data_folder
     >>> data_folder("/").is_dir()
     True

@@ -48,8 +48,6 @@ class Sampler(Protocol):
 def make_sampler(task: LequaTask, seed: int) -> Sampler:
     """Distribution of a task.
 
-    Examples
-    --------
     >>> import numpy as np
     >>> from headcount_studies.lequa import find_task
     >>> from headcount_studies.data.lequa_generator import make_sampler
@@ -295,8 +293,6 @@ def generate(
 ) -> Path:
     """Write synthetic data of a task in the format of the organisers.
 
-    Examples
-    --------
     >>> import os, tempfile
     >>> from headcount_studies.data.lequa_generator import generate
     >>> with tempfile.TemporaryDirectory() as folder:

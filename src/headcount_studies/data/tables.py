@@ -118,8 +118,6 @@ Codes = NDArray[np.int64]
 class Cut:
     """A numeric target divided into intervals that are open below and closed above.
 
-    Examples
-    --------
     >>> import polars as pl
     >>> Cut((0, 20, 35, 100)).codes(pl.Series([0.0, 20.0, 20.1, 99.0]))
     array([-1,  0,  1,  2])
@@ -144,8 +142,6 @@ class Cut:
 class Labels:
     """A target of labels mapped to classes. Other labels have one class or are left out.
 
-    Examples
-    --------
     >>> import polars as pl
     >>> Labels({"CL0": 0}, otherwise=1).codes(pl.Series(["CL0", "CL3"]))
     array([0, 1])
@@ -396,8 +392,6 @@ class Dataset:
 def dataset_names(task: Task = "binary") -> tuple[str, ...]:
     """Names of the datasets that have recipes.
 
-    Examples
-    --------
     >>> from headcount_studies.data import dataset_names
     >>> dataset_names("multiclass")[:4]
     ('bike', 'blog', 'conc', 'contra')

@@ -60,8 +60,6 @@ class Words:
 def count_words(texts: Sequence[str] | NDArray[Any]) -> Words:
     """Count the words of texts: runs of two or more letters or digits, in lower case.
 
-    Examples
-    --------
     >>> from headcount_studies.data.texts import count_words
     >>> words = count_words(["good, good book", "bad book", "good film"])
     >>> train, test = words.tf_idf([0, 1], [2], least=2)

@@ -173,8 +173,6 @@ def one_thread_in_children() -> Iterator[None]:
 class Pace:
     """Time left, estimated from the expected costs of the tasks that are done.
 
-    Examples
-    --------
     >>> from headcount_studies import Task
     >>> pace = Pace([Task("a", "wine", cost=1.0), Task("b", "wine", cost=3.0)])
     >>> pace.finish("a")

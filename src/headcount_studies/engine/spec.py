@@ -21,8 +21,6 @@ _MOST_SHOWN = 120
 def module_of(path: str) -> str:
     """Module of an import path.
 
-    Examples
-    --------
     >>> module_of("sklearn.svm:SVC"), module_of("sklearn.svm.SVC")
     ('sklearn.svm', 'sklearn.svm')
     """
@@ -45,8 +43,6 @@ def import_object(what: str, path: str) -> Any:
 def check_known(what: str, name: Any, allowed: Iterable[str]) -> str:
     """Return a name if it is known.
 
-    Examples
-    --------
     >>> check_known("dataset", "wine", ["adult", "wine"])
     'wine'
     """
@@ -59,8 +55,6 @@ def check_known(what: str, name: Any, allowed: Iterable[str]) -> str:
 def check_keys(where: str, given: Iterable[str], allowed: Iterable[str]) -> None:
     """Refuse unknown keys.
 
-    Examples
-    --------
     >>> check_keys("[protocol]", {"splits": 4}, ["splits", "draws"])
     """
     names = list(allowed)

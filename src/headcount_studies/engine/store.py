@@ -124,8 +124,6 @@ def share_columns(
 ) -> dict[str, pl.Series]:
     """Columns of the results that metrics can be computed from.
 
-    Examples
-    --------
     >>> import numpy as np
     >>> share_columns(np.array([[0.2, 0.8]]), None)["estimated"].to_list()
     [None]
@@ -244,8 +242,6 @@ def parts_of(spec: Spec, there: Sequence[Task]) -> list[Part]:
     Methods that a dataset was not run with become a part of their own, so that the tasks of
     the others stay as they are.
 
-    Examples
-    --------
     >>> from headcount_studies import MethodSpec, Spec, Task
     >>> spec = Spec("s", "k", ["wine"], [MethodSpec("CC"), MethodSpec("SLD")], ["ae"])
     >>> parts_of(spec, [Task("wine-0", "wine", methods=["CC"])])[1]

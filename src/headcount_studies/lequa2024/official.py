@@ -69,8 +69,6 @@ def score(
 ) -> Score:
     """Score estimates as the organisers do.
 
-    Examples
-    --------
     >>> import numpy as np
     >>> from headcount_studies.lequa import find_task
     >>> from headcount_studies.lequa2024.official import score

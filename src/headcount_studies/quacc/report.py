@@ -294,8 +294,6 @@ def _order(table: pl.DataFrame) -> str:
 def reversals(errors: dict[str, float]) -> list[tuple[str, str]]:
     """Neighbours in the paper's order of which the first has no larger error than the second.
 
-    Examples
-    --------
     >>> reversals({"Naive": 0.2, "RCA": 0.1, "ATC": 0.02, "DoC": 0.03})
     [('ATC', 'DoC')]
     """

@@ -35,8 +35,6 @@ Ints = NDArray[np.int64]
 class Difference:
     """Difference estimate of D means, with intervals at any level.
 
-    Examples
-    --------
     >>> import numpy as np
     >>> sample = LabelSample.simple(np.arange(100), 10_000)
     >>> nothing_seen = np.zeros((100, 1))
@@ -105,8 +103,6 @@ def squared_reach(seen: Floats, asymmetry: Floats, unit: Floats, level: float) -
     the errors over their second, positive if large ones are on this side; NaN leaves all
     of the room.
 
-    Examples
-    --------
     >>> import numpy as np
     >>> none, unit = np.zeros(1), np.array([0.01])
     >>> np.sqrt(squared_reach(none, none, unit, 0.95)).round(3)  # 3 / 100
@@ -149,8 +145,6 @@ def on_simplex(centre: Floats) -> Floats:
 def share_ends(estimate: ShareEstimator, n_items: int, level: float) -> tuple[Floats, Floats]:
     """Ends of intervals for shares, from 0 to 1.
 
-    Examples
-    --------
     >>> import numpy as np
     >>> centre, nothing = np.array([-0.01, 1.01]), np.zeros(2)
     >>> outside = Difference(centre, np.eye(2) * 1e-4, 99, *[nothing] * 4)
@@ -166,8 +160,6 @@ def share_ends(estimate: ShareEstimator, n_items: int, level: float) -> tuple[Fl
 def corrected(posteriors: Floats, prior: Floats, shares: Floats) -> Floats:
     """Posteriors reweighted from the training shares to other shares.
 
-    Examples
-    --------
     >>> import numpy as np
     >>> corrected(np.array([[0.5, 0.5]]), np.array([0.5, 0.5]), np.array([0.9, 0.1]))
     array([[0.9, 0.1]])
@@ -197,8 +189,6 @@ def correlation_weight(class_means: Floats, shares: Floats, variances: Floats) -
     1. ``class_means`` (K, K) are mean posteriors of training items by true class,
     ``shares`` those of the pool, ``variances`` those of its posteriors.
 
-    Examples
-    --------
     >>> import numpy as np
     >>> means, shares = np.array([[0.8, 0.2], [0.2, 0.8]]), np.array([0.5, 0.5])
     >>> round(correlation_weight(means, shares, np.array([0.16, 0.16])), 2)
@@ -222,8 +212,6 @@ def clopper_pearson(
 
     Counts and their totals may be those of weighted items, and thus no whole numbers.
 
-    Examples
-    --------
     >>> import numpy as np
     >>> [end.round(3).tolist() for end in clopper_pearson(np.array([0, 10]), 20, 0.95)]
     [[0.0, 0.272], [0.168, 0.728]]
@@ -239,8 +227,6 @@ def hypergeometric_ends(
 ) -> tuple[Floats, Floats]:
     """Exact interval for shares of a pool of which n items were drawn without replacement.
 
-    Examples
-    --------
     >>> import numpy as np
     >>> [end.tolist() for end in hypergeometric_ends(np.array([0, 5]), 50, 100, 0.95)]
     [[0.0, 0.05], [0.05, 0.18]]
@@ -282,8 +268,6 @@ def betting_ends(
     ``values`` are the numbers in the order of drawing. ``variance`` is the one that is
     expected before any is seen; it affects the width only.
 
-    Examples
-    --------
     >>> import numpy as np
     >>> values = np.random.default_rng(0).normal(0.5, 0.05, 300)
     >>> low, high = betting_ends(values, 10_000, 0.0025, 0.95)

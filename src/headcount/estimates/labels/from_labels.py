@@ -41,8 +41,6 @@ _N_DRAWS = 1000
 class Agreement:
     """Test whether labels and the estimate under prior shift agree.
 
-    Examples
-    --------
     >>> Agreement(0.4, 1, 0.53)
     The labels agree with the estimate under prior shift (p = 0.53).
     """
@@ -57,8 +55,6 @@ class Agreement:
 
         ``df`` are the degrees of freedom of its covariance.
 
-        Examples
-        --------
         >>> import numpy as np
         >>> Agreement.of(np.array([0.1]), np.array([[0.001]]), 99)
         The labels disagree with the estimate under prior shift (p = 0.0021).
@@ -110,8 +106,6 @@ class LabelledEstimate(Estimate):
     The labels make it valid under any shift, if their rows were drawn at random. The scores of
     the other items make its intervals shorter.
 
-    Examples
-    --------
     >>> import numpy as np
     >>> from sklearn.datasets import make_classification
     >>> import headcount as hc
@@ -265,8 +259,6 @@ def places_within(rows: Ints, items: Rows, n_pool: int) -> tuple[Ints, NDArray[n
     Returns the positions in ``items`` of the rows that are in the sample, and which rows
     are.
 
-    Examples
-    --------
     >>> import numpy as np
     >>> places_within(np.array([4, 7]), np.array([9, 7, 1]), 10)
     (array([1]), array([False,  True]))

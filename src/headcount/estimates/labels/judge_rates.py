@@ -62,8 +62,6 @@ def correct_verdicts(
     corrected by the judge's errors on them (Rogan and Gladen): this holds if the judge errs on
     both alike.
 
-    Examples
-    --------
     >>> import numpy as np
     >>> rng = np.random.default_rng(0)
     >>> truth = np.where(rng.random(2000) < 0.2, "bad", "ok")
@@ -415,8 +413,6 @@ _MOST_CLASSES = 50
 class VerdictKinds:
     """Kinds of verdicts.
 
-    Examples
-    --------
     >>> kinds = VerdictKinds.of(["ok", "bad", "ok"])
     >>> kinds.names, kinds.codes(["bad", "ok"], "verdicts").tolist()
     (('bad', 'ok'), [0, 1])
@@ -467,8 +463,6 @@ def gold_codes(
     None, NaN and empty texts are missing labels. The classes are by default those found,
     sorted.
 
-    Examples
-    --------
     >>> gold_codes(["yes", None, "no", ""], "gold")[1]
     array([ 1, -1,  0, -1])
     """

@@ -44,8 +44,6 @@ _SINGULAR = 1e10
 class Calibration:
     """Verdicts on items whose true class is known.
 
-    Examples
-    --------
     >>> import numpy as np
     >>> calibration = Calibration.of(np.array([0, 0, 1, 1, 1]), np.array([0, 1, 1, 1, 0]), 2, 2)
     >>> calibration.rates.round(2)
@@ -108,8 +106,6 @@ class Calibration:
 class RateEstimate:
     """Shares of the classes among items with verdicts, from the rates of a calibration set.
 
-    Examples
-    --------
     >>> import numpy as np
     >>> counts = np.array([[85.0, 15.0], [10.0, 90.0]])
     >>> calibration = Calibration(counts, np.array([100.0, 100.0]))

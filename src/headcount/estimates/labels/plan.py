@@ -47,8 +47,6 @@ def cut_by_uncertainty(
     Fewer strata than wanted result if there are few items. ``importance`` are weights of
     the classes; equal by default.
 
-    Examples
-    --------
     >>> import numpy as np
     >>> positive = np.array([0.01, 0.99, 0.02, 0.5, 0.45, 0.6])
     >>> cut_by_uncertainty(np.column_stack([1 - positive, positive]), 2)
@@ -71,8 +69,6 @@ def allocate(sizes: Ints, variances: Floats, n: int, unseen: float) -> Ints:
     ``variances`` are those of the residuals, ``unseen`` is n times the variance that is
     added for errors that no label shows.
 
-    Examples
-    --------
     >>> import numpy as np
     >>> allocate(np.array([900, 100]), np.array([0.01, 0.25]), 50, 0.0)
     array([32, 18])
@@ -238,8 +234,6 @@ def _importance(shares: Floats, positive: int | None) -> Floats:
 def suitable_strata(n_strata: int, n: int, n_pool: int) -> int:
     """Number of strata for n labels, with about ten labels in each.
 
-    Examples
-    --------
     >>> suitable_strata(5, 20, 1000), suitable_strata(5, 200, 1000)
     (2, 5)
     """
@@ -565,8 +559,6 @@ def pool_key(n_items: int, posteriors: Floats | None) -> str:
 
     The scores are those before any correction; None leaves the means out.
 
-    Examples
-    --------
     >>> import numpy as np
     >>> pool_key(2, np.array([[0.2, 0.8], [0.6, 0.4]]))
     '2:0.830557:1.022222'

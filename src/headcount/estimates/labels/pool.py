@@ -32,8 +32,6 @@ def uncertainty(posteriors: Floats, importance: Floats | None = None) -> Floats:
 
     ``importance`` are weights of the classes; equal by default.
 
-    Examples
-    --------
     >>> import numpy as np
     >>> uncertainty(np.array([[0.5, 0.5], [0.0, 1.0]])).round(2)
     array([0.71, 0.  ])
@@ -80,8 +78,6 @@ class PoolPosteriors:
 
     No label of the pool is used for them, so that estimates stay unbiased.
 
-    Examples
-    --------
     >>> import numpy as np
     >>> rng = np.random.default_rng(0)
     >>> codes = np.repeat([0, 1], 500)
@@ -186,8 +182,6 @@ class MetricEnds(NamedTuple):
 class LabelledTable:
     """Shares of a pool by true and predicted class, from labels of some items.
 
-    Examples
-    --------
     >>> import numpy as np
     >>> rng = np.random.default_rng(0)
     >>> positive = rng.random(2000)

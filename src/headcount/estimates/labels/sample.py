@@ -21,8 +21,6 @@ def weighted_rows(weights: Floats, size: int) -> Ints:
 
     An item with much weight is repeated.
 
-    Examples
-    --------
     >>> import numpy as np
     >>> weighted_rows(np.array([1.0, 3.0]), 8)
     array([0, 0, 1, 1, 1, 1, 1, 1])
@@ -40,8 +38,6 @@ def effective_size(
     The effect of clusters is estimated from ``values``, scores of the items; None takes
     items of a cluster as all alike.
 
-    Examples
-    --------
     >>> import numpy as np
     >>> effective_size(4, None, np.array([0, 0, 1, 1]), None)
     2.0
@@ -99,8 +95,6 @@ class Spread(NamedTuple):
 class LabelSample:
     """Labelled rows of a pool and their weights.
 
-    Examples
-    --------
     >>> import numpy as np
     >>> sample = LabelSample.simple(np.arange(50), 1000)
     >>> spread = sample.spread(np.repeat([[1.0], [0.0]], [10, 40], axis=0))
@@ -213,8 +207,6 @@ def cluster_effect(values: Floats, clusters: Ints, weights: Floats | None) -> Fl
 
     Variance of the mean over its variance without clusters, at least 1.
 
-    Examples
-    --------
     >>> import numpy as np
     >>> values = np.repeat(np.random.default_rng(0).random(400), 5)[:, None]
     >>> float(cluster_effect(values, np.repeat(np.arange(400), 5), None)[0].round(1))

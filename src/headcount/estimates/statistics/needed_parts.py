@@ -42,8 +42,6 @@ def fingerprint(value: Any) -> str:
     Two objects have the same fingerprint if they have the same type and content, whether they
     were made in this process, in another one, or read from a file.
 
-    Examples
-    --------
     >>> fingerprint({"a": [1, 2]}) == fingerprint({"a": [1, 2]})
     True
     >>> fingerprint([1, 2]) == fingerprint([1.0, 2])
@@ -127,8 +125,6 @@ class Numbered(NamedTuple):
 def number_groups(groups: Any, n_rows: int) -> Numbered:
     """Number the groups of rows.
 
-    Examples
-    --------
     >>> number_groups(["b", "a", "b"], 3).codes
     array([0, 1, 0])
     """

@@ -628,8 +628,6 @@ def summarise_batches(
     It depends on its arguments alone, so that any part of a table can be read anywhere, and
     the results merged.
 
-    Examples
-    --------
     >>> import polars as pl
     >>> import headcount as hc
     >>> from headcount.estimates.statistics import summarise_batches

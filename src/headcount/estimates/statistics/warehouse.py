@@ -43,8 +43,6 @@ def cells_query(
 ) -> str:
     """Query that counts scores of two classes in cells.
 
-    Examples
-    --------
     >>> print(cells_query("duckdb", "scored", "spam", ["month"]))
     select "month",
       least(greatest(cast(floor((ln(p / (1 - p)) + 15) * 1024 / 30) as integer), 0), 1023)

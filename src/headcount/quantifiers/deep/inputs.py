@@ -140,8 +140,6 @@ def split_by_class(
 ) -> tuple[Rows, Rows]:
     """Split items at random into two parts, both with items of every class.
 
-    Examples
-    --------
     >>> import numpy as np
     >>> split_by_class(np.array([0, 0, 0, 0, 1]), 2, 0.25, seed=0)[1].tolist()[-1]
     4

@@ -138,8 +138,6 @@ class TrainingSettings:
 def check_budget(budget: Any) -> float | None:
     """Budget in seconds.
 
-    Examples
-    --------
     >>> check_budget("10min")
     600.0
     """

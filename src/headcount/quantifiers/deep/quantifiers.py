@@ -154,8 +154,6 @@ class NetworkQuantifier(Quantifier):
     def fit_trained(self, X: Any, y: ArrayLike, arrays: dict[str, NDArray[Any]]) -> Self:
         """Repeat `fit` without training the network.
 
-        Examples
-        --------
         >>> from sklearn.datasets import make_classification
         >>> import headcount as hc
         >>> X, y = make_classification(400, random_state=0)
@@ -209,8 +207,6 @@ class NetworkQuantifier(Quantifier):
         from the items of two. With ``labelled``, half of the training bags are drawn from
         labelled items.
 
-        Examples
-        --------
         >>> from sklearn.datasets import make_classification
         >>> import headcount as hc
         >>> X, y = make_classification(2000, random_state=0)
