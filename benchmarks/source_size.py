@@ -17,10 +17,9 @@ def count(source: Path) -> tuple[Counter[str], Counter[str]]:
     """Lines and files by package; modules of the root count as one package."""
     lines: Counter[str] = Counter()
     files: Counter[str] = Counter()
-    root = source / "headcount"
-    for file in root.rglob("*.py"):
-        parts = file.relative_to(root).parts
-        package = parts[0] if len(parts) > 1 else "(root)"
+    for file in source.rglob("*.py"):
+        top, *inside = file.relative_to(source).parts
+        package = top if top != "headcount" or len(inside) == 1 else f"headcount.{inside[0]}"
         lines[package] += len(file.read_text(encoding="utf-8").splitlines())
         files[package] += 1
     return lines, files
