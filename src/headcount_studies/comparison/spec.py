@@ -24,8 +24,14 @@ from headcount_studies.engine.task import Task
 _GROUPS = ("scores", "finite", "learners", "forest", "energy", "neighbours")
 # These measure all distances in a dataset: one task computes them for all training sets.
 _WHOLE = ("energy", "neighbours")
-_OF_BINNED = {HDx: "finite", ReadMe: "finite", PWK: "neighbours", QF: "forest", QFAC: "forest"}
-_OF_NUMBERS = {ED: "energy", QF: "forest", QFAC: "forest"}
+_OF_BINNED: dict[type[Quantifier], str] = {
+    HDx: "finite",
+    ReadMe: "finite",
+    PWK: "neighbours",
+    QF: "forest",
+    QFAC: "forest",
+}
+_OF_NUMBERS: dict[type[Quantifier], str] = {ED: "energy", QF: "forest", QFAC: "forest"}
 _TASKS = ("binary", "multiclass")
 _PROTOCOL = ("task", "splits", "draws", "train", "test", "smoothing", "log_base")
 _OPTIONS = ("draws", "binned", "decimals", "one_vs_rest", "predictions", "decisions")
