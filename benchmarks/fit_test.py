@@ -21,7 +21,7 @@ pin_blas_threads()
 import numpy as np  # noqa: E402
 from sklearn.linear_model import LogisticRegression  # noqa: E402
 
-from headcount.estimates.assumption import (MixtureTest, fit_test_items)  # noqa: E402
+from headcount.estimates.assumption import MixtureTest, fit_test_items  # noqa: E402
 from headcount.parts.training import Training  # noqa: E402
 from headcount.samples.samples import Samples  # noqa: E402
 from headcount.scores.folds import one_fold_each  # noqa: E402

@@ -84,14 +84,13 @@ def journeys(folder: Path) -> dict[str, Callable[[], Any]]:
         "estimate", str(folder / "new.csv"), "--train", str(folder / "labelled.csv"),
         "--target", "label", "--by", "month", "--report", str(folder / "page.html"),
     ]  # fmt: skip
-    monitor = hc.Monitor.create(
-        folder / "watch", labelled[:600], target="label", by="week", random_state=0
-    )
-    weeks = iter(np.array_split(np.arange(600, 1200), 2))
+    scored = pl.DataFrame({"score": 1 / (1 + np.exp(-X[:, 0])), "day": days.astype(str)})
+    reference = scored[:600].with_columns(label=pl.Series(y[:600]))
+    monitor = hc.Monitor.create(folder / "watch", reference, target="label", by="week")
+    halves = iter(np.array_split(np.arange(600, 1200), 2))
 
     def update() -> Any:
-        rows = next(weeks)
-        return monitor.update(table[rows])
+        return monitor.update(scored[next(halves)])
 
     return {
         "SLD.fit": lambda: hc.SLD(random_state=0).fit(*train),

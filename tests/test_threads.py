@@ -4,8 +4,8 @@ import threading
 
 import pytest
 
-from headcount._support import threads as _threads
-from headcount._support.threads import each_range, results_in_order
+from headcount._support import execution as _threads
+from headcount._support.execution import each_range, results_in_order
 
 
 @pytest.mark.parametrize("threads", ["1", "3"])

@@ -16,8 +16,8 @@ from .evaluation.evaluation import Evaluations as Evaluations
 from .evaluation.run import evaluate as evaluate
 from .evaluation.search import GridSearch as GridSearch
 from .evaluation.significance import compare as compare
-from .items.inputs import Scored as Scored
-from .items.inputs import Verdicts as Verdicts
+from .items.arrays import Scored as Scored
+from .items.arrays import Verdicts as Verdicts
 from .monitor.monitor import Monitor as Monitor
 from .parts.fitted import MethodInfo as MethodInfo
 from .quantifiers.adapted import AdaptedClassifier as AdaptedClassifier

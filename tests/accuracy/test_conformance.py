@@ -15,7 +15,7 @@ from headcount.accuracy.base import methods, predictors
 from headcount.accuracy.estimates import AccuracyEstimate
 from headcount.accuracy.metrics import METRIC_NAMES, METRICS, as_metric, table_of
 from headcount.errors import HeadcountError
-from headcount.items.inputs import Scored, Verdicts
+from headcount.items.arrays import Scored, Verdicts
 from headcount.scores.scorer import ScoredPool
 from tests.accuracy.cases import (
     NAMES,

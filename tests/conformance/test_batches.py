@@ -6,7 +6,7 @@ import sys
 
 import numpy as np
 
-from headcount._support import threads as _threads
+from headcount._support import execution as _threads
 from headcount.parts import kernel_density
 from headcount.parts import training as reduction
 from tests.conformance.cases import each_case, samples

@@ -7,7 +7,7 @@ import pytest
 
 from headcount.errors import HeadcountError
 from headcount.estimates.statistics.statistics import Statistics
-from headcount.items.inputs import Scored
+from headcount.items.arrays import Scored
 from tests.conformance.cases import each_scored_case, scored_pool
 
 # Methods that need all items of a sample at once.

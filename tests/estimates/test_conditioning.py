@@ -7,9 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headcount.estimates.conditioning import Conditional, Conditioning, ShareConditioning
-from headcount.estimates.simulation import Prior
-from headcount.parts.quadratic import Solution
+from headcount.estimates.conditioning import Conditional, Conditioning, Prior, ShareConditioning
+from headcount.parts.solvers import Solution
 from headcount.parts.training import Training
 from tests.oracle import uncertainty as oracle
 

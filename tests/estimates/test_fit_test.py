@@ -12,7 +12,7 @@ from scipy.stats import chi2
 from headcount._kernels.quadratic_programs import nearest_mixtures
 from headcount.errors import HeadcountError
 from headcount.estimates.assumption import FitTest, MixtureTest, RankMoments, fit_test
-from headcount.items.inputs import Scored
+from headcount.items.arrays import Scored
 from headcount.parts.training import Training
 from headcount.samples.protocols import UPP
 from headcount.samples.samples import Samples

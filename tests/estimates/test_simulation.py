@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headcount.estimates.simulation import (
+from headcount.estimates.conditioning import (
     Prior,
     simulate,
     simulated_size,

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from scipy import sparse
 
-from headcount.estimates.simulation import smooth
+from headcount.estimates.conditioning import smooth
 from headcount.parts.training import Training
 from tests.estimates.conftest import scores_of
 

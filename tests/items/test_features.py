@@ -7,7 +7,7 @@ import pytest
 from scipy import sparse
 
 from headcount.errors import HeadcountError
-from headcount.items.features import check_features, count_rows, take_rows
+from headcount.items.arrays import check_features, count_rows, take_rows
 
 TABLE = np.arange(12.0).reshape(4, 3)
 TEXTS = ["one", "two", "three", "four"]

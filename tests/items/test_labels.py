@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headcount.errors import HeadcountError
-from headcount.items.labels import encode_labels
+from headcount.items.arrays import encode_labels
 
 LABELS = ["b", "a", "c", "a"]
 CODES = [1, 0, 2, 0]

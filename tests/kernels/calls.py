@@ -9,7 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from headcount._kernels.accumulation import bin_entries, count_entries
+from headcount._kernels.accumulation import (
+    bin_entries,
+    count_codes,
+    count_entries,
+    sum_rows,
+    weighted_means,
+)
 from headcount._kernels.density import kernel_sums, kernel_values
 from headcount._kernels.distances import (
     add_distances,
@@ -24,7 +30,6 @@ from headcount._kernels.matching import match_two, match_two_absolute
 from headcount._kernels.posterior_draws import draw_from_counts, draw_from_ratios
 from headcount._kernels.quadratic_programs import minimise_quadratics
 from headcount._kernels.score_order import match_distributions, match_quantiles, quantile_means
-from headcount._kernels.statistics import count_codes, sum_rows, weighted_means
 from headcount._kernels.stratified_draws import draw_resampled
 from headcount._kernels.thresholds import median_sweep
 

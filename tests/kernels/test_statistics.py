@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from tests.kernels.calls import layout, means, shares_of_codes
 from tests.oracle import statistics as oracle
 
-from headcount._kernels.statistics import count_codes, count_items, sum_rows
+from headcount._kernels.accumulation import count_codes, count_items, sum_rows
 
 few = settings(max_examples=30)
 samples_of_six = st.lists(

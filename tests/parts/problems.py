@@ -8,14 +8,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from headcount.parts.divergence import Divergence
-from headcount.parts.likelihood import ExpectationMaximisation, MaximumLikelihood
-from headcount.parts.quadratic import (
+from headcount.parts.solvers import (
     AdjustedCount,
     CauchySchwarz,
+    Divergence,
     EnergyDistance,
+    ExpectationMaximisation,
     KernelDistance,
     LeastSquares,
+    MaximumLikelihood,
     Solution,
 )
 from headcount.samples.samples import Samples

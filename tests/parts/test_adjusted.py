@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from headcount.parts.quadratic import AdjustedCount, LeastSquares
+from headcount.parts.solvers import AdjustedCount, LeastSquares
 
 
 @pytest.mark.parametrize(

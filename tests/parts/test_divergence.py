@@ -11,7 +11,7 @@ from tests.parts.problems import make, profiles_of
 
 from headcount._kernels.matching import match_mixtures
 from headcount.errors import HeadcountError
-from headcount.parts.divergence import DIVERGENCES, Divergence
+from headcount.parts.solvers import DIVERGENCES, Divergence
 
 few = settings(max_examples=12)
 seeds = st.integers(0, 2**32 - 1)

@@ -7,9 +7,8 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from tests.oracle.statistics import code_shares, mean_row
 
-from headcount.parts.embedding import Binned, Dense
 from headcount.parts.kernel_density import ClassDensities, MixturePoints
-from headcount.parts.training import Training
+from headcount.parts.training import Binned, Dense, Training
 from headcount.samples.samples import Samples
 
 few = settings(max_examples=20)

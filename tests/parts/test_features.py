@@ -16,8 +16,7 @@ from tests.oracle.statistics import code_shares, repeat_items
 from headcount.errors import HeadcountError
 from headcount.parts.binning import Bins, FeatureHistograms, FeaturePatterns, joint_codes
 from headcount.parts.distances import EuclideanDistance, distances_to_sets
-from headcount.parts.embedding import Features
-from headcount.parts.training import Training
+from headcount.parts.training import Features, Training
 from headcount.samples.samples import Samples
 
 few = settings(max_examples=25)

@@ -9,7 +9,7 @@ from tests.kernels.calls import most_likely
 from tests.oracle import likelihood as oracle
 
 from headcount._kernels.matching import match_mixtures
-from headcount.parts.likelihood import ExpectationMaximisation, MaximumLikelihood
+from headcount.parts.solvers import ExpectationMaximisation, MaximumLikelihood
 from headcount.samples.samples import Samples
 
 few = settings(max_examples=15)

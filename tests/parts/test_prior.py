@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from tests.oracle import likelihood as oracle
 from tests.oracle.matching import minimise_on_simplex, penalised
 
-from headcount.parts.likelihood import MaximumLikelihood
+from headcount.parts.solvers import MaximumLikelihood
 from headcount.samples.samples import Samples
 
 few = settings(max_examples=15)

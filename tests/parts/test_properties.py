@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from tests.parts.problems import ALL, EXACT, SMOOTH, make
 
-import headcount._support.threads as threads
-from headcount.parts.quadratic import Solution
+import headcount._support.execution as threads
+from headcount.parts.solvers import Solution
 
 few = settings(max_examples=15)
 seeds = st.integers(0, 2**32 - 1)

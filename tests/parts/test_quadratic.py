@@ -9,12 +9,7 @@ from tests.oracle import quadratic as oracle
 from tests.oracle.matching import minimise_on_simplex
 from tests.parts.problems import make
 
-from headcount.parts.quadratic import (
-    CauchySchwarz,
-    EnergyDistance,
-    KernelDistance,
-    LeastSquares,
-)
+from headcount.parts.solvers import CauchySchwarz, EnergyDistance, KernelDistance, LeastSquares
 
 few = settings(max_examples=25)
 seeds = st.integers(0, 2**32 - 1)

@@ -15,9 +15,13 @@ from tests.oracle import quadratic
 from tests.parts.problems import ON_ITEMS, SMOOTH, make, profiles_of, smoothed
 
 from headcount.errors import HeadcountError
-from headcount.parts.divergence import Divergence
-from headcount.parts.likelihood import MaximumLikelihood
-from headcount.parts.quadratic import EnergyDistance, LeastSquares, roughness
+from headcount.parts.solvers import (
+    Divergence,
+    EnergyDistance,
+    LeastSquares,
+    MaximumLikelihood,
+    roughness,
+)
 from headcount.samples.samples import Samples
 
 few = settings(max_examples=12)

@@ -8,9 +8,8 @@ from tests.oracle.statistics import mean_row, repeat_items
 
 from headcount.parts.classifier_outputs import AbovePrior, Histograms, Posterior, PredictedClass
 from headcount.parts.distances import MeanDistance
-from headcount.parts.embedding import Dense
 from headcount.parts.kernel_density import KernelMeans
-from headcount.parts.training import Training
+from headcount.parts.training import Dense, Training
 
 few = settings(max_examples=20)
 whole_weights = st.lists(st.integers(1, 4), min_size=12, max_size=12)

@@ -6,8 +6,8 @@ import numpy as np
 
 import headcount as hc
 from headcount.parts.aggregation import Moments
-from headcount.parts.embedding import Dense
-from headcount.parts.quadratic import LeastSquares
+from headcount.parts.solvers import LeastSquares
+from headcount.parts.training import Dense
 
 
 @dataclass(frozen=True)

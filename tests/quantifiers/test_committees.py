@@ -21,7 +21,7 @@ from tests.oracle.ensembles import (
 
 import headcount as hc
 from headcount.errors import HeadcountError
-from headcount.parts.quadratic import Solution
+from headcount.parts.solvers import Solution
 from headcount.quantifiers.committees import combined
 
 BAYES = [GaussianNB(), GaussianNB(var_smoothing=0.1), GaussianNB(var_smoothing=0.5)]

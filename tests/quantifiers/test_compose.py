@@ -10,14 +10,15 @@ from headcount.errors import HeadcountError
 from headcount.parts.binning import FeatureHistograms
 from headcount.parts.classifier_outputs import Histograms, Posterior, PredictedClass
 from headcount.parts.distances import EuclideanDistance, MeanDistance
-from headcount.parts.divergence import Divergence
 from headcount.parts.kernel_density import KernelMeans
-from headcount.parts.likelihood import ExpectationMaximisation, MaximumLikelihood
-from headcount.parts.quadratic import (
+from headcount.parts.solvers import (
     AdjustedCount,
+    Divergence,
     EnergyDistance,
+    ExpectationMaximisation,
     KernelDistance,
     LeastSquares,
+    MaximumLikelihood,
     Solution,
 )
 from headcount.quantifiers.base import ScoringPlan
@@ -71,7 +72,7 @@ class Centred:
         return self
 
     def embed(self, items):
-        from headcount.parts.embedding import Dense
+        from headcount.parts.training import Dense
 
         return Dense(np.asarray(items, dtype=float))
 

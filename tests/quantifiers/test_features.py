@@ -18,7 +18,7 @@ from tests.oracle.statistics import repeat_items
 
 import headcount as hc
 from headcount.errors import HeadcountError
-from headcount.parts.quadratic import Solution
+from headcount.parts.solvers import Solution
 from headcount.quantifiers import features as module
 
 few = settings(max_examples=10)

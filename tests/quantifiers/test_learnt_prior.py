@@ -7,7 +7,7 @@ import pytest
 from scipy.special import betaln, logsumexp
 
 import headcount as hc
-from headcount.parts.likelihood import MaximumLikelihood
+from headcount.parts.solvers import MaximumLikelihood
 from headcount.quantifiers.likelihood import _STRENGTHS, _log_evidence
 from headcount.samples.samples import Samples
 

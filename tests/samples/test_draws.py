@@ -16,7 +16,7 @@ from scipy import stats
 from tests.oracle import stratified_draws as oracle
 
 from headcount._kernels import stratified_draws
-from headcount._support.random import base_seeds, stream_seeds, uniforms
+from headcount._support.execution import base_seeds, stream_seeds, uniforms
 from headcount.samples.protocols import (
     APP,
     NPP,
@@ -54,7 +54,7 @@ def test_uniforms_match_the_oracle(base, number, n):
 def test_uniforms_stay_within_their_ends(monkeypatch):
     for word, expected in ((0, 2.0**-53), (2**64 - 1, 1 - 2.0**-53)):
         monkeypatch.setattr(
-            "headcount._support.random.mix",
+            "headcount._support.execution.mix",
             lambda seed, word=word: seed * 0 + np.uint64(word),
         )
         assert uniforms(0, np.array([0]), 1)[0, 0] == expected

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from headcount.errors import HeadcountError
-from headcount.items.inputs import check_scores, check_weights
+from headcount.items.arrays import check_scores, check_weights
 
 TABLE = [[0.2, 0.3, 0.5], [0.1, 0.1, 0.8]]
 

@@ -14,7 +14,7 @@ import headcount as hc
 from headcount.errors import HeadcountError
 from headcount.parts.aggregation import Aggregation, Counting, Moments
 from headcount.parts.classifier_outputs import Posterior
-from headcount.parts.quadratic import LeastSquares, Solution
+from headcount.parts.solvers import LeastSquares, Solution
 from headcount.testing.cases import NotApplicable, close, expect, on_simplex, raises
 from headcount.testing.run import check_quantifier, quantifier_checks
 

@@ -23,8 +23,7 @@ from headcount.accuracy.model_outputs import (
 from headcount.errors import HeadcountError
 from headcount.estimates.estimate import Estimand
 from headcount.estimates.labels.plan import LabelPlan
-from headcount.items.inputs import Scored, Verdicts, check_labels, check_lengths
-from headcount.items.labels import encode_labels
+from headcount.items.arrays import Scored, Verdicts, check_labels, check_lengths, encode_labels
 from headcount.parts.fitted import GroupStatistics, Input, MethodInfo, Shift
 from headcount.quantifiers.registry import MethodTable, find_methods
 

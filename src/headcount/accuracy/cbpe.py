@@ -23,11 +23,10 @@ from headcount.accuracy.model_outputs import (
     features_of,
 )
 from headcount.errors import HeadcountError
-from headcount.items.features import take_rows
-from headcount.parts.embedding import Dense
+from headcount.items.arrays import take_rows
 from headcount.parts.fitted import MethodInfo, Shift
-from headcount.parts.likelihood import MaximumLikelihood
-from headcount.parts.training import MeanOf, Reduced, Reduction
+from headcount.parts.solvers import MaximumLikelihood
+from headcount.parts.training import Dense, MeanOf, Reduced, Reduction
 from headcount.samples.samples import Samples
 from headcount.scores.calibration import CALIBRATIONS, Calibrator, fit_calibrator
 

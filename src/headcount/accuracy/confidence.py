@@ -13,9 +13,8 @@ from headcount.accuracy.base import Predictor
 from headcount.accuracy.fitted import AccuracyModel, ConfusionModel, Floats, MetricModel
 from headcount.accuracy.metrics import ReferenceRanking, TableMetric
 from headcount.accuracy.model_outputs import ModelOutputs, Reference
-from headcount.parts.embedding import Binned, Dense
 from headcount.parts.fitted import MethodInfo
-from headcount.parts.training import MeanOf, Reduced, Reduction
+from headcount.parts.training import Binned, Dense, MeanOf, Reduced, Reduction
 from headcount.samples.samples import Samples
 
 _NO_ORDER = "ATC decides which items are correct, and gives no order: use LEAP or CBPE."

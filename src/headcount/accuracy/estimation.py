@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from headcount._support.execution import base_seeds
 from headcount._support.parameters import check_choice, check_count, check_fraction
-from headcount._support.random import base_seeds
 from headcount.accuracy.estimates import AccuracyEstimate
 from headcount.accuracy.fitted import (
     FittedPredictor,
@@ -29,10 +29,17 @@ from headcount.accuracy.metrics import ReferenceRanking, TableMetric
 from headcount.accuracy.model_outputs import ModelOutputs, Reference, among
 from headcount.errors import HeadcountError
 from headcount.estimates.assumption import FitTest, format_p_value
-from headcount.estimates.conditioning import Conditional, Conditioning, Posterior
+from headcount.estimates.conditioning import (
+    Conditional,
+    Conditioning,
+    Posterior,
+    Prior,
+    Simulated,
+    check_prior,
+    size_factor,
+)
 from headcount.estimates.diagnostics import BROKEN_LEVEL, FEW_ITEMS, UNLIKE
 from headcount.estimates.estimates import deviations
-from headcount.estimates.simulation import Prior, Simulated, check_prior, size_factor
 from headcount.parts.fitted import GroupStatistics, solved
 from headcount.parts.training import Training
 from headcount.samples.samples import Samples

@@ -24,10 +24,16 @@ from headcount.accuracy.model_outputs import (
 )
 from headcount.errors import HeadcountError
 from headcount.estimates.assumption import MixtureTest
-from headcount.items.inputs import Scored, Verdicts
-from headcount.parts.embedding import Embedding
+from headcount.items.arrays import Scored, Verdicts
 from headcount.parts.fitted import Form, Input, MethodInfo, NeedsStatistics, Part, Shift
-from headcount.parts.training import MeanOf, Reduced, Reduction, Training, reduce_in_batches
+from headcount.parts.training import (
+    Embedding,
+    MeanOf,
+    Reduced,
+    Reduction,
+    Training,
+    reduce_in_batches,
+)
 from headcount.samples.samples import Samples
 
 Floats = NDArray[np.float64]

@@ -14,10 +14,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from headcount._kernels.score_order import rank_areas
-from headcount._support.threads import each_range
+from headcount._support.execution import each_range
 from headcount.accuracy.model_outputs import ModelOutputs, Reference
 from headcount.errors import HeadcountError
-from headcount.items.inputs import Scored, Verdicts
+from headcount.items.arrays import Scored, Verdicts
 from headcount.samples.samples import Samples
 
 Floats = NDArray[np.float64]

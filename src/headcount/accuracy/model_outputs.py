@@ -16,13 +16,18 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from headcount._support.random import base_seeds
+from headcount._support.execution import base_seeds
 from headcount.errors import HeadcountError, warn
-from headcount.items.features import as_narwhals, check_features, count_rows, take_rows
-from headcount.items.inputs import Scored, Verdicts
+from headcount.items.arrays import (
+    Scored,
+    Verdicts,
+    as_narwhals,
+    check_features,
+    count_rows,
+    take_rows,
+)
 from headcount.samples.samples import Samples, as_samples
-from headcount.scores.folds import Fold
-from headcount.scores.outputs import allows_nan, predict_codes, score
+from headcount.scores.folds import Fold, allows_nan, predict_codes, score
 from headcount.scores.scorer import ScoredPool
 
 Floats = NDArray[np.float64]

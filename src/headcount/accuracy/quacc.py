@@ -18,10 +18,10 @@ from sklearn.preprocessing import MaxAbsScaler
 from headcount._support.parameters import check_choice, check_flag
 from headcount.accuracy.base import Predictor
 from headcount.accuracy.fitted import ConfusionModel, Floats
+from headcount.accuracy.leap import FittedQuantifier, check_quantifier
 from headcount.accuracy.metrics import METRICS, TableMetric
 from headcount.accuracy.model_outputs import CellFolds, ModelOutputs, Reference, features_of
-from headcount.accuracy.quantification import FittedQuantifier, check_quantifier
-from headcount.items.features import take_rows
+from headcount.items.arrays import take_rows
 from headcount.parts.fitted import MethodInfo
 from headcount.quantifiers.base import Quantifier
 from headcount.quantifiers.likelihood import SLD

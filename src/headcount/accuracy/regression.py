@@ -12,16 +12,15 @@ from scipy import sparse
 from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 
+from headcount._support.execution import base_seeds
 from headcount._support.parameters import check_count
-from headcount._support.random import base_seeds
 from headcount.accuracy.base import Predictor
 from headcount.accuracy.fitted import Floats, MetricModel
 from headcount.accuracy.metrics import TableMetric
 from headcount.accuracy.model_outputs import ModelOutputs, Reference, features_of
 from headcount.errors import HeadcountError
-from headcount.parts.embedding import Dense
 from headcount.parts.fitted import MethodInfo
-from headcount.parts.training import MeanOf, Reduced, Reduction
+from headcount.parts.training import Dense, MeanOf, Reduced, Reduction
 from headcount.samples.protocols import NPP, UPP
 from headcount.samples.samples import Samples
 

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
+from headcount._support.execution import base_seeds
 from headcount._support.parameters import check_count, check_fraction, check_grid
-from headcount._support.random import base_seeds
 from headcount.accuracy.base import Predictor
 from headcount.accuracy.fitted import FittedPredictor, Floats
 from headcount.accuracy.metrics import Metric, TableMetric, as_metric
@@ -29,7 +29,7 @@ from headcount.accuracy.quacc import (
     with_folds,
 )
 from headcount.errors import HeadcountError
-from headcount.items.features import take_rows
+from headcount.items.arrays import take_rows
 from headcount.parts.fitted import MethodInfo
 from headcount.quantifiers.base import Quantifier, ScoringPlan
 from headcount.samples.protocols import UPP

@@ -14,20 +14,20 @@ from scipy.stats import f
 
 from headcount._kernels.accumulation import add_rank_moments, ranks_of
 from headcount._kernels.quadratic_programs import nearest_mixtures
+from headcount._support.execution import each_range
 from headcount._support.parameters import check_count, check_fraction
 from headcount._support.text import Cell, Table, html_result
-from headcount._support.threads import each_range
 from headcount.errors import HeadcountError
-from headcount.items.features import check_features, count_rows
-from headcount.items.inputs import (
+from headcount.items.arrays import (
     Scored,
+    check_features,
     check_labels,
     check_lengths,
     check_weights,
     class_shares,
+    count_rows,
 )
-from headcount.parts.embedding import Dense
-from headcount.parts.training import Training
+from headcount.parts.training import Dense, Training
 from headcount.samples.samples import Samples, as_samples
 from headcount.scores.folds import one_fold_each
 from headcount.scores.scorer import Scorer

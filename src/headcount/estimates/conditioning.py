@@ -1,33 +1,306 @@
-"""The distribution of what is unknown, given an answer: regression among simulations.
-
-A method maps a sample to an answer. Simulated samples, of which the truth is known, show
-which truths lead to answers like the one that was observed (approximate Bayesian computation
-with local linear regression adjustment: Beaumont, Zhang & Balding, Genetics 162, 2002).
-"""
+"""Shares given an answer: samples simulated with known shares, and conditioning on them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.spatial import KDTree
 
-from headcount.estimates.simulation import (
-    Prior,
-    Simulated,
-    simulate,
-    simulated_size,
-    size_factor,
-    smooth,
-)
-from headcount.parts.quadratic import Solution
+from headcount._kernels.stratified_draws import draw_resampled
+from headcount._support.execution import each_range
+from headcount.errors import HeadcountError
+from headcount.items.arrays import take_rows
+from headcount.parts.solvers import Solution
 from headcount.parts.training import Training
-from headcount.samples.samples import Samples
+from headcount.samples.samples import Samples, sort_by_code
 
 Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Prior:
+    """Shares that are thought possible before the items of a sample are looked at.
+
+    >>> import numpy as np
+    >>> shares = np.array([0.2, 0.8])
+    >>> Prior(np.array([400.0, 600.0])).draw(2, shares, np.random.default_rng(0)).round(1)
+    array([[0.4, 0.6],
+           [0.4, 0.6]])
+    """
+
+    concentration: Floats | None = None
+    draws: Floats | None = None
+
+    def draw(self, n: int, training_shares: Floats, rng: np.random.Generator) -> Floats:
+        """Draw `n` vectors of shares, as an array of shape (n, K)."""
+        if self.draws is not None:
+            return self.draws[rng.integers(len(self.draws), size=n)]
+        if self.concentration is not None:
+            return rng.dirichlet(self.concentration, n)
+        K = len(training_shares)
+        draws = [
+            rng.dirichlet(np.ones(K), n - n // 4 - n // 4),
+            rng.dirichlet(np.full(K, 0.3), n // 4),
+            rng.dirichlet(10 * training_shares + 0.05, n // 4),
+        ]
+        return rng.permutation(np.concatenate(draws))
+
+
+def check_prior(prior: Any, n_classes: int) -> Prior:
+    """Check a user's prior: None, parameters of a Dirichlet distribution, or draws."""
+    if prior is None:
+        return Prior()
+    if isinstance(prior, Prior):
+        return prior
+    try:
+        numbers = np.asarray(prior, dtype=np.float64)
+    except (TypeError, ValueError):
+        numbers = np.empty(0)
+    if numbers.ndim <= 1 and numbers.shape in ((), (n_classes,)):
+        if np.isfinite(numbers).all() and (numbers > 0).all():
+            return Prior(concentration=np.broadcast_to(numbers, n_classes).copy())
+    elif numbers.ndim == 2 and numbers.shape[1] == n_classes and len(numbers):
+        sums = numbers.sum(axis=1)
+        if (numbers >= 0).all() and (np.abs(sums - 1) < 1e-6).all():
+            return Prior(draws=numbers / sums[:, None])
+    raise HeadcountError(
+        f"prior is {prior!r}; it must be None, a positive number or {n_classes} of them (the "
+        f"parameters of a Dirichlet distribution), or an array with rows of {n_classes} shares "
+        "that sum to 1."
+    )
+
+
+Rows = NDArray[np.int64]
+
+# Copies of each item: the fewest, the most, and the rows that more than the fewest have.
+_FEWEST_COPIES, _MOST_COPIES, _MOST_ROWS = 2, 8, 10_000
+_MOST_SMOOTHED = 10_000
+# Growth of the variance of a class, at most.
+_MOST_GROWTH = 0.05
+_SMALLEST_POSTERIOR, _SMALL_POSTERIOR = 1e-15, 1e-7
+
+
+def smooth(training: Training, seed: int, posteriors: Any = True) -> Training:
+    """Copies of labelled posteriors, each moved a little.
+
+    A method fits its own training items better than new ones: histograms have no empty bin,
+    and kernels no gap, where a training item is. Samples simulated from moved copies do not
+    have that advantage (the smoothed bootstrap). A copy is moved by a difference between
+    items of its class with similar scores, on the scale of log-posteriors, so that it moves
+    little where items are dense, and less as the class grows.
+
+    With many classes similar items are far apart. Moved by their differences, classes would
+    overlap more than they do. Where the variance of a class would grow by more than 5%,
+    copies are also drawn to similar items, which leaves the variance as it is.
+
+    >>> import numpy as np
+    >>> P = np.array([[0.6, 0.4], [0.9, 0.1], [0.3, 0.7], [0.2, 0.8]])
+    >>> smoothed = smooth(Training(P, np.array([0, 0, 1, 1]), 2), seed=0)
+    >>> smoothed.items.shape, smoothed.codes[:4]
+    ((32, 2), array([0, 0, 1, 1]))
+    """
+    n, logs_of_each = len(training.codes), _logs_of_all(training.items, posteriors)
+    if n > _MOST_SMOOTHED or not logs_of_each:
+        return training
+    copies = min(max(_MOST_ROWS // n, _FEWEST_COPIES), _MOST_COPIES)
+    rows = np.tile(np.arange(n), copies)
+    rng = np.random.default_rng(seed)
+    pairs = _similar_pairs(np.hstack(logs_of_each), training, copies, rng)
+    items: Any = _moved(training.items, posteriors, rows, pairs)
+    weights = None if training.weights is None else training.weights[rows]
+    return Training(items, training.codes[rows], training.n_classes, weights)
+
+
+def _logs_of_all(items: Any, posteriors: Any) -> list[Floats]:
+    """Log-posteriors of each classifier."""
+    if isinstance(items, list):
+        entries = _parts(items, posteriors)
+        return [logs for entry in entries for logs in _logs_of_all(*entry)]
+    return [_centred_logs(items)] if posteriors else []
+
+
+class _Pairs(NamedTuple):
+    """Two rows for each copy, and how freely it may move: 1, or less if variance would grow."""
+
+    first: Rows
+    second: Rows
+    freedom: Floats
+
+
+def _moved(items: Any, posteriors: Any, rows: Rows, pairs: _Pairs) -> Any:
+    """Copies of rows, moved by two others each if posteriors."""
+    if isinstance(items, list):
+        return [_moved(*entry, rows, pairs) for entry in _parts(items, posteriors)]
+    if not posteriors:
+        return take_rows(items, rows)
+    logs = _centred_logs(items)
+    centre, first, second = logs[rows], logs[pairs.first], logs[pairs.second]
+    # As much noise as similar items have variance.
+    free = centre + (first - second) / np.sqrt(2)
+    # Squares of the factors sum to 1: the variance is that of similar items.
+    bound = (2 * centre + 2 * first - second) / 3
+    moved = bound + pairs.freedom[:, None] * (free - bound)
+    odds = np.exp(moved - moved.max(axis=1, keepdims=True))
+    return np.asarray(odds / odds.sum(axis=1, keepdims=True))
+
+
+def _parts(items: list[Any], posteriors: Any) -> Iterator[tuple[Any, Any]]:
+    """Entries of a list, each with whether it holds posteriors."""
+    flags = posteriors if isinstance(posteriors, list) else [posteriors] * len(items)
+    return zip(items, flags, strict=True)
+
+
+def _centred_logs(items: Floats) -> Floats:
+    # Zeros count as the smallest posterior there is, or as a small one.
+    least = np.min(items, where=items > _SMALLEST_POSTERIOR, initial=_SMALL_POSTERIOR)
+    logs = np.log(np.maximum(items, least))
+    return np.asarray(logs - logs.mean(axis=1, keepdims=True))
+
+
+def _similar_pairs(
+    logs: Floats, training: Training, copies: int, rng: np.random.Generator
+) -> _Pairs:
+    """Two random rows for each copy, of its class and with similar scores.
+
+    Every other copy has the pair of the one before in the opposite order, so that the means of
+    the classes hardly move.
+    """
+    pairs = np.tile(np.arange(len(logs)), (2, copies, 1))
+    freedom, weights = np.ones(len(logs)), training.class_weights
+    for j in range(training.n_classes):
+        rows = np.flatnonzero((training.codes == j) & (weights > 0))
+        near = rows[_neighbours(logs[rows])]
+        picks = rng.integers(near.shape[1], size=(2, copies, len(rows)))
+        pairs[:, :, rows] = near[np.arange(len(rows)), picks]
+        first, second = pairs[:, :, rows]
+        # Half the mean square of differences is the variance of similar items.
+        added = np.square(logs[first] - logs[second]).sum(axis=2).mean() / 2
+        allowed = _MOST_GROWTH * logs[rows].var(axis=0).sum()
+        freedom[rows] = allowed / max(added, allowed) if allowed else 0.0
+    pairs[:, 1::2] = pairs[::-1, : copies - copies % 2 : 2]
+    first, second = pairs.reshape(2, -1)
+    return _Pairs(first, second, np.tile(freedom, copies))
+
+
+def _neighbours(logs: Floats) -> Rows:
+    """Nearest rows to each row: as many as the square root of their number, at least 2."""
+    near = min(max(2, int(np.ceil(np.sqrt(len(logs))))), len(logs))
+    places = KDTree(logs).query(logs, near)[1]
+    return np.asarray(places, np.int64).reshape(len(logs), near)
+
+
+# Sizes up to the first are simulated as they are. Larger ones are rounded to powers of the
+# ratio, so that samples of many sizes share simulations, and are at most the last.
+_EXACT_SIZE, _SIZE_RATIO, _LARGEST_SIZE = 20, 1.1, 20_000
+# Items that one set of simulations has at most, as long as at least so many samples are left.
+_MOST_ITEMS, _FEWEST_SAMPLES = 20_000_000, 1000
+_FEWEST_ITEMS_PER_THREAD = 20_000
+
+
+@dataclass(frozen=True, eq=False)
+class Simulated:
+    """Samples of labelled items, and their composition."""
+
+    samples: Samples
+    shares: Floats
+
+
+def simulate(
+    training: Training,
+    size: int,
+    n: int,
+    prior: Prior,
+    seed: int,
+    counts: NDArray[np.int64] | None = None,
+    foreign: float = 0.0,
+) -> Simulated:
+    """Simulate samples of one size with shares drawn from a prior.
+
+    For each sample every class is first resampled: a class of m items is replaced by m - 1 of
+    them, drawn with replacement. The resampled class differs from the class in training as
+    that one differs from the class in the population, so that the noise of the training set
+    is part of the simulation. (The mean of m - 1 draws varies as much as that of m items.)
+
+    >>> import numpy as np
+    >>> training = Training(None, np.array([0, 0, 0, 1, 1]), 2)
+    >>> simulated = simulate(training, 10, 1000, Prior(np.array([9.0, 1.0])), 0)
+    >>> simulated.samples
+    Samples(1,000 samples of 10 items, from a pool of 5)
+    >>> simulated.shares.mean(axis=0).round(1)
+    array([0.9, 0.1])
+    """
+    n = min(n, max(_FEWEST_SAMPLES, _MOST_ITEMS // size))
+    rng = np.random.default_rng([seed, size])
+    if counts is None:
+        counts = training.class_sizes
+    resampled = np.maximum(counts - 1, 1)
+    composition = whole_counts(prior.draw(n, training.prior, rng), size, rng)
+    items, strata = sort_by_code(training.codes, training.n_classes)
+    mass = np.empty(0)
+    if training.weights is not None:
+        mass = np.concatenate([[0.0], np.cumsum(training.class_weights[items])])
+    offsets = np.arange(n + 1) * size
+    indices = np.empty(n * size, items.dtype)
+    seeds = rng.integers(2**64, size=n, dtype=np.uint64)
+
+    def work(start: int, stop: int) -> None:
+        # Here, as other threads do not inherit it: the kernel relies on overflow.
+        with np.errstate(over="ignore"):
+            draw_resampled(
+                start,
+                stop,
+                seeds,
+                composition,
+                items,
+                strata,
+                resampled,
+                foreign,
+                mass,
+                offsets,
+                indices,
+            )
+
+    each_range(work, n, grain=1 + _FEWEST_ITEMS_PER_THREAD // size)
+    samples = Samples.unchecked(indices, offsets, len(training.codes))
+    return Simulated(samples, composition / size)
+
+
+def whole_counts(shares: Floats, size: int, rng: np.random.Generator) -> NDArray[np.int64]:
+    """Counts that sum to `size` and are `shares` times `size` on average.
+
+    Each count is one of the two whole numbers next to its expectation.
+    """
+    ends = np.floor(np.cumsum(shares, axis=1) * size + rng.random((len(shares), 1)))
+    ends[:, -1] = size
+    ends = np.minimum(ends, size).astype(np.int64)
+    return np.ascontiguousarray(np.diff(ends, axis=1, prepend=0))
+
+
+def simulated_size(size: int) -> int:
+    """The size that samples of `size` items are simulated with."""
+    if size <= _EXACT_SIZE:
+        return size
+    steps = round(np.log(size / _EXACT_SIZE) / np.log(_SIZE_RATIO))
+    return min(round(_EXACT_SIZE * _SIZE_RATIO**steps), _LARGEST_SIZE)
+
+
+def size_factor(counts: NDArray[np.int64], shares: Floats, size: int) -> float:
+    """Ratio of the standard errors at `size` items and at the size that was simulated.
+
+    ``counts`` are the numbers of training items of the classes.
+
+    The squared error of an estimate has a part for the sample, which falls with its size,
+    and a part for the training items of each class, which does not.
+    """
+    of_training = float((shares**2 / np.maximum(counts, 1)).sum())
+    simulated = simulated_size(size)
+    return float(np.sqrt((of_training + 1 / size) / (of_training + 1 / simulated)))
+
 
 # Of the simulations, the part that is near enough to an answer.
 _NEAR = 0.1

@@ -13,8 +13,7 @@ from headcount._kernels.accumulation import add_outside
 from headcount._support.parameters import check_choice
 from headcount.errors import HeadcountError
 from headcount.estimates.assumption import FitTest, FitTests, MixtureTest, format_p_value
-from headcount.parts.embedding import Dense
-from headcount.parts.training import MeanOf, Training
+from headcount.parts.training import Dense, MeanOf, Training
 from headcount.samples.samples import Samples
 
 BROKEN_LEVEL = 0.01

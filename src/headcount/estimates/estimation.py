@@ -10,11 +10,11 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from headcount._support.execution import base_seeds
 from headcount._support.parameters import check_choice, check_count, check_flag
-from headcount._support.random import base_seeds
 from headcount.errors import HeadcountError
 from headcount.estimates.assumption import format_p_value
-from headcount.estimates.conditioning import ShareConditioning
+from headcount.estimates.conditioning import ShareConditioning, check_prior
 from headcount.estimates.diagnostics import (
     BROKEN_LEVEL,
     Diagnosis,
@@ -26,13 +26,10 @@ from headcount.estimates.estimates import Answers, ConditionedEstimates, Estimat
 from headcount.estimates.labels.from_labels import estimates_from_labels
 from headcount.estimates.labels.plan import LabelPlan, join_plans, make_plan, pool_key
 from headcount.estimates.labels.pool import PoolPosteriors
-from headcount.estimates.labels.sample import check_clusters, effective_size, weighted_rows
+from headcount.estimates.labels.sample import effective_size, weighted_rows
 from headcount.estimates.posterior_draws import share_posteriors
-from headcount.estimates.simulation import check_prior
 from headcount.estimates.statistics.warehouse import CountedScores
-from headcount.items.features import count_rows
-from headcount.items.inputs import check_weights
-from headcount.items.labels import encode_labels
+from headcount.items.arrays import check_clusters, check_weights, count_rows, encode_labels
 from headcount.parts.aggregation import Model
 from headcount.parts.fitted import (
     EvidenceItems,

@@ -24,7 +24,7 @@ from headcount._support.text import chance
 from headcount.errors import HeadcountWarning
 from headcount.estimates.conditioning import RepeatedPosterior, SharePosterior
 from headcount.estimates.estimate import Estimate
-from headcount.items.inputs import Scored
+from headcount.items.arrays import Scored
 from headcount.parts.fitted import Evidence, Fitted
 from headcount.samples.samples import Samples
 from headcount.scores.calibration import fit_calibrator

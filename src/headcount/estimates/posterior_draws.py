@@ -9,15 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headcount._kernels.posterior_draws import draw_from_counts, draw_from_ratios
-from headcount._support.threads import each_range
+from headcount._support.execution import each_range
 from headcount.errors import HeadcountError
-from headcount.estimates.conditioning import SharePosterior
-from headcount.estimates.simulation import check_prior
-from headcount.items.features import count_rows
+from headcount.estimates.conditioning import SharePosterior, check_prior
+from headcount.items.arrays import count_rows
 from headcount.parts.binning import Bins
-from headcount.parts.embedding import Binned
 from headcount.parts.fitted import Fitted, PoolSamples
-from headcount.parts.training import Training
+from headcount.parts.training import Binned, Training
 from headcount.samples.samples import Samples
 from headcount.scores.folds import one_fold_each
 

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
-from headcount.items.inputs import Scored, Verdicts
+from headcount.items.arrays import Scored, Verdicts
 from headcount.quantifiers.base import Quantifier, ScoringPlan
 from headcount.scores.scorer import equal_scorers
 

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.pipeline import Pipeline
 
+from headcount._support.execution import track
 from headcount._support.parameters import check_choice
-from headcount._support.progress import track
 from headcount.errors import HeadcountError, warn
 from headcount.evaluation.evaluation import Evaluation, parameters_of
 from headcount.evaluation.fitting import fit_together, is_pipeline
@@ -25,9 +25,15 @@ from headcount.evaluation.measures import (
     interval_errors,
     naming_method,
 )
-from headcount.items.features import check_features, count_rows, take_rows
-from headcount.items.inputs import Scored, Verdicts, check_lengths
-from headcount.items.labels import encode_labels
+from headcount.items.arrays import (
+    Scored,
+    Verdicts,
+    check_features,
+    check_lengths,
+    count_rows,
+    encode_labels,
+    take_rows,
+)
 from headcount.quantifiers.base import Quantifier
 from headcount.samples.samples import Samples, as_samples
 from headcount.scores.scorer import ScoredPool

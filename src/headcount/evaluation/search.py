@@ -13,21 +13,22 @@ from sklearn.base import clone
 from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
 from sklearn.utils.validation import check_is_fitted
 
+from headcount._support.execution import base_seeds, track
 from headcount._support.parameters import check_count, check_grid
-from headcount._support.progress import track
-from headcount._support.random import base_seeds
 from headcount._support.text import Cell, Table, html_result
 from headcount.errors import HeadcountError
 from headcount.evaluation.fitting import fit_together, is_pipeline, unfitted_scorer
 from headcount.evaluation.measures import Metric, check_measure
-from headcount.items.features import check_features, count_rows, take_rows
-from headcount.items.inputs import (
+from headcount.items.arrays import (
     Scored,
     Verdicts,
+    check_features,
     check_labels,
     check_lengths,
     check_weights,
     class_shares,
+    count_rows,
+    take_rows,
 )
 from headcount.parts.fitted import Fitted, Input, MethodInfo
 from headcount.quantifiers.base import Quantifier

@@ -15,7 +15,7 @@ from scipy import special, stats
 from headcount._support.parameters import check_choice, check_count, check_fraction
 from headcount._support.text import Cell, Table, html_result
 from headcount.errors import HeadcountError
-from headcount.items.features import as_narwhals
+from headcount.items.arrays import as_narwhals
 from headcount.plots.data import rank_groups
 
 if TYPE_CHECKING:

@@ -11,13 +11,13 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from headcount._support.execution import base_seeds
 from headcount._support.parameters import check_random_state
-from headcount._support.random import base_seeds
 from headcount.errors import HeadcountError
-from headcount.items.features import take_rows
+from headcount.items.arrays import take_rows
 from headcount.parts.aggregation import Aggregation, Model
 from headcount.parts.fitted import Fitted, ItemSource, MethodInfo
-from headcount.parts.quadratic import Solution
+from headcount.parts.solvers import Solution
 from headcount.parts.training import Training
 from headcount.quantifiers.base import Quantifier
 from headcount.samples.samples import Samples

@@ -17,9 +17,7 @@ from sklearn.base import clone
 
 from headcount.errors import HeadcountError
 from headcount.interop.foreign import ForeignAggregation, ForeignQuantifier
-from headcount.items.features import count_rows
-from headcount.items.inputs import check_lengths
-from headcount.items.labels import encode_labels
+from headcount.items.arrays import check_lengths, count_rows, encode_labels
 from headcount.parts.aggregation import Aggregation
 from headcount.parts.fitted import MethodInfo
 from headcount.quantifiers.base import Quantifier

@@ -10,9 +10,9 @@ from scipy.sparse import issparse
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
-from headcount._support.random import base_seeds
+from headcount._support.execution import base_seeds
 from headcount.errors import HeadcountError
-from headcount.items.labels import encode_labels
+from headcount.items.arrays import encode_labels
 
 
 def check_items(

@@ -14,10 +14,10 @@ from sklearn.model_selection import StratifiedKFold
 from sklearn.tree import DecisionTreeRegressor
 from sklearn.utils.validation import check_is_fitted
 
+from headcount._support.execution import base_seeds
 from headcount._support.parameters import check_count, check_positive
-from headcount._support.random import base_seeds
-from headcount.items.inputs import check_labels, check_weights
-from headcount.scores.outputs import numeric_space
+from headcount.items.arrays import check_labels, check_weights
+from headcount.scores.folds import numeric_space
 from headcount.scores.scorer import Scorer
 
 Floats = NDArray[np.float64]

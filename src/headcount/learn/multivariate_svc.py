@@ -12,8 +12,8 @@ from sklearn.kernel_approximation import Nystroem
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from headcount._kernels.structural_svm import q_loss, solve_planes, worst_counts_for_q
+from headcount._support.execution import each_range
 from headcount._support.parameters import check_choice, check_count, check_positive
-from headcount._support.threads import each_range
 from headcount.errors import warn
 from headcount.learn.checks import check_items, seeds_of
 

@@ -13,8 +13,8 @@ from sklearn.neighbors import NearestNeighbors
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from headcount._kernels.distances import count_near
+from headcount._support.execution import each_range
 from headcount._support.parameters import check_count, check_positive
-from headcount._support.threads import each_range
 from headcount.learn.checks import check_items
 
 Floats32 = NDArray[np.float32]

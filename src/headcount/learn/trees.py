@@ -12,8 +12,8 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from headcount._kernels.forest import count_votes, find_leaves, grow_tree
+from headcount._support.execution import each_range
 from headcount._support.parameters import check_choice, check_count
-from headcount._support.threads import each_range
 from headcount.learn.checks import check_items, refuse_sparse, seeds_of
 
 CRITERIA = ("balance", "balance_errors")

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from headcount._support.files import toml_text
 from headcount.errors import HeadcountError
-from headcount.items.inputs import Scored, Verdicts, check_scores
+from headcount.items.arrays import Scored, Verdicts, check_scores
 from headcount.monitor.folder import Chunk, Rows, content_keys, value_hashes
 from headcount.tables.groups import group_column, read_groups
 from headcount.tables.models import TableModel

@@ -22,7 +22,7 @@ from headcount._support.parameters import check_choice, check_count
 from headcount._support.text import html_result
 from headcount.accuracy.metrics import METRIC_NAMES, RANKINGS
 from headcount.errors import HeadcountError
-from headcount.items.inputs import Scored, Verdicts
+from headcount.items.arrays import Scored, Verdicts
 from headcount.monitor.deliveries import Delivery, MonitorSpec, as_frame, read_delivery
 from headcount.monitor.folder import Chunk, ChunkSummary, MonitorFolder
 from headcount.monitor.history import Alert, History, MonitorStatus

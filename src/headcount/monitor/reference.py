@@ -14,7 +14,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from headcount.errors import HeadcountError, warn
-from headcount.items.inputs import Scored, Verdicts
+from headcount.items.arrays import Scored, Verdicts
 from headcount.monitor.deliveries import LABEL, VERDICT, MonitorSpec, as_frame, class_codes
 from headcount.tables.label_columns import read_labelled
 from headcount.tables.model_files import load_model

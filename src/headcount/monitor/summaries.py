@@ -13,12 +13,11 @@ from numpy.typing import NDArray
 from headcount.accuracy.leap import LEAP
 from headcount.accuracy.metrics import realised
 from headcount.estimates.assumption import MixtureTest
-from headcount.items.inputs import Scored, Verdicts
+from headcount.items.arrays import Scored, Verdicts
 from headcount.monitor.deliveries import MonitorSpec
 from headcount.monitor.folder import Chunk, ChunkEstimates, ChunkSummary, MonitorFolder, Rows
 from headcount.monitor.reference import MonitorReference
-from headcount.parts.embedding import Dense
-from headcount.parts.training import Training
+from headcount.parts.training import Dense, Training
 from headcount.quantifiers.adjusted import ACC
 from headcount.quantifiers.registry import method as find_method
 from headcount.samples.samples import Samples

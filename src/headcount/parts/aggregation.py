@@ -13,14 +13,13 @@ from typing import Any, Protocol, Self, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from headcount._kernels.statistics import count_items
+from headcount._kernels.accumulation import count_items
 from headcount.errors import HeadcountError
 from headcount.parts.classifier_outputs import Histograms
-from headcount.parts.embedding import Embedding
-from headcount.parts.likelihood import ExpectationMaximisation
-from headcount.parts.quadratic import Solution
+from headcount.parts.solvers import ExpectationMaximisation, Solution
 from headcount.parts.training import (
     CellsOf,
+    Embedding,
     MeanOf,
     Reduced,
     Reduction,

@@ -13,10 +13,9 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from headcount._kernels.accumulation import FIXED_POINT, bin_entries, count_entries
-from headcount._support.threads import each_range
+from headcount._support.execution import each_range
 from headcount.errors import HeadcountError
-from headcount.parts.embedding import Binned, Embedding, Features, Header, is_missing
-from headcount.parts.training import Training
+from headcount.parts.training import Binned, Embedding, Features, Header, Training, is_missing
 from headcount.samples.samples import Samples
 
 _NO_WEIGHTS = np.empty(0)

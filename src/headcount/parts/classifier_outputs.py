@@ -9,9 +9,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from headcount._kernels.statistics import histogram_codes
-from headcount.parts.embedding import Binned, Dense, Embedding
-from headcount.parts.training import Training
+from headcount._kernels.accumulation import histogram_codes
+from headcount.parts.training import Binned, Dense, Embedding, Training
 
 
 @dataclass(frozen=True)

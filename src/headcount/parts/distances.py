@@ -15,10 +15,9 @@ from headcount._kernels.distances import (
     add_sparse_distances,
     squared_norms,
 )
-from headcount._support.threads import each_range
+from headcount._support.execution import each_range
 from headcount.errors import HeadcountError
-from headcount.parts.embedding import Dense, Features, Header
-from headcount.parts.training import Training
+from headcount.parts.training import Dense, Features, Header, Training
 
 _EMPTY = np.empty((0, 0))
 

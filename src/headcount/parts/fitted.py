@@ -11,10 +11,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headcount.errors import HeadcountError, warn
-from headcount.items.features import check_features, column_names, count_rows, take_rows
-from headcount.items.inputs import Scored, Verdicts
+from headcount.items.arrays import (
+    Scored,
+    Verdicts,
+    check_features,
+    column_names,
+    count_rows,
+    take_rows,
+)
 from headcount.parts.aggregation import Model
-from headcount.parts.quadratic import Solution
+from headcount.parts.solvers import Solution
 from headcount.parts.training import Reduced, Reduction, Training
 from headcount.samples.samples import Samples, as_samples
 from headcount.scores.folds import one_fold_each

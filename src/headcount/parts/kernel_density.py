@@ -8,9 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headcount._kernels.density import kernel_sums, kernel_values
-from headcount._support.threads import each_range
-from headcount.parts.embedding import Dense, Embedding
-from headcount.parts.training import Training
+from headcount._support.execution import each_range
+from headcount.parts.training import Dense, Embedding, Training
 from headcount.samples.samples import Samples
 
 # Number of points evaluated at a time: with 50,000 items, 100 MB of kernel values.

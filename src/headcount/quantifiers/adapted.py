@@ -12,7 +12,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from headcount.errors import HeadcountError
-from headcount.items.inputs import check_scores
+from headcount.items.arrays import check_scores
 from headcount.quantifiers.base import Quantifier, ScoringPlan
 from headcount.quantifiers.likelihood import SLD
 from headcount.scores.scorer import Scorer

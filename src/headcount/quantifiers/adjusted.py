@@ -10,12 +10,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from headcount._support.parameters import check_count, check_share
 from headcount.errors import HeadcountError
-from headcount.items.inputs import Verdicts, check_scores
-from headcount.items.labels import encode_labels
+from headcount.items.arrays import Verdicts, check_scores, encode_labels
 from headcount.parts.aggregation import Aggregation, Counting, Moments
 from headcount.parts.classifier_outputs import AbovePrior, Posterior, PredictedClass
 from headcount.parts.fitted import MethodInfo
-from headcount.parts.quadratic import AdjustedCount, LeastSquares, Solution
+from headcount.parts.solvers import AdjustedCount, LeastSquares, Solution
 from headcount.parts.training import Reduced, Reduction, Training
 from headcount.quantifiers.base import Quantifier, WithSmoothness
 

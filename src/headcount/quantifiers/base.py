@@ -22,14 +22,15 @@ from headcount.estimates.estimation import (
     plan_labels,
 )
 from headcount.estimates.labels.plan import LabelPlan
-from headcount.items.features import check_features, count_rows
-from headcount.items.inputs import (
+from headcount.items.arrays import (
     Scored,
     Verdicts,
+    check_features,
     check_labels,
     check_lengths,
     check_weights,
     class_shares,
+    count_rows,
 )
 from headcount.parts.aggregation import Aggregation, Model
 from headcount.parts.fitted import Fitted, Input, ItemSource, MethodInfo

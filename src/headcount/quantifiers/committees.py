@@ -14,14 +14,13 @@ from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
 from headcount import metrics
+from headcount._support.execution import base_seeds
 from headcount._support.parameters import check_choice
-from headcount._support.random import base_seeds
 from headcount.errors import HeadcountError
-from headcount.items.features import count_rows
-from headcount.items.inputs import Scored, Verdicts, as_numbers
+from headcount.items.arrays import Scored, Verdicts, as_numbers, count_rows
 from headcount.parts.aggregation import Aggregation, Model
 from headcount.parts.fitted import Fitted, ItemSource, MemberItems, MethodInfo
-from headcount.parts.quadratic import Solution
+from headcount.parts.solvers import Solution
 from headcount.parts.training import Training
 from headcount.quantifiers.adjusted import GPAC
 from headcount.quantifiers.base import Quantifier, is_simple, labelled_items, seeded

@@ -18,15 +18,16 @@ from headcount.parts.aggregation import (
 from headcount.parts.binning import FeatureHistograms
 from headcount.parts.classifier_outputs import Posterior, PredictedClass
 from headcount.parts.distances import EuclideanDistance
-from headcount.parts.divergence import Divergence
 from headcount.parts.fitted import Input, MethodInfo
-from headcount.parts.likelihood import ExpectationMaximisation, MaximumLikelihood
-from headcount.parts.quadratic import (
+from headcount.parts.solvers import (
     AdjustedCount,
     CauchySchwarz,
+    Divergence,
     EnergyDistance,
+    ExpectationMaximisation,
     KernelDistance,
     LeastSquares,
+    MaximumLikelihood,
 )
 from headcount.quantifiers.base import Quantifier
 

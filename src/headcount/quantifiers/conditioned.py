@@ -15,17 +15,15 @@ from scipy.stats import norm
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
+from headcount._support.execution import base_seeds
 from headcount._support.parameters import check_flag
-from headcount._support.random import base_seeds
 from headcount.errors import HeadcountError, HeadcountWarning
-from headcount.estimates.conditioning import ShareConditioning
+from headcount.estimates.conditioning import Prior, ShareConditioning, simulate
 from headcount.estimates.estimation import EstimateOptions, conditioning
-from headcount.estimates.simulation import Prior, simulate
-from headcount.items.features import check_features
-from headcount.items.inputs import Scored, Verdicts
+from headcount.items.arrays import Scored, Verdicts, check_features
 from headcount.parts.aggregation import Model
 from headcount.parts.fitted import Fitted, Input, MemberItems, MethodInfo, PoolSamples
-from headcount.parts.quadratic import Solution
+from headcount.parts.solvers import Solution
 from headcount.parts.training import Reduced, Reduction, Training
 from headcount.quantifiers.adjusted import GPAC
 from headcount.quantifiers.base import Quantifier, ScoringPlan, seeded

@@ -14,16 +14,14 @@ from sklearn.model_selection import PredefinedSplit
 from sklearn.utils.parallel import Parallel, delayed
 
 from headcount import metrics
+from headcount._support.execution import base_seeds
 from headcount._support.parameters import check_choice, check_count
-from headcount._support.random import base_seeds
 from headcount.errors import HeadcountError
-from headcount.items.features import count_rows, take_rows
-from headcount.items.inputs import Scored, Verdicts, check_lengths
+from headcount.items.arrays import Scored, Verdicts, check_lengths, count_rows, take_rows
 from headcount.parts.classifier_outputs import Histograms
-from headcount.parts.embedding import Embedding
 from headcount.parts.fitted import Fitted, Input, ItemSource, MemberItems, MethodInfo
-from headcount.parts.quadratic import Solution
-from headcount.parts.training import Training
+from headcount.parts.solvers import Solution
+from headcount.parts.training import Embedding, Training
 from headcount.quantifiers.adjusted import PACC
 from headcount.quantifiers.base import Quantifier, is_simple, labelled_items, seeded
 from headcount.quantifiers.committees import (
@@ -37,8 +35,7 @@ from headcount.quantifiers.committees import (
 from headcount.quantifiers.one_vs_rest import base_scorer
 from headcount.samples.protocols import nearest_counts, uniform_shares
 from headcount.samples.samples import Samples
-from headcount.scores.folds import check_cv, make_folds
-from headcount.scores.outputs import allows_nan
+from headcount.scores.folds import allows_nan, check_cv, make_folds
 from headcount.scores.scorer import ItemScorer
 
 # Policies that choose members by their errors, and policies that do not use scores to choose.

@@ -8,16 +8,14 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from headcount._support.execution import base_seeds
 from headcount._support.parameters import check_choice, check_count
-from headcount._support.random import base_seeds
 from headcount.parts.aggregation import Aggregation, Moments, MomentSolver
 from headcount.parts.binning import FeatureHistograms, FeaturePatterns
 from headcount.parts.distances import EuclideanDistance
-from headcount.parts.divergence import Divergence
-from headcount.parts.embedding import Dense
 from headcount.parts.fitted import MethodInfo
-from headcount.parts.quadratic import EnergyDistance, KernelDistance, Solution
-from headcount.parts.training import Training
+from headcount.parts.solvers import Divergence, EnergyDistance, KernelDistance, Solution
+from headcount.parts.training import Dense, Training
 from headcount.quantifiers.base import Quantifier
 from headcount.samples.samples import Samples
 

@@ -8,16 +8,15 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from headcount._kernels.statistics import weighted_means
+from headcount._kernels.accumulation import weighted_means
+from headcount._support.execution import each_range
 from headcount._support.parameters import check_count, check_not_negative
-from headcount._support.threads import each_range
 from headcount.errors import HeadcountError
 from headcount.parts.aggregation import Aggregation, Moments
 from headcount.parts.classifier_outputs import Posterior, PredictedClass
-from headcount.parts.embedding import Dense
 from headcount.parts.fitted import Input, MethodInfo
-from headcount.parts.quadratic import LeastSquares, Solution
-from headcount.parts.training import Reduced, Reduction, Training
+from headcount.parts.solvers import LeastSquares, Solution
+from headcount.parts.training import Dense, Reduced, Reduction, Training
 from headcount.quantifiers.base import AggregativeQuantifier, Quantifier
 from headcount.samples.samples import Samples
 

@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headcount._kernels.iteration import iterate_threshold, label_in_turn
+from headcount._support.execution import each_range
 from headcount._support.parameters import check_count, check_positive
-from headcount._support.threads import each_range
 from headcount.errors import HeadcountError
 from headcount.parts.aggregation import Aggregation
 from headcount.parts.fitted import MethodInfo
-from headcount.parts.quadratic import Solution
+from headcount.parts.solvers import Solution
 from headcount.parts.training import Training
 from headcount.quantifiers.base import AggregativeQuantifier
 from headcount.samples.samples import Samples

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from headcount._support.execution import base_seeds
 from headcount._support.parameters import (
     check_bandwidth,
     check_choice,
@@ -16,16 +17,20 @@ from headcount._support.parameters import (
     check_positive,
     check_share,
 )
-from headcount._support.random import base_seeds
 from headcount.errors import HeadcountError
 from headcount.parts.aggregation import Aggregation, Mixture, Moments, NoiseStoppedMixture
 from headcount.parts.classifier_outputs import InLogRatios, largest_log_ratio
 from headcount.parts.distances import FourierFeatures
-from headcount.parts.divergence import Divergence
 from headcount.parts.fitted import MethodInfo
 from headcount.parts.kernel_density import ClassDensities, KernelMeans, MixturePoints
-from headcount.parts.likelihood import ExpectationMaximisation, MaximumLikelihood
-from headcount.parts.quadratic import CauchySchwarz, KernelDistance, LeastSquares
+from headcount.parts.solvers import (
+    CauchySchwarz,
+    Divergence,
+    ExpectationMaximisation,
+    KernelDistance,
+    LeastSquares,
+    MaximumLikelihood,
+)
 from headcount.parts.training import Training
 from headcount.quantifiers.base import AggregativeQuantifier, Quantifier
 

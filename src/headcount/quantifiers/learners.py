@@ -16,7 +16,7 @@ from headcount.learn.trees import QuantificationForestClassifier
 from headcount.parts.aggregation import Aggregation, Counting, Model, Moments
 from headcount.parts.classifier_outputs import PredictedClass
 from headcount.parts.fitted import MethodInfo
-from headcount.parts.quadratic import AdjustedCount, Solution
+from headcount.parts.solvers import AdjustedCount, Solution
 from headcount.parts.training import Training
 from headcount.quantifiers.base import Quantifier, seeded
 from headcount.samples.samples import Samples

@@ -18,8 +18,7 @@ from headcount._support.parameters import (
 from headcount.errors import HeadcountError, warn
 from headcount.parts.aggregation import Aggregation, Mixture, NoiseStoppedMixture
 from headcount.parts.fitted import MethodInfo
-from headcount.parts.likelihood import ExpectationMaximisation, MaximumLikelihood
-from headcount.parts.quadratic import Solution
+from headcount.parts.solvers import ExpectationMaximisation, MaximumLikelihood, Solution
 from headcount.parts.training import Training
 from headcount.quantifiers.base import AggregativeQuantifier
 from headcount.samples.samples import Samples

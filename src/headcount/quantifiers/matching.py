@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headcount._kernels.score_order import match_distributions, match_quantiles, quantile_means
+from headcount._support.execution import each_range
 from headcount._support.parameters import (
     check_choice,
     check_count,
@@ -17,13 +18,11 @@ from headcount._support.parameters import (
     check_flag,
     check_positive,
 )
-from headcount._support.threads import each_range
 from headcount.parts.aggregation import Aggregation, MedianOfHistograms, Moments
 from headcount.parts.classifier_outputs import Histograms
 from headcount.parts.distances import MeanDistance
-from headcount.parts.divergence import DIVERGENCES, Divergence
 from headcount.parts.fitted import MethodInfo
-from headcount.parts.quadratic import EnergyDistance, Solution
+from headcount.parts.solvers import DIVERGENCES, Divergence, EnergyDistance, Solution
 from headcount.parts.training import Training
 from headcount.quantifiers.base import AggregativeQuantifier, Quantifier, WithSmoothness
 from headcount.samples.samples import Samples

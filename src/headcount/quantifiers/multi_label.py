@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from headcount._support.text import Cell, Table, html_result
 from headcount.errors import HeadcountError
 from headcount.estimates.estimate import Estimate, Intervals
-from headcount.items.inputs import Scored, check_lengths
+from headcount.items.arrays import Scored, check_lengths
 from headcount.quantifiers.base import Quantifier, ScoringPlan
 from headcount.quantifiers.likelihood import SLD
 from headcount.scores.scorer import ScoredPool, Scorer

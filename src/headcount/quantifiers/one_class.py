@@ -12,6 +12,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import check_is_fitted
 
+from headcount._support.execution import base_seeds
 from headcount._support.parameters import (
     check_choice,
     check_count,
@@ -19,20 +20,21 @@ from headcount._support.parameters import (
     check_random_state,
     check_share,
 )
-from headcount._support.random import base_seeds
 from headcount.errors import HeadcountError, warn
-from headcount.estimates.conditioning import SharePosterior
+from headcount.estimates.conditioning import SharePosterior, check_prior, whole_counts
 from headcount.estimates.estimate import Estimate
-from headcount.estimates.simulation import check_prior, whole_counts
-from headcount.items.features import check_features, count_rows, take_rows
-from headcount.items.inputs import check_lengths
-from headcount.items.labels import encode_labels
+from headcount.items.arrays import (
+    check_features,
+    check_lengths,
+    count_rows,
+    encode_labels,
+    take_rows,
+)
 from headcount.parts.distances import FourierFeatures
-from headcount.parts.embedding import Binned, Dense
 from headcount.parts.fitted import MethodInfo, pool_samples
-from headcount.parts.training import Training
+from headcount.parts.training import Binned, Dense, Training
 from headcount.samples.samples import Samples
-from headcount.scores.outputs import numeric_space
+from headcount.scores.folds import numeric_space
 
 Floats = NDArray[np.float64]
 

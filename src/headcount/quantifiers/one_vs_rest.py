@@ -12,10 +12,10 @@ from sklearn.base import clone
 
 from headcount._support.parameters import check_choice
 from headcount.errors import HeadcountError
-from headcount.items.inputs import check_labels
+from headcount.items.arrays import check_labels
 from headcount.parts.aggregation import Aggregation, Model
 from headcount.parts.fitted import Input, MethodInfo
-from headcount.parts.quadratic import Solution
+from headcount.parts.solvers import Solution
 from headcount.parts.training import Training
 from headcount.quantifiers.base import Quantifier, is_simple
 from headcount.quantifiers.matching import DyS

@@ -16,7 +16,7 @@ from headcount.estimates.assumption import format_p_value
 from headcount.estimates.diagnostics import UNLIKE
 from headcount.estimates.estimate import Estimate
 from headcount.parts.aggregation import Model
-from headcount.parts.quadratic import Solution
+from headcount.parts.solvers import Solution
 from headcount.parts.training import Training
 from headcount.quantifiers.base import Quantifier, ScoringPlan, is_simple
 from headcount.quantifiers.likelihood import SLD

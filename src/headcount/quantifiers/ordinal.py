@@ -17,9 +17,8 @@ from numpy.typing import NDArray
 from headcount._support.parameters import check_choice, check_count, check_not_negative
 from headcount.parts.aggregation import Aggregation, Mixture, Moments
 from headcount.parts.classifier_outputs import ExpectedClass, PredictedClass
-from headcount.parts.divergence import Divergence
 from headcount.parts.fitted import MethodInfo
-from headcount.parts.likelihood import MaximumLikelihood
+from headcount.parts.solvers import Divergence, MaximumLikelihood
 from headcount.parts.training import Training
 from headcount.quantifiers.adjusted import GAC, GPAC
 from headcount.quantifiers.base import AggregativeQuantifier, WithSmoothness

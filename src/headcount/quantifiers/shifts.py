@@ -14,14 +14,14 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import StratifiedKFold
 
-from headcount._support.random import base_seeds
+from headcount._support.execution import base_seeds
 from headcount._support.text import Cell, Table, html_result
 from headcount.estimates.diagnostics import BROKEN_LEVEL
-from headcount.items.features import count_rows
+from headcount.items.arrays import count_rows
 from headcount.learn.multicalibrated import MulticalibratedClassifier
 from headcount.quantifiers.adjusted import PCC
 from headcount.quantifiers.likelihood import SLD
-from headcount.scores.outputs import numeric_space
+from headcount.scores.folds import numeric_space
 from headcount.scores.scorer import Scorer
 
 Floats = NDArray[np.float64]

@@ -12,15 +12,14 @@ from scipy.interpolate import PPoly
 from scipy.special import expit, logit, ndtr
 
 from headcount._kernels.thresholds import median_sweep
+from headcount._support.execution import each_range
 from headcount._support.parameters import check_choice, check_count, check_flag
-from headcount._support.threads import each_range
 from headcount.errors import HeadcountError
 from headcount.parts.aggregation import Aggregation, Moments
 from headcount.parts.classifier_outputs import AtThreshold, Rates, rates_by_threshold
-from headcount.parts.embedding import Dense
 from headcount.parts.fitted import MethodInfo
-from headcount.parts.quadratic import AdjustedCount, Solution
-from headcount.parts.training import MeanOf, Reduced, Reduction, Training
+from headcount.parts.solvers import AdjustedCount, Solution
+from headcount.parts.training import Dense, MeanOf, Reduced, Reduction, Training
 from headcount.quantifiers.base import AggregativeQuantifier
 from headcount.samples.samples import Samples
 

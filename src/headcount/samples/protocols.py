@@ -21,11 +21,16 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import gammaincinv
 
 from headcount._kernels.stratified_draws import draw_items
+from headcount._support.execution import (
+    RandomState,
+    base_seeds,
+    each_range,
+    stream_seeds,
+    uniforms,
+)
 from headcount._support.parameters import check_count
-from headcount._support.random import RandomState, base_seeds, stream_seeds, uniforms
-from headcount._support.threads import each_range
 from headcount.errors import HeadcountError
-from headcount.items.labels import encode_labels
+from headcount.items.arrays import encode_labels
 from headcount.samples.samples import (
     Samples,
     check_integers,

@@ -9,11 +9,11 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from headcount._kernels.statistics import count_codes
+from headcount._kernels.accumulation import count_codes
+from headcount._support.execution import each_range
 from headcount._support.parameters import check_count
-from headcount._support.threads import each_range
 from headcount.errors import HeadcountError
-from headcount.items.labels import encode_labels
+from headcount.items.arrays import encode_labels
 
 _TOLERANCE = 1e-6
 

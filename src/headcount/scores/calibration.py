@@ -19,7 +19,7 @@ from scipy.special import log_softmax, softmax
 from sklearn.isotonic import IsotonicRegression
 
 from headcount.errors import HeadcountError, warn
-from headcount.items.inputs import as_numbers, check_scores, check_weights
+from headcount.items.arrays import as_numbers, check_scores, check_weights
 
 _RIDGE = 1e-9
 _MAX_STEPS = 200

@@ -20,12 +20,10 @@ from sklearn.neighbors import NearestNeighbors
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from headcount._support.random import base_seeds
+from headcount._support.execution import base_seeds
 from headcount.errors import HeadcountError
-from headcount.items.features import count_rows, take_rows
-from headcount.items.inputs import check_labels, check_lengths
-from headcount.scores.folds import Fold, check_cv, make_folds
-from headcount.scores.outputs import numeric_space
+from headcount.items.arrays import check_labels, check_lengths, count_rows, take_rows
+from headcount.scores.folds import Fold, check_cv, make_folds, numeric_space
 from headcount.scores.scorer import ItemScorer, Scorer
 
 Floats = NDArray[np.float64]

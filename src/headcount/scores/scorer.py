@@ -16,31 +16,38 @@ from sklearn.utils.validation import check_is_fitted
 
 from headcount._support.parameters import check_random_state
 from headcount.errors import HeadcountError
-from headcount.items.features import check_features, column_names, count_rows, take_rows
-from headcount.items.inputs import (
+from headcount.items.arrays import (
     NotThereError,
     Scored,
     check_codes,
+    check_features,
     check_item_shape,
     check_labels,
     check_lengths,
     check_scores,
     check_weights,
     class_shares,
+    column_names,
+    count_rows,
     made_by_fit,
+    take_rows,
 )
-from headcount.scores.folds import Crossed, CrossFits, check_classifier, check_cv, make_folds
-from headcount.scores.logistic import stacked_posteriors
-from headcount.scores.outputs import (
+from headcount.scores.folds import (
+    Crossed,
+    CrossFits,
     DecisionScaling,
     allows_nan,
     calling,
+    check_classifier,
+    check_cv,
     fit_decisions,
     last_step,
+    make_folds,
     output_of,
     predict_codes,
     score,
 )
+from headcount.scores.logistic import stacked_posteriors
 
 
 class ItemScorer(BaseEstimator):

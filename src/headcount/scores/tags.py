@@ -18,10 +18,8 @@ from sklearn.pipeline import FeatureUnion, Pipeline
 from sklearn.utils import get_tags
 
 from headcount.errors import HeadcountError
-from headcount.items.features import as_narwhals, take_rows
-from headcount.items.inputs import Scored, as_numbers, check_lengths
-from headcount.scores.folds import CrossFits, check_cv, make_tag_folds
-from headcount.scores.outputs import output_of
+from headcount.items.arrays import Scored, as_narwhals, as_numbers, check_lengths, take_rows
+from headcount.scores.folds import CrossFits, check_cv, make_tag_folds, output_of
 from headcount.scores.scorer import Scorer
 
 _Rows = NDArray[np.intp] | slice

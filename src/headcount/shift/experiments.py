@@ -12,12 +12,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from headcount._kernels.stratified_draws import draw_items
+from headcount._support.execution import RandomState, base_seeds, each_range, stream_seeds
 from headcount._support.parameters import check_count, check_flag, check_fraction
-from headcount._support.random import RandomState, base_seeds, stream_seeds
 from headcount._support.text import html_result
-from headcount._support.threads import each_range
 from headcount.errors import HeadcountError
-from headcount.items.labels import encode_labels
+from headcount.items.arrays import encode_labels
 from headcount.samples.protocols import nearest_counts
 from headcount.samples.samples import Samples, index_dtype, sort_by_code
 

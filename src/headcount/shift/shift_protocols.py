@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from headcount._support.parameters import check_choice, check_count, check_flag, check_fraction
 from headcount.errors import HeadcountError
-from headcount.items.labels import encode_labels
+from headcount.items.arrays import encode_labels
 from headcount.samples.protocols import nearest_counts
 from headcount.samples.samples import check_share_rows
 from headcount.shift.experiments import (

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from headcount._support.execution import RandomState, base_seeds
 from headcount._support.parameters import (
     check_count,
     check_not_negative,
     check_positive,
     check_share,
 )
-from headcount._support.random import RandomState, base_seeds
 from headcount.errors import HeadcountError
 from headcount.samples.samples import Samples, check_share_rows
 

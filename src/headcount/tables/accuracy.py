@@ -19,7 +19,7 @@ from headcount.accuracy.estimates import AccuracyEstimate
 from headcount.accuracy.metrics import METRIC_NAMES, realised
 from headcount.errors import HeadcountError
 from headcount.estimates.diagnostics import BROKEN_LEVEL
-from headcount.items.inputs import Scored
+from headcount.items.arrays import Scored
 from headcount.report.charts import Axis, Row, group_chart, rows_chart
 from headcount.report.page import (
     FLAG,

@@ -21,13 +21,11 @@ from headcount.estimates.labels.from_labels import check_enough, check_labelled_
 from headcount.estimates.labels.plan import LabelPlan
 from headcount.estimates.statistics.needed_parts import Numbered, number_groups
 from headcount.estimates.statistics.statistics import Statistics
-from headcount.items.inputs import Scored, Verdicts
-from headcount.items.labels import encode_labels
+from headcount.items.arrays import Scored, Verdicts, encode_labels
 from headcount.parts.classifier_outputs import Histograms, PredictedClass
-from headcount.parts.embedding import Binned
 from headcount.parts.fitted import Form, NeedsStatistics
 from headcount.parts.fitted import Part as NeededPart
-from headcount.parts.training import MeanOf, Training
+from headcount.parts.training import Binned, MeanOf, Training
 from headcount.quantifiers.base import Quantifier
 from headcount.report.page import now
 from headcount.samples.samples import Samples

@@ -18,8 +18,7 @@ from headcount.estimates.groups import examine_groups
 from headcount.estimates.labels.plan import LabelPlan
 from headcount.estimates.statistics.statistics import Statistics
 from headcount.estimates.statistics.warehouse import cells_query
-from headcount.items.features import count_rows
-from headcount.items.inputs import Scored, Verdicts
+from headcount.items.arrays import Scored, Verdicts, count_rows
 from headcount.scores.scorer import ScoredPool
 from headcount.tables.analysis import Analysis
 from headcount.tables.from_items import (

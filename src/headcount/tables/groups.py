@@ -13,7 +13,7 @@ import polars as pl
 from numpy.typing import ArrayLike, NDArray
 
 from headcount.errors import HeadcountError
-from headcount.items.labels import encode_labels
+from headcount.items.arrays import encode_labels
 from headcount.samples.samples import Samples
 from headcount.tables.columns import ORDERS, find_date_form, read_dates, short, without_marks
 from headcount.tables.readers import TableFile

@@ -18,15 +18,14 @@ from sklearn.pipeline import Pipeline, make_pipeline
 
 from headcount._support.parameters import check_choice
 from headcount.errors import HeadcountError
-from headcount.items.features import dense_if_narrow
-from headcount.items.inputs import Scored
+from headcount.items.arrays import Scored, dense_if_narrow
 from headcount.quantifiers.base import ScoringPlan
 from headcount.quantifiers.conditioned import AutoQuantifier
 from headcount.quantifiers.deep.quantifiers import NetworkQuantifier
 from headcount.quantifiers.one_vs_rest import OneVsRest
 from headcount.quantifiers.registry import method as find_method
 from headcount.scores.calibration import CALIBRATIONS
-from headcount.scores.outputs import calling
+from headcount.scores.folds import calling
 from headcount.scores.scorer import Scorer
 from headcount.tables.label_columns import LabelledItems
 from headcount.tables.preparation import Preparation, Tally, prepare, prepared_batches

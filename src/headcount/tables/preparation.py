@@ -14,7 +14,7 @@ from sklearn.impute import SimpleImputer
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
-from headcount._support.progress import track
+from headcount._support.execution import track
 from headcount.errors import HeadcountError
 from headcount.tables.columns import (
     Categories,

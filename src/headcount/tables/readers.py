@@ -32,7 +32,7 @@ from headcount._support.files import (
 )
 from headcount._support.text import csv_text
 from headcount.errors import HeadcountError
-from headcount.items.features import as_narwhals
+from headcount.items.arrays import as_narwhals
 
 HEAD_LINES = 20
 """Lines that a separator is found from."""

@@ -11,7 +11,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from headcount.errors import HeadcountError
-from headcount.items.inputs import check_scores
+from headcount.items.arrays import check_scores
 from headcount.tables.columns import Column, parse_texts
 from headcount.tables.readers import TableFile
 

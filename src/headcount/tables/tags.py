@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from headcount._support.text import Table, html_result, printable
 from headcount.errors import HeadcountError
 from headcount.estimates.estimates import Estimates
-from headcount.items.inputs import Scored
+from headcount.items.arrays import Scored
 from headcount.quantifiers.base import Quantifier
 from headcount.quantifiers.multi_label import MultiLabel
 from headcount.report.page import Page

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from headcount.items.inputs import Scored
+from headcount.items.arrays import Scored
 from headcount.quantifiers.base import ScoringPlan
 from headcount.quantifiers.one_vs_rest import OneVsRest
 from headcount.samples.samples import Samples

@@ -16,7 +16,7 @@ from sklearn.base import clone
 from sklearn.naive_bayes import GaussianNB
 
 from headcount.errors import HeadcountError
-from headcount.items.inputs import Scored
+from headcount.items.arrays import Scored
 from headcount.parts.fitted import MethodInfo
 from headcount.quantifiers.base import Quantifier, ScoringPlan
 from headcount.quantifiers.one_vs_rest import OneVsRest

@@ -9,7 +9,7 @@ from collections.abc import Callable
 import numpy as np
 
 from headcount.estimates.estimate import Estimate
-from headcount.items.inputs import Scored
+from headcount.items.arrays import Scored
 from headcount.quantifiers.adjusted import PCC
 from headcount.testing.cases import (
     Array,

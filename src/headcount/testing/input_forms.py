@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.frozen import FrozenEstimator
 from sklearn.naive_bayes import GaussianNB, MultinomialNB
 
-from headcount.items.inputs import Scored
+from headcount.items.arrays import Scored
 from headcount.quantifiers.base import ScoringPlan
 from headcount.scores.scorer import Scorer
 from headcount.testing.cases import (

@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
-from headcount.items.inputs import Scored
+from headcount.items.arrays import Scored
 from headcount.parts.fitted import MethodInfo
 from headcount.quantifiers.base import ScoringPlan
 from headcount.samples.samples import Samples

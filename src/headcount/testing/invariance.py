@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from headcount.items.inputs import Scored
+from headcount.items.arrays import Scored
 from headcount.quantifiers.one_vs_rest import OneVsRest
 from headcount.samples.samples import Samples
 from headcount.testing.cases import (

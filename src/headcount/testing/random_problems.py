@@ -13,7 +13,7 @@ import numpy as np
 from sklearn.base import clone
 
 from headcount.errors import HeadcountError, HeadcountWarning
-from headcount.items.inputs import Scored
+from headcount.items.arrays import Scored
 from headcount.quantifiers.base import Quantifier
 from headcount.quantifiers.one_vs_rest import OneVsRest
 from headcount.testing.cases import Array, Case, close, expect

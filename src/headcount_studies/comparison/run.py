@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
-from headcount.items.inputs import Scored
+from headcount.items.arrays import Scored
 from headcount.learn.trees import QuantificationForestClassifier
 from headcount.metrics import METRICS, SMOOTHED
 from headcount.quantifiers.adjusted import ACC, CC

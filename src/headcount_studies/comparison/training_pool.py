@@ -12,15 +12,19 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
-from headcount.items.features import check_features, count_rows, take_rows
-from headcount.items.inputs import check_labels, check_lengths
+from headcount.items.arrays import (
+    check_features,
+    check_labels,
+    check_lengths,
+    count_rows,
+    take_rows,
+)
 from headcount.learn.neighbours import NeighbourLists, ProportionWeightedKNN
 from headcount.parts.aggregation import Aggregation, Moments, MomentSolver
 from headcount.parts.binning import joint_codes
 from headcount.parts.distances import EuclideanDistance, distances_to_sets
-from headcount.parts.embedding import Binned, Dense
-from headcount.parts.quadratic import EnergyDistance, Solution
-from headcount.parts.training import Training
+from headcount.parts.solvers import EnergyDistance, Solution
+from headcount.parts.training import Binned, Dense, Training
 from headcount.quantifiers.base import Quantifier, is_simple
 from headcount.quantifiers.features import MatchedHistograms, MeanOverSubsets, Votes
 from headcount.quantifiers.learners import Trained

@@ -20,9 +20,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from headcount._support.execution import thread_count, track
 from headcount._support.files import write_bytes
-from headcount._support.progress import track
-from headcount._support.threads import thread_count
 from headcount.errors import HeadcountError
 
 N_DEV, N_TEST = 1000, 5000

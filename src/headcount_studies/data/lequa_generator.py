@@ -22,10 +22,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import norm
 
+from headcount._support.execution import thread_count, track
 from headcount._support.files import write_bytes
 from headcount._support.parameters import check_count
-from headcount._support.progress import track
-from headcount._support.threads import thread_count
 from headcount.errors import HeadcountError
 from headcount_studies.data.lequa import N_DEV, N_TEST, LequaTask, find_task, write_prevalences
 

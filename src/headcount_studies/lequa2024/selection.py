@@ -20,9 +20,9 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import train_test_split
 
-from headcount._support.progress import track
+from headcount._support.execution import track
 from headcount.evaluation.measures import Measure, check_measure
-from headcount.items.inputs import Scored
+from headcount.items.arrays import Scored
 from headcount.quantifiers.base import Quantifier, ScoringPlan
 from headcount.samples.samples import Samples
 from headcount.scores.scorer import Scorer

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sklearn.model_selection import GroupShuffleSplit, StratifiedShuffleSplit
 
 from headcount.errors import HeadcountError, warn
-from headcount.items.features import dense_if_narrow
+from headcount.items.arrays import dense_if_narrow
 from headcount.samples.samples import Samples
 from headcount.shift.experiments import ShiftedSamples
 from headcount.shift.shift_protocols import ConceptShift

@@ -9,12 +9,12 @@ from tests.oracle import labels as oracle
 from headcount import HeadcountError
 from headcount.estimates.labels.sample import (
     LabelSample,
-    check_clusters,
     check_rows,
     cluster_effect,
     effective_size,
     weighted_rows,
 )
+from headcount.items.arrays import check_clusters
 
 
 def made(seed, n_strata=3, most=12):

@@ -20,7 +20,7 @@ from headcount.estimates.statistics import stores as ratio_cells
 from headcount.estimates.statistics import stores as sums
 from headcount.estimates.statistics.needed_parts import fingerprint
 from headcount.estimates.statistics.stores import Entries
-from headcount.parts.embedding import Dense
+from headcount.parts.training import Dense
 
 
 def partition(rng, n):

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
+from headcount._support.execution import uniforms
 from headcount._support.parameters import check_choice, check_fraction
-from headcount._support.random import uniforms
 from headcount._support.text import Cell, Table
 from headcount.errors import HeadcountError
 from headcount.estimates.conditioning import SharePosterior
@@ -25,7 +25,7 @@ from headcount.estimates.labels.difference import (
 from headcount.estimates.labels.plan import LabelPlan, Strata
 from headcount.estimates.labels.pool import PoolPosteriors
 from headcount.estimates.labels.sample import LabelSample, check_rows, population_variance
-from headcount.items.labels import encode_labels
+from headcount.items.arrays import encode_labels
 
 if TYPE_CHECKING:
     import polars as pl

@@ -24,14 +24,17 @@ from headcount.estimates.labels.judge_result import (
 )
 from headcount.estimates.labels.sample import (
     LabelSample,
-    check_clusters,
     effective_size,
     population_variance,
     sums_by,
 )
-from headcount.items.features import plain_column
-from headcount.items.inputs import Verdicts, check_weights
-from headcount.items.labels import encode_labels
+from headcount.items.arrays import (
+    Verdicts,
+    check_clusters,
+    check_weights,
+    encode_labels,
+    plain_column,
+)
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

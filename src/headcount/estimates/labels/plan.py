@@ -17,7 +17,7 @@ from headcount.errors import HeadcountError
 from headcount.estimates.labels.difference import error_mass, squared_reach
 from headcount.estimates.labels.pool import PoolPosteriors, uncertainty
 from headcount.estimates.labels.sample import LabelSample, sums_by
-from headcount.items.features import as_narwhals, plain_column
+from headcount.items.arrays import as_narwhals, plain_column
 
 if TYPE_CHECKING:
     import polars as pl

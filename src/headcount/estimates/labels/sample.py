@@ -6,11 +6,10 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from headcount.errors import HeadcountError
-from headcount.items.features import plain_column
-from headcount.items.labels import encode_labels
+from headcount.items.arrays import plain_column
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -246,24 +245,6 @@ def check_rows(rows: Any, n_pool: int) -> Ints:
             f"{int(counts[counts > 1][0])} times: name each row once, with one label."
         )
     return numbers
-
-
-def check_clusters(
-    clusters: ArrayLike | None, n_items: int, name: str = "clusters"
-) -> Ints | None:
-    """Clusters of the items as numbers from 0.
-
-    ``name`` is that of the argument, for messages.
-    """
-    if clusters is None:
-        return None
-    codes = encode_labels(clusters, name=name)[1]
-    if len(codes) != n_items:
-        raise HeadcountError(
-            f"{name} has {len(codes):,} entries, but there are {n_items:,} items: pass one "
-            "per item."
-        )
-    return codes
 
 
 def sums_by(values: Floats, groups: Ints, n_groups: int) -> Floats:

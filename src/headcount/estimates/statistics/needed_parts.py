@@ -18,12 +18,11 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from headcount._kernels.accumulation import number_distinct
-from headcount._support.threads import results_in_order
+from headcount._support.execution import results_in_order
 from headcount.errors import HeadcountError
 from headcount.estimates.estimation import needed_statistics
 from headcount.estimates.statistics.stores import LogitCells, RatioCells, Sums
-from headcount.items.features import count_rows
-from headcount.items.inputs import Scored, Verdicts
+from headcount.items.arrays import Scored, Verdicts, count_rows
 from headcount.parts.fitted import Fitted, Form, HasFitted, NeedsStatistics, Part
 from headcount.parts.training import CellsOf, MeanOf
 

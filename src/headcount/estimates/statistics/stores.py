@@ -21,7 +21,7 @@ from headcount._kernels.accumulation import (
     ratio_bins,
 )
 from headcount._kernels.stratified_draws import GOLDEN, mix
-from headcount._support.threads import each_range
+from headcount._support.execution import each_range
 from headcount.errors import HeadcountError
 from headcount.parts.fitted import Part
 from headcount.parts.training import Embedder, MeanOf, WeightedRows

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from numpy.typing import NDArray
 
 from headcount.errors import HeadcountError
-from headcount.items.inputs import Scored, Verdicts
+from headcount.items.arrays import Scored, Verdicts
 from headcount.parts.fitted import Fitted
 
 if TYPE_CHECKING:

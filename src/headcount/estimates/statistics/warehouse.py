@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 
 from headcount._support.parameters import check_choice
 from headcount.errors import HeadcountError
-from headcount.items.features import as_narwhals
-from headcount.items.inputs import Scored
+from headcount.items.arrays import Scored, as_narwhals
 from headcount.parts.fitted import Form, GroupStatistics, Part
 from headcount.parts.training import CellsOf, MeanOf, Reduced, WeightedRows
 from headcount.samples.samples import Samples

@@ -11,9 +11,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.utils.extmath import randomized_svd
 
-from headcount.items.features import count_rows, take_rows
-from headcount.items.inputs import Scored
-from headcount.parts.embedding import Features, Header
+from headcount.items.arrays import Scored, count_rows, take_rows
+from headcount.parts.training import Features, Header
 from headcount.quantifiers.base import Quantifier
 from headcount.samples.protocols import UPP
 from headcount.samples.samples import Samples, index_dtype

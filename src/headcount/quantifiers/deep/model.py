@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 
 from headcount._support.parameters import check_positive
 from headcount.errors import HeadcountError, MissingPackageError
-from headcount.items.features import count_rows, take_rows
+from headcount.items.arrays import count_rows, take_rows
 from headcount.parts.aggregation import Aggregation, Model
-from headcount.parts.quadratic import Solution
+from headcount.parts.solvers import Solution
 from headcount.parts.training import Training
 from headcount.quantifiers.base import Quantifier
 from headcount.quantifiers.deep.inputs import (

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional
 
-from headcount._support.progress import track
+from headcount._support.execution import track
 from headcount.quantifiers.deep.inputs import Bags, BagSource, Pool
 from headcount.quantifiers.deep.model import (
     Architecture,

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from headcount._support.execution import base_seeds
 from headcount._support.parameters import (
     check_choice,
     check_count,
@@ -17,10 +18,8 @@ from headcount._support.parameters import (
     check_positive,
     check_share,
 )
-from headcount._support.random import base_seeds
 from headcount.errors import HeadcountError
-from headcount.items.features import check_features, count_rows
-from headcount.items.inputs import check_labels, check_lengths
+from headcount.items.arrays import check_features, check_labels, check_lengths, count_rows
 from headcount.parts.fitted import Fitted, ItemSource, MethodInfo
 from headcount.parts.training import Training
 from headcount.quantifiers.base import Quantifier, labelled_items
