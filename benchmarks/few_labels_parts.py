@@ -34,7 +34,8 @@ from headcount.estimates.labels.from_labels import of_population, share_differen
 from headcount.estimates.labels.judge_rates import correct_verdicts
 from headcount.estimates.labels.plan import make_plan
 from headcount.estimates.labels.pool import PoolPosteriors
-from headcount.estimates.labels.sample import LabelSample, check_clusters
+from headcount.estimates.labels.sample import LabelSample
+from headcount.items.arrays import check_clusters
 
 # Name, training items, and how pools differ: by time, or by a shift that is made.
 REAL = {
