@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from typer.core import TyperGroup
 from typer.main import get_command
 
 from headcount.cli.app import app
@@ -17,10 +18,10 @@ def command_reference() -> str:
 
 
 def _sections(command: Any, path: str) -> Iterator[str]:
-    children = vars(command).get("commands")
-    if children is not None:
-        for child in children.values():
-            yield from _sections(child, f"{path} {child.name}")
+    if isinstance(command, TyperGroup):
+        context = command.make_context(path, [], resilient_parsing=True)
+        for name in command.list_commands(context):
+            yield from _sections(command.get_command(context, name), f"{path} {name}")
         return
     shown = [each for each in command.params if not each.hidden and each.name != "help"]
     arguments = [_name(each) for each in shown if each.param_type_name == "argument"]

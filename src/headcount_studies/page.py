@@ -497,7 +497,7 @@ def write_score(
 
     >>> import tempfile
     >>> import numpy as np
-    >>> from headcount_studies.lequa import find_task
+    >>> from headcount_studies.data.lequa import find_task
     >>> from headcount_studies.page import write_score
     >>> from headcount_studies.lequa2024.official import score
     >>> true = np.array([[0.5, 0.5], [0.2, 0.8]])

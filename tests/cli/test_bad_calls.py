@@ -181,7 +181,7 @@ def test_a_defect_is_a_sentence_too(files, call, monkeypatch):
     def broken(new, **options):
         raise RuntimeError("boom")
 
-    monkeypatch.setattr("headcount.tables.analyse", broken)
+    monkeypatch.setattr("headcount.tables.from_tables.analyse", broken)
     code, out, err = call("estimate", *LEARN, "new.csv")
     assert (code, out) == (1, "")
     assert "boom" in err

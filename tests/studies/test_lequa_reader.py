@@ -9,6 +9,7 @@ from sklearn.linear_model import LogisticRegression
 
 import headcount as hc
 from headcount.errors import HeadcountError
+from headcount_studies import datasets
 from headcount_studies.data.lequa import TASKS, cached_vectors, find_files, find_task
 from headcount_studies.data.lequa_generator import generate, make_sampler
 from tests.studies.lequa_folders import make_task, make_texts, make_zips
@@ -27,7 +28,7 @@ def slow_vectors(path):
 
 
 def test_items_and_samples_are_those_of_the_files(folder):
-    data = hc.datasets.lequa(folder, "T1")
+    data = datasets.lequa(folder, "T1")
     public = folder / "T1" / "public"
     raw = slow_vectors(public / "training_data.txt")
     np.testing.assert_array_equal(data.X, raw[:, 1:])
@@ -46,15 +47,15 @@ def test_items_and_samples_are_those_of_the_files(folder):
 
 @pytest.mark.parametrize("below", ["", "T1", "T1/public"])
 def test_any_of_the_folders_can_be_named(folder, tmp_path, below):
-    data = hc.datasets.lequa(folder / below, "t1", cache=tmp_path / "cache")
+    data = datasets.lequa(folder / below, "t1", cache=tmp_path / "cache")
     assert len(data.dev) == 6
     assert sorted(each.suffix for each in (tmp_path / "cache").iterdir()) == [".f32", ".json"]
 
 
 def test_zips_are_read_like_folders(folder, tmp_path):
     make_zips(folder, folder / "T1" / "public", tmp_path / "zips")
-    unpacked = hc.datasets.lequa(folder, "T1")
-    zipped = hc.datasets.lequa(tmp_path / "zips", "T1")
+    unpacked = datasets.lequa(folder, "T1")
+    zipped = datasets.lequa(tmp_path / "zips", "T1")
     np.testing.assert_array_equal(zipped.X, unpacked.X)
     np.testing.assert_array_equal(zipped.test.X, unpacked.test.X)
     np.testing.assert_array_equal(
@@ -66,7 +67,7 @@ def test_zips_are_read_like_folders(folder, tmp_path):
 
 def test_training_samples_of_ordered_classes(tmp_path):
     make_task(tmp_path, "T3", n_train=200)
-    data = hc.datasets.lequa(tmp_path, "T3")
+    data = datasets.lequa(tmp_path, "T3")
     assert len(data.train_samples) == 5
     assert data.class_names[0] == "1-Star"
     np.testing.assert_allclose(
@@ -76,7 +77,7 @@ def test_training_samples_of_ordered_classes(tmp_path):
 
 def test_texts(tmp_path):
     make_texts(tmp_path)
-    data = hc.datasets.lequa(tmp_path, "T2A")
+    data = datasets.lequa(tmp_path, "T2A")
     assert len(data.X) == 200
     assert data.X[0].endswith('said "so"\nyes')
     assert data.dev.samples.sizes.tolist() == [20] * 6
@@ -86,7 +87,7 @@ def test_texts(tmp_path):
 
 
 def test_blocks_cover_the_samples_in_order(folder):
-    part = hc.datasets.lequa(folder, "T1").test
+    part = datasets.lequa(folder, "T1").test
     blocks = list(part.blocks(100))
     assert [len(samples) for _, samples in blocks] == [2, 2, 1]
     np.testing.assert_array_equal(np.concatenate([X for X, _ in blocks]), part.X)
@@ -96,7 +97,7 @@ def test_blocks_cover_the_samples_in_order(folder):
 
 
 def test_quantifiers_take_the_samples(folder):
-    data = hc.datasets.lequa(folder, "T1")
+    data = datasets.lequa(folder, "T1")
     quantifier = hc.SLD(random_state=0).fit(data.X, data.y)
     whole = quantifier.predict_many(data.dev.X, data.dev.samples)
     parts = [quantifier.predict_many(X, samples) for X, samples in data.dev.blocks(50)]
@@ -131,7 +132,7 @@ def test_cache_that_is_cut_off_is_made_again(folder):
 def test_failed_parsing_leaves_no_cache(folder):
     (folder / "T1" / "public" / "dev_samples" / "5.txt").write_text("0,1\n2,3\n")
     with pytest.raises(HeadcountError, match="2 columns"):
-        _ = hc.datasets.lequa(folder, "T1").dev
+        _ = datasets.lequa(folder, "T1").dev
     assert list((folder / ".headcount-cache").iterdir()) == []
 
 
@@ -196,7 +197,7 @@ def test_bad_files_are_named_with_their_line(folder, case):
     else:
         replace_line(path, *change)
     with pytest.raises(HeadcountError) as caught:
-        _ = hc.datasets.lequa(folder, "T1").dev
+        _ = datasets.lequa(folder, "T1").dev
     assert message in str(caught.value)
     assert name.split("/")[-1] in str(caught.value)
     assert len(str(caught.value)) <= 300 + 2 * len(str(folder))
@@ -205,37 +206,37 @@ def test_bad_files_are_named_with_their_line(folder, case):
 def test_samples_without_ids(folder):
     (folder / "T1" / "public" / "test_samples" / "readme.txt").write_text("hello")
     with pytest.raises(HeadcountError, match="is not named by the id of a sample"):
-        _ = hc.datasets.lequa(folder, "T1").test
+        _ = datasets.lequa(folder, "T1").test
 
 
 def test_test_samples_may_be_missing(folder):
     public = folder / "T1" / "public"
     (public / "test_prevalences.txt").unlink()
-    assert hc.datasets.lequa(folder, "T1").test.samples.prevalence is None
+    assert datasets.lequa(folder, "T1").test.samples.prevalence is None
     for path in (public / "test_samples").iterdir():
         path.unlink()
     with pytest.raises(HeadcountError, match=r"no file 'test_samples/0\.txt'"):
-        _ = hc.datasets.lequa(folder, "T1").test
+        _ = datasets.lequa(folder, "T1").test
 
 
 def test_wrong_task(folder):
     with pytest.raises(HeadcountError, match="has only T1, not T2"):
-        hc.datasets.lequa(folder, "T2")
+        datasets.lequa(folder, "T2")
     with pytest.raises(HeadcountError, match="not T4"):
-        hc.datasets.lequa(folder / "T1", "T4")
+        datasets.lequa(folder / "T1", "T4")
     with pytest.raises(HeadcountError, match="'T9'; it must be one of T1, T2"):
-        hc.datasets.lequa(folder, "T9")
+        datasets.lequa(folder, "T9")
     with pytest.raises(HeadcountError, match="there is no folder"):
-        hc.datasets.lequa(folder / "none", "T1")
+        datasets.lequa(folder / "none", "T1")
     (folder / "T1").rename(folder / "T2")
     with pytest.raises(HeadcountError, match="has 2 classes, but task T2 has 28"):
-        hc.datasets.lequa(folder, "T2")
+        datasets.lequa(folder, "T2")
 
 
 def test_broken_zip(tmp_path):
     (tmp_path / "T1.train_dev.zip").write_bytes(b"no zip")
     with pytest.raises(HeadcountError, match="cannot be read as a zip"):
-        hc.datasets.lequa(tmp_path, "T1")
+        datasets.lequa(tmp_path, "T1")
 
 
 def test_tasks():

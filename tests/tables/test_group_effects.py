@@ -23,7 +23,7 @@ def by_integration(posteriors, codes, groups, n):
     logit = np.log(posteriors[:, 1] / posteriors[:, 0])
     grid = np.linspace(-12, 12, 4801)
     logs, means = [], []
-    for spread in group_effects._SPREADS:
+    for spread in group_effects._EFFECT_SPREADS:
         # Two effects with this standard deviation have a difference with root 2 times it.
         prior = np.exp(-(grid**2) / (4 * spread**2))
         prior /= prior.sum()
@@ -38,7 +38,7 @@ def by_integration(posteriors, codes, groups, n):
             mean.append((grid * joint).sum() / joint.sum())
         logs.append(log)
         means.append(mean)
-    prior = group_effects._SPREADS / (1 + (group_effects._SPREADS / 0.3) ** 2)
+    prior = group_effects._EFFECT_SPREADS / (1 + (group_effects._EFFECT_SPREADS / 0.3) ** 2)
     chances = np.exp(np.array(logs) - max(logs)) * prior
     return chances / chances.sum(), np.array(means)
 
@@ -60,7 +60,7 @@ def test_a_larger_spread_of_groups_is_found():
     for spread in (0.0, 1.0, 3.0):
         posteriors, codes, groups, _ = problem(spread, [50] * 30)
         found = GroupEffects.of(posteriors, codes, groups, 30)
-        spreads.append(float(found.chances @ group_effects._SPREADS))
+        spreads.append(float(found.chances @ group_effects._EFFECT_SPREADS))
     # Of each of two classes: their difference has root 2 times the standard deviation.
     assert spreads[0] < 0.2 < spreads[1] < 1.2 < spreads[2]
     assert spreads[1] == pytest.approx(1 / np.sqrt(2), rel=0.3)

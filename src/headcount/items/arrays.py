@@ -397,7 +397,7 @@ _SUM_TOLERANCE = 1e-3
 def check_scores(scores: Any, n_classes: int, *, name: str = "scores") -> NDArray[np.float64]:
     """Check posteriors and return them as a clean table.
 
-    >>> from headcount.scores import check_scores
+    >>> from headcount.items.arrays import check_scores
     >>> check_scores([0.25, 1.0], 2)
     array([[0.75, 0.25],
            [0.  , 1.  ]])

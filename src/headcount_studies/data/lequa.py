@@ -59,7 +59,7 @@ TASKS = {task.name: task for task in _ALL}
 def find_task(name: str) -> LequaTask:
     """Return a task by its name.
 
-    >>> from headcount_studies.lequa import find_task
+    >>> from headcount_studies.data.lequa import find_task
     >>> find_task("t2").n_classes
     28
     """
@@ -395,7 +395,7 @@ def check_prevalences(
     to 1 within 1e-3. Beyond the official checker: K is that of the task, values are numbers,
     and all problems are found.
 
-    >>> from headcount_studies.lequa import check_prevalences
+    >>> from headcount_studies.data.lequa import check_prevalences
     >>> print(*check_prevalences(b"id,0,1\n0,0.5,0.6\n", lengths=(1,)))
     line 2: the values of id 0 sum to 1.1, not to 1 within 0.001
     """

@@ -48,7 +48,7 @@ def make_sampler(task: LequaTask, seed: int) -> Sampler:
     """Distribution of a task.
 
     >>> import numpy as np
-    >>> from headcount_studies.lequa import find_task
+    >>> from headcount_studies.data.lequa import find_task
     >>> from headcount_studies.data.lequa_generator import make_sampler
     >>> vectors, labels = make_sampler(find_task("T1"), 0).sample(np.random.default_rng(0), 9)
     >>> vectors.shape, labels.shape

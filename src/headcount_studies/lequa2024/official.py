@@ -70,7 +70,7 @@ def score(
     """Score estimates as the organisers do.
 
     >>> import numpy as np
-    >>> from headcount_studies.lequa import find_task
+    >>> from headcount_studies.data.lequa import find_task
     >>> from headcount_studies.lequa2024.official import score
     >>> true = np.array([[0.5, 0.5], [0.2, 0.8]])
     >>> print(score(find_task("T1"), true, true + [0.1, -0.1]).to_text())
