@@ -219,7 +219,6 @@ def analyse_accuracy(
     """Estimate how well a model does on a table of unlabelled items, and in its groups.
 
     >>> import numpy as np
-    from markupsafe import Markup
     >>> import polars as pl
     >>> from headcount.tables.accuracy import analyse_accuracy
     >>> def scored(n, share, seed):
