@@ -514,7 +514,7 @@ class TestBadInput:
         [
             (lambda rows: rows.rename({"fraud": "score"}), "lacks the column"),
             (lambda rows: rows.with_columns(fraud=pl.col("fraud") + 1), "between 0 and 1"),
-            (lambda rows: rows.with_columns(fraud=pl.lit("high")), "no score"),
+            (lambda rows: rows.with_columns(fraud=pl.lit("high")), "had numbers"),
             (lambda rows: rows.with_columns(id=pl.lit(1)), "twice"),
             (lambda rows: rows.with_columns(label=pl.lit("maybe")), "none of the classes"),
             (lambda rows: rows.drop("day"), "dates"),

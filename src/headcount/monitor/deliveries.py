@@ -13,12 +13,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from headcount._support.files import toml_text
 from headcount.errors import HeadcountError
-from headcount.items.arrays import Scored, Verdicts, check_scores
+from headcount.items.arrays import Scored, Verdicts
 from headcount.monitor.folder import Chunk, Rows, content_keys, value_hashes
 from headcount.tables.groups import group_column, read_groups
 from headcount.tables.models import TableModel
 from headcount.tables.options import as_table
 from headcount.tables.readers import TableFile
+from headcount.tables.score_columns import ScoreColumns
 
 FORMAT = 1
 
@@ -182,29 +183,8 @@ def _scores(
     if spec.kind == "verdicts":
         codes = class_codes(frame[spec.columns[0]], spec.classes, table.name).astype(np.float64)
         return np.where(codes < 0, np.nan, codes)[:, None], list(frame.iter_columns())
-    columns = []
-    for name in spec.columns:
-        numbers = frame[name].cast(pl.Float64, strict=False)
-        if (numbers.is_null() & ~_is_blank(frame[name])).any():
-            strange = frame[name].filter(numbers.is_null() & ~_is_blank(frame[name]))[0]
-            raise HeadcountError(
-                f"Column {name!r} of {table.name!r} holds {strange!r}, which is no score: "
-                "correct it, or leave it empty."
-            )
-        columns.append(numbers.fill_null(np.nan).to_numpy())
-    scores = np.column_stack(columns)
-    complete = ~np.isnan(scores).any(axis=1)
-    posteriors = np.full((len(scores), len(spec.classes)), np.nan)
-    if complete.any():
-        complete_scores = scores[complete]
-        if complete_scores.shape[1] == 1:
-            pair = check_scores(complete_scores[:, 0], 2, name=repr(table.name))
-            posteriors[complete] = pair if spec.positive == 1 else pair[:, ::-1]
-        else:
-            posteriors[complete] = check_scores(
-                complete_scores, complete_scores.shape[1], name=repr(table.name)
-            )
-    return posteriors, list(frame.iter_columns())
+    columns = ScoreColumns(tuple(spec.columns), spec.positive)
+    return columns.of_batch(frame, table.name, missing=True), list(frame.iter_columns())
 
 
 def class_codes(
