@@ -19,7 +19,7 @@ from sklearn.linear_model import LogisticRegression
 
 from headcount.errors import HeadcountError, HeadcountWarning
 from headcount.evaluation.measures import Measure
-from headcount.evaluation.search import Labelled, Split, try_candidates
+from headcount.evaluation.search import LabelledPool, Split, try_candidates
 from headcount.quantifiers.base import Quantifier, ScoringPlan
 from headcount.quantifiers.one_vs_rest import base_scorer
 from headcount.quantifiers.registry import method
@@ -103,7 +103,7 @@ class ClassifierGrid:
 def choose(
     grid: ClassifierGrid,
     quantifiers: Mapping[str, Quantifier],
-    items: Labelled,
+    items: LabelledPool,
     split: Split,
     measures: Sequence[Measure],
 ) -> list[dict[str, Choice]]:

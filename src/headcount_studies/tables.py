@@ -169,7 +169,7 @@ def read_published(path: str | Path) -> pl.DataFrame:
 
 
 @dataclass(frozen=True, eq=False)
-class Agreement:
+class PublishedAgreement:
     """Agreement of the errors of a study with published ones."""
 
     pairs: pl.DataFrame
@@ -178,7 +178,7 @@ class Agreement:
     of_ranks: float
 
     @classmethod
-    def of_pairs(cls, pairs: pl.DataFrame) -> Agreement | None:
+    def of_pairs(cls, pairs: pl.DataFrame) -> PublishedAgreement | None:
         """Agreement of some pairs; None if there are none."""
         if pairs.is_empty():
             return None
@@ -191,7 +191,7 @@ class Agreement:
         )
 
 
-def agreement(ours: pl.DataFrame, published: pl.DataFrame) -> Agreement | None:
+def agreement(ours: pl.DataFrame, published: pl.DataFrame) -> PublishedAgreement | None:
     """Compare mean errors with published ones.
 
     >>> import polars as pl
@@ -220,7 +220,7 @@ def agreement(ours: pl.DataFrame, published: pl.DataFrame) -> Agreement | None:
         )
         .select("dataset", "method", "ours", "published")
     )
-    return Agreement.of_pairs(pairs)
+    return PublishedAgreement.of_pairs(pairs)
 
 
 def _by_method(pairs: pl.DataFrame) -> pl.DataFrame:

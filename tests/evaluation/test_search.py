@@ -8,7 +8,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 
 import headcount as hc
-from headcount.evaluation.search import Labelled, make_splits
+from headcount.evaluation.search import LabelledPool, make_splits
 from headcount.scores.scorer import Scorer
 
 X, y = make_classification(400, n_informative=4, class_sep=0.7, random_state=0)
@@ -40,7 +40,7 @@ def search(quantifier, grid, **more):
 
 
 def items():
-    return Labelled(X, np.array([0, 1]), y.astype(np.int64), None)
+    return LabelledPool(X, np.array([0, 1]), y.astype(np.int64), None)
 
 
 def test_errors_are_those_of_fitting_each_setting_apart():
@@ -208,7 +208,7 @@ def test_a_class_with_one_item_cannot_be_split():
 
 def test_every_class_is_on_both_sides_of_a_split():
     labels = np.repeat([0, 1, 2], [300, 97, 3]).astype(np.int64)
-    rare = Labelled(X, np.arange(3), labels, None)
+    rare = LabelledPool(X, np.arange(3), labels, None)
     for holdout in (0.01, 0.4, 0.99):
         (split,) = make_splits(rare, None, holdout, None, 0)
         for rows in (split.train, split.test):

@@ -13,7 +13,7 @@ import pytest
 
 from headcount.errors import HeadcountError
 from headcount_studies import datasets
-from headcount_studies.data.folder import CATALOGUE, CHECKSUMS, Source, download
+from headcount_studies.data.folder import CATALOGUE, CHECKSUMS, PublishedSource, download
 
 CONTENT = np.random.default_rng(0).bytes(3_000_000)
 SHA256 = hashlib.sha256(CONTENT).hexdigest()
@@ -197,9 +197,11 @@ def catalogued(server, monkeypatch):
     base = server.address.rpartition("/")[0]
     urls = (f"{base}/a.zip", f"{base}/b.txt")
     sources = {
-        "mine": Source("a test", "https://page", "CC0", True, urls),
-        "closed": Source("a test", "https://page", "for research", False, urls),
-        "known": Source("a test", "https://page", "CC0", True, urls, (("a.zip", "0" * 64),)),
+        "mine": PublishedSource("a test", "https://page", "CC0", True, urls),
+        "closed": PublishedSource("a test", "https://page", "for research", False, urls),
+        "known": PublishedSource(
+            "a test", "https://page", "CC0", True, urls, (("a.zip", "0" * 64),)
+        ),
     }
     monkeypatch.setattr(datasets, "CATALOGUE", sources)
     return sources

@@ -32,9 +32,9 @@ from headcount.estimates.assumption import FitTest, format_p_value
 from headcount.estimates.conditioning import (
     Conditional,
     Conditioning,
-    Posterior,
     Prior,
     Simulated,
+    WeightedDraws,
     check_prior,
     size_factor,
 )
@@ -201,7 +201,7 @@ class _MetricConditioning:
     seed: int
     exact: bool
 
-    def posteriors(self, answers: Floats, sizes: NDArray[np.int64]) -> list[Posterior]:
+    def posteriors(self, answers: Floats, sizes: NDArray[np.int64]) -> list[WeightedDraws]:
         """Distribution of the metric on each sample, given its answer and its size."""
         present, codes = np.unique(self.reference.codes[self.rows], return_inverse=True)
         training = Training(None, codes.astype(np.int64), len(present))
@@ -218,7 +218,7 @@ class _MetricConditioning:
                 mean = weights @ draws
                 draws = mean + size_factor(class_sizes, shares, size) * (draws - mean)
             draws = np.clip(draws, self.metric.low, self.metric.high)
-            posteriors.append(Posterior(draws, weights))
+            posteriors.append(WeightedDraws(draws, weights))
         return posteriors
 
     def _outcomes(self, simulated: Simulated) -> Conditional:

@@ -239,7 +239,7 @@ class _AmongPresent:
 
 
 @dataclass(frozen=True, eq=False)
-class _Needs:
+class _PredictorNeeds:
     """Statistics for the cross-fitted model, for that of `predict`, and for the test."""
 
     model: MetricModel
@@ -254,7 +254,7 @@ class _Needs:
         return [*self.answers, *self.raw, *self.test]
 
 
-def statistics_needs(fitted: FittedPredictor, form: Form) -> _Needs:
+def statistics_needs(fitted: FittedPredictor, form: Form) -> _PredictorNeeds:
     """Statistics that the estimates of a predictor need of items of a form."""
     model, _ = fitted.model.cross_fitted()
     source = _Outputs(fitted)
@@ -265,7 +265,7 @@ def statistics_needs(fitted: FittedPredictor, form: Form) -> _Needs:
         test = [Part(source, MeanOf(_AmongPresent(mixture.representation, present)))]
     answers = _parts_of(fitted.method, model, source)
     raw = _parts_of(fitted.method, fitted.model, source)
-    return _Needs(model, answers, raw, test, mixture)
+    return _PredictorNeeds(model, answers, raw, test, mixture)
 
 
 def _parts_of(method: str, model: MetricModel, source: _Outputs) -> list[Part]:

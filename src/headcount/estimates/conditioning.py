@@ -314,7 +314,7 @@ _N_DRAWS = 1000
 
 
 @dataclass(frozen=True, eq=False)
-class Posterior:
+class WeightedDraws:
     """Distribution of what is unknown about a sample."""
 
     weighted: Floats
@@ -442,7 +442,7 @@ _FOREIGN = 0.5
 _MOST_KEPT = 2**25
 
 
-class SharePosterior(Posterior):
+class SharePosterior(WeightedDraws):
     """Distribution of the shares of a sample."""
 
     @property

@@ -148,7 +148,7 @@ _LARGEST = 500
 
 def labelled(
     X: Any, y: ArrayLike, sample_weight: ArrayLike | None, groups: ArrayLike | None = None
-) -> Labelled:
+) -> LabelledPool:
     """Items with labels, and their groups, checked."""
     classified = isinstance(X, Scored | Verdicts)
     names, codes = check_labels(y, classes=X.classes if classified else None)
@@ -160,11 +160,13 @@ def labelled(
     group_names = None if groups is None else np.asarray(groups)
     if group_names is not None:
         check_lengths("groups", len(group_names), codes)
-    return Labelled(X, names, codes, None if sample_weight is None else weights, group_names)
+    return LabelledPool(
+        X, names, codes, None if sample_weight is None else weights, group_names
+    )
 
 
 def make_splits(
-    items: Labelled, protocol: Any, holdout: Any, folds: Any, random_state: Any
+    items: LabelledPool, protocol: Any, holdout: Any, folds: Any, random_state: Any
 ) -> list[Split]:
     """Rows to fit on and samples of the other rows: held out once, or fold by fold."""
     split_seed, draw_seed = (seed % 2**32 for seed in base_seeds(random_state, 2))
@@ -199,7 +201,7 @@ def _protocol(protocol: Any, n_items: int, seed: int) -> Any:
 
 
 def _rows_of_groups(
-    items: Labelled, holdout: float, folds: int | None, seed: int
+    items: LabelledPool, holdout: float, folds: int | None, seed: int
 ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
     """Rows to fit on and rows to draw from, which have no group in common."""
     n = round(1 / holdout) if folds is None else folds
@@ -246,7 +248,7 @@ Errors = Callable[[NDArray[np.float64], NDArray[np.float64], NDArray[np.int64]],
 
 
 @dataclass(frozen=True, eq=False)
-class Labelled:
+class LabelledPool:
     """Items with labels."""
 
     X: Any
@@ -260,12 +262,12 @@ class Labelled:
         """True if the items are given by scores or decisions."""
         return isinstance(self.X, Scored | Verdicts)
 
-    def take(self, rows: NDArray[np.int64]) -> Labelled:
+    def take(self, rows: NDArray[np.int64]) -> LabelledPool:
         """Items at some positions."""
         weights = None if self.weights is None else self.weights[rows]
         X = self.X.take(rows) if self.classified else take_rows(self.X, rows)
         groups = None if self.groups is None else self.groups[rows]
-        return Labelled(X, self.classes, self.codes[rows], weights, groups)
+        return LabelledPool(X, self.classes, self.codes[rows], weights, groups)
 
 
 @dataclass(frozen=True, eq=False)
@@ -287,7 +289,7 @@ class Outcome:
 
 def try_candidates(
     candidates: Sequence[Quantifier],
-    items: Labelled,
+    items: LabelledPool,
     splits: Sequence[Split],
     measure: Errors,
     *,
@@ -322,7 +324,7 @@ def _joined(outcomes: Sequence[Outcome]) -> Outcome:
 
 
 def _try_group(
-    candidates: Sequence[Quantifier], items: Labelled, split: Split, measure: Errors
+    candidates: Sequence[Quantifier], items: LabelledPool, split: Split, measure: Errors
 ) -> list[Outcome]:
     train, test = items.take(split.train), items.take(split.test)
     try:
@@ -349,8 +351,8 @@ def _try_group(
 
 
 def _prepared(
-    candidates: Sequence[Any], train: Labelled, test: Labelled
-) -> tuple[Sequence[Quantifier], Labelled, Labelled]:
+    candidates: Sequence[Any], train: LabelledPool, test: LabelledPool
+) -> tuple[Sequence[Quantifier], LabelledPool, LabelledPool]:
     """Last step of a pipeline, and the items as its other steps make them."""
     first = candidates[0]
     if not is_pipeline(first):
@@ -541,7 +543,7 @@ class GridSearch(Quantifier):
             "the settings that were tried."
         )
 
-    def _search(self, items: Labelled) -> Quantifier:
+    def _search(self, items: LabelledPool) -> Quantifier:
         settings = check_grid(self.param_grid)
         candidates = _candidates(self.quantifier, settings)
         measure = check_measure(self.metric)

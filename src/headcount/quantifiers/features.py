@@ -226,7 +226,7 @@ class MeanOverSubsets(Aggregation):
         """Mean of the shares by each set of features."""
         S, K = len(samples), len(self.prior)
         tables, codes = self.patterns.tables, self.patterns.codes(items)
-        votes = Votes.none(S, K)
+        votes = SubsetVotes.none(S, K)
         together = max(1, _BLOCK_NUMBERS // (samples.n_pool * (K + 1)))
         for first in range(0, len(tables), together):
             block = tables[first : first + together]
@@ -242,7 +242,7 @@ class MeanOverSubsets(Aggregation):
 
 
 @dataclass(frozen=True, eq=False)
-class Votes:
+class SubsetVotes:
     """Estimates of the sets of features for each sample, added up."""
 
     shares: NDArray[np.float64]
@@ -251,7 +251,7 @@ class Votes:
     values: NDArray[np.float64]
 
     @classmethod
-    def none(cls, S: int, K: int) -> Votes:
+    def none(cls, S: int, K: int) -> SubsetVotes:
         """No votes yet, for S samples and K classes."""
         return cls(np.zeros((S, K)), np.zeros(S), np.zeros(S, np.int32), np.zeros(S))
 

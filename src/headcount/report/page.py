@@ -102,7 +102,7 @@ class Note:
 
 
 @dataclass(frozen=True)
-class Column:
+class PageColumn:
     """Column of a table: its heading and class; `names` if its cells are names of the rows."""
 
     heading: str
@@ -235,7 +235,7 @@ def scrolled(table: str, css: str = "") -> Markup:
 
 
 def table(
-    columns: Sequence[Column],
+    columns: Sequence[PageColumn],
     rows: Iterable[Sequence[str]],
     *,
     name: str,
@@ -266,7 +266,7 @@ def table(
     ).format(name=name, css=css, head=Markup("").join(head), body=Markup("\n").join(lines))
 
 
-FLAG = Column("Rely on it?", "words")
+FLAG = PageColumn("Rely on it?", "words")
 """Column of the flags of estimates that are not to be relied on."""
 
 

@@ -23,8 +23,8 @@ from headcount.items.arrays import Scored
 from headcount.report.charts import Axis, Row, group_chart, rows_chart
 from headcount.report.page import (
     FLAG,
-    Column,
     Page,
+    PageColumn,
     advice,
     element,
     estimate_legend,
@@ -484,9 +484,9 @@ def _accuracy_groups_section(
             " p: the chance of items at least so unlike the labelled ones if only the mix has "
             f"changed. Below {BROKEN_LEVEL}, do not rely on the {metric}."
         )
-    columns = [FLAG] * flagged + [Column("Group", "words", names=True)]
-    columns += [Column(metric), Column("From"), Column("To"), Column("Items")]
-    columns += [Column("Truth")] * is_known + [Column("p")]
+    columns = [FLAG] * flagged + [PageColumn("Group", "words", names=True)]
+    columns += [PageColumn(metric), PageColumn("From"), PageColumn("To"), PageColumn("Items")]
+    columns += [PageColumn("Truth")] * is_known + [PageColumn("p")]
     cells = []
     for row, p_value in zip(rows[:MOST_ROWS], p_values, strict=False):
         truth = "" if row.truth is None else row.text(row.truth)

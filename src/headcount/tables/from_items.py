@@ -333,7 +333,7 @@ def _bins(posterior: NDArray[np.float64]) -> NDArray[np.int64]:
 
 
 @dataclass(frozen=True, eq=False)
-class Summary:
+class ItemSummary:
     """Statistics of the rows of a table, unusable values, and notes on how groups were read."""
 
     statistics: Statistics
@@ -350,7 +350,7 @@ def summarise_table(
     model: TableModel | ScoreModel,
     table: TableFile,
     options: Options,
-) -> Summary:
+) -> ItemSummary:
     """Read a table once, in batches, into statistics by group."""
     statistics, tally = empty_statistics(model), Tally()
     reader, column = None, options.column
@@ -363,7 +363,7 @@ def summarise_table(
     if not statistics.n:
         raise HeadcountError(f"{table.name!r} has no rows: pass a table with some.")
     tally.check(table.name)
-    return Summary(statistics, tally, () if reader is None else reader.notes(column))
+    return ItemSummary(statistics, tally, () if reader is None else reader.notes(column))
 
 
 class _GroupReader:

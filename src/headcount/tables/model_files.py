@@ -35,7 +35,7 @@ from headcount._support.files import write_bytes
 from headcount.errors import HeadcountError, HeadcountWarning, MissingPackageError, warn
 from headcount.quantifiers.registry import installed_methods
 from headcount.scores.scorer import Scorer
-from headcount.tables.models import Labelled, ScoreModel, TableModel
+from headcount.tables.models import ModelItems, ScoreModel, TableModel
 
 _KIND = "headcount model"
 _OUR_ESTIMATORS = ("headcount.quantifiers.deep", "headcount.learn", "headcount.quantifiers")
@@ -121,7 +121,7 @@ def _refitted(model: TableModel | ScoreModel) -> TableModel | ScoreModel:
     if isinstance(model.source, Scorer):
         assert isinstance(model, TableModel)
         model = replace(model, source=model.source.checked())
-    elif type(model.source) is not Labelled:
+    elif type(model.source) is not ModelItems:
         raise HeadcountError("The model was fitted on nothing.")
     with warnings.catch_warnings():
         # The user has read them when the model was fitted first.

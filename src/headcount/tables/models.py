@@ -38,7 +38,7 @@ _ROWS_AT_ONCE = 1 << 20
 
 
 @dataclass(frozen=True, eq=False)
-class Labelled:
+class ModelItems:
     """Labelled items that a quantifier was fitted on."""
 
     items: Any
@@ -55,7 +55,7 @@ class TableModel:
     preparation: Preparation
     features: Any
     training: str
-    source: Scorer | Labelled
+    source: Scorer | ModelItems
     why_classifier: str = ""
 
     @property
@@ -120,7 +120,7 @@ class ScoreModel:
     target: str
     scores: ScoreColumns
     training: str
-    source: Labelled
+    source: ModelItems
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -188,7 +188,7 @@ def fit_table_model(
     if not named.uses_classifier:
         features = preparation.pipeline().fit(X)
         quantifier = named.quantifier(classes, random_state)
-        source = Labelled(dense_if_narrow(features.transform(X)), y)
+        source = ModelItems(dense_if_narrow(features.transform(X)), y)
         quantifier.fit(source.items, source.labels)
         if isinstance(quantifier, NetworkQuantifier):
             source = replace(source, arrays=quantifier.trained_arrays())
@@ -213,7 +213,7 @@ def fit_score_model(
     table, y = labelled.table, labelled.labels
     classes = np.unique(y)
     columns = find_score_columns(table, target, classes.tolist(), leave_out)
-    source = Labelled(columns.read(table), y)
+    source = ModelItems(columns.read(table), y)
     ordered = are_ordered(classes, source.items, np.searchsorted(classes, y))
     named = NamedMethod.of(method)
     quantifier = None

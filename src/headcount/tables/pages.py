@@ -22,9 +22,9 @@ from headcount.report.charts import (
 )
 from headcount.report.page import (
     FLAG,
-    Column,
     Note,
     Page,
+    PageColumn,
     advice,
     element,
     estimate_legend,
@@ -281,11 +281,11 @@ def _group_rows(analysis: Analysis, j: int) -> list[Row]:
     return [_share_row(analysis, item, j, item.name) for item in analysis.groups]
 
 
-def _number_columns(analysis: Analysis) -> list[Column]:
-    columns = [Column("Share"), Column("From"), Column("To"), Column("Count")]
+def _number_columns(analysis: Analysis) -> list[PageColumn]:
+    columns = [PageColumn("Share"), PageColumn("From"), PageColumn("To"), PageColumn("Count")]
     if analysis.overall.classify_and_count is not None:
-        columns.append(Column("Classify and count", "cc-cell"))
-    return columns + [Column("Truth")] * (analysis.overall.truth is not None)
+        columns.append(PageColumn("Classify and count", "cc-cell"))
+    return columns + [PageColumn("Truth")] * (analysis.overall.truth is not None)
 
 
 def _numbers(item: Slice, j: int) -> list[str]:
@@ -338,7 +338,7 @@ def _class_table(analysis: Analysis, name: str, classes: Sequence[int], caption:
     rows = _class_rows(analysis, classes)
     chart = rows_chart(rows, "Share of each class, with its interval", share_axis(rows))
     columns = [
-        Column("Class", names=True), *_number_columns(analysis), Column("Training"),
+        PageColumn("Class", names=True), *_number_columns(analysis), PageColumn("Training"),
     ]  # fmt: skip
     cells = [
         [
@@ -370,9 +370,9 @@ def _groups_section(analysis: Analysis, shown: list[int]) -> Markup:
             rows, label, share_axis(rows), ordered=analysis.ordered, n_panels=len(shown)
         )
         charts.append((name, chart))
-    columns = [FLAG] * flagged + [Column("Group", "words", names=True)]
-    columns += [Column("Class", "words", names=True)] * (not is_binary)
-    columns += [*_number_columns(analysis), Column("Items"), Column("p")]
+    columns = [FLAG] * flagged + [PageColumn("Group", "words", names=True)]
+    columns += [PageColumn("Class", "words", names=True)] * (not is_binary)
+    columns += [*_number_columns(analysis), PageColumn("Items"), PageColumn("p")]
     rows_of = [(item, j) for item in analysis.groups for j in shown]
     cells = [
         [

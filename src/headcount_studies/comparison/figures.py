@@ -14,7 +14,7 @@ from headcount.evaluation.significance import Comparison, compare
 from headcount.evaluation.summary import lowest
 from headcount.plots._style import FAINT, INK, PALE, method_styles
 from headcount_studies.data.tables import RECIPES
-from headcount_studies.tables import FLAGGED, Agreement, plain_name
+from headcount_studies.tables import FLAGGED, PublishedAgreement, plain_name
 
 if TYPE_CHECKING:
     import polars as pl
@@ -137,7 +137,7 @@ class Means:
 
 
 @dataclass(frozen=True, eq=False)
-class View:
+class MetricView:
     """Results by one metric."""
 
     spec: Spec
@@ -333,7 +333,7 @@ def letter_panels(
     return figure
 
 
-def scatter_panels(found: Agreement, *, partial: Sequence[str], error: str) -> Figure:
+def scatter_panels(found: PublishedAgreement, *, partial: Sequence[str], error: str) -> Figure:
     """Our errors against published ones: one panel per method, one dot per dataset."""
     from matplotlib.figure import Figure
 

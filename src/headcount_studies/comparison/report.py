@@ -12,7 +12,7 @@ from headcount_studies.comparison.figures import (
     LITTLE_TRAINING,
     Claim,
     Means,
-    View,
+    MetricView,
     best_marks,
     check_claim,
     errors_of,
@@ -22,7 +22,13 @@ from headcount_studies.comparison.figures import (
     shift_groups,
 )
 from headcount_studies.engine.task import Section
-from headcount_studies.tables import FLAGGED, Agreement, agreement, plain_name, read_published
+from headcount_studies.tables import (
+    FLAGGED,
+    PublishedAgreement,
+    agreement,
+    plain_name,
+    read_published,
+)
 
 if TYPE_CHECKING:
     import polars as pl
@@ -37,7 +43,7 @@ def sections(spec: Spec, results: pl.DataFrame, published: Path | None) -> list[
     """Sections of the report."""
     tables: list[Section] = []
     for metric in spec.metrics:
-        view = View(spec, results, metric, mean_errors(spec, results, metric))
+        view = MetricView(spec, results, metric, mean_errors(spec, results, metric))
         if not view.means.methods:
             continue
         tables += [_mean_table(view), *_ranks(view), _distribution(view)]
@@ -45,7 +51,7 @@ def sections(spec: Spec, results: pl.DataFrame, published: Path | None) -> list[
     return [*tables, _runs(spec, results)]
 
 
-def _mean_table(view: View) -> Section:
+def _mean_table(view: MetricView) -> Section:
     import polars as pl
 
     means = view.means
@@ -67,7 +73,7 @@ def _mean_table(view: View) -> Section:
     return Section(f"Mean {view.title}", text, table, marks=marks)
 
 
-def _ranks(view: View) -> Iterator[Section]:
+def _ranks(view: MetricView) -> Iterator[Section]:
     if view.means.ranked is not None:
         yield Section(
             f"Ranks by {view.title}",
@@ -98,7 +104,7 @@ def _rank_figure(means: Means) -> Figure:
     return figures.rank_figure(means.ranks, ranked.critical_difference)
 
 
-def _distribution(view: View) -> Section:
+def _distribution(view: MetricView) -> Section:
     text = (
         "All runs of each method. The widest box holds half of them, the next, with it, three "
         "quarters, and so on; the line across is the median. The scale is linear up to the "
@@ -112,7 +118,7 @@ def _distribution(view: View) -> Section:
     return Section(f"Distribution of the {view.title}", text, figure=figure)
 
 
-def _by_shift(view: View) -> Iterator[Section]:
+def _by_shift(view: MetricView) -> Iterator[Section]:
     groups = shift_groups(view.results, view.classes)
     if len(groups) < 2:
         return
@@ -134,7 +140,7 @@ def _by_shift(view: View) -> Iterator[Section]:
     )
 
 
-def _little_training(view: View) -> Iterator[Section]:
+def _little_training(view: MetricView) -> Iterator[Section]:
     import polars as pl
 
     little = view.results.filter((pl.col("split") - LITTLE_TRAINING).abs() < 1e-9)
@@ -168,7 +174,7 @@ def _little_training(view: View) -> Iterator[Section]:
     )
 
 
-def _compared(view: View, published: Path | None) -> Iterator[Section]:
+def _compared(view: MetricView, published: Path | None) -> Iterator[Section]:
     """Comparison with the paper's table, if it is given, and check of its conclusions."""
     theirs = _published(view, published)
     compared = None if theirs is None else agreement(view.means.to_long(), theirs)
@@ -179,14 +185,14 @@ def _compared(view: View, published: Path | None) -> Iterator[Section]:
         yield _conclusions(view, claim, compared)
 
 
-def _published(view: View, published: Path | None) -> pl.DataFrame | None:
+def _published(view: MetricView, published: Path | None) -> pl.DataFrame | None:
     name = f"comparison_{view.classes}_{_FILES.get(view.metric)}.csv"
     if published is None or not (published / name).is_file():
         return None
     return read_published(published / name)
 
 
-def _agreement(view: View, found: Agreement) -> Section:
+def _agreement(view: MetricView, found: PublishedAgreement) -> Section:
     import polars as pl
 
     methods = found.methods
@@ -220,7 +226,7 @@ def _percent(part: str) -> pl.Expr:
     return (100 * pl.col(part)).round(0).cast(pl.Int64)
 
 
-def _agreement_text(view: View, found: Agreement, partial: list[str]) -> str:
+def _agreement_text(view: MetricView, found: PublishedAgreement, partial: list[str]) -> str:
     n = found.pairs["dataset"].n_unique()
     flagged = found.methods.filter("flagged")["method"].to_list()
     text = [
@@ -231,7 +237,7 @@ def _agreement_text(view: View, found: Agreement, partial: list[str]) -> str:
     ]
     if partial:
         complete = found.pairs.filter(~found.pairs["dataset"].is_in(partial))
-        again = Agreement.of_pairs(complete)
+        again = PublishedAgreement.of_pairs(complete)
         text[0] += (
             f" Without the datasets of which only a part is available ({', '.join(partial)}; "
             "hollow in the figure) it is "
@@ -249,7 +255,7 @@ def _agreement_text(view: View, found: Agreement, partial: list[str]) -> str:
     return "\n\n".join(text)
 
 
-def _conclusions(view: View, claim: Claim, found: Agreement | None) -> Section:
+def _conclusions(view: MetricView, claim: Claim, found: PublishedAgreement | None) -> Section:
     import polars as pl
 
     checked = check_claim(claim, view.means.ranks)
@@ -272,7 +278,7 @@ def _conclusions(view: View, claim: Claim, found: Agreement | None) -> Section:
     )
 
 
-def _conclusions_text(view: View, claim: Claim, checked: pl.DataFrame) -> str:
+def _conclusions_text(view: MetricView, claim: Claim, checked: pl.DataFrame) -> str:
     ranks = {plain_name(method): rank for method, rank in view.means.ranks.items()}
     front = [ranks[name] for name in map(plain_name, claim.front) if name in ranks]
     behind = [ranks[name] for name in map(plain_name, claim.behind) if name in ranks]

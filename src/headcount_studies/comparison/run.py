@@ -46,7 +46,7 @@ _DIVERGENCES = ("kld", "nkld")
 
 
 @dataclass(frozen=True, eq=False)
-class Estimates:
+class TrialEstimates:
     """Estimates of one method, one row per sample."""
 
     shares: Floats
@@ -77,13 +77,13 @@ class _Shared:
 
 
 @dataclass(frozen=True, eq=False)
-class Answers:
+class TrialAnswers:
     """Estimates for the samples of a trial, by method."""
 
     trial: Trial
     n_train: int
     samples: Samples
-    estimates: Mapping[str, Estimates]
+    estimates: Mapping[str, TrialEstimates]
 
 
 def run(spec: Spec, task: Task, data: Path) -> pl.DataFrame:
@@ -113,7 +113,7 @@ def _wanted(methods: Sequence[MethodSpec], trial: Trial) -> list[MethodSpec]:
 
 def _attempt(
     estimate: Estimate, samples: Samples, n_classes: int, shared: _Shared | None = None
-) -> Estimates:
+) -> TrialEstimates:
     """Estimate all samples at once, or one by one if that fails."""
     start, saved = perf_counter(), 0.0 if shared is None else shared.saved
     shares, why = _try(estimate, samples)
@@ -121,7 +121,7 @@ def _attempt(
     if shared is not None:
         seconds += shared.saved - saved
     if shares is not None:
-        return Estimates(shares, (None,) * len(samples), seconds)
+        return TrialEstimates(shares, (None,) * len(samples), seconds)
     shares = np.full((len(samples), n_classes), np.nan)
     failures: list[str | None] = [why] * len(samples)
     start = perf_counter()
@@ -129,7 +129,7 @@ def _attempt(
         estimated, failures[number] = _try(estimate, samples[number : number + 1])
         if estimated is not None:
             shares[number] = estimated[0]
-    return Estimates(shares, tuple(failures), seconds + perf_counter() - start)
+    return TrialEstimates(shares, tuple(failures), seconds + perf_counter() - start)
 
 
 def _try(estimate: Estimate, samples: Samples) -> tuple[Floats | None, str | None]:
@@ -147,7 +147,7 @@ def _try(estimate: Estimate, samples: Samples) -> tuple[Floats | None, str | Non
 
 def by_features(
     bench: Bench, trials: Sequence[Trial], methods: Sequence[MethodSpec]
-) -> Iterator[Answers]:
+) -> Iterator[TrialAnswers]:
     """Estimates of methods that are fitted on features."""
     # Samples of many trials take much memory: those are drawn a second time when needed.
     draws = {t: bench.drawer.draw(t) for t in trials} if len(trials) <= _FEW_TRIALS else {}
@@ -161,7 +161,7 @@ def by_features(
             )
             for method in _wanted(methods, trial)
         }
-        yield Answers(trial, len(training[trial]), samples, estimates)
+        yield TrialAnswers(trial, len(training[trial]), samples, estimates)
 
 
 class _Models:
@@ -216,7 +216,7 @@ class _Models:
 
 def by_forest(
     bench: Bench, trials: Sequence[Trial], methods: Sequence[MethodSpec]
-) -> Iterator[Answers]:
+) -> Iterator[TrialAnswers]:
     """Estimates of methods that count the predictions of a forest, and may share it."""
     for trial in trials:
         rows, samples = bench.drawer.draw(trial)
@@ -231,7 +231,7 @@ def by_forest(
             )
             for method in _wanted(methods, trial)
         }
-        yield Answers(trial, len(rows), samples, estimates)
+        yield TrialAnswers(trial, len(rows), samples, estimates)
 
 
 def _grown(
@@ -294,7 +294,7 @@ class _Trainer:
 
 def by_scores(
     bench: Bench, trials: Sequence[Trial], methods: Sequence[MethodSpec]
-) -> Iterator[Answers]:
+) -> Iterator[TrialAnswers]:
     """Estimates of methods that are fitted on scores."""
     trainer, K = _Trainer(bench), bench.dataset.n_classes
     for trial in trials:
@@ -304,7 +304,7 @@ def by_scores(
             method.name: _attempt(partial(_from_scores, method, score, K), samples, K, score)
             for method in _wanted(methods, trial)
         }
-        yield Answers(trial, len(rows), samples, estimates)
+        yield TrialAnswers(trial, len(rows), samples, estimates)
 
 
 def _from_scores(
@@ -357,7 +357,7 @@ def _log_odds(scores: Floats) -> Floats:
 # Rows of the results
 
 
-def _frame(spec: Spec, bench: Bench, answers: Sequence[Answers]) -> pl.DataFrame:
+def _frame(spec: Spec, bench: Bench, answers: Sequence[TrialAnswers]) -> pl.DataFrame:
     """One row per method and sample of each trial."""
     import polars as pl
 

@@ -26,7 +26,7 @@ from headcount.parts.distances import EuclideanDistance, distances_to_sets
 from headcount.parts.solvers import EnergyDistance, Solution
 from headcount.parts.training import Binned, Dense, Training
 from headcount.quantifiers.base import Quantifier, is_simple
-from headcount.quantifiers.features import MatchedHistograms, MeanOverSubsets, Votes
+from headcount.quantifiers.features import MatchedHistograms, MeanOverSubsets, SubsetVotes
 from headcount.quantifiers.learners import Trained
 from headcount.samples.samples import Samples
 
@@ -226,7 +226,7 @@ class _SharedPatterns:
 
     def _solve(self, rows: Rows, samples: Samples) -> Solution:
         classes = _class_samples(self.pool, rows)
-        votes = Votes.none(len(samples), self.pool.n_classes)
+        votes = SubsetVotes.none(len(samples), self.pool.n_classes)
         for first, last in self._blocks(len(samples)):
             edges = self.edges[first : last + 1]
             patterns = _indicators(self.codes[:, first:last], edges)

@@ -52,7 +52,7 @@ def data_file(folder: Path, name: str) -> Path:
 
 
 @dataclass(frozen=True)
-class Source:
+class PublishedSource:
     """Files of a dataset at its publisher."""
 
     title: str
@@ -83,9 +83,9 @@ _LEQUA_KINDS = ("train_dev", "test", "test_prevalences")
 _REVIEWS = {"hp": "Harry Potter books", "imdb": "films", "kindle": "Kindle readers"}
 
 
-def _uci() -> dict[str, Source]:
+def _uci() -> dict[str, PublishedSource]:
     return {
-        f"uci-{name}": Source(
+        f"uci-{name}": PublishedSource(
             f"{title.replace('+', ' ')}, raw files",
             f"{_UCI}/dataset/{number}",
             "CC BY 4.0",
@@ -96,9 +96,9 @@ def _uci() -> dict[str, Source]:
     }
 
 
-def _lequa() -> dict[str, Source]:
+def _lequa() -> dict[str, PublishedSource]:
     return {
-        f"{year}-{task}": Source(
+        f"{year}-{task}": PublishedSource(
             f"task {task} of {year.replace('lequa', 'LeQua ')}",
             f"{_ZENODO}/{record}",
             "stated on the page of the record; product reviews of Amazon, as vectors or texts",
@@ -110,9 +110,9 @@ def _lequa() -> dict[str, Source]:
     }
 
 
-def _texts() -> dict[str, Source]:
+def _texts() -> dict[str, PublishedSource]:
     reviews = {
-        f"reviews-{name}": Source(
+        f"reviews-{name}": PublishedSource(
             f"reviews of {what}, positive or negative",
             f"{_ZENODO}/4117827",
             "texts of reviewers; use in research, see the page of the record",
@@ -121,7 +121,7 @@ def _texts() -> dict[str, Source]:
         )
         for name, what in _REVIEWS.items()
     }
-    tweets = Source(
+    tweets = PublishedSource(
         "sentiment of tweets in eleven collections, as vectors without texts",
         f"{_ZENODO}/4255764",
         "made from tweets, whose texts may not be shared; see the page of the record",

@@ -55,7 +55,7 @@ _SECONDS = "seconds"
 
 
 @dataclass(frozen=True)
-class Outcome:
+class TaskOutcome:
     """Outcome of a task."""
 
     key: str
@@ -66,7 +66,7 @@ class Outcome:
     methods: dict[str, float] = field(default_factory=dict)
 
 
-def execute_task(spec: Spec, task: Task, data: Path) -> Outcome:
+def execute_task(spec: Spec, task: Task, data: Path) -> TaskOutcome:
     """Execute a task; an exception becomes the reason of its failure."""
     start = perf_counter()
     try:
@@ -77,8 +77,8 @@ def execute_task(spec: Spec, task: Task, data: Path) -> Outcome:
             frame = _checked(experiment.run(task_spec, task, data), spec, task)
             seconds, frame = _taken_out(frame)
     except Exception as error:
-        return Outcome(task.name, perf_counter() - start, reason=_reason(error))
-    return Outcome(
+        return TaskOutcome(task.name, perf_counter() - start, reason=_reason(error))
+    return TaskOutcome(
         task.name,
         perf_counter() - start,
         content=_parquet(frame),
@@ -197,8 +197,8 @@ class Pace:
 
 
 def track_tasks(
-    outcomes: Iterable[Outcome], tasks: Sequence[Task], *, show: bool | None = None
-) -> Generator[Outcome]:
+    outcomes: Iterable[TaskOutcome], tasks: Sequence[Task], *, show: bool | None = None
+) -> Generator[TaskOutcome]:
     """Pass on outcomes, with a bar and the time left on standard error."""
     if not (sys.stderr.isatty() if show is None else show) or not tasks:
         yield from outcomes
@@ -239,7 +239,7 @@ def _left(seconds: float | None) -> str:
 _READY = "ready"
 
 
-def run_here(spec: Spec, tasks: Sequence[Task], data: Path) -> Generator[Outcome]:
+def run_here(spec: Spec, tasks: Sequence[Task], data: Path) -> Generator[TaskOutcome]:
     """Execute tasks in this process, one after the other."""
     with one_thread():
         for task in tasks:
@@ -248,7 +248,7 @@ def run_here(spec: Spec, tasks: Sequence[Task], data: Path) -> Generator[Outcome
 
 def run_in_processes(
     spec: Spec, tasks: Sequence[Task], data: Path, workers: int
-) -> Generator[Outcome]:
+) -> Generator[TaskOutcome]:
     """Execute tasks in several processes; each takes the next task when it is free.
 
     If a process dies, only its current task fails.
@@ -306,7 +306,7 @@ class _Worker:
         with suppress(OSError):  # it has died: `receive` notices
             self.line.send(task)
 
-    def receive(self) -> Outcome | None:
+    def receive(self) -> TaskOutcome | None:
         """Outcome of its task; None if the message is only that it is ready."""
         try:
             message = self.line.recv()
@@ -316,9 +316,9 @@ class _Worker:
             self.is_ready = True
             return None
         self.task = None
-        return cast("Outcome", message)
+        return cast("TaskOutcome", message)
 
-    def _died(self) -> Outcome | None:
+    def _died(self) -> TaskOutcome | None:
         self.process.join(10.0)
         self.stop()
         self.alive = False
@@ -331,7 +331,7 @@ class _Worker:
         if task is None:
             return None
         reason = f"the process that ran it ended {_manner(self.process.exitcode)}"
-        return Outcome(task.name, perf_counter() - self.since, reason=reason)
+        return TaskOutcome(task.name, perf_counter() - self.since, reason=reason)
 
     def stop(self) -> None:
         self.process.kill()
@@ -412,7 +412,7 @@ def _inspect_worker(data: str, spec: Spec) -> tuple[bool, dict[str, str]]:
 
 def run_on_cluster(
     client: Client, spec: Spec, tasks: Sequence[Task], data: Path
-) -> Generator[Outcome]:
+) -> Generator[TaskOutcome]:
     """Execute tasks on the workers of a cluster; tasks of a worker that dies are reassigned."""
     from distributed import CancelledError, as_completed
 
@@ -436,18 +436,18 @@ def run_on_cluster(
             client.cancel(list(futures))
 
 
-def _execute(spec: Spec, task: Task, data: Path) -> Outcome:
+def _execute(spec: Spec, task: Task, data: Path) -> TaskOutcome:
     use_one_thread()
     return execute_task(spec, task, data)
 
 
-def _outcome(future: Any, task: Task) -> Outcome:
+def _outcome(future: Any, task: Task) -> TaskOutcome:
     error = future.exception()
     if error is None:
         return future.result()
     # Dask itself has already tried it on other workers.
     reason = " ".join(f"{type(error).__name__}: {error}".split())[:500]
-    return Outcome(task.name, 0.0, reason=reason)
+    return TaskOutcome(task.name, 0.0, reason=reason)
 
 
 @dataclass(frozen=True)
@@ -577,7 +577,7 @@ def _collect(
     store: Store,
     tasks: Sequence[Task],
     left: Sequence[Task],
-    outcomes: Generator[Outcome],
+    outcomes: Generator[TaskOutcome],
     *,
     facts: dict[str, Any],
     progress: bool | None,
@@ -619,7 +619,7 @@ def _kept(store: Store, tasks: Sequence[Task]) -> str:
     )
 
 
-def _entry(outcome: Outcome, task: Task, elapsed: float) -> Entry:
+def _entry(outcome: TaskOutcome, task: Task, elapsed: float) -> Entry:
     return Entry(
         task=task.name,
         seconds=round(outcome.seconds, 4),

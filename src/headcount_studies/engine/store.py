@@ -228,7 +228,7 @@ def _matrix(shares: pl.Series) -> NDArray[np.float64]:
 
 
 @dataclass(frozen=True)
-class Part:
+class PlannedBatch:
     """Methods that are run together on a dataset."""
 
     dataset: str
@@ -236,7 +236,7 @@ class Part:
     methods: tuple[str, ...]
 
 
-def parts_of(spec: Spec, there: Sequence[Task]) -> list[Part]:
+def parts_of(spec: Spec, there: Sequence[Task]) -> list[PlannedBatch]:
     """Parts that a run consists of.
 
     Methods that a dataset was not run with become a part of their own, so that the tasks of
@@ -251,18 +251,18 @@ def parts_of(spec: Spec, there: Sequence[Task]) -> list[Part]:
     batches = []
     for dataset in spec.datasets:
         tasks = [task for task in there if task.dataset == dataset]
-        old = dict.fromkeys(Part(dataset, task.batch, task.methods) for task in tasks)
+        old = dict.fromkeys(PlannedBatch(dataset, task.batch, task.methods) for task in tasks)
         planned = {name for batch_part in old for name in batch_part.methods}
         batches += [batch_part for batch_part in old if set(batch_part.methods) & set(names)]
         new = tuple(name for name in names if name not in planned)
         if new:
             batch = 1 + max((batch_part.batch for batch_part in old), default=-1)
-            batches.append(Part(dataset, batch, new))
+            batches.append(PlannedBatch(dataset, batch, new))
     return batches
 
 
 def make_plan(
-    experiment: Experiment, spec: Spec, parts: Sequence[Part], data: Path
+    experiment: Experiment, spec: Spec, parts: Sequence[PlannedBatch], data: Path
 ) -> list[Task]:
     """Tasks of all parts."""
     together: dict[tuple[int, tuple[str, ...]], list[str]] = {}
@@ -688,7 +688,7 @@ class Store:
                 "empty folder, or one that is not there yet."
             )
 
-    def begin(self, spec: Spec, tasks: Sequence[Task], parts: Sequence[Part]) -> None:
+    def begin(self, spec: Spec, tasks: Sequence[Task], parts: Sequence[PlannedBatch]) -> None:
         """Add the tasks of a run to those of other datasets and methods in the store.
 
         Parameters

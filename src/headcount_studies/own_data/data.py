@@ -31,7 +31,7 @@ def files(spec: Spec, dataset: str, data: Path) -> list[Path]:
 
 
 @dataclass(frozen=True, eq=False)
-class Trial:
+class TableTrial:
     """A training set and test samples."""
 
     X: Any
@@ -51,7 +51,7 @@ class OwnTable:
     y: NDArray[Any]
     groups: NDArray[Any] | None
 
-    def split(self, protocol: Any, share: float, seed: int) -> Trial:
+    def split(self, protocol: Any, share: float, seed: int) -> TableTrial:
         """Divide the table into a training set and a pool, and draw samples of the pool.
 
         Groups, if there are any, are not divided.
@@ -83,7 +83,7 @@ class OwnTable:
         samples: ShiftedSamples = protocol.draw(groups=self.groups, **target)
         return samples
 
-    def shifted(self, spec: Spec, protocol: Any, number: int) -> Trial:
+    def shifted(self, spec: Spec, protocol: Any, number: int) -> TableTrial:
         """Training set of a protocol of dataset shift, and its samples."""
         experiments = self.draw_shift(spec, protocol)
         experiment = experiments[number]
@@ -103,13 +103,13 @@ class OwnTable:
         rows: NDArray[Any],
         samples: Samples,
         degree: NDArray[np.float64] | None,
-    ) -> Trial:
+    ) -> TableTrial:
         """Features learn from the training set alone, such as words and medians."""
         learned = self.preparation.pipeline().fit(self.frame[train])
         X, pool = (
             dense_if_narrow(learned.transform(self.frame[subset])) for subset in (train, rows)
         )
-        return Trial(X, labels, pool, samples, degree)
+        return TableTrial(X, labels, pool, samples, degree)
 
 
 def load_table(spec: Spec, dataset: str, data: Path) -> OwnTable:

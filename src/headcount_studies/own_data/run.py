@@ -21,7 +21,7 @@ from headcount.scores.scorer import ScoredPool
 from headcount_studies.engine.spec import Spec
 from headcount_studies.engine.store import share_columns
 from headcount_studies.engine.task import Task, task_seed
-from headcount_studies.own_data.data import Trial, load_table
+from headcount_studies.own_data.data import TableTrial, load_table
 from headcount_studies.own_data.methods import make_method
 from headcount_studies.own_data.spec import is_shift, make_protocol
 
@@ -58,7 +58,7 @@ def run(spec: Spec, task: Task, data: Path) -> pl.DataFrame:
     return pl.concat([rows[method.name] for method in spec.methods])
 
 
-def _trial(spec: Spec, task: Task, data: Path, seed: int) -> Trial:
+def _trial(spec: Spec, task: Task, data: Path, seed: int) -> TableTrial:
     table, number = load_table(spec, task.dataset, data), task.settings["training_set"]
     if is_shift(spec):
         # The same draw for all tasks of a table, of which each is one training set.
@@ -69,7 +69,7 @@ def _trial(spec: Spec, task: Task, data: Path, seed: int) -> Trial:
 
 
 def _estimated(
-    spec: Spec, fitted: FitResult, pool: ScoredPool, trial: Trial, classes: list[Any]
+    spec: Spec, fitted: FitResult, pool: ScoredPool, trial: TableTrial, classes: list[Any]
 ) -> tuple[NDArray[np.float64] | None, dict[str, NDArray[np.float64]], str | None]:
     """Shares of all samples, metrics of their intervals, and the reason if there are none."""
     try:
@@ -107,7 +107,7 @@ def _described(quantifier: Any, fitted: FitResult) -> str:
 def _rows(
     spec: Spec,
     method: str,
-    trial: Trial,
+    trial: TableTrial,
     shares: NDArray[np.float64] | None,
     measured: dict[str, NDArray[np.float64]],
     failure: str | None,

@@ -25,7 +25,7 @@ _FILES = {"imdb": "imdb50k.parquet", "reuters": "reuters21578.parquet"}
 
 
 @dataclass(frozen=True, eq=False)
-class Collection:
+class TextCollection:
     """Texts as weights of words, in a training part and a test part."""
 
     X: Any
@@ -35,12 +35,12 @@ class Collection:
 
 
 @lru_cache(maxsize=1)
-def load_collection(name: str, data: Path, least: int) -> Collection:
+def load_collection(name: str, data: Path, least: int) -> TextCollection:
     """Read a collection."""
     check_known("dataset", name, DATASETS)
     X, X_test, labels, labels_test = _weighed(_source(name), data, least)
     topic = "pos" if name == "imdb" else name.partition("-")[2]
-    return Collection(X, _about(labels, topic), X_test, _about(labels_test, topic))
+    return TextCollection(X, _about(labels, topic), X_test, _about(labels_test, topic))
 
 
 def files(spec: Spec, dataset: str, data: Path) -> list[Path]:
@@ -96,7 +96,7 @@ def _parted(table: pl.DataFrame, train: str, test: str) -> tuple[pl.DataFrame, p
 
 
 def draw_training_and_reference(
-    collection: Collection, prevalence: float, seed: int
+    collection: TextCollection, prevalence: float, seed: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Rows of the training set and of the labelled set, of the same size and prevalence.
 
@@ -118,7 +118,7 @@ def draw_training_and_reference(
     return drawn_rows[0], drawn_rows[1]
 
 
-def draw_test_samples(spec: Spec, collection: Collection, seed: int) -> Samples:
+def draw_test_samples(spec: Spec, collection: TextCollection, seed: int) -> Samples:
     """Samples of the test part at every prevalence."""
     protocol = APP(
         n_prevalences=spec.protocol["test_prevalences"],

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from headcount.evaluation.search import Labelled, Split, labelled
+from headcount.evaluation.search import LabelledPool, Split, labelled
 from headcount.samples.protocols import APP
 from headcount.samples.samples import Samples
 from headcount_studies.data.texts import TWEETS_FILE, Tweets, Words, count_words, load_tweets
@@ -26,7 +26,7 @@ def files(spec: Spec, dataset: str, data: Path) -> list[Path]:
 
 
 @dataclass(frozen=True, eq=False)
-class Collection:
+class TweetCollection:
     """A collection of tweets in three parts: training, validation and test."""
 
     tweets: Tweets
@@ -38,7 +38,7 @@ class Collection:
         X, pool = self.words.tf_idf(development, test, least=least, count="texts")
         return X, self.tweets.labels[development], pool, self.tweets.labels[test]
 
-    def selection(self, spec: Spec, seed: int) -> tuple[Labelled, Split]:
+    def selection(self, spec: Spec, seed: int) -> tuple[LabelledPool, Split]:
         """Items to select settings on: trained on one part, tested on samples of the other."""
         train, held = self._development()
         tables = self.words.tf_idf(train, held, least=spec.protocol["least"], count="texts")
@@ -53,10 +53,10 @@ class Collection:
 
 
 @lru_cache(maxsize=2)
-def load_collection(dataset: str, data: Path) -> Collection:
+def load_collection(dataset: str, data: Path) -> TweetCollection:
     """Read a collection and count its words."""
     tweets = load_tweets(dataset, data)
-    return Collection(tweets, count_words(tweets.texts))
+    return TweetCollection(tweets, count_words(tweets.texts))
 
 
 def draw_samples(spec: Spec, labels: NDArray[Any], given: dict[str, Any], seed: int) -> Samples:

@@ -24,7 +24,12 @@ from headcount_studies.classifier_grid import (
 )
 from headcount_studies.engine.spec import MethodSpec, Spec
 from headcount_studies.engine.task import Task, task_seed
-from headcount_studies.tweets.data import CLASSES, Collection, draw_samples, load_collection
+from headcount_studies.tweets.data import (
+    CLASSES,
+    TweetCollection,
+    draw_samples,
+    load_collection,
+)
 from headcount_studies.tweets.spec import metrics_of, settings_of
 
 if TYPE_CHECKING:
@@ -88,7 +93,7 @@ def _choices(
     spec: Spec,
     grid: ClassifierGrid,
     quantifiers: dict[str, Any],
-    collection: Collection,
+    collection: TweetCollection,
     seed: int,
 ) -> list[dict[str, Choice]]:
     """Setting per metric and method, by samples of the validation part."""

@@ -5,13 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from headcount.quantifiers.deep.inputs import (
-    Bags,
-    KnownBags,
-    LabelledItems,
-    Mix,
-    split_by_class,
-)
+from headcount.quantifiers.deep.inputs import Bags, KnownBags, LabelledBags, Mix, split_by_class
 from headcount.samples.samples import Samples
 
 RNG = np.random.default_rng
@@ -26,7 +20,7 @@ def known(sizes=(10, 10, 10, 6)):
 
 def test_bags_of_labelled_items():
     rows = np.arange(20, 70)
-    bags = LabelledItems(rows, CODES[rows], 3, 90).draw(300, 40, RNG(0))
+    bags = LabelledBags(rows, CODES[rows], 3, 90).draw(300, 40, RNG(0))
     assert set(bags.samples.indices) <= set(rows)
     assert (bags.samples.sizes == 40).all()
     np.testing.assert_allclose(bags.samples.prevalence_of(CODES, 3), bags.shares, atol=1e-12)
@@ -72,7 +66,7 @@ def test_mixtures_have_mean_shares_where_labels_are_not_known():
 
 
 def test_a_mix_of_sources():
-    labelled = LabelledItems(np.arange(60, 90), CODES[60:], 3, 90)
+    labelled = LabelledBags(np.arange(60, 90), CODES[60:], 3, 90)
     bags = Mix([labelled, KnownBags(known((10, 10)))], [3, 1]).draw(40, 10, RNG(0))
     from_items = [min(bag) >= 60 for bag in bags.samples]
     assert sum(from_items) == 30
@@ -81,7 +75,7 @@ def test_a_mix_of_sources():
 
 
 def test_equal_seeds_draw_equal_bags():
-    source = Mix([LabelledItems(np.arange(90), CODES, 3, 90), KnownBags(known())], [1, 1])
+    source = Mix([LabelledBags(np.arange(90), CODES, 3, 90), KnownBags(known())], [1, 1])
     first, second = (source.draw(8, 12, RNG(5)) for _ in range(2))
     np.testing.assert_array_equal(first.samples.indices, second.samples.indices)
     np.testing.assert_array_equal(first.shares, second.shares)

@@ -19,7 +19,7 @@ from headcount.errors import HeadcountError
 from headcount.quantifiers.deep import model as settings
 from headcount.quantifiers.deep.model import check_budget
 from headcount.tables.model_files import load_model, save_model
-from headcount.tables.models import Labelled, TableModel
+from headcount.tables.models import ModelItems, TableModel
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 
@@ -332,7 +332,7 @@ def saved(name, folder, **changed):
     """A fitted network, and a model file of it whose arrays are changed."""
     network = make(name, estimates=("SLD", "KDEyML")).fit(X, Y)
     unfitted = clone(network).set_params(budget="10h")
-    source = Labelled(X, Y, network.trained_arrays() | changed)
+    source = ModelItems(X, Y, network.trained_arrays() | changed)
     path = folder / "model.skops"
     save_model(TableModel(unfitted, "y", None, None, "items", source), path)
     return network, path

@@ -13,7 +13,7 @@ import pytest
 
 from headcount.errors import HeadcountError, HeadcountWarning
 from headcount_studies.engine.run import (
-    Outcome,
+    TaskOutcome,
     _longest_first,
     _manner,
     execute_task,
@@ -165,7 +165,11 @@ def test_progress_is_for_terminals(capsys, monkeypatch):
     monkeypatch.setenv("FORCE_COLOR", "1")
     monkeypatch.setenv("COLUMNS", "120")
     tasks = [Task(key, "ants", cost=2, runs=5) for key in "abc"]
-    outcomes = [Outcome("a", 1.0), Outcome("b", 1.0, reason="no"), Outcome("c", 1.0)]
+    outcomes = [
+        TaskOutcome("a", 1.0),
+        TaskOutcome("b", 1.0, reason="no"),
+        TaskOutcome("c", 1.0),
+    ]
     assert list(track_tasks(iter(outcomes), tasks)) == outcomes
     assert capsys.readouterr().err == ""
     assert list(track_tasks(iter(outcomes), tasks, show=True)) == outcomes

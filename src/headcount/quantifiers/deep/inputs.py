@@ -53,7 +53,7 @@ class BagSource(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class LabelledItems:
+class LabelledBags:
     """Bags of labelled items, with shares drawn uniformly from the simplex."""
 
     rows: Rows

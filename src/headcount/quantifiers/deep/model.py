@@ -29,7 +29,7 @@ from headcount.quantifiers.deep.inputs import (
     ClassifierInputs,
     ItemInputs,
     KnownBags,
-    LabelledItems,
+    LabelledBags,
     Mix,
     Pool,
     split_by_class,
@@ -423,12 +423,12 @@ class _Split:
             rows = np.union1d(rows, np.flatnonzero(np.isin(codes, absent)))
         return Training(take_rows(items, rows), codes[rows], self.n_classes)
 
-    def _items(self, part: int) -> LabelledItems:
+    def _items(self, part: int) -> LabelledBags:
         assert self.labelled is not None
         assert self.rows is not None
         rows = self.rows[part]
         n_pool = sum(count_rows(table) for table in self.tables)
-        return LabelledItems(rows, self.labelled.codes[rows], self.n_classes, n_pool)
+        return LabelledBags(rows, self.labelled.codes[rows], self.n_classes, n_pool)
 
     def _bag_codes(self) -> NDArray[np.int64] | None:
         assert self.known is not None
