@@ -152,7 +152,7 @@ _PLAIN = (str, bytes, bool, int, float, type(None), slice)
 # Types whose arrays only numpy uses, which checks them itself, by package.
 _WITH_STATE = {
     "headcount": (
-        "TableModel", "ScoreModel", "ScoreColumns", "Labelled", "Preparation", "Column",
+        "TableModel", "ScoreModel", "ScoreColumns", "ModelItems", "Preparation", "Column",
         "DateParts", "Flags", "Texts", "Scorer", "DecisionScaling", "Scaling",
     ),
     "numpy": ("RandomState", "Generator"),
