@@ -38,7 +38,7 @@ from headcount.scores.scorer import Scorer
 from headcount.tables.models import ModelItems, ScoreModel, TableModel
 
 _KIND = "headcount model"
-_OUR_ESTIMATORS = ("headcount.quantifiers.deep", "headcount.learn", "headcount.quantifiers")
+_OUR_ESTIMATORS = ("headcount.learn", "headcount.quantifiers")
 
 
 def save_model(model: TableModel | ScoreModel, path: Path) -> None:
