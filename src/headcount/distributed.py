@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from distributed import Client
     from pyspark.sql import DataFrame
 
+__all__ = ["dask", "spark"]
+
 
 PATIENCE = 10.0
 """Seconds to wait for a scheduler or a worker."""

@@ -8,6 +8,8 @@ from __future__ import annotations
 import sys
 import warnings
 
+__all__ = ["HeadcountError", "HeadcountWarning", "MissingPackageError", "warn"]
+
 # Of a longer message, which quotes a long value, the middle is left out.
 _MOST = 300
 _KEPT_AT_END = 130
