@@ -64,4 +64,4 @@ def _shortened(message: str) -> str:
 
 
 def _is_ours(module: str) -> bool:
-    return module == "headcount" or module.startswith("headcount.")
+    return module.partition(".")[0] in ("headcount", "headcount_studies")
