@@ -272,6 +272,7 @@ def lequa(
     Examples
     --------
     >>> import tempfile
+    >>> import headcount as hc
     >>> from headcount_studies import datasets
     >>> from headcount_studies.data.lequa_generator import generate
     >>> with tempfile.TemporaryDirectory() as folder:

@@ -69,6 +69,12 @@ def round_edges(low: float, high: float, bins: int) -> NDArray[np.float64]:
     return np.round(np.arange(first, last + 1) * step, 12)
 
 
+__all__ = [
+    "bars", "bias_boxes", "by_group", "calibration", "critical_difference", "diagonal",
+    "error_boxes", "error_by_shift", "learning_curves", "letter_values", "means", "rank_groups",
+    "simplex", "supremacy",
+]  # fmt: skip
+
 Floats: TypeAlias = NDArray[np.float64]
 
 WHISKERS = (0.05, 0.95)
