@@ -44,7 +44,8 @@ pytest: $(VENV)/.test-stamp  ## The tests alone
 # Parts that use other packages most; ARGS=tests runs all. Old versions of other packages may use
 # what newer ones have deprecated.
 test-lowest: ARGS := tests/cli/test_writing.py tests/cli/test_estimate.py tests/report tests/items \
-	tests/scores
+	tests/scores tests/tables/test_readers.py tests/tables/test_writers.py \
+	tests/tables/test_preparation.py tests/tables/test_numbers.py
 test-lowest: .venv-lowest/.stamp  ## Tests with the lowest versions in pyproject.toml
 	$(TESTED) NUMBA_CACHE_DIR=$(CURDIR)/.venv-lowest/numba .venv-lowest/bin/python -m pytest \
 		$(SPREAD) -p no:cacheprovider -W ignore::DeprecationWarning -W ignore::PendingDeprecationWarning \

@@ -29,13 +29,13 @@ from sklearn.tree import DecisionTreeClassifier
 
 import headcount as hc
 from headcount import accuracy, metrics, shift
-from headcount.quantifiers.registry import quantifiers
 from versions import (
     estimand_name,
     evaluate_scores,
     fit_test,
     is_old,
     make,
+    quantifiers,
     solver_of,
     with_decisions,
     with_scores,

@@ -28,6 +28,7 @@ from versions import (
     describe_version,
     environment_of,
     make,
+    quantifiers,
     run,
     with_scores,
 )
@@ -96,7 +97,6 @@ class Worker:
         from sklearn.naive_bayes import GaussianNB
 
         import headcount as hc
-        from headcount.quantifiers.registry import quantifiers
 
         shared = {
             "random_state": 0, "n_members": 10, "n_estimators": 20, "replicates": 500,
@@ -200,7 +200,6 @@ def tasks(chosen: list[str] | None) -> list[dict[str, str]]:
     """Everything that is timed."""
     sys.path.insert(0, str(SOURCE))
     from headcount import accuracy
-    from headcount.quantifiers.registry import quantifiers
 
     found = []
     for workload in ("binary", "multiclass"):

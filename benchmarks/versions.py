@@ -6,6 +6,7 @@ Version 0 is this tree. Others are named by their source folders (``OLD/src``).
 from __future__ import annotations
 
 import hashlib
+import importlib
 import inspect
 import os
 import subprocess
@@ -26,6 +27,7 @@ __all__ = [
     "fit_test",
     "is_old",
     "make",
+    "quantifiers",
     "run",
     "solver_of",
     "with_decisions",
@@ -143,6 +145,16 @@ def evaluate_scores(quantifiers: Any, scores: Any, *arguments: Any, **options: A
     return hc.evaluate(quantifiers, hc.Scored(scores), *arguments, **options)
 
 
+def quantifiers() -> dict[str, Any]:
+    """Methods by name, wherever the version has its registry."""
+    for home in ("headcount.quantifiers.registry", "headcount.quantify.registry"):
+        try:
+            return dict(importlib.import_module(home).quantifiers())
+        except ModuleNotFoundError:
+            continue
+    raise SystemExit("This version has no registry of methods.")
+
+
 def make(method: Any, shared: dict[str, Any], settings: dict[str, Any] | None = None) -> Any:
     """An instance with those of the shared settings that it has, and settings of its own."""
     known = inspect.signature(method).parameters
@@ -163,7 +175,11 @@ def fit_test(
     import numpy as np
 
     import headcount as hc
-    from headcount.estimates.assumption import fit_test as test
+
+    try:
+        from headcount.estimates.assumption import fit_test as test
+    except ModuleNotFoundError:
+        from headcount.diagnose import fit_test as test
 
     if "codes" in inspect.signature(test).parameters:
         classes, codes = np.unique(y, return_inverse=True)

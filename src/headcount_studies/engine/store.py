@@ -245,7 +245,7 @@ def parts_of(spec: Spec, there: Sequence[Task]) -> list[PlannedBatch]:
     >>> from headcount_studies import MethodSpec, Spec, Task
     >>> spec = Spec("s", "k", ["wine"], [MethodSpec("CC"), MethodSpec("SLD")], ["ae"])
     >>> parts_of(spec, [Task("wine-0", "wine", methods=["CC"])])[1]
-    Part(dataset='wine', batch=1, methods=('SLD',))
+    PlannedBatch(dataset='wine', batch=1, methods=('SLD',))
     """
     names = [method.name for method in spec.methods]
     batches = []
