@@ -46,6 +46,7 @@ from .quantifiers.ensemble import Ensemble as Ensemble
 from .quantifiers.features import ED as ED
 from .quantifiers.features import HDx as HDx
 from .quantifiers.features import ReadMe as ReadMe
+from .quantifiers.from_history import FromHistory as FromHistory
 from .quantifiers.importance_weights import BBSE as BBSE
 from .quantifiers.importance_weights import ELSA as ELSA
 from .quantifiers.importance_weights import RLLS as RLLS
@@ -102,6 +103,7 @@ from .samples.protocols import Dirichlet as Dirichlet
 from .samples.protocols import Prevalences as Prevalences
 from .samples.samples import Samples as Samples
 from .scores.scorer import Scorer as Scorer
+from .tables.backtests import backtest as backtest
 from .tables.from_tables import analyse as analyse
 from .tables.from_tables import analyze as analyze
 from .tables.judges import judge as judge

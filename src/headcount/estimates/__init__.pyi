@@ -1,9 +1,11 @@
 from .assumption import FitTest as FitTest
 from .assumption import fit_test as fit_test
 from .assumption import fit_test_items as fit_test_items
+from .backtest import Backtest as Backtest
 from .estimate import Counts as Counts
 from .estimate import Ellipse as Ellipse
 from .estimate import Estimate as Estimate
 from .estimate import Intervals as Intervals
 from .estimate import Region as Region
 from .estimates import Estimates as Estimates
+from .history import HistoryEstimate as HistoryEstimate

@@ -204,6 +204,8 @@ class Answers:
 
 Examine = Callable[[list[int], Floats], Sequence[tuple[Any, tuple[str, ...]]]]
 """From places of groups and their shares: a test and warnings for each."""
+Revise = Callable[[list[int], list[Estimate]], Sequence[Estimate]]
+"""From places of groups and their estimates under prior shift: estimates by other means."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -225,6 +227,7 @@ class GroupAnswers:
     conditioned_sizes: Integers
     n_effective: Sequence[float | None]
     examine: Examine
+    revise: Revise | None = None
 
     @cached_property
     def raw(self) -> Floats:
@@ -257,7 +260,7 @@ class GroupAnswers:
             ]
         )
 
-    def estimates(self, places: list[int]) -> list[Estimate]:
+    def estimates(self, places: list[int]) -> Sequence[Estimate]:
         """Estimates of some groups, with their draws if memory allows it."""
         return self._made(places, self.conditioning.posteriors(*self._conditions(places)))
 
@@ -266,16 +269,19 @@ class GroupAnswers:
         for first in range(0, len(self.names), _AT_ONCE):
             places = list(range(first, min(first + _AT_ONCE, len(self.names))))
             posteriors = list(self.conditioning.repeated(*self._conditions(places)))
-            yield from self._made(places, posteriors)
-            for posterior in posteriors:
-                posterior.release()
+            estimates = self._made(places, posteriors)
+            yield from estimates
+            revised = [estimate.posterior for estimate in estimates]
+            for posterior in [*posteriors, *revised]:
+                if isinstance(posterior, RepeatedPosterior):
+                    posterior.release()
 
     def _conditions(self, places: list[int]) -> tuple[Floats, Integers]:
         return self.answers.values[places], self.conditioned_sizes[places]
 
     def _made(
         self, places: list[int], posteriors: Sequence[SharePosterior | RepeatedPosterior]
-    ) -> list[Estimate]:
+    ) -> Sequence[Estimate]:
         shares = np.stack([posterior.mean for posterior in posteriors])
         as_predicted = self.own is None and bool(
             (self.conditioned_sizes[places] == self.sizes[places]).all()
@@ -283,7 +289,7 @@ class GroupAnswers:
         raw = shares if as_predicted else self._raw(places)
         errors = self._errors(places, shares)
         examined = self.examine(places, shares)
-        return [
+        made = [
             Estimate(
                 method=self.method,
                 classes=self.classes,
@@ -299,6 +305,7 @@ class GroupAnswers:
             )
             for i, place in enumerate(places)
         ]
+        return made if self.revise is None else self.revise(places, made)
 
     def _errors(self, places: list[int], shares: Floats) -> list[Floats | None]:
         """Errors of the shares that come from cells or samples in place of items."""
@@ -361,7 +368,7 @@ class ConditionedEstimates(Estimates):
 
     def to_list(self) -> list[Estimate]:
         """Estimates of all groups at once, with their draws if memory allows it."""
-        return self.answered.estimates(list(range(len(self))))
+        return list(self.answered.estimates(list(range(len(self)))))
 
 
 class _Values(ValuesView[Estimate]):

@@ -22,7 +22,14 @@ from headcount.estimates.diagnostics import (
     assumption_warnings,
 )
 from headcount.estimates.estimate import Estimand, Estimate
-from headcount.estimates.estimates import Answers, ConditionedEstimates, Estimates, GroupAnswers
+from headcount.estimates.estimates import (
+    Answers,
+    ConditionedEstimates,
+    Estimates,
+    GroupAnswers,
+    Revise,
+)
+from headcount.estimates.history import ScoreMeans
 from headcount.estimates.labels.from_labels import estimates_from_labels
 from headcount.estimates.labels.plan import LabelPlan, join_plans, make_plan, pool_key
 from headcount.estimates.labels.pool import PoolPosteriors
@@ -31,6 +38,7 @@ from headcount.estimates.posterior_draws import share_posteriors
 from headcount.estimates.statistics.warehouse import CountedScores
 from headcount.items.arrays import check_clusters, check_weights, count_rows, encode_labels
 from headcount.parts.aggregation import Model
+from headcount.parts.classifier_outputs import LargestPosterior, Posterior
 from headcount.parts.fitted import (
     EvidenceItems,
     Fitted,
@@ -40,7 +48,7 @@ from headcount.parts.fitted import (
     PoolSamples,
     solved,
 )
-from headcount.parts.training import Training
+from headcount.parts.training import MeanOf, Training
 from headcount.samples.samples import Samples, as_samples
 
 Floats = NDArray[np.float64]
@@ -51,13 +59,17 @@ _ESTIMANDS = ("realised", "expected")
 
 @dataclass(frozen=True, eq=False)
 class EstimateOptions:
-    """Options of estimates, as `Quantifier.estimate` documents them."""
+    """Options of estimates, as `Quantifier.estimate` documents them.
+
+    `groups` are names of the samples, some of which may be labelled groups of a history.
+    """
 
     estimand: Any = "realised"
     prior: Any = None
     posterior: bool = False
     replicates: Any = 4000
     random_state: Any = None
+    groups: Sequence[Any] | None = None
 
     def __post_init__(self) -> None:
         check_choice("estimand", self.estimand, _ESTIMANDS)
@@ -91,8 +103,35 @@ def estimates(
             conditioned_sizes=groups.conditioned_sizes,
             n_effective=groups.n_effective,
             examine=groups.examination(),
+            revise=None if fitted.history is None else _from_history(fitted, groups, options),
         )
     )
+
+
+def _from_history(fitted: Fitted, groups: _Groups, options: EstimateOptions) -> Revise:
+    """Estimates of places under prior shift, revised by what held in labelled groups."""
+    means, names = groups.score_means(), options.groups
+
+    def revise(places: list[int], under_shift: list[Estimate]) -> list[Estimate]:
+        return fitted.history.estimates(
+            under_shift,
+            None if means is None else means.of(places),
+            None if names is None else [names[place] for place in places],
+        )
+
+    return revise
+
+
+def score_means(fitted: Fitted, reduced: PoolSamples) -> ScoreMeans | None:
+    """Means of the posteriors of samples of a pool; None if there are none."""
+    evidence = fitted.evidence(reduced.X)
+    if evidence is None:
+        return None
+    posteriors, counts = (
+        representation.embed(evidence.posteriors).means(reduced.samples)
+        for representation in (Posterior(), LargestPosterior(len(fitted.classes)))
+    )
+    return ScoreMeans(posteriors, counts)
 
 
 def estimate_groups(
@@ -167,6 +206,9 @@ class _Groups(Protocol):
 
     def examination(self) -> Examination:
         """Test of the assumption."""
+
+    def score_means(self) -> ScoreMeans | None:
+        """Means of the posteriors of each group; None if there are none."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -270,6 +312,9 @@ class _PoolGroups:
     def examination(self) -> Examination:
         return Examination.of_pool(self.fitted, self.reduced.X, self._tested)
 
+    def score_means(self) -> ScoreMeans | None:
+        return score_means(self.fitted, self.reduced)
+
 
 @dataclass(frozen=True, eq=False)
 class _StatisticsGroups:
@@ -326,10 +371,17 @@ class _StatisticsGroups:
         if needs.diagnostics is None:
             return Examination(classes, self.sizes)
         everything = slice(0, len(self.sizes))
-        means, outside = self.statistics.reduced(needs.evidence, everything)
+        means, outside = self.statistics.reduced(needs.evidence[:2], everything)
         return Examination(
             classes, self.sizes, needs.diagnostics, np.asarray(means), np.asarray(outside)
         )
+
+    def score_means(self) -> ScoreMeans | None:
+        needed = self._needs.evidence[2:]
+        if not needed:
+            return None
+        means = self.statistics.reduced(needed, slice(0, len(self.sizes)))
+        return ScoreMeans(np.asarray(means[0]), np.asarray(means[1]))
 
 
 @dataclass(frozen=True, eq=False)
@@ -352,7 +404,10 @@ class _Needs:
             return cls(model, answers, raw, [], None)
         diagnostics = Diagnostics.learn(training, fitted.classes.tolist())
         source = EvidenceItems(fitted.source, fitted.scorer is not None)
-        evidence = [Part(source, reduction) for reduction in diagnostics.reduction]
+        reductions = list(diagnostics.reduction)
+        if fitted.history is not None:
+            reductions += [MeanOf(Posterior()), MeanOf(LargestPosterior(len(fitted.classes)))]
+        evidence = [Part(source, reduction) for reduction in reductions]
         return cls(model, answers, raw, evidence, diagnostics)
 
 
@@ -420,9 +475,10 @@ def estimate_pool(
     codes = check_clusters(clusters, n_items)
     plain = mass is None and codes is None
     weighted = reduced if plain else _weighted(fitted, reduced, mass, codes)
-    under_shift = estimates(fitted, weighted, options).to_list()
     if labelled is None:
-        return under_shift
+        return estimates(fitted, weighted, options).to_list()
+    # Labels are compared with the estimate that they replace.
+    under_shift = estimates(replace(fitted, history=None), weighted, options).to_list()
     scores = PoolScores.of(fitted, reduced.X)
     return estimates_from_labels(
         scores.corrected,

@@ -57,6 +57,20 @@ class Posterior:
         return Dense(items)
 
 
+@dataclass(frozen=True)
+class LargestPosterior:
+    """Class with the largest posterior, as `PredictedClass` embeds it."""
+
+    n_classes: int
+
+    def embed(self, items: NDArray[np.float64]) -> Binned:
+        """Embed items given as posteriors."""
+        # The same as argmax, which numpy computes slowly along short rows.
+        two = self.n_classes == 2
+        largest = items[:, 1] > items[:, 0] if two else items.argmax(axis=1)
+        return PredictedClass(self.n_classes).embed(largest.astype(np.int64))
+
+
 @dataclass(frozen=True, eq=False)
 class AbovePrior:
     """Indicators of the classes whose posterior exceeds their share in training.

@@ -407,6 +407,8 @@ class Fitted:
         Kind of the likelihood of ``estimate(posterior=True)``; empty if there is none.
     no_simulation : str
         Reason why samples cannot be simulated from the training items; empty if there is none.
+    history : Any
+        What held in labelled groups, which estimates follow; None to assume prior shift.
     """
 
     method: str
@@ -424,6 +426,7 @@ class Fitted:
     conditioning: Any = None
     likelihood: str = ""
     no_simulation: str = field(default="", repr=False)
+    history: Any = None
 
     @property
     def takes(self) -> Input:

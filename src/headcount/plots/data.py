@@ -215,11 +215,17 @@ def bars(frame: Any) -> pl.DataFrame:
     return table
 
 
-def by_group(frame: Any, *, positive: Any = None) -> pl.DataFrame:
+def by_group(frame: Any, *, positive: Any = None, compared: Sequence[str] = ()) -> pl.DataFrame:
     """Shares with intervals over groups: group, class, share, low, high, perhaps reference."""
-    table = read(frame, ("group", "class"), ("share", "low", "high"), ("reference",))
+    numbers = ("share", "low", "high", *compared)
+    table = read(frame, ("group", "class"), numbers, ("reference",))
     _check_intervals(table)
-    return of_class(table, positive)
+    shown = of_class(table, positive)
+    if compared and shown["class"].n_unique() > 1:
+        raise HeadcountError(
+            "compared is for a single class, and there are several: name it by positive."
+        )
+    return shown
 
 
 def critical_difference(ranks: Mapping[str, float], difference: float) -> pl.DataFrame:

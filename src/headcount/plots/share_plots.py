@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -377,6 +377,7 @@ def by_group(
     *,
     positive: Any = None,
     line: bool = True,
+    compared: Sequence[str] = (),
     labels: Mapping[str, str] | None = None,
     ax: Axes | None = None,
     width: float = 5.0,
@@ -393,6 +394,8 @@ def by_group(
     line : bool, default=True
         True joins the groups by a line with a band, for a sequence such as months; False draws
         a point and an interval for each.
+    compared : sequence of str, default=()
+        Further columns of shares of a single class, to be compared with the first.
     labels : mapping of str to str, default=None
         Texts to show instead of others: names of methods and classes, labels of axes.
     ax : matplotlib Axes, default=None
@@ -412,10 +415,11 @@ def by_group(
     >>> plots.by_group(frame).get_ylabel()
     'share of spam'
     """
-    table = data.by_group(frame, positive=positive)
+    table = data.by_group(frame, positive=positive, compared=compared)
     classes, groups = names_in_order(table, "class"), names_in_order(table, "group")
     with_reference = "reference" in table.columns
-    names = [*(classes if len(classes) > 1 else []), *(["reference"] if with_reference else [])]
+    named = classes if len(classes) > 1 or compared else []
+    names = [*named, *compared, *(["reference"] if with_reference else [])]
     canvas = open_canvas(ax, width, _HEIGHT, legend=names, labels=labels, lines=line)
     symbols: dict[str, Artist] = {}
     for i, (name, style) in enumerate(method_styles(classes).items()):
@@ -424,8 +428,12 @@ def by_group(
         if not line:
             x += _SPREAD * ((i + 0.5) / len(classes) - 0.5)
         symbol = _shares(canvas.ax, x, rows, style, line)
-        if len(classes) > 1:
+        if named:
             symbols[name] = symbol
+        others = method_styles([name, *compared])
+        for column in compared:
+            symbols[column] = draw_curve(canvas.ax, x, rows[column], others[column])
+            symbols[column].set(alpha=0.7, linewidth=1.0 if line else 0.0, zorder=1.8)
         if with_reference:
             (symbols["reference"],) = canvas.ax.plot(
                 x, rows["reference"].cast(float), linestyle="none", marker="D", markersize=3.5,

@@ -24,6 +24,7 @@ from .ensemble import Ensemble as Ensemble
 from .features import ED as ED
 from .features import HDx as HDx
 from .features import ReadMe as ReadMe
+from .from_history import FromHistory as FromHistory
 from .importance_weights import BBSE as BBSE
 from .importance_weights import ELSA as ELSA
 from .importance_weights import RLLS as RLLS

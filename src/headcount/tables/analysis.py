@@ -20,6 +20,7 @@ from headcount.errors import HeadcountError
 from headcount.estimates.diagnostics import BROKEN_LEVEL
 from headcount.estimates.estimate import Estimate
 from headcount.estimates.estimates import Estimates
+from headcount.estimates.history import HistoryEstimate
 from headcount.estimates.labels.from_labels import LabelledEstimate
 from headcount.report.page import Page
 from headcount.tables.models import ScoreModel, TableModel
@@ -35,6 +36,8 @@ COLUMNS = (
 )  # fmt: skip
 # Columns that may have nothing but missing values.
 _NUMBERS, _TEXTS = ("classify_and_count", "p_value", "truth", "raw"), ("warning",)
+# What estimates rest on if the test of the assumption does not matter.
+_TESTED = ("labels", "history")
 # Rows of groups and classes that notebooks and the prompt show.
 _MOST_ROWS = 40
 
@@ -126,8 +129,19 @@ class Slice:
 
     @property
     def is_broken(self) -> bool:
-        """True if the shares are not to be relied on: a failed test, or another doubt."""
-        return (bool(self.doubt) or self.is_unlike) and self.labelled is None
+        """True if the shares are not to be relied on: a failed test, or another doubt.
+
+        Shares that rest on labels, or on what held in labelled groups, do not need the test.
+        """
+        return (bool(self.doubt) or self.is_unlike) and self.estimate.basis not in _TESTED
+
+    @property
+    def under_usual_drift(self) -> HistoryEstimate | None:
+        """The estimate, if there are no labelled groups that show the drift; else None."""
+        estimate = self.estimate
+        if not isinstance(estimate, HistoryEstimate) or estimate.n_groups:
+            return None
+        return estimate
 
     @property
     def labelled(self) -> LabelledEstimate | None:
@@ -242,6 +256,8 @@ class Analysis(Result):
         Treatment of each column of the tables.
     notes : tuple of str
         Notes about the tables.
+    history : str
+        Which reading of the data held in labelled groups, in a sentence; empty without.
     model : TableModel, ScoreModel or None
         Fitted model, for `save` and for `headcount.analyse(..., model=analysis.model)`; None
         for an analysis of items that were not in a table.
@@ -263,6 +279,7 @@ class Analysis(Result):
     data_facts: Mapping[str, str]
     columns: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    history: str = ""
     model: TableModel | ScoreModel | None = None
 
     @property
@@ -323,6 +340,7 @@ class Analysis(Result):
             "data": dict(self.data_facts),
             "columns": dict(self.columns),
             "notes": list(self.notes),
+            "history": self.history or None,
         }
 
     @property

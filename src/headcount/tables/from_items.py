@@ -17,15 +17,16 @@ from headcount._support.parameters import check_fraction
 from headcount._support.versions import versions
 from headcount.errors import HeadcountError, HeadcountWarning
 from headcount.estimates.estimate import Estimate
+from headcount.estimates.estimation import EstimateOptions, estimate_groups, estimate_pool
 from headcount.estimates.labels.from_labels import check_enough, check_labelled_rows
 from headcount.estimates.labels.plan import LabelPlan
 from headcount.estimates.statistics.needed_parts import Numbered, number_groups
 from headcount.estimates.statistics.statistics import Statistics
 from headcount.items.arrays import Scored, Verdicts, encode_labels
-from headcount.parts.classifier_outputs import Histograms, PredictedClass
+from headcount.parts.classifier_outputs import Histograms, LargestPosterior, PredictedClass
 from headcount.parts.fitted import Form, NeedsStatistics
 from headcount.parts.fitted import Part as NeededPart
-from headcount.parts.training import Binned, MeanOf, Training
+from headcount.parts.training import MeanOf, Training
 from headcount.quantifiers.base import Quantifier
 from headcount.report.page import now
 from headcount.samples.samples import Samples
@@ -147,14 +148,15 @@ class TableItems:
                 n_labels = int(np.isin(rows, items).sum())
                 check_enough(n_labels, len(classes), f"group {plain(name)!r}")
         estimates, caught = caught_warnings(
-            lambda: self.quantifier.estimate_many(
+            lambda: estimate_pool(
+                self.quantifier.fitted_,
                 self.pool,
                 groups.samples,
+                EstimateOptions(random_state=random_state, groups=groups.names),
                 labelled=self.labelled,
                 design=self.design,
                 weights=self.weights,
                 clusters=self.clusters,
-                random_state=random_state,
             )
         )
         codes = None
@@ -231,7 +233,8 @@ class TableStatistics:
     ) -> list[Slice]:
         counted = _PageParts(self.quantifier).counted(statistics) or [None] * len(names)
         # Read one by one: all draws together would not fit into memory.
-        estimates = self.quantifier.estimate_statistics(statistics, random_state=random_state)
+        options = EstimateOptions(random_state=random_state, groups=names)
+        estimates = estimate_groups(self.quantifier.fitted_, statistics, None, options)
         return make_slices(names, estimates.values(), level, counted, [None] * len(names))
 
     def histograms(self, shares: NDArray[np.float64]) -> tuple[ScoreHistogram, ...]:
@@ -431,19 +434,6 @@ class _PageItems:
         return len(items)
 
 
-@dataclass(frozen=True)
-class _LargestPosterior:
-    """Class with the largest posterior."""
-
-    n_classes: int
-
-    def embed(self, items: NDArray[np.float64]) -> Binned:
-        # The same as argmax, which numpy computes slowly along short rows.
-        two = self.n_classes == 2
-        largest = items[:, 1] > items[:, 0] if two else items.argmax(axis=1)
-        return PredictedClass(self.n_classes).embed(largest.astype(np.int64))
-
-
 class _PageParts(NeedsStatistics):
     """Statistics that a report shows besides the estimates."""
 
@@ -459,7 +449,7 @@ class _PageParts(NeedsStatistics):
             source = _PageItems(self.quantifier, True)
             return [NeededPart(source, MeanOf(PredictedClass(K)))]
         source = _PageItems(self.quantifier, False)
-        reductions = (MeanOf(_LargestPosterior(K)), MeanOf(Histograms((_BINS,))))
+        reductions = (MeanOf(LargestPosterior(K)), MeanOf(Histograms((_BINS,))))
         return [NeededPart(source, reduction) for reduction in reductions]
 
     def counted(self, statistics: Statistics) -> list[Any]:

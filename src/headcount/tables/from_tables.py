@@ -12,24 +12,30 @@ import numpy as np
 import polars as pl
 
 from headcount._support.files import input_files
-from headcount._support.parameters import check_fraction
+from headcount._support.parameters import check_choice, check_fraction
 from headcount.errors import HeadcountError
-from headcount.estimates.groups import examine_groups
 from headcount.estimates.labels.plan import LabelPlan
 from headcount.estimates.statistics.statistics import Statistics
 from headcount.estimates.statistics.warehouse import cells_query
 from headcount.items.arrays import Scored, Verdicts, count_rows
 from headcount.scores.scorer import ScoredPool
 from headcount.tables.analysis import Analysis
+from headcount.tables.backtests import (
+    FEWEST_GROUPS,
+    find_groups,
+    has_history,
+    model_backtest,
+    usual_drift,
+    with_history,
+)
 from headcount.tables.from_items import (
     TableItems,
     TableStatistics,
     analyse_source,
     empty_statistics,
-    make_slices,
     summarise_table,
 )
-from headcount.tables.groups import MISSING, MOST_GROUPS, Groups, group_names, too_many_groups
+from headcount.tables.groups import MOST_GROUPS, Groups, too_many_groups
 from headcount.tables.label_columns import (
     FewLabels,
     LabelledItems,
@@ -79,6 +85,7 @@ def analyse(
     separator: str | None = None,
     date_order: str | None = None,
     title: str | None = None,
+    history: str = "auto",
 ) -> Analysis | TagAnalysis:
     """Estimate the shares of the classes in a table of unlabelled items, and in its groups.
 
@@ -140,6 +147,12 @@ def analyse(
         Order of day and month in dates such as 03/04/2024; found from the columns by default.
     title : str, default=None
         Heading of the report.
+    history : {"auto", "yes", "no"}, default="auto"
+        Use what held in labelled months or groups. If the labelled table has the groups of
+        `by`, or one column of dates, a backtest tells which reading of the data to rely on, and
+        how much drift intervals must contain. Without labelled groups, intervals contain the
+        drift that is usual. "yes" demands labelled groups; "no" assumes that only the mix of
+        the classes changes.
 
     Returns
     -------
@@ -174,6 +187,7 @@ def analyse(
     Of 300 items, about ... are “good” (95% interval ...), down from 79.8% in training. ...
     """
     _check_sources(train, scores, model, target)
+    check_choice("`history`", history, ("auto", "yes", "no"))
     options = Options(
         by=by,
         date_column=date_column,
@@ -231,7 +245,28 @@ def analyse(
         fitted.quantifier.classes_,
         random_labels=random_labels,
     )
-    return _apply(fitted, table, training, labels, notes, options)
+    if training is not None and labels.labelled is None:
+        fitted = _learn_history(fitted, training, options, history)
+    return _apply(fitted, table, labels, notes, options)
+
+
+def _learn_history(
+    model: TableModel | ScoreModel, training: LabelledItems, options: Options, history: str
+) -> TableModel | ScoreModel:
+    """The model with what held in labelled groups, or with the drift that is usual."""
+    if history == "no" or not has_history(model):
+        return model
+    groups = find_groups(training, options)
+    if groups is not None and groups.n_large >= FEWEST_GROUPS:
+        backtest = model_backtest(model, training, groups, options.random_state)
+        return with_history(model, backtest.history, backtest.sentence)
+    if history == "yes":
+        where = "no dates" if groups is None else "fewer than two groups with enough items"
+        raise HeadcountError(
+            f"`history` is 'yes', but {training.table.name!r} has {where}: name its groups by "
+            "`by`, or leave `history` out."
+        )
+    return with_history(model, usual_drift(model), "")
 
 
 def _split(table: TableFile, target: str | None) -> tuple[TableFile, TableFile, str]:
@@ -305,13 +340,12 @@ class _Reading:
 def _apply(
     model: TableModel | ScoreModel,
     table: TableFile,
-    training: LabelledItems | None,
     labels: FewLabels,
     notes: tuple[str, ...],
     options: Options,
 ) -> Analysis:
     """Analysis of a table by a fitted model."""
-    if _is_streamed(model, table, training, labels, options):
+    if _is_streamed(model, table, labels, options):
         reading = _read_in_batches(model, table, options)
     else:
         reading = _read_items(model, table, labels, options)
@@ -332,25 +366,22 @@ def _apply(
         random_state=options.random_state,
     )
     notes += (*reading.notes, *reading.tally.notes(table.name), model.choice())
-    if options.column is not None and labels.labelled is None:
-        analysis, note = _by_labels(analysis, reading.source, training, options)
-        notes += (note,)
-    return replace(analysis, columns=columns, notes=tuple(filter(None, notes)), model=model)
+    return replace(
+        analysis,
+        columns=columns,
+        notes=tuple(filter(None, notes)),
+        history=model.why_history,
+        model=model,
+    )
 
 
 def _is_streamed(
-    model: TableModel | ScoreModel,
-    table: TableFile,
-    training: LabelledItems | None,
-    labels: FewLabels,
-    options: Options,
+    model: TableModel | ScoreModel, table: TableFile, labels: FewLabels, options: Options
 ) -> bool:
     """True if a table is read in batches of which statistics are kept, and not the items."""
     has_labels = labels.labelled is not None or model.target in table.columns
     beside = options.weight is not None or options.cluster is not None
-    column = options.column
-    by_labels = training is not None and column in training.table.columns
-    if has_labels or beside or by_labels or not model.quantifier.fitted_.is_reducible:
+    if has_labels or beside or not model.quantifier.fitted_.is_reducible:
         return False
     # Statistics of two classes are as good as the items. With more, small tables are kept.
     two = len(model.quantifier.classes_) == 2
@@ -399,54 +430,6 @@ def _read_in_batches(
     source = TableStatistics(model.quantifier, summary.statistics, options.of_time)
     n_rows, manner = summary.statistics.n, ", read in batches"
     return _Reading(source, n_rows, summary.tally, summary.notes, manner=manner)
-
-
-def _untested(column: str, labelled: LabelledItems | None) -> str:
-    """Note that labels cannot show if groups differ in more than the mix."""
-    source = "a saved model has no" if labelled is None else "there are no"
-    return (
-        f"It could not be tested on labels if the groups of {column} differ in more than the "
-        f"mix, as {source} labelled items with this column."
-    )
-
-
-def _by_labels(
-    analysis: Analysis,
-    source: TableItems | TableStatistics,
-    labelled: LabelledItems | None,
-    options: Options,
-) -> tuple[Analysis, str]:
-    """Analysis with the groups estimated as their labelled items demand, and a note."""
-    column = str(options.column)
-    if labelled is None or column not in labelled.table.columns:
-        return analysis, "" if options.of_time else _untested(column, labelled)
-    assert isinstance(source, TableItems)
-    values = labelled.table.read([column])[column]
-    try:
-        names, _ = group_names(values, str(options.by), labelled.table.name, options.date_order)
-    except HeadcountError:
-        return analysis, ""  # of another form than in the new table
-    shift = examine_groups(
-        source.quantifier,
-        source.pool,
-        source.groups.names,
-        source.groups.samples,
-        np.asarray(names.fill_null(MISSING).to_list(), dtype=np.str_),
-        column=column,
-        of_time=options.of_time,
-        estimates=[item.estimate for item in analysis.groups],
-        overall=None if analysis.overall.is_broken else analysis.overall.estimate,
-        random_state=options.random_state,
-    )
-    groups = list(analysis.groups)
-    for i, estimate in shift.estimates.items():
-        old = groups[i - 1]
-        groups[i - 1] = make_slices(
-            [old.name], [estimate], analysis.level, [old.classify_and_count], [old.truth]
-        )[0]
-    for i, doubt in shift.doubts.items():
-        groups[i - 1] = replace(groups[i - 1], doubt=doubt)
-    return replace(analysis, groups=tuple(groups)), shift.sentence
 
 
 # Files of statistics, and counts of a database.

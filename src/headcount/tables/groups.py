@@ -18,9 +18,10 @@ from headcount.samples.samples import Samples
 from headcount.tables.columns import ORDERS, find_date_form, read_dates, short, without_marks
 from headcount.tables.readers import TableFile
 
-_PERIODS = {
+PERIODS = {
     "year": "%Y", "quarter": "", "month": "%Y-%m", "week": "%G-W%V", "day": "%Y-%m-%d",
 }  # fmt: skip
+"""Periods of time by name, and how their dates are written."""
 MOST_GROUPS = 50_000
 """Largest number of groups of an analysis."""
 MISSING = "(missing)"
@@ -82,10 +83,10 @@ def group_column(table: TableFile, by: str | None, date_column: str | None) -> s
         return None
     if by in table.columns and date_column is None:
         return by
-    if by not in _PERIODS:
+    if by not in PERIODS:
         if date_column is not None:
             raise HeadcountError(
-                f"`by` is {by!r}; with `date_column` it must be one of {', '.join(_PERIODS)}."
+                f"`by` is {by!r}; with `date_column` it must be one of {', '.join(PERIODS)}."
             )
         table.require([by], "which `by` names")
     if date_column is not None:
@@ -177,7 +178,7 @@ def _periods(dates: pl.Series, by: str) -> pl.Series:
     if by == "quarter":
         year, quarter = dates.dt.year().cast(pl.String), dates.dt.quarter().cast(pl.String)
         return year + "-Q" + quarter
-    return dates.dt.strftime(_PERIODS[by])
+    return dates.dt.strftime(PERIODS[by])
 
 
 def _reordered(

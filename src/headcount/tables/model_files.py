@@ -153,7 +153,8 @@ _PLAIN = (str, bytes, bool, int, float, type(None), slice)
 _WITH_STATE = {
     "headcount": (
         "TableModel", "ScoreModel", "ScoreColumns", "ModelItems", "Preparation", "Column",
-        "DateParts", "Flags", "Texts", "Scorer", "DecisionScaling", "Scaling",
+        "DateParts", "Flags", "Texts", "Scorer", "DecisionScaling", "Scaling", "History",
+        "Drift",
     ),
     "numpy": ("RandomState", "Generator"),
     "sklearn": (

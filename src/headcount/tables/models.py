@@ -18,10 +18,12 @@ from sklearn.pipeline import Pipeline, make_pipeline
 
 from headcount._support.parameters import check_choice
 from headcount.errors import HeadcountError
+from headcount.estimates.history import History
 from headcount.items.arrays import Scored, dense_if_narrow
 from headcount.quantifiers.base import ScoringPlan
 from headcount.quantifiers.conditioned import AutoQuantifier
 from headcount.quantifiers.deep.quantifiers import NetworkQuantifier
+from headcount.quantifiers.from_history import following
 from headcount.quantifiers.one_vs_rest import OneVsRest
 from headcount.quantifiers.registry import method as find_method
 from headcount.scores.calibration import CALIBRATIONS
@@ -57,6 +59,8 @@ class TableModel:
     training: str
     source: Scorer | ModelItems
     why_classifier: str = ""
+    history: History | None = None
+    why_history: str = ""
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -70,14 +74,14 @@ class TableModel:
     def refitted(self) -> TableModel:
         """Fit an unfitted copy of the quantifier on `source`, as it was fitted first."""
         quantifier = clone(self.quantifier)
-        if isinstance(self.source, Scorer):
-            return replace(self, quantifier=quantifier.fit_scorer(self.source))
         source: Any = self.source
-        if isinstance(quantifier, NetworkQuantifier):
+        if isinstance(source, Scorer):
+            quantifier.fit_scorer(source)
+        elif isinstance(quantifier, NetworkQuantifier):
             quantifier.fit_trained(source.items, source.labels, source.arrays)
         else:
             quantifier.fit(source.items, source.labels)
-        return replace(self, quantifier=quantifier)
+        return replace(self, quantifier=following(quantifier, self.history))
 
     def choice(self) -> str:
         """Reasons for what the caller did not choose: the classifier, an order of classes."""
@@ -121,6 +125,8 @@ class ScoreModel:
     scores: ScoreColumns
     training: str
     source: ModelItems
+    history: History | None = None
+    why_history: str = ""
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -139,7 +145,8 @@ class ScoreModel:
         """Fit an unfitted copy of the quantifier on `source`, as it was fitted first."""
         quantifier = clone(self.quantifier)
         scored = Scored(self.source.items)
-        return replace(self, quantifier=quantifier.fit(scored, self.source.labels))
+        quantifier.fit(scored, self.source.labels)
+        return replace(self, quantifier=following(quantifier, self.history))
 
     def choice(self) -> str:
         """Class that a single column of scores is of, or the order of the classes."""

@@ -11,6 +11,7 @@ from sklearn.pipeline import Pipeline
 
 from headcount._support.text import chance, percent
 from headcount.estimates.diagnostics import BROKEN_LEVEL
+from headcount.estimates.history import MEANINGS, POSTERIORS, PRIOR_SHIFT, HistoryEstimate
 from headcount.quantifiers.base import Quantifier
 from headcount.scores.scorer import Scorer
 from headcount.tables.groups import MISSING
@@ -138,11 +139,11 @@ def verdict_of(analysis: Analysis) -> Verdict:
     status, trust = _trust(analysis)
     if status == "broken":
         # The reader must not take the number for an answer.
-        sentences = (
-            trust,
-            f"If only the mix had changed: {_shares(analysis)}",
-            _groups(analysis),
-        )
+        two = analysis.overall.under_usual_drift
+        reading = f"If only the mix had changed: {_shares(analysis)}"
+        if two is not None:
+            reading = _two_readings(analysis, two)
+        sentences = (trust, reading, _groups(analysis))
     else:
         sentences = (_shares(analysis), _groups(analysis), trust)
     return Verdict(status, tuple(sentence for sentence in sentences if sentence))
@@ -205,6 +206,22 @@ def _shares(analysis: Analysis) -> str:
     )
 
 
+def _two_readings(analysis: Analysis, estimate: HistoryEstimate) -> str:
+    """What the shares would be if only the mix, or if only the inputs had changed."""
+    j = _main_class(analysis)
+    readings = {
+        MEANINGS[name]: percent(float(estimate.readings[name][j]))
+        for name in (PRIOR_SHIFT, POSTERIORS)
+        if name in estimate.readings
+    }
+    listed = ", and ".join(f"{share} if {meaning}" for meaning, share in readings.items())
+    return (
+        f"The share of {_quoted(analysis.classes[j])} would be {listed}; it may be anywhere "
+        f"from {percent(analysis.overall.low[j])} to {percent(analysis.overall.high[j])}. 100 "
+        "labels of the new items would tell it to within 10 points."
+    )
+
+
 def _moved(before: float, now: float) -> str:
     if percent(before) == percent(now):
         return "as in training"
@@ -255,6 +272,8 @@ def _trust(analysis: Analysis) -> tuple[Literal["fits", "unsure", "broken"], str
             f"This rests on {labelled.n_labels:,} labels of the new items, and holds whatever "
             f"has changed if their rows were drawn at random. {labelled.agreement.sentence()}"
         )
+    if analysis.overall.estimate.basis == "history":
+        return "fits", analysis.history
     if analysis.method.shift != "prior":
         return "unsure", (
             f"{analysis.method.name} does not correct for a change of the mix, so that the "
@@ -273,12 +292,18 @@ def _trust(analysis: Analysis) -> tuple[Literal["fits", "unsure", "broken"], str
     if broken:
         one = len(broken) == 1
         return "unsure", (
-            "Together the new items look like the labelled ones, but for the mix "
+            "Together the new items look like the labelled ones, apart from the mix "
             f"({chance(p)}). {len(broken)} of the groups {'does' if one else 'do'} not, or "
             f"cannot be estimated: do not rely on {_named(broken)}."
         )
+    if analysis.overall.under_usual_drift is not None:
+        return "fits", (
+            f"The new items look like the labelled ones, apart from the mix ({chance(p)}). No "
+            "labelled groups show how much else may change, so the intervals allow for the "
+            "drift that is usual in dated data."
+        )
     return "fits", (
-        f"The new items look like the labelled ones, but for the mix ({chance(p)}), as the "
+        f"The new items look like the labelled ones, apart from the mix ({chance(p)}), as the "
         "method assumes."
     )
 

@@ -1,0 +1,485 @@
+"""History: which reading of the data held in labelled groups, and how far each was off.
+
+New items can be read in several ways. The shares may be those of the past. The class of an item
+may depend on its features as before (covariate shift), so the mean posteriors are right. Only
+the mix of the classes may have changed (prior shift), so the estimate of the method is right.
+Unlabelled items do not tell which reading holds, but labelled groups do: months or sites with
+known shares, estimated by models that have not seen them.
+
+The log odds of the true shares of a group differ from those of a reading by a drift, which is
+normal with mean zero. Its standard deviation is unknown: each class has one, near one that the
+classes share. Labelled groups update both, and the chance of each reading, by Bayes' rule. A
+new group is estimated by the mixture of all readings (Bayesian model averaging: Hoeting et
+al., Statistical Science 14, 1999). Priors are those that held on real dated datasets
+(benchmarks/dated.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headcount.estimates.conditioning import RepeatedPosterior, SharePosterior
+from headcount.estimates.diagnostics import BROKEN_LEVEL, UNLIKE
+from headcount.estimates.estimate import Estimate
+
+Floats = NDArray[np.float64]
+
+PAST, LAST, POSTERIORS, COUNTS, PRIOR_SHIFT = (
+    "past mean", "last share", "mean posteriors", "counts", "prior shift",
+)  # fmt: skip
+"""Readings of the data, by name."""
+IN_WORDS = {
+    PAST: "the mean share of the past",
+    LAST: "the last labelled share",
+    POSTERIORS: "mean posteriors",
+    COUNTS: "counts of predicted classes",
+    PRIOR_SHIFT: "the prior-shift estimate",
+}
+"""Readings of the data, in the words of a sentence."""
+MEANINGS = {
+    PAST: "the shares are those of the past",
+    LAST: "the shares are those of the last labelled group",
+    POSTERIORS: "the class of an item depends on its features as before",
+    COUNTS: "the classifier errs as often in both directions",
+    PRIOR_SHIFT: "only the mix of the classes has changed",
+}
+"""What is true if a reading holds."""
+
+# Chances of the readings before labelled groups are seen, and without any: if the new items
+# look like a mixture of the labelled classes, and if they do not.
+_BEFORE = {PAST: 1.0, LAST: 0.4, POSTERIORS: 1.0, COUNTS: 1.0, PRIOR_SHIFT: 1.0}
+_ALONE = {PAST: 0.1, LAST: 0.0, POSTERIORS: 0.4, COUNTS: 0.0, PRIOR_SHIFT: 0.5}
+_ALONE_UNLIKE = {PAST: 0.3, LAST: 0.0, POSTERIORS: 0.5, COUNTS: 0.0, PRIOR_SHIFT: 0.2}
+# Standard deviations of the drift of log odds: the median and the spread of their logarithms
+# before labelled groups are seen and without any, and the spread between classes.
+_DRIFTS = np.geomspace(0.01, 4.0, 20)
+_MEDIAN, _SPREAD = 0.3, 1.0
+_MEDIAN_ALONE, _SPREAD_ALONE = 0.2, 0.6
+_BETWEEN_CLASSES = 0.5
+# Growth of the variance of the drift with each further group after the last labelled one.
+_GROWTH = 0.2
+# Where readings disagree more than this many times as much as in labelled groups, these say
+# little about which of them holds.
+_REACH = 6.0
+# Shares below are as uncertain as this one, relative to their distance from 0 or 1.
+_LEAST_SHARE = 0.01
+_TINY = 1e-5
+_N_DRAWS = 1000
+_NEVER = 1e-300
+
+
+@dataclass(frozen=True, eq=False)
+class Readings:
+    """Shares of samples under each reading, and their sampling errors, (M, S, K).
+
+    `steps` is the distance of each sample from the last labelled group, 1 for the next one.
+    """
+
+    names: tuple[str, ...]
+    shares: Floats
+    errors: Floats
+    steps: Floats
+
+    def of(self, places: Sequence[int] | NDArray[np.int64]) -> Readings:
+        """Readings of some samples."""
+        chosen = np.asarray(places, np.int64)
+        return Readings(
+            self.names, self.shares[:, chosen], self.errors[:, chosen], self.steps[chosen]
+        )
+
+    @property
+    def slopes(self) -> Floats:
+        """Change of shares per unit of log odds."""
+        shares = np.clip(self.shares, _LEAST_SHARE, 1 - _LEAST_SHARE)
+        return np.asarray(shares * (1 - shares))
+
+    @property
+    def growth(self) -> Floats:
+        """Variance of the drift at the distance of each sample, relative to the next one."""
+        return np.asarray(1 + _GROWTH * (self.steps - 1))
+
+    @property
+    def disagreements(self) -> Floats:
+        """Distance of the mean posteriors from the prior-shift estimate in log odds, (S,)."""
+        if POSTERIORS not in self.names:
+            return np.zeros(self.shares.shape[1])
+        pair = [self.names.index(name) for name in (POSTERIORS, PRIOR_SHIFT)]
+        shares = np.clip(self.shares[pair], _LEAST_SHARE, 1 - _LEAST_SHARE)
+        log_odds = np.log(shares / (1 - shares))
+        return np.sqrt(((log_odds[0] - log_odds[1]) ** 2).mean(axis=1))
+
+
+@dataclass(frozen=True, eq=False)
+class ScoreMeans:
+    """Mean posteriors of samples, and shares of the classes predicted by them, (S, K)."""
+
+    posteriors: Floats
+    counts: Floats
+
+    def of(self, places: Sequence[int]) -> ScoreMeans:
+        """Means of some samples."""
+        return ScoreMeans(self.posteriors[places], self.counts[places])
+
+
+def read_samples(
+    under_shift: Sequence[Estimate],
+    means: ScoreMeans | None,
+    past: Floats,
+    last: Floats | None,
+    uncertainty: Floats,
+    steps: Floats,
+) -> Readings:
+    """Readings of samples.
+
+    `means` is None if there are no posteriors, `last` if the groups are not a sequence.
+    `uncertainty` is the variance of a class given the posterior of an item, as a fraction of
+    the variance without.
+    """
+    sizes = np.array([estimate.n_effective or estimate.n_items for estimate in under_shift])
+    S, K = len(sizes), len(past)
+    by_name = {PAST: np.broadcast_to(past, (S, K))}
+    if last is not None:
+        by_name[LAST] = np.broadcast_to(last, (S, K))
+    errors = {name: _counting_errors(shares, sizes) for name, shares in by_name.items()}
+    least = np.zeros((S, K))
+    if means is not None:
+        least = _counting_errors(means.posteriors, sizes) * np.sqrt(uncertainty)
+        by_name |= {POSTERIORS: means.posteriors, COUNTS: means.counts}
+        errors |= {POSTERIORS: least, COUNTS: least}
+    by_name[PRIOR_SHIFT] = np.stack([estimate.shares for estimate in under_shift])
+    spreads = np.stack([estimate.posterior.draws.std(axis=0) for estimate in under_shift])
+    errors[PRIOR_SHIFT] = np.maximum(spreads, least)
+    names = tuple(by_name)
+    return Readings(
+        names,
+        np.stack([by_name[name] for name in names]),
+        np.stack([errors[name] for name in names]),
+        steps,
+    )
+
+
+def _counting_errors(shares: Floats, sizes: Floats) -> Floats:
+    """Standard errors of shares among as many items, at least those of a quarter of an item."""
+    n = sizes[:, None]
+    return np.asarray(np.sqrt(np.maximum(shares * (1 - shares), 0.25 / n) / n))
+
+
+def remaining_uncertainty(posteriors: Floats, shares: Floats) -> Floats:
+    """Variance of a class given the posterior of an item, as a fraction of that without."""
+    within = (posteriors * (1 - posteriors)).mean(axis=0)
+    return np.asarray(np.clip(within / np.maximum(shares * (1 - shares), _TINY), 0.01, 1.0))
+
+
+@dataclass(frozen=True, eq=False)
+class Drift:
+    """How far each reading is off, as labelled groups show it.
+
+    `chances` are those of the readings before the groups are seen, (M,), `sizes` those of the
+    common drift, (T,). `likelihoods` are logarithms by reading, drift, group and class,
+    (M, T, G, K), `disagreements` those between readings, (G,), `residuals` the drift of each
+    group and `noise` its variance by chance, (M, G, K).
+
+    >>> import numpy as np
+    >>> shares = np.array([[[0.5, 0.5], [0.5, 0.5], [0.5, 0.5]],
+    ...                    [[0.6, 0.4], [0.3, 0.7], [0.8, 0.2]]])
+    >>> readings = Readings((PAST, POSTERIORS), shares, np.full((2, 3, 2), 0.01), np.ones(3))
+    >>> truth = np.array([[0.62, 0.38], [0.31, 0.69], [0.79, 0.21]])
+    >>> drift = Drift.learn(readings, truth, ["May", "June", "July"])
+    >>> dict(zip(drift.names, drift.weights.round(2).tolist()))
+    {'past mean': 0.01, 'mean posteriors': 0.99}
+    """
+
+    names: tuple[str, ...]
+    chances: Floats
+    sizes: Floats
+    likelihoods: Floats
+    disagreements: Floats
+    groups: tuple[Hashable, ...]
+    residuals: Floats
+    noise: Floats
+
+    @classmethod
+    def learn(cls, readings: Readings, truth: Floats, groups: Sequence[Hashable]) -> Drift:
+        """Drift of readings of labelled groups with known shares, (G, K)."""
+        slopes, away = readings.slopes, truth - readings.shares
+        drift = _DRIFTS[:, None, None] * slopes[:, None] * np.sqrt(readings.growth)[:, None]
+        variance = drift**2 + readings.errors[:, None] ** 2
+        likelihoods = -0.5 * (away[:, None] ** 2 / variance + np.log(2 * np.pi * variance))
+        return cls(
+            readings.names,
+            _as_chances(readings.names, _BEFORE),
+            _lognormal(_MEDIAN, _SPREAD),
+            likelihoods,
+            readings.disagreements,
+            tuple(groups),
+            away / slopes,
+            (readings.errors / slopes) ** 2,
+        )
+
+    @classmethod
+    def usual(cls, readings: Readings, unlike: bool) -> Drift:
+        """Drift that is usual, where no groups are labelled.
+
+        `unlike` is True if the new items do not look like a mixture of the labelled classes.
+        """
+        nothing = cls.learn(readings.of([]), np.empty((0, readings.shares.shape[2])), ())
+        return replace(
+            nothing,
+            chances=_as_chances(readings.names, _ALONE_UNLIKE if unlike else _ALONE),
+            sizes=_lognormal(_MEDIAN_ALONE, _SPREAD_ALONE),
+        )
+
+    def only(self, places: Sequence[int] | NDArray[np.int64]) -> Drift:
+        """What some of the labelled groups show."""
+        chosen = np.asarray(places, np.int64)
+        return replace(
+            self,
+            likelihoods=self.likelihoods[:, :, chosen],
+            disagreements=self.disagreements[chosen],
+            groups=tuple(self.groups[place] for place in chosen),
+            residuals=self.residuals[:, chosen],
+            noise=self.noise[:, chosen],
+        )
+
+    @property
+    def weights(self) -> Floats:
+        """Chance of each reading, given the labelled groups."""
+        return self._posterior(1.0)[0]
+
+    def _trust(self, disagreement: float) -> float:
+        """Weight of what labelled groups show, where readings disagree by so much."""
+        if not len(self.groups):
+            return 0.0
+        usual = float(np.sqrt(np.mean(self.disagreements**2)))
+        return min(1.0, (_REACH * usual / max(disagreement, _TINY)) ** 2)
+
+    def _posterior(self, trust: float) -> tuple[Floats, Floats]:
+        """Chances of the readings, (M,), and of drifts by reading and class, (M, T, K)."""
+        K = self.likelihoods.shape[3]
+        near = _near_one_another()
+        log = trust * self.likelihoods.sum(axis=2)
+        highest = log.max(axis=1, keepdims=True)
+        relative = np.exp(log - highest)
+        # Likelihood of the common drift in each class, over the drifts of the class.
+        of_class = np.einsum("ot,mtk->mok", near, relative)
+        # The shares of K classes are K - 1 numbers.
+        of_common = (np.log(of_class) + highest).sum(axis=2) * (K - 1) / K
+        with np.errstate(divide="ignore"):
+            joint = np.log(self.chances)[:, None] + np.log(self.sizes) + of_common
+        chances = np.exp(joint - joint.max())
+        weights = chances.sum(axis=1)
+        common = chances / np.maximum(weights, _NEVER)[:, None]
+        common[weights == 0] = self.sizes
+        sizes = np.einsum("mok,ot,mtk->mtk", common[..., None] / of_class, near, relative)
+        return weights / weights.sum(), sizes
+
+    def estimate(
+        self, under_shift: Estimate, readings: Readings, place: int, group: Hashable = None
+    ) -> HistoryEstimate:
+        """Estimate of a sample from all readings; `group` names one that may have labels."""
+        shares = readings.shares[:, place]
+        weights, sizes = self._posterior(self._trust(float(readings.disagreements[place])))
+        mixture = _Mixture(
+            weights,
+            sizes,
+            np.log(np.maximum(shares, _TINY)),
+            (readings.errors[:, place] / readings.slopes[:, place]) ** 2,
+            *self._effects(group, shares.shape[1], float(readings.growth[place])),
+            self.names.index(PRIOR_SHIFT),
+        )
+        kept = under_shift.warnings
+        if self.groups:
+            # Of the assumption, which the estimate does not need.
+            kept = tuple(text for text in kept if not text.startswith(UNLIKE))
+        return HistoryEstimate(
+            **{name: getattr(under_shift, name) for name in _ESTIMATE_FIELDS},
+            warnings=kept,
+            shares=mixture.mean,
+            posterior=RepeatedPosterior(lambda: mixture.posterior(under_shift)),
+            under_shift=under_shift,
+            readings=dict(zip(self.names, shares, strict=True)),
+            weights=dict(zip(self.names, weights.tolist(), strict=True)),
+            n_groups=len(self.groups),
+        )
+
+    def _effects(self, group: Hashable, n_classes: int, growth: float) -> tuple[Floats, Floats]:
+        """Expected effect on log odds and its variance, by reading and drift, (M, T, K)."""
+        shape = (len(self.names), len(_DRIFTS), n_classes)
+        variance = np.broadcast_to(_DRIFTS[:, None] ** 2, shape)
+        if group not in self.groups:
+            return np.zeros(shape), variance * growth
+        place = self.groups.index(group)
+        noise, residuals = self.noise[:, None, place], self.residuals[:, None, place]
+        return residuals * variance / (variance + noise), variance * noise / (variance + noise)
+
+
+def _as_chances(names: Sequence[str], preference: Mapping[str, float]) -> Floats:
+    values = np.array([preference[name] for name in names])
+    return np.asarray(values / values.sum())
+
+
+def _lognormal(median: float, spread: float) -> Floats:
+    """Chances of the sizes of the drift."""
+    values = np.exp(-0.5 * (np.log(_DRIFTS / median) / spread) ** 2)
+    return np.asarray(values / values.sum())
+
+
+@cache
+def _near_one_another() -> Floats:
+    """Chances of the drift of a class given the common one, (T, T)."""
+    return np.stack([_lognormal(common, _BETWEEN_CLASSES) for common in _DRIFTS])
+
+
+@dataclass(frozen=True, eq=False)
+class _Mixture:
+    """Distribution of the shares of a sample over readings and sizes of the drift.
+
+    `weights` are those of the readings, (M,), `sizes` the chances of the drifts of each class,
+    (M, T, K), `logs` the logarithms of the shares under each reading and `sampling` the
+    variances of their log odds, (M, K), `effects` and `variances` those of the drift,
+    (M, T, K). `shifted` is the place of the prior-shift reading.
+    """
+
+    weights: Floats
+    sizes: Floats
+    logs: Floats
+    sampling: Floats
+    effects: Floats
+    variances: Floats
+    shifted: int
+
+    @property
+    def _part(self) -> float:
+        """Effect on the logarithm of a share per effect on its log odds."""
+        K = self.logs.shape[1]
+        return (K - 1) / K
+
+    @property
+    def mean(self) -> Floats:
+        """Shares under each reading, averaged."""
+        expected = (self.sizes * self.effects).sum(axis=1)
+        mean = self.weights @ _softmax(self.logs + expected * self._part)
+        return np.asarray(mean / mean.sum())
+
+    def posterior(self, under_shift: Estimate) -> SharePosterior:
+        """Draws of the realised shares, the same ones each time."""
+        rng, K = np.random.default_rng(0), self.logs.shape[1]
+        evenly = (np.arange(_N_DRAWS) + 0.5) / _N_DRAWS
+        ends = np.cumsum(self.weights)
+        m = np.searchsorted(ends, evenly * ends[-1])
+        logs, sampling = self.logs[m], self.sampling[m]
+        by_method = m == self.shifted
+        if by_method.any():
+            # The method has its own distribution, which need not be normal.
+            rows = rng.choice(under_shift.posterior.draws, int(by_method.sum()))
+            logs[by_method], sampling[by_method] = np.log(np.maximum(rows, _TINY)), 0.0
+        # Two classes have the same drift.
+        levels = rng.random((_N_DRAWS, 1 if K == 2 else K))
+        sizes = np.cumsum(self.sizes, axis=1)[m] / self.sizes.sum(axis=1)[m, None]
+        t = np.minimum((levels[:, None] > sizes).sum(axis=1), len(_DRIFTS) - 1)
+        draw, k = m[:, None], np.arange(K)
+        spread = np.sqrt((self.variances[draw, t, k] + sampling) * self._part)
+        logs += self.effects[draw, t, k] * self._part
+        logs += spread * rng.standard_normal(logs.shape)
+        draws = _whole_items(_softmax(logs), under_shift.n_items)
+        return SharePosterior(draws, np.full(_N_DRAWS, 1 / _N_DRAWS))
+
+
+@dataclass(frozen=True, eq=False)
+class History:
+    """What labelled groups say about new ones: the drift, and the shares of the past.
+
+    `drift` is None if there are no labelled groups: then it is what is usual.
+    """
+
+    drift: Drift | None
+    past: Floats
+    last: Floats | None
+    uncertainty: Floats
+
+    def estimates(
+        self,
+        under_shift: Sequence[Estimate],
+        means: ScoreMeans | None,
+        groups: Sequence[Hashable] | None = None,
+    ) -> list[HistoryEstimate]:
+        """Estimates of samples; `groups` are their names, of which some may have labels."""
+        names = [None] * len(under_shift) if groups is None else groups
+        readings = read_samples(
+            under_shift, means, self.past, self.last, self.uncertainty, self._steps(names)
+        )
+        return [
+            self._drift_of(estimate, readings).estimate(estimate, readings, place, names[place])
+            for place, estimate in enumerate(under_shift)
+        ]
+
+    def _steps(self, names: Sequence[Hashable]) -> Floats:
+        """Distance of new groups of a sequence from the last labelled one, by their order."""
+        labelled = () if self.drift is None else self.drift.groups
+        new = [name for name in names if name is not None and name not in labelled]
+        if self.last is None or not new:
+            return np.ones(len(names))
+        place = {name: float(step) for step, name in enumerate(new, 1)}
+        place[None] = (len(new) + 1) / 2
+        return np.array([place.get(name, 1.0) for name in names])
+
+    def _drift_of(self, estimate: Estimate, readings: Readings) -> Drift:
+        if self.drift is not None:
+            return self.drift
+        test = estimate.fit_test
+        unlike = test is not None and test.p_value < BROKEN_LEVEL
+        return Drift.usual(readings, unlike)
+
+
+_ESTIMATE_FIELDS = (
+    "method", "classes", "raw", "n_items", "estimand", "fit_test", "n_effective",
+    "reduction_error",
+)  # fmt: skip
+
+
+def _softmax(logs: Floats) -> Floats:
+    values = np.exp(logs - logs.max(axis=-1, keepdims=True))
+    return np.asarray(values / values.sum(axis=-1, keepdims=True))
+
+
+def _whole_items(draws: Floats, n_items: int) -> Floats:
+    """Draws of shares as whole numbers of items, by largest remainder."""
+    due = draws * n_items
+    counts = np.floor(due)
+    rest = np.round(n_items - counts.sum(axis=1)).astype(np.int64)
+    rank = np.argsort(np.argsort(counts - due, axis=1, kind="stable"), axis=1, kind="stable")
+    counts += rank < rest[:, None]
+    return np.asarray(counts / n_items)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class HistoryEstimate(Estimate):
+    """Shares of the classes in a sample, from the readings that held in labelled groups.
+
+    Attributes
+    ----------
+    under_shift : Estimate
+        The estimate under prior shift alone.
+    readings : mapping of str to ndarray of shape (K,)
+        Shares under each reading of the data: "past mean", "last share", "mean posteriors",
+        "counts" of predicted classes and "prior shift".
+    weights : mapping of str to float
+        Weight of each reading. They sum to 1.
+    n_groups : int
+        Number of labelled groups that the weights rest on.
+    """
+
+    under_shift: Estimate = field(kw_only=True)
+    readings: Mapping[str, Floats] = field(kw_only=True)
+    weights: Mapping[str, float] = field(kw_only=True)
+    n_groups: int = field(kw_only=True)
+
+    @property
+    def basis(self) -> str:
+        """Foundation of the shares: the "history" of labelled groups, if there are any."""
+        return "history" if self.n_groups else "no history: two readings"

@@ -1,0 +1,216 @@
+"""Shares by what held in labelled groups: months, sites."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from copy import copy
+from dataclasses import replace
+from datetime import date
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import clone
+
+from headcount._support.execution import base_seeds
+from headcount._support.parameters import check_choice
+from headcount.errors import HeadcountError
+from headcount.estimates.backtest import Backtest, LabelledGroups, run_backtest
+from headcount.estimates.history import History
+from headcount.items.arrays import Scored, Verdicts, encode_labels, take_rows
+from headcount.parts.fitted import Fitted, Input, MethodInfo
+from headcount.quantifiers.base import Quantifier, seeded
+from headcount.quantifiers.likelihood import SLD
+
+
+class FromHistory(Quantifier):
+    """Shares by the reading of the data that held in labelled groups, such as months or sites.
+
+    New items can be read in several ways: the shares are those of the past; the class of an
+    item depends on its features as before, so mean posteriors are right; or only the mix of
+    the classes has changed, so the quantifier is right. Labelled groups tell which reading
+    holds. A backtest estimates each of them by models that have not seen it. New samples are
+    estimated by all readings, weighted by how well each held, with intervals that contain the
+    drift that the labelled groups show.
+
+    Parameters
+    ----------
+    quantifier : Quantifier, default=None
+        Method for prior shift. By default ``SLD(calibration="bcts")``.
+    random_state : int, RandomState, Generator or None, default=None
+        Random seed, also of a quantifier that has none.
+
+    Attributes
+    ----------
+    quantifier_ : Quantifier
+        The quantifier, fitted on all labelled items.
+    backtest_ : Backtest
+        What would have been estimated for the labelled groups, compared with their shares.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import headcount as hc
+    >>> rng = np.random.default_rng(0)
+    >>> month = np.repeat(np.arange(8), 200)
+    >>> y = (rng.random(1600) < np.linspace(0.2, 0.6, 8)[month]).astype(int)
+    >>> X = rng.normal(size=(1600, 2)) + y[:, None]  # only the mix changes
+    >>> old, new = month < 7, month == 7
+    >>> q = hc.FromHistory(random_state=0)
+    >>> q = q.fit(X[old], y[old], groups=month[old], ordered=True)
+    >>> max(q.backtest_.weights, key=q.backtest_.weights.get)
+    'prior shift'
+    >>> q.estimate(X[new]).basis
+    'history'
+    """
+
+    info: ClassVar = MethodInfo(
+        title="readings of the data, weighted by what held in labelled groups",
+        family="meta",
+        input="any",
+        reference="headcount",
+        inconsistency="readings are averaged",
+        depends_on_size=True,
+        resamples=True,
+    )
+
+    backtest_: Backtest
+
+    def __init__(
+        self,
+        quantifier: Quantifier | None = None,
+        *,
+        random_state: Any = None,
+    ) -> None:
+        self.quantifier = quantifier
+        self.random_state = random_state
+
+    def _takes(self) -> Input:
+        return self._unfitted()._takes()
+
+    def _why_no_scores(self) -> str:
+        return self._unfitted()._why_no_scores()
+
+    def _unfitted(self) -> Quantifier:
+        quantifier: Any = (
+            SLD(calibration="bcts") if self.quantifier is None else self.quantifier
+        )
+        if not isinstance(quantifier, Quantifier):
+            raise HeadcountError(
+                f"quantifier is {quantifier!r}; it must be a quantifier, such as SLD()."
+            )
+        return seeded(clone(quantifier), base_seeds(self.random_state, 1)[0])
+
+    def fit(
+        self,
+        X: Any,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
+        ordered: Any = "auto",
+    ) -> Self:
+        """Learn from labelled items, and from what held in their groups.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or frame of shape (n, d), list of texts, Scored, Verdicts
+            Items, as the classifier takes them, or classified elsewhere.
+        y : array-like of shape (n,)
+            Labels of the items, of any kind.
+        sample_weight : array-like of shape (n,), default=None
+            Weights of the items.
+        groups : array-like of shape (n,)
+            Group of each item, such as its month or site.
+        ordered : {"auto"} or bool, default="auto"
+            True if the groups are a sequence in time: each is estimated from earlier ones only,
+            and the last labelled share is one more reading. "auto" takes dates for a sequence.
+
+        Returns
+        -------
+        FromHistory
+            This quantifier, fitted.
+        """
+        return self._keep(self._from_groups(X, y, sample_weight, groups, ordered))
+
+    def _fit(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> Fitted:
+        return self._from_groups(X, y, sample_weight, groups, "auto")
+
+    def _from_groups(
+        self, X: Any, y: Any, sample_weight: Any, groups: Any, ordered: Any
+    ) -> Fitted:
+        if groups is None:
+            raise HeadcountError(
+                "groups is missing: pass the month or site of each labelled item as "
+                "fit(X, y, groups=...), or use the quantifier itself."
+            )
+        quantifier = self._unfitted()
+        labelled = labelled_groups(quantifier, X, y, groups, ordered)
+        backtest = run_backtest(labelled, random_state=base_seeds(self.random_state, 1)[0])
+        self.quantifier_ = quantifier.fit(X, y, sample_weight)
+        self.backtest_ = backtest
+        return replace(
+            self.quantifier_.fitted_,
+            method=f"{type(self).__name__}({self.quantifier_.fitted_.method})",
+            history=backtest.history,
+        )
+
+    def predict_many(self, X: Any, samples: Any) -> NDArray[np.float64]:
+        """Shares of the classes in many samples of a pool: those of `estimate_many`.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or frame of shape (n, d), list of texts, Scored, Verdicts
+            The pool.
+        samples : Samples, iterable of index arrays, or None
+            The samples, as rows of the pool; None for one sample of all rows.
+
+        Returns
+        -------
+        ndarray of shape (S, K)
+            Shares, one row per sample, in the order of ``classes_``.
+        """
+        return np.stack([estimate.shares for estimate in self.estimate_many(X, samples)])
+
+
+def labelled_groups(
+    quantifier: Quantifier,
+    X: Any,
+    y: ArrayLike,
+    groups: ArrayLike,
+    ordered: Any,
+    names: Sequence[Any] | None = None,
+) -> LabelledGroups:
+    """Labelled items in groups, for a backtest of a quantifier that is not fitted.
+
+    `names` has the names of the groups in their order, which is sorted by default.
+    """
+    classes, codes = encode_labels(y, name="y")
+    found, members = encode_labels(groups, name="groups")
+    if len(members) != len(codes):
+        raise HeadcountError(
+            f"groups has {len(members):,} values, but there are {len(codes):,} items: pass one "
+            "group per item."
+        )
+    if ordered is not True and ordered is not False:
+        check_choice("ordered", ordered, ("auto",))
+        ordered = found.dtype.kind == "M" or all(isinstance(name, date) for name in found)
+    if names is not None:
+        place = {name: number for number, name in enumerate(names)}
+        members = np.array([place.get(name, -1) for name in found.tolist()])[members]
+    labels = np.asarray(classes)[codes]
+
+    def fit(rows: NDArray[np.int64]) -> Fitted:
+        items = X.take(rows) if isinstance(X, Scored | Verdicts) else take_rows(X, rows)
+        return clone(quantifier).fit(items, labels[rows]).fitted_
+
+    return LabelledGroups(
+        X, codes, members, tuple(found.tolist() if names is None else names), classes,
+        bool(ordered), fit,
+    )  # fmt: skip
+
+
+def following(quantifier: Any, history: History | None) -> Any:
+    """Fitted quantifier whose estimates follow a history; None for prior shift alone."""
+    if history is quantifier.fitted_.history:
+        return quantifier
+    return copy(quantifier)._keep(replace(quantifier.fitted_, history=history))
