@@ -14,7 +14,7 @@ from typer.core import TyperGroup
 from typer.main import get_command
 
 from headcount.cli.accuracy import accuracy
-from headcount.cli.estimate import estimate, label
+from headcount.cli.estimate import backtest, estimate, label
 from headcount.cli.judge import judge
 from headcount.cli.monitor import monitor
 from headcount.cli.options import JSON, as_json
@@ -65,6 +65,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command()(estimate)
+app.command()(backtest)
 app.command()(label)
 app.command()(judge)
 app.command()(accuracy)

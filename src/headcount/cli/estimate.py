@@ -1,4 +1,4 @@
-"""``headcount estimate`` and ``headcount label``: options in, text out."""
+"""``headcount estimate``, ``backtest`` and ``label``: options in, text out."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from headcount.cli.options import (
     CLUSTER,
     DATE_COLUMN,
     DATE_ORDER,
+    GROUPS,
     JSON,
     LEARNING,
     LEVEL,
@@ -32,6 +33,36 @@ from headcount.cli.options import (
     plain_separator,
 )
 from headcount.errors import HeadcountError
+
+LEAVE_OUT = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--leave-out",
+        metavar="COLUMN",
+        help="Do not learn from this column; repeatable.",
+        rich_help_panel=LEARNING,
+    ),
+]
+METHOD_NAME = Annotated[
+    str,
+    typer.Option(
+        "--method",
+        help="See headcount methods; auto combines strong ones.",
+        rich_help_panel=METHOD,
+    ),
+]
+CLASSIFIER = Annotated[
+    str,
+    typer.Option(
+        "--classifier",
+        help="Classifier of the columns: logistic, forest, boosting, or auto for the best of "
+        "logistic and boosting by log loss.",
+        rich_help_panel=METHOD,
+    ),
+]
+TITLE = Annotated[
+    str | None, typer.Option("--title", help="Heading of the page.", rich_help_panel=RESULTS)
+]
 
 
 def estimate(
@@ -82,15 +113,16 @@ def estimate(
     by: BY = None,
     date_column: DATE_COLUMN = None,
     date_order: DATE_ORDER = None,
-    leave_out: Annotated[
-        list[str] | None,
+    history: Annotated[
+        str,
         typer.Option(
-            "--leave-out",
-            metavar="COLUMN",
-            help="Do not learn from this column; repeatable.",
-            rich_help_panel=LEARNING,
+            "--history",
+            help="Rely on what held in labelled months or groups: auto, yes (there must be "
+            "some) or no (assume that only the mix of the classes changes).",
+            rich_help_panel=METHOD,
         ),
-    ] = None,
+    ] = "auto",
+    leave_out: LEAVE_OUT = None,
     labelled: Annotated[
         Path | None,
         typer.Option(
@@ -111,32 +143,14 @@ def estimate(
     ] = False,
     weight: WEIGHT = None,
     cluster: CLUSTER = None,
-    method: Annotated[
-        str,
-        typer.Option(
-            "--method",
-            help="See headcount methods; auto combines strong ones.",
-            rich_help_panel=METHOD,
-        ),
-    ] = "auto",
-    classifier: Annotated[
-        str,
-        typer.Option(
-            "--classifier",
-            help="Classifier of the columns: logistic, forest, boosting, or auto for the best "
-            "of logistic and boosting by log loss.",
-            rich_help_panel=METHOD,
-        ),
-    ] = "logistic",
+    method: METHOD_NAME = "auto",
+    classifier: CLASSIFIER = "logistic",
     level: LEVEL = 0.95,
     seed: SEED = 0,
     separator: SEPARATOR = None,
     report: REPORT = None,
     output: OUTPUT = None,
-    title: Annotated[
-        str | None,
-        typer.Option("--title", help="Heading of the page.", rich_help_panel=RESULTS),
-    ] = None,
+    title: TITLE = None,
     save: Annotated[
         Path | None,
         typer.Option(
@@ -186,6 +200,7 @@ def estimate(
         random_state=seed,
         separator=plain_separator(separator),
         title=title,
+        history=history,
     )
     if save is not None:
         analysis.save(save)
@@ -202,6 +217,74 @@ def _check_statistics(model: Path | None, *options: object) -> None:
             "`by`, `labelled`, `weight`, `cluster` and `save` are for tables, not for files of "
             "statistics: leave them out."
         )
+
+
+def backtest(
+    labelled: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="LABELLED", help="Table of labelled items: files, patterns or a folder."
+        ),
+    ],
+    target: Annotated[
+        str, typer.Option("--target", help="Column of the labels.", rich_help_panel=LEARNING)
+    ],
+    by: Annotated[
+        str | None,
+        typer.Option(
+            "--by",
+            help="Groups: a column, or year, quarter, month, week or day. By default the "
+            "periods of the only column of dates.",
+            rich_help_panel=GROUPS,
+        ),
+    ] = None,
+    date_column: DATE_COLUMN = None,
+    date_order: DATE_ORDER = None,
+    scores: Annotated[
+        bool,
+        typer.Option(
+            "--scores",
+            help="The other columns hold a classifier's posteriors, made out-of-sample.",
+            rich_help_panel=LEARNING,
+        ),
+    ] = False,
+    leave_out: LEAVE_OUT = None,
+    method: METHOD_NAME = "auto",
+    classifier: CLASSIFIER = "logistic",
+    level: LEVEL = 0.95,
+    seed: SEED = 0,
+    separator: SEPARATOR = None,
+    report: REPORT = None,
+    output: OUTPUT = None,
+    title: TITLE = None,
+    json: JSON = False,
+) -> str:
+    """Estimate labelled months or groups as if they were new, and compare with the truth."""
+    check_inputs(labelled)
+    check_outputs(output, report)
+    from headcount.tables.backtests import backtest as run
+    from headcount.tables.readers import write_table
+
+    result = run(
+        labelled,
+        target=target,
+        by=by,
+        scores=scores,
+        date_column=date_column,
+        date_order=date_order,
+        method=method,
+        classifier=classifier,
+        leave_out=leave_out or (),
+        level=level,
+        random_state=seed,
+        separator=plain_separator(separator),
+        title=title,
+    )
+    if output is not None:
+        write_table(result.to_frame(level), output)
+    if report is not None:
+        result.report(report)
+    return as_json(result.to_dict()) if json else result.to_text()
 
 
 def label(

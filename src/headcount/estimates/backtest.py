@@ -53,6 +53,10 @@ COMBINED = "combined"
 _MAIN = 0.6
 
 
+class TooFewGroupsError(HeadcountError):
+    """There are too few labelled groups for a backtest."""
+
+
 @dataclass(frozen=True, eq=False)
 class LabelledGroups:
     """Labelled items in groups, and how to fit a method on some of them.
@@ -118,7 +122,7 @@ def run_backtest(groups: LabelledGroups, *, random_state: int = 0) -> Backtest:
     sizes = groups.sizes
     large = np.flatnonzero(sizes >= FEWEST_ITEMS)
     if len(large) < 2:
-        raise HeadcountError(
+        raise TooFewGroupsError(
             f"A backtest needs two labelled groups with at least {FEWEST_ITEMS} items each, "
             f"and there {'is one' if len(large) == 1 else 'are none'}: choose coarser groups."
         )
@@ -132,7 +136,7 @@ def run_backtest(groups: LabelledGroups, *, random_state: int = 0) -> Backtest:
         if len(np.unique(groups.codes[np.isin(groups.members, step.fitted_on)])) > 1
     ]
     if not pieces:
-        raise HeadcountError(
+        raise TooFewGroupsError(
             "A backtest needs labelled groups of two classes, and all but one group have items "
             "of a single class: choose coarser groups."
         )

@@ -53,24 +53,26 @@ MEANINGS = {
 # Chances of the readings before labelled groups are seen, and without any: if the new items
 # look like a mixture of the labelled classes, and if they do not.
 _BEFORE = {PAST: 1.0, LAST: 0.4, POSTERIORS: 1.0, COUNTS: 1.0, PRIOR_SHIFT: 1.0}
-_ALONE = {PAST: 0.1, LAST: 0.0, POSTERIORS: 0.4, COUNTS: 0.0, PRIOR_SHIFT: 0.5}
-_ALONE_UNLIKE = {PAST: 0.3, LAST: 0.0, POSTERIORS: 0.5, COUNTS: 0.0, PRIOR_SHIFT: 0.2}
+_ALONE = {PAST: 0.1, LAST: 0.02, POSTERIORS: 0.4, COUNTS: 0.02, PRIOR_SHIFT: 0.5}
+_ALONE_UNLIKE = {PAST: 0.3, LAST: 0.02, POSTERIORS: 0.5, COUNTS: 0.02, PRIOR_SHIFT: 0.2}
 # Standard deviations of the drift of log odds: the median and the spread of their logarithms
 # before labelled groups are seen and without any, and the spread between classes.
 _DRIFTS = np.geomspace(0.01, 4.0, 20)
 _MEDIAN, _SPREAD = 0.3, 1.0
 _MEDIAN_ALONE, _SPREAD_ALONE = 0.2, 0.6
 _BETWEEN_CLASSES = 0.5
+# Correlation between the drift of the labelled and of the new items of a group.
+_LASTING = 0.9
 # Growth of the variance of the drift with each further group after the last labelled one.
 _GROWTH = 0.2
 # Where readings disagree more than this many times as much as in labelled groups, these say
-# little about which of them holds.
-_REACH = 6.0
+# little about which of them holds: for shares, and for intervals, which are more cautious. A
+# disagreement that counts, in log odds.
+_REACH, _REACH_OF_INTERVALS, _DISAGREEMENT = 5.0, 2.0, 0.15
 # Shares below are as uncertain as this one, relative to their distance from 0 or 1.
 _LEAST_SHARE = 0.01
 _TINY = 1e-5
 _N_DRAWS = 1000
-_NEVER = 1e-300
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,13 +107,17 @@ class Readings:
 
     @property
     def disagreements(self) -> Floats:
-        """Distance of the mean posteriors from the prior-shift estimate in log odds, (S,)."""
+        """Squared distances of readings in log odds beyond what chance explains, (2, S).
+
+        Of the mean posteriors from the past, and from the prior-shift estimate.
+        """
         if POSTERIORS not in self.names:
-            return np.zeros(self.shares.shape[1])
-        pair = [self.names.index(name) for name in (POSTERIORS, PRIOR_SHIFT)]
-        shares = np.clip(self.shares[pair], _LEAST_SHARE, 1 - _LEAST_SHARE)
-        log_odds = np.log(shares / (1 - shares))
-        return np.sqrt(((log_odds[0] - log_odds[1]) ** 2).mean(axis=1))
+            return np.zeros((2, self.shares.shape[1]))
+        shares = np.clip(self.shares, _LEAST_SHARE, 1 - _LEAST_SHARE)
+        log_odds, noise = np.log(shares / (1 - shares)), (self.errors / self.slopes) ** 2
+        posteriors = log_odds[self.names.index(POSTERIORS)]
+        others = [self.names.index(name) for name in (PAST, PRIOR_SHIFT)]
+        return np.asarray(((log_odds[others] - posteriors) ** 2 - noise[others]).mean(axis=2))
 
 
 @dataclass(frozen=True, eq=False)
@@ -179,23 +185,22 @@ def remaining_uncertainty(posteriors: Floats, shares: Floats) -> Floats:
 class Drift:
     """How far each reading is off, as labelled groups show it.
 
-    `chances` are those of the readings before the groups are seen, (M,), `sizes` those of the
-    common drift, (T,). `likelihoods` are logarithms by reading, drift, group and class,
-    (M, T, G, K), `disagreements` those between readings, (G,), `residuals` the drift of each
-    group and `noise` its variance by chance, (M, G, K).
+    `sizes` are the chances of the common drift before the groups are seen, (T,). `likelihoods`
+    are logarithms by reading, drift, group and class, (M, T, G, K), `disagreements` those
+    between readings, (2, G), `residuals` the drift of each group and `noise` its variance by
+    chance, (M, G, K).
 
     >>> import numpy as np
     >>> shares = np.array([[[0.5, 0.5], [0.5, 0.5], [0.5, 0.5]],
     ...                    [[0.6, 0.4], [0.3, 0.7], [0.8, 0.2]]])
-    >>> readings = Readings((PAST, POSTERIORS), shares, np.full((2, 3, 2), 0.01), np.ones(3))
+    >>> readings = Readings((PAST, PRIOR_SHIFT), shares, np.full((2, 3, 2), 0.01), np.ones(3))
     >>> truth = np.array([[0.62, 0.38], [0.31, 0.69], [0.79, 0.21]])
     >>> drift = Drift.learn(readings, truth, ["May", "June", "July"])
     >>> dict(zip(drift.names, drift.weights.round(2).tolist()))
-    {'past mean': 0.01, 'mean posteriors': 0.99}
+    {'past mean': 0.01, 'prior shift': 0.99}
     """
 
     names: tuple[str, ...]
-    chances: Floats
     sizes: Floats
     likelihoods: Floats
     disagreements: Floats
@@ -212,7 +217,6 @@ class Drift:
         likelihoods = -0.5 * (away[:, None] ** 2 / variance + np.log(2 * np.pi * variance))
         return cls(
             readings.names,
-            _as_chances(readings.names, _BEFORE),
             _lognormal(_MEDIAN, _SPREAD),
             likelihoods,
             readings.disagreements,
@@ -222,17 +226,10 @@ class Drift:
         )
 
     @classmethod
-    def usual(cls, readings: Readings, unlike: bool) -> Drift:
-        """Drift that is usual, where no groups are labelled.
-
-        `unlike` is True if the new items do not look like a mixture of the labelled classes.
-        """
+    def usual(cls, readings: Readings) -> Drift:
+        """Drift that is usual, where no groups are labelled."""
         nothing = cls.learn(readings.of([]), np.empty((0, readings.shares.shape[2])), ())
-        return replace(
-            nothing,
-            chances=_as_chances(readings.names, _ALONE_UNLIKE if unlike else _ALONE),
-            sizes=_lognormal(_MEDIAN_ALONE, _SPREAD_ALONE),
-        )
+        return replace(nothing, sizes=_lognormal(_MEDIAN_ALONE, _SPREAD_ALONE))
 
     def only(self, places: Sequence[int] | NDArray[np.int64]) -> Drift:
         """What some of the labelled groups show."""
@@ -240,7 +237,7 @@ class Drift:
         return replace(
             self,
             likelihoods=self.likelihoods[:, :, chosen],
-            disagreements=self.disagreements[chosen],
+            disagreements=self.disagreements[:, chosen],
             groups=tuple(self.groups[place] for place in chosen),
             residuals=self.residuals[:, chosen],
             noise=self.noise[:, chosen],
@@ -249,17 +246,21 @@ class Drift:
     @property
     def weights(self) -> Floats:
         """Chance of each reading, given the labelled groups."""
-        return self._posterior(1.0)[0]
+        return self._posterior(1.0, unlike=False)[0]
 
-    def _trust(self, disagreement: float) -> float:
+    def _trust(self, disagreements: Floats, reach: float) -> float:
         """Weight of what labelled groups show, where readings disagree by so much."""
         if not len(self.groups):
             return 0.0
-        usual = float(np.sqrt(np.mean(self.disagreements**2)))
-        return min(1.0, (_REACH * usual / max(disagreement, _TINY)) ** 2)
+        usual = np.maximum(self.disagreements.mean(axis=1), 0) + _DISAGREEMENT**2
+        ratio = float((disagreements / usual).max())
+        return min(1.0, reach**2 / max(ratio, _TINY))
 
-    def _posterior(self, trust: float) -> tuple[Floats, Floats]:
-        """Chances of the readings, (M,), and of drifts by reading and class, (M, T, K)."""
+    def _posterior(self, trust: float, *, unlike: bool) -> tuple[Floats, Floats]:
+        """Chances of the readings, (M,), and of drifts by reading and class, (M, T, K).
+
+        `unlike` is True if the new items do not look like a mixture of the labelled classes.
+        """
         K = self.likelihoods.shape[3]
         near = _near_one_another()
         log = trust * self.likelihoods.sum(axis=2)
@@ -269,12 +270,14 @@ class Drift:
         of_class = np.einsum("ot,mtk->mok", near, relative)
         # The shares of K classes are K - 1 numbers.
         of_common = (np.log(of_class) + highest).sum(axis=2) * (K - 1) / K
-        with np.errstate(divide="ignore"):
-            joint = np.log(self.chances)[:, None] + np.log(self.sizes) + of_common
-        chances = np.exp(joint - joint.max())
-        weights = chances.sum(axis=1)
-        common = chances / np.maximum(weights, _NEVER)[:, None]
-        common[weights == 0] = self.sizes
+        alone = _as_chances(self.names, _ALONE_UNLIKE if unlike else _ALONE)
+        before = _as_chances(self.names, _BEFORE)
+        log_chances = trust * np.log(before) + (1 - trust) * np.log(alone)
+        joint = log_chances[:, None] + np.log(self.sizes) + of_common
+        joint -= joint.max()
+        weights = np.exp(joint).sum(axis=1)
+        of_reading = np.exp(joint - joint.max(axis=1, keepdims=True))
+        common = of_reading / of_reading.sum(axis=1, keepdims=True)
         sizes = np.einsum("mok,ot,mtk->mtk", common[..., None] / of_class, near, relative)
         return weights / weights.sum(), sizes
 
@@ -283,7 +286,9 @@ class Drift:
     ) -> HistoryEstimate:
         """Estimate of a sample from all readings; `group` names one that may have labels."""
         shares = readings.shares[:, place]
-        weights, sizes = self._posterior(self._trust(float(readings.disagreements[place])))
+        disagreements, unlike = readings.disagreements[:, place], _is_unlike(under_shift)
+        weights, sizes = self._posterior(self._trust(disagreements, _REACH), unlike=unlike)
+        cautious = self._trust(disagreements, _REACH_OF_INTERVALS)
         mixture = _Mixture(
             weights,
             sizes,
@@ -292,6 +297,8 @@ class Drift:
             *self._effects(group, shares.shape[1], float(readings.growth[place])),
             self.names.index(PRIOR_SHIFT),
         )
+        weights_of_draws, sizes_of_draws = self._posterior(cautious, unlike=unlike)
+        wider = replace(mixture, weights=weights_of_draws, sizes=sizes_of_draws)
         kept = under_shift.warnings
         if self.groups:
             # Of the assumption, which the estimate does not need.
@@ -300,7 +307,7 @@ class Drift:
             **{name: getattr(under_shift, name) for name in _ESTIMATE_FIELDS},
             warnings=kept,
             shares=mixture.mean,
-            posterior=RepeatedPosterior(lambda: mixture.posterior(under_shift)),
+            posterior=RepeatedPosterior(lambda: wider.posterior(under_shift)),
             under_shift=under_shift,
             readings=dict(zip(self.names, shares, strict=True)),
             weights=dict(zip(self.names, weights.tolist(), strict=True)),
@@ -315,7 +322,13 @@ class Drift:
             return np.zeros(shape), variance * growth
         place = self.groups.index(group)
         noise, residuals = self.noise[:, None, place], self.residuals[:, None, place]
-        return residuals * variance / (variance + noise), variance * noise / (variance + noise)
+        lasting = _LASTING * variance / (variance + noise)
+        return residuals * lasting, variance * (1 - _LASTING * lasting)
+
+
+def _is_unlike(estimate: Estimate) -> bool:
+    """True if items do not look like a mixture of the labelled classes."""
+    return estimate.fit_test is not None and estimate.fit_test.p_value < BROKEN_LEVEL
 
 
 def _as_chances(names: Sequence[str], preference: Mapping[str, float]) -> Floats:
@@ -414,7 +427,7 @@ class History:
             under_shift, means, self.past, self.last, self.uncertainty, self._steps(names)
         )
         return [
-            self._drift_of(estimate, readings).estimate(estimate, readings, place, names[place])
+            self._estimate(estimate, readings, place, names[place])
             for place, estimate in enumerate(under_shift)
         ]
 
@@ -428,12 +441,16 @@ class History:
         place[None] = (len(new) + 1) / 2
         return np.array([place.get(name, 1.0) for name in names])
 
-    def _drift_of(self, estimate: Estimate, readings: Readings) -> Drift:
+    def _estimate(
+        self, under_shift: Estimate, readings: Readings, place: int, group: Hashable
+    ) -> HistoryEstimate:
         if self.drift is not None:
-            return self.drift
-        test = estimate.fit_test
-        unlike = test is not None and test.p_value < BROKEN_LEVEL
-        return Drift.usual(readings, unlike)
+            return self.drift.estimate(under_shift, readings, place, group)
+        estimate = Drift.usual(readings).estimate(under_shift, readings, place)
+        if _is_unlike(under_shift):
+            return estimate
+        # Nothing speaks against the assumption: the shares follow it, the intervals do not.
+        return replace(estimate, shares=under_shift.shares)
 
 
 _ESTIMATE_FIELDS = (

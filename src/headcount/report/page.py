@@ -202,12 +202,13 @@ def estimate_legend(
     counted: bool = False,
     truth: bool = False,
     flagged: bool = False,
+    counted_name: str = "classify and count",
 ) -> Markup:
     """Legend of estimates with intervals and what they are compared with."""
     of_line = " line" if line else ""
     marks = [("estimate", f"estimate, {level} interval")]
     marks += [(f"reference{of_line}", "share in training")] * training
-    marks += [(f"counted{of_line}", "classify and count")] * counted
+    marks += [(f"counted{of_line}", counted_name)] * counted
     marks += [("truth", "truth")] * truth
     return legend(*marks, *([("flag", "do not rely on it")] * flagged))
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from headcount._support.text import Cell, Table, percent
 from headcount.errors import HeadcountError
-from headcount.estimates.backtest import COMBINED, FEWEST_ITEMS, Backtest, run_backtest
+from headcount.estimates.backtest import COMBINED, Backtest, run_backtest
 from headcount.estimates.history import PRIOR_SHIFT, History, remaining_uncertainty
 from headcount.items.arrays import Scored
 from headcount.quantifiers.deep.quantifiers import NetworkQuantifier
@@ -42,10 +42,10 @@ from headcount.tables.options import Options
 from headcount.tables.pages import MOST_PANELS, plain_notes, written_level
 from headcount.tables.words import plain, words
 
-FEWEST_GROUPS = 2
-"""Labelled groups that a backtest needs."""
-# Numbers of periods that dates are divided into if no groups are named.
-_FEWEST_PERIODS, _MOST_PERIODS = 6, 36
+# What the estimates of a page are compared with.
+_COMPARED = "prior-shift estimate"
+# Numbers of periods that dates are divided into if no groups are named, and their items.
+_FEWEST_PERIODS, _MOST_PERIODS, _FEWEST_IN_PERIOD = 6, 36, 100
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,11 +66,10 @@ class GroupColumn:
         kept = tuple(name for name in order if name != MISSING)
         return cls(names, kept, ordered, by if by in PERIODS else "group")
 
-    @property
-    def n_large(self) -> int:
-        """Number of groups with enough items for a backtest."""
+    def n_large(self, fewest: int) -> int:
+        """Number of groups with so many items."""
         _, counts = np.unique(self.values[self.values != MISSING], return_counts=True)
-        return int((counts >= FEWEST_ITEMS).sum())
+        return int((counts >= fewest).sum())
 
 
 def find_groups(labelled: LabelledItems, options: Options) -> GroupColumn | None:
@@ -104,7 +103,8 @@ def _periods(labelled: LabelledItems, options: Options) -> GroupColumn | None:
             )
         except HeadcountError:
             return None
-        if groups.n_large >= _FEWEST_PERIODS and len(groups.names) <= _MOST_PERIODS:
+        enough = groups.n_large(_FEWEST_IN_PERIOD) >= _FEWEST_PERIODS
+        if enough and len(groups.names) <= _MOST_PERIODS:
             return groups
     return None
 
@@ -243,12 +243,18 @@ class TableBacktest(Backtest):
             sections=[
                 section(
                     "Over time" if self.ordered else "By group",
-                    estimate_legend(level, line=self.ordered, truth=True, counted=True),
+                    estimate_legend(
+                        level,
+                        line=self.ordered,
+                        truth=True,
+                        counted=True,
+                        counted_name=_COMPARED,
+                    ),
                     panels(charts, wide=is_wide(len(shown), n), scrolls=True),
                     note(
                         f"Each {self.noun} was estimated by a model that had not seen it"
-                        f"{', fitted on earlier ones only' if self.ordered else ''}. The other "
-                        "mark is the estimate under the assumption that only the mix changes."
+                        f"{', fitted on earlier ones only' if self.ordered else ''}. The "
+                        f"{_COMPARED} assumes that only the mix of the classes changes."
                     ),
                 ),
                 section(
@@ -270,7 +276,6 @@ class TableBacktest(Backtest):
             columns=tuple(frame.columns),
             rows=frame.iter_rows(),
             content=self.to_dict(),
-            counts=True,
         )
 
     def _chart(self, frame: pl.DataFrame, label: Any, n_panels: int) -> Markup:
@@ -283,7 +288,7 @@ class TableBacktest(Backtest):
                 row["items"],
                 counted=row[PRIOR_SHIFT],
                 truth=row["truth"],
-                counted_name="prior-shift estimate",
+                counted_name=_COMPARED,
             )
             for row in frame.filter(pl.col("class") == label).iter_rows(named=True)
         ]
@@ -450,6 +455,7 @@ def _named_groups(labelled: LabelledItems, options: Options) -> GroupColumn:
     if groups is None:
         raise HeadcountError(
             f"`by` is missing, and {table.name!r} does not have one column of dates with at "
-            f"least {_FEWEST_PERIODS} periods: name the groups by `by`."
+            f"least {_FEWEST_PERIODS} periods of {_FEWEST_IN_PERIOD} items: name the groups by "
+            "`by`."
         )
     return groups

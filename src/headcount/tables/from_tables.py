@@ -14,6 +14,7 @@ import polars as pl
 from headcount._support.files import input_files
 from headcount._support.parameters import check_choice, check_fraction
 from headcount.errors import HeadcountError
+from headcount.estimates.backtest import TooFewGroupsError
 from headcount.estimates.labels.plan import LabelPlan
 from headcount.estimates.statistics.statistics import Statistics
 from headcount.estimates.statistics.warehouse import cells_query
@@ -21,7 +22,6 @@ from headcount.items.arrays import Scored, Verdicts, count_rows
 from headcount.scores.scorer import ScoredPool
 from headcount.tables.analysis import Analysis
 from headcount.tables.backtests import (
-    FEWEST_GROUPS,
     find_groups,
     has_history,
     model_backtest,
@@ -246,27 +246,30 @@ def analyse(
         random_labels=random_labels,
     )
     if training is not None and labels.labelled is None:
-        fitted = _learn_history(fitted, training, options, history)
+        fitted, note = _learn_history(fitted, training, options, history)
+        notes += (note,)
     return _apply(fitted, table, labels, notes, options)
 
 
 def _learn_history(
     model: TableModel | ScoreModel, training: LabelledItems, options: Options, history: str
-) -> TableModel | ScoreModel:
-    """The model with what held in labelled groups, or with the drift that is usual."""
+) -> tuple[TableModel | ScoreModel, str]:
+    """The model with what held in labelled groups, or with the drift that is usual; a note."""
     if history == "no" or not has_history(model):
-        return model
-    groups = find_groups(training, options)
-    if groups is not None and groups.n_large >= FEWEST_GROUPS:
-        backtest = model_backtest(model, training, groups, options.random_state)
-        return with_history(model, backtest.history, backtest.sentence)
+        return model, ""
+    groups, reason = find_groups(training, options), ""
+    if groups is not None:
+        try:
+            backtest = model_backtest(model, training, groups, options.random_state)
+            return with_history(model, backtest.history, backtest.sentence), ""
+        except TooFewGroupsError as error:
+            reason = str(error)
     if history == "yes":
-        where = "no dates" if groups is None else "fewer than two groups with enough items"
         raise HeadcountError(
-            f"`history` is 'yes', but {training.table.name!r} has {where}: name its groups by "
-            "`by`, or leave `history` out."
+            f"`history` is 'yes', but {training.table.name!r} has no labelled groups: name "
+            f"them by `by`, or leave `history` out. {reason}".strip()
         )
-    return with_history(model, usual_drift(model), "")
+    return with_history(model, usual_drift(model), ""), reason
 
 
 def _split(table: TableFile, target: str | None) -> tuple[TableFile, TableFile, str]:

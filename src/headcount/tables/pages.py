@@ -12,6 +12,7 @@ from markupsafe import Markup
 
 from headcount._support.text import Cell, Table, chance, percent
 from headcount.estimates.diagnostics import BROKEN_LEVEL, UNLIKE
+from headcount.estimates.history import MEANINGS, HistoryEstimate
 from headcount.report.charts import (
     Row,
     group_chart,
@@ -64,10 +65,14 @@ ADVICE = (
 """Sentences on what to do if the new items do not look like the labelled ones."""
 
 QUESTION = "Do the new items look like the labelled ones?"
+REST = "What do the shares rest on?"
+RESTS = ("labels", "history")
 # Beyond these a page would be too large to read or to send; downloads have all of it.
 MOST_PANELS, MOST_ROWS, _MOST_NAMED = 12, 2000, 12
 # Classes above which they are sorted by size, and those that then stay in view.
 MANY_CLASSES, _LARGEST = 12, 10
+# Classes whose shares are shown under each reading of the data.
+_MOST_READ = 4
 # Groups that a note names, and a number in a note.
 _NAMED, _NUMBER = 3, re.compile(r"\d[\d.,e-]*")
 # Difference between counting and an estimate that is worth a sentence.
@@ -199,7 +204,7 @@ def share_page(analysis: Analysis) -> Page:
             status,
             _share_answer(analysis),
             analysis.verdict.sentences,
-            question="What do the shares rest on?" if is_labelled else QUESTION,
+            question=QUESTION if overall.estimate.basis not in RESTS else REST,
             muted=status == "broken",
             links=links | warnings_link(warnings),
         ),
@@ -208,6 +213,7 @@ def share_page(analysis: Analysis) -> Page:
             _shares_section(analysis),
             _groups_section(analysis, classes),
             _before_section(analysis, classes) if is_labelled else Markup(""),
+            _readings_section(analysis, classes),
             _likeness_section(analysis, classes),
             warnings_section(warnings),
             notes_section(plain_notes(analysis.notes)),
@@ -230,6 +236,9 @@ def share_page(analysis: Analysis) -> Page:
 def _share_answer(analysis: Analysis) -> str:
     if analysis.overall.labelled is not None:
         return f"{analysis.overall.labelled.n_labels:,} labels of the new items"
+    if isinstance(analysis.overall.estimate, HistoryEstimate) and analysis.history:
+        n_groups = analysis.overall.estimate.n_groups
+        return f"What held in {n_groups} labelled group{'' if n_groups == 1 else 's'}"
     if analysis.method.shift != "prior":
         return "Read with care"
     overall, *groups = (
@@ -421,10 +430,13 @@ def _groups_caption(analysis: Analysis, level: str) -> str:
     caption += f", with {level} intervals."
     if _n_tested(analysis):
         labels = analysis.overall.labelled is not None
+        unreliable = "do not rely on the share"
+        if analysis.overall.estimate.basis == "history":
+            unreliable = "more has changed; the intervals contain such drift"
         caption += (
             " p: the chance of items at least so unlike the labelled ones if only the mix has "
             f"changed. Below {BROKEN_LEVEL}, "
-            f"{'the labels are needed' if labels else 'do not rely on the share'}."
+            f"{'the labels are needed' if labels else unreliable}."
         )
     n_hidden = len(analysis.classes) - MOST_PANELS
     if n_hidden > 0:
@@ -500,11 +512,46 @@ def _before_table(analysis: Analysis, shown: list[int]) -> Markup:
     return compared.to_html(label="Shares without and with labels")
 
 
+def _readings_section(analysis: Analysis, shown: list[int]) -> Markup:
+    """What each reading of the data says; nothing for other estimates."""
+    estimate = analysis.overall.estimate
+    if not isinstance(estimate, HistoryEstimate):
+        return Markup("")
+    classes = [analysis.classes[j] for j in shown[:_MOST_READ]]
+    columns = [PageColumn("Reading", "words", names=True), PageColumn("Right if", "words")]
+    columns += [PageColumn(words(label)) for label in classes] + [PageColumn("Weight")]
+    by_weight = sorted(estimate.weights, key=estimate.weights.__getitem__, reverse=True)
+    cells = [
+        [
+            name,
+            MEANINGS[name],
+            *(percent(float(estimate.readings[name][j])) for j in shown[:_MOST_READ]),
+            f"{estimate.weights[name]:.0%}",
+        ]
+        for name in by_weight
+        if estimate.weights[name] > 0
+    ]
+    about = analysis.history or (
+        "The labelled table has no months or groups that show which reading holds. The weights "
+        "are those that held on many real datasets."
+    )
+    return section(
+        "Readings of the data",
+        paragraph(about),
+        scrolled(table(columns, cells, name="readings")),
+        note(
+            "The share of all items under each reading, and its weight. The estimate is their "
+            "mean, and the intervals contain the drift of each."
+        ),
+    )
+
+
 def _likeness_section(analysis: Analysis, shown: list[int]) -> Markup:
     """What the estimates assume, whether it holds, and the scores that show it."""
     method, overall = analysis.method, analysis.overall
     if method.shift == "prior":
-        start = "The" if overall.labelled is None else "Without labels the"
+        starts = {"labels": "Without labels the", "history": "The prior-shift"}
+        start = starts.get(overall.estimate.basis, "The")
         assumption = (
             f"{start} shares are right if only the mix has changed since the items were "
             "labelled: the items of each class look as they did then. If so, the classifier is "
@@ -539,7 +586,7 @@ def _likeness_facts(analysis: Analysis) -> dict[str, Any]:
             "They do <strong>not</strong> look like the labelled ones, whatever the mix."
         )
     else:
-        result = "They look like the labelled ones, but for the mix."
+        result = "They look like the labelled ones, apart from the mix."
     values = {"All items": result}
     n_tested = _n_tested(analysis)
     if n_tested:
@@ -653,7 +700,7 @@ def tag_page(analysis: TagAnalysis) -> Page:
         for tag, shares in analysis.analyses.items()
     ]
     warnings, reliable = plain_notes(analysis.warnings), analysis.is_reliable
-    marks = {
+    marks: dict[str, Any] = {
         "training": True,
         "counted": True,
         "truth": first.overall.truth is not None,

@@ -1,0 +1,240 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import headcount as hc
+from headcount.estimates import history
+from headcount.estimates.history import (
+    COUNTS,
+    LAST,
+    PAST,
+    POSTERIORS,
+    PRIOR_SHIFT,
+    Drift,
+    History,
+    Readings,
+    ScoreMeans,
+    read_samples,
+)
+
+NAMES = (PAST, LAST, POSTERIORS, COUNTS, PRIOR_SHIFT)
+
+
+def readings_of(truth, errors, seed=0, noise=0.02):
+    """Readings of groups, each off by normal errors in log odds."""
+    rng = np.random.default_rng(seed)
+    log_odds = np.log(truth / (1 - truth))
+    shares = []
+    for error in errors:
+        moved = log_odds[:, 1] + rng.normal(0, error, len(truth))
+        positive = 1 / (1 + np.exp(-moved))
+        shares.append(np.column_stack([1 - positive, positive]))
+    stacked = np.stack(shares)
+    return Readings(
+        NAMES[-len(errors) :], stacked, np.full(stacked.shape, noise), np.ones(len(truth))
+    )
+
+
+def two_classes(n, seed=0):
+    positive = np.random.default_rng(seed).uniform(0.2, 0.8, n)
+    return np.column_stack([1 - positive, positive])
+
+
+def slow_posterior(readings, truth):
+    """Chances of readings and of drifts by class, by plain sums over the grid."""
+    M, _, K = readings.shares.shape
+    drifts = history._DRIFTS
+    log_weights, by_reading = [], []
+    for m in range(M):
+        of_common = []
+        conditional = np.zeros((len(drifts), K, len(drifts)))
+        for o, common in enumerate(drifts):
+            near = np.exp(-0.5 * (np.log(drifts / common) / history._BETWEEN_CLASSES) ** 2)
+            near /= near.sum()
+            total = 0.0
+            for k in range(K):
+                density = np.zeros(len(drifts))
+                for t, drift in enumerate(drifts):
+                    share = np.clip(readings.shares[m, :, k], 0.01, 0.99)
+                    spread = np.sqrt(
+                        (drift * share * (1 - share)) ** 2 * readings.growth
+                        + readings.errors[m, :, k] ** 2
+                    )
+                    off = truth[:, k] - readings.shares[m, :, k]
+                    density[t] = np.exp(stats.norm.logpdf(off, 0, spread).sum())
+                joint = near * density
+                conditional[o, k] = joint / joint.sum()
+                total += np.log(joint.sum()) * (K - 1) / K
+            prior = -0.5 * (np.log(common / history._MEDIAN) / history._SPREAD) ** 2
+            of_common.append(total + prior)
+        of_common = np.array(of_common)
+        chances = np.exp(of_common - of_common.max())
+        log_weights.append(
+            np.log(chances.sum()) + of_common.max() + np.log(history._BEFORE[readings.names[m]])
+        )
+        by_reading.append(np.einsum("o,okt->tk", chances / chances.sum(), conditional))
+    weights = np.exp(np.array(log_weights) - max(log_weights))
+    return weights / weights.sum(), np.stack(by_reading)
+
+
+@pytest.mark.parametrize("n_classes", [2, 4])
+def test_chances_are_those_of_plain_sums(n_classes):
+    rng = np.random.default_rng(1)
+    truth = rng.dirichlet(np.ones(n_classes) * 5, 6)
+    shares = np.stack([rng.dirichlet(np.ones(n_classes) * 5, 6), 0.7 * truth + 0.3 / n_classes])
+    readings = Readings(
+        (PAST, PRIOR_SHIFT), shares, np.full(shares.shape, 0.03), np.arange(1.0, 7)
+    )
+    drift = Drift.learn(readings, truth, range(6))
+    weights, sizes = slow_posterior(readings, truth)
+    fast_weights, fast_sizes = drift._posterior(1.0, unlike=False)
+    np.testing.assert_allclose(fast_weights, weights, atol=1e-9)
+    np.testing.assert_allclose(fast_sizes, sizes, atol=1e-9)
+
+
+def test_the_reading_that_held_has_the_weight():
+    truth = two_classes(12)
+    drift = Drift.learn(readings_of(truth, (1.5, 1.5, 0.05, 1.5, 1.5)), truth, range(12))
+    weights = dict(zip(drift.names, drift.weights, strict=True))
+    assert weights[POSTERIORS] > 0.95
+    assert drift.weights.sum() == pytest.approx(1)
+
+
+def test_some_groups_show_what_they_show_alone():
+    truth = two_classes(9)
+    readings = readings_of(truth, (0.6, 0.5, 0.3, 0.4, 0.4))
+    some = [1, 4, 6]
+    whole = Drift.learn(readings, truth, range(9)).only(some)
+    alone = Drift.learn(readings.of(some), truth[some], some)
+    assert whole.groups == alone.groups
+    np.testing.assert_allclose(whole.weights, alone.weights)
+
+
+def under_shift(share, n=400, seed=0):
+    """An estimate with a share of the second class, as a method makes it."""
+    rng = np.random.default_rng(seed)
+    y = (rng.random(1000) < 0.5).astype(int)
+    posterior = rng.beta(1 + 4 * y, 1 + 4 * (1 - y))
+    q = hc.PACC().fit(hc.Scored(posterior), y)
+    labels = (rng.random(n) < share).astype(int)
+    new = rng.beta(1 + 4 * labels, 1 + 4 * (1 - labels))
+    return q.estimate(hc.Scored(new), random_state=0), new
+
+
+def learnt(errors, truth=None, names=range(12)):
+    truth = two_classes(12) if truth is None else truth
+    return Drift.learn(readings_of(truth, errors), truth, tuple(names))
+
+
+def estimated(drift, share=0.6, group=None, last=None):
+    estimate, posteriors = under_shift(share)
+    mean = np.array([[1 - posteriors.mean(), posteriors.mean()]])
+    counts = np.array([[(posteriors < 0.5).mean(), (posteriors >= 0.5).mean()]])
+    past = History(drift, np.array([0.5, 0.5]), last, np.ones(2))
+    return past.estimates([estimate], ScoreMeans(mean, counts), [group])[0], estimate
+
+
+def test_where_prior_shift_held_the_estimate_is_that_of_the_method():
+    drift = Drift.learn(
+        readings_of(two_classes(12), (1.5, 1.5, 1.5, 1.5, 0.01), noise=0.01),
+        two_classes(12),
+        range(12),
+    )
+    estimate, method = estimated(drift, last=np.array([0.5, 0.5]))
+    assert estimate.basis == "history"
+    assert estimate.weights[PRIOR_SHIFT] > 0.9
+    assert abs(estimate.shares[1] - method.shares[1]) < 0.02
+    widths = [e.interval().high[1] - e.interval().low[1] for e in (estimate, method)]
+    assert widths[0] < 1.6 * widths[1]
+
+
+def test_more_drift_makes_intervals_wider():
+    widths = []
+    for error in (0.05, 0.3, 1.0):
+        estimate, _ = estimated(learnt((2, 2, error, 2, 2)), last=np.array([0.5, 0.5]))
+        ends = estimate.interval()
+        widths.append(ends.high[1] - ends.low[1])
+        assert ends.low[1] <= estimate.shares[1] <= ends.high[1]
+    assert widths[0] < widths[1] < widths[2]
+
+
+def test_intervals_contain_the_share_of_a_new_group():
+    """Groups whose log odds drift from the mean posteriors by a standard deviation of 0.4."""
+    inside = []
+    for seed in range(60):
+        truth = two_classes(13, seed)
+        readings = readings_of(truth, (1.2, 0.9, 0.4, 0.9, 0.8), seed + 100)
+        drift = Drift.learn(readings.of(range(12)), truth[:12], range(12))
+        method, _ = under_shift(0.5)
+        ends = drift.estimate(method, readings, 12).interval()
+        inside.append(ends.low[1] <= truth[12, 1] <= ends.high[1])
+    assert 0.85 <= np.mean(inside) <= 1
+
+
+def test_labels_of_a_group_move_its_estimate():
+    truth = two_classes(12)
+    truth[0] = 0.05, 0.95  # far from what any reading says of it
+    readings = readings_of(two_classes(12), (0.5, 0.5, 0.5, 0.5, 0.5))
+    drift = Drift.learn(readings, truth, [f"shop {i}" for i in range(12)])
+    new, _ = estimated(drift, last=np.array([0.5, 0.5]))
+    seen, _ = estimated(drift, group="shop 0", last=np.array([0.5, 0.5]))
+    assert seen.shares[1] > new.shares[1] + 0.05
+
+
+def test_without_groups_intervals_contain_both_readings():
+    estimate, method = estimated(None, share=0.9)
+    assert estimate.basis == "no history: two readings"
+    assert estimate.n_groups == 0
+    np.testing.assert_allclose(estimate.shares, method.shares)
+    ends = estimate.interval()
+    for name in (POSTERIORS, PRIOR_SHIFT):
+        assert ends.low[1] < estimate.readings[name][1] < ends.high[1]
+    assert ends.high[1] - ends.low[1] > 2 * (method.interval().high - method.interval().low)[1]
+
+
+def test_disagreement_beyond_experience_makes_intervals_cautious():
+    """A stable past says nothing about a large change."""
+    truth = np.tile([0.8, 0.2], (12, 1))
+    readings = readings_of(truth, (0.05,) * 5)
+    drift = Drift.learn(readings, truth, range(12))
+    stable, _ = under_shift(0.2)
+    moved, _ = under_shift(0.7)
+    shares = np.array([[0.8, 0.2], [0.8, 0.2], [0.6, 0.4], [0.6, 0.4], [0.3, 0.7]])[:, None]
+    far = Readings(NAMES, shares, np.full(shares.shape, 0.02), np.ones(1))
+    ends = drift.estimate(moved, far, 0).interval()
+    assert ends.low[1] < 0.3
+    assert ends.high[1] > 0.7
+    near = readings_of(truth[:1], (0.05,) * 5, 3)
+    narrow = drift.estimate(stable, near, 0).interval()
+    assert narrow.high[1] - narrow.low[1] < 0.3
+
+
+def test_draws_are_whole_items():
+    estimate, _ = estimated(learnt((0.3,) * 5), last=np.array([0.5, 0.5]))
+    items = estimate.draws * estimate.n_items
+    np.testing.assert_allclose(items, items.round(), atol=1e-9)
+    np.testing.assert_allclose(estimate.draws.sum(axis=1), 1)
+
+
+def test_readings_without_posteriors():
+    estimate, _ = under_shift(0.5)
+    readings = read_samples(
+        [estimate], None, np.array([0.5, 0.5]), None, np.ones(2), np.ones(1)
+    )
+    assert readings.names == (PAST, PRIOR_SHIFT)
+    assert not readings.disagreements.any()
+
+
+def test_distance_in_time_makes_intervals_wider():
+    truth = two_classes(12)
+    readings = readings_of(truth, (0.3,) * 5)
+    drift = Drift.learn(readings, truth, range(12))
+    method, _ = under_shift(0.5)
+    widths = []
+    for steps in (1.0, 10.0):
+        far = Readings(NAMES, readings.shares, readings.errors, np.full(12, steps))
+        ends = drift.estimate(method, far, 0).interval()
+        widths.append(ends.high[1] - ends.low[1])
+    assert widths[1] > 1.2 * widths[0]

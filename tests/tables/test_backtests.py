@@ -1,0 +1,142 @@
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import polars as pl
+import pytest
+
+import headcount as hc
+from headcount.cli.execute import execute
+
+
+def deliveries(n=1200, seed=0):
+    """Deliveries of eight months; how late they are depends on their size as ever."""
+    rng = np.random.default_rng(seed)
+    month = np.arange(n) * 8 // n + 1
+    size = rng.normal(size=n) + month / 3
+    late = rng.random(n) < 1 / (1 + np.exp(2 - 1.5 * size))
+    day = [f"2024-{m:02d}-{d:02d}" for m, d in zip(month, rng.integers(1, 28, n), strict=True)]
+    return pl.DataFrame(
+        {"size": size, "shop": rng.choice(["a", "b", "c"], n), "day": day, "late": late}
+    )
+
+
+@pytest.fixture(scope="module")
+def by_month():
+    return hc.backtest(deliveries(), target="late", by="month", method="SLD")
+
+
+def test_months_of_a_labelled_table(by_month):
+    assert by_month.ordered
+    assert by_month.noun == "month"
+    assert by_month.estimates.names == ("2024-05", "2024-06", "2024-07", "2024-08")
+    assert max(by_month.weights, key=by_month.weights.get) == "mean posteriors"
+    assert by_month.sentence.startswith("On 4 labelled months, mean posteriors were off by")
+    assert by_month.coverage() >= 0.75
+    assert by_month.errors["combined"] < by_month.errors["prior shift"]
+
+
+def test_results_as_plain_values(by_month):
+    content = json.loads(json.dumps(by_month.to_dict()))
+    assert content["sentence"] == by_month.sentence
+    assert len(content["groups"]) == 8
+    assert {reading["name"] for reading in content["readings"]} == set(by_month.readings)
+
+
+def test_the_page(by_month, tmp_path):
+    by_month.report(tmp_path / "page.html")
+    text = (tmp_path / "page.html").read_text()
+    assert "Would the estimates have been right?" in text
+    assert by_month.sentence in text
+    assert "prior-shift estimate" in text
+
+
+def test_dates_are_found_without_by():
+    backtest = hc.backtest(deliveries(), target="late", method="SLD")
+    assert backtest.noun == "month"
+    assert len(backtest.truth) == 4
+
+
+def test_groups_that_are_not_a_sequence():
+    backtest = hc.backtest(deliveries(), target="late", by="shop", method="SLD")
+    assert not backtest.ordered
+    assert sorted(backtest.estimates.names) == ["a", "b", "c"]
+
+
+def test_scores_instead_of_features():
+    table = deliveries().with_columns(
+        score=1 / (1 + (2 - 1.5 * pl.col("size")).exp()), month=pl.col("day").str.slice(0, 7)
+    )
+    backtest = hc.backtest(
+        table.select("score", "month", "late"), target="late", by="month", scores=True,
+        method="PACC",
+    )  # fmt: skip
+    assert backtest.ordered
+    assert max(backtest.weights, key=backtest.weights.get) == "mean posteriors"
+
+
+def test_the_command(tmp_path, capsys):
+    deliveries().write_csv(tmp_path / "labelled.csv")
+    arguments = [
+        "backtest",
+        str(tmp_path / "labelled.csv"),
+        "--target",
+        "late",
+        "--by",
+        "month",
+    ]
+    arguments += ["--method", "SLD"]
+    written = ["--report", str(tmp_path / "p.html"), "--output", str(tmp_path / "t.csv")]
+    assert execute([*arguments, *written]) == 0
+    printed = capsys.readouterr().out
+    assert printed.startswith("Backtest on 4 labelled months: 95% intervals contain")
+    assert (tmp_path / "p.html").exists()
+    assert pl.read_csv(tmp_path / "t.csv").height == 8
+    assert execute([*arguments, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["level"] == 0.95
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"by": "colour"}, "colour"),
+        ({"by": "late"}, "late"),
+        ({"by": "month", "method": "PCC"}, "not a method for prior shift"),
+        ({"by": "year"}, "two labelled groups with at least 20 items"),
+        ({"leave_out": ["day", "nothing"]}, "nothing"),
+    ],
+)
+def test_options_that_do_not_do(options, message):
+    with pytest.raises(hc.HeadcountError, match=message):
+        hc.backtest(deliveries(), target="late", **{"method": "SLD"} | options)
+
+
+def test_a_table_without_groups():
+    table = deliveries().drop("day")
+    with pytest.raises(hc.HeadcountError, match="`by` is missing"):
+        hc.backtest(table, target="late", method="SLD")
+
+
+def test_an_analysis_follows_the_history():
+    table = deliveries()
+    old = table.filter(pl.col("day") < "2024-07")
+    new = table.filter(pl.col("day") >= "2024-07")
+    analysis = hc.analyse(new, train=old, target="late", by="month", method="SLD")
+    assert analysis.history.startswith("On 3 labelled months, mean posteriors were off by")
+    assert analysis.history in str(analysis.verdict)
+    assert {item.estimate.basis for item in analysis.slices} == {"history"}
+    assert analysis.is_reliable
+    without = hc.analyse(new, train=old, target="late", by="month", method="SLD", history="no")
+    assert {item.estimate.basis for item in without.slices} == {"prior shift"}
+    errors = [
+        np.mean([np.abs(item.estimate.shares - item.truth).mean() for item in a.groups])
+        for a in (analysis, without)
+    ]
+    assert errors[0] < errors[1] / 2
+
+
+def test_a_value_of_history_that_is_not_allowed():
+    table = deliveries()
+    with pytest.raises(hc.HeadcountError, match="`history` is 'maybe'"):
+        hc.analyse(table, train=table, target="late", history="maybe")
