@@ -127,9 +127,8 @@ def read(name):
         frame = pl.read_csv(data_folder() / f"{file}.csv.gz", infer_schema_length=None)
     labels = pl.col(target) if isinstance(target, str) else target
     frame = frame.with_columns(labels.cast(pl.String).alias("label")).drop_nulls("label")
-    frame = frame.drop([*drop, *([target] if isinstance(target, str) else [])], strict=False)
-    if target == "label":
-        frame = pl.read_parquet(path).drop(drop)
+    used = [target] if isinstance(target, str) and target != "label" else []
+    frame = frame.drop([*drop, *used])
     counts = frame["label"].value_counts()
     common = counts.filter(pl.col("count") >= max(60, 0.01 * len(frame)))["label"]
     return frame.filter(pl.col("label").is_in(common.implode()))

@@ -493,11 +493,11 @@ class _Comparison:
         rng = np.random.default_rng(seed)
         n, K = len(codes), int(codes.max()) + 1
         order = np.lexsort((rng.random(n), codes))
-        folds = np.empty(n, np.int64)
-        folds[order] = np.arange(n) % _FOLDS
         sizes = np.bincount(codes).astype(np.float64)
-        # The first of each class, in random order.
+        # Place of an item in its class, in random order.
         place = np.arange(n) - np.repeat(np.cumsum(sizes) - sizes, sizes.astype(np.int64))
+        folds = np.empty(n, np.int64)
+        folds[order] = place % _FOLDS
         rows = np.sort(order[place < max(200, _MOST_ITEMS // K)])
         blocks = [_Block.of(old, new, n_new, codes, folds, rows) for old, new in features]
         # A normal prior that is wider than the simplex.
