@@ -113,8 +113,9 @@ By `benchmarks/changed_features.py`, which explains the cases. *Blamed anything*
 changed, and any column was blamed (goal: at most 5%). *Ranked first*: the changed column comes
 first (goal: at least 80%). *Others blamed*: mean number of columns that were blamed but did not
 change. *Word first*: the added word comes first. nannyml's columns: Jensen-Shannon distance in
-chunks of 250 items, ranked by alerts, ties by mean distance; *anything*: a column has alerts in
-at least half of the chunks. It does not rank texts, which are left out of its figures."""
+chunks of an eighth of the labelled items, ranked by alerts, ties by mean distance; *anything*:
+a column has alerts in at least half of the chunks. It does not rank texts, which are left out
+of its figures."""
 
 
 def read(name):

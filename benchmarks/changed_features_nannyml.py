@@ -19,7 +19,7 @@ from pathlib import Path
 
 import pandas as pd
 
-CHUNK = 250
+CHUNKS = 8  # of the reference
 
 
 def main(folder):
@@ -43,7 +43,7 @@ def main(folder):
             column_names=list(old.columns),
             continuous_methods=["jensen_shannon"],
             categorical_methods=["jensen_shannon"],
-            chunk_size=CHUNK,
+            chunk_size=len(old) // CHUNKS,
         )
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

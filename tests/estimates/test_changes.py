@@ -6,7 +6,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from headcount.errors import HeadcountError
-from headcount.estimates import changes as package
+from headcount.estimates import changes as module
 from headcount.estimates.changes import Changes, _Comparison, _holm, find_changes
 from headcount.estimates.column_features import code_column, features_of
 from tests.oracle import changes as oracle
@@ -59,7 +59,7 @@ def test_fitted_shares_against_the_oracle(K):
     fit = comparison.fit(active)
     block, prior = comparison.blocks[0], (comparison.prior_mean, comparison.prior_covariance)
     # The last step of the fit uses the variances of the shares of the step before.
-    steps = package._STEPS
+    steps = module._STEPS
     for j, column in enumerate(coded):
         others = active.copy()
         others[j] = False
@@ -95,7 +95,7 @@ def test_fitted_shares_against_the_oracle(K):
 
 def _shares_before_last(comparison, active, steps):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(package, "_STEPS", steps - 1)
+        patch.setattr(module, "_STEPS", steps - 1)
         return comparison.fit(active).shares
 
 
@@ -182,6 +182,19 @@ def test_rare_values_that_are_all_different_are_not_blamed():
     assert find_changes(old, codes, new).changed == ()
     new["city"] = np.array([f"town {i}" for i in range(1000)])
     assert find_changes(old, codes, new).changed == ("city",)
+
+
+def test_values_that_are_missing_in_the_sample_for_covariances(monkeypatch):
+    monkeypatch.setattr(module, "_MOST_ITEMS", 0)  # the least number: 200 of each class
+    rng = np.random.default_rng(0)
+    blamed = 0
+    for _ in range(20):
+        old, codes = items(4000, (0.5, 0.5), rng)
+        new, _ = items(4000, (0.2, 0.8), rng)
+        for columns in (old, new):
+            columns["rare"] = rng.choice(12, 4000, p=[0.945] + [0.005] * 11).astype(str)
+        blamed += bool(find_changes(old, codes, new).changed)
+    assert blamed <= 3
 
 
 def reviews(n, share, rng, extra=0.0):

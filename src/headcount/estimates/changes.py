@@ -603,9 +603,12 @@ class _Comparison:
         rest, mixed = F - FG @ M, FG @ C.transpose(0, 2, 1)
         U = (1 + _LEAST_VARIANCE) * V - mixed - mixed.transpose(0, 2, 1)
         U += rest @ prior @ rest.transpose(0, 2, 1) + FG @ S @ FG.transpose(0, 2, 1)
-        # The variance of a rare value in the labelled items, as if both tables were pooled.
         n_old = 1 / (common.shares**2 / self.sizes).sum()
-        U[:, diagonal, diagonal] += np.maximum(block.observed - expected, 0.0) / n_old
+        # A rare value may be more frequent than in the sample of labelled items, and the new
+        # items tell as much about its frequency as the labelled ones.
+        rare = np.maximum((F - f) @ common.variances, 0.0)
+        rare += np.maximum(block.observed - expected, 0.0) / n_old
+        U[:, diagonal, diagonal] += rare
         pooled = (self.n_new * block.observed + n_old * np.maximum(expected, 0.0)) / (
             self.n_new + n_old
         )
