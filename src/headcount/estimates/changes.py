@@ -33,6 +33,7 @@ from headcount.estimates.column_features import (
     code_column,
     features_of,
 )
+from headcount.items.arrays import check_labels
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -57,7 +58,7 @@ LENGTH = "number of words"
 
 @dataclass(frozen=True)
 class Difference:
-    """Difference of one value, word or mean from what the mix explains.
+    """Difference of the frequency of a value or word from what the mix explains.
 
     Attributes
     ----------
@@ -84,7 +85,7 @@ class Difference:
     def __str__(self) -> str:
         quoted = self.value if self.value in (OTHER, ONCE, MISSING) else f"“{self.value}”"
         new = "" if self.in_training else ", never seen in training"
-        return f"{quoted} {percent(max(self.expected, 0.0))} → {percent(self.observed)}{new}"
+        return f"{quoted} {percent(self.expected)} → {percent(self.observed)}{new}"
 
 
 @dataclass(frozen=True)
@@ -312,11 +313,8 @@ def find_changes(
     ()
     """
     check_fraction("level", level)
-    columns, labels = _checked(old, y, new, texts)
-    classes, positions = np.unique(labels, return_inverse=True)
-    codes = positions.astype(np.int64)
-    if len(classes) < 2:
-        raise HeadcountError("y has a single class: there must be items of at least two.")
+    classes, codes = check_labels(y)
+    columns = _checked(old, len(codes), new, texts)
     coded = [code_column(name, *pair, is_text=name in texts) for name, pair in columns.items()]
     comparison = _Comparison.of(
         features_of(coded),
@@ -341,9 +339,9 @@ def find_changes(
 
 
 def _checked(
-    old: Mapping[str, Any], y: ArrayLike, new: Mapping[str, Any], texts: Collection[str]
-) -> tuple[dict[str, tuple[pl.Series, pl.Series]], NDArray[Any]]:
-    labels = np.asarray(y)
+    old: Mapping[str, Any], n_labels: int, new: Mapping[str, Any], texts: Collection[str]
+) -> dict[str, tuple[pl.Series, pl.Series]]:
+    """Columns of both tables, each with as many values as there are items."""
     if not old:
         raise HeadcountError("old has no columns: pass at least one.")
     if missing := [name for name in (*old, *texts) if name not in new]:
@@ -351,7 +349,7 @@ def _checked(
     columns = {name: (_series(old[name]), _series(new[name])) for name in old}
     for i, what in enumerate(("old", "new")):
         sizes = {name: len(pair[i]) for name, pair in columns.items()}
-        n = len(labels) if i == 0 else next(iter(sizes.values()))
+        n = n_labels if i == 0 else next(iter(sizes.values()))
         wrong = next((name for name, size in sizes.items() if size != n), None)
         if wrong is not None:
             raise HeadcountError(
@@ -360,7 +358,7 @@ def _checked(
             )
         if n == 0:
             raise HeadcountError(f"{what} has no items: pass at least one.")
-    return columns, labels
+    return columns
 
 
 def _series(values: Any) -> pl.Series:
@@ -683,7 +681,7 @@ class _Feature:
             place = int(np.abs(self.observed - self.expected).argmax())
         return Difference(
             labels[place],
-            float(self.expected[place]),
+            float(np.clip(self.expected[place], 0.0, 1.0)),
             float(self.observed[place]),
             self.size,
             min(1.0, n_tests * float(np.exp(self.log_p))),
