@@ -86,8 +86,9 @@ def _values(old: pl.Series, new: pl.Series) -> Numbered | None:
     """Frequent values, one bin for others and one for values that occur once."""
     column = pl.concat([old.alias(""), new.alias("")])
     counts = column.drop_nulls().value_counts(name="count").sort("count", "", descending=True)
-    frequent = counts[""].head(_MOST_VALUES).to_list()
-    single = counts.filter(pl.col("count") == 1)[""].to_list()
+    repeated = pl.col("count") > 1
+    frequent = counts.filter(repeated)[""].head(_MOST_VALUES).to_list()
+    single = counts.filter(~repeated)[""].to_list()
     labels = [*frequent, OTHER, ONCE, MISSING]
     n = len(frequent)
     places = dict.fromkeys(single, n + 1) | {value: i for i, value in enumerate(frequent)}
