@@ -115,7 +115,7 @@ first (goal: at least 80%). *Others blamed*: mean number of columns that were bl
 change. *Word first*: the added word comes first. nannyml's columns: Jensen-Shannon distance in
 chunks of an eighth of the labelled items, ranked by alerts, ties by mean distance; *anything*:
 a column has alerts in at least half of the chunks. It does not rank texts, which are left out
-of its figures, and counts missing numbers apart from these distances (see the row *missing*)."""
+of its figures, and measures missing numbers elsewhere (see the row *missing*)."""
 
 
 def read(name):
