@@ -104,6 +104,7 @@ from .samples.protocols import Prevalences as Prevalences
 from .samples.samples import Samples as Samples
 from .scores.scorer import Scorer as Scorer
 from .tables.backtests import backtest as backtest
+from .tables.changes import what_changed as what_changed
 from .tables.from_tables import analyse as analyse
 from .tables.from_tables import analyze as analyze
 from .tables.judges import judge as judge

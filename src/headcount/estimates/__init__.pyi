@@ -2,6 +2,9 @@ from .assumption import FitTest as FitTest
 from .assumption import fit_test as fit_test
 from .assumption import fit_test_items as fit_test_items
 from .backtest import Backtest as Backtest
+from .changes import Changes as Changes
+from .changes import ColumnChange as ColumnChange
+from .changes import find_changes as find_changes
 from .estimate import Counts as Counts
 from .estimate import Ellipse as Ellipse
 from .estimate import Estimate as Estimate

@@ -1,6 +1,7 @@
 from .analysis import Analysis as Analysis
 from .backtests import TableBacktest as TableBacktest
 from .backtests import backtest as backtest
+from .changes import what_changed as what_changed
 from .from_items import analyse_items as analyse_items
 from .from_tables import analyse as analyse
 from .from_tables import analyse_files as analyse_files
