@@ -168,7 +168,7 @@ def test_calibration_is_cross_fitted():
     scored, codes = hc.Scored(rng.random(300)), rng.integers(2, size=300)
     cbpe = accuracy.CBPE().fit(scored, codes)
     of_new, of_reference = cbpe.fitted_.model.cross_fitted()
-    outputs = cbpe.fitted_.reference.outputs
+    outputs = cbpe.fitted_.training.items
 
     def likelihood(model):
         return np.log(model.posteriors(outputs)[np.arange(300), codes].clip(1e-6)).mean()

@@ -364,7 +364,7 @@ def accuracy_from_labels(
         outputs = ModelOutputs(scores, pool.labels[items])
         sample = draw_of(places, len(items), plan_within, None, None)
         cells = LabelledTable.of(
-            _posteriors(fitted.reference, outputs, estimate.table),
+            _posteriors(fitted.training, outputs, estimate.table),
             outputs.labels,
             sample,
             codes[within],
@@ -408,7 +408,7 @@ def _posteriors(
     """Posteriors of the items, corrected to the shares that the method estimates."""
     K = reference.n_classes
     shares = reference.prior if table is None else table.sum(axis=1)
-    labelled = reference.outputs
+    labelled = reference.items
     if len(reference.present) < K:
         if outputs.scores is None:
             return PoolPosteriors.none(len(outputs), shares)
@@ -416,9 +416,7 @@ def _posteriors(
     if outputs.scores is None or labelled.scores is None:
         training = Training(labelled.labels, reference.codes, K)
         return PoolPosteriors.of_decisions(outputs.labels, training, shares)
-    return PoolPosteriors.of(
-        outputs.scores, Training(labelled.scores, reference.codes, K), shares
-    )
+    return PoolPosteriors.of(outputs.scores, reference.posteriors, shares)
 
 
 def _single(measure: Any) -> Any:

@@ -203,7 +203,7 @@ class ChunkSummaries:
         counts = self._described_scores(scores) @ self._inverse
         right = np.full(len(scores), np.nan)
         if self._metric_is_mean:
-            rates = self._predictor.fitted_.reference.rates
+            rates = self._predictor.fitted_.training.rates
             predicted = self._items(scores, predictions).codes_of(self._classes)
             right = counts[:, 1:] @ (np.diagonal(rates) - rates[:, 0])[1:] + (predicted == 0)
             right = 1 - right if self.spec.metric == "error" else right
