@@ -210,7 +210,7 @@ def test_estimates(name, K):
         assert isinstance(estimate, AccuracyEstimate)
         assert estimate.raw == pytest.approx(value, abs=1e-12)
         assert estimate.value == pytest.approx(estimate.draws.mean(), abs=0.01)
-        assert (estimate.size, estimate.metric, estimate.estimand) == (
+        assert (estimate.n_items, estimate.metric, estimate.estimand) == (
             len(rows),
             "accuracy",
             "realised",
@@ -233,7 +233,7 @@ def test_estimates_of_scores(name):
     predictor = make(name).fit(Scored(model.predict_proba(X), model.classes_), y)
     pool = Scored(model.predict_proba(Z))
     assert predictor.estimate(pool, **QUICK).raw == predictor.predict(pool)
-    assert predictor.estimate_many(pool, [np.arange(50)], **QUICK)[0].size == 50
+    assert predictor.estimate_many(pool, [np.arange(50)], **QUICK)[0].n_items == 50
 
 
 @every

@@ -18,6 +18,7 @@ from headcount.accuracy.metrics import Metric
 from headcount.accuracy.model_outputs import FittedClassifier, OutputSource, Reference
 from headcount.errors import HeadcountError, warn
 from headcount.estimates.estimate import Estimand
+from headcount.estimates.estimates import Estimates
 from headcount.estimates.labels.plan import LabelPlan
 from headcount.items.arrays import Scored, Verdicts, check_labels, check_lengths, encode_labels
 from headcount.parts.fitted import GroupStatistics, Input, MethodInfo, Shift, pool_samples
@@ -375,7 +376,7 @@ Scored or Verdicts
         replicates: int = 4000,
         level: float = 0.95,
         random_state: Any = None,
-    ) -> dict[Any, AccuracyEstimate]:
+    ) -> Estimates[AccuracyEstimate]:
         """Estimate a metric, with intervals, on groups of items from their statistics.
 
         Parameters
@@ -389,7 +390,7 @@ Scored or Verdicts
 
         Returns
         -------
-        dict
+        Estimates
             Estimates by the name of the group.
 
         Examples
@@ -413,7 +414,7 @@ Scored or Verdicts
             level=level,
             random_state=random_state,
         )
-        return dict(zip(statistics.groups, estimates, strict=True))
+        return Estimates(dict(zip(statistics.groups, estimates, strict=True)))
 
 
 def predictors() -> dict[str, type[Predictor]]:

@@ -168,7 +168,7 @@ def accuracy_estimates(
                 measure=metric,
                 value=float(posterior.mean[0]),
                 raw=float(observed.raw[i]),
-                size=int(observed.sizes[i]),
+                n_items=int(observed.sizes[i]),
                 estimand=estimand,
                 level=level,
                 draws=draws,
@@ -272,7 +272,7 @@ def _warnings(
     warnings = [_SHIFT_WARNINGS[fitted.shift]]
     if test is not None and test.p_value < BROKEN_LEVEL:
         warnings.append(
-            f"{UNLIKE} the classes of the reference ({format_p_value(test)}), so that an "
+            f"{UNLIKE} the classes of the reference ({format_p_value(test)}), so an "
             "accuracy estimated under prior shift may be far off: label a few of its items; if "
             "only the distribution of the inputs has changed (pure covariate shift), use CBPE "
             "and its value raw."

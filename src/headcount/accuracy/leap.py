@@ -424,7 +424,7 @@ class LEAP(_Equations):
     Three things are known under prior shift: the rates at which items of a class are
     predicted as each class, which are those of the reference; the shares of the classes, by a
     quantifier; and the shares of the predicted classes. Rates and shares determine the rows
-    of all classes but the first. The first class gets the remaining predictions, so that the
+    of all classes but the first. The first class gets the remaining predictions, so the
     result depends on which class is first in ``classes_``. If the remainder is negative, the
     equations are solved by least squares.
 

@@ -1,7 +1,7 @@
 """Metrics of a classifier: functions of the table of true and predicted classes, or of ranks.
 
 A table has one row per true class and one column per predicted class; its cells are the shares
-of the items and sum to 1. Metrics of ranked items are no functions of the table.
+of the items and sum to 1. Metrics of ranked items are not functions of the table.
 """
 
 from __future__ import annotations

@@ -229,7 +229,7 @@ def among(posteriors: Floats, present: NDArray[np.int64]) -> Floats:
 
 
 def _check_classifier(classifier: Any) -> None:
-    """Refuse what is no fitted classifier with posteriors."""
+    """Refuse what is not a fitted classifier with posteriors."""
     name = type(classifier).__name__
     if classifier is None:
         raise HeadcountError(

@@ -58,7 +58,7 @@ class CellSet:
 
     @property
     def certain(self) -> bool:
-        """True if all items are in one cell, so that nothing is estimated."""
+        """True if all items are in one cell, so nothing is estimated."""
         return len(self.cells) == 1
 
     @cached_property
@@ -291,7 +291,7 @@ class QuAcc(Predictor):
     change.
 
     Cells without labelled items are estimated as 0. If the classifier is a pipeline, the
-    features are the input of its last step, so that texts and categories are possible. Fitted
+    features are the input of its last step, so texts and categories are possible. Fitted
     on `Scored`, the quantifier uses the posteriors alone.
 
     Parameters

@@ -410,7 +410,7 @@ class DispersionScore(RegressionPredictor):
     The score is the logarithm of the mean squared distance between the centre of the features
     of a sample and those of its predicted classes. Metrics are regressed on it as in
     `NuclearNorm`. Features are divided by their standard deviations on the reference, unless
-    they are sparse. The published score counts items where this one uses shares, so that
+    they are sparse. The published score counts items where this one uses shares, so
     samples of any size can be compared.
 
     Parameters
