@@ -506,7 +506,7 @@ def _likeness_section(analysis: Analysis, shown: list[int]) -> Markup:
     if method.shift == "prior":
         start = "The" if overall.labelled is None else "Without labels the"
         assumption = (
-            f"{start} shares are right if only the mix has changed since the items were "
+            f"{start} shares are valid if only the mix has changed since the items were "
             "labelled: the items of each class look as they did then. If so, the classifier is "
             "as often sure or unsure about the new items as it was about labelled items in the "
             "estimated shares."
@@ -539,7 +539,7 @@ def _likeness_facts(analysis: Analysis) -> dict[str, Any]:
             "They do <strong>not</strong> look like the labelled ones, whatever the mix."
         )
     else:
-        result = "They look like the labelled ones, but for the mix."
+        result = "They look like the labelled ones, apart from the class mix."
     values = {"All items": result}
     n_tested = _n_tested(analysis)
     if n_tested:
