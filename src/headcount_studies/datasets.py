@@ -100,7 +100,7 @@ def fetch(
     source = CATALOGUE.get(key) if isinstance(key, str) else None
     if source is None:
         raise HeadcountError(
-            f"name is {name!r}, which is no dataset: {did_you_mean(str(name), CATALOGUE)}"
+            f"name is {name!r}, which is not a dataset: {did_you_mean(str(name), CATALOGUE)}"
             "headcount_studies.datasets.catalogue() lists them all."
         )
     if not (source.open or accept_terms is True):

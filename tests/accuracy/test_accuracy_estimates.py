@@ -30,7 +30,7 @@ def test_it_prints_and_goes_into_frames_and_json(estimate):
     assert np.shape(facts["table"]) == (3, 3)
     frame = estimate.to_frame()
     assert frame.columns == [
-        "method", "metric", "value", "raw", "low", "high", "level", "size", "estimand",
+        "method", "metric", "value", "raw", "low", "high", "level", "estimand",
     ]  # fmt: skip
     assert frame["value"][0] == estimate.value
 
@@ -43,6 +43,27 @@ def test_it_draws_the_table_or_the_value_alone(estimate):
     _, _, (Z, _) = data(2)
     alone = fitted("DoC", 2).estimate(Z, **QUICK).plot()
     assert alone.get_xlabel() == "accuracy"
+
+
+def test_groups_are_estimates_with_one_table_print_and_plot():
+    predictor, (_, _, (Z, _)) = fitted("LEAP", 2), data(2)
+    statistics = hc.Statistics(predictor).update(Z, groups=["b"] * 130 + ["a"] * 130)
+    groups = predictor.estimate_statistics(statistics, **QUICK)
+    assert isinstance(groups, hc.Estimates)
+    low, high = groups["a"].interval()
+    lines = repr(groups).split("\n")
+    assert lines[0] == "LEAP: accuracy in 2 groups, with 95% intervals"
+    assert lines[1].split() == ["group", "items", "accuracy"]
+    assert lines[2].endswith(f"{groups['a'].value:.3f} ({low:.3f} to {high:.3f})")
+    assert "<table" in groups._repr_html_()
+    frame = groups.to_frame()
+    assert frame["group"].to_list() == ["a", "b"]
+    assert frame["items"].to_list() == [130, 130]
+    np.testing.assert_array_equal(frame["raw"], groups.raw)
+    assert frame["fit_p_value"][0] == groups["a"].fit_test.p_value
+    ax = groups.plot()
+    assert ax.get_ylabel() == "accuracy"
+    assert [label.get_text() for label in ax.get_xticklabels()] == ["a", "b"]
 
 
 def test_more_items_make_narrower_intervals():
@@ -168,7 +189,7 @@ def test_calibration_is_cross_fitted():
     scored, codes = hc.Scored(rng.random(300)), rng.integers(2, size=300)
     cbpe = accuracy.CBPE().fit(scored, codes)
     of_new, of_reference = cbpe.fitted_.model.cross_fitted()
-    outputs = cbpe.fitted_.reference.outputs
+    outputs = cbpe.fitted_.training.items
 
     def likelihood(model):
         return np.log(model.posteriors(outputs)[np.arange(300), codes].clip(1e-6)).mean()

@@ -71,7 +71,7 @@ def test_measures_are_given_within_their_range_or_refused(name, K):
     predictor, (_, _, (X, _)) = fitted(name, K), data(K)
     given = {}
     for metric in METRIC_NAMES:
-        measure = as_metric(metric, predictor.fitted_.reference)
+        measure = as_metric(metric, predictor.fitted_.training)
         if not predictor.supports(metric):
             with pytest.raises(HeadcountError, match=f"metric is '{metric}', but"):
                 predictor.predict(X, metric)
@@ -129,12 +129,12 @@ def test_given_predictions_are_used(name, K):
     own = np.where(P[:, -1] > 0.2, last, model.predict(X))
     predictor = make(name).fit(Scored(P, predictions=own), y)
     truth = np.mean(own == y)
-    np.testing.assert_allclose(np.trace(predictor.fitted_.reference.table), truth)
+    np.testing.assert_allclose(np.trace(predictor.fitted_.training.table), truth)
     if predictor.has_table:
         pool = Scored(model.predict_proba(Z), predictions=np.full(len(Z), last))
         assert predictor.predict_table(pool)[:, -1].sum() > 0
     default = make(name).fit(Scored(P), y)
-    np.testing.assert_array_equal(default.fitted_.reference.outputs.labels, P.argmax(axis=1))
+    np.testing.assert_array_equal(default.fitted_.training.items.labels, P.argmax(axis=1))
 
 
 @both
@@ -210,7 +210,7 @@ def test_estimates(name, K):
         assert isinstance(estimate, AccuracyEstimate)
         assert estimate.raw == pytest.approx(value, abs=1e-12)
         assert estimate.value == pytest.approx(estimate.draws.mean(), abs=0.01)
-        assert (estimate.size, estimate.metric, estimate.estimand) == (
+        assert (estimate.n_items, estimate.metric, estimate.estimand) == (
             len(rows),
             "accuracy",
             "realised",
@@ -233,7 +233,7 @@ def test_estimates_of_scores(name):
     predictor = make(name).fit(Scored(model.predict_proba(X), model.classes_), y)
     pool = Scored(model.predict_proba(Z))
     assert predictor.estimate(pool, **QUICK).raw == predictor.predict(pool)
-    assert predictor.estimate_many(pool, [np.arange(50)], **QUICK)[0].size == 50
+    assert predictor.estimate_many(pool, [np.arange(50)], **QUICK)[0].n_items == 50
 
 
 @every
@@ -325,10 +325,10 @@ def test_methods_of_posteriors_refuse_decisions(name):
 
 @pytest.mark.parametrize("name", [name for name in NAMES if name not in OF_SCORES])
 def test_methods_of_items_refuse_scores(name):
-    with pytest.raises(HeadcountError, match="trains classifiers on the items, and Scored"):
+    with pytest.raises(HeadcountError, match="works on the items, not on outputs"):
         make(name).fit(Scored([0.2, 0.8]), [0, 1])
     model, (X, y), _ = data(2)
-    with pytest.raises(HeadcountError, match="trains classifiers on the items, and Verdicts"):
+    with pytest.raises(HeadcountError, match="works on the items, not on outputs"):
         make(name, model).fit(X, y).predict(Verdicts(y))
 
 

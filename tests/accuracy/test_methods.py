@@ -99,7 +99,7 @@ def test_leap_depends_on_which_class_is_first():
     assert np.abs(tables[0] - tables[1][::-1, ::-1]).max() > 1e-3
     for table in tables:
         np.testing.assert_allclose(table[1], table[1].sum() * [plain, turned][
-            0 if table is tables[0] else 1].fitted_.reference.rates[1])  # fmt: skip
+            0 if table is tables[0] else 1].fitted_.training.rates[1])  # fmt: skip
 
 
 @pytest.mark.parametrize("quantifier", [hc.ACC(), hc.HDy(), hc.OneVsRest(hc.DyS())])
@@ -254,10 +254,10 @@ def test_doc_is_a_regression_on_confidence():
         hc.Scored(scores), codes
     )
     model = predictor.fitted_.model
-    kept = split(predictor.fitted_.reference, np.random.default_rng(0))[0]
+    kept = split(predictor.fitted_.training, np.random.default_rng(0))[0]
     assert len(kept) == 540
-    truth = predictor.fitted_.reference.tables(model.samples).trace(axis1=1, axis2=2)
-    base = predictor.fitted_.reference.take(kept).table.trace()
+    truth = predictor.fitted_.training.tables(model.samples).trace(axis1=1, axis2=2)
+    base = predictor.fitted_.training.take(kept).table.trace()
     slope, start = np.polyfit(model.levels, base - truth, 1)
     gap = model.statistic.level - new.max(axis=1).mean()
     assert predictor.predict(hc.Scored(new)) == pytest.approx(base - start - slope * gap)
@@ -269,7 +269,7 @@ def test_doc_is_a_regression_on_confidence():
 
 def test_the_split_keeps_all_items_and_the_mix():
     scores, codes = scored(3, 301, 17)
-    reference = accuracy.Naive().fit(hc.Scored(scores), codes).fitted_.reference
+    reference = accuracy.Naive().fit(hc.Scored(scores), codes).fitted_.training
     kept, rest = split(reference, np.random.default_rng(0))
     assert sorted([*kept, *rest]) == list(range(301))
     for k in range(3):

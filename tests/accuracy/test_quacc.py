@@ -207,7 +207,7 @@ def test_texts_in_a_pipeline():
         QuAcc(other)._learn(
             QuAcc(model, quantifier=quantifier())
             .fit(texts[100:300], y[100:300])
-            .fitted_.reference
+            .fitted_.training
         )
 
 

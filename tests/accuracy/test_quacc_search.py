@@ -48,8 +48,8 @@ def test_settings_that_share_a_classifier_train_it_once(problem):
 def test_sharing_changes_nothing(problem):
     model, X, y, pool, labels = problem
     classifier = FittedClassifier(model)
-    train = Reference(classifier.outputs(X), y, classifier.classes)
-    test = Reference(classifier.outputs(pool), labels, classifier.classes)
+    train = Reference(classifier.outputs(X), y, 2)
+    test = Reference(classifier.outputs(pool), labels, 2)
     samples = hc.UPP(n_samples=6, size=200, random_state=0).draw(labels)
     metrics = [METRICS["accuracy"], METRICS["recall"]]
     candidates = [

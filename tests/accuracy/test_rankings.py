@@ -127,5 +127,5 @@ def test_what_ranks_nothing_is_refused():
     with pytest.raises(HeadcountError, match="gives no order"):
         accuracy.ATC().fit(hc.Scored(scores), codes).predict(hc.Scored(scores), "auroc")
     sleap = accuracy.SLEAP(quantifier=hc.PACC()).fit(hc.Scored(scores), codes)
-    with pytest.raises(HeadcountError, match="no function of the table"):
+    with pytest.raises(HeadcountError, match="not a function of the table"):
         sleap.estimate(hc.Scored(scores), "auroc", labelled=(np.arange(60), codes[:60]))

@@ -64,7 +64,7 @@ def test_by_group_and_with_predictions(tables, call):
              "--prediction", "predicted")[1]
     )  # fmt: skip
     assert [row["group"] for row in plain["groups"]] == ["2024-01", "2024-02"]
-    assert [row["size"] for row in plain["groups"]] == [400, 400]
+    assert [row["n_items"] for row in plain["groups"]] == [400, 400]
     assert told["value"] == pytest.approx(plain["value"])
     code, out, _ = call(*ASK, "new.csv", "--by", "month")
     assert code == 0

@@ -205,7 +205,7 @@ def test_the_demo_reports_what_it_missed():
     )  # fmt: skip
     assert series.misses("month") == (
         "2 intervals miss it, and the estimate is off by up to 10.0 points (2013-02). Without "
-        "labels, the test of the assumption warns of 1 of these months, but not of 2013-03. "
+        "labels, the assumption test warns of 1 of these months, but not of 2013-03. "
         "It also warns of 1 where the interval holds."
     )
 

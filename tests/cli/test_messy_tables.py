@@ -110,7 +110,7 @@ def test_one_bad_date_is_a_note(files, call):
     said = estimated(call, "--by", "month")
     assert said["groups"][-1]["group"] == "(missing)"
     assert "missing" not in " ".join(said["verdict"]["sentences"])
-    assert noted(said, "1 of 500 values of day are no dates", "'soon'")
+    assert noted(said, "1 of 500 values of day are not dates", "'soon'")
     assert noted(said, "/2024', were read day-first")
 
 

@@ -36,6 +36,13 @@ def test_a_plain_mapping_has_one_table(halves):
         estimates["third"]
 
 
+def test_groups_are_drawn(halves):
+    estimates = hc.Estimates({None: halves[0], "second": halves[1]})
+    ax = estimates.plot(positive=0, level=0.9)
+    assert ax.get_ylabel() == "share of 0"
+    assert [label.get_text() for label in ax.get_xticklabels()] == ["all", "second"]
+
+
 def test_no_estimates_print_too():
     assert str(hc.Estimates({})) == "Estimates of no groups"
     assert "no groups" in hc.Estimates({})._repr_html_()

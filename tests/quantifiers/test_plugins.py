@@ -146,7 +146,7 @@ def test_its_models_are_saved_and_read(folder):
     [
         ("import no_such_module", "odd:Odd cannot be imported (ModuleNotFoundError: No module"),
         ("raise RuntimeError('no\\nlicence')", "(RuntimeError: no licence)"),
-        ("Odd = 3", "odd:Odd is no subclass of Quantifier"),
+        ("Odd = 3", "odd:Odd is not a subclass of Quantifier"),
         ("from headcount import Quantifier\nclass Odd(Quantifier): pass", "has no info"),
         ("from headcount import SLD\nclass Odd(SLD): pass", "has no info"),
         (
@@ -164,7 +164,7 @@ def test_a_package_that_cannot_be_used_is_left_out(tmp_path, monkeypatch, text, 
     assert str(caught[0].message).startswith(
         "The method 'Odd' of the package 'odd' is left out:"
     )
-    with pytest.warns(HeadcountWarning), pytest.raises(HeadcountError, match="is no method"):
+    with pytest.warns(HeadcountWarning), pytest.raises(HeadcountError, match="is not a method"):
         hc.method("Odd")
     sys.modules.pop("odd", None)
 

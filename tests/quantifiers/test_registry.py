@@ -55,11 +55,11 @@ def test_papers_names(paper, ours):
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("SDL", "name is 'SDL', which is no method: did you mean SLD"),
+        ("SDL", "name is 'SDL', which is not a method: did you mean SLD"),
         ("QF-ACC", "did you mean QFAC or "),
-        ("zzzzzzz", "name is 'zzzzzzz', which is no method: hc.methods() lists them all."),
+        ("zzzzzzz", "name is 'zzzzzzz', which is not a method: hc.methods() lists them all."),
         ("pat", "learns from labelled items of one class and is not made by name: use hc.PAT."),
-        ("", "name is '', which is no method"),
+        ("", "name is '', which is not a method"),
         (3, "name is 3; it must be a string, such as 'SLD'."),
         (None, "name is None; it must be a string"),
     ],

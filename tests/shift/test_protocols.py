@@ -346,7 +346,7 @@ def test_mixes_of_any_size_add_up(size, alpha, prevalence):
         (PriorShift(test_prevalences=[np.nan]), "test_prevalences is"),
         (PriorShift([[0.2, 0.3, 0.5]]), "train_prevalences is for 3 classes, but there are 2"),
         (PriorShift([[0.2, 0.3]]), "train_prevalences is off the simplex"),
-        (PriorShift([0, 0.5], **SMALL), "no item of class 'poor', so that nothing"),
+        (PriorShift([0, 0.5], **SMALL), "no item of class 'poor', so nothing"),
         (GlobalCovariateShift([2]), "alphas has the entry 2"),
         (GlobalCovariateShift(pure="both"), "pure is 'both'"),
         (GlobalCovariateShift(prevalences=[0.5], pure=False), "has a single one"),

@@ -246,7 +246,7 @@ PROTOCOL = read_spec("comparison-binary").protocol
         ({"metrics": ("tea",)}, "did you mean"),
         ({"protocol": PROTOCOL | {"log_base": 1}}, "log_base of .* above 1"),
         ({"methods": (MethodSpec("CC", options={"drawz": 1}),)}, "did you mean 'draws'"),
-        ({"methods": (MethodSpec("nobody"),)}, "no method"),
+        ({"methods": (MethodSpec("nobody"),)}, "not a method"),
         ({"methods": (MethodSpec("DyS", parameters={"bin": 1}),)}, "did you mean 'bins'"),
     ],
 )

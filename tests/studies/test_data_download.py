@@ -228,8 +228,8 @@ def test_terms_must_be_accepted(catalogued, server, tmp_path):
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("mien", r"^name is 'mien', which is no dataset: did you mean 'mine'\?"),
-        (3, r"^name is 3, which is no dataset"),
+        ("mien", r"^name is 'mien', which is not a dataset: did you mean 'mine'\?"),
+        (3, r"^name is 3, which is not a dataset"),
     ],
 )
 def test_unknown_names(catalogued, tmp_path, name, message):

@@ -378,7 +378,7 @@ DATA = {"file": "shop.csv", "target": "churn"}
         ({"methods": (MethodSpec("SLD", parameters={"x": 1}),)}, "cannot be made"),
         ({"methods": (MethodSpec("p", "pathlib:Path"),)}, "is not a quantifier"),
         ({"methods": (MethodSpec("SLD", options={"grd": {}}),)}, "did you mean 'grid'"),
-        ({"methods": (MethodSpec("CC", options={"grid": {"C": [1]}}),)}, "no parameter of CC"),
+        ({"methods": (MethodSpec("CC", options={"grid": {"C": [1]}}),)}, "a parameter of CC"),
         ({"metrics": ("aee",)}, "aee"),
     ],
 )  # fmt: skip

@@ -148,7 +148,7 @@ def test_scores_made_elsewhere():
         ({"target": None}, "`target` is missing"),
         ({"target": "age2"}, "'train' lacks the column 'age2', which `target` names"),
         ({"level": 95}, "`level` is 95"),
-        ({"method": "PACCC"}, "`method` is 'PACCC', which is no method: did you mean PACC"),
+        ({"method": "PACCC"}, "`method` is 'PACCC', which is not a method: did you mean PACC"),
         ({"classifier": "magic"}, "`classifier` is 'magic'"),
         ({"by": "week2"}, "which `by` names"),
         ({"date_column": "day"}, "`date_column` has no use without `by`"),

@@ -160,7 +160,7 @@ def test_values_never_seen_are_counted():
 def test_one_bad_value_is_a_note_in_training():
     column = infer_column(pl.Series("age", [str(i % 7) for i in range(30)] + ["old"]))
     assert column.kind == "number"
-    assert column.note.startswith("1 of 31 values of age are no numbers, such as 'old'")
+    assert column.note.startswith("1 of 31 values of age are not numbers, such as 'old'")
     column = infer_column(
         pl.Series("d", [f"2024-06-{i + 1:02d}" for i in range(30)] + ["soon"])
     )

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
-from numpy.typing import ArrayLike
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
@@ -14,17 +15,13 @@ from headcount.accuracy.estimates import AccuracyEstimate, accuracy_from_labels
 from headcount.accuracy.estimation import Observed, accuracy_estimates
 from headcount.accuracy.fitted import FittedPredictor, Floats, MetricModel
 from headcount.accuracy.metrics import Metric
-from headcount.accuracy.model_outputs import (
-    FittedClassifier,
-    ModelOutputs,
-    Reference,
-    check_classified,
-)
-from headcount.errors import HeadcountError
+from headcount.accuracy.model_outputs import FittedClassifier, OutputSource, Reference
+from headcount.errors import HeadcountError, warn
 from headcount.estimates.estimate import Estimand
+from headcount.estimates.estimates import Estimates
 from headcount.estimates.labels.plan import LabelPlan
 from headcount.items.arrays import Scored, Verdicts, check_labels, check_lengths, encode_labels
-from headcount.parts.fitted import GroupStatistics, Input, MethodInfo, Shift
+from headcount.parts.fitted import GroupStatistics, Input, MethodInfo, Shift, pool_samples
 from headcount.quantifiers.registry import MethodTable, find_methods
 
 _FACTS = ("title", "input", "gives", "shift", "reference")
@@ -53,6 +50,9 @@ class Predictor(BaseEstimator):
     """
 
     info: ClassVar[MethodInfo]
+    # True if a sample is taken to be a mixture of the classes of the reference.
+    _mixes_classes: ClassVar[bool] = False
+
     classifier: Any = None
 
     def __sklearn_clone__(self) -> Self:
@@ -76,18 +76,24 @@ class Predictor(BaseEstimator):
         """Kind of items that this setting works on."""
         return self.info.input
 
-    def _fit(
-        self, reference: Reference, classifier: FittedClassifier | None
-    ) -> FittedPredictor:
+    def _fit(self, reference: Reference, source: OutputSource) -> FittedPredictor:
         """The fitted method."""
+        absent = np.delete(source.classes, reference.present).tolist()
+        if absent and self._mixes_classes:
+            warn(
+                f"The labelled items have none of class {absent[0]!r}: "
+                "its share is taken to be 0 in every sample; add items of it."
+            )
         return FittedPredictor(
             type(self).__name__,
             self.info,
-            self._shift(),
-            self._takes(),
-            classifier,
-            reference,
-            self._learn(reference),
+            self.get_params(deep=False),
+            source.classes,
+            reference.prior,
+            source=source,
+            training=reference,
+            model=self._learn(reference),
+            shift=self._shift(),
         )
 
     def fit(self, X: Any, y: ArrayLike) -> Self:
@@ -108,21 +114,34 @@ Scored or Verdicts
             the same form.
         """
         if isinstance(X, Scored | Verdicts):
-            classifier = None
             classes, codes = check_labels(y, classes=X.classes)
-            check_classified(type(self).__name__, self.info.input, self._takes(), X)
-            outputs = ModelOutputs.of(X, classes)
+            source = self._source(classes)
+            outputs = source.items(X)
         else:
             classifier = FittedClassifier(self.classifier)
-            classes, outputs = classifier.classes, classifier.outputs(X)
-            codes = encode_labels(y, classes=classes)[1]
+            source = self._source(classifier.classes, classifier)
+            outputs = source.items(X)
+            codes = encode_labels(y, classes=source.classes)[1]
         check_lengths("X", len(outputs), codes)
-        return self._fitted_on(Reference(outputs, codes, classes), classifier)
+        return self._fitted_on(Reference(outputs, codes, len(source.classes)), source)
 
-    def _fitted_on(self, reference: Reference, classifier: FittedClassifier | None) -> Self:
+    def _source(
+        self, classes: NDArray[Any], classifier: FittedClassifier | None = None
+    ) -> OutputSource:
+        """Maker of the outputs that models take."""
+        on_items = self.info.input == "features"
+        return OutputSource(
+            method=type(self).__name__,
+            takes=self._takes(),
+            classes=classes,
+            scorer=classifier,
+            refusal="works on the items, not on outputs of a classifier" if on_items else "",
+        )
+
+    def _fitted_on(self, reference: Reference, source: OutputSource) -> Self:
         """Fit on labelled items whose outputs are known."""
-        self.fitted_ = self._fit(reference, classifier)
-        self.classes_ = reference.classes
+        self.fitted_ = self._fit(reference, source)
+        self.classes_ = self.fitted_.classes
         return self
 
     @property
@@ -329,8 +348,8 @@ Scored or Verdicts
             One per sample. Samples of similar size share their simulations.
         """
         check_is_fitted(self, "fitted_")
-        checked, pool = self.fitted_.checked(metric), self.fitted_.outputs(X)
-        samples = pool.samples(samples)
+        checked, pool = self.fitted_.checked(metric), self.fitted_.source.items(X)
+        samples = pool_samples(samples, pool)
         if labelled is None and design is not None:
             raise HeadcountError("design is for labels of some items: pass it with labelled.")
         estimates = accuracy_estimates(
@@ -357,7 +376,7 @@ Scored or Verdicts
         replicates: int = 4000,
         level: float = 0.95,
         random_state: Any = None,
-    ) -> dict[Any, AccuracyEstimate]:
+    ) -> Estimates[AccuracyEstimate]:
         """Estimate a metric, with intervals, on groups of items from their statistics.
 
         Parameters
@@ -371,7 +390,7 @@ Scored or Verdicts
 
         Returns
         -------
-        dict
+        Estimates
             Estimates by the name of the group.
 
         Examples
@@ -395,7 +414,7 @@ Scored or Verdicts
             level=level,
             random_state=random_state,
         )
-        return dict(zip(statistics.groups, estimates, strict=True))
+        return Estimates(dict(zip(statistics.groups, estimates, strict=True)))
 
 
 def predictors() -> dict[str, type[Predictor]]:

@@ -87,8 +87,7 @@ class CBPE(Predictor):
             check_choice("correction", self.correction, ("prior",))
         calibration = None
         if self.calibration is not None and len(reference.present) > 1:
-            scores = among(reference.outputs.posteriors, reference.present)
-            codes = np.searchsorted(reference.present, reference.codes)
+            scores, codes = reference.posteriors.items, reference.posteriors.codes
             calibration = _Calibration.fit(self.calibration, scores, codes)
         expected = _Expected(calibration, reference.present, reference.n_classes)
         return expected if self.correction is None else _Corrected(expected, reference.prior)
@@ -156,7 +155,7 @@ class _Expected(ConfusionModel):
         posteriors[:, self.present] = calibrated
         return posteriors
 
-    def statistics(self, pool: ModelOutputs, samples: Samples) -> Floats:
+    def solve(self, pool: ModelOutputs, samples: Samples) -> Floats:
         # The means of `embed`, one predicted class at a time: K x K numbers per item are many.
         posteriors, K = self.posteriors(pool), self.n_classes
         tables = np.empty((len(samples), K, K))
@@ -174,7 +173,7 @@ class _Expected(ConfusionModel):
     def reduction(self) -> tuple[Reduction, ...]:
         return (MeanOf(self),)
 
-    def solve(self, reduced: Reduced, sizes: NDArray[np.int64]) -> Floats:
+    def solve_reduced(self, reduced: Reduced, sizes: NDArray[np.int64]) -> Floats:
         K = self.n_classes
         tables = np.asarray(reduced[0]).reshape(-1, K, K)
         return np.asarray(tables / tables.sum(axis=(1, 2), keepdims=True))
@@ -204,7 +203,7 @@ class SoftTables(ConfusionModel):
         """Samples in batches, and the probabilities of their items, one row per item."""
         raise NotImplementedError
 
-    def statistics(self, pool: ModelOutputs, samples: Samples) -> Floats:
+    def solve(self, pool: ModelOutputs, samples: Samples) -> Floats:
         """Table of each sample."""
         batches = self.soft_classes(pool, samples)
         return np.concatenate([_table_sums(pool.labels, *batch) for batch in batches])
@@ -322,7 +321,7 @@ class PAPE(Predictor):
                 f"learner is {learner!r}; it must be a scikit-learn classifier with "
                 "predict_proba, such as LogisticRegression()."
             )
-        X = features_of(reference.outputs.X, self.classifier)
+        X = features_of(reference.items.X, self.classifier)
         if learner is None:
             learner = _default_learner(X)
         return _Adaptive(reference, X, self.classifier, learner, calibration)
@@ -356,15 +355,16 @@ class _Adaptive(SoftTables):
         self, pool: ModelOutputs, samples: Samples
     ) -> Iterator[tuple[Samples, Floats]]:
         present, K = self.reference.present, self.reference.n_classes
-        labelled = among(self.reference.outputs.posteriors, present)
-        codes = np.searchsorted(present, self.reference.codes)
+        labelled = self.reference.posteriors
         scores, X = among(pool.posteriors, present), features_of(pool.X, self.classifier)
         for number in range(len(samples)):
             one = samples[number : number + 1]
             posteriors = scores[one.indices]
             if len(present) > 1:
                 weights = self._weights(take_rows(X, one.indices))
-                calibrator = fit_calibrator(self.calibration, labelled, codes, weights)
+                calibrator = fit_calibrator(
+                    self.calibration, labelled.items, labelled.codes, weights
+                )
                 posteriors = calibrator.transform(posteriors)
             soft = np.zeros((len(posteriors), K))
             soft[:, present] = posteriors

@@ -63,7 +63,7 @@ class _Constant(ConfusionModel):
     def reduction(self) -> tuple[Reduction, ...]:
         return ()
 
-    def solve(self, reduced: Reduced, sizes: NDArray[np.int64]) -> Floats:
+    def solve_reduced(self, reduced: Reduced, sizes: NDArray[np.int64]) -> Floats:
         return np.tile(self.table, (len(sizes), 1, 1))
 
 
@@ -104,8 +104,8 @@ class ATC(Predictor):
 
     def _learn(self, reference: Reference) -> MetricModel:
         score = check_choice("score", self.score, ("maxconf", "entropy"))
-        correct = reference.codes == reference.outputs.labels
-        threshold = _Threshold.of(reference.outputs, correct, score)
+        correct = reference.codes == reference.items.labels
+        threshold = _Threshold.of(reference.items, correct, score)
         if reference.n_classes == 2:
             return _ThresholdTable(threshold)
         return _ShareAboveThreshold(threshold)
@@ -147,7 +147,7 @@ class _ThresholdTable(ConfusionModel):
     def reduction(self) -> tuple[Reduction, ...]:
         return (MeanOf(self),)
 
-    def solve(self, reduced: Reduced, sizes: NDArray[np.int64]) -> Floats:
+    def solve_reduced(self, reduced: Reduced, sizes: NDArray[np.int64]) -> Floats:
         return np.asarray(reduced[0]).reshape(-1, 2, 2)
 
 
@@ -180,7 +180,7 @@ class _ShareAboveThreshold(AccuracyModel):
     def reduction(self) -> tuple[Reduction, ...]:
         return (MeanOf(self),)
 
-    def solve(self, reduced: Reduced, sizes: NDArray[np.int64]) -> Floats:
+    def solve_reduced(self, reduced: Reduced, sizes: NDArray[np.int64]) -> Floats:
         return np.asarray(reduced[0])[:, 0]
 
 
@@ -225,7 +225,7 @@ class Mandoline(Predictor):
 
     def _learn(self, reference: Reference) -> _Slices:
         bins = check_count("bins", self.bins)
-        K, outputs = reference.n_classes, reference.outputs
+        K, outputs = reference.n_classes, reference.items
         entropy = outputs.negative_entropy
         edges = np.unique(np.quantile(entropy, np.linspace(0, 1, bins + 1)[1:-1]))
         slices = outputs.labels * (len(edges) + 1) + np.searchsorted(edges, entropy)
@@ -255,7 +255,7 @@ class _Slices(AccuracyModel):
             "classes: use LEAP, QuAcc or CBPE."
         )
 
-    def statistics(self, pool: ModelOutputs, samples: Samples) -> Floats:
+    def solve(self, pool: ModelOutputs, samples: Samples) -> Floats:
         K, n_bins = self.mass.shape
         bins = np.searchsorted(self.edges, pool.negative_entropy)
         predicted = samples.prevalence_of(pool.labels, K)

@@ -66,7 +66,7 @@ class AccuracyEstimate:
         The estimate: the mean of the draws.
     raw : float
         The answer of the method itself, as `predict` returns it.
-    size : int
+    n_items : int
         Number of items in the sample.
     estimand : {"realised", "expected"}
         Metric on these very items, or on the population that the items are a random sample
@@ -107,7 +107,7 @@ class AccuracyEstimate:
     measure: TableMetric
     value: float
     raw: float
-    size: int
+    n_items: int
     estimand: Estimand
     level: float
     draws: NDArray[np.float64]
@@ -127,6 +127,26 @@ class AccuracyEstimate:
         """Foundation of the value: "prior shift", or "labels" of the items themselves."""
         return "prior shift"
 
+    @property
+    def quantity(self) -> str:
+        """What is estimated: the metric."""
+        return self.metric
+
+    def in_words(self, level: float | None = None) -> dict[str, str]:
+        """The metric and its interval as text.
+
+        Parameters
+        ----------
+        level : float, default=None
+            As for `interval`.
+
+        Returns
+        -------
+        dict of str to str
+        """
+        low, high = self.interval(level)
+        return {self.metric: f"{self.value:.3f} ({low:.3f} to {high:.3f})"}
+
     def interval(self, level: float | None = None) -> Interval:
         """Interval for the metric.
 
@@ -144,7 +164,7 @@ class AccuracyEstimate:
         low, high = np.quantile(self.draws, [(1 - level) / 2, (1 + level) / 2])
         # At least as wide as the weight of one item, and around the estimate.
         least, most = self.measure.low, self.measure.high
-        width = (most - least if np.isfinite(most - least) else 1.0) / self.size
+        width = (most - least if np.isfinite(most - least) else 1.0) / self.n_items
         half = max((width - (high - low)) / 2, 0.0)
         low, high = np.clip([low - half, high + half], least, most)
         low, high = max(min(low, high - width), least), min(max(high, low + width), most)
@@ -171,7 +191,7 @@ class AccuracyEstimate:
             "low": low,
             "high": high,
             "level": self.level if level is None else float(level),
-            "size": self.size,
+            "n_items": self.n_items,
             "estimand": self.estimand,
             "classes": self.classes.tolist(),
             "table": None if self.table is None else self.table.tolist(),
@@ -180,7 +200,7 @@ class AccuracyEstimate:
         }
 
     def to_frame(self, level: float | None = None) -> pl.DataFrame:
-        """One row: method, metric, value, raw, low, high, level, size, estimand.
+        """One row: method, metric, value, raw, low, high, level, estimand.
 
         Parameters
         ----------
@@ -193,9 +213,7 @@ class AccuracyEstimate:
         """
         import polars as pl
 
-        columns = (
-            "method", "metric", "value", "raw", "low", "high", "level", "size", "estimand",
-        )  # fmt: skip
+        columns = ("method", "metric", "value", "raw", "low", "high", "level", "estimand")
         facts = self.to_dict(level)
         return pl.DataFrame({name: [facts[name]] for name in columns})
 
@@ -243,8 +261,8 @@ class AccuracyEstimate:
     def _title(self, level: float | None = None) -> str:
         low, high = self.interval(level)
         return (
-            f"{self.method}: {self.metric} {_OF[self.estimand]} {self.size:,} "
-            f"item{'' if self.size == 1 else 's'} {self.value:.3f}, "
+            f"{self.method}: {self.metric} {_OF[self.estimand]} {self.n_items:,} "
+            f"item{'' if self.n_items == 1 else 's'} {self.value:.3f}, "
             f"{100 * (self.level if level is None else level):.6g}% interval {low:.3f} to "
             f"{high:.3f}"
         )
@@ -348,7 +366,7 @@ def accuracy_from_labels(
     """
     if any(isinstance(estimate.measure, ReferenceRanking) for estimate in under_shift):
         raise HeadcountError(
-            f"metric is {under_shift[0].metric!r}, which is no function of the table that "
+            f"metric is {under_shift[0].metric!r}, which is not a function of the table that "
             "labels of some items give: choose another metric, or pass no labels."
         )
     n_pool, classes = len(pool), fitted.classes
@@ -364,7 +382,7 @@ def accuracy_from_labels(
         outputs = ModelOutputs(scores, pool.labels[items])
         sample = draw_of(places, len(items), plan_within, None, None)
         cells = LabelledTable.of(
-            _posteriors(fitted.reference, outputs, estimate.table),
+            _posteriors(fitted.training, outputs, estimate.table),
             outputs.labels,
             sample,
             codes[within],
@@ -388,7 +406,7 @@ def _from_cells(under_shift: AccuracyEstimate, cells: LabelledTable) -> Labelled
         measure,
         value,
         under_shift.raw,
-        under_shift.size,
+        under_shift.n_items,
         under_shift.estimand,
         under_shift.level,
         draws,
@@ -408,7 +426,7 @@ def _posteriors(
     """Posteriors of the items, corrected to the shares that the method estimates."""
     K = reference.n_classes
     shares = reference.prior if table is None else table.sum(axis=1)
-    labelled = reference.outputs
+    labelled = reference.items
     if len(reference.present) < K:
         if outputs.scores is None:
             return PoolPosteriors.none(len(outputs), shares)
@@ -416,9 +434,7 @@ def _posteriors(
     if outputs.scores is None or labelled.scores is None:
         training = Training(labelled.labels, reference.codes, K)
         return PoolPosteriors.of_decisions(outputs.labels, training, shares)
-    return PoolPosteriors.of(
-        outputs.scores, Training(labelled.scores, reference.codes, K), shares
-    )
+    return PoolPosteriors.of(outputs.scores, reference.posteriors, shares)
 
 
 def _single(measure: Any) -> Any:

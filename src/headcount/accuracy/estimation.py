@@ -84,12 +84,12 @@ class Observed:
     ) -> Observed:
         """Answers to samples of a pool."""
         of_new, _ = fitted.model.cross_fitted()
-        statistics = fitted.model.statistics(pool, samples)
+        statistics = fitted.model.solve(pool, samples)
         return cls(
             _answers(of_new, pool, samples, metric),
             fitted.model.answers(pool, samples, metric, statistics),
             statistics,
-            _fit_tests(fitted.reference, pool, samples),
+            _fit_tests(fitted.training, pool, samples),
             samples.sizes,
             samples.sizes,
             [None] * len(samples),
@@ -107,9 +107,9 @@ class Observed:
             )
         needs = statistics_needs(fitted, statistics.form)
         effective = statistics.effective_sizes([*needs.answers, *needs.raw])
-        of_new, variants = solved(needs.model.solve, statistics, needs.answers)
+        of_new, variants = solved(needs.model.solve_reduced, statistics, needs.answers)
         answers = needs.model.values(of_new, metric)
-        of_predict, _ = solved(fitted.model.solve, statistics, needs.raw)
+        of_predict, _ = solved(fitted.model.solve_reduced, statistics, needs.raw)
         tests: list[FitTest | None] = [None] * len(answers)
         if needs.mixture is not None:
             (means,) = statistics.reduced(needs.test, slice(0, len(answers)))
@@ -146,14 +146,14 @@ def accuracy_estimates(
     level = check_fraction("level", level)
     replicates = check_count("replicates", replicates, 100)
     _, of_reference = fitted.model.cross_fitted()
-    rows = fitted.model.simulation_rows(fitted.reference)
+    rows = fitted.model.simulation_rows(fitted.training)
     conditioning = _MetricConditioning(
         of_reference,
-        fitted.reference,
+        fitted.training,
         rows,
         metric,
         estimand == "expected",
-        check_prior(prior, len(np.unique(fitted.reference.codes[rows]))),
+        check_prior(prior, len(np.unique(fitted.training.codes[rows]))),
         min(replicates, fitted.model.most_simulations),
         base_seeds(random_state, 1)[0],
         fitted.shift == "prior" and fitted.info.gives == "table",
@@ -168,7 +168,7 @@ def accuracy_estimates(
                 measure=metric,
                 value=float(posterior.mean[0]),
                 raw=float(observed.raw[i]),
-                size=int(observed.sizes[i]),
+                n_items=int(observed.sizes[i]),
                 estimand=estimand,
                 level=level,
                 draws=draws,
@@ -208,8 +208,7 @@ class _MetricConditioning:
         conditioning = Conditioning(
             training, self._outcomes, self.prior, self.replicates, self.seed
         )
-        class_sizes = np.bincount(self.reference.codes)
-        shares = class_sizes / class_sizes.sum()
+        class_sizes, shares = self.reference.class_sizes, self.reference.prior
         posteriors = []
         for answer, size in zip(answers, sizes.tolist(), strict=True):
             draws, weights = conditioning.given(answer, size)
@@ -225,7 +224,7 @@ class _MetricConditioning:
         samples, n_pool = simulated.samples, len(self.reference)
         if len(self.rows) < n_pool:
             samples = Samples(self.rows[samples.indices], samples.offsets, n_pool=n_pool)
-        answers = _answers(self.model, self.reference.outputs, samples, self.metric)
+        answers = _answers(self.model, self.reference.items, samples, self.metric)
         truths = self._truths(samples)[:, None]
         if answers.shape[1] > 1:
             K = self.reference.n_classes
@@ -251,7 +250,7 @@ def _answers(
     model: MetricModel, pool: ModelOutputs, samples: Samples, metric: TableMetric
 ) -> Floats:
     """Answers to samples of a pool that metrics are conditioned on."""
-    statistics = model.statistics(pool, samples)
+    statistics = model.solve(pool, samples)
     answers = model.answers(pool, samples, metric, statistics)
     return answers_with_shares(model, metric, answers, statistics)
 
@@ -273,7 +272,7 @@ def _warnings(
     warnings = [_SHIFT_WARNINGS[fitted.shift]]
     if test is not None and test.p_value < BROKEN_LEVEL:
         warnings.append(
-            f"{UNLIKE} the classes of the reference ({format_p_value(test)}), so that an "
+            f"{UNLIKE} the classes of the reference ({format_p_value(test)}), so an "
             "accuracy estimated under prior shift may be far off: label a few of its items; if "
             "only the distribution of the inputs has changed (pure covariate shift), use CBPE "
             "and its value raw."

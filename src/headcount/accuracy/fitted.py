@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
@@ -16,24 +16,24 @@ from headcount.accuracy.metrics import (
     as_metric,
 )
 from headcount.accuracy.model_outputs import (
-    FittedClassifier,
     ModelOutputs,
+    OutputItems,
+    OutputSource,
     Reference,
     among,
-    check_classified,
 )
 from headcount.errors import HeadcountError
 from headcount.estimates.assumption import MixtureTest
-from headcount.items.arrays import Scored, Verdicts
-from headcount.parts.fitted import Form, Input, MethodInfo, NeedsStatistics, Part, Shift
-from headcount.parts.training import (
-    Embedding,
-    MeanOf,
-    Reduced,
-    Reduction,
-    Training,
-    reduce_in_batches,
+from headcount.parts.fitted import (
+    Fitted,
+    Form,
+    NeedsStatistics,
+    Part,
+    ScoredItems,
+    Shift,
+    pool_samples,
 )
+from headcount.parts.training import Embedding, MeanOf, Reduced, Reduction, reduce_in_batches
 from headcount.samples.samples import Samples
 
 Floats = NDArray[np.float64]
@@ -42,8 +42,8 @@ Floats = NDArray[np.float64]
 class MetricModel:
     """Fitted method: statistics of samples, and metrics computed from them.
 
-    A model whose statistics follow from means over the items defines `reduction` and `solve`.
-    Others define `statistics`.
+    Subclasses define ``reduction`` and ``solve_reduced``, or ``solve`` if a sample cannot be
+    reduced to means.
     """
 
     # Largest number of simulated samples.
@@ -56,14 +56,14 @@ class MetricModel:
         """
         return None
 
-    def solve(self, reduced: Reduced, sizes: NDArray[np.int64]) -> Floats:
+    def solve_reduced(self, reduced: Reduced, sizes: NDArray[np.int64]) -> Floats:
         """Statistics of samples, one entry each, given the values of each `reduction`."""
         raise NotImplementedError
 
-    def statistics(self, pool: ModelOutputs, samples: Samples) -> Floats:
+    def solve(self, pool: ModelOutputs, samples: Samples) -> Floats:
         """Statistics that metrics are computed from, one entry per sample of a pool."""
         batches = reduce_in_batches(self.reduction() or (), pool, samples)
-        return np.concatenate([self.solve(reduced, sizes) for reduced, sizes in batches])
+        return np.concatenate([self.solve_reduced(*batch) for batch in batches])
 
     def values(self, statistics: Floats, metric: TableMetric) -> Floats:
         """Metric on each sample, given its statistics."""
@@ -112,47 +112,28 @@ class AccuracyModel(MetricModel):
 
 
 @dataclass(frozen=True, eq=False)
-class FittedPredictor(NeedsStatistics):
-    """What `fit` makes of a predictor, and all that estimates and statistics use of it."""
+class FittedPredictor(Fitted, NeedsStatistics):
+    """A fitted method whose answers are metrics. Its training items are a `Reference`."""
 
-    method: str
-    info: MethodInfo
-    shift: Shift
-    takes: Input
-    classifier: FittedClassifier | None
-    reference: Reference
+    reducible: ClassVar[str] = "CBPE, ATC, DoC or LEAP"
+
+    source: OutputSource = field(kw_only=True)
+    training: Reference = field(kw_only=True)
     # Any, as methods use attributes of their own models.
-    model: Any
-
-    @property
-    def classes(self) -> NDArray[Any]:
-        """The classes."""
-        return self.reference.classes
+    model: Any = field(kw_only=True)
+    shift: Shift = field(kw_only=True)
 
     @property
     def has_table(self) -> bool:
         """True if the method gives the table of true and predicted classes."""
         return not self.model.table_obstacle()
 
-    def outputs(self, X: Any) -> ModelOutputs:
-        """Outputs of the classifier for a pool."""
-        if isinstance(X, Scored | Verdicts):
-            check_classified(self.method, self.info.input, self.takes, X)
-            return ModelOutputs.of(X, self.classes)
-        if self.classifier is None:
-            raise HeadcountError(
-                f"{self.method} was fitted on scores or decisions and has no "
-                "classifier for X: classify the items and pass hc.Scored(posteriors) or "
-                "hc.Verdicts(labels)."
-            )
-        return self.classifier.outputs(X)
-
     def metric_obstacle(self, metric: Metric) -> str:
         """Reason why a metric is not given; empty if it is."""
         ranked = isinstance(metric, str) and metric in RANKINGS
-        if ranked and self.reference.outputs.scores is None:
+        if ranked and self.training.items.scores is None:
             return "it ranks items by posteriors, and there are decisions alone."
-        obstacle: str = self.model.metric_obstacle(as_metric(metric, self.reference))
+        obstacle: str = self.model.metric_obstacle(as_metric(metric, self.training))
         return obstacle
 
     def checked(self, metric: Metric) -> TableMetric:
@@ -160,24 +141,29 @@ class FittedPredictor(NeedsStatistics):
         if obstacle := self.metric_obstacle(metric):
             name = metric if isinstance(metric, str) else as_metric(metric).name
             raise HeadcountError(f"metric is {name!r}, but {obstacle}")
-        return as_metric(metric, self.reference)
+        return as_metric(metric, self.training)
 
     def statistics_parts(self, form: Form) -> list[Part]:
         """Statistics that estimates need of items of a form."""
         return statistics_needs(self, form).parts
 
+    def part_sources(self, *, by_folds: bool) -> list[ScoredItems]:
+        """Makers of the items of each reduction of the model."""
+        return [OutputItems(self.source)] * len(self.model.reduction() or ())
+
     def tables(self, X: Any, samples: Any) -> Floats:
         """Table of each sample of a pool, (S, K, K)."""
         if not self.has_table:
             raise HeadcountError(f"{self.method} gives no table: {self.model.table_obstacle()}")
-        pool = self.outputs(X)
-        return np.asarray(self.model.statistics(pool, pool.samples(samples)), dtype=np.float64)
+        pool = self.source.items(X)
+        tables = self.model.solve(pool, pool_samples(samples, pool))
+        return np.asarray(tables, dtype=np.float64)
 
     def metrics(self, X: Any, samples: Any, metrics: list[TableMetric]) -> Floats:
         """Each metric on each sample of a pool, (M, S)."""
-        pool = self.outputs(X)
-        samples = pool.samples(samples)
-        statistics = self.model.statistics(pool, samples)
+        pool = self.source.items(X)
+        samples = pool_samples(samples, pool)
+        statistics = self.model.solve(pool, samples)
         values = [self.model.answers(pool, samples, metric, statistics) for metric in metrics]
         return np.asarray(values, dtype=np.float64).reshape(len(metrics), len(samples))
 
@@ -197,33 +183,9 @@ def answers_with_shares(
 
 def mixture_test(reference: Reference) -> MixtureTest | None:
     """Test of prior shift; None without posteriors or a second class."""
-    present, scores = reference.present, reference.outputs.scores
-    if len(present) < 2 or scores is None:
+    if len(reference.present) < 2 or reference.items.scores is None:
         return None
-    codes = np.searchsorted(present, reference.codes)
-    return MixtureTest.of_posteriors(Training(among(scores, present), codes, len(present)))
-
-
-@dataclass(frozen=True, eq=False)
-class _Outputs:
-    """Source of statistics: outputs of a classifier for the items of a pool."""
-
-    fitted: FittedPredictor
-
-    def items(self, X: Any) -> ModelOutputs:
-        return self.fitted.outputs(X)
-
-    def identity(self) -> Any:
-        classifier = self.fitted.classifier
-        judge = None if classifier is None else classifier.judge_
-        return "outputs", self.fitted.classes, judge
-
-    def take(self, items: ModelOutputs, rows: slice) -> ModelOutputs:
-        scores = None if items.scores is None else items.scores[rows]
-        return ModelOutputs(scores, items.labels[rows])
-
-    def count(self, items: ModelOutputs) -> int:
-        return len(items)
+    return MixtureTest.of_posteriors(reference.posteriors)
 
 
 @dataclass(frozen=True, eq=False)
@@ -257,22 +219,10 @@ class _PredictorNeeds:
 def statistics_needs(fitted: FittedPredictor, form: Form) -> _PredictorNeeds:
     """Statistics that the estimates of a predictor need of items of a form."""
     model, _ = fitted.model.cross_fitted()
-    source = _Outputs(fitted)
-    mixture = None if form == "verdicts" else mixture_test(fitted.reference)
+    mixture = None if form == "verdicts" else mixture_test(fitted.training)
     test = []
     if mixture is not None:
-        present = fitted.reference.present
-        test = [Part(source, MeanOf(_AmongPresent(mixture.representation, present)))]
-    answers = _parts_of(fitted.method, model, source)
-    raw = _parts_of(fitted.method, fitted.model, source)
+        among_present = _AmongPresent(mixture.representation, fitted.training.present)
+        test = [Part(OutputItems(fitted.source), MeanOf(among_present))]
+    answers, raw = (fitted.parts(used, by_folds=False) for used in (model, fitted.model))
     return _PredictorNeeds(model, answers, raw, test, mixture)
-
-
-def _parts_of(method: str, model: MetricModel, source: _Outputs) -> list[Part]:
-    reductions = model.reduction()
-    if reductions is None:
-        raise HeadcountError(
-            f"{method} needs all items of a sample at once, so that "
-            "it cannot be reduced to statistics: use CBPE, ATC, DoC or LEAP."
-        )
-    return [Part(source, reduction) for reduction in reductions]

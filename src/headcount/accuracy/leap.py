@@ -17,7 +17,7 @@ from headcount.accuracy.fitted import ConfusionModel, Floats
 from headcount.accuracy.model_outputs import ModelOutputs, Reference, among
 from headcount.errors import HeadcountError
 from headcount.items.arrays import Scored, Verdicts
-from headcount.parts.fitted import Input, MethodInfo
+from headcount.parts.fitted import Fitted, Input, MethodInfo
 from headcount.parts.solvers import LeastSquares
 from headcount.parts.training import (
     Binned,
@@ -51,17 +51,16 @@ class FittedQuantifier:
     ``model`` is its cross-fitted model; None for the one that ``predict`` uses.
     """
 
-    quantifier: Quantifier
+    fitted: Fitted
     model: Any = None
     training: Training | None = None
 
     def cross_fitted(self) -> tuple[FittedQuantifier, FittedQuantifier]:
         """Quantifiers for new items and for the training items, with equal behaviour."""
-        fitted = self.quantifier.fitted_
-        training = fitted.training
+        training = self.fitted.training
         if training is None or training.items is None:
             return self, self  # its classifier was not trained on these items
-        of_new = FittedQuantifier(self.quantifier, fitted.model.cross_fitted(training))
+        of_new = FittedQuantifier(self.fitted, self.fitted.model.cross_fitted(training))
         return of_new, replace(of_new, training=training)
 
     def shares(self, X: Any, samples: Samples) -> Floats:
@@ -73,23 +72,22 @@ class FittedQuantifier:
                 samples = Samples(samples.indices, samples.offsets, n_pool=n_pool)
             shares = self.model.solve_training(self.training, samples).prevalence
         elif self.model is None:
-            shares = self.quantifier.predict_many(X, samples)
+            shares = self.fitted.solve_many(X, samples).prevalence
         else:
-            fitted = self.quantifier.fitted_
-            by_folds, reduced = fitted.source.has_folds, fitted.reduce(X, samples)
-            shares = fitted.answer(reduced, self.model, by_folds=by_folds).prevalence
+            by_folds, reduced = self.fitted.source.has_folds, self.fitted.reduce(X, samples)
+            shares = self.fitted.answer(reduced, self.model, by_folds=by_folds).prevalence
         return self.checked(shares)
 
     @property
     def answering_model(self) -> Any:
         """Model that answers."""
-        return self.quantifier.fitted_.model if self.model is None else self.model
+        return self.fitted.model if self.model is None else self.model
 
     def checked(self, shares: Floats) -> Floats:
         """Shares, if there is one answer."""
-        if shares.shape[1] != len(self.quantifier.classes_):
+        if shares.shape[1] != len(self.fitted.classes):
             raise HeadcountError(
-                f"quantifier is {type(self.quantifier).__name__}, which combines the answers "
+                f"quantifier is {self.fitted.method}, which combines the answers "
                 "of several quantifiers, and estimates with intervals need one answer: use "
                 "predict, or a single quantifier such as SLD() or KDEyML()."
             )
@@ -115,7 +113,7 @@ class ClassShares:
         if self.quantifier is None:
             shares[:, self.present] = 1.0
         else:
-            X = _items(pool, self.present, self.form, self.quantifier.quantifier)
+            X = _items(pool, self.present, self.form, self.quantifier.fitted.method)
             shares[:, self.present] = self.quantifier.shares(X, samples)
         return shares
 
@@ -126,7 +124,7 @@ class ClassShares:
         reductions = self.quantifier.answering_model.reduction()
         if reductions is None or self.form == "items":
             return None
-        takes = self.quantifier.quantifier.fitted_.takes
+        takes = self.quantifier.fitted.takes
         return tuple(
             _of_outputs(reduction, self.present, self.form, takes) for reduction in reductions
         )
@@ -199,16 +197,15 @@ def fit_class_shares(quantifier: Quantifier, reference: Reference) -> ClassShare
 
     One that works on the features, or trains several classifiers, is fitted on the items.
     """
-    reference.warn_of_absent_classes()
-    present, outputs = reference.present, reference.outputs
+    present, outputs = reference.present, reference.items
     form = "items"
     if ScoringPlan(quantifier).takes in ("posteriors", "labels"):
         form = "labels" if outputs.scores is None else "posteriors"
     fitted = None
     if len(present) > 1:
-        X = _items(outputs, present, form, quantifier)
+        X = _items(outputs, present, form, type(quantifier).__name__)
         labels = np.searchsorted(present, reference.codes)
-        fitted = FittedQuantifier(clone(quantifier).fit(X, labels))
+        fitted = FittedQuantifier(clone(quantifier).fit(X, labels).fitted_)
     return ClassShares(fitted, present, reference.n_classes, form)
 
 
@@ -216,13 +213,13 @@ def _items(
     outputs: ModelOutputs,
     present: NDArray[np.int64],
     form: str,
-    quantifier: Quantifier | None = None,
+    method: str = "",
 ) -> Any:
     """Items in the form that a quantifier of the present classes takes."""
     if form == "items":
         if outputs.X is None:
             raise HeadcountError(
-                f"quantifier is {type(quantifier).__name__}, which works on the items "
+                f"quantifier is {method}, which works on the items "
                 "themselves, but only the outputs of the classifier were given: pass the "
                 "items, or choose a quantifier of scores such as KDEyML()."
             )
@@ -377,6 +374,7 @@ def _nearest(H: Floats, c: Floats) -> Floats | None:
 class _Equations(Predictor):
     """Base of methods with a quantifier and the rates of the reference."""
 
+    _mixes_classes: ClassVar[bool] = True
     quantifier: Any = None
 
     def _takes(self) -> Input:
@@ -400,7 +398,7 @@ class _Leap(ConfusionModel):
     shares: ClassShares
     solver: TableSolver
 
-    def statistics(self, pool: ModelOutputs, samples: Samples) -> Floats:
+    def solve(self, pool: ModelOutputs, samples: Samples) -> Floats:
         q = self.shares.of(pool, samples)
         predicted = samples.prevalence_of(pool.labels, q.shape[1])
         return self.solver(q, predicted)
@@ -411,7 +409,7 @@ class _Leap(ConfusionModel):
             return None
         return (*of_shares, MeanOf(PredictedLabels(self.shares.n_classes)))
 
-    def solve(self, reduced: Reduced, sizes: NDArray[np.int64]) -> Floats:
+    def solve_reduced(self, reduced: Reduced, sizes: NDArray[np.int64]) -> Floats:
         q = self.shares.of_reduced(reduced[:-1], sizes)
         return self.solver(q, np.asarray(reduced[-1]))
 
@@ -426,7 +424,7 @@ class LEAP(_Equations):
     Three things are known under prior shift: the rates at which items of a class are
     predicted as each class, which are those of the reference; the shares of the classes, by a
     quantifier; and the shares of the predicted classes. Rates and shares determine the rows
-    of all classes but the first. The first class gets the remaining predictions, so that the
+    of all classes but the first. The first class gets the remaining predictions, so the
     result depends on which class is first in ``classes_``. If the remainder is negative, the
     equations are solved by least squares.
 

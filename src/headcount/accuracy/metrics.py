@@ -1,7 +1,7 @@
 """Metrics of a classifier: functions of the table of true and predicted classes, or of ranks.
 
 A table has one row per true class and one column per predicted class; its cells are the shares
-of the items and sum to 1. Metrics of ranked items are no functions of the table.
+of the items and sum to 1. Metrics of ranked items are not functions of the table.
 """
 
 from __future__ import annotations
@@ -381,7 +381,7 @@ class ReferenceRanking(TableMetric):
 
     def on_samples(self, reference: Reference, samples: Samples) -> Floats:
         """Metric on the items of each sample of the reference."""
-        scores = reference.outputs.posteriors
+        scores = reference.items.posteriors
         return self.ranking.realised(scores, reference.codes, samples)
 
     def on_populations(
@@ -397,7 +397,7 @@ class ReferenceRanking(TableMetric):
         weights of the items within each class, given the sample and the reference.
         """
         K, n = reference.n_classes, len(rows)
-        codes, scores = reference.codes[rows], reference.outputs.posteriors[rows]
+        codes, scores = reference.codes[rows], reference.items.posteriors[rows]
         one_hot, counted = np.eye(K)[codes], np.zeros(len(reference), np.int64)
         counted[rows] = np.arange(n)
         values, step = [], max(1, _BATCH_NUMBERS // (n * K))
@@ -433,7 +433,7 @@ class _Curves:
 
     @classmethod
     def of(cls, ranking: RankingMetric, reference: Reference) -> _Curves:
-        K, codes, scores = reference.n_classes, reference.codes, reference.outputs.posteriors
+        K, codes, scores = reference.n_classes, reference.codes, reference.items.posteriors
         counts = np.maximum(np.bincount(codes, minlength=K), 1)
         areas, above = np.full((K, K), 0.5), []
         for c in _compared(K):
@@ -519,7 +519,7 @@ def as_metric(metric: Metric, reference: Reference | None = None) -> TableMetric
     if isinstance(metric, str) and metric in METRICS:
         return METRICS[metric]
     if isinstance(metric, str) and metric in RANKINGS:
-        if reference is None or reference.outputs.scores is None:
+        if reference is None or reference.items.scores is None:
             raise HeadcountError(
                 f"metric is {metric!r}, which ranks items by their posteriors, and there are "
                 "none: pass hc.Scored(posteriors), or choose another metric."

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import narwhals.stable.v2 as nw
 import numpy as np
@@ -17,7 +17,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from headcount._support.execution import base_seeds
-from headcount.errors import HeadcountError, warn
+from headcount.errors import HeadcountError
 from headcount.items.arrays import (
     Scored,
     Verdicts,
@@ -26,7 +26,9 @@ from headcount.items.arrays import (
     count_rows,
     take_rows,
 )
-from headcount.samples.samples import Samples, as_samples
+from headcount.parts.fitted import ItemSource, ScoredItems
+from headcount.parts.training import Training
+from headcount.samples.samples import Samples
 from headcount.scores.folds import Fold, allows_nan, predict_codes, score
 from headcount.scores.scorer import ScoredPool
 
@@ -58,10 +60,6 @@ class ModelOutputs:
     def __len__(self) -> int:
         return len(self.labels)
 
-    def samples(self, samples: Any) -> Samples:
-        """Samples of these items, checked; one of all items for None."""
-        return Samples.whole(len(self)) if samples is None else as_samples(samples, len(self))
-
     @property
     def posteriors(self) -> Floats:
         """Posteriors, which must be known."""
@@ -89,47 +87,30 @@ class ModelOutputs:
 
 
 @dataclass(frozen=True, eq=False)
-class Reference:
-    """Labelled items that the classifier was not trained on, and all classes.
+class Reference(Training):
+    """Training items of a predictor: outputs of a classifier that was not trained on them.
 
-    ``codes`` are positions in ``classes``, of which some may have no items.
+    A class may have no items.
 
     >>> import numpy as np
     >>> P = np.array([[0.9, 0.1], [0.4, 0.6], [0.3, 0.7], [0.8, 0.2]])
     >>> outputs = ModelOutputs(P, P.argmax(axis=1))
-    >>> Reference(outputs, np.array([0, 0, 1, 1]), np.arange(2)).table
+    >>> Reference(outputs, np.array([0, 0, 1, 1]), 2).table
     array([[0.25, 0.25],
            [0.25, 0.25]])
     """
 
-    outputs: ModelOutputs
-    codes: NDArray[np.int64]
-    classes: NDArray[Any]
-
-    def __len__(self) -> int:
-        return len(self.codes)
-
-    @property
-    def n_classes(self) -> int:
-        """Number of classes, including those without items."""
-        return len(self.classes)
+    items: ModelOutputs
 
     @property
     def cells(self) -> NDArray[np.int64]:
         """Cell of the table that each item belongs to: true class x K + predicted class."""
-        return self.codes * self.n_classes + self.outputs.labels
+        return self.codes * self.n_classes + self.items.labels
 
     @cached_property
     def table(self) -> Floats:
         """Shares of the items by true and predicted class."""
-        K = self.n_classes
-        counts = np.bincount(self.cells, minlength=K * K)
-        return np.asarray(counts / len(self)).reshape(K, K)
-
-    @property
-    def prior(self) -> Floats:
-        """Shares of the classes."""
-        return np.asarray(self.table.sum(axis=1))
+        return self.tables(Samples.whole(len(self)))[0]
 
     @property
     def rates(self) -> Floats:
@@ -140,26 +121,54 @@ class Reference:
     @cached_property
     def present(self) -> NDArray[np.int64]:
         """Classes with at least one item."""
-        return np.flatnonzero(np.bincount(self.codes, minlength=self.n_classes))
+        return np.flatnonzero(self.class_sizes)
+
+    @cached_property
+    def posteriors(self) -> Training:
+        """Posteriors of the items among the present classes, and positions in these."""
+        codes = np.searchsorted(self.present, self.codes)
+        return Training(among(self.items.posteriors, self.present), codes, len(self.present))
 
     def take(self, rows: NDArray[np.integer[Any]]) -> Reference:
         """Some of the items."""
-        return Reference(self.outputs.take(rows), self.codes[rows], self.classes)
+        return Reference(self.items.take(rows), self.codes[rows], self.n_classes)
 
-    def tables(self, samples: Any) -> Floats:
+    def tables(self, samples: Samples) -> Floats:
         """Table of each sample of the items, (S, K, K)."""
         K = self.n_classes
-        shares: Floats = samples.prevalence_of(self.cells, K * K)
-        return shares.reshape(-1, K, K)
+        return samples.prevalence_of(self.cells, K * K).reshape(-1, K, K)
 
-    def warn_of_absent_classes(self) -> None:
-        """Warn if a class has no items."""
-        absent = np.setdiff1d(np.arange(self.n_classes), self.present)
-        if len(absent):
-            warn(
-                f"The labelled items have none of class {self.classes.tolist()[absent[0]]!r}: "
-                "its share is taken to be 0 in every sample; add items of it."
-            )
+
+@dataclass(frozen=True, eq=False)
+class OutputSource(ItemSource):
+    """Maker of the outputs of a classifier, its ``scorer``, for the items of a pool."""
+
+    deciding: ClassVar[str] = "Naive, or LEAP, OLEAP or SLEAP with quantifier=hc.ACC()"
+
+    def items(self, X: Any, *, by_folds: bool = False) -> ModelOutputs:
+        """Outputs for a pool."""
+        if not isinstance(X, Scored | Verdicts):
+            self.check_scorer()
+            outputs: ModelOutputs = self.scorer.outputs(X)
+            return outputs
+        self.check_classified(X)
+        return ModelOutputs.of(X, self.classes)
+
+
+@dataclass(frozen=True, eq=False)
+class OutputItems(ScoredItems):
+    """Outputs of a classifier as statistics are taken of them."""
+
+    by_folds: bool = False
+
+    def identity(self) -> Any:
+        """The classifier."""
+        return self.source.identity("outputs", self.by_folds)
+
+    def take(self, items: ModelOutputs, rows: slice) -> ModelOutputs:
+        """Consecutive rows."""
+        scores = None if items.scores is None else items.scores[rows]
+        return ModelOutputs(scores, items.labels[rows])
 
 
 class FittedClassifier:
@@ -220,7 +229,7 @@ def among(posteriors: Floats, present: NDArray[np.int64]) -> Floats:
 
 
 def _check_classifier(classifier: Any) -> None:
-    """Refuse what is no fitted classifier with posteriors."""
+    """Refuse what is not a fitted classifier with posteriors."""
     name = type(classifier).__name__
     if classifier is None:
         raise HeadcountError(
@@ -248,21 +257,6 @@ def _check_classifier(classifier: Any) -> None:
             "from posteriors: wrap it in scikit-learn's CalibratedClassifierCV, or pass its "
             "predicted labels as hc.Verdicts(labels) to a method that works on them, such as "
             "LEAP(quantifier=hc.ACC())."
-        )
-
-
-def check_classified(method: str, learns_from: str, takes: str, X: Scored | Verdicts) -> None:
-    """Refuse items that were classified elsewhere in a form that a method cannot use."""
-    if learns_from == "features":
-        raise HeadcountError(
-            f"{method} trains classifiers on the items, and {type(X).__name__} holds only "
-            "the outputs of the classifier: pass the items themselves, or use LEAP."
-        )
-    if isinstance(X, Verdicts) and takes == "posteriors":
-        raise HeadcountError(
-            f"{method} needs posteriors, and Verdicts are decisions alone: pass "
-            "hc.Scored(posteriors), or use a method that takes decisions: Naive, or LEAP, "
-            "OLEAP or SLEAP with quantifier=hc.ACC()."
         )
 
 

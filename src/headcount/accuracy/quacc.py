@@ -22,7 +22,7 @@ from headcount.accuracy.leap import FittedQuantifier, check_quantifier
 from headcount.accuracy.metrics import METRICS, TableMetric
 from headcount.accuracy.model_outputs import CellFolds, ModelOutputs, Reference, features_of
 from headcount.items.arrays import take_rows
-from headcount.parts.fitted import MethodInfo
+from headcount.parts.fitted import Fitted, MethodInfo
 from headcount.quantifiers.base import Quantifier
 from headcount.quantifiers.likelihood import SLD
 from headcount.samples.samples import Samples
@@ -58,7 +58,7 @@ class CellSet:
 
     @property
     def certain(self) -> bool:
-        """True if all items are in one cell, so that nothing is estimated."""
+        """True if all items are in one cell, so nothing is estimated."""
         return len(self.cells) == 1
 
     @cached_property
@@ -74,9 +74,9 @@ class CellSet:
         """Items to learn from, and their cells."""
         return take_rows(Z, self.rows[self.order]), self.labels[self.order]
 
-    def fit(self, quantifier: Quantifier, Z: Any) -> Quantifier | None:
-        """Fit a copy of the quantifier; None if all items are in one cell."""
-        return None if self.certain else with_folds(quantifier).fit(*self.examples(Z))
+    def fit(self, quantifier: Quantifier, Z: Any) -> Fitted:
+        """Fit a copy of the quantifier."""
+        return with_folds(quantifier).fit(*self.examples(Z)).fitted_
 
 
 def cell_sets(
@@ -227,7 +227,7 @@ class CellModel(ConfusionModel):
             CellSamples(cell_set, pool.labels, samples).add(solve, shares)
         return _with_unknown_predictions(shares, self.cell_sets, pool, samples, K)
 
-    def statistics(self, pool: ModelOutputs, samples: Samples) -> Floats:
+    def solve(self, pool: ModelOutputs, samples: Samples) -> Floats:
         """Table of each sample; errors of unknown cell are spread evenly."""
         return as_tables(self.cell_shares(pool, samples), self.n_classes)
 
@@ -291,7 +291,7 @@ class QuAcc(Predictor):
     change.
 
     Cells without labelled items are estimated as 0. If the classifier is a pipeline, the
-    features are the input of its last step, so that texts and categories are possible. Fitted
+    features are the input of its last step, so texts and categories are possible. Fitted
     on `Scored`, the quantifier uses the posteriors alone.
 
     Parameters
@@ -336,6 +336,7 @@ class QuAcc(Predictor):
         shift="prior",
         reference="Volpi, Moreo & Sebastiani, Intelligenza Artificiale (2025)",
     )
+    _mixes_classes: ClassVar[bool] = True
     quantifier: Any = None
     variant: str = "1xn2"
     covariates: bool = True
@@ -343,14 +344,13 @@ class QuAcc(Predictor):
     def _learn(self, reference: Reference) -> CellModel:
         variant = check_choice("variant", self.variant, VARIANTS)
         inputs = CellInputs(self.classifier, check_flag("covariates", self.covariates))
-        reference.warn_of_absent_classes()
-        predicted = reference.outputs.labels
+        predicted = reference.items.labels
         sets = cell_sets(variant, reference.codes, predicted, reference.n_classes)
-        Z = inputs.of(reference.outputs)
+        Z = inputs.of(reference.items)
         quantifier = suited_quantifier(self.quantifier, Z)
         quantifiers = [
-            None if fitted is None else FittedQuantifier(fitted)
-            for fitted in (cell_set.fit(quantifier, Z) for cell_set in sets)
+            None if cell_set.certain else FittedQuantifier(cell_set.fit(quantifier, Z))
+            for cell_set in sets
         ]
         return CellModel(variant, sets, quantifiers, reference.n_classes, inputs)
 

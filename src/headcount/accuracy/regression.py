@@ -73,7 +73,7 @@ class Regression(MetricModel):
     base: Samples
     rows: Rows
 
-    def statistics(self, pool: ModelOutputs, samples: Samples) -> Floats:
+    def solve(self, pool: ModelOutputs, samples: Samples) -> Floats:
         """Statistic of each sample."""
         return self.statistic(pool, samples)
 
@@ -83,7 +83,7 @@ class Regression(MetricModel):
             return None
         return (MeanOf(_Confidence()),)
 
-    def solve(self, reduced: Reduced, sizes: NDArray[np.int64]) -> Floats:
+    def solve_reduced(self, reduced: Reduced, sizes: NDArray[np.int64]) -> Floats:
         """Statistic of samples given by their mean confidence."""
         assert isinstance(self.statistic, _ConfidenceGap)
         return self.statistic.of_means(np.asarray(reduced[0]))
@@ -140,7 +140,7 @@ class RegressionPredictor(Predictor):
         samples = _drawn_samples(reference, rows, n_samples, size, rng)
         return self._regression(
             statistic,
-            statistic(reference.outputs, samples),
+            statistic(reference.items, samples),
             reference,
             samples,
             Samples(compared, np.array([0, len(compared)]), n_pool=len(reference)),
@@ -188,7 +188,7 @@ class DoC(RegressionPredictor):
     )
 
     def _statistic(self, reference: Reference, rows: Rows) -> Statistic:
-        return _ConfidenceGap(float(reference.take(rows).outputs.confidence.mean()))
+        return _ConfidenceGap(float(reference.take(rows).items.confidence.mean()))
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -249,7 +249,7 @@ class RCA(_ReverseClassification):
     )
 
     def _statistic(self, reference: Reference, rows: Rows) -> Statistic:
-        held_out = reference.outputs.take(rows)
+        held_out = reference.items.take(rows)
         return _Disagreement(self._checked_learner(), held_out.X, held_out.labels)
 
 
@@ -292,7 +292,7 @@ class RCAStar(_ReverseClassification):
 
     def _statistic(self, reference: Reference, rows: Rows) -> Statistic:
         learner = self._checked_learner()
-        train, test = (reference.outputs.take(rows[half::2]) for half in (0, 1))
+        train, test = (reference.items.take(rows[half::2]) for half in (0, 1))
         predicted = _predicted(learner, train.X, train.labels, test.X)
         return _Disagreement(learner, test.X, predicted)
 
@@ -410,7 +410,7 @@ class DispersionScore(RegressionPredictor):
     The score is the logarithm of the mean squared distance between the centre of the features
     of a sample and those of its predicted classes. Metrics are regressed on it as in
     `NuclearNorm`. Features are divided by their standard deviations on the reference, unless
-    they are sparse. The published score counts items where this one uses shares, so that
+    they are sparse. The published score counts items where this one uses shares, so
     samples of any size can be compared.
 
     Parameters
@@ -443,7 +443,7 @@ class DispersionScore(RegressionPredictor):
     )
 
     def _statistic(self, reference: Reference, rows: Rows) -> Statistic:
-        X = features_of(reference.outputs.X, self.classifier)
+        X = features_of(reference.items.X, self.classifier)
         scale = np.ones(X.shape[1])
         if not sparse.issparse(X):
             spread = X.std(axis=0)

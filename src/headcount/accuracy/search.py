@@ -15,7 +15,7 @@ from headcount._support.parameters import check_count, check_fraction, check_gri
 from headcount.accuracy.base import Predictor
 from headcount.accuracy.fitted import FittedPredictor, Floats
 from headcount.accuracy.metrics import Metric, TableMetric, as_metric
-from headcount.accuracy.model_outputs import FittedClassifier, Reference
+from headcount.accuracy.model_outputs import OutputSource, Reference
 from headcount.accuracy.quacc import (
     CellInputs,
     CellSamples,
@@ -111,9 +111,7 @@ class QuAccSearch(Predictor):
     size: int = 500
     random_state: Any = None
 
-    def _fit(
-        self, reference: Reference, classifier: FittedClassifier | None
-    ) -> FittedPredictor:
+    def _fit(self, reference: Reference, source: OutputSource) -> FittedPredictor:
         settings = check_grid(_GRID if self.param_grid is None else self.param_grid)
         base = QuAcc(self.classifier, quantifier=self.quantifier)
         candidates = _candidates(base, settings)
@@ -126,7 +124,7 @@ class QuAccSearch(Predictor):
             raise HeadcountError(f"No setting could be used: {trials[0].problem}")
         best = int(np.nanargmin(errors))
         self.best_params_, self.best_score_ = settings[best], float(errors[best])
-        self.best_predictor_ = candidates[best]._fitted_on(reference, classifier)
+        self.best_predictor_ = candidates[best]._fitted_on(reference, source)
         return replace(self.best_predictor_.fitted_, method=type(self).__name__)
 
     def _divided(self, reference: Reference) -> tuple[Reference, Reference, Samples]:
@@ -221,7 +219,7 @@ class _Bench:
         learn, new = self._inputs(candidate)
         quantifier = self.quantifier(candidate)
         if not shared:
-            labels = self._test.outputs.labels
+            labels = self._test.items.labels
             shared.extend(
                 _SharedScorer.of(quantifier, cell_set, learn, new, labels)
                 for cell_set, _ in sets
@@ -237,8 +235,8 @@ class _Bench:
 
     def _sets(self, variant: str) -> list[tuple[CellSet, CellSamples]]:
         if variant not in self._by_variant:
-            train, labels = self._train, self._test.outputs.labels
-            sets = cell_sets(variant, train.codes, train.outputs.labels, train.n_classes)
+            train, labels = self._train, self._test.items.labels
+            sets = cell_sets(variant, train.codes, train.items.labels, train.n_classes)
             self._by_variant[variant] = [
                 (cell_set, CellSamples(cell_set, labels, self._samples)) for cell_set in sets
             ]
@@ -248,7 +246,7 @@ class _Bench:
         key = bool(candidate.covariates)
         if key not in self._by_covariates:
             inputs = CellInputs(candidate.classifier, key)
-            of_train, of_test = (inputs.of(x.outputs) for x in (self._train, self._test))
+            of_train, of_test = (inputs.of(x.items) for x in (self._train, self._test))
             self._by_covariates[key] = of_train, of_test
         return self._by_covariates[key]
 

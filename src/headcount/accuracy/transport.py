@@ -38,9 +38,8 @@ class _Transport(Predictor):
         if self.calibration is not None:
             check_choice("calibration", self.calibration, CALIBRATIONS)
             if len(present) > 1:
-                scores = among(reference.outputs.posteriors, present)
-                codes = np.searchsorted(present, reference.codes)
-                calibrator = fit_calibrator(self.calibration, scores, codes)
+                scored = reference.posteriors
+                calibrator = fit_calibrator(self.calibration, scored.items, scored.codes)
         return _Costs(present, reference.prior[present], calibrator)
 
 
@@ -110,7 +109,7 @@ class COTT(_Transport):
     )
 
     def _learn(self, reference: Reference) -> MetricModel:
-        outputs, costs = reference.outputs, self._costs(reference)
+        outputs, costs = reference.items, self._costs(reference)
         values = np.sort(costs.of_items(costs.posteriors(outputs)))
         errors = int((reference.codes != outputs.labels).sum())
         # Between two costs, so that as many items are above it as are wrong.
@@ -157,7 +156,7 @@ class _Costs(_TransportModel):
         prices = class_prices(P, self.shares)
         return float((P + prices).max(axis=1).mean() - self.shares @ prices)
 
-    def statistics(self, pool: ModelOutputs, samples: Samples) -> Floats:
+    def solve(self, pool: ModelOutputs, samples: Samples) -> Floats:
         P = self.posteriors(pool)
         return np.clip([self.of_sample(P[rows]) for rows in samples], 0.0, 1.0)
 
@@ -170,7 +169,7 @@ class _CheapShare(_TransportModel):
     costs: _Costs
     threshold: float
 
-    def statistics(self, pool: ModelOutputs, samples: Samples) -> Floats:
+    def solve(self, pool: ModelOutputs, samples: Samples) -> Floats:
         P = self.costs.posteriors(pool)
         shares = [np.mean(self.costs.of_items(P[rows]) <= self.threshold) for rows in samples]
         return np.asarray(shares, np.float64)

@@ -83,7 +83,7 @@ class Diagnostics:
     >>> diagnosis.fit_test.rejects()
     False
     >>> diagnosis.warnings
-    ('The sample has 3 items, fewer than 30, so that its shares are very uncertain: add ...',)
+    ('The sample has 3 items, fewer than 30, so its shares are very uncertain: add ...',)
     """
 
     classes: tuple[Any, ...]
@@ -234,7 +234,7 @@ def assumption_warnings(
     ()
     >>> for sentence in assumption_warnings(np.array([0.0, 1.0]), ["ham", "spam"], n=12):
     ...     print(sentence)
-    The sample has 12 items, fewer than 30, so that its shares are very uncertain: add items.
+    The sample has 12 items, fewer than 30, so its shares are very uncertain: add items.
     The share of class 'ham' is estimated as 0, the end of its range: it may be rare, not
     absent, so read the interval.
     """
@@ -254,7 +254,7 @@ def _broken(test: FitTest | None, shift: str) -> str:
     if test is None or shift == "covariate" or not test.p_value < BROKEN_LEVEL:
         return ""
     return (
-        f"{UNLIKE} the training classes ({format_p_value(test)}), so that shares estimated "
+        f"{UNLIKE} the training classes ({format_p_value(test)}), so shares estimated "
         "under prior shift may be far off: label a few of its items, or retrain; if only the "
         "inputs have changed and not their relation to the classes (pure covariate shift), use "
         "PCC().predict."
@@ -265,7 +265,7 @@ def _few(n: int) -> str:
     if n >= FEW_ITEMS:
         return ""
     return (
-        f"The sample has {n} item{'' if n == 1 else 's'}, fewer than {FEW_ITEMS}, so that its "
+        f"The sample has {n} item{'' if n == 1 else 's'}, fewer than {FEW_ITEMS}, so its "
         "shares are very uncertain: add items."
     )
 
@@ -276,7 +276,7 @@ def _hardly_apart(separation: Separation | None, classes: Sequence[Any]) -> str:
     first, second = (classes[j] for j in separation.pair)
     return (
         f"The scores hardly distinguish class {first!r} from class {second!r} (their means are "
-        f"{separation.distance:.2g} standard deviations apart), so that only their total is "
+        f"{separation.distance:.2g} standard deviations apart), so only their total is "
         "reliable: use a better classifier, or merge them."
     )
 
@@ -298,6 +298,6 @@ def _outside(part: float) -> str:
     if part <= MUCH_OUTSIDE:
         return ""
     return (
-        f"{part:.0%} of the sample's items have scores outside the range of training, so that "
+        f"{part:.0%} of the sample's items have scores outside the range of training, so "
         "their classes are extrapolated: inspect some of them."
     )

@@ -662,6 +662,29 @@ class Estimate:
         level = check_fraction("level", level)
         return plots.simplex(self.draws, classes=self.classes.tolist(), level=level, ax=ax)
 
+    @property
+    def quantity(self) -> str:
+        """What is estimated: "shares"."""
+        return "shares"
+
+    def in_words(self, level: float = 0.95) -> dict[str, str]:
+        """Share and interval of each class as text.
+
+        Parameters
+        ----------
+        level : float, default=0.95
+            Level of the intervals.
+
+        Returns
+        -------
+        dict of str to str
+        """
+        ends, names = self.interval(level), map(str, self.classes.tolist())
+        shares = zip(names, self.shares, ends.low, ends.high, strict=True)
+        return {
+            name: f"{share:.1%} ({low:.1%} to {high:.1%})" for name, share, low, high in shares
+        }
+
     def title(self, level: float = 0.95) -> str:
         """First line that `print` shows.
 
@@ -720,7 +743,7 @@ class Estimate:
 
     @property
     def _remarks(self) -> tuple[str, ...]:
-        """Sentences below the table that are no warnings."""
+        """Sentences below the table that are not warnings."""
         return ()
 
     def __repr__(self) -> str:

@@ -20,6 +20,14 @@ from headcount.estimates.estimate import Estimand, Estimate
 
 if TYPE_CHECKING:
     import polars as pl
+    from matplotlib.axes import Axes
+    from typing_extensions import TypeVar
+
+    AnyEstimate = TypeVar("AnyEstimate", default=Estimate)
+else:
+    from typing import TypeVar
+
+    AnyEstimate = TypeVar("AnyEstimate")
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -29,12 +37,12 @@ _MOST_SHOWN = 20
 _AT_ONCE = 256
 
 
-class Estimates(Mapping[Hashable, Estimate]):
+class Estimates(Mapping[Hashable, AnyEstimate]):
     """Estimates by name: of groups, tags, slices or chunks. Prints as a table.
 
     Parameters
     ----------
-    estimates : mapping of names to Estimate
+    estimates : mapping of names to Estimate or AccuracyEstimate
         The estimates, in their order.
 
     Examples
@@ -51,10 +59,10 @@ class Estimates(Mapping[Hashable, Estimate]):
     second    250  53.1% (51.6% to 54.6%)  46.9% (45.4% to 48.4%)
     """
 
-    def __init__(self, estimates: Mapping[Hashable, Estimate]) -> None:
+    def __init__(self, estimates: Mapping[Hashable, AnyEstimate]) -> None:
         self._estimates = dict(estimates)
 
-    def __getitem__(self, name: Hashable) -> Estimate:
+    def __getitem__(self, name: Hashable) -> AnyEstimate:
         return self._estimates[name]
 
     def __iter__(self) -> Iterator[Hashable]:
@@ -69,24 +77,35 @@ class Estimates(Mapping[Hashable, Estimate]):
         return tuple(self._estimates)
 
     @property
+    def _first(self) -> Any:
+        return self[self.names[0]]
+
+    @property
+    def quantity(self) -> str:
+        """What is estimated: "shares", or a metric."""
+        return str(self._first.quantity)
+
+    @property
     def method(self) -> str:
         """Name of the method of the first estimate."""
-        return self[self.names[0]].method
+        return str(self._first.method)
 
     @property
     def classes(self) -> NDArray[Any]:
         """Classes of the first estimate."""
-        return self[self.names[0]].classes
+        return np.asarray(self._first.classes)
 
     @property
     def sizes(self) -> Integers:
         """Number of items of each."""
-        return np.array([estimate.n_items for estimate in self._estimates.values()])
+        estimates: Sequence[Any] = self.to_list()
+        return np.array([estimate.n_items for estimate in estimates])
 
     @property
     def raw(self) -> Floats:
-        """Shares that the method alone finds, one row each."""
-        return np.stack([estimate.raw for estimate in self._estimates.values()])
+        """Shares, or the metric, that the method alone finds, one row each."""
+        estimates: Sequence[Any] = self.to_list()
+        return np.stack([estimate.raw for estimate in estimates])
 
     @property
     def raw_error(self) -> Floats | None:
@@ -96,17 +115,17 @@ class Estimates(Mapping[Hashable, Estimate]):
         """
         return None
 
-    def to_list(self) -> list[Estimate]:
+    def to_list(self) -> list[AnyEstimate]:
         """Estimates in their order, as a list.
 
         Returns
         -------
-        list of Estimate
+        list of Estimate or AccuracyEstimate
         """
         return list(self._estimates.values())
 
     def to_frame(self, level: float = 0.95) -> pl.DataFrame:
-        """Table with one row per group and class.
+        """Table with one row per group and class, or per group for a metric.
 
         Parameters
         ----------
@@ -116,21 +135,23 @@ class Estimates(Mapping[Hashable, Estimate]):
         Returns
         -------
         polars.DataFrame
-            With the columns group, items, class, share, raw, low, high, count, count_low,
-            count_high, error and fit_p_value.
+            With the columns group and items, those of ``to_frame`` of an estimate, error (from
+            statistics in place of items) and fit_p_value.
         """
         import polars as pl
 
-        frames = []
-        for name, estimate in zip(self.names, self.values(), strict=True):
+        frames, estimates = [], iter(self.values())
+        for name in self.names:
+            estimate: Any = next(estimates)
             test, error = estimate.fit_test, estimate.reduction_error
-            n_classes = len(estimate.classes)
+            frame = estimate.to_frame(level)
+            errors = np.broadcast_to(0.0 if error is None else error, len(frame))
             frames.append(
-                estimate.to_frame(level).select(
+                frame.select(
                     pl.lit(name).alias("group"),
                     pl.lit(estimate.n_items).alias("items"),
                     pl.all(),
-                    pl.Series("error", np.zeros(n_classes) if error is None else error),
+                    pl.Series("error", errors),
                     pl.lit(None if test is None else test.p_value, pl.Float64).alias(
                         "fit_p_value"
                     ),
@@ -138,8 +159,51 @@ class Estimates(Mapping[Hashable, Estimate]):
             )
         return pl.concat(frames, how="vertical_relaxed")
 
+    def plot(
+        self,
+        *,
+        positive: Any = None,
+        line: bool = False,
+        level: float = 0.95,
+        ax: Axes | None = None,
+    ) -> Axes:
+        """Draw the shares, or the metric, of the groups with their intervals.
+
+        Parameters
+        ----------
+        positive : class label, default=None
+            Class to draw; by default the second of two classes, or all of more.
+        line : bool, default=False
+            True joins the groups by a line, for a sequence such as months.
+        level : float, default=0.95
+            Level of the intervals.
+        ax : matplotlib Axes, default=None
+            Axes to draw into; a new figure by default.
+
+        Returns
+        -------
+        matplotlib Axes
+        """
+        import polars as pl
+
+        from headcount import plots
+
+        names = [_label(name) for name in self.names]
+        frame, quantity = self.to_frame(level), self.quantity
+        if quantity == "shares":
+            groups = np.repeat(names, len(self.classes))
+            frame = frame.with_columns(pl.Series("group", groups))
+            return plots.by_group(frame, positive=positive, line=line, ax=ax)
+        frame = frame.with_columns(pl.Series("group", names))
+        frame = frame.rename({"metric": "class", "value": "share"})
+        labels = {f"share of {quantity}": quantity}
+        ax = plots.by_group(frame, line=line, labels=labels, ax=ax)
+        ax.yaxis.set_major_formatter("{x:.2f}")
+        ax.autoscale(axis="y")
+        return ax
+
     def to_table(self, level: float = 0.95) -> Table:
-        """Table that `print` shows: one row per group, with an interval for each class.
+        """Table that `print` shows: one row per group, with an interval for each quantity.
 
         Parameters
         ----------
@@ -152,16 +216,11 @@ class Estimates(Mapping[Hashable, Estimate]):
         """
         rows = []
         for name in self.names[:_MOST_SHOWN]:
-            estimate = self[name]
-            ends = estimate.interval(level)
-            shares = [
-                f"{share:.1%} ({low:.1%} to {high:.1%})"
-                for share, low, high in zip(estimate.shares, ends.low, ends.high, strict=True)
-            ]
-            label = "all" if name is None else str(name)
-            rows.append([Cell(label), Cell(f"{estimate.n_items:,}"), *map(Cell, shares)])
-        head = ["group", "items", *map(str, self.classes.tolist())]
-        return Table(head, rows, [False] + [True] * (len(head) - 1))
+            estimate: Any = self[name]
+            words = estimate.in_words(level)
+            cells = [_label(name), f"{estimate.n_items:,}", *words.values()]
+            rows.append([Cell(cell) for cell in cells])
+        return Table(["group", "items", *words], rows, [False] + [True] * (1 + len(words)))
 
     def title(self, level: float = 0.95) -> str:
         """First line that `print` shows.
@@ -178,7 +237,8 @@ class Estimates(Mapping[Hashable, Estimate]):
         n = len(self)
         first = f", the first {_MOST_SHOWN}" if n > _MOST_SHOWN else ""
         groups = f"{n:,} group{'' if n == 1 else 's'}"
-        return f"{self.method}: shares in {groups}, with {100 * level:.6g}% intervals{first}"
+        what = f"{self.method}: {self.quantity} in {groups}"
+        return f"{what}, with {100 * level:.6g}% intervals{first}"
 
     def __repr__(self) -> str:
         if not len(self):
@@ -189,6 +249,10 @@ class Estimates(Mapping[Hashable, Estimate]):
         if not len(self):
             return html_result(repr(self), [], ())
         return html_result(self.title(), [self.to_table()], ())
+
+
+def _label(name: Hashable) -> str:
+    return "all" if name is None else str(name)
 
 
 @dataclass(frozen=True, eq=False)
@@ -327,6 +391,11 @@ class ConditionedEstimates(Estimates):
     def names(self) -> tuple[Hashable, ...]:
         """Names of the groups."""
         return self.answered.names
+
+    @property
+    def quantity(self) -> str:
+        """What is estimated."""
+        return "shares"
 
     @property
     def method(self) -> str:

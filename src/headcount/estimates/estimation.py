@@ -205,7 +205,7 @@ class _Groups(Protocol):
         """Answers of ``predict``."""
 
     def examination(self) -> Examination:
-        """Test of the assumption."""
+        """The assumption test."""
 
     def score_means(self) -> ScoreMeans | None:
         """Means of the posteriors of each group; None if there are none."""
@@ -512,7 +512,7 @@ def _weighted(
         masses = np.ones(n) if mass is None else mass
         copies = 1 if mass is None or n > 50_000 else 4
         repeated.append(rows[weighted_rows(masses, n * copies)])
-        # As many items as there are independent ones, for the test of the assumption.
+        # As many items as there are independent ones, for the assumption test.
         tested.append(rows[weighted_rows(masses, max(round(sizes[-1]), 1))])
     n_pool = reduced.samples.n_pool
     return WeightedSamples(

@@ -330,7 +330,7 @@ class Evaluation:
         elif np.isnan(values).any():
             name = self.methods[int(np.isnan(values).any(axis=1).argmax())]
             raise HeadcountError(
-                f"method {name!r} has no prior_, so that the shift is unknown: leave it out "
+                f"method {name!r} has no prior_, so the shift is unknown: leave it out "
                 "by only(...), or choose another by."
             )
         return group(values, by, bins)

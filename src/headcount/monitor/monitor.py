@@ -40,7 +40,7 @@ class Monitor:
     """Shares and accuracy of chunks over time, with alerts when they have changed.
 
     The monitor lives in a folder. Each update adds rows to chunks and estimates them: shares
-    of the classes, accuracy of the classifier, and the test of the assumption. A detector
+    of the classes, accuracy of the classifier, and the assumption test. A detector
     compares each chunk with all earlier ones, and raises an alert on a change. Without
     changes, the mean number of chunks between alerts is at least `false_alarms`, over all
     groups together.
@@ -143,7 +143,7 @@ class Monitor:
             valid whatever has changed.
         maturity : int, default=0
             Number of later chunks after which complete labels count, as the first labels to
-            arrive are no random sample.
+            arrive are not a random sample.
         separator : str, default=None
             Separator of columns in CSV files.
 

@@ -1,4 +1,4 @@
-"""Summaries of chunks: shares, accuracy, test of the assumption, values of the series."""
+"""Summaries of chunks: shares, accuracy, assumption test, values of the series."""
 
 from __future__ import annotations
 
@@ -198,12 +198,12 @@ class ChunkSummaries:
 
         Estimates within limits pile up there, and their variances are hard to know. Means
         are nearly normal whatever the shares are. The accuracy is that of `LEAP`; NaN for
-        another metric, which is no mean.
+        another metric, which is not a mean.
         """
         counts = self._described_scores(scores) @ self._inverse
         right = np.full(len(scores), np.nan)
         if self._metric_is_mean:
-            rates = self._predictor.fitted_.reference.rates
+            rates = self._predictor.fitted_.training.rates
             predicted = self._items(scores, predictions).codes_of(self._classes)
             right = counts[:, 1:] @ (np.diagonal(rates) - rates[:, 0])[1:] + (predicted == 0)
             right = 1 - right if self.spec.metric == "error" else right
@@ -218,7 +218,7 @@ class ChunkSummaries:
     ) -> tuple[Floats, Floats]:
         """Values of the series in samples of a pool, and variances for samples of one item.
 
-        The variance of a metric that is no mean is computed from copies, drawn with the seeds.
+        The variance of a metric other than a mean is computed from copies drawn with the seeds.
         """
         numbers = self._contributions(scores, predictions)
         moments = Dense(np.hstack([numbers, numbers**2])).means(samples)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, Protocol, runtime_checkable
+from typing import Any, ClassVar, Literal, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -233,6 +233,9 @@ class ItemSource:
     of predicted classes. `preparation` are steps that transform the items first.
     """
 
+    # Methods that take decisions, for messages.
+    deciding: ClassVar[str] = "CC, ACC or GAC"
+
     method: str
     takes: Input
     classes: NDArray[Any]
@@ -266,12 +269,7 @@ class ItemSource:
         pool = X if isinstance(X, ScoredPool) else None
         if self.takes == "features":
             return check_features(X if pool is None else pool.X)
-        if self.scorer is None:
-            raise HeadcountError(
-                f"{self.method} was fitted on scores or decisions and has no "
-                "classifier for X: classify the items and pass hc.Scored(posteriors) or "
-                "hc.Verdicts(labels)."
-            )
+        self.check_scorer()
         scored_by = self.scorer if pool is None else pool
         argument = X if pool is None else self.scorer
         if self.takes == "labels":
@@ -294,6 +292,15 @@ class ItemSource:
         """Maker of items that steps of a pipeline transform first."""
         return replace(self, preparation=steps)
 
+    def check_scorer(self) -> None:
+        """Raise an error if there is no classifier."""
+        if self.scorer is None:
+            raise HeadcountError(
+                f"{self.method} was fitted on scores or decisions and has no "
+                "classifier for X: classify the items and pass hc.Scored(posteriors) or "
+                "hc.Verdicts(labels)."
+            )
+
     def check_takes_scores(self) -> None:
         """Raise an error if items that were classified elsewhere are not taken."""
         if self.refusal:
@@ -308,7 +315,7 @@ class ItemSource:
             raise HeadcountError(
                 f"{self.method} needs posteriors, and Verdicts are decisions alone: "
                 "pass hc.Scored(posteriors), or use a method that takes decisions, such as "
-                "CC, ACC or GAC."
+                f"{self.deciding}."
             )
 
     def classified(self, X: Scored | Verdicts) -> NDArray[Any]:
@@ -411,6 +418,9 @@ class Fitted:
         What held in labelled groups, which estimates follow; None to assume prior shift.
     """
 
+    # Methods that can be reduced to statistics, for messages.
+    reducible: ClassVar[str] = "SLD, PACC or DyS"
+
     method: str
     info: MethodInfo
     settings: Mapping[str, Any]
@@ -482,8 +492,8 @@ class Fitted:
         reductions = model.reduction()
         if reductions is None:
             raise HeadcountError(
-                f"{self.method} needs all items of a sample at once, so that it "
-                "cannot be reduced to statistics: use another method, such as SLD, PACC or DyS."
+                f"{self.method} needs all items of a sample at once, so it cannot be reduced "
+                f"to statistics: use another method, such as {self.reducible}."
             )
         sources = self.part_sources(by_folds=by_folds)
         return [Part(*pair) for pair in zip(sources, reductions, strict=True)]

@@ -28,9 +28,9 @@ class Training:
 
     Attributes
     ----------
-    items : ndarray or None
-        Posteriors (n, K), predicted classes (n,) or features. Outputs of a classifier are
-        out-of-fold. None for methods that use the labels alone.
+    items : Any
+        Posteriors (n, K), predicted classes (n,), both, or features; a list for members of a
+        committee. Outputs of a classifier are out-of-fold. None if the labels alone are used.
     codes : ndarray of int64, shape (n,)
         Positions of the true classes in the list of classes.
     n_classes : int
@@ -45,10 +45,13 @@ class Training:
     array([0.25, 0.75])
     """
 
-    items: NDArray[np.generic] | None
+    items: Any
     codes: NDArray[np.int64]
     n_classes: int
     weights: NDArray[np.float64] | None = None
+
+    def __len__(self) -> int:
+        return len(self.codes)
 
     @cached_property
     def prior(self) -> NDArray[np.float64]:
@@ -82,7 +85,7 @@ class Training:
     @property
     def are_posteriors(self) -> bool:
         """True if the items are posteriors of all classes, not predictions or features."""
-        items: Any = self.items
+        items = self.items
         if items is None or isinstance(items, list):
             return False
         return bool(items.shape[1:] == (self.n_classes,) and items.dtype.kind == "f")

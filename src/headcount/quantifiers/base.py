@@ -38,23 +38,8 @@ from headcount.parts.training import Training
 from headcount.scores.scorer import ItemScorer, Scorer
 
 
-class Quantifier(BaseEstimator):
-    """Base of methods that estimate the shares of classes in samples of unlabelled items.
-
-    A method is a subclass with an ``info`` and an ``_aggregation``. Posteriors, predicted
-    labels or features are computed here, as ``info.input`` demands. A method with parameters
-    of its own is a dataclass, as an `AggregativeQuantifier` is. A method made of others has
-    ``_fit`` instead.
-
-    Parameters
-    ----------
-    classifier : scikit-learn classifier, default=None
-        Logistic regression by default.
-    cv : int, splitter, list of splits or None, default=5
-        Folds for scoring the training items. None saves the folds of methods that do not
-        learn from scores, which then have no estimates with intervals.
-    random_state : int, RandomState, Generator or None, default=None
-        Random seed of the folds.
+class ShareEstimator(BaseEstimator):
+    """Base of all estimators of shares: a subclass implements ``_fit``, which makes a `Fitted`.
 
     Attributes
     ----------
@@ -66,21 +51,20 @@ class Quantifier(BaseEstimator):
         What `fit` made: model, scorer and training items, for other packages.
     """
 
-    info: ClassVar[MethodInfo]
-    # Likelihood of a posterior: of predicted "classes", of binned "scores", or "likelihood" of
-    # the items; empty if there is none.
-    posterior_kind: ClassVar[str] = ""
-
     classes_: NDArray[Any]
     prior_: NDArray[np.float64]
     fitted_: Fitted
 
-    def __init__(
-        self, classifier: Any = None, *, cv: Any = 5, random_state: Any = None
-    ) -> None:
-        self.classifier = classifier
-        self.cv = cv
-        self.random_state = random_state
+    def _fit(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> Fitted:
+        """The fitted method, learnt from labelled items."""
+        raise NotImplementedError
+
+    def _keep(self, fitted: Fitted) -> Self:
+        """Remember what was learnt: the last step of every fit, so that none is half done."""
+        self.fitted_ = fitted
+        self.classes_ = fitted.classes
+        self.prior_ = fitted.prior
+        return self
 
     def fit(
         self,
@@ -111,53 +95,6 @@ class Quantifier(BaseEstimator):
             in the same form.
         """
         return self._keep(self._fit(X, y, sample_weight, groups))
-
-    def fit_scorer(self, scorer: Any) -> Self:
-        """Learn from a fitted `Scorer`, so that many quantifiers share one scoring.
-
-        Parameters
-        ----------
-        scorer : Scorer
-            Fitted on labelled items; it also scores the items of later samples.
-
-        Returns
-        -------
-        Quantifier
-            This quantifier, fitted.
-
-        Examples
-        --------
-        >>> from sklearn.datasets import make_classification
-        >>> import headcount as hc
-        >>> X, y = make_classification(400, random_state=0)
-        >>> scorer = hc.Scorer(random_state=0).fit(X[:200], y[:200])
-        >>> quantifiers = [q.fit_scorer(scorer) for q in (hc.PACC(), hc.DyS(), hc.SLD())]
-        >>> [q.predict(X[200:]).round(1).tolist() for q in quantifiers]
-        [[0.5, 0.5], [0.5, 0.5], [0.5, 0.5]]
-        """
-        self._source(np.empty(0)).check_takes_scores()
-        if not isinstance(scorer, ItemScorer):
-            raise HeadcountError(
-                f"scorer is {scorer!r}; it must be a fitted Scorer: pass for instance "
-                "Scorer(LogisticRegression()).fit(X, y)."
-            )
-        check_is_fitted(scorer)
-        return self._keep(self._fit(scorer, None, None, None))
-
-    def explain(self, size: int = 500) -> str:
-        """Reason for the choice of methods or settings.
-
-        Parameters
-        ----------
-        size : int, default=500
-            Number of items of a sample, for errors that depend on it.
-
-        Returns
-        -------
-        str
-            Empty if the quantifier chooses nothing.
-        """
-        return ""
 
     def predict(self, X: Any) -> NDArray[np.float64]:
         """Shares of the classes among the items.
@@ -326,6 +263,94 @@ class Quantifier(BaseEstimator):
             weights=weights,
             clusters=clusters,
         )
+
+
+class Quantifier(ShareEstimator):
+    """Base of methods that estimate the shares of classes in samples of unlabelled items.
+
+    A method is a subclass with an ``info`` and an ``_aggregation``. Posteriors, predicted
+    labels or features are computed here, as ``info.input`` demands. A method with parameters
+    of its own is a dataclass, as an `AggregativeQuantifier` is. A method made of others has
+    ``_fit`` instead.
+
+    Parameters
+    ----------
+    classifier : scikit-learn classifier, default=None
+        Logistic regression by default.
+    cv : int, splitter, list of splits or None, default=5
+        Folds for scoring the training items. None saves the folds of methods that do not
+        learn from scores, which then have no estimates with intervals.
+    random_state : int, RandomState, Generator or None, default=None
+        Random seed of the folds.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (K,)
+        The classes, in the order of the columns of every result.
+    prior_ : ndarray of shape (K,)
+        Shares of the classes in the training set.
+    fitted_ : Fitted
+        What `fit` made: model, scorer and training items, for other packages.
+    """
+
+    info: ClassVar[MethodInfo]
+    # Likelihood of a posterior: of predicted "classes", of binned "scores", or "likelihood" of
+    # the items; empty if there is none.
+    posterior_kind: ClassVar[str] = ""
+
+    def __init__(
+        self, classifier: Any = None, *, cv: Any = 5, random_state: Any = None
+    ) -> None:
+        self.classifier = classifier
+        self.cv = cv
+        self.random_state = random_state
+
+    def fit_scorer(self, scorer: Any) -> Self:
+        """Learn from a fitted `Scorer`, so that many quantifiers share one scoring.
+
+        Parameters
+        ----------
+        scorer : Scorer
+            Fitted on labelled items; it also scores the items of later samples.
+
+        Returns
+        -------
+        Quantifier
+            This quantifier, fitted.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import make_classification
+        >>> import headcount as hc
+        >>> X, y = make_classification(400, random_state=0)
+        >>> scorer = hc.Scorer(random_state=0).fit(X[:200], y[:200])
+        >>> quantifiers = [q.fit_scorer(scorer) for q in (hc.PACC(), hc.DyS(), hc.SLD())]
+        >>> [q.predict(X[200:]).round(1).tolist() for q in quantifiers]
+        [[0.5, 0.5], [0.5, 0.5], [0.5, 0.5]]
+        """
+        self._source(np.empty(0)).check_takes_scores()
+        if not isinstance(scorer, ItemScorer):
+            raise HeadcountError(
+                f"scorer is {scorer!r}; it must be a fitted Scorer: pass for instance "
+                "Scorer(LogisticRegression()).fit(X, y)."
+            )
+        check_is_fitted(scorer)
+        return self._keep(self._fit(scorer, None, None, None))
+
+    def explain(self, size: int = 500) -> str:
+        """Reason for the choice of methods or settings.
+
+        Parameters
+        ----------
+        size : int, default=500
+            Number of items of a sample, for errors that depend on it.
+
+        Returns
+        -------
+        str
+            Empty if the quantifier chooses nothing.
+        """
+        return ""
 
     def estimate_statistics(
         self,
@@ -602,13 +627,6 @@ class Quantifier(BaseEstimator):
             training=training,
             **facts | more,
         )
-
-    def _keep(self, fitted: Fitted) -> Self:
-        """Remember what was learnt: the last step of every fit, so that none is half done."""
-        self.fitted_ = fitted
-        self.classes_ = fitted.classes
-        self.prior_ = fitted.prior
-        return self
 
 
 @dataclass(frozen=True, eq=False)

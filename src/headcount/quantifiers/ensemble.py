@@ -263,7 +263,7 @@ def scores_by_member(
     scores = [member.items[places[m, rows]] for m, member in enumerate(trained)]
     items = [_matched(m, scores, is_known, codes, rng) for m in range(M)]
     weights = None if training.weights is None else training.weights[rows]
-    return Training(items, codes, training.n_classes, weights)  # type: ignore[arg-type]
+    return Training(items, codes, training.n_classes, weights)
 
 
 def _matched(

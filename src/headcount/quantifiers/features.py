@@ -123,7 +123,7 @@ class _MeanHellinger:
             weights = 1 / np.sqrt(self._squares(profiles, seen[moving], shares[moving]) + 1e-14)
             weights /= weights.mean(axis=1, keepdims=True)
             # A weight w on a channel, whose histogram and mixture both sum to 1, is the same
-            # as w^2 times the histogram, but for a constant.
+            # as w^2 times the histogram, up to a constant.
             weighted = seen[moving] * np.repeat(weights**2, np.diff(self.edges), axis=1)
             solution = squared.solve(profiles, weighted)
             step = np.abs(solution.prevalence - shares[moving]).max(axis=1)

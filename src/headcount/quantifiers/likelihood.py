@@ -161,7 +161,7 @@ class RegularizedLikelihood(WithCalibration):
         two classes.
     concentration : float or array-like of shape (K,), default=1.0
         Parameters of the Dirichlet prior, at least 1: as if a_j - 1 more items, certainly of
-        class j, had been in the sample. 1 is no prior.
+        class j, had been in the sample. 1 means no prior.
     tol : float, default=1e-10
         Largest distance of the objective from its minimum.
     max_iter : int, default=1000

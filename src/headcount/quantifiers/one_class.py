@@ -534,7 +534,7 @@ class TCPU(OneClassQuantifier):
                 "very uncertain: use a sample with fewer items of the class."
             )
         directions, offsets, lengths = zip(*lines, strict=True)
-        # A length that noise explains is no length; the share is then hardly determined.
+        # A length that noise explains counts for nothing; the share is then hardly determined.
         least = np.maximum(_LEAST_LENGTH * np.sum(np.square(directions), axis=1), 1e-12)
         scale = np.maximum(lengths, least)
         self._directions = np.array(directions).T / scale
@@ -570,7 +570,7 @@ class TCPU(OneClassQuantifier):
         posteriors = []
         for mean, square, n in zip(means, squares, samples.sizes.tolist(), strict=True):
             share = np.clip(1 - (1 - self.source_share_) * mean[0], 0, 1)
-            # Variance between the two classes is no uncertainty about these very items.
+            # Variance between the two classes is not uncertainty about these very items.
             variance = (1 - self.source_share_) ** 2 * max(square - mean[0] ** 2, 0.0)
             within = max(variance - share * (1 - share), variance / 10) / n
             draws = np.clip(1 - complement * mean[line] + np.sqrt(within) * noise, 0, 1)

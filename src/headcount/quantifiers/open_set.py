@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, clone
-from sklearn.utils.validation import check_is_fitted
+from numpy.typing import NDArray
+from sklearn.base import clone
 
 from headcount._support.parameters import check_choice, check_count
 from headcount.errors import HeadcountError, warn
@@ -16,9 +15,10 @@ from headcount.estimates.assumption import format_p_value
 from headcount.estimates.diagnostics import UNLIKE
 from headcount.estimates.estimate import Estimate
 from headcount.parts.aggregation import Model
+from headcount.parts.fitted import Fitted
 from headcount.parts.solvers import Solution
 from headcount.parts.training import Training
-from headcount.quantifiers.base import Quantifier, ScoringPlan, is_simple
+from headcount.quantifiers.base import Quantifier, ScoringPlan, ShareEstimator, is_simple
 from headcount.quantifiers.likelihood import SLD
 from headcount.samples.samples import Samples
 from headcount.scores.novelty import NOVELTIES, NoveltyScorer
@@ -30,7 +30,7 @@ Floats = NDArray[np.float64]
 _LEAST_SEPARATION = 0.65
 
 
-class OpenSet(BaseEstimator):
+class OpenSet(ShareEstimator):
     """Shares of the known classes and of "other": items unlike all known classes.
 
     Each of several known classes is left out in turn. Its items, scored by a classifier that
@@ -100,32 +100,7 @@ class OpenSet(BaseEstimator):
         self.other = other
         self.held_out = held_out
 
-    def fit(
-        self,
-        X: Any,
-        y: ArrayLike,
-        sample_weight: ArrayLike | None = None,
-        groups: ArrayLike | None = None,
-    ) -> Self:
-        """Learn from labelled items of the known classes.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix or frame of shape (n, d), list of texts
-            Items, as the classifier takes them. Distances are measured between the items, or
-            between what the last step of a pipeline takes.
-        y : array-like of shape (n,)
-            Labels of the items.
-        sample_weight : array-like of shape (n,), default=None
-            Weights of the items.
-        groups : array-like of shape (n,), default=None
-            Groups of the items, for cross-fitting.
-
-        Returns
-        -------
-        OpenSet
-            This one, fitted.
-        """
+    def _fit(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> Fitted:
         check_choice("novelty", self.novelty, NOVELTIES)
         check_count("held_out", self.held_out, 2)
         base: Any = SLD() if self.quantifier is None else self.quantifier
@@ -147,13 +122,7 @@ class OpenSet(BaseEstimator):
         quantifier = clone(base).fit_scorer(scored)
         model = _LeftOut.of(quantifier, scored.source_)
         quantifier.fitted_ = replace(quantifier.fitted_, model=model)
-        self.quantifier_, self.classes_ = quantifier, scored.classes_
-        self.separation_ = scored.separation_
-        # Shares in training, in which nothing is unknown.
-        of_known = Training(
-            None, scored.fitted_.codes_, len(scored.classes_), scored.fitted_.weights_
-        )
-        self.prior_ = of_known.prior
+        self.quantifier_, self.separation_ = quantifier, scored.separation_
         if self.separation_ < _LEAST_SEPARATION:
             warn(
                 "classes that are left out of training are hardly told from the known ones "
@@ -161,56 +130,12 @@ class OpenSet(BaseEstimator):
                 "share of unknown items is very uncertain: use features that tell the classes "
                 "apart better."
             )
-        return self
-
-    def predict(self, X: Any) -> Floats:
-        """Shares of the known classes and of "other" among the items.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix or frame of shape (n, d), list of texts
-            One sample.
-
-        Returns
-        -------
-        ndarray of shape (K + 1,)
-            Shares in the order of ``classes_``, on the simplex.
-        """
-        return self.predict_many(X, None)[0]
-
-    def predict_many(self, X: Any, samples: Any) -> Floats:
-        """Shares in many samples of a pool, scored once.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix or frame of shape (n, d), list of texts
-            The pool.
-        samples : Samples, iterable of index arrays, or None
-            The samples, as rows of the pool; None for one sample of all rows.
-
-        Returns
-        -------
-        ndarray of shape (S, K + 1)
-            Shares, one row per sample, in the order of ``classes_``.
-        """
-        check_is_fitted(self, "quantifier_")
-        return self.quantifier_.predict_many(X, samples)
-
-    def estimate(self, X: Any, **options: Any) -> Estimate:
-        """Estimate the shares of the known classes and of "other", with intervals.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix or frame of shape (n, d), list of texts
-            One sample.
-        **options : Any
-            As for ``estimate`` of a quantifier.
-
-        Returns
-        -------
-        Estimate
-        """
-        return self.estimate_many(X, None, **options)[0]
+        # Shares in training, in which nothing is unknown.
+        known = scored.fitted_
+        of_known = Training(None, known.codes_, len(scored.classes_), known.weights_)
+        return replace(
+            quantifier.fitted_, method=f"OpenSet({type(base).__name__})", prior=of_known.prior
+        )
 
     def estimate_many(self, X: Any, samples: Any, **options: Any) -> list[Estimate]:
         """Estimate the shares in many samples of a pool, such as months or groups.
@@ -229,14 +154,8 @@ class OpenSet(BaseEstimator):
         list of Estimate
             One per sample.
         """
-        check_is_fitted(self, "quantifier_")
-        estimates = self.quantifier_.estimate_many(X, samples, **options)
-        return [
-            replace(
-                estimate, method=f"OpenSet({estimate.method})", warnings=_reworded(estimate)
-            )
-            for estimate in estimates
-        ]
+        estimates = super().estimate_many(X, samples, **options)
+        return [replace(estimate, warnings=_reworded(estimate)) for estimate in estimates]
 
 
 def _reworded(estimate: Estimate) -> tuple[str, ...]:

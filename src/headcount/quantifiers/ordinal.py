@@ -147,7 +147,7 @@ class RUN(WithSmoothness):
     """Regularised unfolding: counts of predicted classes by their likelihood.
 
     The counts are Poisson numbers, given the shares and the error rates of the classifier.
-    Their likelihood is that of a multinomial distribution, as their sum is known, so that the
+    Their likelihood is that of a multinomial distribution, as their sum is known, so the
     shares p on the simplex minimise - sum_i c_i log((M'p)_i) + smoothness/2 sum (p_{j-1} -
     2 p_j + p_{j+1})^2, where c are the shares of the predicted classes and M their rates
     in each class. With least squares in place of the likelihood it is `OrdinalACC`.

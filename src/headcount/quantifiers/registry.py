@@ -113,7 +113,7 @@ def _load(entry: EntryPoint, taken: set[str]) -> type[Quantifier]:
         reason = " ".join(f"{type(error).__name__}: {error}".split())[:120]
         raise HeadcountError(f"{where} {entry.value} cannot be imported ({reason}).") from error
     if not (inspect.isclass(loaded) and issubclass(loaded, Quantifier)):
-        raise HeadcountError(f"{where} {entry.value} is no subclass of Quantifier.")
+        raise HeadcountError(f"{where} {entry.value} is not a subclass of Quantifier.")
     if not isinstance(vars(loaded).get("info"), MethodInfo):
         raise HeadcountError(f"{where} {entry.value} has no info of type MethodInfo.")
     doubled = [name for name in _all_names({entry.name: loaded}) if _plain(name) in taken]
@@ -173,7 +173,7 @@ def method(name: str) -> type[Quantifier]:
         ]
         advice = f"did you mean {' or '.join(close)}? " if close else ""
         raise HeadcountError(
-            f"name is {name!r}, which is no method: {advice}hc.methods() lists them all."
+            f"name is {name!r}, which is not a method: {advice}hc.methods() lists them all."
         )
     return (aliased | named)[written]
 

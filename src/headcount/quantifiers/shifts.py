@@ -66,7 +66,7 @@ class ShiftComparison:
             )
         return (
             "Prior shift does not fit: items have changed within the classes as well. The "
-            "shares under covariate shift are right if the relation of features and classes is "
+            "shares under covariate shift are valid if the relation of features and classes is "
             "as it was, which unlabelled items cannot show: label a few of the new items."
         )
 

@@ -146,7 +146,7 @@ def check_learnable(cells: Cells, train: Side) -> None:
     if absent.any():
         name = cells.classes.tolist()[absent.argmax()]
         raise HeadcountError(
-            f"a training set would have no item of class {name!r}, so that nothing can be "
+            f"a training set would have no item of class {name!r}, so nothing can be "
             "learned about it: choose a larger share, or raise train_size."
         )
 

@@ -278,7 +278,7 @@ class LocalCovariateShift(_TwoGroups):
     Training sets are half positive and half from each group. Two thirds of their positives
     are from group A, and two thirds of their negatives from group B. A test sample of
     ``test_size`` items has the same composition at first. Positives of A are then added or
-    removed until it has its prevalence, so that its size varies from 333 to 1,000 items by
+    removed until it has its prevalence, so its size varies from 333 to 1,000 items by
     default. Tests of one repetition have all other items in common, and positives of A as
     far as their numbers agree.
 
@@ -515,7 +515,7 @@ class KnockOut(ShiftProtocol):
         outside = members != _position(self.value, group_names, "value", "groups")
         if not outside.any():
             raise HeadcountError(
-                f"groups has only the group {self.value!r}, so that no items would be left: "
+                f"groups has only the group {self.value!r}, so no items would be left: "
                 "pass at least two groups."
             )
         places = (f"group {self.value!r}", "the other groups")

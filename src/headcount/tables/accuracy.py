@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,6 +19,7 @@ from headcount.accuracy.estimates import AccuracyEstimate
 from headcount.accuracy.metrics import METRIC_NAMES, realised
 from headcount.errors import HeadcountError
 from headcount.estimates.diagnostics import BROKEN_LEVEL
+from headcount.estimates.estimates import Estimates
 from headcount.items.arrays import Scored
 from headcount.report.charts import Axis, Row, group_chart, rows_chart
 from headcount.report.page import (
@@ -68,53 +69,64 @@ from headcount.tables.words import MARK, plain, range_of_groups, words
 
 @dataclass(frozen=True, eq=False, repr=False)
 class AccuracyAnalysis(Result):
-    """Accuracy of a model on a table and its groups; prints as a table."""
+    """Accuracy of a model on a table and its groups; prints as a table.
 
-    groups: tuple[Any, ...]
-    estimates: tuple[AccuracyEstimate, ...]
-    truths: tuple[float, ...] | None
+    The first of ``estimates``, with the name None, is that of all items. ``truths`` are the
+    realised values by group, if they are known, and ``before`` is that of the reference.
+    """
+
+    estimates: Estimates[AccuracyEstimate]
+    truths: Mapping[Hashable, float]
     notes: tuple[str, ...]
     ordered: bool = False
     before: float | None = None
 
-    def is_broken(self, i: int) -> bool:
-        """True if the items of a group do not look like a mixture of the reference classes."""
-        test = self.estimates[i].fit_test
-        return test is not None and bool(test.p_value < BROKEN_LEVEL)
+    @property
+    def overall(self) -> AccuracyEstimate:
+        """Estimate of all items."""
+        return self.estimates[None]
+
+    @property
+    def groups(self) -> dict[Hashable, AccuracyEstimate]:
+        """Estimates of the groups."""
+        return {name: item for name, item in self.estimates.items() if name is not None}
+
+    @property
+    def broken_groups(self) -> list[Hashable]:
+        """Groups that do not look like mixtures of the reference classes."""
+        return [name for name, estimate in self.groups.items() if is_broken(estimate)]
 
     @property
     def info(self) -> Any:
         """Title and reference of the method."""
-        return predictors()[self.estimates[0].method].info
+        return predictors()[self.overall.method].info
 
     @property
     def is_reliable(self) -> bool:
         """False if the estimate of all items or of a group is not to be relied on."""
-        return not any(self.is_broken(i) for i in range(len(self.groups)))
+        return not is_broken(self.overall) and not self.broken_groups
 
     @property
     def sentences(self) -> tuple[str, ...]:
         """Doubts about the estimate, and the range of the groups that can be relied on."""
-        sentences, broken = [], [i for i in range(1, len(self.groups)) if self.is_broken(i)]
-        test, metric = self.estimates[0].fit_test, self.estimates[0].metric
-        if self.is_broken(0):
-            p_value = None if test is None else test.p_value
+        sentences, broken, metric = [], self.broken_groups, self.overall.metric
+        if is_broken(self.overall):
             sentences.append(
                 f"We cannot say what the {metric} is: the new items do not look like the "
-                f"labelled ones, whatever the mix ({chance(p_value)}). "
+                f"labelled ones, whatever the mix ({chance(_p_value(self.overall))}). "
                 "Label a random sample of them."
             )
-        reliable = [i for i in range(1, len(self.groups)) if i not in broken]
+        groups = self.groups
         sentences.append(
             range_of_groups(
                 f"the {metric}",
-                {self._name(i): self.estimates[i].value for i in reliable},
-                len(self.groups) - 1,
+                {str(name): groups[name].value for name in groups if name not in broken},
+                len(groups),
                 "{:.3f}".format,
             )
         )
         if broken:
-            named = ", ".join(self._name(i) for i in broken[:3])
+            named = ", ".join(map(str, broken[:3]))
             more = f" and {len(broken) - 3} more" if len(broken) > 3 else ""
             sentences.append(
                 f"{len(broken)} of the groups {'does' if len(broken) == 1 else 'do'} not look "
@@ -125,9 +137,9 @@ class AccuracyAnalysis(Result):
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON: those of all items, and a list of ``groups``."""
         rows = []
-        for i, estimate in enumerate(self.estimates):
-            facts = {"reliable": not self.is_broken(i), "true": self._truth(i)}
-            rows.append({"group": self._name(i), **estimate.to_dict(), **facts})
+        for name, estimate in self.estimates.items():
+            facts = {"reliable": not is_broken(estimate), "true": self.truths.get(name)}
+            rows.append({"group": _label(name), **estimate.to_dict(), **facts})
         facts_of_all = {
             "before": self.before,
             "sentences": list(self.sentences),
@@ -145,39 +157,39 @@ class AccuracyAnalysis(Result):
 
     def rows(self) -> Iterator[tuple[Any, ...]]:
         """Rows of `to_frame`, one per group, all items first."""
-        for i, estimate in enumerate(self.estimates):
+        for name, estimate in self.estimates.items():
             test, (low, high) = estimate.fit_test, estimate.interval()
             p_value = None if test is None else float(test.p_value)
             yield (
-                plain(self.groups[i]), estimate.method, estimate.metric, estimate.value,
-                estimate.raw, low, high, estimate.level, estimate.size, p_value,
-                not self.is_broken(i), " ".join(estimate.warnings) or None, self._truth(i),
+                plain(name), estimate.method, estimate.metric, estimate.value,
+                estimate.raw, low, high, estimate.level, estimate.n_items, p_value,
+                not is_broken(estimate), " ".join(estimate.warnings) or None,
+                self.truths.get(name),
             )  # fmt: skip
 
     def to_table(self) -> Table:
         """Estimates to print, one row per group, all items first."""
-        first = self.estimates[0]
-        head = ["group", first.metric, f"{100 * first.level:.6g}% from", "to", "items"]
+        metric, level = self.overall.metric, self.overall.level
+        head = ["group", metric, f"{100 * level:.6g}% from", "to", "items"]
         rows = []
-        for i, estimate in enumerate(self.estimates):
+        for name, estimate in self.estimates.items():
             values = [estimate.value, *estimate.interval()]
-            cells = [self._name(i), *(f"{value:.3f}" for value in values)]
-            cells.append(f"{estimate.size:,}")
-            cells += [] if self.truths is None else [f"{self.truths[i]:.3f}"]
-            rows.append([Cell(cell) for cell in (*cells, MARK * self.is_broken(i))])
-        head += ["true"] * (self.truths is not None)
+            cells = [_label(name), *(f"{value:.3f}" for value in values)]
+            cells.append(f"{estimate.n_items:,}")
+            cells += [f"{self.truths[name]:.3f}"] if self.truths else []
+            rows.append([Cell(cell) for cell in (*cells, MARK * is_broken(estimate))])
+        head += ["true"] * bool(self.truths)
         return Table([*head, ""], rows, [False, *(True for _ in head[1:]), False])
 
     def to_text(self) -> str:
         """Doubts, the estimate for all items, then a table of the groups."""
-        first = self.estimates[0]
         lines = [" ".join(self.sentences)] if self.sentences else []
-        lines += first.to_text().split("\n")
+        lines += self.overall.to_text().split("\n")
         if self.before is not None:
             lines.append(f"on the labelled items of the reference: {self.before:.3f}")
-        if self.truths is not None:
-            lines.append(f"by the labels of the new table: {self.truths[0]:.3f}")
-        if len(self.groups) > 1:
+        if self.truths:
+            lines.append(f"by the labels of the new table: {self.truths[None]:.3f}")
+        if len(self.estimates) > 1:
             lines += ["", self.to_table().to_text(ruled=False)]
         lines += [f"note: {note}" for note in self.notes]
         return "\n".join(printable(line) for line in "\n".join(lines).split("\n"))
@@ -187,18 +199,21 @@ class AccuracyAnalysis(Result):
         return accuracy_page(self)
 
     def _repr_html_(self) -> str:
-        first = self.estimates[0]
-        title = first.to_text().split("\n")[0]
+        title = self.overall.to_text().split("\n")[0]
         if self.before is not None:
             title += f"; on the labelled items of the reference {self.before:.3f}"
-        notes = [*self.sentences, *first.warnings, *self.notes]
+        notes = [*self.sentences, *self.overall.warnings, *self.notes]
         return html_result(title, [self.to_table()], notes)
 
-    def _truth(self, i: int) -> float | None:
-        return None if self.truths is None else self.truths[i]
 
-    def _name(self, i: int) -> str:
-        return "all" if self.groups[i] is None else str(self.groups[i])
+def is_broken(estimate: AccuracyEstimate) -> bool:
+    """True if the items do not look like a mixture of the reference classes."""
+    p_value = _p_value(estimate)
+    return p_value is not None and p_value < BROKEN_LEVEL
+
+
+def _label(name: Hashable) -> str:
+    return "all" if name is None else str(name)
 
 
 def analyse_accuracy(
@@ -263,15 +278,16 @@ def analyse_accuracy(
     estimates = predictor.estimate_many(
         pool, groups.samples, metric, random_state=random_state, level=level
     )
-    truths, note = None, ""
+    truths: dict[Hashable, float] = {}
+    note = ""
     if target in table.columns:
         labels, note = read_true_labels(table.read([target])[target], classes, table.name)
         if labels is not None:
             true = np.searchsorted(classes, labels)
-            truths = tuple(
-                realised(metric, pool.take(rows), true[rows], classes)
-                for rows in groups.samples
-            )
+            truths = {
+                name: realised(metric, pool.take(rows), true[rows], classes)
+                for name, rows in zip(groups.names, groups.samples, strict=True)
+            }
     meant = ""
     if len(columns.names) == 1:
         label = classes.tolist()[columns.positive]
@@ -281,9 +297,8 @@ def analyse_accuracy(
             None, (*table.notes, *reference_notes, *training.notes, note, groups.note, meant)
         )
     )
-    return AccuracyAnalysis(
-        groups.names, tuple(estimates), truths, notes, groups.ordered, before
-    )
+    by_group = Estimates(dict(zip(groups.names, estimates, strict=True)))
+    return AccuracyAnalysis(by_group, truths, notes, groups.ordered, before)
 
 
 def _predictor(method: str, metric: str, random_state: int) -> Predictor:
@@ -334,29 +349,23 @@ def _predictions(
 def accuracy_page(analysis: AccuracyAnalysis) -> Page:
     """Page of the accuracy of a model on unlabelled items."""
     first, *groups = _accuracy_rows(analysis)
-    estimate, level = analysis.estimates[0], written_level(analysis.estimates[0].level)
+    estimate, level = analysis.overall, written_level(analysis.overall.level)
     axis = Axis.around(
         [value for row in (first, *groups) for value in row.values], estimate.measure.high
     )
     status = _accuracy_status(analysis)
     doubtful = status == "broken" or any(row.is_broken for row in groups)
     warnings = grouped_notes(
-        (
-            (name, estimate.warnings)
-            for name, estimate in zip(analysis.groups, analysis.estimates, strict=True)
-        ),
-        len(analysis.groups),
+        ((name, item.warnings) for name, item in analysis.estimates.items()),
+        len(analysis.estimates),
     )
-    tests = [
-        (_p_value(estimate), analysis.is_broken(i))
-        for i, estimate in enumerate(analysis.estimates)
-    ]
+    tests = [(_p_value(item), is_broken(item)) for item in analysis.estimates.values()]
     links = {"advice": "What to do"} if doubtful else {}
-    is_known, info = analysis.truths is not None, analysis.info
+    is_known, info = bool(analysis.truths), analysis.info
     chart = rows_chart([first], f"{estimate.metric} on all items, with its interval", axis)
     return Page(
         title="How accurate is the model?",
-        eyebrow=[estimate.method, f"{estimate.size:,} items", now()],
+        eyebrow=[estimate.method, f"{estimate.n_items:,} items", now()],
         headline=headline(
             status,
             answer(tests[0], tests[1:], f"the {estimate.metric}"),
@@ -406,14 +415,14 @@ def _p_value(estimate: AccuracyEstimate) -> float | None:
 
 def _accuracy_rows(analysis: AccuracyAnalysis) -> list[Row]:
     rows = []
-    for i, (name, estimate) in enumerate(zip(analysis.groups, analysis.estimates, strict=True)):
+    for name, estimate in analysis.estimates.items():
         low, high = estimate.interval()
-        truth = None if analysis.truths is None else analysis.truths[i]
+        truth = analysis.truths.get(name)
         rows.append(
             Row(
-                words(name), estimate.value, low, high, estimate.size,
+                words(name), estimate.value, low, high, estimate.n_items,
                 truth=None if truth is None or math.isnan(truth) else truth,
-                is_broken=analysis.is_broken(i),
+                is_broken=is_broken(estimate),
                 text="{:.3f}".format,
             )
         )  # fmt: skip
@@ -421,23 +430,24 @@ def _accuracy_rows(analysis: AccuracyAnalysis) -> list[Row]:
 
 
 def _accuracy_status(analysis: AccuracyAnalysis) -> str:
-    if analysis.is_broken(0):
+    if is_broken(analysis.overall):
         return "broken"
-    is_tested = _p_value(analysis.estimates[0]) is not None
+    is_tested = _p_value(analysis.overall) is not None
     return "fits" if is_tested and analysis.is_reliable else "unsure"
 
 
 def _accuracy_sentences(analysis: AccuracyAnalysis) -> list[str]:
-    estimate = analysis.estimates[0]
+    estimate = analysis.overall
     low, high = estimate.interval()
     text = (
-        f"On {estimate.size:,} new items the {estimate.metric} is about {estimate.value:.3f} "
-        f"({written_level(estimate.level)} interval {low:.3f} to {high:.3f})"
+        f"On {estimate.n_items:,} new items the {estimate.metric} is about "
+        f"{estimate.value:.3f} ({written_level(estimate.level)} interval {low:.3f} to "
+        f"{high:.3f})"
     )
     if analysis.before is not None and not math.isnan(analysis.before):
         text += f"; on the labelled ones it is {analysis.before:.3f}"
     text += "."
-    if analysis.is_broken(0):
+    if is_broken(estimate):
         doubt, *more = analysis.sentences
         return [doubt, f"If only the mix had changed: {text}", *more]
     return [text, *analysis.sentences]
@@ -475,10 +485,10 @@ def _accuracy_groups_section(
     """Chart and table of the groups; nothing without groups."""
     if not rows:
         return Markup("")
-    metric, is_known = analysis.estimates[0].metric, analysis.truths is not None
+    metric, is_known = analysis.overall.metric, bool(analysis.truths)
     flagged = any(row.is_broken for row in rows)
     caption = f"{metric} with {level} intervals."
-    p_values = list(map(_p_value, analysis.estimates[1:]))
+    p_values = list(map(_p_value, analysis.groups.values()))
     if any(p_value is not None for p_value in p_values):
         caption += (
             " p: the chance of items at least so unlike the labelled ones if only the mix has "
@@ -521,9 +531,8 @@ def _accuracy_groups_section(
 
 
 def _accuracy_likeness_section(analysis: AccuracyAnalysis, status: str) -> Markup:
-    p_value = _p_value(analysis.estimates[0])
-    n_tested = sum(_p_value(estimate) is not None for estimate in analysis.estimates[1:])
-    n_broken = sum(analysis.is_broken(i) for i in range(1, len(analysis.groups)))
+    p_value, n_broken = _p_value(analysis.overall), len(analysis.broken_groups)
+    n_tested = sum(_p_value(estimate) is not None for estimate in analysis.groups.values())
     if p_value is None:
         result = Markup("This was not tested.")
     elif status == "broken":
@@ -532,7 +541,9 @@ def _accuracy_likeness_section(analysis: AccuracyAnalysis, status: str) -> Marku
             "mix."
         )
     else:
-        result = Markup("All new items together look like the labelled ones, but for the mix.")
+        result = Markup(
+            "All new items together look like the labelled ones, apart from the class mix."
+        )
     if n_tested and not n_broken:
         which = "does the group" if n_tested == 1 else f"do all {n_tested} groups"
         result += f" So {which}."
@@ -552,7 +563,7 @@ def _accuracy_likeness_section(analysis: AccuracyAnalysis, status: str) -> Marku
     return section(
         QUESTION,
         paragraph(
-            "The estimate is right if only the mix of the classes has changed since the "
+            "The estimate is valid if only the mix of the classes has changed since the "
             "reference was labelled: the items of each class look as they did then, and the "
             "model errs on them as often."
         ),

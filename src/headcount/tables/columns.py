@@ -451,7 +451,7 @@ def _unreadable_note(name: str, texts: pl.Series, converted: pl.Series, what: st
         return ""
     one = short(texts.filter(wrong)[0])
     return (
-        f"{int(wrong.sum()):,} of {len(texts):,} values of {name} are no {what}, such as "
+        f"{int(wrong.sum()):,} of {len(texts):,} values of {name} are not {what}, such as "
         f"{one}, and count as missing."
     )
 

@@ -147,7 +147,7 @@ def group_names(
     notes = []
     if n_bad := dates.null_count() - texts.null_count():
         bad = short(texts.filter(texts.is_not_null() & dates.is_null())[0])
-        notes.append(f"{n_bad:,} of {len(texts):,} values of {column} are no dates: {bad}.")
+        notes.append(f"{n_bad:,} of {len(texts):,} values of {column} are not dates: {bad}.")
     if form.order in ORDERS and date_order is None:
         example = short(texts.filter(dates.is_not_null())[0])
         notes.append(f"The dates of {column}, such as {example}, were read {form.order}.")

@@ -190,7 +190,7 @@ def read_true_labels(
     of_class = f" or of no class of training, such as {strange!r}" if strange else ""
     return None, (
         f"{len(codes) - n_known:,} of {len(codes):,} labels in column {column.name!r} of "
-        f"{table} are missing{of_class}, so that true shares are not shown."
+        f"{table} are missing{of_class}, so true shares are not shown."
     )
 
 
@@ -232,7 +232,7 @@ def _whole(labels: pl.Series, what: str) -> pl.Series:
     integers = labels.cast(pl.Int64, strict=False)
     if (integers.cast(pl.Float64) != labels).fill_null(True).any():
         raise HeadcountError(
-            f"{what} holds fractions such as {labels[0]!r}, which are no classes: name "
+            f"{what} holds fractions such as {labels[0]!r}, which are not classes: name "
             "another column by `target`."
         )
     return integers

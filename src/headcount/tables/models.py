@@ -183,7 +183,7 @@ def fit_table_model(
     leave_out: Mapping[str, str] | None = None,
     date_order: str | None = None,
 ) -> TableModel:
-    """Fit a quantifier on a labelled table; `leave_out` are columns that are no features."""
+    """Fit a quantifier on a labelled table; `leave_out` are columns that are not features."""
     frame, y = labelled.table.read(), labelled.labels
     preparation = prepare(
         frame, leave_out=dict(leave_out or {}), name=repr(labelled.table.name), dates=date_order

@@ -553,7 +553,7 @@ def _likeness_section(analysis: Analysis, shown: list[int]) -> Markup:
         starts = {"labels": "Without labels the", "history": "The prior-shift"}
         start = starts.get(overall.estimate.basis, "The")
         assumption = (
-            f"{start} shares are right if only the mix has changed since the items were "
+            f"{start} shares are valid if only the mix has changed since the items were "
             "labelled: the items of each class look as they did then. If so, the classifier is "
             "as often sure or unsure about the new items as it was about labelled items in the "
             "estimated shares."

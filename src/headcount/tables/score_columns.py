@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator
 from typing import Any
 
 import numpy as np
@@ -11,73 +10,17 @@ import polars as pl
 from numpy.typing import NDArray
 
 from headcount.errors import HeadcountError
-from headcount.items.arrays import check_scores
+from headcount.estimates.statistics.streams import PosteriorColumns
 from headcount.tables.columns import Column, parse_texts
 from headcount.tables.readers import TableFile
 
 
-@dataclass(frozen=True)
-class ScoreColumns:
-    """Columns with posteriors: one per class, or that of one of two, at position `positive`.
+class ScoreColumns(PosteriorColumns):
+    """Columns of a table file with posteriors, which may be written as texts."""
 
-    >>> import polars as pl
-    >>> columns = ScoreColumns.named_after(["no", "yes"], ["yes", "month"])
-    >>> columns.of_batch(pl.DataFrame({"yes": [0.75, None]}), "new", missing=True)
-    array([[0.25, 0.75],
-           [ nan,  nan]])
-    """
-
-    names: tuple[str, ...]
-    positive: int = 1
-
-    @classmethod
-    def named_after(
-        cls, classes: Sequence[Any], columns: Collection[str]
-    ) -> ScoreColumns | None:
-        """Columns named after all classes, or after one of two; None if there are none."""
-        names = tuple(map(str, classes))
-        present = [name for name in names if name in columns]
-        if len(present) == len(names):
-            return cls(names)
-        if len(names) == 2 and len(present) == 1:
-            return cls((present[0],), names.index(present[0]))
-        return None
-
-    def of_batch(
-        self, batch: pl.DataFrame, table: str, first_row: int = 0, *, missing: bool = False
-    ) -> NDArray[np.float64]:
-        """Posteriors of all classes of the rows of a frame, (n, K).
-
-        Rows without a score are NaN if scores may be `missing`; else they are an error.
-        """
-        numbers = [
-            Column(name, "number", "", 0, 0).conform(batch[name], table, first_row)
-            for name in self.names
-        ]
-        for column in numbers:
-            if column.null_count() and not missing:
-                row = first_row + int(column.is_null().arg_max() or 0) + 1
-                raise HeadcountError(
-                    f"{table!r} has no score in column {column.name!r} (row {row:,}): "
-                    "leave out items without scores."
-                )
-        if not any(column.null_count() for column in numbers):
-            return self._checked(numbers, table)
-        scored = np.logical_and.reduce([column.is_not_null().to_numpy() for column in numbers])
-        posteriors = np.full((len(batch), max(2, len(self.names))), np.nan)
-        if scored.any():
-            posteriors[scored] = self._checked(
-                [column.filter(scored) for column in numbers], table
-            )
-        return posteriors
-
-    def _checked(self, numbers: Sequence[pl.Series], table: str) -> NDArray[np.float64]:
-        if len(numbers) == 1:
-            both_classes = check_scores(numbers[0].to_numpy(), 2, name=repr(table))
-            if self.positive == 1:
-                return both_classes
-            return np.ascontiguousarray(both_classes[:, ::-1])
-        return check_scores(np.column_stack(numbers), len(numbers), name=repr(table))
+    def numbers(self, column: pl.Series, table: str, first_row: int) -> pl.Series:
+        """Values of a column as numbers."""
+        return Column(column.name, "number", "", 0, 0).conform(column, table, first_row)
 
     def read(self, table: TableFile) -> NDArray[np.float64]:
         """Posteriors of all classes, read and checked in batches."""

@@ -89,7 +89,7 @@ class TagAnalysis(Result):
 
     @property
     def is_reliable(self) -> bool:
-        """False if the items, or a group, fail the test of the assumption for any tag."""
+        """False if the items, or a group, fail the assumption test for any tag."""
         return all(analysis.is_reliable for analysis in self.analyses.values())
 
     @property
@@ -183,7 +183,7 @@ class TagAnalysis(Result):
             return sentence
         named = ", ".join(broken[:3]) + (" ..." if len(broken) > 3 else "")
         return (
-            f"{sentence} Rows with “{MARK}” fail the test of the assumption that only the "
+            f"{sentence} Rows with “{MARK}” fail the test that only the "
             f"share of the tag has changed ({named})."
         )
 

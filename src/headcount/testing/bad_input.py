@@ -116,7 +116,7 @@ def check_empty_class(case: Case) -> None:
 
 
 def check_unknown_labels(case: Case) -> None:
-    """Labels that are no class are refused."""
+    """Labels that are not a class are refused."""
     case.require_scores()
     scores, y = scored(case.n_classes)
     items = Scored(scores, classes=np.arange(case.n_classes) + 1)
@@ -221,7 +221,7 @@ _NO_POSTERIORS: list[tuple[Callable[[Array], Any], str]] = [
 
 
 def check_scores_that_are_no_posteriors(case: Case) -> None:
-    """Scores that are no posteriors are refused."""
+    """Scores that are not posteriors are refused."""
     case.require_scores()
     scores, y = scored(case.n_classes)
     new = scored_pool(case.n_classes)

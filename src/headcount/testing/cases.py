@@ -23,7 +23,7 @@ from headcount.quantifiers.one_vs_rest import OneVsRest
 from headcount.samples.samples import Samples
 
 
-class NotApplicable(Exception):  # noqa: N818 (it is no error)
+class NotApplicable(Exception):  # noqa: N818 (it is not an error)
     """Reason why a check does not apply to a method."""
 
 
@@ -114,7 +114,7 @@ class Case:
 
     @property
     def trains_several(self) -> bool:
-        """True if it trains more than one classifier, so that no scorer can be shared."""
+        """True if it trains more than one classifier, so no scorer can be shared."""
         return self.info.input == "any" and ScoringPlan(self.prototype).scorer() is None
 
     @property

@@ -78,7 +78,6 @@ def run(
 ) -> str:
     """Estimate the samples of a task and write a submission."""
     from headcount._support.parameters import check_choice
-    from headcount_studies.data.lequa import write_prevalences
     from headcount_studies.datasets import lequa as load
     from headcount_studies.lequa2024.submission import make_submissions
 
@@ -95,13 +94,7 @@ def run(
         n_jobs=workers,
         seed=seed,
     )
-    written = {}
-    for submission in submissions:
-        if submission.shares is not None:
-            path = output / f"{submission.method}.txt" if several else output
-            path.parent.mkdir(exist_ok=True)
-            write_prevalences(path, submission.shares)
-            written[submission.method] = path
+    written = _write(submissions, output, several)
     return _runs_text(submissions, written, as_json=json)
 
 
@@ -237,6 +230,20 @@ def _check_output(output: Path, several: bool) -> None:
         )
 
 
+def _write(submissions: list[Submission], output: Path, several: bool) -> dict[str, Path]:
+    """Write the submissions of methods that did not fail; returns their files by method."""
+    from headcount_studies.data.lequa import write_prevalences
+
+    paths = {}
+    for submission in submissions:
+        if submission.shares is not None:
+            path = output / f"{submission.method}.txt" if several else output
+            path.parent.mkdir(exist_ok=True)
+            write_prevalences(path, submission.shares)
+            paths[submission.method] = path
+    return paths
+
+
 def _content(path: Path) -> bytes:
     try:
         return path.read_bytes()
@@ -260,7 +267,9 @@ def _truth(truth: Path | None, data: Path | None, task: LequaTask, part: str) ->
     return read_prevalences(files.read(name), files.where(name), n_classes=task.n_classes)
 
 
-def _runs_text(made: list[Submission], written: dict[str, Path], *, as_json: bool) -> str:
+def _runs_text(
+    submissions: list[Submission], written: dict[str, Path], *, as_json: bool
+) -> str:
     if as_json:
         rows = [
             {
@@ -274,7 +283,7 @@ def _runs_text(made: list[Submission], written: dict[str, Path], *, as_json: boo
                 if submission.method in written
                 else None,
             }
-            for submission in made
+            for submission in submissions
         ]
         return json_text.dumps(rows, indent=2)
     cells = [
@@ -285,7 +294,7 @@ def _runs_text(made: list[Submission], written: dict[str, Path], *, as_json: boo
             if submission.dev_error != submission.dev_error
             else f"{submission.dev_error:.5f}",
         ]
-        for submission in made
+        for submission in submissions
     ]
     lines = text_table(["method", "setting", "error on dev"], cells, n_texts=2)
     return "\n".join([*lines, "", *(f"Submission: {path}" for path in written.values())])

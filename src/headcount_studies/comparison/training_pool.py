@@ -108,10 +108,12 @@ class TrainingPool:
         self, training_sets: Sequence[ArrayLike]
     ) -> list[Callable[[Samples], NDArray[np.float64]]]:
         """Fit the quantifier on each training set."""
-        rows = [np.asarray(each, dtype=np.int64) for each in training_sets]
+        row_sets = [np.asarray(rows, dtype=np.int64) for rows in training_sets]
         if self._shared is None:
-            return [_Alone(self.quantifier, self._items, self._labels, each) for each in rows]
-        return [partial(_prevalence, solve) for solve in self._shared.fit_many(rows)]
+            return [
+                _Alone(self.quantifier, self._items, self._labels, rows) for rows in row_sets
+            ]
+        return [partial(_prevalence, solve) for solve in self._shared.fit_many(row_sets)]
 
     @cached_property
     def _items(self) -> Any:
@@ -154,7 +156,7 @@ def shared_training(aggregation: Aggregation, pool: LabelledPool) -> SharedTrain
             return _SharedHistograms(pool.training, codes, edges, aggregation.solver_of(edges))
         columns = np.asarray(items).T.astype(np.int64)
         patterns = [
-            joint_codes(columns[each]) for each in aggregation.patterns.draw(len(columns))
+            joint_codes(columns[subset]) for subset in aggregation.patterns.draw(len(columns))
         ]
         return _SharedPatterns(pool.training, *_numbered(np.column_stack(patterns)))
     if isinstance(aggregation, Moments) and isinstance(aggregation.solver, EnergyDistance):
@@ -195,8 +197,8 @@ class _SharedHistograms:
 def _class_samples(pool: Training, rows: Rows) -> Samples:
     """A training set as one sample of the pool per class."""
     codes = pool.codes[rows]
-    own = [rows[codes == k] for k in range(pool.n_classes)]
-    return Samples.from_arrays(own, n_pool=len(pool.codes))
+    by_class = [rows[codes == k] for k in range(pool.n_classes)]
+    return Samples.from_arrays(by_class, n_pool=len(pool))
 
 
 def _numbered(
@@ -230,11 +232,12 @@ class _SharedPatterns:
         for first, last in self._blocks(len(samples)):
             edges = self.edges[first : last + 1]
             patterns = _indicators(self.codes[:, first:last], edges)
-            profiles, seen = patterns.means(classes), patterns.means(samples)
-            for left, right in pairwise(edges - edges[0]):
-                met = profiles[:, left:right].any(axis=0)
-                own, found = profiles[:, left:right][:, met], seen[:, left:right][:, met]
-                votes.cast(own @ own.T, found @ own.T, found.sum(axis=1))
+            of_classes, of_samples = patterns.means(classes), patterns.means(samples)
+            for first_pattern, end in pairwise(edges - edges[0]):
+                trained = of_classes[:, first_pattern:end].any(axis=0)
+                profiles = of_classes[:, first_pattern:end][:, trained]
+                means = of_samples[:, first_pattern:end][:, trained]
+                votes.cast(profiles @ profiles.T, means @ profiles.T, means.sum(axis=1))
         return votes.mean(classes.sizes / len(rows))
 
     def _blocks(self, n_samples: int) -> Iterator[tuple[int, int]]:
@@ -271,8 +274,8 @@ class _SharedDistances:
         self, weights: NDArray[np.float32], distances: NDArray[np.float32], samples: Samples
     ) -> Solution:
         profiles = (weights.T @ distances).astype(np.float64)
-        seen = Dense(distances.astype(np.float64)).means(samples)
-        return self.solver.solve(profiles, seen)
+        means = Dense(distances.astype(np.float64)).means(samples)
+        return self.solver.solve(profiles, means)
 
 
 @dataclass(frozen=True, eq=False)
@@ -286,4 +289,4 @@ class _SharedNeighbours:
     def fit_many(self, training_sets: Sequence[NDArray[np.int64]]) -> list[partial[Solution]]:
         k, alpha = self.learner.n_neighbors, self.learner.alpha
         labels = self.lists.predict(training_sets, n_neighbors=k, alpha=alpha)
-        return [partial(self.then.solve, each) for each in labels]
+        return [partial(self.then.solve, predicted) for predicted in labels]

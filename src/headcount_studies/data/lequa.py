@@ -475,7 +475,7 @@ def _id_problems(rows: Sequence[tuple[int, list[str]]]) -> list[Problem]:
             problems.append(
                 Problem(
                     at,
-                    f"the id {int(number)} is above {len(rows) - 1}, so that one is left out",
+                    f"the id {int(number)} is above {len(rows) - 1}, so one is left out",
                 )
             )
         else:

@@ -169,16 +169,16 @@ class Series:
         return (self.low <= self.truth) & (self.truth <= self.high)
 
     def misses(self, period: str) -> str:
-        """Intervals that miss the truth, and what the test of the assumption made of them."""
+        """Intervals that miss the truth, and what the assumption test made of them."""
         missed, warned = ~self.held, self.broken
         if not missed.any():
-            return f"The test of the assumption warns of {warned.sum()} {period}s."
+            return f"The assumption test warns of {warned.sum()} {period}s."
         off = np.where(missed, np.abs(self.share - self.truth), 0)
         silent = [self.periods[i] for i in np.flatnonzero(missed & ~warned)]
         text = (
             f"{missed.sum()} intervals miss it, and the estimate is off by up to "
             f"{100 * off.max():.1f} points ({self.periods[int(off.argmax())]}). Without "
-            f"labels, the test of the assumption warns of {(missed & warned).sum()} of these "
+            f"labels, the assumption test warns of {(missed & warned).sum()} of these "
             f"{period}s"
         )
         text += f", but not of {', '.join(silent)}." if silent else "."

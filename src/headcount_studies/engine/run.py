@@ -401,7 +401,7 @@ def _check_workers(client: Client, data: Path, spec: Spec) -> None:
             if theirs[name] != number:
                 raise HeadcountError(
                     f"The worker {worker} has {name} {theirs[name]} and this process has "
-                    f"{number}, so that results may differ: install the same."
+                    f"{number}, so results may differ: install the same."
                 )
 
 

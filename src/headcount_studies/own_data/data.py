@@ -115,7 +115,7 @@ class OwnTable:
 def load_table(spec: Spec, dataset: str, data: Path) -> OwnTable:
     """Read and prepare a table of the spec."""
     settings, path = spec.data[dataset], files(spec, dataset, data)[0]
-    open_table(path, separator=settings.get("separator"))  # refuses what is no table
+    open_table(path, separator=settings.get("separator"))  # refuses what is not a table
     changed = path.stat().st_mtime_ns
     drop = tuple(settings.get("drop", ()))
     names = (settings["target"], settings.get("group"), drop, settings.get("separator"))

@@ -78,7 +78,7 @@ def _search(spec: Spec, quantifier: Any, grid: Any, prefix: str, seed: int) -> G
     for name in named:
         if name not in parameters:
             raise HeadcountError(
-                f"grid has {name.removeprefix(prefix)!r}, which is no parameter of "
+                f"grid has {name.removeprefix(prefix)!r}, which is not a parameter of "
                 f"{type(quantifier).__name__}: check its name, such as 'classifier__C'."
             )
     options = {"metric": spec.metrics[0]} | spec.selection

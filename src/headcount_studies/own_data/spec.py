@@ -18,12 +18,12 @@ from headcount_studies.own_data.data import OwnTable, load_table
 from headcount_studies.own_data.methods import check_classifier, make_method
 
 _SAMPLING = {
-    each.__name__: each
-    for each in (sampling.APP, sampling.UPP, sampling.NPP, sampling.Dirichlet)
+    protocol.__name__: protocol
+    for protocol in (sampling.APP, sampling.UPP, sampling.NPP, sampling.Dirichlet)
 } | {"Prevalences": sampling.Prevalences}
 _SHIFT = {
-    each.__name__: each
-    for each in (
+    protocol.__name__: protocol
+    for protocol in (
         shift.PriorShift,
         shift.GlobalCovariateShift,
         shift.LocalCovariateShift,

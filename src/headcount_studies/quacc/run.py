@@ -106,7 +106,7 @@ def _chosen(
     """For each method of QuAcc and measure the setting that errs least on held-out items."""
     start = perf_counter()
     classifier = FittedClassifier(model)
-    reference = Reference(classifier.outputs(known[0]), known[1], classifier.classes)
+    reference = Reference(classifier.outputs(known[0]), known[1], len(classifier.classes))
     held = held_out_rows(
         reference.cells, spec.selection["holdout"], task_seed(seed, "held out")
     )

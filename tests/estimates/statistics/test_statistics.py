@@ -352,7 +352,7 @@ def test_accuracy(K):
             assert found[name].raw == pytest.approx(own.raw, abs=2e-4)
             assert found[name].value == pytest.approx(own.value, abs=2e-3)
             assert found[name].fit_test.p_value == pytest.approx(own.fit_test.p_value, abs=1e-6)
-            assert found[name].size == own.size
+            assert found[name].n_items == own.n_items
             error = found[name].reduction_error
             assert abs(found[name].raw - own.raw) <= (error or 0) + 1e-8
 

@@ -142,7 +142,10 @@ def test_one_column_decisions_and_features(problem):
         (lambda part: part.rename({"month": "week"}), "Batch 2 has other columns.*'month'"),
         (lambda part: part.with_columns(pl.col("1").cast(pl.Float32)), "'1' is Float32"),
         (lambda part: part.select("month", "0", "1"), "another order"),
-        (lambda part: part.with_columns(pl.lit(None, pl.Float64).alias("1")), "missing values"),
+        (
+            lambda part: part.with_columns(pl.lit(None, pl.Float64).alias("1")),
+            "no score in column '1'",
+        ),
         (lambda part: part.with_columns(pl.col("1") + 2), "1"),
     ],
 )
@@ -191,6 +194,30 @@ def test_what_is_no_stream_is_refused(problem, given):
     q, _, _ = problem
     with pytest.raises(HeadcountError, match="record batches"):
         hc.Statistics(q).update_stream(given)
+
+
+def test_scores_are_read_from_the_column_of_either_class(problem):
+    q, table, _ = problem
+    first, second = (
+        hc.Statistics(q).update_stream(table.select(name, "month"), by="month")
+        for name in ("0", "1")
+    )
+    shares = [q.estimate_statistics(statistics).raw for statistics in (first, second)]
+    np.testing.assert_allclose(*shares, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ([0.2, None], r"The table has no score in column '1' \(row 2\)"),
+        (["a", "b"], "Column '1' has values of type String, but it must hold posteriors"),
+        ([0.2, 7.0], "The table has values from 0.2 to 7, but posteriors lie"),
+    ],
+)
+def test_columns_without_posteriors_are_refused(problem, values, message):
+    q, _, _ = problem
+    with pytest.raises(HeadcountError, match=message):
+        hc.Statistics(q).update_stream(pl.DataFrame({"1": values}))
 
 
 def test_missing_columns_are_named(problem):

@@ -281,7 +281,7 @@ def test_budgets(budget, seconds):
         ("HistNet", {"loss": "kld"}, "^loss is 'kld'; it must be one of 'ae', 'rae', 'ae-rae'"),
         ("HistNet", {"estimates": "SLD"}, "^estimates is 'SLD'; it must be a list"),
         ("HistNet", {"estimates": ["HDx"]}, "^estimates has 'HDx', which does not work on"),
-        ("HistNet", {"estimates": ["SDL"]}, "^estimates has 'SDL', which is no method"),
+        ("HistNet", {"estimates": ["SDL"]}, "^estimates has 'SDL', which is not a method"),
         ("HistNet", {"dropout": 1.0}, "^dropout is 1.0"),
         ("HistNet", {"device": "gpu0"}, "^device is 'gpu0', which PyTorch cannot use here"),
         ("QuaNet", {"estimates": []}, "^estimates is empty, but QuaNet sorts items"),

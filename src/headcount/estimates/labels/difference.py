@@ -185,7 +185,7 @@ def class_table(codes: Ints, labels: Ints, n_classes: int, weights: Floats | Non
 def correlation_weight(class_means: Floats, shares: Floats, variances: Floats) -> float:
     """Factor for the posteriors that minimises the variance of the residuals.
 
-    From 0 (posteriors are no use) to 1, and the same for all classes, so that shares sum to
+    From 0 (posteriors are of no use) to 1, and the same for all classes, so that shares sum to
     1. ``class_means`` (K, K) are mean posteriors of training items by true class,
     ``shares`` those of the pool, ``variances`` those of its posteriors.
 

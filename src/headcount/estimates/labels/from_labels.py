@@ -65,7 +65,7 @@ class Agreement:
         return cls(statistic, D, float(special.fdtrc(D, df, statistic / D)))
 
     def rejects(self, level: float = 0.05) -> bool:
-        """Return True if the p-value is below a level: the difference is no chance."""
+        """Return True if the p-value is below a level: the difference is not due to chance."""
         return self.p_value < level
 
     def to_dict(self) -> dict[str, float]:
@@ -267,7 +267,7 @@ def places_within(rows: Ints, items: Rows, n_pool: int) -> tuple[Ints, NDArray[n
     place[items] = np.arange(len(items))
     if int((place >= 0).sum()) < len(items):
         raise HeadcountError(
-            "a sample has an item twice, so that labels of its items are no random sample: "
+            "a sample has an item twice, so labels of its items are not a random sample: "
             "pass samples without replacement."
         )
     inside = place[rows] >= 0
@@ -469,7 +469,7 @@ def _notes(
     if design is None and n < n_pool and np.ptp(sample.rows) == n - 1:
         notes.append(
             f"The labels are those of rows {sample.rows.min():,} to {sample.rows.max():,} in a "
-            "row. Unless the items are in random order, they are no random sample, and the "
+            "row. Unless the items are in random order, they are not a random sample, and the "
             "estimate does not hold: draw rows at random, for instance by plan_labels."
         )
     if design is None and pool.factor > 0 and n < n_pool:

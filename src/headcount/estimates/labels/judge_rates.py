@@ -215,7 +215,7 @@ def _group(items: _Items, g: int, name: Any, estimand: Estimand) -> JudgedEstima
         )
         if not by_rates.informative:
             notes.append(
-                "The verdicts hardly depend on the true class, so that they tell nothing about "
+                "The verdicts hardly depend on the true class, so they say nothing about "
                 "the rates: take gold labels of these items."
             )
     else:
@@ -348,7 +348,7 @@ def _calibration(
     if not _has_all(codes, classes):
         absent = classes[np.bincount(codes, minlength=len(classes)) == 0].tolist()[0]
         raise HeadcountError(
-            f"calibration has no item of class {absent!r}, so that the judge's errors on it "
+            f"calibration has no item of class {absent!r}, so the judge's errors on it "
             "are not known: add some."
         )
     calibrated = np.bincount(verdicts, minlength=len(kinds.names)) > 0
@@ -357,7 +357,7 @@ def _calibration(
         name = kinds.names[int(present[strange.argmax()])]
         raise HeadcountError(
             f"verdict {name!r} is given to {int(strange.sum()):,} items, but to none of "
-            "calibration, so that its errors are not known: add calibration items with it, or "
+            "calibration, so its errors are not known: add calibration items with it, or "
             "drop these items."
         )
     clusters = check_clusters(arrays[2] if len(arrays) == 3 else None, len(codes))
@@ -373,7 +373,7 @@ def _check_gold(truth: Ints, classes: NDArray[Any], calibrated: bool) -> None:
         )
     if n_gold == len(truth):
         raise HeadcountError(
-            f"gold is filled in for all {len(truth):,} items, so that there is nothing to "
+            f"gold is filled in for all {len(truth):,} items, so there is nothing to "
             "correct: count the gold labels themselves, or pass them as calibration for other "
             "items."
         )
@@ -408,7 +408,7 @@ def _check_length(name: str, length: int, n: int) -> None:
 
 # Different numbers above which verdicts are scores, which are cut into bins.
 _MOST_KINDS, _BINS = 10, 5
-# Different gold labels, or verdicts in words, above which they are no classes.
+# Different gold labels, or verdicts in words, above which they are not classes.
 _MOST_CLASSES = 50
 
 

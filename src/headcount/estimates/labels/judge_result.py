@@ -153,7 +153,7 @@ class RateEstimate:
 
     @property
     def informative(self) -> bool:
-        """False if the verdicts hardly depend on the class, so that shares are arbitrary."""
+        """False if the verdicts hardly depend on the class, so shares are arbitrary."""
         every = range(len(self.centre))
         return bool(
             np.isfinite(self.inverse).all()

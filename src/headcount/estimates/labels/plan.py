@@ -417,7 +417,7 @@ class LabelPlan:
         sizes = self.sizes[present]
         if sizes.sum() != len(items) or np.isin(self.strata[~inside], present).any():
             raise HeadcountError(
-                "The plan of the labels was not made for these groups, so that they are no "
+                "The plan of the labels was not made for these groups, so they are not a "
                 "random sample of each: plan labels by the same groups, or estimate all items "
                 "together."
             )

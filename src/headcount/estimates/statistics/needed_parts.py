@@ -49,7 +49,7 @@ def fingerprint(value: Any) -> str:
     return _digest(value, {}).hex()
 
 
-def _digest(value: Any, seen: dict[int, int]) -> bytes:
+def _digest(value: Any, places: dict[int, int]) -> bytes:
     hashed = blake2b(digest_size=_DIGEST_BYTES)
     if isinstance(value, np.generic):
         value = value.item() if value.dtype.kind in "biufcUS" else np.asarray(value)
@@ -57,13 +57,13 @@ def _digest(value: Any, seen: dict[int, int]) -> bytes:
         hashed.update(f"{type(value).__name__}:{value!r}".encode())
         return hashed.digest()
     # An object that contains itself is named by its place.
-    if id(value) in seen:
-        hashed.update(f"again:{seen[id(value)]}".encode())
+    if id(value) in places:
+        hashed.update(f"again:{places[id(value)]}".encode())
         return hashed.digest()
-    seen = {**seen, id(value): len(seen)}
+    places = {**places, id(value): len(places)}
     hashed.update(_name(value).encode())
     for piece in _parts(value):
-        hashed.update(piece if isinstance(piece, bytes) else _digest(piece[0], seen))
+        hashed.update(piece if isinstance(piece, bytes) else _digest(piece[0], places))
     return hashed.digest()
 
 
@@ -316,10 +316,10 @@ def _kind(names: pl.Series) -> str:
 
 
 Store = Sums | LogitCells | RatioCells
-KINDS: dict[str, Any] = {each.__name__: each for each in (Sums, LogitCells, RatioCells)}
+KINDS: dict[str, Any] = {kind.__name__: kind for kind in (Sums, LogitCells, RatioCells)}
 """Kinds of stores by their names in files."""
 NO_MODEL = HeadcountError(
-    "The statistics were read without their model, so that items cannot be added: pass model "
+    "The statistics were read without their model, so items cannot be added: pass model "
     "to from_bytes or load."
 )
 """Error of statistics without their model."""

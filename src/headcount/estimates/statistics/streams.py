@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Protocol
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol, Self
 
+import numpy as np
 from numpy.typing import NDArray
 
 from headcount.errors import HeadcountError
-from headcount.items.arrays import Scored, Verdicts
+from headcount.items.arrays import Scored, Verdicts, check_scores
 from headcount.parts.fitted import Fitted
 
 if TYPE_CHECKING:
@@ -19,6 +21,81 @@ if TYPE_CHECKING:
 # smaller, as several of them are in memory at once.
 _BATCH_ROWS, _BATCH_VALUES, _FEWEST_ROWS = 1 << 19, 1 << 22, 1 << 10
 _SCORED_VALUES = 1 << 20
+
+
+@dataclass(frozen=True)
+class PosteriorColumns:
+    """Columns with posteriors: one per class, or that of one of two, at position `positive`.
+
+    >>> import polars as pl
+    >>> columns = PosteriorColumns.named_after(["no", "yes"], ["yes", "month"])
+    >>> columns.of_batch(pl.DataFrame({"yes": [0.75, None]}), missing=True)
+    array([[0.25, 0.75],
+           [ nan,  nan]])
+    """
+
+    names: tuple[str, ...]
+    positive: int = 1
+
+    @classmethod
+    def named_after(cls, classes: Sequence[Any], columns: Collection[str]) -> Self | None:
+        """Columns named after all classes, or after one of two; None if there are none."""
+        names = tuple(map(str, classes))
+        present = [name for name in names if name in columns]
+        if len(present) == len(names):
+            return cls(names)
+        if len(names) == 2 and len(present) == 1:
+            return cls((present[0],), names.index(present[0]))
+        return None
+
+    def of_batch(
+        self,
+        batch: pl.DataFrame,
+        table: str = "",
+        first_row: int = 0,
+        *,
+        missing: bool = False,
+    ) -> NDArray[np.float64]:
+        """Posteriors of all classes of the rows of a frame, (n, K).
+
+        ``table`` is the name of the table in messages, and ``first_row`` the row of its first.
+        Rows without a score are NaN if scores may be `missing`; else they are an error.
+        """
+        numbers = [self.numbers(batch[name], table, first_row) for name in self.names]
+        where = repr(table) if table else "The table"
+        for column in numbers:
+            if column.null_count() and not missing:
+                row = first_row + int(column.is_null().arg_max() or 0) + 1
+                raise HeadcountError(
+                    f"{where} has no score in column {column.name!r} (row {row:,}): "
+                    "leave out items without scores."
+                )
+        if not any(column.null_count() for column in numbers):
+            return self._checked(numbers, where)
+        scored = np.logical_and.reduce([column.is_not_null().to_numpy() for column in numbers])
+        posteriors = np.full((len(batch), max(2, len(self.names))), np.nan)
+        if scored.any():
+            posteriors[scored] = self._checked(
+                [column.filter(scored) for column in numbers], where
+            )
+        return posteriors
+
+    def numbers(self, column: pl.Series, table: str, first_row: int) -> pl.Series:
+        """Values of a column as numbers."""
+        if column.dtype.is_numeric() or not column.is_not_null().any():
+            return column
+        raise HeadcountError(
+            f"Column {column.name!r} has values of type {column.dtype}, but it must hold "
+            "posteriors: convert them to numbers."
+        )
+
+    def _checked(self, numbers: Sequence[pl.Series], table: str) -> NDArray[np.float64]:
+        if len(numbers) == 1:
+            both_classes = check_scores(numbers[0].to_numpy(), 2, name=table)
+            if self.positive == 1:
+                return both_classes
+            return np.ascontiguousarray(both_classes[:, ::-1])
+        return check_scores(np.column_stack(numbers), len(numbers), name=table)
 
 
 class BatchReader(Protocol):
@@ -40,7 +117,7 @@ class ScoreReader:
     ) -> None:
         classes = model.classes if isinstance(model, Fitted) else model.classes_
         self._classes: NDArray[Any] = classes
-        self._columns = None if columns is None else tuple(columns)
+        self._columns = None if columns is None else PosteriorColumns(tuple(columns))
         self._verdicts, self._by = verdicts, by
 
     def read(self, batch: pl.DataFrame) -> Any:
@@ -51,36 +128,25 @@ class ScoreReader:
         columns = self._posteriors(batch.columns)
         if columns is None:
             return batch.drop([self._by] if self._by else [])
-        _require(batch, columns)
-        for name in columns:
-            if not batch[name].dtype.is_numeric() or batch[name].null_count():
-                raise HeadcountError(
-                    f"Column {name!r} must hold posteriors without missing values: leave out "
-                    "items without scores."
-                )
-        if len(columns) == 1:
-            return Scored(batch[columns[0]].to_numpy(), self._classes)
-        return Scored(batch.select(columns).to_numpy(order="c"), self._classes)
+        _require(batch, columns.names)
+        return Scored.unchecked(columns.of_batch(batch), self._classes)
 
     def used(self, names: Sequence[str]) -> Sequence[str]:
         """Columns that items are read from."""
         if self._verdicts is not None:
             return (self._verdicts,)
         columns = self._posteriors(names)
-        return names if columns is None else columns
+        return names if columns is None else columns.names
 
     def reads_features(self, names: Sequence[str]) -> bool:
         """True if a table with these columns has features, neither posteriors nor decisions."""
         return self._verdicts is None and self._posteriors(names) is None
 
-    def _posteriors(self, names: Sequence[str]) -> tuple[str, ...] | None:
+    def _posteriors(self, names: Sequence[str]) -> PosteriorColumns | None:
         """Columns of the posteriors; None if there are features instead."""
         if self._columns is not None:
             return self._columns
-        classes = tuple(str(label) for label in self._classes.tolist())
-        if all(name in names for name in classes):
-            return classes
-        return classes[1:] if len(classes) == 2 and classes[1] in names else None
+        return PosteriorColumns.named_after(self._classes.tolist(), names)
 
 
 def read_batches(
