@@ -154,6 +154,9 @@ def measure(dataset: Dated, folder: Path) -> list[dict[str, Any]]:
     for n, old, later in cases(dataset, groups):
         labelled = frame.filter(pl.col(dataset.by).is_in(old))
         new = frame.filter(pl.col(dataset.by).is_in(later))
+        counts = labelled[dataset.target].value_counts()["count"]
+        if (counts > 1).sum() < 2:
+            continue  # the early groups have a single class
         for history in (True, False):
             train = labelled if history else labelled.drop(dataset.by)
             with warnings.catch_warnings():
