@@ -158,6 +158,15 @@ def test_unknown_labels_in_the_new_table(files, call):
     assert noted(said, "7 of 500 labels", "'unknown'", "not shown")
 
 
+def test_a_class_with_the_name_of_its_column(files, call):
+    for name in ("labelled.csv", "new.csv"):
+        pl.read_csv(name).rename({"churn": "yes"}, strict=False).write_csv(name)
+    learn = ("--train", "labelled.csv", "--target", "yes", "--method", "PACC")
+    said = json.loads(call("estimate", *learn, "new.csv", "--json")[1])
+    assert said["classes"] == ["no", "yes"]
+    assert not noted(said, "header")
+
+
 @pytest.mark.parametrize("mark", ["", "unknown"])
 def test_one_table_with_labelled_and_unlabelled_rows(files, call, mark):
     labelled, new = customers(600, 0.2, 1), customers(500, 0.6, 2)

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from headcount._support.files import check_writable
 from headcount._support.text import Cell, Table, printable
 from headcount.errors import HeadcountError
+from headcount.estimates.changes import Changes
 from headcount.estimates.diagnostics import BROKEN_LEVEL
 from headcount.estimates.estimate import Estimate
 from headcount.estimates.estimates import Estimates
@@ -258,6 +259,9 @@ class Analysis(Result):
         Notes about the tables.
     history : str
         Which reading of the data held in labelled groups, in a sentence; empty without.
+    changes : Changes or None
+        Columns that changed beyond what a change of the mix explains, if the new items do not
+        look like the labelled ones; None if they do, and without a labelled table.
     model : TableModel, ScoreModel or None
         Fitted model, for `save` and for `headcount.analyse(..., model=analysis.model)`; None
         for an analysis of items that were not in a table.
@@ -280,6 +284,7 @@ class Analysis(Result):
     columns: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     history: str = ""
+    changes: Changes | None = None
     model: TableModel | ScoreModel | None = None
 
     @property
@@ -341,6 +346,7 @@ class Analysis(Result):
             "columns": dict(self.columns),
             "notes": list(self.notes),
             "history": self.history or None,
+            "changed": None if self.changes is None else list(self.changes.changed),
         }
 
     @property

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from headcount._support.parameters import check_count
 from headcount.estimates.changes import Changes, find_changes
 from headcount.tables.columns import without_marks
-from headcount.tables.label_columns import read_labelled
+from headcount.tables.label_columns import LabelledItems, read_labelled
 from headcount.tables.options import Options
 from headcount.tables.preparation import Tally, prepare
 from headcount.tables.readers import TableFile
@@ -100,6 +100,20 @@ def what_changed(
     table, source = options.table(new, "new"), options.table(train, "train")
     source.require(leave_out, "which `leave_out` names")
     labelled = read_labelled(source, target, random_state=random_state)
+    changes = changes_of(table, labelled, leave_out, options, shares)
+    notes = (*table.notes, *source.notes, *labelled.notes, *changes.notes)
+    return replace(changes, notes=notes)
+
+
+def changes_of(
+    table: TableFile,
+    labelled: LabelledItems,
+    leave_out: Iterable[str],
+    options: Options,
+    shares: ArrayLike | None = None,
+) -> Changes:
+    """What changed between labelled rows and a table; the level is that of the options."""
+    random_state, date_order = options.random_state, options.date_order
     frame = labelled.table.read()
     reasons = dict.fromkeys(leave_out, "left out by the caller")
     preparation = prepare(
@@ -127,7 +141,7 @@ def what_changed(
         {name: prepared[name] for name in compared} | _as_texts(items, constant),
         texts=[name for name in compared if kinds[name] == "text"],
         shares=shares,
-        level=level,
+        level=options.level,
         random_state=random_state,
     )
     left_out = {
@@ -135,8 +149,7 @@ def what_changed(
         for column in preparation.columns
         if column.kind in ("dropped", "date") and column.name not in constant
     }
-    notes = (*table.notes, *source.notes, *labelled.notes, *note)
-    return replace(changes, left_out=left_out, notes=notes)
+    return replace(changes, left_out=left_out, notes=tuple(note))
 
 
 def _rows(table: TableFile, seed: int) -> tuple[NDArray[np.int64] | None, tuple[str, ...]]:

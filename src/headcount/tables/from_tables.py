@@ -28,6 +28,7 @@ from headcount.tables.backtests import (
     usual_drift,
     with_history,
 )
+from headcount.tables.changes import changes_of
 from headcount.tables.from_items import (
     TableItems,
     TableStatistics,
@@ -60,6 +61,8 @@ STATISTICS_ENDING = ".hcs"
 
 # Rows of a table with more than two classes that are kept in memory.
 _MOST_ROWS_KEPT = 1_000_000
+# Probability of blaming any column although only the mix changed.
+_BLAME_LEVEL = 0.05
 # Files of statistics that a result names.
 _MOST_NAMES = 6
 
@@ -248,7 +251,11 @@ def analyse(
     if training is not None and labels.labelled is None:
         fitted, note = _learn_history(fitted, training, options, history)
         notes += (note,)
-    return _apply(fitted, table, labels, notes, options)
+    analysis = _apply(fitted, table, labels, notes, options)
+    if training is None or scores is not None or not analysis.overall.is_unlike:
+        return analysis
+    compared = replace(options, level=_BLAME_LEVEL)
+    return replace(analysis, changes=changes_of(table, training, reasons, compared))
 
 
 def _learn_history(

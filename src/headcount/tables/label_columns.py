@@ -40,7 +40,7 @@ def read_labelled(table: TableFile, target: str, *, random_state: int = 0) -> La
     """
     table.require([target], "which `target` names")
     column = table.read([target])[target]
-    labels, rows, notes = read_labels(column, table.name)
+    labels, rows, notes = read_labels(column, table.name, header_rows(table, column))
     if len(rows) > _MOST_ROWS:
         notes += (
             f"Of {len(rows):,} labelled rows, {_MOST_ROWS:,} drawn at random were used: more "
@@ -63,12 +63,31 @@ def read_labelled(table: TableFile, target: str, *, random_state: int = 0) -> La
     )
 
 
+def header_rows(table: TableFile, column: pl.Series) -> NDArray[np.int64]:
+    """Rows that repeat the names of all columns, given one of the columns."""
+    if column.dtype != pl.String:
+        return np.empty(0, np.int64)
+    rows = (stripped(column) == column.name).fill_null(False).arg_true().to_numpy()
+    if len(rows) in (0, len(column)):
+        return np.empty(0, np.int64)
+    # A class may have the name of its column, so the others decide.
+    others = table.read([name for name in table.columns if name != column.name], rows)
+    repeats = np.full(len(rows), others.width > 0)
+    for values in others.iter_columns():
+        texts = values.cast(pl.String, strict=False).str.strip_chars()
+        repeats &= (texts == values.name).fill_null(False).to_numpy()
+    return np.asarray(rows[repeats], np.int64)
+
+
 def read_labels(
-    column: pl.Series, table: str
+    column: pl.Series, table: str, headers: NDArray[np.int64]
 ) -> tuple[NDArray[Any], NDArray[np.int64], tuple[str, ...]]:
-    """Labels of the training items: texts, whole numbers, or true and false."""
+    """Labels of the training items: texts, whole numbers, or true and false.
+
+    `headers` are rows that repeat the names of the columns.
+    """
     what = f"Column {column.name!r} of {table!r}"
-    raw, notes = _without_headers(stripped(column), table)
+    raw, notes = _without_headers(stripped(column), table, headers)
     filled = raw.is_not_null()
     if not filled.any():
         raise HeadcountError(f"{what} has no labels: name another column by `target`.")
@@ -122,20 +141,19 @@ def _check_number(labels: pl.Series, what: str) -> None:
         )
 
 
-def _without_headers(raw: pl.Series, table: str) -> tuple[pl.Series, list[str]]:
+def _without_headers(
+    raw: pl.Series, table: str, headers: NDArray[np.int64]
+) -> tuple[pl.Series, list[str]]:
     """Labels with nulls for rows that repeat the names of the columns."""
-    if raw.dtype != pl.String:
-        return raw, []
-    repeated = raw == raw.name
-    n_repeated = int(repeated.sum() or 0)
-    if not n_repeated or n_repeated == len(raw):
+    n_repeated = len(headers)
+    if not n_repeated:
         return raw, []
     one = n_repeated == 1
     note = (
         f"{n_repeated:,} row{'' if one else 's'} of {table} repeat{'s' if one else ''} the "
         f"header and {'was' if one else 'were'} left out."
     )
-    return raw.set(repeated.fill_null(False), None), [note]
+    return raw.scatter(headers, None), [note]
 
 
 def _one_spelling(labels: pl.Series) -> tuple[pl.Series, str]:

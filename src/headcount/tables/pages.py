@@ -215,6 +215,7 @@ def share_page(analysis: Analysis) -> Page:
             _before_section(analysis, classes) if is_labelled else Markup(""),
             _readings_section(analysis, classes),
             _likeness_section(analysis, classes),
+            _changes_section(analysis),
             warnings_section(warnings),
             notes_section(plain_notes(analysis.notes)),
             section(
@@ -542,6 +543,22 @@ def _readings_section(analysis: Analysis, shown: list[int]) -> Markup:
         note(
             "The share of all items under each reading, and its weight. The estimate is their "
             "mean, and the intervals contain the drift of each."
+        ),
+    )
+
+
+def _changes_section(analysis: Analysis) -> Markup:
+    """Columns that changed beyond the mix; nothing if they were not compared."""
+    changes = analysis.changes
+    if changes is None:
+        return Markup("")
+    return section(
+        "What changed",
+        paragraph(changes.sentence),
+        scrolled(changes.to_table().to_html(label="Columns that changed")),
+        note(
+            "Each column is compared with what the other columns and a change of the mix "
+            "explain. Items moved: the part of the items that would have to be different."
         ),
     )
 

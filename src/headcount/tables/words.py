@@ -146,7 +146,8 @@ def verdict_of(analysis: Analysis) -> Verdict:
         sentences = (trust, reading, _groups(analysis))
     else:
         sentences = (_shares(analysis), _groups(analysis), trust)
-    return Verdict(status, tuple(sentence for sentence in sentences if sentence))
+    changed = "" if analysis.changes is None else analysis.changes.sentence
+    return Verdict(status, tuple(sentence for sentence in (*sentences, changed) if sentence))
 
 
 def compared_with_truth(analysis: Analysis) -> str:

@@ -16,7 +16,7 @@ from headcount.items.arrays import dense_if_narrow
 from headcount.samples.samples import Samples
 from headcount.shift.experiments import ShiftedSamples
 from headcount.shift.shift_protocols import ConceptShift
-from headcount.tables.label_columns import read_labels
+from headcount.tables.label_columns import header_rows, read_labels
 from headcount.tables.preparation import Preparation, prepare
 from headcount.tables.readers import open_table
 from headcount_studies.engine.spec import Spec
@@ -136,7 +136,7 @@ def _load(
     group_columns = [] if group is None else [group]
     table.require([target, *group_columns, *drop], f"which [data.{dataset}] names")
     frame = table.read()
-    y, rows, notes = read_labels(frame[target], table.name)
+    y, rows, notes = read_labels(frame[target], table.name, header_rows(table, frame[target]))
     frame = frame[rows]
     for note in notes:
         warn(note)
