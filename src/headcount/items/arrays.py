@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from numbers import Real
 from types import NoneType
 from typing import Any, TypeVar
@@ -13,6 +13,7 @@ import numpy as np
 from narwhals.exceptions import DuplicateError
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
+from scipy.special import softmax
 
 from headcount.errors import HeadcountError
 
@@ -505,7 +506,8 @@ def class_shares(
 
 
 def as_numbers(scores: Any, name: str) -> NDArray[np.float64]:
-    """Return a table or series of any kind as a C-contiguous array of float64."""
+    """Return a table, series or tensor of any kind as a C-contiguous array of float64."""
+    scores = _without_device(scores)
     frame = as_narwhals(scores, name)
     try:
         values = np.asarray(scores if frame is None else frame.to_numpy())
@@ -520,6 +522,17 @@ def as_numbers(scores: Any, name: str) -> NDArray[np.float64]:
         )
     # Writable, too: kernels would be compiled again for an array that is not.
     return np.require(values, np.float64, ["C", "W"])
+
+
+def _without_device(values: Any) -> Any:
+    """Tensors of PyTorch as arrays: from any device, with gradients, of any precision."""
+    if not hasattr(values, "detach"):
+        return values
+    tensor = values.detach().cpu()
+    try:
+        return tensor.numpy()
+    except TypeError:  # numpy has no bfloat16
+        return tensor.float().numpy()
 
 
 def _both_columns(second: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -619,6 +632,26 @@ def made_by_fit(value: Made | None, name: str) -> Made:
     return value
 
 
+def _softmax(logits: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Posteriors of logits; of one column per item, those of the second of two classes."""
+    if logits.ndim not in (1, 2):
+        raise HeadcountError(
+            f"logits has {logits.ndim} dimensions, but must have 2: pass one row per item and "
+            "one column per class, or the log-odds of the second class as a vector."
+        )
+    if not np.isfinite(logits).all():
+        _refuse_infinite(logits if logits.ndim == 2 else logits[:, None], "logits")
+    if logits.ndim == 1:
+        logits = np.column_stack([np.zeros(len(logits)), logits])
+    if logits.shape[1] < 2:
+        raise HeadcountError(
+            f"logits has {logits.shape[1]} columns; it must have one column per class, or be a "
+            "vector with the log-odds of the second of two classes."
+        )
+    posteriors: NDArray[np.float64] = softmax(logits, axis=1)
+    return posteriors
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Scored:
     """Items given by the posteriors of a classifier.
@@ -628,15 +661,18 @@ class Scored:
 
     Parameters
     ----------
-    posteriors : array-like or frame of shape (n, K), or (n,) for two classes
+    posteriors : array-like, tensor or frame of shape (n, K), or (n,) for two classes
         One row per item and one column per class. A vector holds the posteriors of the
-        second class.
+        second class. PyTorch tensors may be on any device.
     classes : array-like of shape (K,), default=None
         Classes in the order of the columns; by default the sorted classes.
     predictions : array-like of shape (n,), default=None
         Labels that the classifier predicts; by default the class with the highest posterior.
     folds : sequence of Scored, default=()
         The same items, scored by the classifier of each fold. `Scorer.score` fills it in.
+    logits : array-like, tensor or frame of shape (n, K), or (n,) for two classes
+        Outputs of a network before the softmax, in place of `posteriors`. A vector holds the
+        log-odds of the second class.
 
     Examples
     --------
@@ -644,14 +680,26 @@ class Scored:
     >>> q = hc.PACC().fit(hc.Scored([0.1, 0.3, 0.8, 0.9]), ["ham", "ham", "spam", "spam"])
     >>> q.predict(hc.Scored([0.2, 0.6, 0.7])).round(2)
     array([0.54, 0.46])
+    >>> hc.Scored(logits=[[2.0, 0.0, 0.0], [0.0, 0.0, 5.0]]).posteriors.round(2)
+    array([[0.79, 0.11, 0.11],
+           [0.01, 0.01, 0.99]])
     """
 
-    posteriors: Any
+    posteriors: Any = None
     classes: Any = None
     predictions: Any = None
     folds: Sequence[Scored] = ()
+    logits: Any = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
+        if (self.posteriors is None) == (self.logits is None):
+            raise HeadcountError(
+                "Scored needs posteriors or logits, and not both: pass hc.Scored(posteriors) "
+                "or hc.Scored(logits=...)."
+            )
+        if self.logits is not None:
+            _set(self, "posteriors", _softmax(as_numbers(self.logits, "logits")))
+            _set(self, "logits", None)
         values = as_numbers(self.posteriors, "posteriors")
         n_classes = values.shape[1] if values.ndim == 2 else 2
         if n_classes < 2:
