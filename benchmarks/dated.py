@@ -154,9 +154,11 @@ def measure(dataset: Dated, folder: Path) -> list[dict[str, Any]]:
     for n, old, later in cases(dataset, groups):
         labelled = frame.filter(pl.col(dataset.by).is_in(old))
         new = frame.filter(pl.col(dataset.by).is_in(later))
-        counts = labelled[dataset.target].value_counts()["count"]
-        if (counts > 1).sum() < 2:
+        counts = labelled[dataset.target].value_counts().filter(pl.col("count") > 1)
+        if len(counts) < 2:
             continue  # the early groups have a single class
+        # Classes that were never labelled cannot be estimated.
+        new = new.filter(pl.col(dataset.target).is_in(counts[dataset.target].implode()))
         for history in (True, False):
             train = labelled if history else labelled.drop(dataset.by)
             with warnings.catch_warnings():
@@ -240,7 +242,9 @@ def main() -> None:
         print(
             f"{dataset.name} by {dataset.by}: {time.perf_counter() - start:.0f} s", flush=True
         )
-    parts = ["# Dated data", "", __doc__.split("\n\n")[1], "", describe_machine(), ""]
+    facts = describe_machine()
+    described = f"{facts['date']}, {facts['machine']}, Python {facts['python']}."
+    parts = ["# Dated data", "", __doc__.split("\n\n")[1], "", described, ""]
     for held_out, which in ((False, "development"), (True, "held out")):
         for history, how in ((True, "with labelled groups"), (False, "without")):
             chosen = [

@@ -140,3 +140,11 @@ def test_a_value_of_history_that_is_not_allowed():
     table = deliveries()
     with pytest.raises(hc.HeadcountError, match="`history` is 'maybe'"):
         hc.analyse(table, train=table, target="late", history="maybe")
+
+
+def test_new_months_before_labelled_ones_are_noted():
+    table = deliveries()
+    old = table.filter(pl.col("day") >= "2024-03")
+    new = table.filter(pl.col("day") < "2024-03").drop("late")
+    analysis = hc.analyse(new, train=old, target="late", by="month", method="SLD")
+    assert "2 months are before the last labelled one, 2024-08" in " ".join(analysis.notes)

@@ -468,7 +468,11 @@ class Estimate:
 
     @property
     def basis(self) -> str:
-        """Foundation of the shares: "prior shift", or "labels" of the items themselves."""
+        """Foundation of the shares.
+
+        "prior shift", "labels" of the items themselves, the "history" of labelled groups, or
+        "no history: two readings".
+        """
         return "prior shift"
 
     @property

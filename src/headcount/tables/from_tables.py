@@ -36,7 +36,7 @@ from headcount.tables.from_items import (
     empty_statistics,
     summarise_table,
 )
-from headcount.tables.groups import MOST_GROUPS, Groups, too_many_groups
+from headcount.tables.groups import MISSING, MOST_GROUPS, Groups, too_many_groups
 from headcount.tables.label_columns import (
     FewLabels,
     LabelledItems,
@@ -376,6 +376,7 @@ def _apply(
         random_state=options.random_state,
     )
     notes += (*reading.notes, *reading.tally.notes(table.name), model.choice())
+    notes += (_order_note(model, [item.name for item in analysis.groups], options),)
     return replace(
         analysis,
         columns=columns,
@@ -383,6 +384,21 @@ def _apply(
         history=model.why_history,
         model=model,
     )
+
+
+def _order_note(model: TableModel | ScoreModel, names: Sequence[Any], options: Options) -> str:
+    """Note on new periods before the last labelled one; empty if there are none."""
+    drift = None if model.history is None else model.history.drift
+    if drift is None or not options.of_time:
+        return ""
+    last = max(map(str, drift.groups))
+    earlier = [
+        name for name in names if name not in drift.groups and MISSING != str(name) < last
+    ]
+    if not earlier:
+        return ""
+    which = f"{len(earlier)} {options.by}s are" if len(earlier) > 1 else f"{earlier[0]} is"
+    return f"{which} before the last labelled one, {last}, and estimated as if after it."
 
 
 def _is_streamed(
