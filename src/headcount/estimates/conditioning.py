@@ -462,12 +462,17 @@ class RepeatedPosterior:
 
     def __init__(self, make: Callable[[], SharePosterior]) -> None:
         self._make = make
-        self._posterior: SharePosterior | None = make()
-        self.mean = self._posterior.mean
+        self._posterior: SharePosterior | None = None
+        self._is_released = False
 
     def release(self) -> None:
         """Forget the draws, until they are used again."""
-        self._posterior = None
+        self._posterior, self._is_released = None, True
+
+    @cached_property
+    def mean(self) -> Floats:
+        """Mean shares."""
+        return self._current().mean
 
     @property
     def draws(self) -> Floats:
@@ -485,7 +490,12 @@ class RepeatedPosterior:
         return self._current().weights
 
     def _current(self) -> SharePosterior:
-        return self._make() if self._posterior is None else self._posterior
+        if self._posterior is not None:
+            return self._posterior
+        posterior = self._make()
+        if not self._is_released:
+            self._posterior = posterior
+        return posterior
 
 
 class Answering(Protocol):

@@ -16,9 +16,9 @@ al., Statistical Science 14, 1999). Priors are those that held on real dated dat
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache
+from functools import cache, cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -94,18 +94,18 @@ class Readings:
             self.names, self.shares[:, chosen], self.errors[:, chosen], self.steps[chosen]
         )
 
-    @property
+    @cached_property
     def slopes(self) -> Floats:
         """Change of shares per unit of log odds."""
         shares = np.clip(self.shares, _LEAST_SHARE, 1 - _LEAST_SHARE)
         return np.asarray(shares * (1 - shares))
 
-    @property
+    @cached_property
     def growth(self) -> Floats:
         """Variance of the drift at the distance of each sample, relative to the next one."""
         return np.asarray(1 + _GROWTH * (self.steps - 1))
 
-    @property
+    @cached_property
     def disagreements(self) -> Floats:
         """Squared distances of readings in log odds beyond what chance explains, (2, S).
 
@@ -254,7 +254,7 @@ class Drift:
             return 0.0
         usual = np.maximum(self.disagreements.mean(axis=1), 0) + _DISAGREEMENT**2
         ratio = float((disagreements / usual).max())
-        return min(1.0, reach**2 / max(ratio, _TINY))
+        return round(min(1.0, reach**2 / max(ratio, _TINY)), 2)
 
     def _posterior(self, trust: float, *, unlike: bool) -> tuple[Floats, Floats]:
         """Chances of the readings, (M,), and of drifts by reading and class, (M, T, K).
@@ -278,16 +278,36 @@ class Drift:
         weights = np.exp(joint).sum(axis=1)
         of_reading = np.exp(joint - joint.max(axis=1, keepdims=True))
         common = of_reading / of_reading.sum(axis=1, keepdims=True)
-        sizes = np.einsum("mok,ot,mtk->mtk", common[..., None] / of_class, near, relative)
+        sizes = np.einsum("mok,ot->mtk", common[..., None] / of_class, near) * relative
         return weights / weights.sum(), sizes
 
+    def estimates(
+        self, under_shift: Sequence[Estimate], readings: Readings, groups: Sequence[Hashable]
+    ) -> list[HistoryEstimate]:
+        """Estimates of samples from all readings; `groups` name those that may have labels."""
+        # The same for most samples.
+        posterior = cache(self._posterior)
+        return [
+            self.estimate(estimate, readings, place, groups[place], posterior)
+            for place, estimate in enumerate(under_shift)
+        ]
+
     def estimate(
-        self, under_shift: Estimate, readings: Readings, place: int, group: Hashable = None
+        self,
+        under_shift: Estimate,
+        readings: Readings,
+        place: int,
+        group: Hashable = None,
+        posterior: Callable[..., tuple[Floats, Floats]] | None = None,
     ) -> HistoryEstimate:
-        """Estimate of a sample from all readings; `group` names one that may have labels."""
+        """Estimate of a sample from all readings; `group` names one that may have labels.
+
+        `posterior` is `_posterior`, if its results are kept.
+        """
+        posterior = self._posterior if posterior is None else posterior
         shares = readings.shares[:, place]
         disagreements, unlike = readings.disagreements[:, place], _is_unlike(under_shift)
-        weights, sizes = self._posterior(self._trust(disagreements, _REACH), unlike=unlike)
+        weights, sizes = posterior(self._trust(disagreements, _REACH), unlike=unlike)
         cautious = self._trust(disagreements, _REACH_OF_INTERVALS)
         mixture = _Mixture(
             weights,
@@ -297,7 +317,7 @@ class Drift:
             *self._effects(group, shares.shape[1], float(readings.growth[place])),
             self.names.index(PRIOR_SHIFT),
         )
-        weights_of_draws, sizes_of_draws = self._posterior(cautious, unlike=unlike)
+        weights_of_draws, sizes_of_draws = posterior(cautious, unlike=unlike)
         wider = replace(mixture, weights=weights_of_draws, sizes=sizes_of_draws)
         kept = under_shift.warnings
         if self.groups:
@@ -389,15 +409,19 @@ class _Mixture:
         by_method = m == self.shifted
         if by_method.any():
             # The method has its own distribution, which need not be normal.
-            rows = rng.choice(under_shift.posterior.draws, int(by_method.sum()))
-            logs[by_method], sampling[by_method] = np.log(np.maximum(rows, _TINY)), 0.0
+            own = rng.choice(under_shift.posterior.draws, int(by_method.sum()))
+            logs[by_method], sampling[by_method] = np.log(np.maximum(own, _TINY)), 0.0
         # Two classes have the same drift.
         levels = rng.random((_N_DRAWS, 1 if K == 2 else K))
-        sizes = np.cumsum(self.sizes, axis=1)[m] / self.sizes.sum(axis=1)[m, None]
-        t = np.minimum((levels[:, None] > sizes).sum(axis=1), len(_DRIFTS) - 1)
-        draw, k = m[:, None], np.arange(K)
-        spread = np.sqrt((self.variances[draw, t, k] + sampling) * self._part)
-        logs += self.effects[draw, t, k] * self._part
+        t = np.empty(levels.shape, np.int64)
+        for reading, first in zip(*np.unique(m, return_index=True), strict=True):
+            rows = slice(first, np.searchsorted(m, reading, "right"))  # m is sorted
+            for k in range(levels.shape[1]):
+                sums = np.cumsum(self.sizes[reading, :, k])
+                t[rows, k] = np.searchsorted(sums[:-1], levels[rows, k] * sums[-1])
+        draw, classes = m[:, None], np.arange(K)
+        spread = np.sqrt((self.variances[draw, t, classes] + sampling) * self._part)
+        logs += self.effects[draw, t, classes] * self._part
         logs += spread * rng.standard_normal(logs.shape)
         draws = _whole_items(_softmax(logs), under_shift.n_items)
         return SharePosterior(draws, np.full(_N_DRAWS, 1 / _N_DRAWS))
@@ -426,9 +450,16 @@ class History:
         readings = read_samples(
             under_shift, means, self.past, self.last, self.uncertainty, self._steps(names)
         )
+        drift = Drift.usual(readings) if self.drift is None else self.drift
+        made = drift.estimates(under_shift, readings, names)
+        if self.drift is not None:
+            return made
+        # Where nothing speaks against the assumption, shares follow it, and intervals do not.
         return [
-            self._estimate(estimate, readings, place, names[place])
-            for place, estimate in enumerate(under_shift)
+            estimate
+            if _is_unlike(estimate)
+            else replace(estimate, shares=estimate.under_shift.shares)
+            for estimate in made
         ]
 
     def _steps(self, names: Sequence[Hashable]) -> Floats:
@@ -440,17 +471,6 @@ class History:
         place = {name: float(step) for step, name in enumerate(new, 1)}
         place[None] = (len(new) + 1) / 2
         return np.array([place.get(name, 1.0) for name in names])
-
-    def _estimate(
-        self, under_shift: Estimate, readings: Readings, place: int, group: Hashable
-    ) -> HistoryEstimate:
-        if self.drift is not None:
-            return self.drift.estimate(under_shift, readings, place, group)
-        estimate = Drift.usual(readings).estimate(under_shift, readings, place)
-        if _is_unlike(under_shift):
-            return estimate
-        # Nothing speaks against the assumption: the shares follow it, the intervals do not.
-        return replace(estimate, shares=under_shift.shares)
 
 
 _ESTIMATE_FIELDS = (
