@@ -32,6 +32,7 @@ def test_the_reading_that_holds_is_found(shift, reading):
     assert max(weights, key=weights.get) == reading
     estimate = q.estimate(X[new])
     assert estimate.basis == "history"
+    assert "Weights of the readings, from 7 labelled groups: " in repr(estimate)
     ends = estimate.interval()
     assert ends.low[1] <= y[new].mean() <= ends.high[1]
     assert q.predict(X[new]) == pytest.approx(estimate.shares)

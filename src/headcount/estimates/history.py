@@ -520,3 +520,14 @@ class HistoryEstimate(Estimate):
     def basis(self) -> str:
         """Foundation of the shares: the "history" of labelled groups, if there are any."""
         return "history" if self.n_groups else "no history: two readings"
+
+    @property
+    def _remarks(self) -> tuple[str, ...]:
+        main = sorted(self.weights, key=self.weights.__getitem__, reverse=True)
+        listed = ", ".join(
+            f"{IN_WORDS[name]} {self.weights[name]:.0%}"
+            for name in main
+            if self.weights[name] >= 0.005
+        )
+        groups = f"{self.n_groups} labelled groups" if self.n_groups else "no labelled groups"
+        return (f"Weights of the readings, from {groups}: {listed}.",)
