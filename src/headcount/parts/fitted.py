@@ -71,6 +71,9 @@ class MethodInfo:
         an item given twice counts as two.
     resamples : bool
         True if it draws samples of the training items.
+    needs_groups : bool
+        True if `fit` needs the groups of the labelled items. Such a method is not among those
+        that `methods` lists, which learn from items and labels alone.
     sparse : bool
         True if it takes sparse features, provided that its classifier does.
     labels : {"all classes", "one class", "one class and unlabelled"}
@@ -101,6 +104,7 @@ class MethodInfo:
     needs_overlap: bool = False
     depends_on_size: bool = False
     resamples: bool = False
+    needs_groups: bool = False
     sparse: bool = True
     labels: Labels = "all classes"
     gives: Gives = "shares"

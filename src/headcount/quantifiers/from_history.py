@@ -72,6 +72,7 @@ class FromHistory(Quantifier):
         inconsistency="readings are averaged",
         depends_on_size=True,
         resamples=True,
+        needs_groups=True,
     )
 
     backtest_: Backtest

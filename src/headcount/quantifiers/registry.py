@@ -54,7 +54,8 @@ def quantifiers() -> dict[str, type[Quantifier]]:
     >>> quantifiers()["SLD"].info.title
     'maximum likelihood from posteriors'
     """
-    return find_methods("headcount.quantifiers", Quantifier)
+    by_name = find_methods("headcount.quantifiers", Quantifier)
+    return {name: method for name, method in by_name.items() if not method.info.needs_groups}
 
 
 def one_class_quantifiers() -> dict[str, type[OneClassQuantifier]]:
