@@ -267,7 +267,7 @@ class Drift:
         highest = log.max(axis=1, keepdims=True)
         relative = np.exp(log - highest)
         # Likelihood of the common drift in each class, over the drifts of the class.
-        of_class = np.einsum("ot,mtk->mok", near, relative)
+        of_class = np.einsum("ct,mtk->mck", near, relative)
         # The shares of K classes are K - 1 numbers.
         of_common = (np.log(of_class) + highest).sum(axis=2) * (K - 1) / K
         alone = _as_chances(self.names, _ALONE_UNLIKE if unlike else _ALONE)
@@ -278,7 +278,7 @@ class Drift:
         weights = np.exp(joint).sum(axis=1)
         of_reading = np.exp(joint - joint.max(axis=1, keepdims=True))
         common = of_reading / of_reading.sum(axis=1, keepdims=True)
-        sizes = np.einsum("mok,ot->mtk", common[..., None] / of_class, near) * relative
+        sizes = np.einsum("mck,ct->mtk", common[..., None] / of_class, near) * relative
         return weights / weights.sum(), sizes
 
     def estimates(
