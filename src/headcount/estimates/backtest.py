@@ -161,7 +161,11 @@ def run_backtest(groups: LabelledGroups, *, random_state: int = 0) -> Backtest:
     shares = groups.shares(large)
     past = np.bincount(groups.codes, minlength=len(groups.classes)) / len(groups.codes)
     history = History(
-        drift, past, shares[-1] if groups.ordered else None, pieces[-1].uncertainty
+        drift,
+        past,
+        shares[-1] if groups.ordered else None,
+        pieces[-1].uncertainty,
+        groups.names,
     )
     return Backtest(groups.classes, truth, Estimates(made), history, groups.ordered)
 

@@ -431,13 +431,15 @@ class _Mixture:
 class History:
     """What labelled groups say about new ones: the drift, and the shares of the past.
 
-    `drift` is None if there are no labelled groups: then it is what is usual.
+    `drift` is None if there are no labelled groups: then it is what is usual. `labelled` are
+    the names of all labelled groups, in their order.
     """
 
     drift: Drift | None
     past: Floats
     last: Floats | None
     uncertainty: Floats
+    labelled: tuple[Hashable, ...] = ()
 
     def estimates(
         self,
@@ -464,7 +466,7 @@ class History:
 
     def _steps(self, names: Sequence[Hashable]) -> Floats:
         """Distance of new groups of a sequence from the last labelled one, by their order."""
-        labelled = () if self.drift is None else self.drift.groups
+        labelled = set(self.labelled)
         new = [name for name in names if name is not None and name not in labelled]
         if self.last is None or not new:
             return np.ones(len(names))

@@ -388,13 +388,11 @@ def _apply(
 
 def _order_note(model: TableModel | ScoreModel, names: Sequence[Any], options: Options) -> str:
     """Note on new periods before the last labelled one; empty if there are none."""
-    drift = None if model.history is None else model.history.drift
-    if drift is None or not options.of_time:
+    labelled = () if model.history is None else model.history.labelled
+    if not labelled or not options.of_time:
         return ""
-    last = max(map(str, drift.groups))
-    earlier = [
-        name for name in names if name not in drift.groups and MISSING != str(name) < last
-    ]
+    last = max(map(str, labelled))
+    earlier = [name for name in names if name not in labelled and MISSING != str(name) < last]
     if not earlier:
         return ""
     which = f"{len(earlier)} {options.by}s are" if len(earlier) > 1 else f"{earlier[0]} is"
