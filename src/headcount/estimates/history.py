@@ -197,7 +197,7 @@ class Drift:
     >>> truth = np.array([[0.62, 0.38], [0.31, 0.69], [0.79, 0.21]])
     >>> drift = Drift.learn(readings, truth, ["May", "June", "July"])
     >>> dict(zip(drift.names, drift.weights.round(2).tolist()))
-    {'past mean': 0.01, 'prior shift': 0.99}
+    {'past mean': 0.0, 'prior shift': 1.0}
     """
 
     names: tuple[str, ...]
