@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 import threading
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
@@ -21,14 +23,14 @@ RandomState: TypeAlias = int | np.random.Generator | np.random.RandomState | Non
 
 
 def base_seeds(random_state: RandomState, n: int) -> list[int]:
-    """Turn a ``random_state`` into ``n`` independent 64-bit seeds."""
+    """Turn a ``random_state`` into ``n`` independent 64-bit seeds; None is a fixed seed."""
     return [int(seed) for seed in _seed_sequence(random_state).generate_state(n, np.uint64)]
 
 
 def _seed_sequence(random_state: Any) -> np.random.SeedSequence:
     check_random_state(random_state)
-    if random_state is None:
-        return np.random.SeedSequence()
+    if random_state is None:  # the same answer on every run, unless asked otherwise
+        return np.random.SeedSequence(0)
     if isinstance(random_state, np.random.Generator):
         return np.random.SeedSequence(int(random_state.integers(2**63)))
     if isinstance(random_state, np.random.RandomState):
@@ -56,6 +58,36 @@ def _words(
 
 
 Result = TypeVar("Result")
+
+# True if threads of Polars are running at a fork, and true in the process that lacks them.
+_has_workers = _lost_workers = False
+
+
+def check_fork() -> None:
+    """Refuse to use Polars where it waits forever, for threads that a fork has not copied."""
+    if _lost_workers:
+        raise HeadcountError(
+            "This process was forked from one that had used Polars, whose threads it lacks: "
+            "start processes by multiprocessing.get_context('spawn'), or 'forkserver'."
+        )
+
+
+def _note_workers() -> None:
+    global _has_workers
+    try:
+        threads = [file.read_text() for file in Path("/proc/self/task").glob("*/comm")]
+    except OSError:  # one has ended meanwhile, or the system does not list them
+        return
+    _has_workers = any(re.match(r"polars-\d", name) for name in threads)
+
+
+def _note_loss() -> None:
+    global _lost_workers
+    _lost_workers = _lost_workers or _has_workers
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_note_workers, after_in_child=_note_loss)
 
 _ENVIRONMENT = "HEADCOUNT_NUM_THREADS"
 # Tasks that run at once, each of which may hold a batch of a table in memory.
