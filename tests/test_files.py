@@ -32,3 +32,13 @@ def test_places_that_cannot_be_written_are_named(tmp_path):
         check_writable(tmp_path, "path")
     with pytest.raises(HeadcountError, match="there is no folder"):
         check_writable(tmp_path / "none" / "o.csv", "path")
+
+
+def test_the_mode_of_a_file_stays_when_it_is_replaced(tmp_path):
+    from headcount._support.files import write_bytes
+
+    file = tmp_path / "secret.csv"
+    file.write_bytes(b"before")
+    file.chmod(0o600)
+    write_bytes(file, b"after")
+    assert file.stat().st_mode & 0o777 == 0o600

@@ -82,8 +82,8 @@ def test_a_table_without_rows():
 
 
 def test_printable():
-    assert printable("a\x1b[2Jb\r\nc é") == "a\ufffd[2Jb\ufffd\ufffdc é"
-    assert text_table(["a\x1b"], [["b\x07"]]) == ["a\ufffd", "b\ufffd"]
+    assert printable("a\x1b[2Jb\r\nc é") == "a\\u001b[2Jb\\u000d\\u000ac é"
+    assert text_table(["a\x1b"], [["b\x07"]]) == ["a\\u001b", "b\\u0007"]
 
 
 @pytest.mark.parametrize("start", ["=", "+", "-", "@", "\t", "\r"])

@@ -5,11 +5,13 @@ from __future__ import annotations
 import glob
 import os
 import re
+import stat
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from difflib import get_close_matches
 from pathlib import Path
 from secrets import token_hex
+from shutil import rmtree
 from typing import Any
 
 import tomli_w
@@ -60,6 +62,11 @@ def input_files(source: str | os.PathLike[str], endings: Sequence[str]) -> list[
             if not files:
                 raise HeadcountError(f"No file matches {name!r}: check the pattern.")
             return files
+        if path.is_fifo():
+            raise HeadcountError(
+                f"{name!r} is a pipe, which can be read once only: pass - and redirect it to "
+                "the standard input."
+            )
         with open(path, "rb"):
             return [path]
     except FileNotFoundError:
@@ -102,8 +109,22 @@ def check_writable(path: Path, name: str, endings: Sequence[str] = ()) -> None:
         )
 
 
+def check_other_file(path: Path, name: str, sources: Iterable[str | os.PathLike[str]]) -> None:
+    """Raise an error if a file to write is one that is read."""
+    if not path.is_file():
+        return
+    for source in sources:
+        if os.fspath(source) == STANDARD_INPUT:
+            continue
+        if any(path.samefile(file) for file in input_files(source, ("",))):
+            raise HeadcountError(
+                f"{name} is {str(path)!r}, which is read as well and would be lost: choose "
+                "another name."
+            )
+
+
 def write_bytes(path: Path, content: bytes) -> None:
-    """Write a file atomically: it is complete, or as it was before."""
+    """Write a file atomically: it is complete, or as it was before. Its mode stays."""
     try:
         if is_device(path):
             path.write_bytes(content)
@@ -113,15 +134,18 @@ def write_bytes(path: Path, content: bytes) -> None:
         partial = target.with_name(f".{token_hex(8)}.part")
         try:
             with open(partial, "xb") as file:
+                if target.exists():
+                    os.chmod(partial, stat.S_IMODE(target.stat().st_mode))
                 file.write(content)
                 file.flush()
                 os.fsync(file.fileno())
             partial.replace(target)
         finally:
             partial.unlink(missing_ok=True)
-    except OSError as error:
+    except (OSError, RuntimeError) as error:  # RuntimeError for links in a circle
+        reason = getattr(error, "strerror", None) or error
         raise HeadcountError(
-            f"{str(path)!r} cannot be written ({error.strerror or error}): choose a "
+            f"{str(path)!r} cannot be written ({reason}): choose a "
             "folder that is writable and has room."
         ) from None
 
@@ -138,9 +162,46 @@ def clear_parts(folder: Path) -> None:
 
 
 @contextmanager
-def locked(path: Path) -> Iterator[None]:
-    """Hold a lock file; refuse if another process does. It ends with its holder."""
-    lock = FileLock(path, timeout=0)
+def new_folder(path: Path) -> Iterator[Path]:
+    """Folder to fill, which becomes a new one only when it is complete.
+
+    Those that killed processes have left beside it are removed: their locks are free.
+    """
+    partial = path.with_name(f".{token_hex(8)}.part")
+    with _clear_folder_errors(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        for left in path.parent.glob(f".{'[0-9a-f]' * 16}.part/"):
+            with suppress(HeadcountError, OSError), locked(left / "lock"):
+                rmtree(left)
+        partial.mkdir()
+    try:
+        with locked(partial / "lock"):
+            yield partial
+        with _clear_folder_errors(path):
+            if path.is_dir():
+                path.rmdir()  # it is empty
+            partial.rename(path)
+    finally:
+        rmtree(partial, ignore_errors=True)
+
+
+@contextmanager
+def _clear_folder_errors(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise HeadcountError(
+            f"{str(path)!r} cannot be made ({error.strerror or error}): choose another place."
+        ) from None
+
+
+@contextmanager
+def locked(path: Path, wait: float = 0) -> Iterator[None]:
+    """Hold a lock file; refuse if another process does for longer than some seconds.
+
+    It ends with its holder.
+    """
+    lock = FileLock(path, timeout=wait)
     try:
         lock.acquire()
     except Timeout:

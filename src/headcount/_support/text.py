@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
+from unicodedata import category
 
 from markupsafe import Markup, escape
 
@@ -22,6 +23,8 @@ _SPECIAL_IN_LATEX = {
     ">": r"\textgreater{}",
     **{character: "\\" + character for character in "&%$#_{}"},
 }
+# Numbers, which are no formulas though they may start with a sign.
+_NUMBER = re.compile(r"[-+]?(\d+([.,]\d*)?|[.,]\d+)([eE][-+]?\d+)?%?")
 # Characters at which spreadsheets start a formula.
 _FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n")
 
@@ -188,8 +191,8 @@ def html_result(title: str, tables: Sequence[Table], notes: Sequence[str]) -> Ma
 def csv_text(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
     """Table as CSV in which no text can be taken for a formula.
 
-    >>> csv_text(["class", "change"], [["=1+1", -0.5], ["a,b", None]]).splitlines()
-    ['class,change', "'=1+1,-0.5", '"a,b",']
+    >>> csv_text(["class", "change"], [["=1+1", -0.5], ["a,b", "-0.14"]]).splitlines()
+    ['class,change', "'=1+1,-0.5", '"a,b",-0.14']
     """
     buffer = io.StringIO(newline="")
     writer = csv.writer(buffer)
@@ -199,15 +202,31 @@ def csv_text(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
 
 
 def printable(value: object) -> str:
-    r"""Text without characters that could control a terminal.
+    r"""Text in one line, with characters that could control a terminal as JSON writes them.
 
-    >>> printable("a\x1b[2Jb")
-    'a\ufffd[2Jb'
+    >>> print(printable("a\x1b[2J\nb"))
+    a\u001b[2J\u000ab
     """
     text = str(value)
     if text.isprintable():
         return text
-    return "".join(sign if sign.isprintable() else "\ufffd" for sign in text)
+    return "".join(
+        sign if sign.isprintable() or category(sign) == "Zs" else f"\\u{ord(sign):04x}"
+        for sign in text
+    )
+
+
+# Characters that control a terminal or the direction of text; line feeds and tabs are kept.
+_CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
+
+
+def escaped(text: str) -> str:
+    r"""Text with control characters as JSON writes them; line feeds and tabs stay.
+
+    >>> print(escaped("a\x1b[2Jb"))
+    a\u001b[2Jb
+    """
+    return _CONTROLS.sub(lambda sign: f"\\u{ord(sign[0]):04x}", text)
 
 
 def percent(share: float) -> str:
@@ -251,7 +270,8 @@ def _no_formula(value: Any) -> Any:
     if value is None or isinstance(value, int | float):
         return value
     text = str(value)
-    return f"'{text}" if text.startswith(_FORMULA_STARTS) else text
+    is_formula = text.startswith(_FORMULA_STARTS) and not _NUMBER.fullmatch(text)
+    return f"'{text}" if is_formula else text
 
 
 def _class(*names: str) -> str:
